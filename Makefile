@@ -1,0 +1,50 @@
+# Everything runs from .venv, which these rules make. The only needs are python3 (3.11 or later) and make.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo install dev test test-slow check format bench clean
+.DEFAULT_GOAL := demo
+
+demo: .venv/.base
+	$(BIN)/sourdine demo
+
+install: .venv/.base
+
+dev: .venv/.dev
+
+test: .venv/.dev
+	$(BIN)/pytest -n 2 -m "not slow" tests src
+
+test-slow: .venv/.dev
+	$(BIN)/pytest -n 2 -m slow tests src
+
+check: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/.dev
+	$(BIN)/python -m benchmarks.noise
+
+clean:
+	rm -rf .venv .bench build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps .base and .dev make a second run quick: pip runs again only when the requirements change.
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Sourdine needs Python 3.11 or later.")'
+	$(PYTHON) -m venv .venv
+
+.venv/.base: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) -e .
+	@touch $@
+
+.venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) -e '.[dev]'
+	@touch .venv/.base $@

@@ -1,0 +1,97 @@
+"""Checks of declared parameters: each returns the value in its exact form or raises InvalidParameter.
+
+The form of a message: "The 'scale' of Laplace must be above 0. Got -1. <What to do.>"
+"""
+
+import math
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import TypeVar
+
+from sourdine.core.errors import InvalidParameter
+
+E = TypeVar("E", bound=Enum)
+
+
+def fail(owner: str, name: str, must: str, got: object, remedy: str = "") -> InvalidParameter:
+    """The error for one bad parameter, in the house's form."""
+    shown = repr(got)
+    if len(shown) > 60:
+        shown = shown[:57] + "..."
+    return InvalidParameter(f"The '{name}' of {owner} must {must}. Got {shown}. {remedy}".rstrip())
+
+
+def rational(owner: str, name: str, value: object) -> Fraction:
+    """The exact value of a number; a float is taken as the binary fraction it is."""
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        raise fail(owner, name, "be a number", value, "Pass an int, a float or a Fraction.")
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if not math.isfinite(value):
+        raise fail(owner, name, "be finite", value, "Pass an int, a float or a Fraction.")
+    return Fraction(value) if isinstance(value, Decimal) else Fraction(float(value))
+
+
+def positive(owner: str, name: str, value: object, most: Fraction | int | None = None) -> Fraction:
+    """A rational above 0 and at most `most`."""
+    exact = rational(owner, name, value)
+    if exact <= 0:
+        raise fail(owner, name, "be above 0", value)
+    if most is not None and exact > most:
+        raise fail(owner, name, f"be at most {power(most)}", value)
+    return exact
+
+
+def between(owner: str, name: str, value: object, least: Fraction, most: Fraction) -> Fraction:
+    """A rational in the closed interval [least, most]."""
+    exact = rational(owner, name, value)
+    if not least <= exact <= most:
+        raise fail(owner, name, f"lie between {power(least)} and {power(most)}", value)
+    return exact
+
+
+def inside(owner: str, name: str, value: object, least: Fraction | int, most: Fraction | int) -> Fraction:
+    """A rational in the open interval (least, most)."""
+    exact = rational(owner, name, value)
+    if not least < exact < most:
+        raise fail(owner, name, f"lie strictly between {least} and {most}", value)
+    return exact
+
+
+def integer(owner: str, name: str, value: object, least: int, most: int) -> int:
+    """A whole number in [least, most]."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise fail(owner, name, "be a whole number", value)
+    whole = int(value)
+    if not least <= whole <= most:
+        raise fail(owner, name, f"lie between {power(least)} and {power(most)}", value)
+    return whole
+
+
+def boolean(owner: str, name: str, value: object) -> bool:
+    """True or False, and nothing that only looks like it."""
+    if not isinstance(value, bool):
+        raise fail(owner, name, "be True or False", value)
+    return value
+
+
+def member(owner: str, name: str, value: object, kind: type[E]) -> E:
+    """A member of an enumeration."""
+    if not isinstance(value, kind):
+        choices = ", ".join(str(choice) for choice in kind)
+        raise fail(owner, name, f"be one of {choices}", value)
+    return value
+
+
+def confidence(owner: str, value: object) -> float:
+    """A confidence level strictly between 0 and 1."""
+    return float(inside(owner, "confidence", value, 0, 1))
+
+
+def power(number: Fraction | int) -> str:
+    """A number as people write it: 2^40 rather than 1099511627776."""
+    if number.denominator == 1 and number.numerator > 1024 and number.numerator.bit_count() == 1:
+        return f"2^{number.numerator.bit_length() - 1}"
+    return str(number)

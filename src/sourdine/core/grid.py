@@ -1,0 +1,91 @@
+"""Values as whole numbers of grid steps, in 64 bits, whatever comes in.
+
+A mechanism adds noise to integers. Reals are first rounded to a declared power-of-two step, which a float
+divides without error. What is not a number counts as 0 and what is too large is clipped: code that has
+seen data never raises, since an error would tell about them.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sourdine.core import check
+from sourdine.core.distance import Distance, Norm, root_above
+from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+
+LIMIT = (1 << 62) - 1  # two numbers within the limit add up without overflow
+
+
+def step(owner: str, value: object) -> Fraction | None:
+    """A declared granularity: None for integers, else a power of two between 2^-100 and 2^100."""
+    if value is None:
+        return None
+    exact = check.positive(owner, "granularity", value)
+    if exact.numerator.bit_count() != 1 or exact.denominator.bit_count() != 1:
+        raise check.fail(owner, "granularity", "be a power of two", value, "Try 2**-20 or 1/1024.")
+    return check.between(owner, "granularity", exact, Fraction(1, 1 << 100), Fraction(1 << 100))
+
+
+def to_units(owner: str, values: ArrayLike, granularity: Fraction | None) -> NDArray[np.int64]:
+    """Values in steps of the grid, clipped to the limit; NaN becomes 0."""
+    array = np.asarray(values)
+    if array.dtype == np.bool_:
+        array = array.astype(np.int64)
+    if granularity is None:
+        return _integers(owner, array)
+    if array.dtype == np.object_ or not np.issubdtype(array.dtype, np.number):
+        raise InvalidParameter(f"The values given to {owner} must be numbers. Pass an array of floats.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = np.rint(array.astype(np.float64) / float(granularity))
+    scaled = np.nan_to_num(scaled, nan=0.0, posinf=2.0**62, neginf=-(2.0**62))
+    return np.clip(np.clip(scaled, -(2.0**62), 2.0**62).astype(np.int64), -LIMIT, LIMIT)
+
+
+def _integers(owner: str, array: NDArray[np.generic]) -> NDArray[np.int64]:
+    if array.dtype == np.object_ and all(isinstance(item, int) for item in array.flat):
+        array = np.array([max(-LIMIT, min(LIMIT, int(item))) for item in array.flat]).reshape(array.shape)
+    if not np.issubdtype(array.dtype, np.integer):
+        raise InvalidParameter(
+            f"The values given to {owner} must be integers, since it has no granularity. "
+            "Pass an array of integers, or declare a granularity such as 2**-20 for reals."
+        )
+    if array.dtype == np.uint64:
+        array = np.minimum(array, np.uint64(LIMIT))
+    return np.clip(array.astype(np.int64), -LIMIT, LIMIT)
+
+
+def from_units(units: NDArray[np.int64], granularity: Fraction | None) -> NDArray[np.generic]:
+    """Steps of the grid as values again: integers stay integers, reals become floats."""
+    return units if granularity is None else units * float(granularity)
+
+
+def plus(units: NDArray[np.int64], noise: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Their sum, clipped to the limit (post-processing)."""
+    return np.clip(units + np.clip(noise, -LIMIT, LIMIT), -LIMIT, LIMIT)
+
+
+def distance_units(distance: Distance, granularity: Fraction | None) -> Fraction:
+    """The distance in steps of the grid (squared in L2), with what rounding reals can add.
+
+    Two reals at distance t round to units at most t/g + 1 apart. So L1 grows by one step a coordinate,
+    L2 by the square root of their number, Linf by one step. Integers do not move.
+    """
+    if granularity is None:
+        return distance.amount
+    if distance.norm is Norm.LINF:
+        return distance.amount / granularity + 1
+    if distance.coordinates is None:
+        raise UnsupportedLoss(
+            "The distance does not say how many numbers change, and rounding moves each of them. "
+            "State it, as in Distance.l1(1, coordinates=1)."
+        )
+    if distance.norm is Norm.L2:
+        amount = distance.amount / granularity**2
+        return amount + distance.coordinates + 2 * root_above(amount * distance.coordinates)
+    return distance.amount / granularity + distance.coordinates
+
+
+def one_moves(distance: Distance, units: Fraction) -> bool:
+    """Whether a single coordinate can change: by declaration, or since two would need two units."""
+    return distance.coordinates == 1 or units < 2

@@ -1,0 +1,237 @@
+"""The law of a privacy loss, one direction at a time.
+
+For outputs P on one data set and Q on its neighbour, the loss of an outcome is log(P/Q). A `Law` gives the
+survival functions of that loss under P and under Q; the privacy profile follows:
+delta(epsilon) = P[L > epsilon] - e^epsilon Q[L > epsilon].
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
+
+Floats = NDArray[np.float64]
+
+
+class Pair(NamedTuple):
+    """One number a loss, under P and under Q."""
+
+    p: Floats
+    q: Floats
+
+
+class Law(ABC):
+    """The law of a privacy loss under P and Q; frozen, vectorised, atoms allowed.
+
+    Each method errs, if at all, towards more under P and less under Q, so that the profile is never
+    understated by more than the rounding of floats.
+    """
+
+    lowest: float
+    highest: float
+    infinite: float = 0.0  # the mass under P where Q has none
+
+    @abstractmethod
+    def survival(self, loss: ArrayLike) -> Pair:
+        """P[L > loss] and Q[L > loss], accurate where they are small."""
+
+    @abstractmethod
+    def cumulative(self, loss: ArrayLike) -> Pair:
+        """P[L <= loss] and Q[L <= loss], accurate where they are small."""
+
+    def profile(self, epsilon: ArrayLike) -> Floats:
+        """delta(epsilon), the hockey-stick divergence of this direction."""
+        above = self.survival(epsilon)
+        weight = np.where(above.q > 0, np.exp(np.minimum(np.asarray(epsilon, float), 700.0)), 0.0)
+        return np.clip(above.p - weight * above.q, 0.0, 1.0)
+
+
+class AtomLaw(Law):
+    """A loss with finitely many values.
+
+    >>> AtomLaw.between([0.75, 0.25], [0.25, 0.75]).profile(0.0)
+    np.float64(0.5)
+    """
+
+    def __init__(self, losses: ArrayLike, p: ArrayLike, q: ArrayLike, infinite: float = 0.0) -> None:
+        order = np.argsort(np.asarray(losses, float), kind="stable")
+        self._losses = np.asarray(losses, float)[order]
+        self._p, self._q = np.asarray(p, float)[order], np.asarray(q, float)[order]
+        self.infinite = infinite
+        self.lowest, self.highest = float(self._losses[0]), float(self._losses[-1])
+
+    @classmethod
+    def between(cls, p: ArrayLike, q: ArrayLike) -> "AtomLaw":
+        """The loss between two laws on the same finite set of outcomes."""
+        p, q = np.asarray(p, float), np.asarray(q, float)
+        both = (p > 0) & (q > 0)
+        return cls(np.log(p[both] / q[both]), p[both], q[both], float(p[q == 0].sum()))
+
+    @cached_property
+    def _sums(self) -> tuple[Pair, Pair]:
+        zero = np.zeros(1)
+        up = [np.concatenate([np.cumsum(mass[::-1])[::-1], zero]) for mass in (self._p, self._q)]
+        down = [np.concatenate([zero, np.cumsum(mass)]) for mass in (self._p, self._q)]
+        return Pair(up[0] + self.infinite, up[1]), Pair(*down)
+
+    def survival(self, loss: ArrayLike) -> Pair:
+        at = np.searchsorted(self._losses, np.asarray(loss, float), side="right")
+        above, _ = self._sums
+        return Pair(above.p[at], above.q[at])
+
+    def cumulative(self, loss: ArrayLike) -> Pair:
+        at = np.searchsorted(self._losses, np.asarray(loss, float), side="right")
+        _, below = self._sums
+        return Pair(below.p[at], below.q[at])
+
+
+def pure_law(epsilon: float) -> AtomLaw:
+    """The law of binary randomized response at epsilon, which dominates every epsilon-DP mechanism.
+
+    Kairouz, Oh, Viswanath 2015, theorem 2.
+    """
+    likely, unlikely = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
+    return AtomLaw([-epsilon, epsilon], [unlikely, likely], [likely, unlikely])
+
+
+@dataclass(frozen=True)
+class GeometricLaw(Law):
+    """Two-sided geometric noise of a scale, moved by a whole number of units.
+
+    With a = e^{-1/scale}, the loss is (units - 2j)/scale, with mass 1/(1+a) at j = 0, (1-a)a^j/(1+a) for
+    0 < j < units and a^units/(1+a) at j = units. Under Q the same masses stand in the opposite order.
+    """
+
+    units: int
+    scale: float
+
+    @property
+    def lowest(self) -> float:  # type: ignore[override]
+        return -self.units / self.scale
+
+    @property
+    def highest(self) -> float:  # type: ignore[override]
+        return self.units / self.scale
+
+    def survival(self, loss: ArrayLike) -> Pair:
+        last = self._last(loss)  # the loss exceeds for j = 0 .. last
+        a = math.exp(-1 / self.scale)
+        inner = np.clip(last, 0, self.units)
+        p = 1 - np.exp(-(inner + 1) / self.scale) / (1 + a)
+        q = np.exp(-(self.units - inner) / self.scale) / (1 + a)
+        return Pair(_ends(last, self.units, p), _ends(last, self.units, q))
+
+    def cumulative(self, loss: ArrayLike) -> Pair:
+        last = self._last(loss)
+        a = math.exp(-1 / self.scale)
+        inner = np.clip(last, 0, self.units)
+        p = np.exp(-(inner + 1) / self.scale) / (1 + a)
+        q = 1 - np.exp(-(self.units - inner) / self.scale) / (1 + a)
+        return Pair(1 - _ends(last, self.units, 1 - p), 1 - _ends(last, self.units, 1 - q))
+
+    def _last(self, loss: ArrayLike) -> Floats:
+        return np.ceil((self.units - np.asarray(loss, float) * self.scale) / 2) - 1
+
+
+def _ends(last: Floats, units: int, inner: Floats) -> Floats:
+    """Nothing before the first atom, everything from the last on."""
+    return np.where(last < 0, 0.0, np.where(last >= units, 1.0, inner))
+
+
+@dataclass(frozen=True)
+class DiscreteGaussianLaw(Law):
+    """Discrete Gaussian noise moved by a whole number of units; the loss at y is (units^2 - 2 units y)/(2 v).
+
+    Up to a sigma of 1024 the tails are summed. Above, they are bounded by those of the continuous law:
+    a discrete mass is at most e^{1/(8v)} times the normal mass of its unit interval, and the mass under Q
+    at least e^{-6/v} times it within 12 sigma (docs/guarantees/gaussian.md).
+    """
+
+    units: int
+    variance: float
+
+    lowest = -math.inf
+    highest = math.inf
+
+    @property
+    def _sigma(self) -> float:
+        return math.sqrt(self.variance)
+
+    def survival(self, loss: ArrayLike) -> Pair:
+        last = self._last(loss)  # the loss exceeds for y <= last; by symmetry a tail from -last up
+        if self._sigma <= 1024:
+            return Pair(self._tail(-last), self._tail(self.units - last))
+        p = math.exp(1 / (8 * self.variance)) * ndtr((last + 0.5) / self._sigma)
+        q = ndtr((last + 0.5 - self.units) / self._sigma) - ndtr(-12.0)
+        return Pair(np.minimum(p, 1.0), np.maximum(q, 0.0) * math.exp(-6 / self.variance))
+
+    def cumulative(self, loss: ArrayLike) -> Pair:
+        last = self._last(loss)
+        if self._sigma <= 1024:
+            return Pair(self._tail(last + 1), self._tail(last + 1 - self.units))
+        p = math.exp(1 / (8 * self.variance)) * ndtr(-(last + 0.5) / self._sigma)
+        q = ndtr(-(last + 0.5 - self.units) / self._sigma) - ndtr(-12.0)
+        return Pair(np.minimum(p, 1.0), np.maximum(q, 0.0) * math.exp(-6 / self.variance))
+
+    def _last(self, loss: ArrayLike) -> Floats:
+        middle = self.units / 2 - np.asarray(loss, float) * (self.variance / self.units)
+        return np.ceil(middle) - 1
+
+    def _tail(self, start: Floats) -> Floats:
+        """P[Y >= start] for the noise Y."""
+        reach = (len(self._tails) - 2) // 2
+        at = np.clip(start, -reach, reach + 1).astype(np.int64)
+        return self._tails[at + reach]
+
+    @cached_property
+    def _tails(self) -> Floats:
+        reach = int(39 * self._sigma) + 39  # beyond it the masses are below the smallest float
+        y = np.arange(-reach, reach + 1)
+        mass = np.exp(-(y * y) / (2 * self.variance))
+        return np.concatenate([np.cumsum((mass / mass.sum())[::-1])[::-1], np.zeros(1)])
+
+
+@dataclass(frozen=True)
+class RhoLaw(Law):
+    """The worst law that rho-zCDP allows.
+
+    delta(epsilon) is the least over orders a > 1 of e^{(a-1)(a rho - epsilon)} (a-1)^{a-1} / a^a
+    (Canonne, Kamath, Steinke 2020, proposition 12). At the best order, where
+    (2a-1) rho + log(1 - 1/a) = epsilon, its derivative by e^epsilon gives Q[L > epsilon] =
+    (a-1) delta e^{-epsilon}, which decreases in epsilon: so this is a law.
+    """
+
+    rho: float
+    lowest = -math.inf
+    highest = math.inf
+
+    def survival(self, loss: ArrayLike) -> Pair:
+        epsilon = np.asarray(loss, float)
+        x = self._order_less_one(epsilon)
+        log_delta = x * ((x + 1) * self.rho - epsilon) + x * np.log(x) - (x + 1) * np.log1p(x)
+        return Pair(np.minimum((x + 1) * np.exp(log_delta), 1.0), x * np.exp(log_delta - epsilon))
+
+    def cumulative(self, loss: ArrayLike) -> Pair:
+        above = self.survival(loss)
+        return Pair(1 - above.p, np.maximum(math.exp(-self.rho) - above.q, 0.0))
+
+    def _order_less_one(self, epsilon: Floats) -> Floats:
+        """The root x of (2x+1) rho + log(x/(1+x)) = epsilon, by damped Newton steps on log x.
+
+        The start is the root of the part that rules: log(x) below rho, the linear one above.
+        """
+        t: Floats = np.where(
+            epsilon < self.rho,
+            epsilon - self.rho,
+            np.log(np.maximum(epsilon / self.rho - 1, 0) / 2 + 1),
+        )
+        for _ in range(60):
+            x = np.exp(t)
+            value = (2 * x + 1) * self.rho + t - np.log1p(x) - epsilon
+            t = t - np.clip(value / (2 * x * self.rho + 1 / (1 + x)), -2.0, 2.0)
+        return np.exp(np.maximum(t, -690.0))

@@ -1,0 +1,61 @@
+"""The privacy loss of a mechanism at one input distance: what every accountant reads."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sourdine.core.distance import Neighbours
+from sourdine.core.laws import Floats, Law, pure_law
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss:
+    """What a mechanism may reveal of one unit, at one input distance.
+
+    `remove` is the law of log P/Q where P is the output with the unit and Q without it; `add` is the other
+    way round. Under replacement and zero-out the two name the two orders of the pair. `epsilon` and `rho`
+    (zero-concentrated) are bounds, exact where they are rational, infinite where there is none.
+
+    >>> round(float(Loss.pure(Fraction(1, 2)).profile(0.25)), 4)
+    0.1377
+    """
+
+    remove: Law
+    add: Law
+    neighbours: Neighbours
+    epsilon: Fraction | float = math.inf
+    rho: Fraction | float = math.inf
+
+    @classmethod
+    def symmetric(
+        cls,
+        law: Law,
+        *,
+        neighbours: Neighbours,
+        epsilon: Fraction | float = math.inf,
+        rho: Fraction | float = math.inf,
+    ) -> "Loss":
+        """A loss with the same law in both directions."""
+        return cls(remove=law, add=law, neighbours=neighbours, epsilon=epsilon, rho=rho)
+
+    @classmethod
+    def pure(
+        cls,
+        epsilon: Fraction | float,
+        *,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        rho: Fraction | float | None = None,
+    ) -> "Loss":
+        """A mechanism known only by its epsilon: randomized response at that epsilon dominates it.
+
+        Without a better bound, rho = epsilon^2/2 (Bun and Steinke 2016, proposition 1.4).
+        """
+        best = epsilon**2 / 2 if rho is None else rho
+        return cls.symmetric(pure_law(float(epsilon)), neighbours=neighbours, epsilon=epsilon, rho=best)
+
+    def profile(self, epsilon: ArrayLike) -> Floats:
+        """delta(epsilon): the larger of both directions."""
+        return np.maximum(self.remove.profile(epsilon), self.add.profile(epsilon))

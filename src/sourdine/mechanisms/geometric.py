@@ -1,0 +1,66 @@
+"""Two-sided geometric noise on counts, kept inside a declared range if there is one."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sourdine.core import check, exact, grid
+from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core.distance import Distance, Norm
+from sourdine.core.loss import Loss
+from sourdine.core.mechanism import Example, Mechanism
+from sourdine.mechanisms.laplace import MOST_SCALE, laplace_loss, laplace_quantile
+
+
+@dataclass(frozen=True, kw_only=True)
+class Geometric(Mechanism):
+    """Adds two-sided geometric noise to integers, then clamps the answers to [lower, upper].
+
+    A change of d in L1 costs epsilon = d / scale (Ghosh, Roughgarden, Sundararajan 2009, theorem 3.2);
+    clamping is post-processing and costs nothing.
+
+    >>> Geometric(scale=2, lower=0).loss(Distance.l1(1)).epsilon
+    Fraction(1, 2)
+    """
+
+    norm: ClassVar[Norm] = Norm.L1
+    scale: Fraction
+    lower: int | None = None
+    upper: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", check.positive("Geometric", "scale", self.scale, MOST_SCALE))
+        for name in ("lower", "upper"):
+            bound = getattr(self, name)
+            if bound is not None:
+                check.integer("Geometric", name, bound, -grid.LIMIT, grid.LIMIT)
+        if self.lower is not None and self.upper is not None and self.lower > self.upper:
+            raise check.fail("Geometric", "upper", f"be at least the lower bound {self.lower}", self.upper)
+
+    def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
+        units = grid.to_units("Geometric", values, None)
+        noise = exact.laplace(self.scale, units.size, bits).reshape(units.shape)
+        return np.clip(grid.plus(units, noise), self.lower, self.upper)
+
+    def loss(self, distance: Distance) -> Loss:
+        self.require(distance)
+        return laplace_loss(distance.amount, self.scale, distance)
+
+    def error(self, confidence: float = 0.95) -> float:
+        """For a value inside the range, clamping only ever brings the answer nearer."""
+        check.confidence("Geometric.error", confidence)
+        return float(laplace_quantile(self.scale, confidence))
+
+    @classmethod
+    def examples(cls) -> Iterator[Example]:
+        yield Example(mechanism=cls(scale=Fraction(7, 3)), value=5, neighbour=6, distance=Distance.l1(1))
+        yield Example(
+            mechanism=cls(scale=Fraction(5, 2), lower=0, upper=9),
+            value=1,
+            neighbour=0,
+            distance=Distance.l1(1),
+        )

@@ -1,0 +1,101 @@
+"""Laplace noise on integers, or on reals rounded to a declared grid."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sourdine.core import check, exact, grid
+from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core.distance import Distance, Neighbours, Norm
+from sourdine.core.laws import GeometricLaw
+from sourdine.core.loss import Loss
+from sourdine.core.mechanism import Example, Mechanism
+
+MOST_SCALE = 1 << 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laplace(Mechanism):
+    """Adds discrete Laplace noise to every number.
+
+    A change of d in L1 costs epsilon = d / scale (Dwork, McSherry, Nissim, Smith 2006, theorem 3.1, with
+    the two-sided geometric law of Ghosh, Roughgarden, Sundararajan 2009 on the grid). With a granularity g
+    the values are reals, rounded to multiples of g first, and d grows by g for each number that changes.
+
+    >>> Laplace(scale=2).loss(Distance.l1(1)).epsilon
+    Fraction(1, 2)
+    """
+
+    norm: ClassVar[Norm] = Norm.L1
+    scale: Fraction
+    granularity: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", check.positive("Laplace", "scale", self.scale))
+        object.__setattr__(self, "granularity", grid.step("Laplace", self.granularity))
+        if self._unit_scale > MOST_SCALE:
+            remedy = "Use a smaller scale or a coarser granularity."
+            raise check.fail("Laplace", "scale", "be at most 2^40 grid steps", self.scale, remedy)
+
+    @property
+    def _unit_scale(self) -> Fraction:
+        return self.scale / (self.granularity or 1)
+
+    def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
+        units = grid.to_units("Laplace", values, self.granularity)
+        noise = exact.laplace(self._unit_scale, units.size, bits).reshape(units.shape)
+        return grid.from_units(grid.plus(units, noise), self.granularity)
+
+    def loss(self, distance: Distance) -> Loss:
+        self.require(distance)
+        return laplace_loss(grid.distance_units(distance, self.granularity), self._unit_scale, distance)
+
+    def error(self, confidence: float = 0.95) -> float:
+        check.confidence("Laplace.error", confidence)
+        return laplace_quantile(self._unit_scale, confidence) * float(self.granularity or 1)
+
+    @classmethod
+    def examples(cls) -> Iterator[Example]:
+        yield Example(mechanism=cls(scale=Fraction(3, 2)), value=0, neighbour=1, distance=Distance.l1(1))
+        yield Example(
+            mechanism=cls(scale=Fraction(10, 3)), value=7, neighbour=4, distance=Distance.l1(3, coordinates=1)
+        )
+        yield Example(
+            mechanism=cls(scale=Fraction(1, 2), granularity=Fraction(1, 64)),
+            value=0.0,
+            neighbour=0.25,
+            distance=Distance.l1(0.25, coordinates=1, neighbours=Neighbours.REPLACE),
+            code=lambda answers: np.rint(answers * 64).astype(np.int64),
+        )
+        yield Example(
+            mechanism=cls(scale=2),  # type: ignore[arg-type]
+            value=[0, 0],
+            neighbour=[1, 1],
+            distance=Distance.l1(2, coordinates=2),
+            code=lambda answers: answers.sum(axis=-1),
+        )
+
+
+def laplace_loss(units: Fraction, scale: Fraction, distance: Distance) -> Loss:
+    """The loss of discrete Laplace noise for a change in L1 of at most `units` grid steps.
+
+    When one number changes, its whole law is known. When several may, the split is not, and the law that
+    dominates every epsilon-DP mechanism stands in.
+    """
+    whole = math.floor(units)
+    epsilon = Fraction(whole) / scale
+    if whole == 0 or not grid.one_moves(distance, units):
+        return Loss.pure(epsilon, neighbours=distance.neighbours)
+    law = GeometricLaw(whole, float(scale))
+    return Loss.symmetric(law, neighbours=distance.neighbours, epsilon=epsilon, rho=epsilon**2 / 2)
+
+
+def laplace_quantile(scale: Fraction, confidence: float) -> int:
+    """The least k with P[|noise| <= k] >= confidence; P[|noise| > k] = 2 a^{k+1}/(1 + a)."""
+    log_tail = math.log1p(-confidence) + math.log1p(math.exp(-1 / scale)) - math.log(2)
+    return max(0, math.ceil(-log_tail * float(scale) - 1 - 1e-9))
