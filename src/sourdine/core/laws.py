@@ -212,16 +212,18 @@ class RhoLaw(Law):
 
     def survival(self, loss: ArrayLike) -> Pair:
         epsilon = np.asarray(loss, float)
-        x = self._order_less_one(epsilon)
-        log_delta = x * ((x + 1) * self.rho - epsilon) + x * np.log(x) - (x + 1) * np.log1p(x)
-        return Pair(np.minimum((x + 1) * np.exp(log_delta), 1.0), x * np.exp(log_delta - epsilon))
+        t = self._log_order_less_one(epsilon)
+        x = np.exp(t)
+        log_delta = x * ((x + 1) * self.rho - epsilon) + x * t - (x + 1) * np.log1p(x)
+        log_q = np.minimum(t + log_delta - epsilon, -self.rho)  # its limit on the far left
+        return Pair(np.minimum((x + 1) * np.exp(log_delta), 1.0), np.exp(log_q))
 
     def cumulative(self, loss: ArrayLike) -> Pair:
         above = self.survival(loss)
         return Pair(1 - above.p, np.maximum(math.exp(-self.rho) - above.q, 0.0))
 
-    def _order_less_one(self, epsilon: Floats) -> Floats:
-        """The root x of (2x+1) rho + log(x/(1+x)) = epsilon, by damped Newton steps on log x.
+    def _log_order_less_one(self, epsilon: Floats) -> Floats:
+        """log x for the root x of (2x+1) rho + log(x/(1+x)) = epsilon, by damped Newton steps on log x.
 
         The start is the root of the part that rules: log(x) below rho, the linear one above.
         """
@@ -234,4 +236,4 @@ class RhoLaw(Law):
             x = np.exp(t)
             value = (2 * x + 1) * self.rho + t - np.log1p(x) - epsilon
             t = t - np.clip(value / (2 * x * self.rho + 1 / (1 + x)), -2.0, 2.0)
-        return np.exp(np.maximum(t, -690.0))
+        return t

@@ -1,0 +1,1 @@
+"""How fast noise is drawn, and whether the time of a draw tells its size."""

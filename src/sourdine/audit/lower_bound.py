@@ -1,0 +1,141 @@
+"""An empirical lower bound on epsilon: how much two neighbours can surely be told apart by one event."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.audit import binomial
+from sourdine.audit.outcomes import Integers, Watch, align, tally
+from sourdine.core import check
+from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core.loss import Loss
+from sourdine.core.mechanism import Example
+
+LEAST_SAMPLES = 1000
+MOST_SAMPLES = 10**9
+DELTA = 1e-3  # where a mechanism without a pure epsilon is compared with its claim
+FALSE_ALARM = 1e-6
+_FAR = 4096.0  # no epsilon beyond this is looked for
+
+
+@dataclass(frozen=True, kw_only=True)
+class LowerBound:
+    """What an audit found: epsilon is at least `audited`, with the stated confidence.
+
+    `claimed` is the epsilon the mechanism states at the same delta. `event` is how many codes make up the
+    event that tells the neighbours apart. `samples` counts the answers drawn for each neighbour.
+    """
+
+    claimed: float
+    audited: float
+    delta: float
+    event: int
+    confidence: float
+    samples: int
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether the claim is surely false."""
+        return self.audited > self.claimed
+
+
+class _Counts(NamedTuple):
+    """Counts per code for both neighbours, p and q, among the same number of answers each."""
+
+    p: Integers
+    q: Integers
+    trials: int
+
+    def swapped(self) -> "_Counts":
+        return _Counts(self.q, self.p, self.trials)
+
+
+def lower_bound(
+    example: Example,
+    *,
+    samples: int = 10**6,
+    delta: float | None = None,
+    false_alarm: float = FALSE_ALARM,
+    bits: Bits = SYSTEM,
+    watch: Watch | None = None,
+) -> LowerBound:
+    """Audit one example: draw answers for both neighbours, choose an event, and bound its two chances.
+
+    An (epsilon, delta)-DP mechanism has P[S] <= e^epsilon Q[S] + delta for every event S, so epsilon is at
+    least ln((P[S] - delta)/Q[S]). The event is chosen on the first half of the answers: a quarter orders
+    the codes by likelihood ratio, another tells how many of them to take (or which tail). The second half
+    bounds both chances by Clopper and Pearson, independently of the choice. Both directions are tried, and
+    the chance that any of the four bounds fails is at most `false_alarm`.
+
+    Without a delta, it is 0 where the claim is a pure epsilon and 1/1000 elsewhere.
+
+    >>> from sourdine.mechanisms import Laplace
+    >>> lower_bound(next(Laplace.examples()), samples=10_000).exceeded
+    False
+    """
+    check.integer("lower_bound", "samples", samples, LEAST_SAMPLES, MOST_SAMPLES)
+    alarm = float(check.inside("lower_bound", "false_alarm", false_alarm, 0, 1))
+    loss = example.mechanism.loss(example.distance)
+    if delta is None:
+        delta = 0.0 if math.isfinite(loss.epsilon) else DELTA
+    elif delta != 0:
+        delta = float(check.inside("lower_bound", "delta", delta, 0, 1))
+    parts = (samples // 4, samples // 4, samples - 2 * (samples // 4))
+    drawn = [tally(example, v, n, bits, watch) for n in parts for v in (example.value, example.neighbour)]
+    rows = align(*drawn)
+    order, choose, confirm = (_Counts(rows[2 * i], rows[2 * i + 1], n) for i, n in enumerate(parts))
+    beta = alarm / 4
+    found = (
+        _direction(order, choose, confirm, delta, beta),
+        _direction(order.swapped(), choose.swapped(), confirm.swapped(), delta, beta),
+    )
+    audited, event = max(found)
+    return LowerBound(
+        claimed=claim(loss, delta),
+        audited=audited,
+        delta=delta,
+        event=event,
+        confidence=1 - alarm,
+        samples=samples,
+    )
+
+
+def claim(loss: Loss, delta: float) -> float:
+    """The least epsilon a loss states at a delta, rounded up; infinite where it states none."""
+    if delta == 0 or loss.profile(_FAR) > delta:
+        return float(loss.epsilon)
+    low, high = 0.0, 1.0
+    while loss.profile(high) > delta:
+        low, high = high, 2 * high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if loss.profile(middle) > delta else (low, middle)
+    return min(high, float(loss.epsilon))
+
+
+def _direction(
+    order: _Counts, choose: _Counts, confirm: _Counts, delta: float, beta: float
+) -> tuple[float, int]:
+    """The bound with p on top, and the size of its event."""
+    event = _event(order, choose, delta, beta)
+    p = binomial.least(int(confirm.p[event].sum()), confirm.trials, beta)
+    q = binomial.most(int(confirm.q[event].sum()), confirm.trials, beta)
+    return (math.log((p - delta) / q) if p - delta > q else 0.0), len(event)
+
+
+def _event(order: _Counts, choose: _Counts, delta: float, beta: float) -> NDArray[np.intp]:
+    """The best event: the codes of largest ratio, the lowest codes or the highest ones."""
+    ascending = np.arange(len(order.p))
+    ratio = np.argsort((order.q + 0.5) / (order.p + 0.5), kind="stable")  # unseen codes stay in the middle
+    best, score = ascending[:0], -math.inf
+    for codes in (ratio, ascending, ascending[::-1]):
+        p, _ = binomial.about(np.cumsum(choose.p[codes]), choose.trials, beta)
+        _, q = binomial.about(np.cumsum(choose.q[codes]), choose.trials, beta)
+        bounds = np.log(np.maximum(p - delta, 1e-300) / q)
+        last = int(np.argmax(bounds))
+        if bounds[last] > score:
+            best, score = codes[: last + 1], float(bounds[last])
+    return best

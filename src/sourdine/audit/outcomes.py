@@ -1,0 +1,50 @@
+"""Outcomes of an example, counted cell by cell: what every empirical check reads."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sourdine.core.bits import Bits
+from sourdine.core.mechanism import Example
+
+Integers = NDArray[np.int64]
+Watch = Callable[[int], None]  # told how many outcomes were just drawn
+
+_CHUNK = 1 << 16  # outcomes drawn at once, so that examples with long inputs need little memory
+
+
+class Tally(NamedTuple):
+    """How often each code occurred; the codes ascend."""
+
+    codes: Integers
+    counts: Integers
+
+
+def tally(example: Example, value: ArrayLike, count: int, bits: Bits, watch: Watch | None = None) -> Tally:
+    """The counts of `count` independent outcomes for one input."""
+    parts = []
+    for start in range(0, count, _CHUNK):
+        size = min(_CHUNK, count - start)
+        parts.append(np.unique(example.outcomes(value, size, bits), return_counts=True))
+        if watch:
+            watch(size)
+    codes, places = np.unique(np.concatenate([codes for codes, _ in parts]), return_inverse=True)
+    weights = np.concatenate([counts for _, counts in parts])
+    # a float64 counts exactly up to 2^53
+    return Tally(codes, np.bincount(places, weights=weights).astype(np.int64))
+
+
+def align(*tallies: Tally) -> Integers:
+    """One row of counts for each tally, over all the codes that occur in any, in ascending order.
+
+    >>> align(Tally(np.array([1, 4]), np.array([7, 3])), Tally(np.array([4]), np.array([9])))
+    array([[7, 3],
+           [0, 9]])
+    """
+    codes = np.unique(np.concatenate([one.codes for one in tallies]))
+    rows = np.zeros((len(tallies), len(codes)), dtype=np.int64)
+    for row, one in zip(rows, tallies, strict=True):
+        row[np.searchsorted(codes, one.codes)] = one.counts
+    return rows

@@ -1,0 +1,65 @@
+"""What every mechanism promises, checked on every example of every mechanism that a room exports."""
+
+import dataclasses
+import importlib
+import inspect
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sourdine.core.mechanism import Example, Mechanism
+
+ROOMS = ("mechanisms", "local")
+
+
+def mechanisms() -> Iterator[type[Mechanism]]:
+    """Every concrete mechanism that a room exports."""
+    for room in ROOMS:
+        try:
+            module = importlib.import_module(f"sourdine.{room}")
+        except ModuleNotFoundError:
+            continue
+        for name in module.__all__:
+            found = getattr(module, name)
+            if isinstance(found, type) and issubclass(found, Mechanism) and not inspect.isabstract(found):
+                yield found
+
+
+def examples() -> list[object]:
+    """Every example as a pytest parameter."""
+    return [
+        pytest.param(example, id=f"{kind.__name__}-{i}")
+        for kind in mechanisms()
+        for i, example in enumerate(kind.examples())
+    ]
+
+
+def all_kinds() -> list[object]:
+    return [pytest.param(kind, id=kind.__name__) for kind in mechanisms()]
+
+
+def claimed(example: Example, delta: float) -> float:
+    """The least epsilon with profile(epsilon) <= delta, by bisection."""
+    loss = example.mechanism.loss(example.distance)
+    low, high = 0.0, 100.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if float(loss.profile(middle)) <= delta else (middle, high)
+    return high
+
+
+def off(mechanism: Mechanism, field: str, factor: Fraction = Fraction(11, 10)) -> Mechanism:
+    """The same mechanism with one parameter 10 % off."""
+    return dataclasses.replace(mechanism, **{field: getattr(mechanism, field) * factor})  # type: ignore[type-var]
+
+
+def through_json(mechanism: Mechanism) -> Mechanism:
+    return Mechanism.from_json(json.loads(json.dumps(mechanism.to_json())))
+
+
+def convex_in_exp(epsilons: np.ndarray, deltas: np.ndarray) -> bool:
+    slopes = np.diff(deltas) / np.diff(np.exp(epsilons))
+    return bool(np.all(np.diff(slopes) >= -1e-9))

@@ -1,0 +1,76 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sourdine.core import grid
+from sourdine.core.distance import Distance, root_above
+from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+
+REALS = st.floats(allow_nan=True, allow_infinity=True)
+
+
+@given(st.lists(REALS, min_size=1), st.integers(-60, 60))
+def test_any_float_becomes_a_whole_number_within_the_limit(values: list[float], power: int) -> None:
+    units = grid.to_units("Laplace", values, Fraction(2) ** power)
+    assert units.dtype == np.int64
+    assert np.all(np.abs(units) <= grid.LIMIT)
+
+
+@given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.integers(-30, 4))
+def test_rounding_moves_two_reals_apart_by_at_most_one_step(x: float, y: float, power: int) -> None:
+    step = Fraction(2) ** power
+    a, b = grid.to_units("Laplace", [x, y], step)
+    assert abs(int(a) - int(b)) <= abs(Fraction(x) - Fraction(y)) / step + 1
+
+
+@given(st.integers())
+def test_integers_of_any_size_are_clipped(value: int) -> None:
+    assert int(grid.to_units("Laplace", value, None)) == max(-grid.LIMIT, min(grid.LIMIT, value))
+
+
+def test_what_is_not_a_number_counts_as_zero() -> None:
+    units = grid.to_units("Laplace", [math.nan, math.inf, -math.inf, 1e300], Fraction(1, 8))
+    assert units.tolist() == [0, grid.LIMIT, -grid.LIMIT, grid.LIMIT]
+
+
+def test_other_types_are_refused_by_their_type_alone() -> None:
+    with pytest.raises(InvalidParameter, match="granularity"):
+        grid.to_units("Laplace", [1.0], None)
+    with pytest.raises(InvalidParameter, match="numbers"):
+        grid.to_units("Laplace", ["secret"], Fraction(1))
+    assert grid.to_units("Laplace", [True, False], None).tolist() == [1, 0]
+    assert int(grid.to_units("Laplace", np.uint64(2**64 - 1), None)) == grid.LIMIT
+
+
+@given(st.integers(-grid.LIMIT, grid.LIMIT), st.integers(-(2**63), 2**63 - 1))
+def test_sums_never_wrap_around(value: int, noise: int) -> None:
+    total = grid.plus(np.array([value]), np.array([noise]))[0]
+    noise = max(-grid.LIMIT, min(grid.LIMIT, noise))
+    assert int(total) == max(-grid.LIMIT, min(grid.LIMIT, value + noise))
+
+
+def test_a_distance_in_steps_counts_the_rounding() -> None:
+    half = Fraction(1, 2)
+    assert grid.distance_units(Distance.l1(3), None) == 3
+    assert grid.distance_units(Distance.l1(3, coordinates=2), half) == 8
+    assert grid.distance_units(Distance.l2(3, coordinates=4), half) == (6 + 2) ** 2
+    assert grid.distance_units(Distance.linf(3), half) == 7
+    with pytest.raises(UnsupportedLoss, match="how many numbers change"):
+        grid.distance_units(Distance.l1(3), half)
+
+
+@pytest.mark.parametrize("step", [0, -1, Fraction(1, 3), 0.1, "1", True, math.nan, 2.0**-120])
+def test_a_granularity_is_a_power_of_two(step: object) -> None:
+    with pytest.raises(InvalidParameter, match="'granularity' of Laplace"):
+        grid.step("Laplace", step)
+
+
+@given(st.fractions(min_value=0, max_value=10**9))
+def test_a_root_is_never_below(square: Fraction) -> None:
+    root = root_above(square)
+    assert square <= root**2 <= square + Fraction(1, 2**24)
+    assert root_above(square**2) == square

@@ -1,0 +1,171 @@
+"""The contract of DESIGN: every mechanism, every example."""
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sourdine.mechanisms
+from sourdine.core.distance import Distance, Norm
+from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+from sourdine.core.mechanism import Example, Mechanism
+from sourdine.testing import SeededBits
+from tests import contract
+from tests.laws import LAWS, NOISE
+from tests.statistics import ALARM, fit
+
+PAGES = Path(__file__).parent.parent / "docs" / "guarantees"
+
+
+@pytest.mark.parametrize("kind", contract.all_kinds())
+def test_is_frozen_keyword_only_and_documented(kind: type[Mechanism]) -> None:
+    assert dataclasses.is_dataclass(kind)
+    assert kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    assert all(field.kw_only for field in dataclasses.fields(kind))
+    assert ">>>" in (kind.__doc__ or "")
+    page = PAGES / f"{kind.__module__.rpartition('.')[2]}.md"
+    assert page.exists(), f"write {page.name}: the claim, its proof or citation, its error"
+
+
+@pytest.mark.parametrize("kind", contract.all_kinds())
+def test_has_examples_and_a_law(kind: type[Mechanism]) -> None:
+    assert list(kind.examples())
+    assert kind in LAWS
+    assert kind in NOISE
+
+
+def test_every_mechanism_of_the_room_is_exported() -> None:
+    names = sourdine.mechanisms.__all__
+    assert names == sorted(names)
+    folder = Path(sourdine.mechanisms.__file__).parent
+    defined = {
+        line.split("class ")[1].split("(")[0].rstrip(":\n")
+        for file in folder.glob("*.py")
+        for line in file.read_text().splitlines()
+        if line.startswith("class ") and not line.startswith("class _")
+    }
+    assert {name for name in names if name[0].isupper() and not name.isupper()} == defined
+
+
+@pytest.mark.parametrize("example", contract.examples())
+def test_survives_json(example: Example) -> None:
+    assert contract.through_json(example.mechanism) == example.mechanism
+
+
+@pytest.mark.parametrize("example", contract.examples())
+def test_is_repeatable_with_a_seed_and_fresh_without(example: Example) -> None:
+    first = example.outcomes(example.value, 200, SeededBits(1))
+    assert np.array_equal(first, example.outcomes(example.value, 200, SeededBits(1)))
+    assert not np.array_equal(first, example.outcomes(example.value, 200, SeededBits(2)))
+    assert not np.array_equal(example.outcomes(example.value, 200), example.outcomes(example.value, 200))
+
+
+@pytest.mark.parametrize("kind", contract.all_kinds())
+def test_bad_parameters_name_themselves(kind: type[Mechanism]) -> None:
+    mechanism = next(kind.examples()).mechanism
+    for field, bad in bad_parameters(mechanism):
+        with pytest.raises(InvalidParameter, match=f"'{field}'") as caught:
+            dataclasses.replace(mechanism, **{field: bad})  # type: ignore[type-var]
+        assert len(str(caught.value)) < 300
+
+
+def bad_parameters(mechanism: Mechanism) -> Iterator[tuple[str, object]]:
+    for field in dataclasses.fields(mechanism):  # type: ignore[arg-type]
+        value = getattr(mechanism, field.name)
+        if isinstance(value, bool):
+            yield field.name, 1
+        elif isinstance(value, int | Fraction):
+            yield from ((field.name, bad) for bad in (math.nan, "two", math.inf, [1], 2.0**90 + 0.0))
+        if isinstance(value, Fraction) and value > 0:
+            yield from ((field.name, bad) for bad in (-value, 0))
+
+
+def check_law(example: Example, count: int) -> None:
+    mechanism = example.mechanism
+    law = LAWS[type(mechanism)]
+    for seed, value in enumerate([example.value, example.neighbour]):
+        samples = example.outcomes(value, count, SeededBits(seed))
+        assert fit(samples, law(mechanism, value)) > ALARM
+
+
+@pytest.mark.parametrize("example", contract.examples())
+def test_samples_follow_the_stated_law(example: Example) -> None:
+    check_law(example, 100_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", contract.examples())
+def test_samples_follow_the_stated_law_on_two_million_draws(example: Example) -> None:
+    check_law(example, 2_000_000)
+
+
+@pytest.mark.parametrize("example", contract.examples())
+def test_a_law_ten_percent_off_is_refused(example: Example) -> None:
+    mechanism = example.mechanism
+    wrong = contract.off(mechanism, NOISE[type(mechanism)])
+    samples = example.outcomes(example.value, 400_000, SeededBits(3))
+    assert fit(samples, LAWS[type(mechanism)](wrong, example.value)) < ALARM
+
+
+@pytest.mark.parametrize("example", contract.examples())
+def test_the_loss_covers_the_true_laws(example: Example) -> None:
+    """The hockey-stick divergence of the two true laws never exceeds the profile that is claimed."""
+    loss = example.mechanism.loss(example.distance)
+    law = LAWS[type(example.mechanism)]
+    p, q = law(example.mechanism, example.value), law(example.mechanism, example.neighbour)
+    for epsilon in np.linspace(0, min(float(loss.epsilon) + 0.1, 8), 30):
+        factor = math.exp(epsilon)
+        for one, other, direction in [(p, q, loss.remove), (q, p, loss.add)]:
+            true = sum(max(0.0, mass - factor * other.get(code, 0.0)) for code, mass in one.items())
+            assert true <= float(loss.profile(epsilon)) + 1e-9
+            assert loss.profile(epsilon) >= direction.profile(epsilon)
+    if math.isfinite(loss.epsilon):
+        shared = [(p[code], q[code]) for code in p if code in q and min(p[code], q[code]) > 1e-9]
+        worst = max(abs(math.log(one / other)) for one, other in shared)
+        assert worst <= float(loss.epsilon) + 1e-6
+
+
+@pytest.mark.parametrize("example", contract.examples())
+def test_the_profile_falls_and_is_convex_in_exp_epsilon(example: Example) -> None:
+    loss = example.mechanism.loss(example.distance)
+    epsilons = np.linspace(0, min(float(loss.epsilon), 6.0), 200)
+    deltas = loss.profile(epsilons)
+    assert np.all(np.diff(deltas) <= 1e-12)
+    assert contract.convex_in_exp(epsilons, deltas)
+    if math.isfinite(loss.epsilon):
+        assert float(loss.profile(float(loss.epsilon) * (1 + 1e-12) + 1e-12)) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("example", contract.examples())
+def test_a_larger_distance_never_costs_less(example: Example) -> None:
+    near = example.mechanism.loss(example.distance)
+    far = example.mechanism.loss(dataclasses.replace(example.distance, amount=2 * example.distance.amount))
+    for epsilon in np.linspace(0, 5, 21):
+        assert far.profile(epsilon) >= near.profile(epsilon) - 1e-12
+    assert far.epsilon >= near.epsilon
+    assert far.rho >= near.rho
+
+
+@pytest.mark.parametrize("example", contract.examples())
+def test_another_norm_is_refused(example: Example) -> None:
+    for norm in set(Norm) - {example.mechanism.norm}:
+        with pytest.raises(UnsupportedLoss):
+            example.mechanism.loss(Distance(norm=norm, amount=Fraction(1), coordinates=1))
+
+
+@pytest.mark.parametrize("kind", contract.all_kinds())
+@pytest.mark.parametrize("bad", [0, 1, -1, math.nan, "high"])
+def test_a_bad_confidence_is_refused(kind: type[Mechanism], bad: float) -> None:
+    with pytest.raises(InvalidParameter, match="confidence"):
+        next(kind.examples()).mechanism.error(bad)
+
+
+@pytest.mark.parametrize("example", contract.examples())
+def test_the_error_grows_with_the_confidence(example: Example) -> None:
+    errors = [example.mechanism.error(confidence) for confidence in (0.5, 0.9, 0.95, 0.999)]
+    assert errors == sorted(errors)
+    assert all(math.isfinite(error) and error >= 0 for error in errors)
