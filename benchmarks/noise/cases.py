@@ -32,6 +32,7 @@ CASES = (
     Case(Law.GAUSSIAN, Fraction(2**20), "Gaussian 2^20", target=False),
 )
 TIMING_CASES = (CASES[1], CASES[3])
+SINGLES = 40_000  # single draws timed, the same number for every library
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,6 @@ class Library:
     mechanisms: dict[Law, tuple[str, ...]]
     draws: int  # noises drawn by one timed act
     repetitions: int  # timed acts in each round
-    singles: int  # single draws, for the timing of each; none where it is not a question
 
     def count(self, case: Case, quick: bool) -> int:
         """The noises of one timed act; none where a library would take minutes."""
@@ -62,7 +62,6 @@ SOURDINE = Library(
     mechanisms={Law.LAPLACE: ("Laplace",), Law.GAUSSIAN: ("Gaussian",)},
     draws=10**6,
     repetitions=5,
-    singles=20_000,
 )
 NUMPY = Library(
     name="numpy",
@@ -71,7 +70,6 @@ NUMPY = Library(
     mechanisms={Law.LAPLACE: ("laplace",), Law.GAUSSIAN: ("normal",)},
     draws=10**6,
     repetitions=5,
-    singles=0,
 )
 OPENDP = Library(
     name="OpenDP",
@@ -80,7 +78,6 @@ OPENDP = Library(
     mechanisms={Law.LAPLACE: ("make_laplace",), Law.GAUSSIAN: ("make_gaussian",)},
     draws=10**5,
     repetitions=1,
-    singles=5_000,
 )
 DIFFPRIVLIB = Library(
     name="diffprivlib",
@@ -92,7 +89,7 @@ DIFFPRIVLIB = Library(
     mechanisms={Law.LAPLACE: ("Laplace", "Geometric"), Law.GAUSSIAN: ("GaussianDiscrete",)},
     draws=10**4,
     repetitions=1,
-    singles=5_000,
 )
 PEERS = (OPENDP, DIFFPRIVLIB)
 LIBRARIES = (NUMPY, *PEERS, SOURDINE)
+TIMED = (*PEERS, SOURDINE)

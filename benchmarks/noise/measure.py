@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.stats import spearmanr
 
-from benchmarks.noise.cases import CASES, LIBRARIES, SOURDINE, TIMING_CASES, Case, Library
+from benchmarks.noise.cases import CASES, LIBRARIES, SINGLES, SOURDINE, TIMED, TIMING_CASES, Case, Library
 from benchmarks.peers import Answer, Worker
 
-LARGEST = 500  # one noise in so many is called large
+LARGEST = (100, 1000)  # one noise in so many is called large
 
 Progress = Callable[[str], None]
 
@@ -38,7 +38,9 @@ class Timing:
     calls: int
     microseconds: float
     correlation: float
-    largest: float  # a rank correlation is blind to rare large noises, so their time is compared too
+    largest: dict[
+        int, float
+    ]  # a rank correlation is blind to rare large noises, so their time is compared too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,9 +126,9 @@ def _speeds(workers: dict[str, Worker], quick: bool, progress: Progress) -> list
 def _timings(workers: dict[str, Worker], quick: bool, progress: Progress) -> list[Timing]:
     timings = []
     for case in TIMING_CASES:
-        for library in LIBRARIES:
-            calls = library.singles // 4 if quick and library is not SOURDINE else library.singles
-            for mechanism in library.mechanisms[case.law] if calls else ():
+        for library in TIMED:
+            calls = SINGLES // 4 if quick else SINGLES
+            for mechanism in library.mechanisms[case.law]:
                 progress(f"time of single draws: {case.label}, {library.name}")
                 question = {"measure": "one", "mechanism": mechanism, "size": str(case.size), "calls": calls}
                 answer = workers[library.name].ask(question)
@@ -137,7 +139,7 @@ def _timings(workers: dict[str, Worker], quick: bool, progress: Progress) -> lis
 def _timing(library: Library, mechanism: str, case: Case, answer: Answer) -> Timing:
     times = np.array(answer["nanoseconds"], dtype=np.float64)
     noise = np.abs(np.array(answer["noise"]))
-    large = np.argsort(noise, kind="stable")[-max(1, len(noise) // LARGEST) :]
+    order = np.argsort(noise, kind="stable")
     return Timing(
         library=library.name,
         mechanism=mechanism,
@@ -145,5 +147,8 @@ def _timing(library: Library, mechanism: str, case: Case, answer: Answer) -> Tim
         calls=len(times),
         microseconds=float(np.median(times)) / 1000,
         correlation=float(spearmanr(times, noise).statistic),
-        largest=float(np.median(times[large]) / np.median(times)),
+        largest={
+            rarity: float(np.median(times[order[-(len(order) // rarity) :]]) / np.median(times))
+            for rarity in LARGEST
+        },
     )

@@ -49,11 +49,11 @@ def bernoulli_exp(units: NDArray[np.int64], rate: Fraction, bits: Bits) -> NDArr
     gap = (words >> np.uint64(11)) * 2.0**-53 - np.exp(-(units * float(rate)))
     out: NDArray[np.bool_] = gap < 0
     for i in np.flatnonzero(np.abs(gap) <= _MARGIN):
-        out[i] = _exp_coin(int(words[i]), int(units[i]) * rate, bits)
+        out[i] = exp_coin(int(words[i]), int(units[i]) * rate, bits)
     return out
 
 
-def _exp_coin(word: int, x: Fraction, bits: Bits) -> bool:
+def exp_coin(word: int, x: Fraction, bits: Bits) -> bool:
     """Whether the U that begins with this word is below e^-x."""
     size = 64
     while True:

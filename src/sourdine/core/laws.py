@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 
 Floats = NDArray[np.float64]
 
@@ -95,7 +95,7 @@ def pure_law(epsilon: float) -> AtomLaw:
 
     Kairouz, Oh, Viswanath 2015, theorem 2.
     """
-    likely, unlikely = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
+    likely, unlikely = float(expit(epsilon)), float(expit(-epsilon))
     return AtomLaw([-epsilon, epsilon], [unlikely, likely], [likely, unlikely])
 
 
@@ -141,6 +141,23 @@ class GeometricLaw(Law):
 def _ends(last: Floats, units: int, inner: Floats) -> Floats:
     """Nothing before the first atom, everything from the last on."""
     return np.where(last < 0, 0.0, np.where(last >= units, 1.0, inner))
+
+
+@dataclass(frozen=True)
+class GaussianLaw(Law):
+    """Continuous Gaussian noise of standard deviation 1 moved by mu: the loss is normal, N(+-mu^2/2, mu^2)."""
+
+    mu: float
+    lowest = -math.inf
+    highest = math.inf
+
+    def survival(self, loss: ArrayLike) -> Pair:
+        at = np.asarray(loss, float) / self.mu
+        return Pair(ndtr(self.mu / 2 - at), ndtr(-self.mu / 2 - at))
+
+    def cumulative(self, loss: ArrayLike) -> Pair:
+        at = np.asarray(loss, float) / self.mu
+        return Pair(ndtr(at - self.mu / 2), ndtr(at + self.mu / 2))
 
 
 @dataclass(frozen=True)

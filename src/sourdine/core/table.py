@@ -4,6 +4,9 @@ Let U be uniform on [0, 1) with endless binary digits, and X the number of cumul
 are at most U. The first 16 bits of U settle X unless a cumulative probability lies in that cell; then 48
 more bits are compared with certified 64-bit thresholds; and when those tie, which happens about once in
 2^63 comparisons, `_resolve` draws digits until balls of any precision tell. No step approximates.
+
+Open cells are mostly those of rare outcomes, so a small call searches for every sample: otherwise the time
+of a single draw would tell a large noise from a small one.
 """
 
 from functools import lru_cache
@@ -20,6 +23,7 @@ from sourdine.core.weights import Weights
 _GUARD = 128  # bits of precision beyond the 64 compared
 _CELLS = 1 << 16
 _CHUNK = 1 << 16  # samples handled at once, so that the arrays stay in the cache
+_STEADY = 1 << 12  # so few samples are all searched: rare outcomes share cells, and a search would show
 
 
 class Table:
@@ -32,6 +36,8 @@ class Table:
 
     def sample(self, count: int, bits: Bits) -> NDArray[np.int64]:
         """`count` independent outcomes."""
+        if count <= _STEADY:
+            return self._search(sixteens(bits, count), bits)
         out = np.empty(count, dtype=np.int64)
         for start in range(0, count, _CHUNK):
             part = out[start : start + _CHUNK]

@@ -1,0 +1,163 @@
+"""Choosing among scored candidates by weights e^{-gap * rate}, the gap being the distance to the best score.
+
+Scores are integers, or floats taken as the binary fractions they are. Floats decide what they provably
+decide; the rest goes to balls of any precision, so the laws are exactly the ones stated.
+"""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import accumulate
+
+import numpy as np
+from flint import arb, fmpz
+from numpy.typing import ArrayLike, NDArray
+
+from sourdine.core import grid
+from sourdine.core.bits import Bits
+from sourdine.core.certified import exponential, precision
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.exact import exp_coin
+
+Scores = NDArray[np.int64] | NDArray[np.float64]
+Floats = NDArray[np.float64]
+
+MOST_CANDIDATES = 1 << 20
+_HIGHEST = 2.0**62  # scores of floats are clipped here, so that their gaps stay finite
+_MARGIN = 2.0**-40  # far above the error of a float64 exponential, as in exact.bernoulli_exp
+_GUARD = 128  # bits of precision beyond those drawn
+_CHUNK = 1 << 16  # scores handled at once, so that the arrays stay in the cache
+
+
+def last_axis(owner: str, array: NDArray[np.generic], size: int, things: str) -> None:
+    """Refuse values whose last axis is not as long as declared."""
+    if array.ndim == 0 or array.shape[-1] != size:
+        raise InvalidParameter(
+            f"The values given to {owner} must have {size} {things} along their last axis. "
+            f"Got an array of shape {array.shape}."
+        )
+
+
+def scores(owner: str, values: ArrayLike, candidates: int) -> Scores:
+    """Scores as 64-bit integers or floats, clipped to 2^62.
+
+    What is not a number counts as minus infinity, which is never chosen; where nothing else is left, all
+    candidates are equal.
+    """
+    array = np.asarray(values)
+    last_axis(owner, array, candidates, "scores")
+    if array.dtype not in (np.float64, np.float32, np.float16):
+        return grid.to_units(owner, array, None)
+    real = array.astype(np.float64)
+    real[np.isnan(real)] = -np.inf
+    np.clip(real, -_HIGHEST, _HIGHEST, out=real, where=real != -np.inf)
+    real[np.isneginf(real).all(axis=-1)] = 0.0
+    return real
+
+
+def choose(scored: Scores, rate: Fraction, bits: Bits) -> NDArray[np.int64]:
+    """One index a row, i with probability proportional to e^{-gap_i * rate}.
+
+    With U uniform on [0, 1), the answer is how many cumulative weights, but the last, are at most U times
+    the total. In units of 2^-53, m candidates and total weight T >= 1: three roundings perturb a weight by
+    at most 1.2 and its exponential by at most 16 times the weight; adding m of them, one after the other,
+    by at most 1.01 m T. So a cumulative weight is off by less than (2.3 m + 17) T, the total as well, and
+    cutting U to 53 bits and multiplying by at most 3 T: the margin of (8 m + 128) T is wider than both
+    together. A U inside it is settled by balls, on the whole row.
+    """
+    size = scored.shape[-1]
+    margin = (size + 16) * 2.0**-50
+    out = np.empty(scored.shape[:-1], dtype=np.int64)
+    for rows, answers in _chunks(scored, out):
+        sums = np.cumsum(_weights(rows, rate), axis=0)
+        words = bits.words(len(answers))
+        ahead = sums[:-1] - (words >> np.uint64(11)) * 2.0**-53 * sums[-1]
+        answers[:] = np.count_nonzero(ahead <= 0, axis=0)
+        close = (np.abs(ahead) <= margin * sums[-1]).any(axis=0)
+        for i in np.flatnonzero(close):
+            answers[i] = _settle(int(words[i]), rows[i], rate, bits)
+    return out
+
+
+def flip(scored: Scores, rate: Fraction, bits: Bits) -> NDArray[np.int64]:
+    """One index a row: each candidate tosses a coin of probability e^{-gap * rate}; a uniform one of the heads.
+
+    The best score always falls on heads.
+    """
+    out = np.empty(scored.shape[:-1], dtype=np.int64)
+    for rows, answers in _chunks(scored, out):
+        weights = _weights(rows, rate)
+        words = bits.words(weights.size).reshape(weights.shape)
+        beyond = (words >> np.uint64(11)) * 2.0**-53 - weights
+        heads = beyond < 0
+        for i, row in zip(*np.nonzero(np.abs(beyond) <= _MARGIN), strict=True):
+            heads[i, row] = _coin(int(words[i, row]), rows[row], int(i), rate, bits)
+        counts = np.cumsum(heads, axis=0, dtype=np.int64)
+        answers[:] = np.argmax(counts > _below(counts[-1], bits), axis=0)
+    return out
+
+
+def _chunks(scored: Scores, out: NDArray[np.int64]) -> Iterator[tuple[Scores, NDArray[np.int64]]]:
+    """Rows of scores, some at a time, and the place of their answers."""
+    size = scored.shape[-1]
+    rows, answers = scored.reshape(-1, size), out.reshape(-1)
+    step = max(1, _CHUNK // size)
+    for start in range(0, len(rows), step):
+        yield rows[start : start + step], answers[start : start + step]
+
+
+def _weights(rows: Scores, rate: Fraction) -> Floats:
+    """e^{-gap * rate}, candidates along the first axis."""
+    across = np.ascontiguousarray(rows.T)
+    with np.errstate(over="ignore"):
+        return np.exp(-((across.max(axis=0) - across) * float(rate)))
+
+
+def _gap(row: Scores, index: int) -> Fraction | None:
+    """The exact distance of one score to the best of its row; None when it is infinite."""
+    score = row[index].item()
+    return None if score == -np.inf else Fraction(row.max().item()) - Fraction(score)
+
+
+def _coin(word: int, row: Scores, index: int, rate: Fraction, bits: Bits) -> bool:
+    gap = _gap(row, index)
+    return gap is not None and exp_coin(word, gap * rate, bits)
+
+
+def _settle(word: int, row: Scores, rate: Fraction, bits: Bits) -> int:
+    """The choice of a U that begins with this word."""
+    size = 64
+    while True:
+        with precision(size + _GUARD):
+            *sums, total = _sums(row, rate)
+            low, high = (arb(fmpz(word + end)) / arb(fmpz(1) << size) * total for end in (0, 1))
+            choice = next((k for k, at in enumerate(sums) if not low >= at), len(sums))
+            if choice == len(sums) or high <= sums[choice]:
+                return choice
+        word = word << 64 | int(bits.words(1)[0])
+        size += 64
+
+
+def _sums(row: Scores, rate: Fraction) -> list[arb]:
+    """Cumulative weights as balls at the ambient precision; equal scores share one exponential."""
+    items = row.tolist()
+    best = Fraction(max(items))
+    weights = {-np.inf: arb(0)}
+    for item in set(items) - {-np.inf}:
+        weights[item] = exponential((Fraction(item) - best) * rate)
+    return list(accumulate(weights[item] for item in items))
+
+
+def _below(sizes: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
+    """For each size up to 2^20, a uniform whole number below it.
+
+    The high half of a 32-bit word times the size is uniform once the 2^32 mod size smallest low halves are
+    refused (Lemire 2019, section 4). A refused word says nothing about the number that comes out.
+    """
+    spread = sizes.astype(np.uint64)
+    products = (bits.words(len(sizes)) >> np.uint64(32)) * spread
+    limits = np.uint64(1 << 32) % spread
+    again = np.flatnonzero(products & np.uint64(0xFFFFFFFF) < limits)
+    while len(again):
+        products[again] = (bits.words(len(again)) >> np.uint64(32)) * spread[again]
+        again = again[products[again] & np.uint64(0xFFFFFFFF) < limits[again]]
+    return (products >> np.uint64(32)).astype(np.int64)
