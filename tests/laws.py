@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sourdine import mechanisms
+from tests import choice_laws
 
 Law = dict[int, float]
 
@@ -51,11 +52,71 @@ def geometric(m: Any, value: Any) -> Law:
     return normalised(codes, np.array(list(law.values())))
 
 
+def staircase(m: Any, value: Any) -> Law:
+    step = m.granularity
+    period = int(m.sensitivity) if step is None else int(m.sensitivity / step) + 1
+    reach = int(period * (40 / float(m.epsilon) + 2))
+    return around(value, step, lambda k: -float(m.epsilon) * ((k + period - m.inner) // period), reach)
+
+
+def inside(place: int, last: int, log_weight: Callable[[np.ndarray], np.ndarray]) -> Law:
+    """A weight by distance, renormalised on the places 0 .. last."""
+    y = np.arange(last + 1)
+    return normalised(y, np.exp(log_weight(np.abs(y - place))))
+
+
+def truncated_geometric(m: Any, value: Any) -> Law:
+    law = inside(int(value) - m.lower, m.upper - m.lower, lambda k: -k / float(m.scale))
+    return {code + m.lower: mass for code, mass in law.items()}
+
+
+def bounded_laplace(m: Any, value: Any) -> Law:
+    step = (m.upper - m.lower) / m.cells
+    law = inside(
+        int((value - float(m.lower)) / float(step) + 0.5), m.cells, lambda k: -k * float(step / m.scale)
+    )
+    return {code + round(m.lower / step): mass for code, mass in law.items()}
+
+
+def bounded_staircase(m: Any, value: Any) -> Law:
+    step = (m.upper - m.lower) / m.cells
+    steps = lambda k: -float(m.drop) * ((k + m.period - m.inner) // m.period)
+    law = inside(int((value - float(m.lower)) / float(step) + 0.5), m.cells, steps)
+    return {code + round(m.lower / step): mass for code, mass in law.items()}
+
+
 LAWS: dict[type, Callable[[Any, Any], Law]] = {
+    mechanisms.AboveThreshold: choice_laws.above_threshold,
+    mechanisms.Exponential: choice_laws.exponential,
+    mechanisms.KaryResponse: choice_laws.kary_response,
+    mechanisms.PermuteAndFlip: choice_laws.permute_and_flip,
+    mechanisms.SparseVector: choice_laws.sparse_vector,
+    mechanisms.TwoCoins: choice_laws.two_coins,
+    mechanisms.Warner: choice_laws.warner,
+    mechanisms.BoundedLaplace: bounded_laplace,
+    mechanisms.BoundedStaircase: bounded_staircase,
     mechanisms.Laplace: laplace,
+    mechanisms.Staircase: staircase,
+    mechanisms.TruncatedGeometric: truncated_geometric,
     mechanisms.Gaussian: gaussian,
     mechanisms.Geometric: geometric,
 }
 
-NOISE = {mechanisms.Laplace: "scale", mechanisms.Gaussian: "sigma", mechanisms.Geometric: "scale"}
-"""The parameter of each mechanism that the contract puts 10 % off, to see the law test refuse it."""
+NOISE: dict[type, str | None] = {
+    mechanisms.AboveThreshold: "epsilon",
+    mechanisms.Exponential: "epsilon",
+    mechanisms.KaryResponse: "epsilon",
+    mechanisms.PermuteAndFlip: "epsilon",
+    mechanisms.SparseVector: "epsilon",
+    mechanisms.TwoCoins: None,
+    mechanisms.Warner: "truth",
+    mechanisms.BoundedLaplace: "scale",
+    mechanisms.BoundedStaircase: "drop",
+    mechanisms.Gaussian: "sigma",
+    mechanisms.Geometric: "scale",
+    mechanisms.Laplace: "scale",
+    mechanisms.Staircase: "epsilon",
+    mechanisms.TruncatedGeometric: "scale",
+}
+"""The parameter of each mechanism that the contract puts 10 % off, to see the law test refuse it; None when
+it has no parameter, and its own test refuses a wrong law."""

@@ -106,7 +106,10 @@ def test_samples_follow_the_stated_law_on_two_million_draws(example: Example) ->
 @pytest.mark.parametrize("example", contract.examples())
 def test_a_law_ten_percent_off_is_refused(example: Example) -> None:
     mechanism = example.mechanism
-    wrong = contract.off(mechanism, NOISE[type(mechanism)])
+    field = NOISE[type(mechanism)]
+    if field is None:
+        pytest.skip("it has no parameter to put off")
+    wrong = contract.off(mechanism, field)
     samples = example.outcomes(example.value, 400_000, SeededBits(3))
     assert fit(samples, LAWS[type(mechanism)](wrong, example.value)) < ALARM
 

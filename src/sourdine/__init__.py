@@ -1,1 +1,61 @@
 """Differential privacy that is stated, proven, audited and paid from a durable budget."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sourdine import accounting as accounting
+    from sourdine import audit as audit
+    from sourdine import core as core
+    from sourdine import mechanisms as mechanisms
+    from sourdine import testing as testing
+    from sourdine.core.distance import Distance as Distance
+    from sourdine.core.distance import Neighbours as Neighbours
+    from sourdine.core.distance import Norm as Norm
+    from sourdine.core.errors import InvalidParameter as InvalidParameter
+    from sourdine.core.errors import SourdineError as SourdineError
+    from sourdine.core.errors import UnsupportedLoss as UnsupportedLoss
+
+    __version__: str
+
+_ROOMS = frozenset({"accounting", "audit", "core", "mechanisms", "testing"})
+_HOMES = {
+    "Distance": "core.distance",
+    "InvalidParameter": "core.errors",
+    "Neighbours": "core.distance",
+    "Norm": "core.distance",
+    "SourdineError": "core.errors",
+    "UnsupportedLoss": "core.errors",
+}
+
+__all__ = [
+    "Distance",
+    "InvalidParameter",
+    "Neighbours",
+    "Norm",
+    "SourdineError",
+    "UnsupportedLoss",
+    "__version__",
+    "accounting",
+    "audit",
+    "core",
+    "mechanisms",
+    "testing",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Rooms and names are imported when first used, so that `import sourdine` costs next to nothing."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("sourdine")
+    if name in _ROOMS:
+        return import_module(f"sourdine.{name}")
+    if name in _HOMES:
+        return getattr(import_module(f"sourdine.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'sourdine' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

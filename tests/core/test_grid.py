@@ -1,4 +1,5 @@
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -44,6 +45,27 @@ def test_other_types_are_refused_by_their_type_alone() -> None:
         grid.to_units("Laplace", ["secret"], Fraction(1))
     assert grid.to_units("Laplace", [True, False], None).tolist() == [1, 0]
     assert int(grid.to_units("Laplace", np.uint64(2**64 - 1), None)) == grid.LIMIT
+
+
+HUGE = [2**62, 2**63, -(2**63) - 1, 2**64, -(2**70), 10**400]
+
+
+@pytest.mark.parametrize("huge", HUGE)
+@pytest.mark.parametrize("make", [list, lambda items: np.array(items, dtype=np.object_)])
+def test_no_error_tells_how_large_an_integer_is(huge: int, make: Callable[[list[object]], object]) -> None:
+    """numpy makes floats of [1, 2**63] and objects of [1, 2**70]: both are integers all the same."""
+    edge = grid.LIMIT if huge > 0 else -grid.LIMIT
+    assert grid.to_units("Laplace", make([5, huge]), None).tolist() == [5, edge]
+    assert grid.to_units("Laplace", make([5, huge]), Fraction(1, 4)).tolist() == [20, edge]
+    assert grid.to_units("Laplace", make([0.5, huge]), Fraction(1, 4)).tolist() == [2, edge]
+    with pytest.raises(InvalidParameter, match="integers"):
+        grid.to_units("Laplace", make([0.5, huge]), None)
+
+
+def test_an_integer_does_not_change_with_its_neighbours_in_a_list() -> None:
+    step = Fraction(1 << 10)
+    first = 2**63 - 1
+    assert grid.to_units("Laplace", [first, 2**70], step)[0] == grid.to_units("Laplace", [first, 5], step)[0]
 
 
 @given(st.integers(-grid.LIMIT, grid.LIMIT), st.integers(-(2**63), 2**63 - 1))

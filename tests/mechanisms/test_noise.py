@@ -109,7 +109,7 @@ def test_limits_of_the_samplers_are_stated() -> None:
 
 
 def test_gaussian_delta_of_the_discrete_law_is_not_the_continuous_one() -> None:
-    """At sigma 1 the analytic formula understates delta by half for some epsilon below 4: we must not use it."""
+    """At sigma 1 the analytic formula understates delta by half at some epsilon: we must not use it."""
 
     def phi(x: float) -> float:
         return 0.5 * math.erfc(-x / math.sqrt(2))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.audit import binomial
-from sourdine.audit.outcomes import Integers, Watch, align, tally
+from sourdine.audit.outcomes import Integers, align, tally
 from sourdine.core import check
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.loss import Loss
@@ -53,14 +53,13 @@ class _Counts(NamedTuple):
         return _Counts(self.q, self.p, self.trials)
 
 
-def lower_bound(
+def bound_epsilon(
     example: Example,
     *,
     samples: int = 10**6,
     delta: float | None = None,
     false_alarm: float = FALSE_ALARM,
     bits: Bits = SYSTEM,
-    watch: Watch | None = None,
 ) -> LowerBound:
     """Audit one example: draw answers for both neighbours, choose an event, and bound its two chances.
 
@@ -73,18 +72,18 @@ def lower_bound(
     Without a delta, it is 0 where the claim is a pure epsilon and 1/1000 elsewhere.
 
     >>> from sourdine.mechanisms import Laplace
-    >>> lower_bound(next(Laplace.examples()), samples=10_000).exceeded
+    >>> bound_epsilon(next(Laplace.examples()), samples=10_000).exceeded
     False
     """
-    check.integer("lower_bound", "samples", samples, LEAST_SAMPLES, MOST_SAMPLES)
-    alarm = float(check.inside("lower_bound", "false_alarm", false_alarm, 0, 1))
+    check.integer("an audit", "samples", samples, LEAST_SAMPLES, MOST_SAMPLES)
+    alarm = float(check.inside("an audit", "false_alarm", false_alarm, 0, 1))
     loss = example.mechanism.loss(example.distance)
     if delta is None:
         delta = 0.0 if math.isfinite(loss.epsilon) else DELTA
     elif delta != 0:
-        delta = float(check.inside("lower_bound", "delta", delta, 0, 1))
+        delta = float(check.inside("an audit", "delta", delta, 0, 1))
     parts = (samples // 4, samples // 4, samples - 2 * (samples // 4))
-    drawn = [tally(example, v, n, bits, watch) for n in parts for v in (example.value, example.neighbour)]
+    drawn = [tally(example, v, n, bits) for n in parts for v in (example.value, example.neighbour)]
     rows = align(*drawn)
     order, choose, confirm = (_Counts(rows[2 * i], rows[2 * i + 1], n) for i, n in enumerate(parts))
     beta = alarm / 4

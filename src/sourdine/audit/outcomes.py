@@ -1,6 +1,5 @@
 """Outcomes of an example, counted cell by cell: what every empirical check reads."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +9,6 @@ from sourdine.core.bits import Bits
 from sourdine.core.mechanism import Example
 
 Integers = NDArray[np.int64]
-Watch = Callable[[int], None]  # told how many outcomes were just drawn
 
 _CHUNK = 1 << 16  # outcomes drawn at once, so that examples with long inputs need little memory
 
@@ -22,14 +20,12 @@ class Tally(NamedTuple):
     counts: Integers
 
 
-def tally(example: Example, value: ArrayLike, count: int, bits: Bits, watch: Watch | None = None) -> Tally:
+def tally(example: Example, value: ArrayLike, count: int, bits: Bits) -> Tally:
     """The counts of `count` independent outcomes for one input."""
     parts = []
     for start in range(0, count, _CHUNK):
         size = min(_CHUNK, count - start)
         parts.append(np.unique(example.outcomes(value, size, bits), return_counts=True))
-        if watch:
-            watch(size)
     codes, places = np.unique(np.concatenate([codes for codes, _ in parts]), return_inverse=True)
     weights = np.concatenate([counts for _, counts in parts])
     # a float64 counts exactly up to 2^53

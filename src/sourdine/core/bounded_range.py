@@ -13,8 +13,8 @@ class BoundedRangeLaw(Law):
     """The law that dominates every mechanism whose loss stays within an interval of length epsilon.
 
     Where the interval lies may depend on the two data sets. delta(x) = (1 - e^{(x - epsilon)/2})^2 /
-    (1 - e^{-epsilon}) for |x| <= epsilon (Dong, Durfee, Rogers 2020; proof in docs/guarantees/exponential.md):
-    at x = 0 half of what pure epsilon-DP alone would give.
+    (1 - e^{-epsilon}) for |x| <= epsilon (Dong, Durfee, Rogers 2020; docs/guarantees/exponential.md proves
+    it): at x = 0, about half of what pure epsilon-DP alone would give.
 
     >>> round(float(BoundedRangeLaw(1.0).profile(0.0)), 4)
     0.2449
@@ -44,7 +44,9 @@ class BoundedRangeLaw(Law):
         x = self._inside(epsilon)
         inner = np.expm1((x - self.epsilon) / 2) ** 2 / -np.expm1(-self.epsilon)
         low = np.minimum(np.asarray(epsilon, float), -self.epsilon)
-        return np.where(low < -self.epsilon, -np.expm1(low), inner)
+        delta: Floats = np.where(low < -self.epsilon, -np.expm1(low), inner)
+        return delta
 
     def _inside(self, loss: ArrayLike) -> Floats:
-        return np.clip(np.asarray(loss, float), -self.epsilon, self.epsilon)
+        inside: Floats = np.clip(np.asarray(loss, float), -self.epsilon, self.epsilon)
+        return inside

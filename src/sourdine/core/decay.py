@@ -44,7 +44,8 @@ class GeometricDecay(Decay):
     scale: Fraction
 
     def mass(self, count: NDArray[np.int64]) -> Floats:
-        return -np.expm1(-(count * float(1 / self.scale)))
+        mass: Floats = -np.expm1(-(count * float(1 / self.scale)))
+        return mass
 
     def guess(self, mass: Floats) -> Floats:
         return -np.log1p(-np.minimum(mass, 1 - 2.0**-53)) * float(self.scale)
@@ -70,7 +71,8 @@ class StepDecay(Decay):
         drop = float(self.drop)
         full, part = np.divmod(np.maximum(count - self.inner, 0), self.period)
         steps = self.period * np.exp(-drop) / np.expm1(-drop) * np.expm1(-drop * full)
-        return np.minimum(count, self.inner) + steps + part * np.exp(-drop * (full + 1))
+        mass: Floats = np.minimum(count, self.inner) + steps + part * np.exp(-drop * (full + 1))
+        return mass
 
     def guess(self, mass: Floats) -> Floats:
         drop = float(self.drop)
@@ -78,8 +80,9 @@ class StepDecay(Decay):
         share = np.minimum(beyond * np.expm1(drop) / self.period, 1 - 2.0**-53)
         full = np.floor(-np.log1p(-share) / drop)
         steps = self.period * np.expm1(-drop * full) / -np.expm1(drop)
-        part = (beyond - steps) * np.exp(drop * (full + 1))
-        return np.minimum(mass, self.inner) + self.period * full + np.clip(part, 0.0, self.period)
+        part = np.clip((beyond - steps) * np.exp(drop * (full + 1)), 0.0, self.period)
+        count: Floats = np.minimum(mass, self.inner) + self.period * full + part
+        return count
 
     def certified(self, count: int) -> arb:
         full, part = divmod(max(count - self.inner, 0), self.period)

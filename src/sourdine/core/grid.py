@@ -6,6 +6,7 @@ seen data never raises, since an error would tell about them.
 """
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,9 @@ from sourdine.core.distance import Distance, Norm, root_above
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 
 LIMIT = (1 << 62) - 1  # two numbers within the limit add up without overflow
+_FAR = 1 << 1000  # beyond every limit, and still a float
+_WHOLE = int | np.integer
+_REAL = float | np.floating
 
 
 def step(owner: str, value: object) -> Fraction | None:
@@ -27,13 +31,43 @@ def step(owner: str, value: object) -> Fraction | None:
     return check.between(owner, "granularity", exact, Fraction(1, 1 << 100), Fraction(1 << 100))
 
 
-def to_units(owner: str, values: ArrayLike, granularity: Fraction | None) -> NDArray[np.int64]:
-    """Values in steps of the grid, clipped to the limit; NaN becomes 0."""
+def numbers(values: ArrayLike) -> NDArray[Any]:
+    """The values as an array whose type does not depend on how large they are.
+
+    numpy makes floats or objects of a list as soon as one integer in it needs more than 64 bits, and an
+    error about those would tell. Here integers stay integers, as objects if they must, and integers among
+    floats become floats.
+    """
     array = np.asarray(values)
     if array.dtype == np.bool_:
-        array = array.astype(np.int64)
+        return array.astype(np.int64)
+    if array.dtype != np.object_ and (isinstance(values, np.ndarray) or array.dtype.kind != "f"):
+        return array
+    items = np.asarray(values, dtype=np.object_)
+    if items.size and all(isinstance(item, _WHOLE) for item in items.flat):
+        return items
+    mixed = array.dtype == np.object_ and all(isinstance(item, _WHOLE | _REAL) for item in items.flat)
+    return _floats(items) if mixed else array
+
+
+def reals(values: ArrayLike) -> NDArray[Any]:
+    """The same, with integers that are too large for an array of them as floats."""
+    array = numbers(values)
+    huge = array.dtype == np.object_ and all(isinstance(item, _WHOLE) for item in array.flat)
+    return _floats(array) if huge else array
+
+
+def _floats(items: NDArray[Any]) -> NDArray[np.float64]:
+    plain = [max(-_FAR, min(_FAR, int(item))) if isinstance(item, _WHOLE) else item for item in items.flat]
+    with np.errstate(over="ignore"):
+        return np.array(plain, dtype=np.float64).reshape(items.shape)
+
+
+def to_units(owner: str, values: ArrayLike, granularity: Fraction | None) -> NDArray[np.int64]:
+    """Values in steps of the grid, clipped to the limit; NaN becomes 0."""
     if granularity is None:
-        return _integers(owner, array)
+        return _integers(owner, numbers(values))
+    array = reals(values)
     if array.dtype == np.object_ or not np.issubdtype(array.dtype, np.number):
         raise InvalidParameter(f"The values given to {owner} must be numbers. Pass an array of floats.")
     with np.errstate(over="ignore", invalid="ignore"):
@@ -42,8 +76,8 @@ def to_units(owner: str, values: ArrayLike, granularity: Fraction | None) -> NDA
     return np.clip(np.clip(scaled, -(2.0**62), 2.0**62).astype(np.int64), -LIMIT, LIMIT)
 
 
-def _integers(owner: str, array: NDArray[np.generic]) -> NDArray[np.int64]:
-    if array.dtype == np.object_ and all(isinstance(item, int) for item in array.flat):
+def _integers(owner: str, array: NDArray[Any]) -> NDArray[np.int64]:
+    if array.dtype == np.object_ and all(isinstance(item, _WHOLE) for item in array.flat):
         array = np.array([max(-LIMIT, min(LIMIT, int(item))) for item in array.flat]).reshape(array.shape)
     if not np.issubdtype(array.dtype, np.integer):
         raise InvalidParameter(

@@ -32,7 +32,8 @@ class Interval:
     @classmethod
     def declared(cls, owner: str, lower: object, upper: object, cells: object, most: int) -> Self:
         """An interval of at most `most` cells, from the parameters of a mechanism."""
-        bounds = {name: check.rational(owner, name, given) for name, given in [("lower", lower), ("upper", upper)]}
+        given = {"lower": lower, "upper": upper}
+        bounds = {name: check.rational(owner, name, value) for name, value in given.items()}
         for name, bound in bounds.items():
             if abs(bound) > _MOST:
                 raise check.fail(owner, name, f"be at most {check.power(_MOST)} in size", bound)
@@ -51,8 +52,8 @@ class Interval:
 
     def places(self, owner: str, values: ArrayLike) -> NDArray[np.int64]:
         """The point nearest to each value; NaN counts as 0."""
-        array = np.asarray(values)
-        if array.dtype != np.bool_ and not np.issubdtype(array.dtype, np.integer | np.floating):
+        array = grid.reals(values)
+        if array.dtype.kind not in "biuf":
             raise InvalidParameter(f"The values given to {owner} must be numbers. Pass an array of floats.")
         with np.errstate(over="ignore"):
             real = array.astype(np.float64)

@@ -3,8 +3,8 @@
 From place x the answer y in 0 .. last has probability w(|y - x|)/Z(x), with the weights of a `Decay`. Let U
 be uniform on [0, 1) with endless binary digits: y is the number of outcomes whose cumulative probability is
 at most U. Its first 64 bits give a guess of y in floats, and the distribution function on both sides of the
-guess proves it. What is not proven, about once in 2^40 cells, goes to balls. Nothing is drawn twice, so
-neither the words used nor the time depend on x.
+guess proves it. What is not proven, `last` times in 2^41 or so, goes to balls. Nothing is ever rejected, so
+neither the words used nor the time tell how near to an end x lies.
 """
 
 from bisect import bisect_left

@@ -43,7 +43,7 @@ def scores(owner: str, values: ArrayLike, candidates: int) -> Scores:
     What is not a number counts as minus infinity, which is never chosen; where nothing else is left, all
     candidates are equal.
     """
-    array = np.asarray(values)
+    array = grid.numbers(values)
     last_axis(owner, array, candidates, "scores")
     if array.dtype not in (np.float64, np.float32, np.float16):
         return grid.to_units(owner, array, None)
@@ -79,9 +79,9 @@ def choose(scored: Scores, rate: Fraction, bits: Bits) -> NDArray[np.int64]:
 
 
 def flip(scored: Scores, rate: Fraction, bits: Bits) -> NDArray[np.int64]:
-    """One index a row: each candidate tosses a coin of probability e^{-gap * rate}; a uniform one of the heads.
+    """One index a row: each candidate tosses a coin of probability e^{-gap * rate}, and any head may win.
 
-    The best score always falls on heads.
+    The best score always falls on heads; the winner is uniform among the heads.
     """
     out = np.empty(scored.shape[:-1], dtype=np.int64)
     for rows, answers in _chunks(scored, out):
@@ -109,7 +109,8 @@ def _weights(rows: Scores, rate: Fraction) -> Floats:
     """e^{-gap * rate}, candidates along the first axis."""
     across = np.ascontiguousarray(rows.T)
     with np.errstate(over="ignore"):
-        return np.exp(-((across.max(axis=0) - across) * float(rate)))
+        weights: Floats = np.exp(-((across.max(axis=0) - across) * float(rate)))
+    return weights
 
 
 def _gap(row: Scores, index: int) -> Fraction | None:
@@ -151,7 +152,7 @@ def _below(sizes: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
     """For each size up to 2^20, a uniform whole number below it.
 
     The high half of a 32-bit word times the size is uniform once the 2^32 mod size smallest low halves are
-    refused (Lemire 2019, section 4). A refused word says nothing about the number that comes out.
+    refused (Lemire 2019). A refused word says nothing about the number that comes out.
     """
     spread = sizes.astype(np.uint64)
     products = (bits.words(len(sizes)) >> np.uint64(32)) * spread

@@ -1,0 +1,1 @@
+"""Accountants: monoids over the laws of privacy losses."""

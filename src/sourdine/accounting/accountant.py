@@ -1,0 +1,59 @@
+"""What an accountant is: a monoid over losses, read off at a delta."""
+
+from abc import ABC, abstractmethod
+from typing import Generic, TypeVar
+
+from sourdine.accounting.bracket import Bracket
+from sourdine.core import check
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import UnsupportedLoss
+from sourdine.core.loss import Loss
+
+C = TypeVar("C")
+
+
+class Accountant(ABC, Generic[C]):
+    """Adds up losses. `C` is what it keeps of them; it must be immutable and carry its neighbour relation."""
+
+    @abstractmethod
+    def lift(self, loss: Loss) -> C:
+        """What is kept of one loss."""
+
+    @abstractmethod
+    def join(self, first: C, second: C) -> C:
+        """Both together; unlike neighbour relations are refused."""
+
+    def repeat(self, cost: C, count: int) -> C:
+        """The same loss paid `count` times, by doubling: no accountant can forget the count."""
+        check.integer(type(self).__name__, "count", count, 1, 2**62)
+        if count == 1:
+            return cost
+        half = self.repeat(cost, count // 2)
+        twice = self.join(half, half)
+        return self.join(twice, cost) if count % 2 else twice
+
+    @abstractmethod
+    def epsilon(self, cost: C, delta: float) -> Bracket:
+        """The least epsilon at this delta, as proven bounds."""
+
+    @abstractmethod
+    def delta(self, cost: C, epsilon: float) -> Bracket:
+        """The least delta at this epsilon, as proven bounds."""
+
+
+def same_relation(first: Neighbours, second: Neighbours) -> Neighbours:
+    """The relation both speak of, or a refusal."""
+    if first is not second:
+        raise UnsupportedLoss(
+            f"One loss is stated for {first} neighbours and the other for {second}. "
+            "Their sum would protect against neither. State both for the same relation."
+        )
+    return first
+
+
+def check_delta(owner: str, delta: float) -> float:
+    """A delta in [0, 1)."""
+    exact = check.rational(owner, "delta", delta)
+    if not 0 <= exact < 1:
+        raise check.fail(owner, "delta", "be at least 0 and below 1", delta, "A common choice is 1e-6.")
+    return float(exact)

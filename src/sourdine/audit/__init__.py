@@ -1,0 +1,21 @@
+"""Empirical checks of what is claimed: lower bounds on epsilon, laws compared, and mutants to test both."""
+
+from sourdine.audit.law_test import same_law
+from sourdine.audit.lower_bound import LowerBound, bound_epsilon, claim
+from sourdine.audit.mutants import Mutant, Verdict, all_mutants, examine
+from sourdine.audit.outcomes import Tally, tally
+from sourdine.audit.subjects import find_examples
+
+__all__ = [
+    "LowerBound",
+    "Mutant",
+    "Tally",
+    "Verdict",
+    "all_mutants",
+    "bound_epsilon",
+    "claim",
+    "examine",
+    "find_examples",
+    "same_law",
+    "tally",
+]

@@ -1,0 +1,34 @@
+"""The command line, one module a verb."""
+
+from typing import Annotated
+
+import typer
+
+from sourdine.cli import audit, demo
+from sourdine.cli.group import OneSentence
+
+app = typer.Typer(cls=OneSentence, name="sourdine", add_completion=False, rich_markup_mode="markdown")
+app.add_typer(audit.app, name="audit")
+app.command(name="demo")(demo.demo)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    ctx: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Differential privacy that is stated, proven, audited and paid from a durable budget.
+
+    Start with: sourdine demo
+    """
+    if version:
+        import sourdine
+
+        print(f"sourdine {sourdine.__version__}")
+    elif ctx.invoked_subcommand is None:
+        print(ctx.get_help())
+
+
+def main() -> None:
+    """The `sourdine` command."""
+    app()

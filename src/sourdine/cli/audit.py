@@ -1,0 +1,143 @@
+"""`sourdine audit`: measure how much mechanisms reveal, against what they claim."""
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourdine.cli.group import VerbOrName
+from sourdine.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sourdine.audit import LowerBound
+    from sourdine.core.bits import Bits
+
+app = typer.Typer(cls=VerbOrName)
+
+
+@app.callback(invoke_without_command=True)
+def audit(
+    ctx: typer.Context,
+    *,
+    name: Annotated[str | None, typer.Argument(help="A mechanism, such as Laplace.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Audit every mechanism.")] = False,
+    broken: Annotated[
+        bool, typer.Option("--mutants", help="Audit mechanisms broken on purpose: all must be caught.")
+    ] = False,
+    samples: Annotated[int, typer.Option(help="Answers drawn for each of two neighbours.")] = 10**6,
+    seed: Annotated[int | None, typer.Option(help="Repeat the same audit, for tests.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Audit mechanisms: a lower bound on epsilon from answers alone, beside the epsilon they claim.
+
+    An honest mechanism is accused at most once in a million runs. Exit code 1 means that a mechanism is
+    above its claim, or that a mutant got away.
+
+    Examples: sourdine audit Laplace · sourdine audit --all · sourdine audit --mutants
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    if (name is not None) + everything + broken != 1:
+        raise InvalidParameter("Say what to audit: the name of one mechanism, or --all, or --mutants.")
+    bits = _bits(seed)
+    good = _mutants(samples, bits, as_json) if broken else _mechanisms(name, samples, bits, as_json)
+    raise typer.Exit(0 if good else 1)
+
+
+def _mechanisms(name: str | None, samples: int, bits: "Bits", as_json: bool) -> bool:
+    """Audit honest mechanisms; true when none is above its claim."""
+    from sourdine.audit.lower_bound import FALSE_ALARM, bound_epsilon
+    from sourdine.audit.subjects import change, find_examples, title
+    from sourdine.cli import show
+
+    examples = find_examples(name)
+    alarm = FALSE_ALARM / len(examples)
+    found = [
+        (one, bound_epsilon(one, samples=samples, false_alarm=alarm, bits=bits))
+        for one in show.progress("auditing", examples)
+    ]
+    above = sum(bound.exceeded for _, bound in found)
+    if as_json:
+        results = [
+            {"mechanism": title(one.mechanism), "change": change(one)} | _plain(bound) for one, bound in found
+        ]
+        show.document({"false_alarm": FALSE_ALARM, "above": above, "results": results})
+        return not above
+    show.table(
+        ("mechanism", "change", "claimed", "audited", "verdict"),
+        [
+            (
+                title(one.mechanism),
+                change(one),
+                _claimed(bound),
+                f"{bound.audited:.3f}",
+                "ABOVE ITS CLAIM" if bound.exceeded else "holds",
+            )
+            for one, bound in found
+        ],
+        numbers=("claimed", "audited"),
+    )
+    print(f"{above} of {len(found)} above their claim, at {samples:,} samples each.")
+    return not above
+
+
+def _mutants(samples: int, bits: "Bits", as_json: bool) -> bool:
+    """Examine every mutant; true when all are caught."""
+    from sourdine.audit.lower_bound import FALSE_ALARM
+    from sourdine.audit.mutants import all_mutants, examine
+    from sourdine.cli import show
+
+    herd = all_mutants()
+    alarm = FALSE_ALARM / len(herd)
+    found = [
+        (one, examine(one, samples=samples, false_alarm=alarm, bits=bits))
+        for one in show.progress("examining mutants", herd)
+    ]
+    caught = sum(verdict.caught_by is not None for _, verdict in found)
+    if as_json:
+        results = [
+            {
+                "mutant": one.name,
+                "fault": one.fault,
+                "caught_by": verdict.caught_by,
+                "p_value": verdict.p_value,
+            }
+            | _plain(verdict.bound)
+            for one, verdict in found
+        ]
+        show.document({"false_alarm": FALSE_ALARM, "caught": caught, "of": len(herd), "results": results})
+        return caught == len(herd)
+    show.table(
+        ("mutant", "what is wrong", "caught by", "claimed", "audited", "same law (p)"),
+        [
+            (
+                one.name,
+                one.fault,
+                verdict.caught_by or "NOTHING",
+                _claimed(verdict.bound),
+                f"{verdict.bound.audited:.3f}",
+                "" if verdict.p_value is None else f"{verdict.p_value:.1g}",
+            )
+            for one, verdict in found
+        ],
+        numbers=("claimed", "audited", "same law (p)"),
+    )
+    print(f"caught {caught}/{len(herd)}")
+    return caught == len(herd)
+
+
+def _bits(seed: int | None) -> "Bits":
+    from sourdine.core.bits import SYSTEM
+    from sourdine.testing import SeededBits
+
+    return SYSTEM if seed is None else SeededBits(seed)
+
+
+def _claimed(bound: "LowerBound") -> str:
+    return f"{bound.claimed:.3f}" + (f" (δ {bound.delta:g})" if bound.delta else "")
+
+
+def _plain(bound: "LowerBound") -> dict[str, object]:
+    fields = dataclasses.asdict(bound) | {"exceeded": bound.exceeded}
+    return fields | {"claimed": bound.claimed if math.isfinite(bound.claimed) else None}

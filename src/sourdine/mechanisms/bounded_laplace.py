@@ -1,0 +1,118 @@
+"""Laplace noise for reals in a declared interval, with answers inside it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sourdine.core import check
+from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core.decay import GeometricDecay
+from sourdine.core.distance import Distance, Norm
+from sourdine.core.interval import Interval
+from sourdine.core.inverse import Truncated
+from sourdine.core.loss import Loss
+from sourdine.core.mechanism import Example, Mechanism
+from sourdine.mechanisms.laplace import MOST_SCALE
+from sourdine.mechanisms.truncated_geometric import LEAST_SCALE, least_scale, truncated_level
+
+MOST_CELLS = 1 << 28
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedLaplace(Mechanism):
+    """Answers a point of a grid on [lower, upper] with probability proportional to e^{-|y - x|/scale}.
+
+    The grid has `cells` equal cells, and inputs are clamped and rounded to it. A change of d moves an input
+    by k = floor(d/step) + 1 points, or `cells` at most, and costs what k points cost a TruncatedGeometric:
+    over the whole interval exactly epsilon = (upper - lower)/scale, otherwise more than d/scale (proof in
+    docs/guarantees/bounded_laplace.md; for the continuous law, Holohan, Antonatos, Braghin, Mac Aonghusa
+    2020).
+
+    >>> answers = BoundedLaplace.calibrated(epsilon=2, lower=0, upper=10, cells=1000)
+    >>> answers.scale, answers.loss(Distance.l1(10, coordinates=1)).epsilon
+    (Fraction(5, 1), Fraction(2, 1))
+    """
+
+    norm: ClassVar[Norm] = Norm.L1
+    scale: Fraction
+    lower: Fraction
+    upper: Fraction
+    cells: int
+
+    def __post_init__(self) -> None:
+        owner = "BoundedLaplace"
+        interval = Interval.declared(owner, self.lower, self.upper, self.cells, MOST_CELLS)
+        object.__setattr__(self, "lower", interval.lower)
+        object.__setattr__(self, "upper", interval.upper)
+        object.__setattr__(self, "cells", interval.cells)
+        object.__setattr__(self, "scale", check.positive(owner, "scale", self.scale))
+        if not LEAST_SCALE <= self._unit_scale <= MOST_SCALE:
+            remedy = "Change the scale or the cells."
+            raise check.fail(owner, "scale", "lie between 2^-10 and 2^40 cells", self.scale, remedy)
+
+    @classmethod
+    def calibrated(
+        cls,
+        *,
+        epsilon: Fraction | float,
+        lower: Fraction | float,
+        upper: Fraction | float,
+        cells: int,
+        sensitivity: Fraction | float | None = None,
+    ) -> Self:
+        """The least noise that costs at most epsilon for a change of `sensitivity`, or of the whole range."""
+        interval = Interval.declared(cls.__name__, lower, upper, cells, MOST_CELLS)
+        units = interval.cells
+        if sensitivity is not None:
+            change = check.positive(cls.__name__, "sensitivity", sensitivity)
+            units = interval.apart(Distance.l1(change, coordinates=1))
+        scale = least_scale(cls.__name__, epsilon, interval.cells, units) * interval.step
+        return cls(scale=scale, lower=interval.lower, upper=interval.upper, cells=cells)
+
+    @property
+    def _interval(self) -> Interval:
+        return Interval(self.lower, self.upper, self.cells)
+
+    @property
+    def _unit_scale(self) -> Fraction:
+        return self.scale / self._interval.step
+
+    @property
+    def _law(self) -> Truncated:
+        return Truncated(GeometricDecay(self._unit_scale), self.cells)
+
+    def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
+        places = self._interval.places("BoundedLaplace", values)
+        return self._interval.values(self._law.sample(places.ravel(), bits).reshape(places.shape))
+
+    def loss(self, distance: Distance) -> Loss:
+        self.require(distance)
+        units = self._interval.apart(distance)
+        epsilon = truncated_level(self._unit_scale, self.cells, units, distance.coordinates or 1)
+        return Loss.pure(epsilon, neighbours=distance.neighbours)
+
+    def error(self, confidence: float = 0.95) -> float:
+        """For a value inside the interval; one outside is clamped first."""
+        check.confidence("BoundedLaplace.error", confidence)
+        return self._interval.width(self._law.reach(confidence))
+
+    @classmethod
+    def examples(cls) -> Iterator[Example]:
+        yield Example(
+            mechanism=cls(scale=Fraction(2, 3), lower=Fraction(0), upper=Fraction(1), cells=30),
+            value=0.0,
+            neighbour=1.0,
+            distance=Distance.l1(1, coordinates=1),
+            code=lambda answers: np.rint(answers * 30).astype(np.int64),
+        )
+        yield Example(
+            mechanism=cls.calibrated(epsilon=1, lower=-5, upper=5, cells=100, sensitivity=0.25),
+            value=-5.0,
+            neighbour=-4.75,
+            distance=Distance.l1(0.25, coordinates=1),
+            code=lambda answers: np.rint(answers * 10).astype(np.int64),
+        )

@@ -1,0 +1,257 @@
+"""Randomized response: an answer that may not be the true one, and proportions estimated from many."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sourdine.core import check, exact, grid
+from sourdine.core.bits import SYSTEM, Bits, coins
+from sourdine.core.certified import above, ball, precision
+from sourdine.core.distance import Distance, Norm
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.laws import AtomLaw
+from sourdine.core.loss import Loss
+from sourdine.core.mechanism import Example, Mechanism
+
+MOST_EPSILON = 1 << 9
+MOST_CATEGORIES = 1 << 24
+Floats = NDArray[np.float64]
+
+
+class Channel(NamedTuple):
+    """How often a category is reported by those it is true of (p), and by the others (q).
+
+    The estimate of its frequency f from n reports is (share of reports - q)/(p - q), without bias.
+    """
+
+    p: float
+    q: float
+
+    def estimate(self, shares: ArrayLike) -> Floats:
+        """Unbiased frequencies from shares of the reports; they may fall outside [0, 1]."""
+        return (np.asarray(shares, float) - self.q) / (self.p - self.q)
+
+    def variance(self, frequency: ArrayLike, reports: int) -> Floats:
+        """(f p(1-p) + (1-f) q(1-q)) / (n (p-q)^2), for the frequency f among those who report."""
+        f = np.clip(np.asarray(frequency, float), 0.0, 1.0)
+        noise = f * self.p * (1 - self.p) + (1 - f) * self.q * (1 - self.q)
+        return np.asarray(noise / (reports * (self.p - self.q) ** 2))
+
+    def half_width(self, confidence: float, reports: int) -> float:
+        """What the error of one estimated frequency stays within, whatever the frequency.
+
+        The least of three bounds on a mean of independent terms of range w: Hoeffding 1963, theorem 2;
+        Bernstein with the largest variance; and the largest deviation there is.
+        """
+        width = 1 / (self.p - self.q)
+        reach = width * max(self.p, 1 - self.p, self.q, 1 - self.q)
+        variance = width**2 * max(self.p * (1 - self.p), self.q * (1 - self.q))
+        log_odds = math.log(2 / (1 - confidence)) / reports
+        hoeffding = width * math.sqrt(log_odds / 2)
+        third = reach * log_odds / 3
+        return min(hoeffding, third + math.sqrt(third**2 + 2 * variance * log_odds), reach)
+
+
+class Response(Mechanism):
+    """A report about one answer; frequencies are estimated from many."""
+
+    norm: ClassVar[Norm] = Norm.HAMMING
+
+    @property
+    @abstractmethod
+    def channel(self) -> Channel:
+        """How often an answer is reported when true and when not."""
+
+    def variance(self, frequency: ArrayLike, reports: int) -> Floats:
+        """The variance of the estimate of an answer that has this frequency among those who report."""
+        count = check.integer(f"{type(self).__name__}.variance", "reports", reports, 1, 1 << 62)
+        return self.channel.variance(frequency, count)
+
+    def error(self, confidence: float = 0.95, reports: int = 1) -> float:
+        """The half-width of an interval around the estimated frequency of one answer."""
+        owner = f"{type(self).__name__}.error"
+        check.confidence(owner, confidence)
+        return self.channel.half_width(confidence, check.integer(owner, "reports", reports, 1, 1 << 62))
+
+
+@dataclass(frozen=True, kw_only=True)
+class KaryResponse(Response):
+    """Reports one of the categories 0 .. k-1: the true one e^epsilon times as often as any other.
+
+    A changed answer costs epsilon (Kairouz, Bonawitz, Ramage 2016). Its loss is +epsilon, 0 and
+    -epsilon with probability e^epsilon/Z, (k-2)/Z and 1/Z, where Z = e^epsilon + k - 1.
+
+    >>> KaryResponse(epsilon=1, categories=4).loss(Distance.hamming()).epsilon
+    Fraction(1, 1)
+    """
+
+    epsilon: Fraction
+    categories: int
+
+    def __post_init__(self) -> None:
+        epsilon = check.positive("KaryResponse", "epsilon", self.epsilon, MOST_EPSILON)
+        object.__setattr__(self, "epsilon", epsilon)
+        check.integer("KaryResponse", "categories", self.categories, 2, MOST_CATEGORIES)
+
+    @property
+    def channel(self) -> Channel:
+        likely = 1 / (1 + (self.categories - 1) * math.exp(-self.epsilon))
+        return Channel(likely, likely * math.exp(-self.epsilon))
+
+    def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
+        truth = np.clip(grid.to_units("KaryResponse", values, None), 0, self.categories - 1)
+        others = self.categories - 1
+        kept = exact.bernoulli_odds(self.epsilon, Fraction(1, others), truth.size, bits)
+        shift = 1 + exact.uniform(others, truth.size, bits)
+        other = (truth + shift.reshape(truth.shape)) % self.categories
+        return np.where(kept.reshape(truth.shape), truth, other)
+
+    def loss(self, distance: Distance) -> Loss:
+        self.require(distance)
+        likely, unlikely = self.channel
+        same = (self.categories - 2) * unlikely
+        epsilon = float(self.epsilon)
+        law = AtomLaw([epsilon, 0.0, -epsilon], [likely, same, unlikely], [unlikely, same, likely])
+        changed = math.floor(distance.amount)
+        return _response_loss(distance, changed, changed * self.epsilon, law)
+
+    def estimate(self, reports: ArrayLike) -> Floats:
+        """Unbiased proportions of the categories: ((e^epsilon + k - 1) share - 1)/(e^epsilon - 1)."""
+        array = np.clip(_reports("KaryResponse", reports), 0, self.categories - 1)
+        shares = np.bincount(array.ravel(), minlength=self.categories) / array.size
+        return self.channel.estimate(shares)
+
+    @classmethod
+    def examples(cls) -> Iterator[Example]:
+        yield Example(
+            mechanism=cls(epsilon=Fraction(4, 3), categories=5),
+            value=0,
+            neighbour=3,
+            distance=Distance.hamming(),
+        )
+        yield Example(
+            mechanism=cls(epsilon=Fraction(2, 7), categories=2),
+            value=1,
+            neighbour=0,
+            distance=Distance.hamming(),
+        )
+        yield Example(
+            mechanism=cls(epsilon=Fraction(2, 3), categories=3),
+            value=[0, 2],
+            neighbour=[1, 0],
+            distance=Distance.hamming(2),
+            code=lambda answers: answers[..., 0] + 3 * answers[..., 1],
+        )
+
+
+class BinaryResponse(Response):
+    """A report of yes or no that is the truth with a known probability above 1/2."""
+
+    @property
+    @abstractmethod
+    def honesty(self) -> Fraction:
+        """How often the report is the truth."""
+
+    @property
+    def channel(self) -> Channel:
+        return Channel(float(self.honesty), float(1 - self.honesty))
+
+    def loss(self, distance: Distance) -> Loss:
+        """epsilon = ln(honesty/(1 - honesty)), rounded up to a float."""
+        self.require(distance)
+        changed = math.floor(distance.amount)
+        with precision(128):
+            log_odds = ball(self.honesty / (1 - self.honesty)).log()
+            one, epsilon = above(log_odds), above(log_odds * changed)
+        likely, unlikely = self.channel
+        law = AtomLaw([one, -one], [likely, unlikely], [unlikely, likely])
+        return _response_loss(distance, changed, epsilon, law)
+
+    def estimate(self, reports: ArrayLike) -> float:
+        """The unbiased proportion of yes: (share + honesty - 1)/(2 honesty - 1)."""
+        return proportion(type(self).__name__, self.channel, reports)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Warner(BinaryResponse):
+    """Answers a yes-no question truthfully with probability `truth`, and with a lie otherwise.
+
+    A changed answer costs epsilon = ln(truth/(1 - truth)) (Warner 1965).
+
+    >>> round(Warner(truth=Fraction(3, 4)).loss(Distance.hamming()).epsilon, 4)
+    1.0986
+    """
+
+    truth: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "truth", check.inside("Warner", "truth", self.truth, Fraction(1, 2), 1))
+
+    @property
+    def honesty(self) -> Fraction:
+        return self.truth
+
+    def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
+        truth = yes_or_no("Warner", values)
+        return truth ^ exact.bernoulli(1 - self.truth, truth.size, bits).reshape(truth.shape)
+
+    @classmethod
+    def examples(cls) -> Iterator[Example]:
+        for truth in (Fraction(7, 10), Fraction(11, 13)):
+            yield Example(mechanism=cls(truth=truth), value=1, neighbour=0, distance=Distance.hamming())
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoCoins(BinaryResponse):
+    """Answers a yes-no question with two coins: heads, the truth; tails, whatever the second coin says.
+
+    The truth comes out 3 times in 4: a changed answer costs epsilon = ln 3 (Dwork, Roth 2014, claim 3.5).
+
+    >>> TwoCoins().estimate([True, True, True, False])
+    1.0
+    """
+
+    @property
+    def honesty(self) -> Fraction:
+        return Fraction(3, 4)
+
+    def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
+        truth = yes_or_no("TwoCoins", values)
+        first, second = (coins(bits, truth.size).reshape(truth.shape) for _ in range(2))
+        return np.where(first, truth, second)
+
+    @classmethod
+    def examples(cls) -> Iterator[Example]:
+        yield Example(mechanism=cls(), value=0, neighbour=1, distance=Distance.hamming())
+
+
+def yes_or_no(owner: str, values: ArrayLike) -> NDArray[np.bool_]:
+    """Answers as booleans: every integer above 0 is a yes."""
+    answers: NDArray[np.bool_] = grid.to_units(owner, values, None) > 0
+    return answers
+
+
+def proportion(owner: str, channel: Channel, reports: ArrayLike) -> float:
+    """The unbiased proportion of yes."""
+    return float(channel.estimate(np.mean(_reports(owner, reports) > 0)))
+
+
+def _response_loss(distance: Distance, changed: int, epsilon: Fraction | float, law: AtomLaw) -> Loss:
+    """One changed answer has a known law; several are that many independent reports, each at its own cost."""
+    rho = epsilon**2 / (2 * max(1, changed))
+    if changed == 1:
+        return Loss.symmetric(law, neighbours=distance.neighbours, epsilon=epsilon, rho=rho)
+    return Loss.pure(epsilon, neighbours=distance.neighbours, rho=rho)
+
+
+def _reports(owner: str, reports: ArrayLike) -> NDArray[np.int64]:
+    array = grid.to_units(owner, reports, None)
+    if array.size == 0:
+        raise InvalidParameter(f"{owner} cannot estimate a proportion from no report at all.")
+    return array

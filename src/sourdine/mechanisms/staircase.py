@@ -1,0 +1,188 @@
+"""Staircase noise on integers, or on reals rounded to a declared grid: the least error for one number."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sourdine.core import check, exact, grid
+from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core.distance import Distance, Norm
+from sourdine.core.loss import Loss
+from sourdine.core.mechanism import Example, Mechanism
+from sourdine.mechanisms.laplace import MOST_SCALE
+
+LEAST_EPSILON = Fraction(1, 1 << 40)
+MOST_EPSILON = Fraction(64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Staircase(Mechanism):
+    """Adds noise whose probabilities are constant over steps, each e^epsilon below the one before.
+
+    In grid steps, the noise k has a weight of 1 for |k| < inner, and e^{-j epsilon} on the j-th period of
+    D = `sensitivity` beyond. A change of at most `sensitivity` in one number costs epsilon (Geng, Viswanath
+    2016, proof in docs/guarantees/staircase.md), and with the best `inner` no epsilon-DP noise has a lesser
+    error. A change of d in L1 over c numbers costs epsilon (c + floor((d - c)/D)), not epsilon d/D: even
+    a small change may cross a step. With a granularity g the values are reals, rounded to multiples of g
+    first; then D = floor(sensitivity/g) + 1 steps, and each change grows by one step.
+
+    >>> Staircase.for_absolute_error(epsilon=1, sensitivity=10).inner
+    4
+    """
+
+    norm: ClassVar[Norm] = Norm.L1
+    epsilon: Fraction
+    inner: int
+    sensitivity: Fraction = Fraction(1)
+    granularity: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        owner = "Staircase"
+        epsilon = check.between(owner, "epsilon", self.epsilon, LEAST_EPSILON, MOST_EPSILON)
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "granularity", grid.step(owner, self.granularity))
+        object.__setattr__(self, "sensitivity", check.positive(owner, "sensitivity", self.sensitivity))
+        if self._period < 1:
+            remedy = "Integers change by 1 or not at all; declare a granularity for reals."
+            raise check.fail(owner, "sensitivity", "be at least 1", self.sensitivity, remedy)
+        if self._period > MOST_SCALE * self.epsilon:
+            remedy = "Use a coarser granularity."
+            must = "be at most 2^40 epsilon grid steps"
+            raise check.fail(owner, "sensitivity", must, self.sensitivity, remedy)
+        object.__setattr__(self, "inner", check.integer(owner, "inner", self.inner, 1, self._period))
+
+    @classmethod
+    def for_absolute_error(
+        cls,
+        *,
+        epsilon: Fraction | float,
+        sensitivity: Fraction | float = 1,
+        granularity: Fraction | float | None = None,
+    ) -> Self:
+        """The staircase of least expected |noise|; inner is about D/(1 + e^{epsilon/2})."""
+        return cls._least(1, epsilon, sensitivity, granularity)
+
+    @classmethod
+    def for_squared_error(
+        cls,
+        *,
+        epsilon: Fraction | float,
+        sensitivity: Fraction | float = 1,
+        granularity: Fraction | float | None = None,
+    ) -> Self:
+        """The staircase of least variance."""
+        return cls._least(2, epsilon, sensitivity, granularity)
+
+    @classmethod
+    def _least(cls, power: int, epsilon: object, sensitivity: object, granularity: object) -> Self:
+        fields = {"epsilon": epsilon, "sensitivity": sensitivity, "granularity": granularity}
+        steep = cls(inner=1, **fields)  # type: ignore[arg-type]
+        return cls(inner=best_inner(float(steep.epsilon), steep._period, power), **fields)  # type: ignore[arg-type]
+
+    @property
+    def _period(self) -> int:
+        """What one number changes by at most, in grid steps."""
+        if self.granularity is None:
+            return math.floor(self.sensitivity)
+        return math.floor(self.sensitivity / self.granularity) + 1
+
+    def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
+        units = grid.to_units("Staircase", values, self.granularity)
+        noise = self._noise(units.size, bits).reshape(units.shape)
+        return grid.from_units(grid.plus(units, noise), self.granularity)
+
+    def _noise(self, count: int, bits: Bits) -> NDArray[np.int64]:
+        """The step first, then a place on it, in the same time for every step.
+
+        The centre has 2 inner - 1 places, and each later step 2 D. So the step is a geometric variable,
+        plus 1 with odds e^{-epsilon} (2 D - 2 inner + 1)/(2 inner - 1).
+        """
+        centre, later = 2 * self.inner - 1, 2 * self._period
+        step = exact.geometric(1 / self.epsilon, count, bits)
+        step += exact.bernoulli_odds(-self.epsilon, Fraction(later - centre, centre), count, bits)
+        near = exact.uniform(centre, count, bits) - (self.inner - 1)
+        place = exact.uniform(later, count, bits)
+        size = self.inner + (step - 1) * self._period + (place >> 1)
+        return np.where(step == 0, near, np.where(place & 1, -size, size))
+
+    def loss(self, distance: Distance) -> Loss:
+        self.require(distance)
+        units = math.floor(grid.distance_units(distance, self.granularity))
+        moved = units if distance.coordinates is None else min(units, distance.coordinates)
+        steps = moved + (units - moved) // self._period
+        return Loss.pure(steps * self.epsilon, neighbours=distance.neighbours)
+
+    def error(self, confidence: float = 0.95) -> float:
+        """The least k with P[|noise| <= k] >= confidence; half a grid step more for the rounding of reals."""
+        check.confidence("Staircase.error", confidence)
+        epsilon = float(self.epsilon)
+        steps = self._period / math.expm1(epsilon)  # the weights of one side beyond the centre
+
+        def covers(k: int) -> bool:
+            full, part = divmod(max(k + 1 - self.inner, 0), self._period)
+            rest = math.exp(-epsilon * full) * (steps - part * math.exp(-epsilon))
+            beyond = max(self.inner - k - 1, 0) + rest
+            return 2 * beyond <= (1 - confidence) * (1 - 2.0**-40) * (2 * (self.inner + steps) - 1)
+
+        k = bisect_left(range(grid.LIMIT), 1, key=covers)
+        return float(k) if self.granularity is None else float((k + Fraction(1, 2)) * self.granularity)
+
+    @classmethod
+    def examples(cls) -> Iterator[Example]:
+        yield Example(
+            mechanism=cls(epsilon=Fraction(3, 4), inner=2, sensitivity=Fraction(5)),
+            value=0,
+            neighbour=5,
+            distance=Distance.l1(5, coordinates=1),
+        )
+        yield Example(
+            mechanism=cls(epsilon=Fraction(1, 2), inner=1, sensitivity=Fraction(1)),
+            value=3,
+            neighbour=4,
+            distance=Distance.l1(1),
+        )
+        yield Example(
+            mechanism=cls.for_squared_error(epsilon=1, sensitivity=0.25, granularity=Fraction(1, 64)),
+            value=0.0,
+            neighbour=0.25,
+            distance=Distance.l1(0.25, coordinates=1),
+            code=lambda answers: np.rint(answers * 64).astype(np.int64),
+        )
+
+
+def best_inner(epsilon: float, period: int, power: int) -> int:
+    """The `inner` in 1 .. period of least E|noise|^power, the power being 1 or 2.
+
+    The moment is a convex function of `inner` over a linear one, hence it falls and then rises: thirds of
+    an interval that cannot hold its minimum are cut away. Where floats cannot tell two moments apart,
+    either is as good.
+    """
+    low, high = 1, period
+    while high - low > 2:
+        third = (high - low) // 3
+        left, right = low + third, high - third
+        if _moment(epsilon, period, left, power) <= _moment(epsilon, period, right, power):
+            high = right
+        else:
+            low = left
+    return min(range(low, high + 1), key=lambda inner: _moment(epsilon, period, inner, power))
+
+
+def _moment(epsilon: float, period: int, inner: int, power: int) -> float:
+    """E|noise|^power, up to a factor that does not depend on `inner`."""
+    b = math.exp(-epsilon)
+    low = (inner, inner * (inner - 1) / 2, inner * (inner - 1) * (2 * inner - 1) / 6)
+    whole = (period, period * (period - 1) / 2, period * (period - 1) * (2 * period - 1) / 6)
+    sums = [near + b * (full - near) for near, full in zip(low, whole, strict=True)]  # over the first period
+    mean = 1 / math.expm1(epsilon)  # of the number of further periods, whose law is geometric
+    if power == 1:
+        moment = period * mean * sums[0] + sums[1]
+    else:
+        moment = period**2 * mean * (1 + 2 * mean) * sums[0] + 2 * period * mean * sums[1] + sums[2]
+    return moment / (2 * sums[0] + math.expm1(-epsilon))

@@ -1,0 +1,116 @@
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sourdine.audit import bound_epsilon, claim, find_examples
+from sourdine.audit.mutants.mutant import Resampled
+from sourdine.audit.subjects import title
+from sourdine.core.distance import Distance
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.loss import Loss
+from sourdine.core.mechanism import Example
+from sourdine.mechanisms import Gaussian, Laplace, OneCoin, Warner
+from sourdine.testing import SeededBits
+
+WARNER = Example(mechanism=Warner(truth=Fraction(3, 4)), value=1, neighbour=0, distance=Distance.hamming())
+
+
+@pytest.mark.parametrize(
+    "example", [pytest.param(one, id=f"{i}-{title(one.mechanism)}") for i, one in enumerate(find_examples())]
+)
+def test_honest_mechanisms_stay_below_their_claim(example: Example) -> None:
+    bound = bound_epsilon(example, samples=50_000, bits=SeededBits(1))
+    assert 0.3 * bound.claimed < bound.audited <= bound.claimed  # not by being blind
+
+
+def test_bound_comes_near_the_truth() -> None:
+    bound = bound_epsilon(WARNER, samples=400_000, bits=SeededBits(1))
+    assert 0.97 * math.log(3) < bound.audited < math.log(3)
+    assert bound.event == 1
+    assert bound.samples == 400_000
+    assert bound.delta == 0
+
+
+@pytest.mark.parametrize(("value", "neighbour"), [(0, 1), (1, 0)])
+def test_both_directions_are_tried(value: int, neighbour: int) -> None:
+    """Under one coin a no betrays itself, and a yes only doubles the odds: one direction shows it."""
+    one_coin = Resampled(claimed=WARNER.mechanism, sampler=OneCoin().sample)
+    pair = replace(WARNER, mechanism=one_coin, value=value, neighbour=neighbour)
+    assert bound_epsilon(pair, samples=20_000, bits=SeededBits(1)).audited > 5
+
+
+def test_false_alarms_are_as_rare_as_stated() -> None:
+    """At a false alarm of 1/5 the exact epsilon is overstated in fewer than 1 of 5 audits."""
+    alarms = sum(
+        bound_epsilon(WARNER, samples=2_000, false_alarm=0.2, bits=SeededBits(i)).exceeded for i in range(300)
+    )
+    assert 0 < alarms < 60
+
+
+def test_many_rare_outcomes_do_not_fool_it() -> None:
+    """With hardly an outcome seen twice, chance alone separates the halves; held-out samples do not agree."""
+    wide = Example(mechanism=Gaussian(sigma=Fraction(1 << 25)), value=0, neighbour=1, distance=Distance.l2(1))
+    assert bound_epsilon(wide, samples=100_000, delta=1e-6, bits=SeededBits(1)).audited == 0
+
+
+def test_repeats_with_the_same_bits() -> None:
+    first, second = (bound_epsilon(WARNER, samples=5_000, bits=SeededBits(7)) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("delta", [0.001, 0.05])
+def test_claim_at_a_delta_for_randomized_response(delta: float) -> None:
+    """delta(e) = p - e^epsilon q, so epsilon = ln((p - delta)/q)."""
+    assert claim(Loss.pure(math.log(3)), delta) == pytest.approx(math.log((0.75 - delta) / 0.25), rel=1e-8)
+
+
+@pytest.mark.parametrize("delta", [1e-2, 1e-3, 1e-5])
+def test_claim_of_a_gaussian_by_brute_force(delta: float) -> None:
+    sigma, shift = 10 / 3, 2
+    y = np.arange(-200, 201)
+    p = np.exp(-(y**2) / (2 * sigma**2))
+    q = np.exp(-((y - shift) ** 2) / (2 * sigma**2))
+    p, q = p / p.sum(), q / q.sum()
+    loss = Gaussian(sigma=Fraction(10, 3)).loss(Distance.l2(2, coordinates=1))
+    found = claim(loss, delta)
+
+    def profile(epsilon: float) -> float:
+        return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+
+    assert profile(found) <= delta * (1 + 1e-6)
+    assert profile(found * (1 - 1e-6)) >= delta * (1 - 1e-5)
+
+
+def test_claims_without_a_delta() -> None:
+    assert claim(Laplace(scale=Fraction(2)).loss(Distance.l1(1)), 0) == 0.5
+    assert claim(Gaussian(sigma=Fraction(2)).loss(Distance.l2(1)), 0) == math.inf
+    assert claim(Loss.pure(Fraction(1)), 0.9) <= 1e-8  # everything is within this delta
+
+
+def test_a_gaussian_is_audited_with_a_delta() -> None:
+    example = next(Gaussian.examples())
+    bound = bound_epsilon(example, samples=400_000, delta=1e-2, bits=SeededBits(1))
+    assert bound.delta == 1e-2
+    assert 0.75 * bound.claimed < bound.audited < bound.claimed
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"samples": 999},
+        {"samples": 10**10},
+        {"samples": 1e6},
+        {"samples": "many"},
+        {"false_alarm": 0},
+        {"false_alarm": math.nan},
+        {"delta": 1.0},
+        {"delta": -0.1},
+        {"delta": "0.1"},
+    ],
+)
+def test_bad_settings_name_themselves(wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidParameter, match=f"'{next(iter(wrong))}' of an audit"):
+        bound_epsilon(WARNER, **wrong)  # type: ignore[arg-type]

@@ -1,0 +1,66 @@
+from dataclasses import replace
+
+import pytest
+
+from sourdine.audit import Mutant, all_mutants, examine
+from sourdine.core.bits import SYSTEM
+from sourdine.testing import SeededBits
+
+ALL = [pytest.param(mutant, id=mutant.name) for mutant in all_mutants()]
+ALARM = 1e-6 / len(ALL)
+
+
+def named(name: str) -> Mutant:
+    return next(mutant for mutant in all_mutants() if mutant.name == name)
+
+
+def test_there_are_enough_and_each_is_named_and_explained() -> None:
+    names = [mutant.name for mutant in all_mutants()]
+    assert len(names) >= 34
+    assert len(set(names)) == len(names)
+    assert all(mutant.fault for mutant in all_mutants())
+
+
+@pytest.mark.parametrize("mutant", ALL)
+def test_every_mutant_is_caught(mutant: Mutant) -> None:
+    verdict = examine(mutant, samples=250_000, false_alarm=ALARM, bits=SeededBits(1))
+    assert verdict.caught_by is not None, verdict
+
+
+@pytest.mark.parametrize("mutant", ALL)
+def test_no_honest_sampler_is_accused(mutant: Mutant) -> None:
+    honest = replace(mutant, sampler=mutant.honest.mechanism.sample)
+    verdict = examine(honest, samples=20_000, false_alarm=1e-3, bits=SeededBits(2))
+    assert verdict.caught_by is None, verdict
+
+
+def test_a_fault_that_adds_noise_is_left_to_the_law_test() -> None:
+    mutant = named("Laplace, scale rounded up")
+    verdict = examine(mutant, samples=400_000, bits=SeededBits(1))
+    assert not verdict.bound.exceeded
+    assert verdict.caught_by == "law test"
+
+
+@pytest.mark.parametrize(
+    ("name", "truth"),
+    [
+        ("Laplace, half scale", 0.8),  # d / (scale/2)
+        ("Laplace, zero twice", 0.4 + 0.6931),  # the peak is twice as high
+        ("Laplace, float noise cut", 2 / 3 + 0.6931),
+        ("Warner, too much truth", 1.9459),  # ln 7
+        ("k-ary, odds of two categories", 1 + 1.0986),  # epsilon + ln(k - 1)
+        ("k-ary, lie by modulo", 1 + 0.2877),  # a lie 3/4 as likely as it should be
+        ("Staircase, steep", 2.0),
+        ("threshold, monotone noise", 2.9107),  # by summing over the threshold; 3 with endless queries
+    ],
+)
+def test_known_losses_are_found_and_not_overstated(name: str, truth: float) -> None:
+    bound = examine(named(name), samples=400_000, bits=SeededBits(3)).bound
+    assert 0.9 * truth < bound.audited < truth
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", ALL)
+def test_every_mutant_is_caught_with_any_bits(mutant: Mutant) -> None:
+    verdict = examine(mutant, samples=10**6, false_alarm=ALARM, bits=SYSTEM)
+    assert verdict.caught_by is not None, verdict

@@ -1,0 +1,51 @@
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sourdine.cli import app
+
+COMMAND = Path(sys.executable).with_name("sourdine")
+
+
+def test_version() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+    assert result.exit_code == 0
+    assert result.stdout == f"sourdine {version('sourdine')}\n"
+
+
+def test_without_a_verb_shows_the_verbs() -> None:
+    result = CliRunner().invoke(app, [])
+    assert result.exit_code == 0
+    assert "sourdine demo" in result.stdout
+    assert "audit" in result.stdout
+
+
+@pytest.mark.parametrize("verb", ["demo", "audit"])
+def test_every_verb_has_help_with_an_example(verb: str) -> None:
+    result = CliRunner().invoke(app, [verb, "--help"])
+    assert result.exit_code == 0
+    assert f"sourdine {verb} " in result.stdout.split("Usage")[1].split("\n", 1)[1]
+    assert "--json" in result.stdout
+
+
+def test_an_unknown_verb_is_one_sentence() -> None:
+    result = CliRunner().invoke(app, ["demonstrate"])
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("No such command 'demonstrate'")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_installed_command() -> None:
+    good = subprocess.run([COMMAND, "demo"], capture_output=True, text=True, check=False)
+    assert good.returncode == 0
+    assert "Noisy count" in good.stdout
+    assert good.stderr == ""
+    bad = subprocess.run([COMMAND, "demo", "--epsilon", "-1"], capture_output=True, text=True, check=False)
+    assert bad.returncode == 2
+    assert bad.stdout == ""
+    assert bad.stderr == "The 'epsilon' of demo must lie between 1/1000 and 100. Got '-1'.\n"

@@ -1,0 +1,38 @@
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import sourdine
+
+
+def test_everything_named_is_there_and_in_order() -> None:
+    assert sourdine.__all__ == sorted(sourdine.__all__)
+    assert dir(sourdine) == sourdine.__all__
+    for name in sourdine.__all__:
+        assert getattr(sourdine, name) is not None
+
+
+def test_every_room_is_named() -> None:
+    rooms = {module.name for module in pkgutil.iter_modules(sourdine.__path__)} - {"cli"}
+    assert rooms <= set(sourdine.__all__)
+
+
+def test_nothing_else_is_there() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'privacy'"):
+        sourdine.privacy  # noqa: B018
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    """Time is not asserted; what costs it is."""
+    told = subprocess.run(
+        [sys.executable, "-c", "import sourdine, sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = {name.split(".")[0] for name in told.stdout.split()}
+    assert "sourdine" in loaded
+    assert not loaded & {"numpy", "scipy", "flint", "cryptography", "typer", "rich", "torch"}
+    assert "sourdine.core" not in told.stdout
