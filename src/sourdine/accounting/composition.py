@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.accounting.bracket import Bracket
-from sourdine.accounting.convolution import Part, Sum, best_orders, convolve
+from sourdine.accounting.convolution import Part, Sum, best_orders, convolve, order_at
 from sourdine.accounting.lattice import SHIFT, above, below
 from sourdine.core.laws import Floats, Law
 
@@ -35,35 +35,79 @@ class _Scout:
     count: int
 
 
-def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float) -> Bracket:
-    """The least epsilon at this delta, known to within `width` where floats allow."""
-    total = sum(item.count for item in laws)
-    scouts = [_look(item, 1e-5 * delta / total) for item in laws]
+def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least: float = 0.0) -> Bracket:
+    """The least epsilon at this delta, known to within `width` where floats allow.
+
+    It stops early once the answer is known to lie below `least`.
+    """
+    scouts = _scouts(laws, delta)
     best_order, order = best_orders([(scout.losses, scout.masses, scout.count) for scout in scouts], delta)
-    step = _first_step(laws, best_order, width)
+    step = _align(laws, _first_step(laws, best_order, max(width, 0.02 * least)))
     best = Bracket(0.0, math.inf)
     for _ in range(_ROUNDS):
         high, low = _sums(laws, scouts, step, order)
-        best = Bracket(
-            max(best.lower, low.epsilon_below(delta) - SHIFT * total),
-            min(best.upper, max(high.epsilon_above(delta), 0.0)),
-        )
-        if best.width <= width:
+        below_shift = SHIFT * sum(item.count for item in laws)
+        upper = min(best.upper, max(high.epsilon(delta), 0.0))
+        best = Bracket(min(max(best.lower, low.epsilon(delta) - below_shift), upper), upper)
+        shrink = min(0.5, max(0.1, 0.9 * math.sqrt(width / max(best.width, width))))
+        if best.width <= width or best.upper <= least or len(high.first) > shrink * _MOST_PLACES:
             break
-        step *= min(0.5, max(0.1, 0.9 * math.sqrt(width / best.width)))
+        step = _align(laws, shrink * step)
     return best
 
 
-def _sums(laws: Sequence[Repeated], scouts: list[_Scout], step: float, order: float) -> tuple[Sum, Sum]:
+def epsilon_above(laws: Sequence[Repeated], delta: float, width: float) -> float:
+    """Only the upper end, on one lattice: quick, for searches that check their answer by the bracket."""
+    scouts = _scouts(laws, delta)
+    best_order, order = best_orders([(scout.losses, scout.masses, scout.count) for scout in scouts], delta)
+    step = _align(laws, _first_step(laws, best_order, width))
+    return max(_above(laws, scouts, step, order).epsilon(delta), 0.0)
+
+
+def delta_bracket(laws: Sequence[Repeated], epsilon: float, share: float) -> Bracket:
+    """delta at this epsilon, known to within a share of itself where floats allow."""
+    scouts = _scouts(laws, 1e-30)
+    order = order_at([(scout.losses, scout.masses, scout.count) for scout in scouts], epsilon)
+    step = _align(laws, _first_step(laws, order, share / (order + 1)))
+    best = Bracket(0.0, 1.0)
+    for _ in range(_ROUNDS):
+        high, low = _sums(laws, scouts, step, order)
+        shift = SHIFT * sum(item.count for item in laws)
+        best = Bracket(max(best.lower, low.delta(epsilon + shift)), min(best.upper, high.delta(epsilon)))
+        if best.width <= share * best.upper or len(high.first) > 0.4 * _MOST_PLACES:
+            break
+        step = _align(laws, 0.4 * step)
+    return best
+
+
+def _scouts(laws: Sequence[Repeated], delta: float) -> list["_Scout"]:
+    total = sum(item.count for item in laws)
+    return [_look(item, 1e-5 * delta / total) for item in laws]
+
+
+def _sums(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, order: float) -> tuple[Sum, Sum]:
     """The sums of the lattice laws above and below."""
-    high, low = [], []
+    low = []
     for item, scout in zip(laws, scouts, strict=True):
         places = _places(scout, step, order)
-        losses = places * step
-        masses, infinite = above(item.law, losses)
-        high.append(Part(places, masses, infinite, item.count))
-        low.append(Part(places, below(item.law, losses), 0.0, item.count))
-    return convolve(high, step, order), convolve(low, step, order)
+        low.append(_part(places, below(item.law, places * step), 0.0, item.count))
+    return _above(laws, scouts, step, order), convolve(low, step, order, pessimistic=False)
+
+
+def _above(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, order: float) -> Sum:
+    """The sum of the lattice laws above."""
+    high = []
+    for item, scout in zip(laws, scouts, strict=True):
+        places = _places(scout, step, order)
+        masses, infinite = above(item.law, places * step)
+        high.append(_part(places, masses, infinite, item.count))
+    return convolve(high, step, order, pessimistic=True)
+
+
+def _part(places: NDArray[np.int64], masses: Floats, infinite: float, count: int) -> Part:
+    """Only the places that weigh something."""
+    held = masses > 0
+    return Part(places[held], masses[held], infinite, count)
 
 
 def _look(item: Repeated, tail: float) -> _Scout:
@@ -119,7 +163,16 @@ def _first_step(laws: Sequence[Repeated], order: float, width: float) -> float:
     epsilon by order * v / 2.
     """
     total = sum(item.count for item in laws)
-    return math.sqrt(8 * 0.5 * width / ((order + 0.5) * total))
+    return math.sqrt(8 * 0.4 * width / ((order + 0.5) * total))
+
+
+def _align(laws: Sequence[Repeated], step: float) -> float:
+    """A step no larger on which the atoms of all laws lie, where they have a common spacing."""
+    spacings = {item.law.spacing for item in laws}
+    spacing = spacings.pop()
+    if spacings or spacing is None or spacing < step / 8:
+        return step
+    return spacing / math.ceil(spacing / step)
 
 
 def _places(scout: _Scout, step: float, order: float) -> NDArray[np.int64]:
@@ -132,7 +185,6 @@ def _places(scout: _Scout, step: float, order: float) -> NDArray[np.int64]:
         return np.arange(low, high + 1)
     losses = scout.losses
     weight = scout.masses * np.exp(order * (losses - losses[-1]))
-    middles = (losses[1:] + losses[:-1]) / 2
     density = (weight[1:] + weight[:-1]) / np.diff(losses)
     share = np.minimum(1.0, (density / (0.03 * density.max())) ** (1 / 3)) + 1e-3
     many = np.concatenate([[0.0], np.cumsum(np.diff(losses) * share / step)])

@@ -32,76 +32,63 @@ class Part:
 
 @dataclass(frozen=True)
 class Sum:
-    """The profile of a sum of losses, as a bracket of delta at the points of a window.
+    """One end of the profile of a sum of losses, at the points of a window.
 
-    `scale` is the logarithm of the factor that all tilted sums lack.
+    `first` and `second` hold, from each point up, the sums of e^{-order (s - start)} and of
+    e^{-(order + 1)(s - start)} times the tilted masses; `scale` is the logarithm of the factor both lack.
     """
 
     start: float
     step: float
     order: float
     scale: float
-    infinite: float
-    heavier: tuple[Floats, Floats]  # sums from each point up of e^{-order s} and e^{-(order+1) s} masses
-    lighter: tuple[Floats, Floats]
-    top: float
-    folded: float
+    first: Floats
+    second: Floats
+    beyond: float  # delta that lies above the window or at infinity; added
+    folded: float  # tilted mass that may be folded into the window from outside; taken away
 
-    def delta_above(self, epsilon: float) -> float:
-        """At least delta(epsilon)."""
-        return min(1.0, self.infinite + self.top + self._value(self.heavier, epsilon))
+    def delta(self, epsilon: float) -> float:
+        """delta(epsilon), or the bound on it that this end stands for."""
+        j = max(0, math.ceil((epsilon - self.start) / self.step))
+        inside = 0.0
+        if j < len(self.first):
+            inside = float(self.first[j] - self.second[j] * math.exp(min(700.0, epsilon - self.start)))
+        value = max(0.0, inside) * math.exp(min(700.0, self.scale)) + self.beyond - self._folded(epsilon)
+        return min(1.0, max(0.0, value))
 
-    def delta_below(self, epsilon: float) -> float:
-        """At most delta(epsilon)."""
-        return max(0.0, self._value(self.lighter, epsilon) - self._folded(epsilon))
-
-    def epsilon_above(self, delta: float) -> float:
-        """At least the smallest epsilon with delta(epsilon) <= delta."""
-        target = delta - self.infinite - self.top
-        if target <= 0:
+    def epsilon(self, delta: float) -> float:
+        """Where the profile crosses delta: a search over the window, then the solution inside one step."""
+        if delta <= self.beyond:
             return math.inf
-        return self._solve(self.heavier, target, fold=False)
-
-    def epsilon_below(self, delta: float) -> float:
-        """At most the smallest epsilon with delta(epsilon) <= delta."""
-        return self._solve(self.lighter, delta, fold=True)
+        low, high = 0, len(self.first) - 1
+        if self.folded == 0 and self.delta(self.start) <= delta:
+            return self.start
+        if self.folded > 0:  # what is taken away grows downwards: look for the crossing from above
+            marks = [round(i * high / 64) for i in range(65)]
+            above = [i for i, j in enumerate(marks) if self.delta(self.start + j * self.step) > delta]
+            if not above:
+                return -math.inf
+            low, high = marks[above[-1]], marks[min(above[-1] + 1, 64)]
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (
+                (low, middle) if self.delta(self.start + middle * self.step) <= delta else (middle, high)
+            )
+        target = delta - self.beyond + self._folded(self.start + low * self.step)
+        gap = float(self.first[high]) - target * math.exp(-self.scale)
+        inside = self.start + math.log(gap / self.second[high]) if gap > 0 else -math.inf
+        return min(max(inside, self.start + low * self.step), self.start + high * self.step)
 
     def _folded(self, epsilon: float) -> float:
-        """What mass from outside, folded anywhere into the window, may have added."""
+        """What mass from outside may have added: at most its own weight at the worst point above epsilon."""
+        if self.folded == 0:
+            return 0.0
         peak = self.order * math.log(self.order) - (1 + self.order) * math.log1p(self.order)
         return self.folded * math.exp(min(700.0, self.scale - self.order * (epsilon - self.start) + peak))
 
-    def _value(self, sums: tuple[Floats, Floats], epsilon: float) -> float:
-        j = max(0, math.ceil((epsilon - self.start) / self.step))
-        if j >= len(sums[0]):
-            return 0.0
-        value = sums[0][j] - sums[1][j] * math.exp(min(700.0, epsilon - self.start))
-        return max(0.0, float(value)) * math.exp(min(700.0, self.scale))
 
-    def _solve(self, sums: tuple[Floats, Floats], delta: float, *, fold: bool) -> float:
-        """Where the profile crosses delta: a search over the window, then the solution inside one step."""
-
-        def at(j: int) -> float:
-            value = self._value(sums, self.start + j * self.step)
-            return value - self._folded(self.start + j * self.step) if fold else value
-
-        low, high = 0, len(sums[0]) - 1
-        if at(low) <= delta:
-            return -math.inf if fold else self.start
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if at(middle) <= delta else (middle, high)
-        if fold:
-            delta += self._folded(self.start + low * self.step)
-        first, second = float(sums[0][high]), float(sums[1][high])
-        gap = first - delta * math.exp(-self.scale)
-        inside = self.start + math.log(gap / second) if gap > 0 and second > 0 else -math.inf
-        floor, ceiling = self.start + low * self.step, self.start + high * self.step
-        return min(max(inside, floor), ceiling)
-
-
-def convolve(parts: list[Part], step: float, order: float) -> Sum:
-    """The sum of all parts, tilted by the order."""
+def convolve(parts: list[Part], step: float, order: float, *, pessimistic: bool) -> Sum:
+    """The sum of all parts, tilted by the order; every error is charged to the side asked for."""
     tilted = [_tilt(part, step, order) for part in parts]
     mean = sum(part.count * mean for part, (_, _, mean) in zip(parts, tilted, strict=True))
     up, down = (_reach(parts, tilted, step, sign) for sign in (1, -1))
@@ -110,29 +97,20 @@ def convolve(parts: list[Part], step: float, order: float) -> Sum:
     window, error = _transform(parts, tilted, step, length, start)
     cumulant = sum(part.count * cumulant for part, (cumulant, _, _) in zip(parts, tilted, strict=True))
     scale = cumulant - order * start * step
-    heavier = np.maximum(window, 0) + error
-    lighter = np.maximum(window - error, 0)
+    first = np.maximum(window + error if pessimistic else window - error, 0) * _decay(order * step, length)
+    second = first * _decay(step, length)
     grow = 1 + 4 * length * _ULP + sum(part.count * _mass_error(part, step, order) for part in parts)
-    decay, more = _decay(order * step, length), _decay(step, length)
-    sums = []
-    for masses, factor in ((heavier, grow), (lighter, 1 / grow)):
-        first = masses * decay
-        both = (_sums_from_top(first), _sums_from_top(first * more))
-        sums.append((both[0] * factor, both[1] * factor))
-    # a second sum that is too large lowers the profile above: undo its growth there, and the other way round
-    sums[0] = (sums[0][0], sums[0][1] / grow**2)
-    sums[1] = (sums[1][0], sums[1][1] * grow**2)
+    top = _OUTSIDE * math.exp(min(700.0, scale - order * step * length))
     infinite = -math.expm1(sum(part.count * math.log1p(-min(part.infinite, 0.5)) for part in parts))
     return Sum(
         start=start * step,
         step=step,
         order=order,
         scale=scale,
-        infinite=infinite,
-        heavier=sums[0],
-        lighter=sums[1],
-        top=_OUTSIDE * math.exp(min(700.0, scale - order * step * length)),
-        folded=2 * _OUTSIDE,
+        first=_sums_from_top(first) * (grow if pessimistic else 1 / grow),
+        second=_sums_from_top(second) / (grow if pessimistic else 1 / grow),
+        beyond=top + infinite if pessimistic else 0.0,
+        folded=0.0 if pessimistic else 2 * _OUTSIDE,
     )
 
 
@@ -154,9 +132,21 @@ def best_orders(laws: list[tuple[Floats, Floats, int]], delta: float) -> tuple[f
     return float(orders[best]), float(orders[int(np.argmax(spare <= _SPARE))])
 
 
+def order_at(laws: list[tuple[Floats, Floats, int]], epsilon: float) -> float:
+    """The order of the least Renyi bound on delta at an epsilon: around it the sum decides delta."""
+    orders = np.geomspace(1e-2, 3e3, 121)
+    total = np.zeros(len(orders))
+    for losses, masses, count in laws:
+        total += count * _log_sums(masses, np.outer(orders, losses))
+    bounds = orders * np.log(orders / (1 + orders)) - np.log1p(orders) + total - orders * epsilon
+    return float(orders[int(np.argmin(bounds))])
+
+
 def _log_sums(masses: Floats, exponents: Floats) -> Floats:
-    top = exponents.max(axis=1, keepdims=True)
-    sums: Floats = np.log(np.exp(exponents - top) @ masses) + top[:, 0]
+    with np.errstate(divide="ignore"):
+        weighted = exponents + np.log(masses)
+    top = weighted.max(axis=1, keepdims=True)
+    sums: Floats = np.log(np.sum(np.exp(weighted - top), axis=1)) + top[:, 0]
     return sums
 
 
@@ -176,18 +166,14 @@ def _mass_error(part: Part, step: float, order: float) -> float:
     return 4 * _ULP * (8 + order * farthest)
 
 
-def _reach(
-    parts: list[Part], tilted: list[tuple[float, Floats, float]], step: float, sign: int
-) -> float:
+def _reach(parts: list[Part], tilted: list[tuple[float, Floats, float]], step: float, sign: int) -> float:
     """A distance from the mean that the tilted sum exceeds on one side with probability _OUTSIDE at most."""
     variance = sum(
         part.count * float(masses @ (part.places * step - mean) ** 2)
         for part, (_, masses, mean) in zip(parts, tilted, strict=True)
     )
     need = math.log(1 / _OUTSIDE)
-    if variance <= 0:
-        return step
-    rates = math.sqrt(2 * need / variance) * np.geomspace(0.02, 2.0, 20)
+    rates = math.sqrt(2 * need / max(variance, step**2)) * np.geomspace(0.02, 2.0, 20)
     total = np.zeros(len(rates))
     for part, (_, masses, mean) in zip(parts, tilted, strict=True):
         total += part.count * _log_sums(masses, np.outer(sign * rates, part.places * step - mean))
@@ -207,12 +193,14 @@ def _transform(
     spectra, offsets, norms = [], 0, []
     for part, (_, masses, mean) in zip(parts, tilted, strict=True):
         centre = round(mean / step)
-        folded = np.bincount((part.places - centre) % length, masses, minlength=length)
+        folded: Floats = np.bincount((part.places - centre) % length, masses, minlength=length).astype(float)
         spectra.append(fft.rfft(folded))
         norms.append(_norm(folded))
         offsets += part.count * centre
-    logs = [np.log(np.abs(spectrum) + factor * math.sqrt(length) * norm)
-            for spectrum, norm in zip(spectra, norms, strict=True)]
+    logs = [
+        np.log(np.abs(spectrum) + factor * math.sqrt(length) * norm)
+        for spectrum, norm in zip(spectra, norms, strict=True)
+    ]
     log_size = sum((part.count * log for part, log in zip(parts, logs, strict=True)), np.zeros(len(logs[0])))
     kept = log_size > -80.0
     angle_error = np.zeros(int(kept.sum()))
@@ -225,7 +213,9 @@ def _transform(
     product[kept] = np.exp(exponent)
     window = np.roll(fft.irfft(product, length), offsets - start)
     size = np.exp(log_size[kept])
-    error = 2 / length * float(np.sum(size * angle_error)) + math.exp(-80.0)  # half of the frequencies are kept
+    error = 2 / length * float(np.sum(size * angle_error)) + math.exp(
+        -80.0
+    )  # half of the frequencies are kept
     for part, log, norm in zip(parts, logs, norms, strict=True):
         others = np.exp(log_size[kept] - log[kept])
         error += part.count * factor * norm * 2 / math.sqrt(length) * _norm(others)

@@ -53,7 +53,7 @@ def below(law: Law, losses: Floats) -> Floats:
 
 
 def _edges(law: Law, losses: Floats) -> Floats:
-    """The middles between points, but for the ends of the law, where the outermost bin has its atom on a point.
+    """The middles between points, but for the ends of the law: there the outermost atom lies on a point.
 
     A law may begin or end where it is dense, and there is nobody to borrow from beyond its end.
     """
@@ -105,7 +105,7 @@ def _settle(p: Floats, q: Floats, x: Floats) -> Floats:
         lent = np.bincount(lender, part * loan, minlength=len(x))
         short = lent > own
         if not short.any():
-            return own - lent
+            return own - lent  # type: ignore[no-any-return]
         cut = np.where(short, own / np.maximum(lent, 1e-300) * (1 - 1e-9), 1.0)
         part *= np.where(loan > 0, cut[lender] if turn < _TURNS - 2 else ~short[lender], 1.0)
     return np.where(high, p / x, 0.0) + np.append(np.where(high, 0.0, p)[1:] / x[:-1], 0.0)

@@ -32,20 +32,22 @@ class VerbOrName(TyperGroup):
     """A verb whose first word is either a verb below it or an argument of its own."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        if any(arg in self.commands for arg in args):
-            ctx.meta[_BELOW] = True
-        else:
-            ctx.allow_interspersed_args = True
+        below = any(arg in self.commands for arg in args)
+        ctx.meta[self._key(ctx)] = below
+        ctx.allow_interspersed_args = not below
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
+        """The argument steps aside for a verb, which it would swallow."""
         params = super().get_params(ctx)
-        if ctx.meta.get(_BELOW):
+        if ctx.meta.get(self._key(ctx)):
             return [param for param in params if param.param_type_name != "argument"]
         return params
 
-
-_BELOW = "sourdine.cli.below"  # a verb below is named
+    @staticmethod
+    def _key(ctx: typer.Context) -> str:
+        """Groups share one dictionary along a command, so each has its own key."""
+        return f"sourdine.cli: a verb below {ctx.info_name}"
 
 
 def _complain(sentence: str) -> int:

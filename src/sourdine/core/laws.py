@@ -35,6 +35,7 @@ class Law(ABC):
     lowest: float
     highest: float
     infinite: float = 0.0  # the mass under P where Q has none
+    spacing: float | None = None  # every loss is a multiple of it; None for a continuous law
 
     @abstractmethod
     def survival(self, loss: ArrayLike) -> Pair:
@@ -64,6 +65,9 @@ class AtomLaw(Law):
         self._p, self._q = np.asarray(p, float)[order], np.asarray(q, float)[order]
         self.infinite = infinite
         self.lowest, self.highest = float(self._losses[0]), float(self._losses[-1])
+        least = float(np.min(np.abs(self._losses), initial=np.inf, where=self._losses != 0))
+        whole = self._losses / least
+        self.spacing = least if np.all(np.abs(whole - np.rint(whole)) < 1e-12) else None
 
     @classmethod
     def between(cls, p: ArrayLike, q: ArrayLike) -> "AtomLaw":
@@ -109,6 +113,10 @@ class GeometricLaw(Law):
 
     units: int
     scale: float
+
+    @property
+    def spacing(self) -> float:  # type: ignore[override]
+        return 1 / self.scale
 
     @property
     def lowest(self) -> float:  # type: ignore[override]
@@ -176,6 +184,10 @@ class DiscreteGaussianLaw(Law):
     highest = math.inf
 
     @property
+    def spacing(self) -> float:  # type: ignore[override]
+        return self.units / (2 * self.variance)
+
+    @property
     def _sigma(self) -> float:
         return math.sqrt(self.variance)
 
@@ -228,7 +240,7 @@ class RhoLaw(Law):
     highest = math.inf
 
     def survival(self, loss: ArrayLike) -> Pair:
-        epsilon = np.asarray(loss, float)
+        epsilon = np.clip(np.asarray(loss, float), -1e9, 1e9)
         t = self._log_order_less_one(epsilon)
         x = np.exp(t)
         log_delta = x * ((x + 1) * self.rho - epsilon) + x * t - (x + 1) * np.log1p(x)

@@ -1,0 +1,89 @@
+"""The tightest accountant for a plan fixed beforehand: the whole law of the privacy loss, composed."""
+
+from dataclasses import dataclass
+
+from sourdine.accounting.accountant import Accountant, check_delta, same_relation
+from sourdine.accounting.bracket import Bracket
+from sourdine.accounting.composition import Repeated, delta_bracket, epsilon_bracket
+from sourdine.core import check
+from sourdine.core.distance import Neighbours
+from sourdine.core.laws import RhoLaw
+from sourdine.core.loss import Loss
+
+
+@dataclass(frozen=True)
+class PldCost:
+    """The losses paid, each with its count."""
+
+    neighbours: Neighbours
+    losses: tuple[tuple[Loss, int], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PLD(Accountant[PldCost]):
+    """Composes privacy loss distributions and brackets the answer (docs/guarantees/pld.md).
+
+    `width` is how much of epsilon, or which share of delta, may stay open.
+
+    >>> from sourdine.core.laws import GaussianLaw
+    >>> loss = Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE)
+    >>> 4.37 in PLD().epsilon(PLD().lift(loss), 1e-5)
+    True
+    """
+
+    width: float = 1e-3
+
+    def __post_init__(self) -> None:
+        check.positive("PLD", "width", self.width, 1)
+
+    def lift(self, loss: Loss) -> PldCost:
+        return PldCost(loss.neighbours, ((loss, 1),))
+
+    def join(self, first: PldCost, second: PldCost) -> PldCost:
+        relation = same_relation(first.neighbours, second.neighbours)
+        counts: dict[int, tuple[Loss, int]] = {}
+        for loss, count in first.losses + second.losses:
+            key = id(loss)
+            counts[key] = (loss, count + (counts[key][1] if key in counts else 0))
+        return PldCost(relation, tuple(counts.values()))
+
+    def repeat(self, cost: PldCost, count: int) -> PldCost:
+        check.integer("PLD", "count", count, 1, 2**62)
+        return PldCost(cost.neighbours, tuple((loss, each * count) for loss, each in cost.losses))
+
+    def epsilon(self, cost: PldCost, delta: float) -> Bracket:
+        delta = check_delta("PLD", delta)
+        pure = float(sum(loss.epsilon * count for loss, count in cost.losses))
+        if delta == 0 or pure == 0:
+            return Bracket(0.0, pure)
+        remove, add = _directions(cost)
+        first = epsilon_bracket(remove, delta, self.width)
+        both = first
+        if add is not remove:
+            second = epsilon_bracket(add, delta, self.width, least=first.lower)
+            both = Bracket(max(first.lower, second.lower), max(first.upper, second.upper))
+        upper = min(both.upper, pure)
+        return Bracket(min(both.lower, upper), upper)
+
+    def delta(self, cost: PldCost, epsilon: float) -> Bracket:
+        check.rational("PLD", "epsilon", epsilon)
+        remove, add = _directions(cost)
+        ends = [delta_bracket(remove, float(epsilon), self.width)]
+        if add is not remove:
+            ends.append(delta_bracket(add, float(epsilon), self.width))
+        return Bracket(max(end.lower for end in ends), max(end.upper for end in ends))
+
+
+def _directions(cost: PldCost) -> tuple[list[Repeated], list[Repeated]]:
+    """The laws of both directions, the same list where every loss is symmetric.
+
+    A loss known only by its rho has the worst law that rho allows. The rhos add up first: the law of their
+    sum is tighter than the sum of their laws (Bun and Steinke 2016, lemma 2.3).
+    """
+    rho = sum(float(loss.rho) * count for loss, count in cost.losses if isinstance(loss.remove, RhoLaw))
+    rest = [(loss, count) for loss, count in cost.losses if not isinstance(loss.remove, RhoLaw)]
+    known = [Repeated(RhoLaw(rho), 1)] if rho else []
+    remove = [Repeated(loss.remove, count) for loss, count in rest] + known
+    if all(loss.remove is loss.add for loss, _ in rest):
+        return remove, remove
+    return remove, [Repeated(loss.add, count) for loss, count in rest] + known
