@@ -28,6 +28,16 @@ def test_rounding_moves_two_reals_apart_by_at_most_one_step(x: float, y: float, 
     assert abs(int(a) - int(b)) <= abs(Fraction(x) - Fraction(y)) / step + 1
 
 
+@given(st.integers(-(2**66), 2**66), st.integers(0, 2**40), st.integers(-70, 70))
+def test_integers_on_a_grid_are_not_rounded_by_floats(value: int, change: int, power: int) -> None:
+    step = Fraction(2) ** power
+    a, b = (int(grid.to_units("Laplace", [v], step)[0]) for v in (value, value + change))
+    assert abs(a - b) <= change / step + 1
+    whole = max(-grid.LIMIT, min(grid.LIMIT, value))
+    assert a == max(-grid.LIMIT, min(grid.LIMIT, a))
+    assert abs(a - whole / step) <= Fraction(1, 2) or abs(a) == grid.LIMIT
+
+
 @given(st.integers())
 def test_integers_of_any_size_are_clipped(value: int) -> None:
     assert int(grid.to_units("Laplace", value, None)) == max(-grid.LIMIT, min(grid.LIMIT, value))

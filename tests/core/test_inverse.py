@@ -194,3 +194,12 @@ def test_a_word_a_value_and_no_more() -> None:
     Truncated(GeometricDecay(Fraction(7, 3)), 100).sample(np.arange(100).repeat(10), bits)
     assert bits.left == 0
     assert np.array_equal(bits.words(3), SeededBits(0).words(3))
+
+
+@pytest.mark.parametrize("decay", DECAYS)
+def test_floats_prove_nearly_everything(decay: Decay, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million values may meet the big numbers once in a while, on a small range practically never."""
+    monkeypatch.setattr(Truncated, "_settle", lambda *_: pytest.fail("went to big numbers"))
+    places = np.arange(101).repeat(500)
+    answers = Truncated(decay, 100).sample(places, SeededBits(23))
+    assert len(np.unique(answers)) == 101

@@ -90,7 +90,7 @@ def _sums(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, order: 
     low = []
     for item, scout in zip(laws, scouts, strict=True):
         places = _places(scout, step, order)
-        low.append(_part(places, below(item.law, places * step), 0.0, item.count))
+        low.append(_part(places, below(item.law, _losses(places, step)), 0.0, item.count))
     return _above(laws, scouts, step, order), convolve(low, step, order, pessimistic=False)
 
 
@@ -99,9 +99,13 @@ def _above(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, order:
     high = []
     for item, scout in zip(laws, scouts, strict=True):
         places = _places(scout, step, order)
-        masses, infinite = above(item.law, places * step)
+        masses, infinite = above(item.law, _losses(places, step))
         high.append(_part(places, masses, infinite, item.count))
     return convolve(high, step, order, pessimistic=True)
+
+
+def _losses(places: NDArray[np.int64], step: float) -> Floats:
+    return places.astype(np.float64) * step
 
 
 def _part(places: NDArray[np.int64], masses: Floats, infinite: float, count: int) -> Part:

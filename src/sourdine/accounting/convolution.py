@@ -18,6 +18,7 @@ from sourdine.core.laws import Floats
 _ULP = 2.0**-52
 _OUTSIDE = 1e-11  # tilted mass that may lie outside the window on either side
 _SPARE = math.log(30)
+_NOTHING = 80.0  # a frequency smaller than e^-80 is left out, and charged
 
 
 @dataclass(frozen=True)
@@ -197,27 +198,30 @@ def _transform(
         spectra.append(fft.rfft(folded))
         norms.append(_norm(folded))
         offsets += part.count * centre
-    logs = [
-        np.log(np.abs(spectrum) + factor * math.sqrt(length) * norm)
+    sizes = [
+        np.abs(spectrum) + factor * math.sqrt(length) * norm
         for spectrum, norm in zip(spectra, norms, strict=True)
     ]
+    kept = np.ones(len(sizes[0]), dtype=np.bool_)
+    for part, size in zip(parts, sizes, strict=True):
+        kept &= size > math.exp(-_NOTHING / part.count)
+    logs = [np.log(size[kept]) for size in sizes]
     log_size = sum((part.count * log for part, log in zip(parts, logs, strict=True)), np.zeros(len(logs[0])))
-    kept = log_size > -80.0
-    angle_error = np.zeros(int(kept.sum()))
-    exponent = np.zeros(int(kept.sum()), dtype=complex)
+    angle_error = np.zeros(len(log_size))
+    exponent = np.zeros(len(log_size), dtype=complex)
     for part, spectrum in zip(parts, spectra, strict=True):
         one = np.log(spectrum[kept] + 1e-300)
         exponent += part.count * one
         angle_error += 8 * _ULP * part.count * (1 + np.abs(one))
-    product = np.zeros(len(log_size), dtype=complex)
+    product = np.zeros(len(kept), dtype=complex)
     product[kept] = np.exp(exponent)
     window = np.roll(fft.irfft(product, length), offsets - start)
-    size = np.exp(log_size[kept])
+    size = np.exp(log_size)
     error = 2 / length * float(np.sum(size * angle_error)) + math.exp(
         -80.0
     )  # half of the frequencies are kept
     for part, log, norm in zip(parts, logs, norms, strict=True):
-        others = np.exp(log_size[kept] - log[kept])
+        others = np.exp(log_size - log)
         error += part.count * factor * norm * 2 / math.sqrt(length) * _norm(others)
     error += factor * 2 / math.sqrt(length) * _norm(size)
     return window, error

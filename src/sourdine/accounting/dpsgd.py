@@ -99,21 +99,20 @@ def noise_for(epsilon: float, delta: float, rate: float, steps: int) -> float:
 
     coarse, fine = 0.02 * epsilon, 1e-4 * min(epsilon, 1.0)
     at, slope = _central_limit(epsilon, delta, rate, steps), -1.5
-    value = excess(at, coarse)
-    for _ in range(30):
-        move = min(max(-value / slope, -0.7), 0.7)
-        at += move
-        if abs(move) < 1e-3:
-            break
-        before, value = value, excess(at, coarse)
-        if (value - before) / move < -1e-3:
-            slope = (value - before) / move
-    for margin in (2e-6 * 2**k for k in range(30)):
-        value = excess(at, fine)
-        if -1e-5 < value <= 0 and not refused_by_add(at):
-            break
-        at += margin - value / slope
-    return math.exp(at)
+    for width, close in ((coarse, 1e-3), (coarse / 15, 2e-5), (fine, 0.0)):
+        before = None
+        for _ in range(40):
+            value = excess(at, width)
+            if before is not None and (value - before[1]) / (at - before[0]) < -1e-3:
+                slope = (value - before[1]) / (at - before[0])
+            if close == 0.0 and -2e-5 < value <= 0 and not refused_by_add(at):
+                return math.exp(at)
+            before = (at, value)
+            move = min(max(-(value + 5e-6) / slope, -0.7), 0.7)
+            at += move
+            if abs(move) < close:
+                break
+    raise ArithmeticError("The search for the noise did not settle.")
 
 
 def _central_limit(epsilon: float, delta: float, rate: float, steps: int) -> float:

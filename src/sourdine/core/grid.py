@@ -67,8 +67,10 @@ def to_units(owner: str, values: ArrayLike, granularity: Fraction | None) -> NDA
     """Values in steps of the grid, clipped to the limit; NaN becomes 0."""
     if granularity is None:
         return _integers(owner, numbers(values))
-    array = reals(values)
-    if array.dtype == np.object_ or not np.issubdtype(array.dtype, np.number):
+    array = numbers(values)
+    if array.dtype.kind in "iuO":
+        return _steps(_integers(owner, array), granularity)
+    if not np.issubdtype(array.dtype, np.floating):
         raise InvalidParameter(f"The values given to {owner} must be numbers. Pass an array of floats.")
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.rint(array.astype(np.float64) / float(granularity))
@@ -76,7 +78,20 @@ def to_units(owner: str, values: ArrayLike, granularity: Fraction | None) -> NDA
     return np.clip(np.clip(scaled, -(2.0**62), 2.0**62).astype(np.int64), -LIMIT, LIMIT)
 
 
+def _steps(whole: NDArray[np.int64], granularity: Fraction) -> NDArray[np.int64]:
+    """Integers in steps of a power of two, exactly: a float would round them from 2^53 on."""
+    shift = granularity.denominator.bit_length() - granularity.numerator.bit_length()
+    if shift >= 0:
+        most = LIMIT >> min(shift, 62)
+        held = np.clip(whole, -most, most) << min(shift, 61)
+        return np.where(np.abs(whole) > most, np.sign(whole) * LIMIT, held)
+    if shift < -62:
+        return np.zeros_like(whole)
+    return (whole + (1 << (-shift - 1))) >> -shift
+
+
 def _integers(owner: str, array: NDArray[Any]) -> NDArray[np.int64]:
+    """Integers of any kind in 64 bits, clipped to the limit."""
     if array.dtype == np.object_ and all(isinstance(item, _WHOLE) for item in array.flat):
         array = np.array([max(-LIMIT, min(LIMIT, int(item))) for item in array.flat]).reshape(array.shape)
     if not np.issubdtype(array.dtype, np.integer):
@@ -92,6 +107,11 @@ def _integers(owner: str, array: NDArray[Any]) -> NDArray[np.int64]:
 def from_units(units: NDArray[np.int64], granularity: Fraction | None) -> NDArray[np.generic]:
     """Steps of the grid as values again: integers stay integers, reals become floats."""
     return units if granularity is None else units * float(granularity)
+
+
+def error_from_units(units: int, granularity: Fraction | None) -> float:
+    """An error of so many steps as values; rounding reals to the grid added half a step."""
+    return float(units) if granularity is None else (units + 0.5) * float(granularity)
 
 
 def plus(units: NDArray[np.int64], noise: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -76,6 +76,11 @@ class AtomLaw(Law):
         both = (p > 0) & (q > 0)
         return cls(np.log(p[both] / q[both]), p[both], q[both], float(p[q == 0].sum()))
 
+    @property
+    def atoms(self) -> tuple[Floats, Pair]:
+        """The finite losses in order, and their masses."""
+        return self._losses, Pair(self._p, self._q)
+
     @cached_property
     def _sums(self) -> tuple[Pair, Pair]:
         zero = np.zeros(1)

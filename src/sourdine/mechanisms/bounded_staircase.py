@@ -38,7 +38,7 @@ class BoundedStaircase(Mechanism):
 
     >>> steps = BoundedStaircase(drop=1, lower=0, upper=1, cells=100, period=100, inner=38)
     >>> round(steps.loss(Distance.l1(1, coordinates=1)).epsilon, 4)
-    1.3247
+    1.3238
     """
 
     norm: ClassVar[Norm] = Norm.L1

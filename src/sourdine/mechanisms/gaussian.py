@@ -68,7 +68,7 @@ class Gaussian(Mechanism):
 
     def error(self, confidence: float = 0.95) -> float:
         check.confidence("Gaussian.error", confidence)
-        return gaussian_quantile(self._unit_sigma, confidence) * float(self.granularity or 1)
+        return grid.error_from_units(gaussian_quantile(self._unit_sigma, confidence), self.granularity)
 
     @classmethod
     def examples(cls) -> Iterator[Example]:

@@ -57,7 +57,7 @@ class Laplace(Mechanism):
 
     def error(self, confidence: float = 0.95) -> float:
         check.confidence("Laplace.error", confidence)
-        return laplace_quantile(self._unit_scale, confidence) * float(self.granularity or 1)
+        return grid.error_from_units(laplace_quantile(self._unit_scale, confidence), self.granularity)
 
     @classmethod
     def examples(cls) -> Iterator[Example]:

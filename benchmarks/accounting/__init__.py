@@ -1,0 +1,1 @@
+"""One epsilon and one calibration of private training, beside dp_accounting."""

@@ -1,0 +1,89 @@
+"""The command line: `python -m benchmarks.accounting [--quick] [--json PATH]`."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.accounting.cases import CASES, Case
+from benchmarks.peers import Environment, Worker
+
+OURS = Environment(name="sourdine")
+PEER = Environment(name="dp_accounting", requirements=("dp-accounting==0.6.0",))
+TARGET = 30
+
+
+def best(worker: Worker, question: dict[str, Any], repeats: int) -> dict[str, Any]:
+    """The quickest of several answers, after one to warm up."""
+    worker.ask(question)
+    answers = [worker.ask(question) for _ in range(repeats)]
+    return min(answers, key=lambda answer: float(answer["seconds"]))
+
+
+def measure(case: Case, task: str, ours: Worker, peer: Worker, quick: bool) -> dict[str, Any]:
+    """One task on one case, both libraries in turn."""
+    mine = best(ours, case.question(task), 5 if quick else 15)
+    slow = task == "calibrate"
+    theirs = peer.ask(case.question(task)) if slow else best(peer, case.question(task), 2 if quick else 5)
+    row = {"case": case.name, "task": task, "ours": mine, "peer": theirs, "truth": case.truth}
+    if task == "epsilon":
+        row["renyi"] = best(peer, case.question("renyi"), 2)
+    return row
+
+
+def show(rows: list[dict[str, Any]], console: Console) -> None:
+    """Ratios first."""
+    table = Table(title="Private training: one epsilon with its bracket, one calibration to epsilon 3")
+    for name in ("ratio", "case", "task", "Sourdine", "seconds", "dp_accounting PLD", "seconds", "Renyi"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        mine, theirs = row["ours"], row["peer"]
+        ratio = theirs["seconds"] / mine["seconds"]
+        if row["task"] == "epsilon":
+            shown = f"[{mine['lower']:.5f}, {mine['upper']:.5f}]".replace("[", r"\[")
+            other, renyi = f"{theirs['upper']:.5f}", f"{row['renyi']['upper']:.4f}"
+        else:
+            shown, other, renyi = f"{mine['noise']:.5f}", f"{theirs['noise']:.5f}", ""
+        table.add_row(
+            f"{ratio:.0f}x",
+            row["case"],
+            row["task"],
+            shown,
+            f"{mine['seconds']:.4f}",
+            other,
+            f"{theirs['seconds']:.3f}",
+            renyi,
+        )
+    console.print(table)
+    least = min(row["peer"]["seconds"] / row["ours"]["seconds"] for row in rows)
+    verdict = "met" if least >= TARGET else "missed"
+    console.print(f"{verdict}: at least {least:.0f} times dp_accounting's PLD everywhere (target {TARGET})")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.accounting", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="also write every measure here")
+    options = parser.parse_args()
+    console = Console()
+    rows = []
+    with console.status("making the environments") as status:
+        PEER.prepare()
+        with (
+            OURS.start("benchmarks.accounting.with_sourdine") as ours,
+            PEER.start("benchmarks.accounting.with_dp_accounting") as peer,
+        ):
+            for case in CASES:
+                for task in ("epsilon", "calibrate"):
+                    status.update(f"{case.name}: {task}")
+                    rows.append(measure(case, task, ours, peer, options.quick))
+    show(rows, console)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

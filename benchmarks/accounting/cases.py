@@ -1,0 +1,28 @@
+"""The runs of private training that are measured."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """Many steps with Poisson batches; `truth` is epsilon to about 1e-4."""
+
+    name: str
+    noise: float
+    rate: float
+    steps: int
+    delta: float
+    width: float
+    truth: float
+    target: float = 3.0
+
+    def question(self, task: str) -> dict[str, Any]:
+        """The case as a question to a library."""
+        return {"task": task} | asdict(self)
+
+
+CASES = (
+    Case(name="seed", noise=1.0, rate=64 / 60000, steps=14070, delta=1e-5, width=1e-3, truth=0.6111),
+    Case(name="hard", noise=0.8, rate=4096 / 1e6, steps=100_000, delta=1e-8, width=1e-2, truth=17.1215),
+)

@@ -1,0 +1,27 @@
+"""Sourdine's answers: the bracket of epsilon, or the noise for a target."""
+
+from time import perf_counter
+
+from benchmarks.peers import Answer, Question, serve, versions
+from sourdine.accounting.dpsgd import epsilon_of_steps, noise_for
+
+
+def answer(question: Question) -> Answer:
+    """The result and the seconds it took."""
+    if question["task"] == "versions":
+        return versions("sourdine", "numpy", "scipy")
+    start = perf_counter()
+    if question["task"] == "epsilon":
+        bracket = epsilon_of_steps(
+            question["noise"], question["rate"], question["steps"], question["delta"], question["width"]
+        )
+        result = {"lower": bracket.lower, "upper": bracket.upper}
+    else:
+        result = {
+            "noise": noise_for(question["target"], question["delta"], question["rate"], question["steps"])
+        }
+    return result | {"seconds": perf_counter() - start}
+
+
+if __name__ == "__main__":
+    serve(answer)
