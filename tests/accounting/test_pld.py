@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.dpsgd import epsilon_of_steps, step_loss
@@ -39,7 +39,7 @@ def solve(delta: Callable[[float], float], target: float, high: float) -> float:
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
     """Balle and Wang 2018, theorem 8."""
-    return float(ndtr(-epsilon / mu + mu / 2) - math.exp(epsilon) * ndtr(-epsilon / mu - mu / 2))
+    return float(ndtr(-epsilon / mu + mu / 2) - math.exp(epsilon + log_ndtr(-epsilon / mu - mu / 2)))
 
 
 @settings(deadline=None, max_examples=25)

@@ -106,7 +106,7 @@ def _settle(p: Floats, q: Floats, x: Floats) -> Floats:
         short = lent > own
         if not short.any():
             return own - lent  # type: ignore[no-any-return]
-        cut = np.where(short, own / np.maximum(lent, 1e-300) * (1 - 1e-9), 1.0)
+        cut = np.where(short, own / np.where(short, lent, 1.0) * (1 - 1e-9), 1.0)
         part *= np.where(loan > 0, cut[lender] if turn < _TURNS - 2 else ~short[lender], 1.0)
     lower: Floats = np.append(np.where(high, 0.0, p)[1:] / x[:-1], 0.0)
     return np.where(high, p / x, 0.0) + lower

@@ -16,20 +16,22 @@ _ULP = 2.0**-52
 
 
 def log_moments(mu: float, rate: float, orders: Floats) -> Floats:
-    """Upper bounds on log A(a), good to about 1e-12 of their size, or of A.
+    """Upper bounds on log A(a), above it by about 1e-14 times the larger of it and 1.
 
-    Whole orders above 64 are binomial sums; other orders above 64 lie on a chord between whole ones, which is
-    above since log A is convex; the rest is quadrature.
+    Whole orders are binomial sums. Fractional ones up to 64 are quadratures; above, they lie on a chord
+    between whole orders, which is no lower since log A is convex.
     """
     found = np.empty(len(orders))
-    small = orders <= _MOST_FRACTIONAL
-    found[small] = _quadrature(mu, rate, orders[small])
-    for i in np.flatnonzero(~small):
-        low = np.floor(orders[i])
-        share = orders[i] - low
-        found[i] = _binomial_sum(mu, rate, int(low))
+    whole = orders == np.floor(orders)
+    for low in 2.0 ** np.arange(6):  # orders of like size need like ranges
+        some = ~whole & (orders > (low if low > 1 else 0)) & (orders <= 2 * low)
+        if some.any():
+            found[some] = _quadrature(mu, rate, orders[some])
+    for i in np.flatnonzero(whole | (orders > _MOST_FRACTIONAL)):
+        low, share = int(orders[i]), orders[i] % 1
+        found[i] = _binomial_sum(mu, rate, low)
         if share > 0:
-            found[i] += share * (_binomial_sum(mu, rate, int(low) + 1) - found[i])
+            found[i] += share * (_binomial_sum(mu, rate, low + 1) - found[i])
     return np.maximum(found, 0.0)
 
 
@@ -41,20 +43,18 @@ def _quadrature(mu: float, rate: float, orders: Floats) -> Floats:
     2 e^{d^2/2}/(e^{2 pi d/h} - 1) of A (Trefethen and Weideman 2014, theorem 5.1). Beyond -T and a mu + T the
     integrand falls at least as fast as e^{-T x}, and its ends bound what is left out.
     """
-    if not len(orders):
-        return np.empty(0)
     strip = min(0.999 * np.pi / mu, 9.0)
-    step = 2 * np.pi * strip / (38.0 + strip**2 / 2)  # the error is about 2 e^-38
+    step = 2 * np.pi * strip / (38.0 + strip**2 / 2)
+    error = 2 * np.exp(-38.0)
     points = np.arange(-_SIDE, orders.max() * mu + _SIDE + step, step)
     base = np.logaddexp(np.log1p(-rate), np.log(rate) + mu * points - mu**2 / 2)
-    exponents = np.outer(orders, base) - points**2 / 2
-    inside = points <= (orders * mu + _SIDE + step)[:, None]
-    exponents = np.where(inside, exponents, -np.inf)
-    total = logsumexp(exponents, axis=1) + np.log(step / np.sqrt(2 * np.pi))
-    last = inside.sum(axis=1) - 1
-    ends = np.logaddexp(exponents[:, 0], exponents[np.arange(len(orders)), last])
-    total = np.logaddexp(total, ends - np.log(_SIDE * np.sqrt(2 * np.pi)))
-    return total + _rounding(np.abs(exponents).max(where=inside, axis=1, initial=1.0))
+    powers = np.outer(orders, base)
+    exponents = powers - points**2 / 2
+    ends = np.logaddexp(exponents[:, 0], exponents[:, -1]) - np.log(_SIDE * step)
+    total = np.logaddexp(logsumexp(exponents, axis=1), ends)
+    weights = np.exp(exponents - total[:, None])
+    size = (weights * (np.abs(powers) + points**2)).sum(axis=1)
+    return total + np.log(step / np.sqrt(2 * np.pi)) + error + _rounding(size)
 
 
 def _binomial_sum(mu: float, rate: float, order: int) -> float:
@@ -62,10 +62,13 @@ def _binomial_sum(mu: float, rate: float, order: int) -> float:
     k = np.arange(order + 1)
     choose = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
     terms = choose + (order - k) * np.log1p(-rate) + k * np.log(rate) + k * (k - 1) * (mu**2 / 2)
-    largest = gammaln(order + 1) + np.abs(terms).max()
-    return float(logsumexp(terms) + _rounding(largest))
+    total = float(logsumexp(terms))
+    weights = np.exp(terms - total)
+    parts = np.where(choose > 0, gammaln(order + 1), 0.0) - k * np.log(rate)
+    return total + float(_rounding((weights * (np.abs(terms) + 2 * parts)).sum()))
 
 
-def _rounding(largest: Floats) -> Floats:
-    """How far sums of exponentials err, whose exponents are computed from terms of this size."""
-    return 16 * _ULP * (64 + largest)
+def _rounding(size: Floats) -> Floats:
+    """How far a sum of exponentials may err, relatively, whose exponents come from terms of this size."""
+    rounding: Floats = 4 * _ULP * (8 + size)
+    return rounding

@@ -2,11 +2,15 @@
 
 SourdineError
 ├── InvalidParameter (also a ValueError)
-└── UnsupportedLoss
+├── UnsupportedLoss
+└── LedgerError
+    └── BudgetExceeded
 
 A message is three short sentences at most: what is wrong, why, and what to do. It may repeat what the
 caller declared (a parameter), never what the data hold.
 """
+
+from fractions import Fraction
 
 
 class SourdineError(Exception):
@@ -19,3 +23,16 @@ class InvalidParameter(SourdineError, ValueError):
 
 class UnsupportedLoss(SourdineError):
     """A privacy loss was asked for that the mechanism cannot state, or that cannot be joined."""
+
+
+class LedgerError(SourdineError):
+    """A ledger cannot be opened, read or written, or does not hold what it should."""
+
+
+class BudgetExceeded(LedgerError):
+    """A charge was refused because it is more than what is left; nothing was spent."""
+
+    def __init__(self, message: str, *, asked: Fraction, left: Fraction) -> None:
+        super().__init__(message)
+        self.asked = asked
+        self.left = left

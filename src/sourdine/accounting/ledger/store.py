@@ -1,0 +1,209 @@
+"""An append-only file of lines, shared by many processes: SQLite with a write-ahead log and full sync.
+
+A line is committed, and on the disk, before `append` returns. Lines form a chain: each carries a
+fingerprint of its content and of the line before, so that a changed or missing line shows. The file refuses
+updates and deletions by itself.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sourdine.core.errors import LedgerError
+
+APPLICATION = 0x536F7264  # "Sord", in the header of the file
+VERSION = 1
+_WAIT = 60.0  # seconds to wait for other writers
+_TABLES = """
+CREATE TABLE terms (content TEXT NOT NULL, fingerprint TEXT NOT NULL) STRICT;
+CREATE TABLE lines (
+    number INTEGER PRIMARY KEY,
+    content TEXT NOT NULL,
+    total TEXT NOT NULL,
+    fingerprint TEXT NOT NULL
+) STRICT;
+CREATE TRIGGER terms_stay BEFORE UPDATE ON terms BEGIN SELECT RAISE(ABORT, 'the terms never change'); END;
+CREATE TRIGGER terms_last BEFORE DELETE ON terms BEGIN SELECT RAISE(ABORT, 'the terms never change'); END;
+CREATE TRIGGER lines_stay BEFORE UPDATE ON lines BEGIN SELECT RAISE(ABORT, 'lines never change'); END;
+CREATE TRIGGER lines_last BEFORE DELETE ON lines BEGIN SELECT RAISE(ABORT, 'lines never go'); END;
+"""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One entry: its number from 1, its content as JSON, the total after it, and its fingerprint."""
+
+    number: int
+    content: str
+    total: str
+    fingerprint: str
+
+
+class Store:
+    """The file behind a ledger."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection: sqlite3.Connection | None = None
+        self._process = 0
+
+    @classmethod
+    def create(cls, path: Path, terms: str) -> "Store":
+        """A new file with its terms; an existing one is never touched."""
+        try:
+            path.open("xb").close()
+        except FileExistsError:
+            raise LedgerError(
+                f"There is a file at {path} already. A ledger is never overwritten, since its past spends "
+                "still count. Open it, or choose another name."
+            ) from None
+        except OSError as problem:
+            raise _cannot("create", path, problem) from problem
+        store = cls(path)
+        try:
+            with store._open() as connection:
+                connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+                connection.executescript(_TABLES)
+                connection.execute("INSERT INTO terms VALUES (?, ?)", (terms, fingerprint("", terms)))
+        except sqlite3.Error as problem:
+            raise _cannot("create", path, problem) from problem
+        return store
+
+    def terms(self) -> str:
+        """The terms the file was made with."""
+        with self._reading() as connection:
+            rows = connection.execute("SELECT content, fingerprint FROM terms").fetchall()
+        if len(rows) != 1 or fingerprint("", rows[0][0]) != rows[0][1]:
+            raise _damaged(self.path)
+        return str(rows[0][0])
+
+    def append(self, content: str, total: Callable[[Line | None], str]) -> Line:
+        """One more line, on the disk when this returns.
+
+        `total` gets the last line and gives the new total, or raises to refuse; no other process can write
+        in between.
+        """
+        try:
+            connection = self._connect()
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as problem:
+            raise _cannot("write to", self.path, problem) from problem
+        try:
+            last = _last(connection)
+            after = total(last)
+            mark = fingerprint(last.fingerprint if last else "", content + "\n" + after)
+            number = last.number + 1 if last else 1
+            connection.execute("INSERT INTO lines VALUES (?, ?, ?, ?)", (number, content, after, mark))
+            connection.execute("COMMIT")
+        except sqlite3.Error as problem:
+            self._abandon()
+            raise _cannot("write to", self.path, problem) from problem
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        return Line(number, content, after, mark)
+
+    def last(self) -> Line | None:
+        """The newest line."""
+        with self._reading() as connection:
+            return _last(connection)
+
+    def line(self, number: int) -> Line | None:
+        """The line of a number."""
+        with self._reading() as connection:
+            row = connection.execute("SELECT * FROM lines WHERE number = ?", (number,)).fetchone()
+        return Line(*row) if row else None
+
+    def lines(self) -> list[Line]:
+        """Every line, checked against the chain."""
+        with self._reading() as connection:
+            found = [Line(*row) for row in connection.execute("SELECT * FROM lines ORDER BY number")]
+        before = ""
+        for number, line in enumerate(found, start=1):
+            if line.number != number or line.fingerprint != fingerprint(before, f"{line.content}\n{line.total}"):
+                raise _damaged(self.path)
+            before = line.fingerprint
+        return found
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        try:
+            yield self._connect()
+        except sqlite3.Error as problem:
+            raise _cannot("read", self.path, problem) from problem
+
+    def _connect(self) -> sqlite3.Connection:
+        """This process's own connection: one must not be carried through a fork."""
+        import os
+
+        if self._connection is None or self._process != os.getpid():
+            if not self.path.exists():
+                raise LedgerError(
+                    f"There is no ledger at {self.path}. Make one with `sourdine ledger create`."
+                )
+            self._connection, self._process = self._open(), os.getpid()
+            self._recognise(self._connection)
+        return self._connection
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+    def _recognise(self, connection: sqlite3.Connection) -> None:
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        if application != APPLICATION:
+            raise LedgerError(
+                f"The file {self.path} is not a ledger of Sourdine. Nothing was changed. Check the path."
+            )
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > VERSION:
+            raise LedgerError(
+                f"The ledger {self.path} was made by a newer Sourdine (format {version}). "
+                "This version might misread it. Upgrade Sourdine."
+            )
+
+    def _abandon(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def fingerprint(before: str, content: str) -> str:
+    """The mark of a line: SHA-256 over the mark before and the content."""
+    return hashlib.sha256(json.dumps([before, content]).encode()).hexdigest()
+
+
+def _last(connection: sqlite3.Connection) -> Line | None:
+    row = connection.execute("SELECT * FROM lines ORDER BY number DESC LIMIT 1").fetchone()
+    return Line(*row) if row else None
+
+
+def _damaged(path: Path) -> LedgerError:
+    return LedgerError(
+        f"The ledger {path} was changed outside Sourdine, or damaged. Its totals cannot be trusted. "
+        "Restore it from a copy, and keep this one."
+    )
+
+
+def _cannot(act: str, path: Path, problem: Exception) -> LedgerError:
+    text = str(problem).lower()
+    if "not a database" in text or "malformed" in text or "corrupt" in text:
+        return LedgerError(
+            f"The file {path} is damaged or is not a ledger. Nothing was spent. Restore it from a copy."
+        )
+    if "full" in text or "no space" in text:
+        return LedgerError(f"There is no room left on the disk of {path}. Nothing was spent. Make room.")
+    if "readonly" in text or "read-only" in text or "permission" in text or "unable to open" in text:
+        return LedgerError(
+            f"The ledger {path} cannot be written here. Nothing was spent. Check the rights on it and its folder."
+        )
+    if "locked" in text or "busy" in text:
+        return LedgerError(f"Other processes kept the ledger {path} busy. Nothing was spent. Try again.")
+    return LedgerError(f"Could not {act} the ledger {path} ({problem}). Nothing was spent.")

@@ -1,0 +1,107 @@
+"""Tables as data: shown in pages and terminals, kept as CSV."""
+
+import csv
+import io
+import math
+from dataclasses import dataclass
+
+from sourdine.accounting.bracket import Bracket
+from sourdine.core.errors import InvalidParameter
+
+Cell = str | int | float | Bracket | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Rows under named columns.
+
+    Cells keep their full value in CSV and are shortened where people read them; a bracket is shortened
+    outwards, so that nobody reads a smaller epsilon than was proven.
+
+    >>> Table(name="costs", title="Costs", columns=("steps", "ε"), rows=((14070, Bracket(0.61084, 0.61144)),)).shown()
+    (('14,070', '0.6108 to 0.6115'),)
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise InvalidParameter(f"Every row of the table '{self.name}' must have {len(self.columns)} cells.")
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns that hold numbers only."""
+        return tuple(
+            name
+            for place, name in enumerate(self.columns)
+            if not any(isinstance(row[place], str) for row in self.rows)
+        )
+
+    def shown(self) -> tuple[tuple[str, ...], ...]:
+        """The cells as people read them."""
+        return tuple(tuple(show(cell) for cell in row) for row in self.rows)
+
+    def csv(self) -> str:
+        """The whole table as CSV; a bracket takes two columns."""
+        split = [
+            any(isinstance(row[place], Bracket) for row in self.rows) for place in range(len(self.columns))
+        ]
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        header: list[str] = []
+        for name, two in zip(self.columns, split, strict=True):
+            header += [f"{name} lower", f"{name} upper"] if two else [name]
+        writer.writerow(header)
+        for row in self.rows:
+            line: list[str | int | float | None] = []
+            for cell, two in zip(row, split, strict=True):
+                if isinstance(cell, Bracket):
+                    line += [cell.lower, cell.upper]
+                else:
+                    line += [cell, cell] if two else [cell]
+            writer.writerow(line)
+        return text.getvalue()
+
+
+def show(cell: Cell) -> str:
+    """One cell as people read it.
+
+    >>> show(14070), show(0.000123456), show(None), show(Bracket(0, 1))
+    ('14,070', '0.0001235', '–', 'at most 1')
+    """
+    if cell is None:
+        return "–"
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    if isinstance(cell, Bracket):
+        high = shorten_up(cell.upper)
+        return f"{shorten_down(cell.lower)} to {high}" if cell.lower > 0 else f"at most {high}"
+    return f"{cell:.4g}" if math.isfinite(cell) else "∞"
+
+
+def shorten_up(number: float, digits: int = 4) -> str:
+    """A few digits that are not below the number.
+
+    >>> shorten_up(0.61144), shorten_up(1.0), shorten_up(23.27123)
+    ('0.6115', '1', '23.28')
+    """
+    return _shorten(number, digits, math.ceil)
+
+
+def shorten_down(number: float, digits: int = 4) -> str:
+    """A few digits that are not above the number.
+
+    >>> shorten_down(0.61089)
+    '0.6108'
+    """
+    return _shorten(number, digits, math.floor)
+
+
+def _shorten(number: float, digits: int, side: object) -> str:
+    raise NotImplementedError
