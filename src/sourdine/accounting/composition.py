@@ -44,13 +44,16 @@ def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least:
     best_order, order = best_orders([(scout.losses, scout.masses, scout.count) for scout in scouts], delta)
     step = _align(laws, _first_step(laws, best_order, max(width, 0.02 * least)))
     best = Bracket(0.0, math.inf)
+    shift = SHIFT * sum(item.count for item in laws)
     for _ in range(_ROUNDS):
-        high, low = _sums(laws, scouts, step, order)
-        below_shift = SHIFT * sum(item.count for item in laws)
+        high = _above(laws, scouts, step, order)
         upper = min(best.upper, max(high.epsilon(delta), 0.0))
-        best = Bracket(min(max(best.lower, low.epsilon(delta) - below_shift), upper), upper)
+        if upper <= least:
+            return Bracket(0.0, upper)
+        low = _below(laws, scouts, step, order).epsilon(delta) - shift
+        best = Bracket(min(max(best.lower, low), upper), upper)
         shrink = min(0.5, max(0.1, 0.9 * math.sqrt(width / max(best.width, width))))
-        if best.width <= width or best.upper <= least or len(high.first) > shrink * _MOST_PLACES:
+        if best.width <= width or len(high.first) > shrink * _MOST_PLACES:
             break
         step = _align(laws, shrink * step)
     return best
@@ -71,7 +74,7 @@ def delta_bracket(laws: Sequence[Repeated], epsilon: float, share: float) -> Bra
     step = _align(laws, _first_step(laws, order, share / (order + 1)))
     best = Bracket(0.0, 1.0)
     for _ in range(_ROUNDS):
-        high, low = _sums(laws, scouts, step, order)
+        high, low = (sum_of(laws, scouts, step, order) for sum_of in (_above, _below))
         shift = SHIFT * sum(item.count for item in laws)
         best = Bracket(max(best.lower, low.delta(epsilon + shift)), min(best.upper, high.delta(epsilon)))
         if best.width <= share * best.upper or len(high.first) > 0.4 * _MOST_PLACES:
@@ -85,13 +88,13 @@ def _scouts(laws: Sequence[Repeated], delta: float) -> list["_Scout"]:
     return [_look(item, 1e-5 * delta / total) for item in laws]
 
 
-def _sums(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, order: float) -> tuple[Sum, Sum]:
-    """The sums of the lattice laws above and below."""
+def _below(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, order: float) -> Sum:
+    """The sum of the lattice laws below."""
     low = []
     for item, scout in zip(laws, scouts, strict=True):
         places = _places(scout, step, order)
         low.append(_part(places, below(item.law, _losses(places, step)), 0.0, item.count))
-    return _above(laws, scouts, step, order), convolve(low, step, order, pessimistic=False)
+    return convolve(low, step, order, pessimistic=False)
 
 
 def _above(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, order: float) -> Sum:
@@ -148,16 +151,13 @@ def _search(enough: Callable[[Floats], NDArray[np.bool_]]) -> float:
 
 
 def _centre(law: Law, low: float, high: float) -> tuple[float, float]:
-    """The median and the spread of the loss under P, roughly."""
-    quartiles = []
-    for share in (0.25, 0.5, 0.75):
-        left, right = low, high
-        for _ in range(3):
-            grid = np.linspace(left, right, 65)
-            k = int(np.searchsorted(law.cumulative(grid).p, share))
-            left, right = grid[max(k - 1, 0)], grid[min(k, 64)]
-        quartiles.append(right)
-    return quartiles[1], max((quartiles[2] - quartiles[0]) / 2, (high - low) * 1e-7)
+    """The median and the spread of the loss under P, roughly, from a grid and a finer one."""
+    for _ in range(2):
+        grid = np.linspace(low, high, 257)
+        quartiles = np.searchsorted(law.cumulative(grid).p, [0.25, 0.5, 0.75])
+        low, high = grid[max(quartiles[0] - 1, 0)], grid[min(quartiles[2] + 1, 256)]
+    found = grid[np.minimum(quartiles, 256)]
+    return float(found[1]), max(float(found[2] - found[0]) / 2, (grid[-1] - grid[0]) / 256)
 
 
 def _first_step(laws: Sequence[Repeated], order: float, width: float) -> float:
@@ -167,7 +167,7 @@ def _first_step(laws: Sequence[Repeated], order: float, width: float) -> float:
     epsilon by order * v / 2.
     """
     total = sum(item.count for item in laws)
-    return math.sqrt(8 * 0.4 * width / ((order + 0.5) * total))
+    return math.sqrt(8 * 0.45 * width / ((order + 0.5) * total))
 
 
 def _align(laws: Sequence[Repeated], step: float) -> float:

@@ -16,7 +16,7 @@ from scipy import fft
 from sourdine.core.laws import Floats
 
 _ULP = 2.0**-52
-_OUTSIDE = 1e-11  # tilted mass that may lie outside the window on either side
+_OUTSIDE = 1e-9  # tilted mass that may lie outside the window on either side
 _SPARE = math.log(30)
 _NOTHING = 80.0  # a frequency smaller than e^-80 is left out, and charged
 
@@ -65,11 +65,11 @@ class Sum:
         if self.folded == 0 and self.delta(self.start) <= delta:
             return self.start
         if self.folded > 0:  # what is taken away grows downwards: look for the crossing from above
-            marks = [round(i * high / 64) for i in range(65)]
+            marks = [round(i * high / 16) for i in range(17)]
             above = [i for i, j in enumerate(marks) if self.delta(self.start + j * self.step) > delta]
             if not above:
                 return -math.inf
-            low, high = marks[above[-1]], marks[min(above[-1] + 1, 64)]
+            low, high = marks[above[-1]], marks[min(above[-1] + 1, 16)]
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (
@@ -122,7 +122,7 @@ def best_orders(laws: list[tuple[Floats, Floats, int]], delta: float) -> tuple[f
     long as its bound on delta is not above the best one by more than _SPARE. Each law is given by losses,
     masses and a count.
     """
-    orders = np.geomspace(1e-2, 3e3, 121)
+    orders = np.geomspace(1e-2, 3e3, 81)
     total = np.zeros(len(orders))
     for losses, masses, count in laws:
         total += count * _log_sums(masses, np.outer(orders, losses))
@@ -135,7 +135,7 @@ def best_orders(laws: list[tuple[Floats, Floats, int]], delta: float) -> tuple[f
 
 def order_at(laws: list[tuple[Floats, Floats, int]], epsilon: float) -> float:
     """The order of the least Renyi bound on delta at an epsilon: around it the sum decides delta."""
-    orders = np.geomspace(1e-2, 3e3, 121)
+    orders = np.geomspace(1e-2, 3e3, 81)
     total = np.zeros(len(orders))
     for losses, masses, count in laws:
         total += count * _log_sums(masses, np.outer(orders, losses))

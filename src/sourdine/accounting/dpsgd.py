@@ -97,7 +97,7 @@ def noise_for(epsilon: float, delta: float, rate: float, steps: int) -> float:
         law = step_loss(math.exp(log_noise), rate).add
         return all(epsilon_above([Repeated(law, steps)], delta, width) > epsilon for width in (coarse, fine))
 
-    coarse, fine = 0.02 * epsilon, 1e-4 * min(epsilon, 1.0)
+    coarse, fine = 0.02 * epsilon, 5e-5 * min(epsilon, 1.0)
     at, slope = _central_limit(epsilon, delta, rate, steps), -1.5
     for width, close in ((coarse, 1e-3), (coarse / 15, 2e-5), (fine, 0.0)):
         before = None

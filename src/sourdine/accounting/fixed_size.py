@@ -19,7 +19,7 @@ from sourdine.core.loss import Loss
 
 
 @dataclass(frozen=True)
-class FixedSize(Law):
+class FixedSizeLaw(Law):
     """The law of (1-q) Q + q P against Q where the loss is positive, of P against (1-q) P + q Q below.
 
     Zhu, Dong, Wang 2022, theorem 11. Both have the profile q delta(0) at 0; there the slope of the first is
@@ -83,5 +83,5 @@ def fixed_size(loss: Loss, size: int, of: int) -> Loss:
     rate = Fraction(size, of)
     if rate == 1:
         return loss
-    law = FixedSize(worst([loss.remove, loss.add]), float_above(rate))
+    law = FixedSizeLaw(worst([loss.remove, loss.add]), float_above(rate))
     return replace(loss, remove=law, add=law, epsilon=amplified(loss.epsilon, rate), rho=math.inf)

@@ -80,8 +80,8 @@ def _log_ratio(masses: Pair) -> Floats:
 
 def _cut(good: Callable[[Floats], NDArray[np.bool_]], start: float, end: float) -> float:
     """The place nearest to the start where it is good, between a start and an end."""
-    for _ in range(4):
-        grid = np.linspace(start, end, 33)
+    for _ in range(3):
+        grid = np.linspace(start, end, 65)
         k = int(np.argmax(good(grid)))
         start, end = grid[max(k - 1, 0)], grid[k]
     return float(end)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from sourdine.accounting import sampled_gaussian
-from sourdine.accounting.fixed_size import FixedSize
+from sourdine.accounting.fixed_size import FixedSizeLaw
 from sourdine.accounting.lattice import above
 from sourdine.accounting.parallel import Worst
 from sourdine.accounting.sampling import PoissonAdd, PoissonRemove
@@ -81,7 +81,7 @@ def _(law: PoissonAdd, orders: Floats) -> Floats:
 
 
 @log_moments.register
-def _(law: FixedSize, orders: Floats) -> Floats:
+def _(law: FixedSizeLaw, orders: Floats) -> Floats:
     """Above 0 the law is that of a Poisson sample; what lies lower is exchanged on a grid.
 
     What is taken away is a bin's least moment at its two masses, p^a q^{1-a} (Jensen).

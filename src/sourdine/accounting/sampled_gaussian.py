@@ -5,6 +5,8 @@ A(a) = E[(1 - q + q e^w)^a] (Mironov, Talwar, Zhang 2019, section 3.3). It bound
 there).
 """
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
@@ -21,17 +23,25 @@ def log_moments(mu: float, rate: float, orders: Floats) -> Floats:
     Whole orders are binomial sums. Fractional ones up to 64 are quadratures; above, they lie on a chord
     between whole orders, which is no lower since log A is convex.
     """
+    return _cached(mu, rate, tuple(orders.tolist())).copy()
+
+
+@lru_cache(maxsize=64)
+def _cached(mu: float, rate: float, given: tuple[float, ...]) -> Floats:
+    orders = np.array(given)
     found = np.empty(len(orders))
     whole = orders == np.floor(orders)
     for low in 2.0 ** np.arange(6):  # orders of like size need like ranges
         some = ~whole & (orders > (low if low > 1 else 0)) & (orders <= 2 * low)
         if some.any():
             found[some] = _quadrature(mu, rate, orders[some])
-    for i in np.flatnonzero(whole | (orders > _MOST_FRACTIONAL)):
+    rest = np.flatnonzero(whole | (orders > _MOST_FRACTIONAL))
+    factorials = gammaln(np.arange(int(orders[rest].max(initial=1)) + 3))
+    for i in rest:
         low, share = int(orders[i]), orders[i] % 1
-        found[i] = _binomial_sum(mu, rate, low)
+        found[i] = _binomial_sum(mu, rate, low, factorials)
         if share > 0:
-            found[i] += share * (_binomial_sum(mu, rate, low + 1) - found[i])
+            found[i] += share * (_binomial_sum(mu, rate, low + 1, factorials) - found[i])
     return np.maximum(found, 0.0)
 
 
@@ -57,15 +67,18 @@ def _quadrature(mu: float, rate: float, orders: Floats) -> Floats:
     return total + np.log(step / np.sqrt(2 * np.pi)) + error + _rounding(size)
 
 
-def _binomial_sum(mu: float, rate: float, order: int) -> float:
+def _binomial_sum(mu: float, rate: float, order: int, factorials: Floats) -> float:
     """log of the sum over k of C(a, k) (1-q)^{a-k} q^k e^{k(k-1) mu^2/2}."""
     k = np.arange(order + 1)
-    choose = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
+    below = factorials[1 : order + 2]
+    choose = factorials[order + 1] - below - below[::-1]
     terms = choose + (order - k) * np.log1p(-rate) + k * np.log(rate) + k * (k - 1) * (mu**2 / 2)
-    total = float(logsumexp(terms))
-    weights = np.exp(terms - total)
-    parts = np.where(choose > 0, gammaln(order + 1), 0.0) - k * np.log(rate)
-    return total + float(_rounding((weights * (np.abs(terms) + 2 * parts)).sum()))
+    top = terms.max()
+    weights = np.exp(terms - top)
+    total = weights.sum()
+    parts = np.where(choose > 0, factorials[order + 1], 0.0) - k * np.log(rate)
+    size = (weights * (np.abs(terms) + 2 * parts)).sum() / total
+    return float(top + np.log(total) + _rounding(size))
 
 
 def _rounding(size: Floats) -> Floats:

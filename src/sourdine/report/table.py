@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from sourdine.accounting.bracket import Bracket
+from sourdine.core.digits import shorten_down, shorten_up
 from sourdine.core.errors import InvalidParameter
 
 Cell = str | int | float | Bracket | None
@@ -18,7 +19,8 @@ class Table:
     Cells keep their full value in CSV and are shortened where people read them; a bracket is shortened
     outwards, so that nobody reads a smaller epsilon than was proven.
 
-    >>> Table(name="costs", title="Costs", columns=("steps", "ε"), rows=((14070, Bracket(0.61084, 0.61144)),)).shown()
+    >>> rows = ((14070, Bracket(0.61084, 0.61144)),)
+    >>> Table(name="costs", title="Costs", columns=("steps", "ε"), rows=rows).shown()
     (('14,070', '0.6108 to 0.6115'),)
     """
 
@@ -83,25 +85,3 @@ def show(cell: Cell) -> str:
         high = shorten_up(cell.upper)
         return f"{shorten_down(cell.lower)} to {high}" if cell.lower > 0 else f"at most {high}"
     return f"{cell:.4g}" if math.isfinite(cell) else "∞"
-
-
-def shorten_up(number: float, digits: int = 4) -> str:
-    """A few digits that are not below the number.
-
-    >>> shorten_up(0.61144), shorten_up(1.0), shorten_up(23.27123)
-    ('0.6115', '1', '23.28')
-    """
-    return _shorten(number, digits, math.ceil)
-
-
-def shorten_down(number: float, digits: int = 4) -> str:
-    """A few digits that are not above the number.
-
-    >>> shorten_down(0.61089)
-    '0.6108'
-    """
-    return _shorten(number, digits, math.floor)
-
-
-def _shorten(number: float, digits: int, side: object) -> str:
-    raise NotImplementedError

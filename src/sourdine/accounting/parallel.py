@@ -1,0 +1,142 @@
+"""Mechanisms on disjoint parts of the data: one unit touches one part, or two when it is replaced."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations_with_replacement
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sourdine.accounting.accountant import same_relation
+from sourdine.accounting.together import Together
+from sourdine.core import check
+from sourdine.core.distance import Neighbours
+from sourdine.core.laws import Floats, Law, Pair
+from sourdine.core.loss import Loss
+
+T = TypeVar("T")
+_MOST_PAIRS = 8  # different parts whose pairs are looked at one by one
+
+
+@dataclass(frozen=True)
+class Worst(Law):
+    """The law whose profile is the largest of several, at each epsilon.
+
+    A maximum of profiles is convex in e^epsilon, hence a profile. Its survival functions at a loss are those
+    of the law that is largest there, and of the one with the least slope where several are.
+    """
+
+    laws: tuple[Law, ...]
+
+    @property
+    def lowest(self) -> float:  # type: ignore[override]
+        return min(law.lowest for law in self.laws)
+
+    @property
+    def highest(self) -> float:  # type: ignore[override]
+        return max(law.highest for law in self.laws)
+
+    @property
+    def infinite(self) -> float:  # type: ignore[override]
+        return max(law.infinite for law in self.laws)
+
+    def profile(self, epsilon: ArrayLike) -> Floats:
+        return np.max([law.profile(epsilon) for law in self.laws], axis=0)
+
+    def survival(self, loss: ArrayLike) -> Pair:
+        return self._chosen(loss, [law.survival(loss) for law in self.laws])
+
+    def cumulative(self, loss: ArrayLike) -> Pair:
+        return self._chosen(loss, [law.cumulative(loss) for law in self.laws])
+
+    def _chosen(self, loss: ArrayLike, pairs: list[Pair]) -> Pair:
+        profiles = np.array([law.profile(loss) for law in self.laws])
+        slopes = np.array([law.survival(loss).q for law in self.laws])
+        best = np.argmin(np.where(profiles == profiles.max(axis=0), slopes, np.inf), axis=0)
+        p, q = (np.array([pair[side] for pair in pairs]) for side in (0, 1))
+        return Pair(*(np.take_along_axis(all_, best[None], axis=0)[0] for all_ in (p, q)))
+
+
+def worst(laws: Sequence[Law]) -> Law:
+    """The worst of several laws: the law itself where they are one."""
+    different = _different(laws)
+    return different[0] if len(different) == 1 else Worst(tuple(different))
+
+
+def parallel(parts: Sequence[Loss], crossing: Sequence[Loss] = ()) -> Loss:
+    """The loss of mechanisms that each see one of several parts, disjoint in units.
+
+    *Add-remove and zero-out*: a unit lies in one part, so the cost is that of the worst part (McSherry 2009,
+    theorem 4).
+
+    *Replace*: a unit that is replaced may leave one part and enter another, so the cost is that of the worst
+    pair of parts, each at its loss for replacement. Where it is known what a unit costs that only enters or
+    leaves a part, give those losses, stated for add-remove, as `crossing`, in the same order: then the cost
+    is the worse of one part under replacement and a pair under crossing.
+
+    >>> from fractions import Fraction
+    >>> count = Loss.pure(Fraction(1, 2), neighbours=Neighbours.REPLACE)
+    >>> parallel([count, count, count]).epsilon
+    Fraction(1, 1)
+    """
+    if not parts:
+        raise check.fail("parallel", "parts", "hold at least one loss", list(parts))
+    relation = reduce(same_relation, [part.neighbours for part in parts])
+    alone = Loss(
+        remove=worst([part.remove for part in parts]),
+        add=worst([part.add for part in parts]),
+        neighbours=relation,
+        epsilon=max(part.epsilon for part in parts),
+        rho=max(part.rho for part in parts),
+    )
+    if relation is not Neighbours.REPLACE:
+        if crossing:
+            raise check.fail("parallel", "crossing", f"be left out for {relation} neighbours", len(crossing))
+        return alone
+    if len(parts) == 1:
+        return alone
+    if not crossing:
+        return _pairs(parts)
+    if len(crossing) != len(parts):
+        raise check.fail("parallel", "crossing", f"hold {len(parts)} losses, one a part", len(crossing))
+    if any(loss.neighbours is not Neighbours.ADD_REMOVE for loss in crossing):
+        got = sorted({str(loss.neighbours) for loss in crossing})
+        raise check.fail("parallel", "crossing", "be stated for add-remove neighbours", got)
+    both = _pairs(crossing)
+    law = worst([alone.remove, alone.add, both.remove])
+    return Loss.symmetric(
+        law,
+        neighbours=relation,
+        epsilon=max(alone.epsilon, both.epsilon),
+        rho=max(alone.rho, both.rho),
+    )
+
+
+def _pairs(parts: Sequence[Loss]) -> Loss:
+    """The worst pair of different parts, in whichever order."""
+    laws = [worst([part.remove, part.add]) for part in parts]
+    different = _different(laws)
+    if len(different) > _MOST_PAIRS:
+        different = [worst(different)]
+    pairs = [
+        Together(((one, 1), (other, 1))) if one is not other else Together(((one, 2),))
+        for one, other in combinations_with_replacement(different, 2)
+        if one is not other or len(different) == 1 or sum(law == one for law in laws) > 1
+    ]
+    return Loss.symmetric(
+        worst(pairs),
+        neighbours=Neighbours.REPLACE,
+        epsilon=sum(sorted((part.epsilon for part in parts), reverse=True)[:2]),
+        rho=sum(sorted((part.rho for part in parts), reverse=True)[:2]),
+    )
+
+
+def _different(items: Sequence[T]) -> list[T]:
+    """The items without repetition, in order."""
+    found: list[T] = []
+    for item in items:
+        if item not in found:
+            found.append(item)
+    return found

@@ -1,0 +1,33 @@
+"""Numbers shortened for people, always to the safe side."""
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+
+def shorten_up(number: float, digits: int = 4) -> str:
+    """A few digits that are not below the number.
+
+    >>> shorten_up(0.61144), shorten_up(1.0), shorten_up(23271.3), shorten_up(1.23456e-7)
+    ('0.6115', '1', '23280', '1.235e-07')
+    """
+    return _shorten(number, digits, ROUND_CEILING)
+
+
+def shorten_down(number: float, digits: int = 4) -> str:
+    """A few digits that are not above the number.
+
+    >>> shorten_down(0.61089), shorten_down(0)
+    ('0.6108', '0')
+    """
+    return _shorten(number, digits, ROUND_FLOOR)
+
+
+def _shorten(number: float, digits: int, rounding: str) -> str:
+    if not math.isfinite(number):
+        return "∞" if number > 0 else "-∞"
+    exact = Decimal(number)
+    if exact == 0:
+        return "0"
+    last = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+    rounded = exact.quantize(last, rounding=rounding)
+    return f"{float(rounded):g}" if digits <= 6 else f"{float(rounded):.{digits}g}"

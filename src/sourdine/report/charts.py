@@ -1,0 +1,223 @@
+"""Charts from rows: each is a Vega-Lite specification with its data inside.
+
+Titles stand outside, in the page, where long ones can wrap on narrow screens. Every chart is as wide as the
+place it is put in.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # altair takes half a second to import, so only drawing does it
+    import altair as alt
+
+Spec = Mapping[str, object]
+Row = Mapping[str, str | int | float | None]
+
+# colours that colour-blind readers tell apart (Okabe and Ito 2008)
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+GREY = "#5b6570"
+_INK = "#1d2733"
+_HEIGHT = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """A field of the rows and how it is measured; the title names the unit."""
+
+    field: str
+    title: str
+    log: bool = False
+    form: str = ".4~g"  # a d3 number format
+    ticks: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """The field that tells lines apart, and their order."""
+
+    field: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Band:
+    """The fields that bound what is between."""
+
+    lower: str
+    upper: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slider:
+    """A field that the reader chooses: equally spaced values, or powers of two in a row."""
+
+    field: str
+    title: str
+    values: tuple[float, ...]
+    start: float
+    powers: bool = False
+
+
+def draw_lines(
+    rows: Sequence[Row],
+    *,
+    x: Axis,
+    y: Axis,
+    series: Series,
+    band: Band | None = None,
+    slider: Slider | None = None,
+    at: float | None = None,
+) -> Spec:
+    """Lines with points that tell their values; a dashed rule stands at the case in hand."""
+    import altair as alt
+
+    chart = _data(rows, slider)
+    across, up, colour = across_of(x), up_of(y), colour_of(series)
+    tips = [alt.Tooltip(f"{series.field}:N", title=" "), _tip(x), _tip(y)]
+    layers: list[alt.Chart] = []
+    if at is not None:
+        place = _data([{x.field: at}], None)
+        layers.append(place.mark_rule(strokeDash=[4, 4], color=GREY).encode(alt.X(f"{x.field}:Q")))
+    if band is not None:
+        low, high = alt.Y(f"{band.lower}:Q", title=y.title), alt.Y2(f"{band.upper}:Q")
+        layers.append(chart.mark_area(opacity=0.25).encode(across, low, high, colour))
+    lines = chart.mark_line(point=alt.OverlayMarkDef(size=28, filled=True), strokeWidth=2)
+    layers.append(lines.encode(across, up, colour, tooltip=tips))
+    return finish(alt.layer(*layers), slider)
+
+
+def draw_heat(
+    rows: Sequence[Row], *, x: Axis, y: Axis, colour: Axis, at: tuple[float, float] | None = None
+) -> Spec:
+    """Coloured cells over two ordered fields, with the value in each; a frame stands at the case in hand."""
+    import altair as alt
+
+    chart = _data(rows, None)
+    across = alt.X(f"{x.field}:O", title=x.title, axis=alt.Axis(labelAngle=0, format=x.form))
+    up = alt.Y(f"{y.field}:O", title=y.title, sort="descending", axis=alt.Axis(format=y.form))
+    tips = [_tip(x), _tip(y), _tip(colour)]
+    shade = alt.Color(
+        f"{colour.field}:Q",
+        title=colour.title,
+        scale=alt.Scale(type="log" if colour.log else "linear", scheme="blues"),
+        legend=alt.Legend(orient="bottom", gradientLength=240, format=colour.form, tickCount=4),
+    )
+    layers = [chart.mark_rect().encode(across, up, shade, tooltip=tips)]
+    values = [float(row[colour.field] or 0) for row in rows]
+    low, high = min(values), max(values)
+    middle = math.sqrt(low * high) if colour.log else (low + high) / 2
+    ink = alt.condition(f"datum['{colour.field}'] > {middle}", alt.value("white"), alt.value(_INK))
+    text = alt.Text(f"{colour.field}:Q", format=colour.form)
+    layers.append(chart.mark_text(fontSize=10).encode(across, up, text=text, color=ink, tooltip=tips))
+    if at is not None:
+        place = _data([{x.field: at[0], y.field: at[1]}], None)
+        frame = place.mark_rect(filled=False, stroke=COLOURS[1], strokeWidth=3)
+        layers.append(frame.encode(across, up))
+    return finish(alt.layer(*layers))
+
+
+def across_of(axis: Axis) -> "alt.X":
+    """The horizontal channel of an axis."""
+    import altair as alt
+
+    return alt.X(f"{axis.field}:Q", title=axis.title, scale=_scale(axis), axis=_ticks(axis))
+
+
+def up_of(axis: Axis) -> "alt.Y":
+    """The vertical channel of an axis."""
+    import altair as alt
+
+    return alt.Y(f"{axis.field}:Q", title=axis.title, scale=_scale(axis), axis=_ticks(axis))
+
+
+def colour_of(series: Series) -> "alt.Color":
+    """The colours of series, in their order, with a legend below the chart."""
+    import altair as alt
+
+    names = list(series.names)
+    scale = alt.Scale(domain=names, range=list(COLOURS[: len(names)]))
+    legend = alt.Legend(orient="bottom", columns=1 if max(map(len, names)) > 18 else 0, labelLimit=0)
+    return alt.Color(f"{series.field}:N", title=None, scale=scale, legend=legend)
+
+
+def finish(chart: "alt.LayerChart", slider: Slider | None = None) -> Spec:
+    """The specification of a chart, in the style of all charts."""
+    if slider is not None:
+        chart = chart.add_params(_param(slider)).properties(title=_chosen(slider))
+    styled = (
+        chart.properties(width="container", height=_HEIGHT)
+        .configure(font="system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", background="transparent")
+        .configure_view(strokeWidth=0)
+        .configure_axis(
+            gridColor="#e4e8ec",
+            domainColor="#9aa4ae",
+            tickColor="#9aa4ae",
+            labelColor=GREY,
+            titleColor=_INK,
+            titleFontWeight="normal",
+            labelFontSize=11,
+            titleFontSize=12,
+        )
+        .configure_legend(labelFontSize=12, titleFontWeight="normal", symbolStrokeWidth=3)
+        .configure_title(anchor="start", fontSize=12, fontWeight="normal", color=GREY)
+    )
+    spec: Spec = styled.to_dict()
+    return spec
+
+
+def _data(rows: Sequence[Row], slider: Slider | None) -> "alt.Chart":
+    import altair as alt
+
+    chart = alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
+    if slider is None:
+        return chart
+    return chart.transform_filter(f"abs(datum['{slider.field}'] - {_value(slider)}) < 1e-9")
+
+
+def _param(slider: Slider) -> "alt.Parameter":
+    """The slider itself; of powers of two it moves the exponent."""
+    import altair as alt
+
+    places = [math.log2(value) for value in slider.values] if slider.powers else list(slider.values)
+    start = math.log2(slider.start) if slider.powers else slider.start
+    step = round(places[1] - places[0], 9)
+    title = f"{slider.title}, a power of 2:" if slider.powers else f"{slider.title}:"
+    bind = alt.binding_range(min=places[0], max=places[-1], step=step, name=title)
+    return alt.param(name=_name(slider), value=start, bind=bind)
+
+
+def _chosen(slider: Slider) -> "alt.Title":
+    """What the slider stands at, in words, above the chart."""
+    import altair as alt
+
+    return alt.Title(text=alt.expr(f"'{slider.title} ' + format({_value(slider)}, ',')"))
+
+
+def _value(slider: Slider) -> str:
+    return f"pow(2, {_name(slider)})" if slider.powers else _name(slider)
+
+
+def _name(slider: Slider) -> str:
+    return f"chosen_{slider.field}"
+
+
+def _scale(axis: Axis) -> "alt.Scale":
+    import altair as alt
+
+    return alt.Scale(type="log", nice=False) if axis.log else alt.Scale(zero=False)
+
+
+def _ticks(axis: Axis) -> "alt.Axis":
+    import altair as alt
+
+    if axis.ticks:
+        return alt.Axis(format=axis.form, values=list(axis.ticks))
+    return alt.Axis(format=axis.form, tickCount=6)
+
+
+def _tip(axis: Axis) -> "alt.Tooltip":
+    import altair as alt
+
+    return alt.Tooltip(f"{axis.field}:Q", title=axis.title, format=axis.form)
