@@ -15,6 +15,7 @@ from sourdine.core.laws import Floats, Law
 _MOST_PLACES = 1 << 22
 _ROUNDS = 6
 _SCOUTS = 300
+_TILTS = 8
 _LOW = 1e-17  # mass under P so low that moving it up changes nothing
 
 
@@ -81,6 +82,22 @@ def delta_bracket(laws: Sequence[Repeated], epsilon: float, share: float) -> Bra
             break
         step = _align(laws, 0.4 * step)
     return best
+
+
+def profile_above(laws: Sequence[Repeated], epsilons: Floats, share: float) -> Floats:
+    """delta at many increasing epsilons at once, from above, to about a share of itself.
+
+    A few tilted sums serve all: each is sharp where its tilt puts the bulk, and true everywhere.
+    """
+    scouts = _scouts(laws, 1e-30)
+    looks = [(scout.losses, scout.masses, scout.count) for scout in scouts]
+    centres = np.linspace(epsilons[0], epsilons[-1], _TILTS)
+    deltas = np.ones(len(epsilons))
+    for order in sorted({order_at(looks, float(centre)) for centre in centres}):
+        step = _align(laws, _first_step(laws, order, share / (order + 1)))
+        high = _above(laws, scouts, step, order)
+        deltas = np.minimum(deltas, [high.delta(float(epsilon)) for epsilon in epsilons])
+    return deltas
 
 
 def _scouts(laws: Sequence[Repeated], delta: float) -> list["_Scout"]:

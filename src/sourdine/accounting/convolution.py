@@ -46,6 +46,7 @@ class Sum:
     first: Floats
     second: Floats
     beyond: float  # delta that lies above the window or at infinity; added
+    below: float  # tilted mass that may lie below the window; added where epsilon lies there too
     folded: float  # tilted mass that may be folded into the window from outside; taken away
 
     def delta(self, epsilon: float) -> float:
@@ -54,8 +55,9 @@ class Sum:
         inside = 0.0
         if j < len(self.first):
             inside = float(self.first[j] - self.second[j] * math.exp(min(700.0, epsilon - self.start)))
-        value = max(0.0, inside) * math.exp(min(700.0, self.scale)) + self.beyond - self._folded(epsilon)
-        return min(1.0, max(0.0, value))
+        value = max(0.0, inside) * math.exp(min(700.0, self.scale)) + self.beyond
+        below = self._weight(self.below, epsilon) if epsilon < self.start else 0.0
+        return min(1.0, max(0.0, value + below - self._weight(self.folded, epsilon)))
 
     def epsilon(self, delta: float) -> float:
         """Where the profile crosses delta: a search over the window, then the solution inside one step."""
@@ -75,17 +77,17 @@ class Sum:
             low, high = (
                 (low, middle) if self.delta(self.start + middle * self.step) <= delta else (middle, high)
             )
-        target = delta - self.beyond + self._folded(self.start + low * self.step)
+        target = delta - self.beyond + self._weight(self.folded, self.start + low * self.step)
         gap = float(self.first[high]) - target * math.exp(-self.scale)
         inside = self.start + math.log(gap / self.second[high]) if gap > 0 else -math.inf
         return min(max(inside, self.start + low * self.step), self.start + high * self.step)
 
-    def _folded(self, epsilon: float) -> float:
-        """What mass from outside may have added: at most its own weight at the worst point above epsilon."""
-        if self.folded == 0:
+    def _weight(self, mass: float, epsilon: float) -> float:
+        """What tilted mass counts for in delta: at most its weight at the worst point above epsilon."""
+        if mass == 0:
             return 0.0
         peak = self.order * math.log(self.order) - (1 + self.order) * math.log1p(self.order)
-        return self.folded * math.exp(min(700.0, self.scale - self.order * (epsilon - self.start) + peak))
+        return mass * math.exp(min(700.0, self.scale - self.order * (epsilon - self.start) + peak))
 
 
 def convolve(parts: list[Part], step: float, order: float, *, pessimistic: bool) -> Sum:
@@ -111,6 +113,7 @@ def convolve(parts: list[Part], step: float, order: float, *, pessimistic: bool)
         first=_sums_from_top(first) * (grow if pessimistic else 1 / grow),
         second=_sums_from_top(second) / (grow if pessimistic else 1 / grow),
         beyond=top + infinite if pessimistic else 0.0,
+        below=_OUTSIDE if pessimistic else 0.0,
         folded=0.0 if pessimistic else 2 * _OUTSIDE,
     )
 

@@ -16,6 +16,7 @@ from sourdine.accounting import sampled_gaussian
 from sourdine.accounting.fixed_size import FixedSizeLaw
 from sourdine.accounting.lattice import above
 from sourdine.accounting.parallel import Worst
+from sourdine.accounting.points import points
 from sourdine.accounting.sampling import PoissonAdd, PoissonRemove
 from sourdine.accounting.together import Together
 from sourdine.core.laws import AtomLaw, DiscreteGaussianLaw, Floats, GaussianLaw, Law, RhoLaw
@@ -30,7 +31,7 @@ def log_moments(law: Law, orders: Floats) -> Floats:
     """Upper bounds on log E_P[e^{(a-1) L}] for these orders above 1."""
     if not math.isfinite(law.highest) or law.infinite > 0:
         return np.full(len(orders), math.inf)
-    losses = _points(law, law.highest)
+    losses = points(law, law.highest, _POINTS)
     masses, beyond = above(law, losses)
     masses[-1] += beyond  # nothing lies beyond; rounding may say so
     return _of_atoms(losses, masses, orders)
@@ -89,7 +90,7 @@ def _(law: FixedSizeLaw, orders: Floats) -> Floats:
     if math.isfinite(law.highest):
         return log_moments.dispatch(Law)(law, orders)
     whole = log_moments(law.higher, orders)
-    losses = _points(law, 0.0)
+    losses = points(law, 0.0, _POINTS)
     masses, _ = above(law, losses)
     inside = logsumexp(np.outer(orders - 1, losses), b=masses, axis=1)
     edges = np.concatenate([[-math.inf], losses])
@@ -150,26 +151,3 @@ def _sampled(base: Law, rate: float, orders: Floats) -> Floats:
     low, high = np.floor(orders).astype(int), np.ceil(orders).astype(int)
     share = orders - low
     return np.maximum(known[low] * (1 - share) + known[high] * share, 0.0)
-
-
-def _points(law: Law, top: float) -> Floats:
-    """Losses up to the top: dense around the middle of the law, at 0, and near the top, where high orders look."""
-    low = law.lowest
-    if not math.isfinite(low):
-        steps = np.geomspace(1e-9, 1e9, 400)
-        low = -float(steps[int(np.argmax(law.cumulative(-steps).p <= 1e-18))])
-    low = min(low, top - 1e-9)
-    spread = _spread(law, low, top)
-    ends = np.arcsinh(np.array([low, top]) / spread)
-    middle = spread * np.sinh(np.linspace(ends[0], ends[1], _POINTS))
-    near = top - np.geomspace(1e-9, 1.0, _POINTS) * (top - low)
-    losses = np.unique(np.concatenate([[low, top], [0.0] * (low < 0 < top), middle, near]))
-    losses = losses[(losses >= low) & (losses <= top)]
-    return losses[np.concatenate([[True], np.diff(losses) > 1e-13 * (top - low)])]
-
-
-def _spread(law: Law, low: float, top: float) -> float:
-    """About how far from 0 half of the mass lies."""
-    sizes = np.geomspace(1e-12, 1.0, 400) * max(abs(low), abs(top))
-    outside = law.survival(sizes).p + law.cumulative(-sizes).p
-    return float(sizes[int(np.argmax(outside <= 0.5))])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sourdine.accounting.accountant import same_relation
+from sourdine.accounting.rounding import exactly
 from sourdine.accounting.together import Together
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
@@ -128,8 +129,8 @@ def _pairs(parts: Sequence[Loss]) -> Loss:
     return Loss.symmetric(
         worst(pairs),
         neighbours=Neighbours.REPLACE,
-        epsilon=sum(sorted((part.epsilon for part in parts), reverse=True)[:2]),
-        rho=sum(sorted((part.rho for part in parts), reverse=True)[:2]),
+        epsilon=sum(sorted((exactly(part.epsilon) for part in parts), reverse=True)[:2]),
+        rho=sum(sorted((exactly(part.rho) for part in parts), reverse=True)[:2]),
     )
 
 

@@ -56,7 +56,7 @@ class PLD(Accountant[PldCost]):
         pure = float(sum(loss.epsilon * count for loss, count in cost.losses))
         if delta == 0 or pure == 0:
             return Bracket(0.0, pure)
-        remove, add = _directions(cost)
+        remove, add = directions(cost)
         first = epsilon_bracket(remove, delta, self.width)
         both = first
         if add is not remove:
@@ -67,14 +67,14 @@ class PLD(Accountant[PldCost]):
 
     def delta(self, cost: PldCost, epsilon: float) -> Bracket:
         check.rational("PLD", "epsilon", epsilon)
-        remove, add = _directions(cost)
+        remove, add = directions(cost)
         ends = [delta_bracket(remove, float(epsilon), self.width)]
         if add is not remove:
             ends.append(delta_bracket(add, float(epsilon), self.width))
         return Bracket(max(end.lower for end in ends), max(end.upper for end in ends))
 
 
-def _directions(cost: PldCost) -> tuple[list[Repeated], list[Repeated]]:
+def directions(cost: PldCost) -> tuple[list[Repeated], list[Repeated]]:
     """The laws of both directions, the same list where every loss is symmetric.
 
     A loss known only by its rho has the worst law that rho allows. The rhos add up first: the law of their

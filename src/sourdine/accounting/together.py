@@ -6,15 +6,20 @@ convolutions of positive numbers: each mass has all its digits, however small.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from fractions import Fraction
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sourdine.accounting.accountant import same_relation
 from sourdine.accounting.lattice import above
+from sourdine.accounting.rounding import exactly
+from sourdine.core import check
 from sourdine.core.laws import AtomLaw, Floats, Law, Pair
+from sourdine.core.loss import Loss
 
 _PLACES = 1 << 12
 _TOP = 1e-30  # mass that may be moved to infinity
@@ -61,6 +66,30 @@ class Together(Law):
 
     def cumulative(self, loss: ArrayLike) -> Pair:
         return self._sum.cumulative(loss)
+
+
+def together(parts: Sequence[tuple[Loss, int]]) -> Loss:
+    """The loss of several mechanisms on the same data, each used so many times, as one loss.
+
+    >>> together([(Loss.pure(Fraction(1, 3)), 2), (Loss.pure(Fraction(1, 4)), 1)]).epsilon
+    Fraction(11, 12)
+    """
+    if not parts:
+        raise check.fail("together", "parts", "hold at least one loss", list(parts))
+    for _, count in parts:
+        check.integer("together", "count", count, 1, 2**62)
+    relation = reduce(same_relation, [loss.neighbours for loss, _ in parts])
+    if len(parts) == 1 and parts[0][1] == 1:
+        return parts[0][0]
+    remove = Together(tuple((loss.remove, count) for loss, count in parts))
+    symmetric = all(loss.remove is loss.add for loss, _ in parts)
+    return Loss(
+        remove=remove,
+        add=remove if symmetric else Together(tuple((loss.add, count) for loss, count in parts)),
+        neighbours=relation,
+        epsilon=sum(exactly(loss.epsilon) * count for loss, count in parts),
+        rho=sum(exactly(loss.rho) * count for loss, count in parts),
+    )
 
 
 @dataclass(frozen=True)
@@ -119,7 +148,7 @@ def _coarser(lattice: _Lattice) -> _Lattice:
     start, masses = lattice.start, lattice.masses
     if start % 2:
         start, masses = start - 1, np.append(0.0, masses)
-    masses = np.append(masses, np.zeros(1 + len(masses) % 2))
+    masses = np.append(masses, np.zeros(len(masses) % 2))
     up = 1 / (1 + math.exp(-(2.0**lattice.scale)))
     kept = np.append(masses[::2], 0.0)
     kept[1:] += masses[1::2] * (up + _ULP)

@@ -1,15 +1,11 @@
 """What a mechanism is: a frozen description that samples, states its loss and forecasts its error."""
 
-import dataclasses
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
-from fractions import Fraction
 from importlib import import_module
-from types import UnionType
-from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+from sourdine.core.fields import Json, decoded, encoded
 from sourdine.core.loss import Loss
 
-Json = dict[str, str | int | bool | None]
 _NAME = re.compile(r"[a-z_]+(\.[a-z_]+)*\.[A-Z][A-Za-z0-9]*")
 
 
@@ -58,9 +54,7 @@ class Mechanism(ABC):
         """A description that `from_json` turns back into an equal mechanism."""
         cls = type(self)
         room = cls.__module__.removeprefix("sourdine.").split(".")[0]
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]
-        encoded = {field.name: _encode(getattr(self, field.name)) for field in fields}
-        return {"mechanism": f"{room}.{cls.__name__}"} | encoded
+        return {"mechanism": f"{room}.{cls.__name__}"} | encoded(self)
 
     @classmethod
     def from_json(cls, description: Mapping[str, object]) -> Self:
@@ -68,19 +62,8 @@ class Mechanism(ABC):
         kind = _resolve(description.get("mechanism"))
         if not issubclass(kind, cls):
             raise InvalidParameter(f"The description is of a {kind.__name__}, not of a {cls.__name__}.")
-        hints = get_type_hints(kind)
-        names = {f.name for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
         given = {name: value for name, value in description.items() if name != "mechanism"}
-        if unknown := sorted(set(given) - names):
-            raise InvalidParameter(
-                f"A description of {kind.__name__} has no field '{unknown[0]}'. "
-                f"Its fields are {', '.join(sorted(names))}."
-            )
-        try:
-            return kind(**{name: _decode(hints[name], value) for name, value in given.items()})
-        except (TypeError, ZeroDivisionError) as problem:
-            message = f"A description of {kind.__name__} is incomplete or malformed."
-            raise InvalidParameter(message) from problem
+        return decoded(kind, given)
 
 
 def one_integer(answers: NDArray[Any]) -> NDArray[np.int64]:
@@ -105,34 +88,6 @@ class Example:
         """The codes of `count` independent answers for one input."""
         repeated = np.broadcast_to(np.asarray(value), (count, *np.shape(value)))
         return self.code(self.mechanism.sample(repeated, bits))
-
-
-def _encode(value: object) -> str | int | bool | None:
-    if isinstance(value, Enum):
-        return str(value.value)
-    if isinstance(value, Fraction):
-        return str(value)
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    raise TypeError(f"A mechanism's field of type {type(value).__name__} has no JSON form.")
-
-
-def _decode(hint: object, value: object) -> object:
-    if get_origin(hint) in (Union, UnionType):
-        if value is None:
-            return None
-        hint = next(choice for choice in get_args(hint) if choice is not type(None))
-    if hint is Fraction and isinstance(value, str):
-        if not re.fullmatch(r"-?\d{1,400}(/\d{1,400})?", value):
-            raise InvalidParameter("A number in a description must read like '3/2'.")
-        return Fraction(value)
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        try:
-            return hint(value)
-        except ValueError:
-            choices = ", ".join(str(choice.value) for choice in hint)
-            raise InvalidParameter(f"A {hint.__name__} in a description must be one of {choices}.") from None
-    return value
 
 
 def _resolve(name: object) -> type[Any]:

@@ -4,6 +4,7 @@ Titles stand outside, in the page, where long ones can wrap on narrow screens. E
 place it is put in.
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,13 +52,12 @@ class Band:
 
 @dataclass(frozen=True, kw_only=True)
 class Slider:
-    """A field that the reader chooses: equally spaced values, or powers of two in a row."""
+    """A field of which the reader chooses one of several values; what is chosen stands above the chart."""
 
     field: str
     title: str
     values: tuple[float, ...]
     start: float
-    powers: bool = False
 
 
 def draw_lines(
@@ -145,7 +145,7 @@ def colour_of(series: Series) -> "alt.Color":
 def finish(chart: "alt.LayerChart", slider: Slider | None = None) -> Spec:
     """The specification of a chart, in the style of all charts."""
     if slider is not None:
-        chart = chart.add_params(_param(slider)).properties(title=_chosen(slider))
+        chart = chart.add_params(_param(slider)).properties(title=_told(slider))
     styled = (
         chart.properties(width="container", height=_HEIGHT)
         .configure(font="system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", background="transparent")
@@ -173,34 +173,25 @@ def _data(rows: Sequence[Row], slider: Slider | None) -> "alt.Chart":
     chart = alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
     if slider is None:
         return chart
-    return chart.transform_filter(f"abs(datum['{slider.field}'] - {_value(slider)}) < 1e-9")
+    return chart.transform_filter(f"datum['{slider.field}'] == {_chosen(slider)}")
 
 
 def _param(slider: Slider) -> "alt.Parameter":
-    """The slider itself; of powers of two it moves the exponent."""
+    """The slider moves over places, since values may be spaced unevenly."""
     import altair as alt
 
-    places = [math.log2(value) for value in slider.values] if slider.powers else list(slider.values)
-    start = math.log2(slider.start) if slider.powers else slider.start
-    step = round(places[1] - places[0], 9)
-    title = f"{slider.title}, a power of 2:" if slider.powers else f"{slider.title}:"
-    bind = alt.binding_range(min=places[0], max=places[-1], step=step, name=title)
-    return alt.param(name=_name(slider), value=start, bind=bind)
+    bind = alt.binding_range(min=0, max=len(slider.values) - 1, step=1, name=slider.title)
+    return alt.param(name=f"place_of_{slider.field}", value=slider.values.index(slider.start), bind=bind)
 
 
-def _chosen(slider: Slider) -> "alt.Title":
-    """What the slider stands at, in words, above the chart."""
+def _told(slider: Slider) -> "alt.Title":
     import altair as alt
 
-    return alt.Title(text=alt.expr(f"'{slider.title} ' + format({_value(slider)}, ',')"))
+    return alt.Title(text=alt.expr(f"'{slider.title} ' + format({_chosen(slider)}, ',.6~g')"))
 
 
-def _value(slider: Slider) -> str:
-    return f"pow(2, {_name(slider)})" if slider.powers else _name(slider)
-
-
-def _name(slider: Slider) -> str:
-    return f"chosen_{slider.field}"
+def _chosen(slider: Slider) -> str:
+    return f"{json.dumps(slider.values)}[place_of_{slider.field}]"
 
 
 def _scale(axis: Axis) -> "alt.Scale":

@@ -32,7 +32,9 @@ class Table:
 
     def __post_init__(self) -> None:
         if any(len(row) != len(self.columns) for row in self.rows):
-            raise InvalidParameter(f"Every row of the table '{self.name}' must have {len(self.columns)} cells.")
+            raise InvalidParameter(
+                f"Every row of the table '{self.name}' must have {len(self.columns)} cells."
+            )
 
     @property
     def numbers(self) -> tuple[str, ...]:

@@ -1,19 +1,30 @@
-"""How much may be spent, in which currency, and what a block of spends costs in it.
+"""How much may be spent, in which currency, and what a loss costs in it.
 
 Spending is adaptive: what is asked next may depend on earlier answers. Three sums stay valid then: of pure
 epsilons, of rhos, and of Renyi divergences at one order fixed when the ledger is made (Feldman and Zrnic
-2021, theorem 4.5; Whitehouse, Ramdas, Rogers, Wu 2023, theorem 1). Privacy loss distributions and optimal
-composition are valid only inside a block that is fixed beforehand.
+2021, theorem 3.1; Whitehouse, Ramdas, Rogers, Wu 2023, theorem 1). Privacy loss distributions and optimal
+composition are valid only for a plan fixed beforehand.
 """
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from sourdine.accounting.renyi import Renyi
+from sourdine.accounting.rounding import float_above
+from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated, tight_epsilon
 from sourdine.core import check
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.loss import Loss
+
+MOST = 1 << 40
+WHY_NOT_PLD = (
+    "A ledger cannot add up by privacy loss distributions. Their sum holds only for a plan that is fixed "
+    "before the first answer, and a ledger is spent adaptively. Use 'pure', 'zcdp' or 'renyi'."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,33 +36,37 @@ class Budget(ABC):
     limit: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "limit", check.positive(type(self).__name__, "limit", self.limit, 1 << 40))
+        object.__setattr__(self, "limit", check.positive(type(self).__name__, "limit", self.limit, MOST))
 
     @abstractmethod
     def price(self, loss: Loss) -> Fraction:
-        """What one loss costs in this currency, exactly or rounded up."""
+        """What a loss costs in this currency, exactly or rounded up."""
 
     @abstractmethod
     def epsilon(self, spent: Fraction, delta: float) -> float:
         """The epsilon that so much spent amounts to, at a delta."""
 
-    def price_all(self, losses: Sequence[tuple[Loss, int]]) -> Fraction:
-        """What a block costs: the sum, which is the tightest in each of these currencies."""
-        return sum((self.price(loss) * count for loss, count in losses), Fraction(0))
+    def to_json(self) -> dict[str, str]:
+        """The budget as the ledger's terms hold it."""
+        return {"name": self.name, "limit": str(self.limit)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class PureBudget(Budget):
-    """A limit on the sum of pure epsilons."""
+    """A limit on the sum of pure epsilons.
+
+    >>> PureBudget(limit=1).price(Loss.pure(Fraction(1, 20)))
+    Fraction(1, 20)
+    """
 
     name: ClassVar[str] = "pure"
     symbol: ClassVar[str] = "epsilon"
 
     def price(self, loss: Loss) -> Fraction:
-        return _finite(loss.epsilon, self)
+        return _finite(loss.epsilon, "epsilon", "Pay it from a zcdp or renyi ledger.")
 
     def epsilon(self, spent: Fraction, delta: float) -> float:
-        return _up(spent)
+        return float_above(spent)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,18 +77,74 @@ class ConcentratedBudget(Budget):
     symbol: ClassVar[str] = "rho"
 
     def price(self, loss: Loss) -> Fraction:
-        return _finite(loss.rho, self)
+        best = min(loss.rho, loss.epsilon**2 / 2 if math.isfinite(loss.epsilon) else math.inf)
+        return _finite(best, "rho", "Pay it from a renyi ledger.")
 
     def epsilon(self, spent: Fraction, delta: float) -> float:
-        return epsilon_of_rho(_up(spent), delta)
+        return ZeroConcentrated().epsilon(RhoCost(Neighbours.ADD_REMOVE, spent), delta).upper
 
     @classmethod
     def within(cls, epsilon: Fraction | float, delta: float) -> "ConcentratedBudget":
-        """The largest rho that stays within (epsilon, delta), to one part in a million below."""
-        target = float(check.positive("ConcentratedBudget", "epsilon", epsilon, 1 << 20))
+        """The largest rho, rounded down to nine digits, that stays within (epsilon, delta)."""
+        target = check.positive("ConcentratedBudget", "epsilon", epsilon, 1 << 20)
         delta = float(check.inside("ConcentratedBudget", "delta", delta, 0, 1))
-        low, high = 0.0, target
-        while high - low > 1e-7 * high:
-            middle = (low + high) / 2
-            low, high = (middle, high) if epsilon_of_rho(middle, delta) <= target else (low, middle)
-        return cls(limit=Fraction(low).limit_denominator(10**12) if low > 1e-3 else Fraction(low))
+        low, high = Fraction(0), target
+        for _ in range(60):
+            middle = Fraction(float((low + high) / 2))
+            cost = RhoCost(Neighbours.ADD_REMOVE, middle)
+            fits = ZeroConcentrated().epsilon(cost, delta).upper <= target
+            low, high = (middle, high) if fits else (low, middle)
+        unit = Fraction(1, 10 ** (9 - math.floor(math.log10(low))))
+        return cls(limit=math.floor(low / unit) * unit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenyiBudget(Budget):
+    """A limit on the sum of Renyi divergences at one order, fixed when the ledger is made."""
+
+    name: ClassVar[str] = "renyi"
+    symbol: ClassVar[str] = "divergence"
+    order: Fraction
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        order = check.between("RenyiBudget", "order", self.order, Fraction(1001, 1000), Fraction(10_000))
+        object.__setattr__(self, "order", order)
+
+    def price(self, loss: Loss) -> Fraction:
+        cost = Renyi(orders=(float(self.order),)).lift(loss)
+        moment = max(float(cost.remove[0]), float(cost.add[0]))
+        remedy = "Choose a lower order for the ledger."
+        return _finite(
+            moment * (1 + 1e-12) / (float(self.order) - 1), f"divergence of order {self.order}", remedy
+        )
+
+    def epsilon(self, spent: Fraction, delta: float) -> float:
+        import numpy as np
+
+        orders = np.array([float(self.order)])
+        return max(0.0, float(tight_epsilon(orders, np.array([float_above(spent)]), delta)[0]) + 1e-12)
+
+    def to_json(self) -> dict[str, str]:
+        return super().to_json() | {"order": str(self.order)}
+
+
+def budget_from_json(terms: dict[str, str]) -> Budget:
+    """The budget that terms describe."""
+    kinds: dict[str, type[Budget]] = {
+        kind.name: kind for kind in (PureBudget, ConcentratedBudget, RenyiBudget)
+    }
+    name = terms["name"]
+    if name == "pld":
+        raise InvalidParameter(WHY_NOT_PLD)
+    if name not in kinds:
+        raise check.fail("Ledger", "budget", f"be one of {', '.join(kinds)}", name)
+    return kinds[name](**{key: Fraction(value) for key, value in terms.items() if key != "name"})
+
+
+def _finite(price: Fraction | float, what: str, remedy: str) -> Fraction:
+    if not math.isfinite(price):
+        raise UnsupportedLoss(
+            f"A spend has no finite {what}, so this ledger cannot pay for it. Nothing was spent. {remedy}"
+        )
+    return Fraction(price)

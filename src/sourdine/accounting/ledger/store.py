@@ -7,7 +7,9 @@ updates and deletions by itself.
 
 import hashlib
 import json
+import os
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from sourdine.core.errors import LedgerError
 APPLICATION = 0x536F7264  # "Sord", in the header of the file
 VERSION = 1
 _WAIT = 60.0  # seconds to wait for other writers
+_INHERITED: list[sqlite3.Connection] = []
 _TABLES = """
 CREATE TABLE terms (content TEXT NOT NULL, fingerprint TEXT NOT NULL) STRICT;
 CREATE TABLE lines (
@@ -49,7 +52,8 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._connection: sqlite3.Connection | None = None
-        self._process = 0
+        self._process = os.getpid()
+        self._turn = threading.Lock()  # threads of one process share the connection
 
     @classmethod
     def create(cls, path: Path, terms: str) -> "Store":
@@ -65,11 +69,13 @@ class Store:
             raise _cannot("create", path, problem) from problem
         store = cls(path)
         try:
-            with store._open() as connection:
-                connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {VERSION}")
-                connection.executescript(_TABLES)
-                connection.execute("INSERT INTO terms VALUES (?, ?)", (terms, fingerprint("", terms)))
+            connection = sqlite3.connect(path, isolation_level=None)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+            connection.executescript(_TABLES)
+            connection.execute("INSERT INTO terms VALUES (?, ?)", (terms, fingerprint("", terms)))
+            connection.execute("PRAGMA journal_mode = WAL")  # last: the header must be in the file itself
+            connection.close()
         except sqlite3.Error as problem:
             raise _cannot("create", path, problem) from problem
         return store
@@ -82,12 +88,16 @@ class Store:
             raise _damaged(self.path)
         return str(rows[0][0])
 
-    def append(self, content: str, total: Callable[[Line | None], str]) -> Line:
+    def append(self, build: Callable[[Line | None], tuple[str, str]]) -> Line:
         """One more line, on the disk when this returns.
 
-        `total` gets the last line and gives the new total, or raises to refuse; no other process can write
-        in between.
+        `build` gets the last line and gives the new content and total, or raises to refuse; no other process
+        can write in between.
         """
+        with self._alone():
+            return self._append(build)
+
+    def _append(self, build: Callable[[Line | None], tuple[str, str]]) -> Line:
         try:
             connection = self._connect()
             connection.execute("BEGIN IMMEDIATE")
@@ -95,10 +105,15 @@ class Store:
             raise _cannot("write to", self.path, problem) from problem
         try:
             last = _last(connection)
-            after = total(last)
-            mark = fingerprint(last.fingerprint if last else "", content + "\n" + after)
-            number = last.number + 1 if last else 1
-            connection.execute("INSERT INTO lines VALUES (?, ?, ?, ?)", (number, content, after, mark))
+            content, total = build(last)
+            line = Line(
+                number=last.number + 1 if last else 1,
+                content=content,
+                total=total,
+                fingerprint=fingerprint(last.fingerprint if last else "", f"{content}\n{total}"),
+            )
+            row = (line.number, line.content, line.total, line.fingerprint)
+            connection.execute("INSERT INTO lines VALUES (?, ?, ?, ?)", row)
             connection.execute("COMMIT")
         except sqlite3.Error as problem:
             self._abandon()
@@ -106,18 +121,12 @@ class Store:
         except BaseException:
             connection.execute("ROLLBACK")
             raise
-        return Line(number, content, after, mark)
+        return line
 
     def last(self) -> Line | None:
         """The newest line."""
         with self._reading() as connection:
             return _last(connection)
-
-    def line(self, number: int) -> Line | None:
-        """The line of a number."""
-        with self._reading() as connection:
-            row = connection.execute("SELECT * FROM lines WHERE number = ?", (number,)).fetchone()
-        return Line(*row) if row else None
 
     def lines(self) -> list[Line]:
         """Every line, checked against the chain."""
@@ -125,29 +134,38 @@ class Store:
             found = [Line(*row) for row in connection.execute("SELECT * FROM lines ORDER BY number")]
         before = ""
         for number, line in enumerate(found, start=1):
-            if line.number != number or line.fingerprint != fingerprint(before, f"{line.content}\n{line.total}"):
+            mark = fingerprint(before, f"{line.content}\n{line.total}")
+            if line.number != number or line.fingerprint != mark:
                 raise _damaged(self.path)
             before = line.fingerprint
         return found
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        try:
-            yield self._connect()
-        except sqlite3.Error as problem:
-            raise _cannot("read", self.path, problem) from problem
+        with self._alone():
+            try:
+                yield self._connect()
+            except sqlite3.Error as problem:
+                raise _cannot("read", self.path, problem) from problem
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One thread at a time; after a fork the child leaves the parent's lock and connection alone."""
+        if self._process != os.getpid():
+            if self._connection is not None:
+                _INHERITED.append(self._connection)  # closing it here could touch the parent's file locks
+            self._connection, self._turn, self._process = None, threading.Lock(), os.getpid()
+        with self._turn:
+            yield
 
     def _connect(self) -> sqlite3.Connection:
-        """This process's own connection: one must not be carried through a fork."""
-        import os
-
-        if self._connection is None or self._process != os.getpid():
+        if self._connection is None:
             if not self.path.exists():
                 raise LedgerError(
                     f"There is no ledger at {self.path}. Make one with `sourdine ledger create`."
                 )
-            self._connection, self._process = self._open(), os.getpid()
-            self._recognise(self._connection)
+            self._recognise()
+            self._connection = self._open()
         return self._connection
 
     def _open(self) -> sqlite3.Connection:
@@ -156,13 +174,18 @@ class Store:
         connection.execute("PRAGMA synchronous = FULL")
         return connection
 
-    def _recognise(self, connection: sqlite3.Connection) -> None:
-        application = connection.execute("PRAGMA application_id").fetchone()[0]
-        if application != APPLICATION:
+    def _recognise(self) -> None:
+        """Look at the header before SQLite touches the file."""
+        try:
+            with self.path.open("rb") as file:
+                header = file.read(100)
+        except OSError as problem:
+            raise _cannot("read", self.path, problem) from problem
+        version, application = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
+        if not header.startswith(b"SQLite format 3\x00") or application != APPLICATION:
             raise LedgerError(
                 f"The file {self.path} is not a ledger of Sourdine. Nothing was changed. Check the path."
             )
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version > VERSION:
             raise LedgerError(
                 f"The ledger {self.path} was made by a newer Sourdine (format {version}). "
@@ -202,7 +225,8 @@ def _cannot(act: str, path: Path, problem: Exception) -> LedgerError:
         return LedgerError(f"There is no room left on the disk of {path}. Nothing was spent. Make room.")
     if "readonly" in text or "read-only" in text or "permission" in text or "unable to open" in text:
         return LedgerError(
-            f"The ledger {path} cannot be written here. Nothing was spent. Check the rights on it and its folder."
+            f"The ledger {path} cannot be written here. Nothing was spent. "
+            "Check the rights on it and on its folder."
         )
     if "locked" in text or "busy" in text:
         return LedgerError(f"Other processes kept the ledger {path} busy. Nothing was spent. Try again.")

@@ -1,0 +1,161 @@
+"""The accountant of mechanisms known by one epsilon and one delta each."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from scipy.special import expit
+
+from sourdine.accounting.accountant import Accountant, check_delta, same_relation
+from sourdine.accounting.bracket import Bracket
+from sourdine.accounting.composition import Repeated, delta_bracket, epsilon_bracket
+from sourdine.accounting.rounding import float_above, with_margin
+from sourdine.core import check
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import UnsupportedLoss
+from sourdine.core.laws import AtomLaw
+from sourdine.core.loss import Loss
+
+
+class Point(NamedTuple):
+    """One point of a privacy profile."""
+
+    epsilon: Fraction | float
+    delta: Fraction | float
+
+
+class PointLaw(AtomLaw):
+    """The law that dominates every (epsilon, delta)-DP mechanism.
+
+    With probability delta it tells everything; else it is randomized response at epsilon (Kairouz, Oh,
+    Viswanath 2015, theorem 2).
+    """
+
+    def __init__(self, epsilon: float, delta: float) -> None:
+        self.point = Point(epsilon, delta)
+        likely, unlikely = (1 - delta) * float(expit(epsilon)), (1 - delta) * float(expit(-epsilon))
+        super().__init__([-epsilon, epsilon], [unlikely, likely], [likely, unlikely], delta)
+
+
+def known(
+    epsilon: Fraction | float, delta: Fraction | float, *, neighbours: Neighbours = Neighbours.ADD_REMOVE
+) -> Loss:
+    """The loss of a mechanism of which only one (epsilon, delta) is known.
+
+    >>> round(float(known(1, 1e-5).profile(1.0)), 9)
+    1e-05
+    """
+    check.between("known", "epsilon", epsilon, Fraction(0), Fraction(1 << 20))
+    if check_delta("known", delta) == 0:
+        return Loss.pure(epsilon, neighbours=neighbours)
+    law = PointLaw(float_above(epsilon), float_above(delta))
+    return Loss.symmetric(law, neighbours=neighbours)
+
+
+def known_at(loss: Loss, delta: float) -> Loss:
+    """All that is left of a loss once only its least epsilon at one delta is told."""
+    delta = check_delta("known_at", delta)
+    low, high = 0.0, 1.0
+    if delta == 0 and loss.epsilon == math.inf:
+        remedy = "Without a delta this loss has no epsilon. A common choice is 1e-6."
+        raise check.fail("known_at", "delta", "be above 0", delta, remedy)
+    while float(loss.profile(high)) > delta and high < 1 << 20:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if float(loss.profile(middle)) <= delta else (middle, high)
+    return known(min(high, loss.epsilon), delta, neighbours=loss.neighbours)
+
+
+@dataclass(frozen=True)
+class ApproximateCost:
+    """The points paid, each with its count."""
+
+    neighbours: Neighbours
+    points: tuple[tuple[Point, int], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approximate(Accountant[ApproximateCost]):
+    """Composes (epsilon, delta) pairs optimally: no better answer follows from the pairs alone.
+
+    Each pair's dominating law is composed as a privacy loss distribution, which gives what Kairouz, Oh,
+    Viswanath 2015, theorem 3, state for equal pairs and Murtagh and Vadhan 2016, theorem 1.5, for any. Valid
+    for pairs fixed beforehand.
+
+    >>> many = Approximate().repeat(Approximate().lift(known(0.1, 1e-7)), 100)
+    >>> round(Approximate().epsilon(many, 1e-5).upper, 1)
+    4.3
+    """
+
+    width: float = 1e-3
+
+    def __post_init__(self) -> None:
+        check.positive("Approximate", "width", self.width, 1)
+
+    def lift(self, loss: Loss) -> ApproximateCost:
+        if isinstance(loss.remove, PointLaw) and loss.add is loss.remove:
+            point = loss.remove.point
+        elif loss.epsilon != math.inf:
+            point = Point(loss.epsilon, Fraction(0))
+        else:
+            raise UnsupportedLoss(
+                "This loss has a whole curve of epsilons and deltas, and this accountant takes one pair. "
+                "Choose one with known_at(loss, delta), or use PLD, which keeps the curve."
+            )
+        exact = Point(*(check.rational("Approximate", "point", number) for number in point))
+        return ApproximateCost(loss.neighbours, ((exact, 1),))
+
+    def join(self, first: ApproximateCost, second: ApproximateCost) -> ApproximateCost:
+        relation = same_relation(first.neighbours, second.neighbours)
+        counts: Counter[Point] = Counter()
+        for point, count in first.points + second.points:
+            counts[point] += count
+        return ApproximateCost(relation, tuple(sorted(counts.items())))
+
+    def epsilon(self, cost: ApproximateCost, delta: float) -> Bracket:
+        """Infinite below the delta that the pairs spend already."""
+        delta = check_delta("Approximate", delta)
+        if delta < _spent(cost) * (1 - 1e-12):
+            return Bracket(math.inf, math.inf)
+        plain = float_above(Fraction(sum(count * point.epsilon for point, count in cost.points)))
+        if delta == 0 or plain == 0:
+            return Bracket(0.0, plain if delta >= _spent(cost) else math.inf)
+        found = epsilon_bracket(_laws(cost), delta, self.width)
+        upper = min(found.upper, plain) if delta >= _spent(cost) * (1 + 1e-12) else found.upper
+        return Bracket(min(found.lower, upper), upper)
+
+    def delta(self, cost: ApproximateCost, epsilon: float) -> Bracket:
+        check.rational("Approximate", "epsilon", epsilon)
+        return delta_bracket(_laws(cost), float(epsilon), self.width)
+
+
+def _laws(cost: ApproximateCost) -> list[Repeated]:
+    return [
+        Repeated(PointLaw(float_above(point.epsilon), float_above(point.delta)), count)
+        for point, count in cost.points
+    ]
+
+
+def _spent(cost: ApproximateCost) -> float:
+    """1 - prod (1 - delta_i)."""
+    return -math.expm1(sum(count * math.log1p(-float(point.delta)) for point, count in cost.points))
+
+
+def advanced_composition(epsilon: float, delta: float, count: int, slack: float) -> Point:
+    """The classical bound on `count` uses of an (epsilon, delta)-DP mechanism, kept for teaching.
+
+    epsilon' = sqrt(2 k log(1/slack)) epsilon + k epsilon (e^epsilon - 1) and delta' = k delta + slack (Dwork
+    and Roth 2014, theorem 3.20). `Approximate` is never worse.
+
+    >>> round(advanced_composition(0.1, 0, 100, 1e-6).epsilon, 3)
+    6.308
+    """
+    one = float_above(check.positive("advanced_composition", "epsilon", epsilon, 500))
+    times = check.integer("advanced_composition", "count", count, 1, 2**62)
+    each = check_delta("advanced_composition", delta)
+    rest = float(check.inside("advanced_composition", "slack", slack, 0, 1))
+    total = math.sqrt(2 * times * math.log(1 / rest)) * one + times * one * math.expm1(one)
+    return Point(with_margin(total, 0.0), min(1.0, with_margin(times * each + rest, 0.0)))

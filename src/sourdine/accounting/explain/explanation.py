@@ -1,0 +1,158 @@
+"""All there is to say about one guarantee, as data."""
+
+import math
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from sourdine.accounting.accountant import check_delta
+from sourdine.accounting.approximate import known
+from sourdine.accounting.bracket import Bracket
+from sourdine.accounting.dpsgd import Training
+from sourdine.accounting.explain.curve import Curve
+from sourdine.accounting.explain.deployed import DEPLOYMENTS
+from sourdine.accounting.explain.posterior import EPSILONS, PRIORS, posterior_bounds, posterior_table
+from sourdine.accounting.pld import PLD, PldCost
+from sourdine.accounting.rounding import float_above
+from sourdine.accounting.training_cost import cost_of_training, loss_of_training
+from sourdine.core import check
+from sourdine.core.distance import Neighbours
+
+FALSE_POSITIVES = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5)
+PREMIUM, COVER = 2000, 100_000
+"""The source's example: a yearly premium that the results alone justify, and the sum insured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """What a guarantee lets somebody learn about one unit.
+
+    >>> explanation = explain_guarantee(1.17)
+    >>> round(explanation.posterior(0.5).upper, 3), round(explanation.curve.accuracy(), 3)
+    (0.763, 0.763)
+    """
+
+    subject: str
+    epsilon: Bracket
+    delta: float
+    unit: str
+    neighbours: Neighbours
+    curve: Curve
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def chance(self) -> float:
+        """How seldom an answer may leave the bounds on beliefs: never without a delta, else above delta.
+
+        At 100 delta the bounds are those of epsilon + 0.01, or less where the whole curve is known.
+        """
+        return min(100 * self.delta, math.sqrt(self.delta))
+
+    @cached_property
+    def reach(self) -> float:
+        """The epsilon that bounds beliefs, except with that chance."""
+        return self.epsilon.upper if self.delta == 0 else self.curve.reach(self.chance)
+
+    def posterior(self, prior: Fraction | float) -> Bracket:
+        """Between which beliefs an answer leaves somebody, except with that chance."""
+        return posterior_bounds(prior, self.reach)
+
+    @property
+    def premium(self) -> float:
+        """The largest mean premium with the unit in the data, if it is 2,000 of at most 100,000 without."""
+        return self.curve.expected(PREMIUM, COVER)
+
+    def to_json(self) -> dict[str, object]:
+        """Everything, for machines."""
+        return {
+            "subject": self.subject,
+            "epsilon": asdict(self.epsilon),
+            "delta": self.delta,
+            "unit": self.unit,
+            "neighbours": self.neighbours.value,
+            "assumptions": list(self.assumptions),
+            "beliefs": {
+                "except_with_probability": self.chance,
+                "epsilon": self.reach,
+                "probability_of_loss_above_epsilon": self.curve.exceeding(self.epsilon.upper),
+                "bounds": [{"prior": float(p), **asdict(self.posterior(p))} for p in PRIORS],
+            },
+            "attack": {
+                "accuracy": self.curve.accuracy(),
+                "advantage": self.curve.advantage,
+                "rates": [
+                    {
+                        "false_positives": rate,
+                        "true_positives": float(self.curve.true_positives(rate)),
+                        "precision": self.curve.precision(0.5, rate),
+                    }
+                    for rate in FALSE_POSITIVES
+                ],
+            },
+            "premium": {"without": PREMIUM, "cover": COVER, "with_at_most": self.premium},
+            "table": {
+                "epsilons": list(EPSILONS),
+                "rows": [
+                    {"prior": float(prior), "bounds": [asdict(bounds) for bounds in row]}
+                    for prior, row in zip(PRIORS, posterior_table(), strict=True)
+                ],
+            },
+            "deployed": [asdict(deployment) for deployment in DEPLOYMENTS],
+        }
+
+
+def explain_guarantee(
+    epsilon: Fraction | float,
+    delta: Fraction | float = 0,
+    *,
+    unit: str = "person",
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+) -> Explanation:
+    """What an epsilon means, or one epsilon with one delta, when nothing else is known."""
+    top = float_above(check.between("explain", "epsilon", epsilon, Fraction(0), Fraction(1 << 20)))
+    rest = check_delta("explain", delta)
+    return Explanation(
+        subject="one ε" if rest == 0 else "one ε with one δ",
+        epsilon=Bracket(top, top),
+        delta=rest,
+        unit=unit,
+        neighbours=neighbours,
+        curve=Curve.of_loss(known(epsilon, delta, neighbours=neighbours)),
+        assumptions=() if rest == 0 else (
+            "Of the mechanism nothing is known but one ε and one δ. Where its whole curve of losses is known, "
+            "the bounds are often much tighter.",
+        ),
+    )
+
+
+def explain_cost(
+    cost: PldCost, delta: float, *, subject: str, unit: str, assumptions: tuple[str, ...] = ()
+) -> Explanation:
+    """What losses mean whose whole laws are known: a plan fixed beforehand, or the total of a ledger."""
+    return Explanation(
+        subject=subject,
+        epsilon=PLD().epsilon(cost, delta),
+        delta=check_delta("explain", delta),
+        unit=unit,
+        neighbours=cost.neighbours,
+        curve=Curve.of_cost(cost),
+        assumptions=assumptions,
+    )
+
+
+def explain_training(training: Training, delta: float) -> Explanation:
+    """What a run of private training means for one example."""
+    told = cost_of_training(training, delta)
+    loss, count = loss_of_training(training)
+    return Explanation(
+        subject=(
+            f"a training run: {training.size:,} examples, {training.sampler} batches of {training.batch:,}, "
+            f"noise {training.noise:g}, {training.steps:,} steps"
+        ),
+        epsilon=told.epsilon,
+        delta=told.delta,
+        unit="example",
+        neighbours=told.neighbours,
+        curve=Curve.of_cost(PLD().repeat(PLD().lift(loss), count)),
+        assumptions=told.assumptions,
+    )

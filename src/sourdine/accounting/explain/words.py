@@ -1,0 +1,164 @@
+"""Guarantees in words: odds and natural frequencies, which people judge best (Nanayakkara et al. 2023).
+
+Numbers are shortened to the safe side: an upper bound is rounded up, a lower one down.
+"""
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+from sourdine.accounting.explain.explanation import Explanation
+from sourdine.core.digits import shorten_down, shorten_up
+from sourdine.core.distance import Neighbours
+
+_YOU = {
+    Neighbours.ADD_REMOVE: "you were in the data",
+    Neighbours.REPLACE: "your record is the one they suspect, and not another one they name",
+    Neighbours.ZERO_OUT: "your record was used",
+}
+_IT = {
+    Neighbours.ADD_REMOVE: "a given {unit} was in the data",
+    Neighbours.REPLACE: "a given {unit} is the one they suspect, and not another one they name",
+    Neighbours.ZERO_OUT: "a given {unit} was used",
+}
+_MOST_OF = 10**9
+_HARDLY = 0.99  # an attack as accurate as this is not stopped
+
+
+class Frequency(NamedTuple):
+    """So many of so many."""
+
+    count: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.count:,} of {self.of:,}"
+
+
+def at_most(share: float) -> Frequency:
+    """A share as a natural frequency that is not below it, of 100 or of a power of ten that shows it.
+
+    >>> str(at_most(0.7632)), str(at_most(0.0155)), str(at_most(1.0))
+    ('77 of 100', '16 of 1,000', '100 of 100')
+    """
+    of = _of(share)
+    return Frequency(min(of, math.ceil(Fraction(share) * of)), of)
+
+
+def at_least(share: float) -> Frequency:
+    """A share as a natural frequency that is not above it.
+
+    >>> str(at_least(0.2368))
+    '23 of 100'
+    """
+    of = _of(share)
+    return Frequency(math.floor(Fraction(share) * of), of)
+
+
+def suspicion(explanation: Explanation) -> str:
+    """What an attacker wants to know."""
+    if explanation.unit == "person":
+        return _YOU[explanation.neighbours]
+    return _IT[explanation.neighbours].format(unit=explanation.unit)
+
+
+def odds(explanation: Explanation) -> str:
+    """How far odds can move."""
+    if explanation.reach > 700:
+        return _except(explanation, "odds can move by any factor that matters.")
+    factor = shorten_up(math.exp(explanation.reach), 3)
+    return _except(
+        explanation,
+        f"whatever somebody believed before, the odds that {suspicion(explanation)} are multiplied by at most "
+        f"{factor}, or divided by as much.",
+    )
+
+
+def beliefs(explanation: Explanation, prior: Fraction | float = Fraction(1, 2)) -> str:
+    """From one belief to the next."""
+    bounds = explanation.posterior(prior)
+    low, high = at_least(bounds.lower), at_most(bounds.upper)
+    before = at_most(float(prior))
+    return _except(
+        explanation,
+        f"somebody who gave it {before.count:,} chances in {before.of:,} that {suspicion(explanation)} gives it "
+        f"at most {high.count:,} in {high.of:,} afterwards, and at least {low.count:,} in {low.of:,}.",
+    )
+
+
+def guesses(explanation: Explanation) -> str:
+    """How often the best attack is right."""
+    best = at_most(explanation.curve.accuracy())
+    return (
+        f"The best possible attack, on cases of which half are true, is right in at most {best}; "
+        f"a coin is right in {best.of // 2:,}."
+    )
+
+
+def alarms(explanation: Explanation, false_positives: float = 0.01) -> str:
+    """How many true cases an attack finds that may raise few false alarms."""
+    found = at_most(float(explanation.curve.true_positives(false_positives)))
+    false = at_most(false_positives)
+    blind = false_positives * found.of
+    return (
+        f"An attack that raises a false alarm in {false} cases finds at most {found} true ones; "
+        f"a blind one finds {blind:,.4g}."
+    )
+
+
+def about_delta(explanation: Explanation) -> str:
+    """What delta is not."""
+    above = explanation.curve.exceeding(explanation.epsilon.upper)
+    return (
+        f"δ = {explanation.delta:g} is not the probability that the loss exceeds ε: all that is proven here "
+        f"about that probability is that it is at most {shorten_up(above, 2)}."
+    )
+
+
+def hardly(explanation: Explanation) -> str:
+    """A warning where a guarantee says next to nothing."""
+    return (
+        "By itself this guarantee stops hardly anybody: it allows an attack that is nearly always right. "
+        "Whether such an attack exists is another question; nothing here excludes it."
+        if explanation.curve.accuracy() > _HARDLY
+        else ""
+    )
+
+
+def sentences(explanation: Explanation, prior: Fraction | float = Fraction(1, 2)) -> tuple[str, ...]:
+    """The guarantee in a few sentences, the most telling first.
+
+    >>> from sourdine.accounting.explain.explanation import explain_guarantee
+    >>> print(sentences(explain_guarantee(1.17))[0])
+    Somebody who gave it 50 chances in 100 that you were in the data gives it at most 77 in 100 afterwards,
+    and at least 23 in 100.
+    """
+    said = [beliefs(explanation, prior), odds(explanation), guesses(explanation), alarms(explanation)]
+    if explanation.delta > 0:
+        said.append(about_delta(explanation))
+    return tuple(sentence for sentence in (*said, hardly(explanation)) if sentence)
+
+
+def percent_up(share: float, digits: int = 4) -> str:
+    """A share in per cent, rounded up."""
+    return f"{shorten_up(100 * share, digits)} %"
+
+
+def percent_down(share: float, digits: int = 4) -> str:
+    """A share in per cent, rounded down."""
+    return f"{shorten_down(100 * share, digits)} %"
+
+
+def _of(share: float) -> int:
+    """100, or the power of ten in which a small share, or what a large one lacks, has two digits."""
+    rare = min(share, 1 - share)
+    if rare <= 0:
+        return 100
+    return min(_MOST_OF, 10 ** max(2, 1 - math.floor(math.log10(rare))))
+
+
+def _except(explanation: Explanation, sentence: str) -> str:
+    if explanation.chance == 0:
+        return sentence[0].upper() + sentence[1:]
+    rare = at_most(explanation.chance)
+    return f"In all but {rare} cases at most, {sentence}"

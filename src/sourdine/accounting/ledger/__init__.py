@@ -1,0 +1,19 @@
+"""The durable ledger: budgets in a file, receipts, and what they mean."""
+
+from sourdine.accounting.ledger.budget import Budget, ConcentratedBudget, PureBudget, RenyiBudget
+from sourdine.accounting.ledger.ledger import Ledger, Terms
+from sourdine.accounting.ledger.period import Period
+from sourdine.accounting.ledger.receipt import Entry, Receipt, Status
+
+__all__ = [
+    "Budget",
+    "ConcentratedBudget",
+    "Entry",
+    "Ledger",
+    "Period",
+    "PureBudget",
+    "Receipt",
+    "RenyiBudget",
+    "Status",
+    "Terms",
+]

@@ -1,0 +1,88 @@
+"""What a ledger gives for a charge, and what it knows of itself."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from html import escape
+
+from sourdine.accounting.spend import Spend
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """Proof that a block was paid, before any noise was drawn.
+
+    `fingerprint` is the mark of the line in the ledger's chain; `left` is what the charge left of the budget.
+    """
+
+    ledger: str
+    number: int
+    time: datetime
+    price: Fraction
+    spent: Fraction
+    left: Fraction
+    currency: str
+    fingerprint: str
+
+    def _repr_html_(self) -> str:
+        return (
+            f"<p>Paid {self.currency} {readable(self.price)}, line {self.number} of ledger "
+            f"{self.ledger[:8]}; {readable(self.left)} left.</p>"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A line of a ledger, read back."""
+
+    number: int
+    time: datetime
+    purpose: str
+    author: str
+    price: Fraction
+    total: Fraction
+    period: str | None
+    spends: tuple[Spend, ...]
+    fingerprint: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """Where a ledger stands."""
+
+    ledger: str
+    unit: str
+    neighbours: str
+    currency: str
+    limit: Fraction
+    spent: Fraction
+    left: Fraction
+    blocks: int
+    delta: float | None
+    epsilon: float
+    epsilon_limit: float
+    period: str | None = None
+    period_limit: Fraction | None = None
+    period_spent: Fraction | None = None
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "unit": self.unit,
+            "neighbours": self.neighbours,
+            f"{self.currency} spent": f"{readable(self.spent)} of {readable(self.limit)}",
+            "left": readable(self.left),
+            "blocks": str(self.blocks),
+        }
+        cells = "".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows.items()
+        )
+        return f"<table>{cells}</table>"
+
+
+def readable(number: Fraction) -> str:
+    """A fraction as people read it.
+
+    >>> readable(Fraction(1, 20)), readable(Fraction(1, 3001))
+    ('1/20', '0.000333222')
+    """
+    return str(number) if number.denominator <= 1000 else f"{float(number):.6g}"

@@ -1,0 +1,143 @@
+"""One line of a ledger: which mechanism is used, how often, on what."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from sourdine.accounting.accountant import Accountant
+from sourdine.accounting.parallel import parallel
+from sourdine.accounting.sampler import Sampling
+from sourdine.accounting.together import together
+from sourdine.core import check
+from sourdine.core.distance import Distance
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.fields import decoded, encoded
+from sourdine.core.loss import Loss
+from sourdine.core.mechanism import Mechanism
+
+C = TypeVar("C")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of several parts of the data, disjoint in units: those of a family cost as much as their worst."""
+
+    family: str
+    key: str
+
+    def __post_init__(self) -> None:
+        for name in ("family", "key"):
+            if not isinstance(getattr(self, name), str):
+                raise check.fail("Part", name, "be a text", getattr(self, name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spend:
+    """A mechanism used `count` times on data at a distance, perhaps on samples, perhaps on one part.
+
+    >>> from sourdine.mechanisms import Laplace
+    >>> spend = Spend(mechanism=Laplace(scale=10), distance=Distance.l1(1), count=3)
+    >>> Spend.from_json(spend.to_json()) == spend
+    True
+    """
+
+    mechanism: Mechanism
+    distance: Distance
+    count: int = 1
+    sampling: Sampling | None = None
+    part: Part | None = None
+
+    def __post_init__(self) -> None:
+        kinds = {"mechanism": Mechanism, "distance": Distance}
+        kinds |= {name: kind for name, kind in _OPTIONAL.items() if getattr(self, name) is not None}
+        for name, kind in kinds.items():
+            if not isinstance(getattr(self, name), kind):
+                raise check.fail("Spend", name, f"be a {kind.__name__}", getattr(self, name))
+        check.integer("Spend", "count", self.count, 1, 2**62)
+
+    def loss(self) -> Loss:
+        """The loss of all uses together."""
+        return together([(self.one_loss(), self.count)])
+
+    def one_loss(self) -> Loss:
+        """The loss of one use, with its sampling."""
+        loss = self.mechanism.loss(self.distance)
+        return loss if self.sampling is None else self.sampling.apply(loss)
+
+    def to_json(self) -> dict[str, object]:
+        """A description that `from_json` turns back into an equal spend."""
+        return {
+            "mechanism": self.mechanism.to_json(),
+            "distance": encoded(self.distance),
+            "count": self.count,
+            "sampling": None if self.sampling is None else self.sampling.to_json(),
+            "part": None if self.part is None else encoded(self.part),
+        }
+
+    @classmethod
+    def from_json(cls, description: Mapping[str, object]) -> "Spend":
+        """The spend that a description tells of."""
+        inner = {name: description.get(name) for name in ("mechanism", "distance", "sampling", "part")}
+        for name, value in inner.items():
+            if not isinstance(value, Mapping) and (value is not None or name not in _OPTIONAL):
+                raise InvalidParameter(f"The '{name}' in a description of a spend must be an object.")
+        if unknown := sorted(set(description) - {*inner, "count"}):
+            raise InvalidParameter(f"A description of a spend has no field '{unknown[0]}'.")
+        sampling, part = inner["sampling"], inner["part"]
+        return cls(
+            mechanism=Mechanism.from_json(inner["mechanism"]),  # type: ignore[arg-type]
+            distance=decoded(Distance, inner["distance"]),  # type: ignore[arg-type]
+            count=description.get("count", 1),  # type: ignore[arg-type]
+            sampling=None if sampling is None else Sampling.from_json(sampling),  # type: ignore[arg-type]
+            part=None if part is None else decoded(Part, part),  # type: ignore[arg-type]
+        )
+
+
+_OPTIONAL: dict[str, type] = {"sampling": Sampling, "part": Part}
+
+
+def block_loss(spends: Sequence[Spend]) -> Loss:
+    """All spends of a plan as one loss: the worst within a family of parts, the sum of all else.
+
+    >>> from sourdine.mechanisms import Laplace
+    >>> women = Spend(mechanism=Laplace(scale=2), distance=Distance.l1(1), part=Part("sex", "f"))
+    >>> block_loss([women, replace(women, part=Part("sex", "m"))]).epsilon
+    Fraction(1, 2)
+    """
+    return together(_losses(spends))
+
+
+def plan_cost(spends: Sequence[Spend], accountant: Accountant[C]) -> C:
+    """What a plan costs by an accountant; for PLD it is sharper than the block as one loss."""
+    costs = [accountant.repeat(accountant.lift(loss), count) for loss, count in _losses(spends)]
+    total = costs[0]
+    for cost in costs[1:]:
+        total = accountant.join(total, cost)
+    return total
+
+
+def _losses(spends: Sequence[Spend]) -> list[tuple[Loss, int]]:
+    """Every loss of a plan and its count; a family of parts is one loss."""
+    if not spends:
+        raise check.fail("a plan", "spends", "hold at least one spend", list(spends))
+    families: defaultdict[str, defaultdict[str, list[Spend]]] = defaultdict(lambda: defaultdict(list))
+    whole = []
+    for spend in spends:
+        if spend.part is None:
+            whole.append(spend)
+        else:
+            families[spend.part.family][spend.part.key].append(replace(spend, part=None))
+    losses = _counted(whole)
+    for parts in families.values():
+        plans = [_counted(part) for part in parts.values()]
+        losses.append((parallel([together(plan) for plan in plans]), 1))
+    return losses
+
+
+def _counted(spends: Sequence[Spend]) -> list[tuple[Loss, int]]:
+    """The losses of spends, equal ones counted together."""
+    counts: Counter[Spend] = Counter()
+    for spend in spends:
+        counts[replace(spend, count=1)] += spend.count
+    return [(spend.one_loss(), count) for spend, count in counts.items()]
