@@ -84,6 +84,12 @@ def test_atoms_where_the_neighbour_has_none_are_infinite() -> None:
     assert float(law.profile(50.0)) == pytest.approx(0.1)
 
 
+def test_the_lower_tail_keeps_its_digits() -> None:
+    truth = math.exp(-60) / (1 + math.exp(-1)) * math.exp(-1) * math.e
+    assert float(GeometricLaw(60, 1.0).cumulative(-59.0).p) == pytest.approx(truth, rel=1e-6)
+    assert 0 < float(RhoLaw(0.5).cumulative(-30.0).p) < 1e-20
+
+
 LAWS: list[Law] = [
     pure_law(0.7),
     GeometricLaw(5, 3.3),
@@ -103,3 +109,5 @@ def test_survival_and_cumulative_complete_each_other(law: Law) -> None:
     np.testing.assert_allclose(above.q + below.q, everything.q, atol=1e-5)
     assert np.all(np.diff(above.p) <= 1e-15)
     assert np.all(np.diff(above.q) <= 1e-15)
+    assert float(law.survival(np.inf).p) == pytest.approx(law.infinite)
+    assert float(law.cumulative(-np.inf).p) == 0

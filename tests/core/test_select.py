@@ -34,7 +34,7 @@ def cumulative(row: list[float], rate: Fraction) -> list[mpmath.mpf]:
 def agrees(row: list[float], rate: Fraction, word: int) -> bool:
     """Whether the choice is how many cumulative probabilities, but the last, are at most the U drawn."""
     bits = ScriptedBits(script := [word, 5, 7])
-    choice = select.choose(select.scores("Test", row, len(row)), rate, bits)
+    choice = select.choose(select.scores("Test", np.array(row), len(row)), rate, bits)
     drawn = script[: 3 - bits.left]
     uniform = sum(mpmath.mpf(part) / mpmath.mpf(WORD) ** (i + 1) for i, part in enumerate(drawn))
     return bool(choice == sum(uniform >= at for at in cumulative(row, rate)[:-1]))
@@ -173,14 +173,22 @@ def test_rows_are_independent_of_how_they_are_stacked(sampler: object) -> None:
 
 def test_scores_are_repaired_whatever_they_are() -> None:
     inf = math.inf
-    assert select.scores("Test", [math.nan, inf, -inf, 1e300], 4).tolist() == [-inf, 2.0**62, -inf, 2.0**62]
+    wild = np.array([math.nan, inf, -inf, 1e300])
+    assert select.scores("Test", wild, 4).tolist() == [-inf, 2.0**62, -inf, 2.0**62]
     assert select.scores("Test", [[-inf, math.nan], [0.5, -inf]], 2).tolist() == [[0, 0], [0.5, -inf]]
-    assert select.scores("Test", [10**30, -(10**30)], 2).tolist() == [2**62 - 1, -(2**62) + 1]
+    assert select.scores("Test", [10**30, -(10**30)], 2).tolist() == [2**53, -(2**53)]
+    assert select.scores("Test", np.array([2**63 - 1, 5]), 2).tolist() == [2**62 - 1, 5]
     assert select.scores("Test", np.array([True, False]), 2).tolist() == [1, 0]
     assert select.scores("Test", np.array([0.1], np.float32), 1).tolist() == [float(np.float32(0.1))]
     given = np.array([math.nan, 1.0])
     select.scores("Test", given, 2)
     assert math.isnan(given[0])  # the caller's array is left alone
+
+
+@pytest.mark.parametrize("other", [1, 0.5, 10**30, -math.inf, np.float32(2)])
+def test_the_kind_of_one_item_does_not_change_how_another_is_read(other: float) -> None:
+    scored = select.scores("Test", [2**60 + 100, 2**53 - 1, other], 3)
+    assert scored.tolist()[:2] == [2**53, 2**53 - 1]
 
 
 @pytest.mark.parametrize(

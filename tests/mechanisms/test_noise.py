@@ -120,3 +120,30 @@ def test_gaussian_delta_of_the_discrete_law_is_not_the_continuous_one() -> None:
         continuous = phi(-epsilon + 0.5) - math.exp(epsilon) * phi(-epsilon - 0.5)
         ratios.append(float(loss.profile(epsilon)) / continuous)
     assert 1.4 < max(ratios) < 2
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 2**41), Fraction(1, 10**330), 2**41])
+def test_scales_that_the_sampler_cannot_hold_are_refused(scale: Fraction) -> None:
+    with pytest.raises(InvalidParameter, match="'scale' of Laplace"):
+        Laplace(scale=scale)
+    with pytest.raises(InvalidParameter, match="'scale' of Geometric"):
+        Geometric(scale=scale)
+
+
+def test_numpy_numbers_become_plain_ones() -> None:
+    clamped = Geometric(scale=np.float64(2), lower=np.int8(-3), upper=np.uint64(9))
+    assert type(clamped.lower) is type(clamped.upper) is int
+    assert Geometric.from_json(clamped.to_json()) == clamped
+
+
+def test_a_confidence_next_to_one_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match="confidence"):
+        Gaussian(sigma=2000).error(Fraction(10**30 - 1, 10**30))
+
+
+def test_the_error_covers_at_the_very_boundary_of_a_step() -> None:
+    """P[|noise| <= 7] at scale 3/2, and a float just above it: seven steps do not cover."""
+    mpmath.mp.prec = 200
+    a = mpmath.exp(-mpmath.mpf(2) / 3)
+    exact = 1 - 2 * a**8 / (1 + a)
+    assert Laplace(scale=Fraction(3, 2)).error(float(exact) + 2**-52) == 8

@@ -1,1 +1,70 @@
-"""Accountants: monoids over the laws of privacy losses."""
+"""Accountants: monoids over the laws of privacy losses; what changes a loss; what is spent."""
+
+from sourdine.accounting.accountant import Accountant
+from sourdine.accounting.approximate import Approximate, Point, advanced_composition, known, known_at
+from sourdine.accounting.bracket import Bracket
+from sourdine.accounting.calibrate import (
+    ForError,
+    calibrate_noise,
+    calibrate_plan,
+    epsilon_for_error,
+    uses_within,
+)
+from sourdine.accounting.dpsgd import Sampler, Training, epsilon_of_steps, noise_for
+from sourdine.accounting.fixed_size import fixed_size
+from sourdine.accounting.group import group, group_distance
+from sourdine.accounting.parallel import parallel
+from sourdine.accounting.pld import PLD
+from sourdine.accounting.pure import Pure
+from sourdine.accounting.renyi import DENSE_ORDERS, SOURCE_ORDERS, Conversion, Renyi
+from sourdine.accounting.sampler import FixedSize, Poisson, Sampling, Shuffled
+from sourdine.accounting.sampling import poisson
+from sourdine.accounting.shuffle_model import shuffle_model, shuffle_model_bound
+from sourdine.accounting.shuffled import shuffled_attack, shuffled_epoch
+from sourdine.accounting.spend import Part, Spend, block_loss, plan_cost
+from sourdine.accounting.together import together
+from sourdine.accounting.zcdp import ZeroConcentrated
+
+__all__ = [
+    "DENSE_ORDERS",
+    "PLD",
+    "SOURCE_ORDERS",
+    "Accountant",
+    "Approximate",
+    "Bracket",
+    "Conversion",
+    "FixedSize",
+    "ForError",
+    "Part",
+    "Point",
+    "Poisson",
+    "Pure",
+    "Renyi",
+    "Sampler",
+    "Sampling",
+    "Shuffled",
+    "Spend",
+    "Training",
+    "ZeroConcentrated",
+    "advanced_composition",
+    "block_loss",
+    "calibrate_noise",
+    "calibrate_plan",
+    "epsilon_for_error",
+    "epsilon_of_steps",
+    "fixed_size",
+    "group",
+    "group_distance",
+    "known",
+    "known_at",
+    "noise_for",
+    "parallel",
+    "plan_cost",
+    "poisson",
+    "shuffle_model",
+    "shuffle_model_bound",
+    "shuffled_attack",
+    "shuffled_epoch",
+    "together",
+    "uses_within",
+]

@@ -15,8 +15,10 @@ from sourdine.accounting.rounding import float_above, with_margin
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.laws import AtomLaw
+from sourdine.core.laws import AtomLaw, pure_law
 from sourdine.core.loss import Loss
+
+_ROUNDING = 1e-14
 
 
 class Point(NamedTuple):
@@ -48,7 +50,8 @@ def known(
     1e-05
     """
     check.between("known", "epsilon", epsilon, Fraction(0), Fraction(1 << 20))
-    if check_delta("known", delta) == 0:
+    check_delta("known", float(delta))
+    if delta == 0:
         return Loss.pure(epsilon, neighbours=neighbours)
     law = PointLaw(float_above(epsilon), float_above(delta))
     return Loss.symmetric(law, neighbours=neighbours)
@@ -81,11 +84,11 @@ class ApproximateCost:
 class Approximate(Accountant[ApproximateCost]):
     """Composes (epsilon, delta) pairs optimally: no better answer follows from the pairs alone.
 
-    Each pair's dominating law is composed as a privacy loss distribution, which gives what Kairouz, Oh,
-    Viswanath 2015, theorem 3, state for equal pairs and Murtagh and Vadhan 2016, theorem 1.5, for any. Valid
-    for pairs fixed beforehand.
+    With probability 1 - prod (1 - delta_i) some pair tells everything; else all are randomized responses,
+    composed as privacy loss distributions. That is what Kairouz, Oh, Viswanath 2015, theorem 3, state for
+    equal pairs and Murtagh and Vadhan 2016, theorem 1.5, for any. Valid for pairs fixed beforehand.
 
-    >>> many = Approximate().repeat(Approximate().lift(known(0.1, 1e-7)), 100)
+    >>> many = Approximate().repeat(Approximate().lift(known(0.1, 1e-8)), 100)
     >>> round(Approximate().epsilon(many, 1e-5).upper, 1)
     4.3
     """
@@ -118,30 +121,42 @@ class Approximate(Accountant[ApproximateCost]):
     def epsilon(self, cost: ApproximateCost, delta: float) -> Bracket:
         """Infinite below the delta that the pairs spend already."""
         delta = check_delta("Approximate", delta)
-        if delta < _spent(cost) * (1 - 1e-12):
+        plain = float_above(Fraction(sum(count * Fraction(point.epsilon) for point, count in cost.points)))
+        low, high = _left(cost, delta)
+        if high < 0:
             return Bracket(math.inf, math.inf)
-        plain = float_above(Fraction(sum(count * point.epsilon for point, count in cost.points)))
-        if delta == 0 or plain == 0:
-            return Bracket(0.0, plain if delta >= _spent(cost) else math.inf)
-        found = epsilon_bracket(_laws(cost), delta, self.width)
-        upper = min(found.upper, plain) if delta >= _spent(cost) * (1 + 1e-12) else found.upper
-        return Bracket(min(found.lower, upper), upper)
+        lower, upper = 0.0, plain if low >= 0 else math.inf
+        if high > 0 and plain > 0:
+            lower = epsilon_bracket(_laws(cost), min(high, 1.0 - 1e-12), self.width).lower
+        if low > 0 and plain > 0:
+            upper = min(upper, epsilon_bracket(_laws(cost), low, self.width).upper)
+        return Bracket(min(lower, upper), upper)
 
     def delta(self, cost: ApproximateCost, epsilon: float) -> Bracket:
         check.rational("Approximate", "epsilon", epsilon)
-        return delta_bracket(_laws(cost), float(epsilon), self.width)
+        found = delta_bracket(_laws(cost), float(epsilon), self.width)
+        kept = 1 - _spent(cost)
+        lower, upper = (1 - kept * (1 - end) for end in (found.lower, found.upper))
+        return Bracket(max(0.0, lower - _ROUNDING), min(1.0, upper + _ROUNDING))
 
 
 def _laws(cost: ApproximateCost) -> list[Repeated]:
-    return [
-        Repeated(PointLaw(float_above(point.epsilon), float_above(point.delta)), count)
-        for point, count in cost.points
-    ]
+    """What the pairs do when they do not tell everything: randomized response."""
+    return [Repeated(pure_law(float_above(point.epsilon)), count) for point, count in cost.points]
 
 
 def _spent(cost: ApproximateCost) -> float:
-    """1 - prod (1 - delta_i)."""
+    """1 - prod (1 - delta_i): how likely it is that some pair tells everything."""
     return -math.expm1(sum(count * math.log1p(-float(point.delta)) for point, count in cost.points))
+
+
+def _left(cost: ApproximateCost, delta: float) -> tuple[float, float]:
+    """The delta left to the rest, (delta - spent)/(1 - spent), rounded down and up."""
+    spent = _spent(cost)
+    if spent == 0:
+        return delta, delta
+    slack = _ROUNDING * delta
+    return (delta - spent - slack) / (1 - spent), (delta - spent + slack) / (1 - spent)
 
 
 def advanced_composition(epsilon: float, delta: float, count: int, slack: float) -> Point:

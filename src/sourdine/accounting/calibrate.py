@@ -271,7 +271,7 @@ def _between(low: int, high: int, at_low: float, at_high: float) -> int:
     share = 0.5
     if low > 0 and math.isfinite(at_low) and math.isfinite(at_high) and at_high > at_low:
         share = min(max(-at_low / (at_high - at_low), 0.02), 0.98)
-    guess = round(max(low, 1) * (high / max(low, 1)) ** share)
+    guess = round(float(max(low, 1) * (high / max(low, 1)) ** share))
     return min(max(guess, low + 1), high - 1)
 
 

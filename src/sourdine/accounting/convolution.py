@@ -18,6 +18,7 @@ from sourdine.core.laws import Floats
 _ULP = 2.0**-52
 _OUTSIDE = 1e-9  # tilted mass that may lie outside the window on either side
 _SPARE = math.log(30)
+_DEEPEST = 600.0  # the logarithm by which weights may fall over a window
 _NOTHING = 80.0  # a frequency smaller than e^-80 is left out, and charged
 
 
@@ -96,6 +97,8 @@ def convolve(parts: list[Part], step: float, order: float, *, pessimistic: bool)
     mean = sum(part.count * mean for part, (_, _, mean) in zip(parts, tilted, strict=True))
     up, down = (_reach(parts, tilted, step, sign) for sign in (1, -1))
     length = _length(math.ceil((up + down) / step) + 4)
+    if order * step * length > _DEEPEST:  # what the top of the window weighs would be lost to underflow
+        return convolve(parts, step, 0.8 * _DEEPEST / (step * length), pessimistic=pessimistic)
     start = math.floor((mean - down) / step) - 1
     window, error = _transform(parts, tilted, step, length, start)
     cumulant = sum(part.count * cumulant for part, (cumulant, _, _) in zip(parts, tilted, strict=True))

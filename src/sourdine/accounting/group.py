@@ -55,7 +55,7 @@ def group(loss: Loss, size: int) -> Loss:
 
 
 def _grouped(base: Law, epsilon: Fraction | float, size: int) -> AtomLaw:
-    """From D to its neighbour's neighbour's neighbour: delta adds up, each step weighs e^x times the one before.
+    """From neighbour to neighbour, delta adds up, each step weighing e^x times the one before.
 
     This holds for every real x, so that the hull lies above the true profile, which is convex.
     """

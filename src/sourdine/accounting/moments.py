@@ -100,13 +100,15 @@ def _(law: FixedSizeLaw, orders: Floats) -> Floats:
     ratio = np.minimum(np.log(p[full] / q[full]), losses[full])
     away = logsumexp(np.outer(orders - 1, ratio), b=p[full], axis=1)
     more = np.maximum(np.exp(inside) - np.exp(away), 0.0) + 1e-12
-    return np.logaddexp(whole, np.log(more))
+    found: Floats = np.logaddexp(whole, np.log(more))
+    return found
 
 
 @log_moments.register
 def _(law: Worst, orders: Floats) -> Floats:
     """Each mechanism that the law stands for is one of its parts."""
-    return np.max([log_moments(part, orders) for part in law.laws], axis=0)
+    largest: Floats = np.max([log_moments(part, orders) for part in law.laws], axis=0)
+    return largest
 
 
 @log_moments.register
@@ -134,10 +136,11 @@ def _sampled(base: Law, rate: float, orders: Floats) -> Floats:
     """
     most = int(np.ceil(orders.max()))
     if most > _MOST_ORDER:
-        found = np.full(len(orders), math.inf)
-        low = orders <= _MOST_ORDER
-        found[low] = _sampled(base, rate, orders[low]) if low.any() else 0.0
-        return found
+        rest = np.full(len(orders), math.inf)
+        few = orders <= _MOST_ORDER
+        if few.any():
+            rest[few] = _sampled(base, rate, orders[few])
+        return rest
     k = np.arange(most + 1)
     moments = np.concatenate([[0.0, 0.0], log_moments(base, k[2:].astype(float))])  # E_Q[e^{kL}]
     tops = np.unique(np.concatenate([np.floor(orders), np.ceil(orders)]).astype(int))
@@ -150,4 +153,5 @@ def _sampled(base: Law, rate: float, orders: Floats) -> Floats:
         known[a] = logsumexp(terms) + _ROUNDING * (1 + size)
     low, high = np.floor(orders).astype(int), np.ceil(orders).astype(int)
     share = orders - low
-    return np.maximum(known[low] * (1 - share) + known[high] * share, 0.0)
+    found: Floats = np.maximum(known[low] * (1 - share) + known[high] * share, 0.0)
+    return found

@@ -44,7 +44,8 @@ class Worst(Law):
         return max(law.infinite for law in self.laws)
 
     def profile(self, epsilon: ArrayLike) -> Floats:
-        return np.max([law.profile(epsilon) for law in self.laws], axis=0)
+        largest: Floats = np.max([law.profile(epsilon) for law in self.laws], axis=0)
+        return largest
 
     def survival(self, loss: ArrayLike) -> Pair:
         return self._chosen(loss, [law.survival(loss) for law in self.laws])

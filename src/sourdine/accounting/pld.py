@@ -1,13 +1,18 @@
 """The tightest accountant for a plan fixed beforehand: the whole law of the privacy loss, composed."""
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 from sourdine.accounting.accountant import Accountant, check_delta, same_relation
 from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.composition import Repeated, delta_bracket, epsilon_bracket
+from sourdine.accounting.rounding import exactly, float_above
+from sourdine.accounting.together import Together
+from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.laws import RhoLaw
+from sourdine.core.laws import Law, RhoLaw
 from sourdine.core.loss import Loss
 
 
@@ -27,7 +32,7 @@ class PLD(Accountant[PldCost]):
 
     >>> from sourdine.core.laws import GaussianLaw
     >>> loss = Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE)
-    >>> 4.37 in PLD().epsilon(PLD().lift(loss), 1e-5)
+    >>> 4.377 in PLD().epsilon(PLD().lift(loss), 1e-5)
     True
     """
 
@@ -53,7 +58,7 @@ class PLD(Accountant[PldCost]):
 
     def epsilon(self, cost: PldCost, delta: float) -> Bracket:
         delta = check_delta("PLD", delta)
-        pure = float(sum(loss.epsilon * count for loss, count in cost.losses))
+        pure = float_above(sum(exactly(loss.epsilon) * count for loss, count in cost.losses))
         if delta == 0 or pure == 0:
             return Bracket(0.0, pure)
         remove, add = directions(cost)
@@ -62,7 +67,7 @@ class PLD(Accountant[PldCost]):
         if add is not remove:
             second = epsilon_bracket(add, delta, self.width, least=first.lower)
             both = Bracket(max(first.lower, second.lower), max(first.upper, second.upper))
-        upper = min(both.upper, pure)
+        upper = min(both.upper, pure, _concentrated(cost, delta))
         return Bracket(min(both.lower, upper), upper)
 
     def delta(self, cost: PldCost, epsilon: float) -> Bracket:
@@ -75,15 +80,34 @@ class PLD(Accountant[PldCost]):
 
 
 def directions(cost: PldCost) -> tuple[list[Repeated], list[Repeated]]:
-    """The laws of both directions, the same list where every loss is symmetric.
+    """The laws of both directions, the same list where every loss is symmetric."""
+    remove = _laws([(loss.remove, count) for loss, count in cost.losses])
+    if all(loss.remove is loss.add for loss, _ in cost.losses):
+        return remove, remove
+    return remove, _laws([(loss.add, count) for loss, count in cost.losses])
+
+
+def _laws(laws: list[tuple[Law, int]]) -> list[Repeated]:
+    """The laws with their counts; those that are several together one by one.
 
     A loss known only by its rho has the worst law that rho allows. The rhos add up first: the law of their
     sum is tighter than the sum of their laws (Bun and Steinke 2016, lemma 2.3).
     """
-    rho = sum(float(loss.rho) * count for loss, count in cost.losses if isinstance(loss.remove, RhoLaw))
-    rest = [(loss, count) for loss, count in cost.losses if not isinstance(loss.remove, RhoLaw)]
-    known = [Repeated(RhoLaw(rho), 1)] if rho else []
-    remove = [Repeated(loss.remove, count) for loss, count in rest] + known
-    if all(loss.remove is loss.add for loss, _ in rest):
-        return remove, remove
-    return remove, [Repeated(loss.add, count) for loss, count in rest] + known
+    found, rho = [], 0.0
+    while laws:
+        law, count = laws.pop(0)
+        if isinstance(law, Together):
+            laws = [(part, each * count) for part, each in law.parts] + laws
+        elif isinstance(law, RhoLaw):
+            rho += law.rho * count
+        else:
+            found.append(Repeated(law, count))
+    return found + ([Repeated(RhoLaw(rho * (1 + 1e-12)), 1)] if rho else [])
+
+
+def _concentrated(cost: PldCost, delta: float) -> float:
+    """What the sum of the rhos says: it may know more than laws that stand for many mechanisms at once."""
+    rho = sum(exactly(loss.rho) * count for loss, count in cost.losses)
+    if rho == math.inf:
+        return math.inf
+    return ZeroConcentrated().epsilon(RhoCost(cost.neighbours, Fraction(rho)), delta).upper

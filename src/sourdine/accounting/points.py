@@ -22,7 +22,8 @@ def points(law: Law, top: float, count: int) -> Floats:
     losses = losses[(losses >= low) & (losses <= top)]
     gaps = np.diff(losses) > 1e-13 * (top - low)
     gaps[losses[:-1] == 0] = True
-    return losses[np.concatenate([[True], gaps])]
+    kept: Floats = losses[np.concatenate([[True], gaps])]
+    return kept
 
 
 def _spread(law: Law, low: float, top: float) -> float:

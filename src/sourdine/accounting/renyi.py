@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fractions import Fraction
 
 import numpy as np
 
@@ -68,7 +69,7 @@ class Renyi(Accountant[RenyiCost]):
         if not orders:
             raise check.fail("Renyi", "orders", "hold at least one order", orders)
         for order in orders:
-            check.between("Renyi", "orders", order, 1 + check.rational("Renyi", "orders", 1e-6), 10**6)
+            check.between("Renyi", "orders", order, 1 + Fraction(1, 10**6), Fraction(10**6))
         object.__setattr__(self, "orders", tuple(float(order) for order in orders))
         object.__setattr__(self, "_orders", np.array(self.orders))
 

@@ -3,21 +3,7 @@
 import math
 from fractions import Fraction
 
-_FLOATS = Fraction(2) ** 1023
-
-
-def float_above(number: Fraction | float) -> float:
-    """The least float that is not below a number.
-
-    >>> float_above(Fraction(1, 10)) >= Fraction(1, 10)
-    True
-    """
-    if isinstance(number, float):
-        return number
-    if number >= _FLOATS:
-        return math.inf
-    nearest = float(number)
-    return nearest if nearest >= number else math.nextafter(nearest, math.inf)
+from sourdine.core.laws import float_above as float_above
 
 
 def exactly(number: Fraction | float) -> Fraction | float:

@@ -64,7 +64,8 @@ def _quadrature(mu: float, rate: float, orders: Floats) -> Floats:
     total = np.logaddexp(logsumexp(exponents, axis=1), ends)
     weights = np.exp(exponents - total[:, None])
     size = (weights * (np.abs(powers) + points**2)).sum(axis=1)
-    return total + np.log(step / np.sqrt(2 * np.pi)) + error + _rounding(size)
+    found: Floats = total + np.log(step / np.sqrt(2 * np.pi)) + error + _rounding(size)
+    return found
 
 
 def _binomial_sum(mu: float, rate: float, order: int, factorials: Floats) -> float:

@@ -65,7 +65,7 @@ class FixedSize(Sampling):
 
 @dataclass(frozen=True, kw_only=True)
 class Shuffled(Sampling):
-    """All units in shuffled batches, each in one of them; one use is one whole epoch: see `shuffled_epoch`."""
+    """All units, in shuffled batches; one use is one whole epoch: see `shuffled_epoch`."""
 
     batch: int
     of: int

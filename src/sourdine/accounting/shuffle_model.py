@@ -42,7 +42,7 @@ def shuffle_model(epsilon: float, reports: int, delta: float) -> float:
 
 
 def shuffle_model_bound(epsilon: float, reports: int, delta: float) -> float:
-    """The same in closed form: log(1 + (e^e - 1)/(e^e + 1) (8 sqrt(e^e log(4/delta)/n) + 8 e^e/n)), e = epsilon.
+    """The same in closed form: log(1 + (w-1)/(w+1) (8 sqrt(w log(4/delta)/n) + 8 w/n)) with w = e^epsilon.
 
     It holds for epsilon <= log(n/(16 log(4/delta))) (Feldman, McMillan, Talwar 2021, theorem 3.1); above, and
     where it says more than the reports alone, the answer is their own epsilon.
@@ -98,7 +98,7 @@ def _profile(epsilon: float, local: float, clones: Floats, weights: Floats) -> f
 
 
 def _log_binomial(k: Floats, n: Floats | int, share: float) -> Floats:
-    """log of C(n, k) share^k (1-share)^(n-k), by the saddle point (Loader 2000): no large logarithms cancel."""
+    """log of C(n, k) share^k (1-share)^(n-k), by the saddle point (Loader 2000), which cancels no digits."""
     n = np.asarray(n, float)
     rest = n - k
     tails = _stirling(n) - _stirling(k) - _stirling(rest)

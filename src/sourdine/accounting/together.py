@@ -1,4 +1,4 @@
-"""The law of several independent losses together, as one law that can be sampled, compared or grouped further.
+"""The law of several independent losses together, as one law that can be compared or grouped further.
 
 For the epsilon of a whole plan the accountant PLD is sharper: it looks at one delta. Here the sum must be
 right at every delta at once, so it is kept untilted, on a lattice whose step is a power of two, by
@@ -8,7 +8,6 @@ convolutions of positive numbers: each mass has all its digits, however small.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property, reduce
 
 import numpy as np
@@ -71,6 +70,7 @@ class Together(Law):
 def together(parts: Sequence[tuple[Loss, int]]) -> Loss:
     """The loss of several mechanisms on the same data, each used so many times, as one loss.
 
+    >>> from fractions import Fraction
     >>> together([(Loss.pure(Fraction(1, 3)), 2), (Loss.pure(Fraction(1, 4)), 1)]).epsilon
     Fraction(11, 12)
     """
@@ -110,7 +110,7 @@ def _on_lattice(law: Law) -> _Lattice:
         low = -_first(lambda loss: law.cumulative(-loss).p <= _BOTTOM)
     scale = math.ceil(math.log2(max((high - low) / _PLACES, 2.0**-60)))
     start, end = math.floor(low / 2.0**scale) - 1, math.ceil(high / 2.0**scale) + 1
-    masses, infinite = above(law, np.arange(start, end + 1) * 2.0**scale)
+    masses, infinite = above(law, np.arange(start, end + 1).astype(float) * 2.0**scale)
     return _trim(_Lattice(scale, start, masses, infinite))
 
 

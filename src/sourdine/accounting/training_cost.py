@@ -122,19 +122,28 @@ def cost_of_steps(
     return _cost(run, _above_zero(delta), orders, width)
 
 
+def loss_of_training(training: Training) -> tuple[Loss, int]:
+    """The loss that a run pays over and over, and how often."""
+    noise = float(training.noise)
+    if training.sampler is Sampler.POISSON:
+        return step_loss(noise, training.rate), training.steps
+    if training.sampler is Sampler.FIXED:
+        moved = Loss.symmetric(GaussianLaw(2 / noise), neighbours=Neighbours.REPLACE)
+        return fixed_size(moved, training.batch, training.size), training.steps
+    one = Loss.symmetric(GaussianLaw(1 / noise), neighbours=Neighbours.ZERO_OUT)
+    return shuffled_epoch(one), training.epochs
+
+
 def _run(training: Training, delta: float) -> _Run:
     noise, rate, steps = float(training.noise), training.rate, training.steps
     size, batch, sampler = training.size, training.batch, training.sampler
+    loss, count = loss_of_training(training)
+    least = 0.0
     if sampler is Sampler.POISSON:
-        loss, count, least = step_loss(noise, rate), steps, 0.0
         drawn = _poisson(rate)
     elif sampler is Sampler.FIXED:
-        moved = Loss.symmetric(GaussianLaw(2 / noise), neighbours=Neighbours.REPLACE)
-        loss, count, least = fixed_size(moved, batch, size), steps, 0.0
         drawn = f"Every step draws {batch:,} of the {size:,} examples afresh, every choice alike."
     else:
-        one = Loss.symmetric(GaussianLaw(1 / noise), neighbours=Neighbours.ZERO_OUT)
-        loss, count = shuffled_epoch(one), training.epochs
         least = shuffled_attack(noise, steps // training.epochs, delta)
         drawn = f"Every epoch shuffles the data and cuts them into batches of {batch:,}."
     return _Run(
@@ -168,15 +177,15 @@ def _cost(run: _Run, delta: float, orders: Sequence[float] | None, width: float)
         neighbours=run.loss.neighbours,
         assumptions=(
             run.drawn,
-            f"The unit is one example, and neighbours are data sets where {_NEIGHBOURS[run.loss.neighbours]}. "
+            f"The unit is one example: neighbours are data sets where {_NEIGHBOURS[run.loss.neighbours]}. "
             "Somebody with several examples pays for each.",
             "Each example's gradient is clipped to a norm of C before the sum, and the sum gets continuous "
             f"Gaussian noise with a standard deviation of {run.noise:g} C.",
             "Anybody may see every noisy sum, hence every model on the way. The batches, the gradients of "
             "single examples and the noise stay secret.",
             _about_delta(delta, run.size),
-            "Size, batch, noise and epochs are public and fixed beforehand. Tuning them on the same data costs "
-            "extra.",
+            "Size, batch, noise and epochs are public and fixed beforehand. Tuning them on the same data "
+            "costs extra.",
         ),
         why=_WHY[run.sampler],
     )

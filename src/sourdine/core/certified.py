@@ -5,6 +5,7 @@ holds for the number. The precision is a global of the library: one lock keeps t
 """
 
 import math
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,15 @@ from fractions import Fraction
 from flint import arb, ctx, fmpq, fmpz
 
 _LOCK = threading.RLock()
+
+
+def _renew() -> None:
+    """A child made while another thread held the lock would wait for ever."""
+    global _LOCK  # noqa: PLW0603
+    _LOCK = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew)
 
 
 @contextmanager

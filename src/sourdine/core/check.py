@@ -87,7 +87,10 @@ def member(owner: str, name: str, value: object, kind: type[E]) -> E:
 
 def confidence(owner: str, value: object) -> float:
     """A confidence level strictly between 0 and 1."""
-    return float(inside(owner, "confidence", value, 0, 1))
+    level = float(inside(owner, "confidence", value, 0, 1))
+    if level in (0.0, 1.0):
+        raise fail(owner, "confidence", "differ from 0 and 1 by more than a float can round", value)
+    return level
 
 
 def power(number: Fraction | int) -> str:

@@ -47,7 +47,8 @@ class Distance:
         check.member("Distance", "neighbours", self.neighbours, Neighbours)
         object.__setattr__(self, "amount", check.positive("Distance", "amount", self.amount))
         if self.coordinates is not None:
-            check.integer("Distance", "coordinates", self.coordinates, 1, 2**62)
+            count = check.integer("Distance", "coordinates", self.coordinates, 1, 2**62)
+            object.__setattr__(self, "coordinates", count)
 
     @classmethod
     def l1(

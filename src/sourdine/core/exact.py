@@ -135,7 +135,7 @@ def gaussian(variance: Fraction, count: int, bits: Bits) -> NDArray[np.int64]:
 
 
 def _block_width(variance: Fraction) -> int:
-    """The power of two between sigma/256 and sigma/128; 1 when sigma is small enough for one table."""
+    """A power of two between sigma/181 and sigma/90; 1 below sigma 181, where one table will do."""
     return 1 << max(0, int(variance).bit_length() // 2 - 7)
 
 

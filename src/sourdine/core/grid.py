@@ -34,27 +34,30 @@ def step(owner: str, value: object) -> Fraction | None:
 def numbers(values: ArrayLike) -> NDArray[Any]:
     """The values as an array whose type does not depend on how large they are.
 
-    numpy makes floats or objects of a list as soon as one integer in it needs more than 64 bits, and an
-    error about those would tell. Here integers stay integers, as objects if they must, and integers among
-    floats become floats.
+    numpy makes floats or objects of a list as soon as one integer in it needs more than 64 bits, or one item
+    is a float; an error about those, or the rounding of the other items, would tell. Here a list of integers
+    stays one of integers, as objects if it must, and a mixed list keeps each item as it is.
     """
     array = np.asarray(values)
-    if array.dtype == np.bool_:
+    if array.dtype == np.bool_ or (array.size == 0 and not isinstance(values, np.ndarray)):
         return array.astype(np.int64)
     if array.dtype != np.object_ and (isinstance(values, np.ndarray) or array.dtype.kind != "f"):
         return array
     items = np.asarray(values, dtype=np.object_)
-    if items.size and all(isinstance(item, _WHOLE) for item in items.flat):
-        return items
-    mixed = array.dtype == np.object_ and all(isinstance(item, _WHOLE | _REAL) for item in items.flat)
-    return _floats(items) if mixed else array
+    if array.dtype != np.object_ and all(isinstance(item, _REAL) for item in items.flat):
+        return array
+    return items
 
 
 def reals(values: ArrayLike) -> NDArray[Any]:
-    """The same, with integers that are too large for an array of them as floats."""
+    """The same with mixed items as floats, each rounded by itself."""
     array = numbers(values)
-    huge = array.dtype == np.object_ and all(isinstance(item, _WHOLE) for item in array.flat)
-    return _floats(array) if huge else array
+    return _floats(array) if mixed(array) else array
+
+
+def mixed(array: NDArray[Any]) -> bool:
+    """Whether these are objects, and all of them numbers."""
+    return array.dtype == np.object_ and all(isinstance(item, _WHOLE | _REAL) for item in array.flat)
 
 
 def _floats(items: NDArray[Any]) -> NDArray[np.float64]:
@@ -65,35 +68,50 @@ def _floats(items: NDArray[Any]) -> NDArray[np.float64]:
 
 def to_units(owner: str, values: ArrayLike, granularity: Fraction | None) -> NDArray[np.int64]:
     """Values in steps of the grid, clipped to the limit; NaN becomes 0."""
-    if granularity is None:
-        return _integers(owner, numbers(values))
     array = numbers(values)
-    if array.dtype.kind in "iuO":
-        return _steps(_integers(owner, array), granularity)
-    if not np.issubdtype(array.dtype, np.floating):
-        raise InvalidParameter(f"The values given to {owner} must be numbers. Pass an array of floats.")
+    if granularity is None:
+        return _integers(owner, array)
+    if array.dtype.kind in "iu":
+        return _steps(array, granularity)
+    if mixed(array):
+        return np.array([_step(item, granularity) for item in array.flat], np.int64).reshape(array.shape)
+    if array.dtype not in (np.float64, np.float32, np.float16):
+        raise InvalidParameter(f"The values given to {owner} must be numbers. Pass an array of float64.")
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.rint(array.astype(np.float64) / float(granularity))
     scaled = np.nan_to_num(scaled, nan=0.0, posinf=2.0**62, neginf=-(2.0**62))
     return np.clip(np.clip(scaled, -(2.0**62), 2.0**62).astype(np.int64), -LIMIT, LIMIT)
 
 
-def _steps(whole: NDArray[np.int64], granularity: Fraction) -> NDArray[np.int64]:
+def _step(item: Any, granularity: Fraction) -> int:
+    """One number in steps, exactly."""
+    if isinstance(item, _REAL) and not np.isfinite(item):
+        return 0 if np.isnan(item) else LIMIT if item > 0 else -LIMIT
+    exact = Fraction(int(item)) if isinstance(item, _WHOLE) else Fraction(float(item))
+    return max(-LIMIT, min(LIMIT, round(exact / granularity)))
+
+
+def _steps(whole: NDArray[Any], granularity: Fraction) -> NDArray[np.int64]:
     """Integers in steps of a power of two, exactly: a float would round them from 2^53 on."""
     shift = granularity.denominator.bit_length() - granularity.numerator.bit_length()
-    if shift >= 0:
-        most = LIMIT >> min(shift, 62)
-        held = np.clip(whole, -most, most) << min(shift, 61)
-        return np.where(np.abs(whole) > most, np.sign(whole) * LIMIT, held)
-    if shift < -62:
-        return np.zeros_like(whole)
-    return (whole + (1 << (-shift - 1))) >> -shift
+    if shift < 0:
+        if -shift > 64:
+            return np.zeros(whole.shape, np.int64)
+        wide = whole.astype(np.uint64 if whole.dtype.kind == "u" else np.int64)
+        below, rest = min(-shift, 63), min(-shift - 1, 63)
+        rounded = (wide >> below if -shift < 64 else wide >> 63 >> 1) + ((wide >> rest) & 1)
+        return _integers("", rounded)
+    held = _integers("", whole)
+    most = LIMIT >> min(shift, 62)
+    kept = np.clip(held, -most, most) << min(shift, 61)
+    return np.where(np.abs(held) > most, np.sign(held) * LIMIT, kept)
 
 
 def _integers(owner: str, array: NDArray[Any]) -> NDArray[np.int64]:
     """Integers of any kind in 64 bits, clipped to the limit."""
     if array.dtype == np.object_ and all(isinstance(item, _WHOLE) for item in array.flat):
-        array = np.array([max(-LIMIT, min(LIMIT, int(item))) for item in array.flat]).reshape(array.shape)
+        clipped = [max(-LIMIT, min(LIMIT, int(item))) for item in array.flat]
+        array = np.array(clipped, dtype=np.int64).reshape(array.shape)
     if not np.issubdtype(array.dtype, np.integer):
         raise InvalidParameter(
             f"The values given to {owner} must be integers, since it has no granularity. "

@@ -3,8 +3,9 @@
 From place x the answer y in 0 .. last has probability w(|y - x|)/Z(x), with the weights of a `Decay`. Let U
 be uniform on [0, 1) with endless binary digits: y is the number of outcomes whose cumulative probability is
 at most U. Its first 64 bits give a guess of y in floats, and the distribution function on both sides of the
-guess proves it. What is not proven, `last` times in 2^41 or so, goes to balls. Nothing is ever rejected, so
-neither the words used nor the time tell how near to an end x lies.
+guess proves it. What is not proven, `last` times in 2^41 or so, goes to balls. Nothing is ever rejected: the
+words used do not tell how near to an end x lies, and time only by that rare path, which a dense law near an
+end takes a little less often.
 """
 
 from bisect import bisect_left

@@ -8,6 +8,7 @@ delta(epsilon) = P[L > epsilon] - e^epsilon Q[L > epsilon].
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtr
 
 Floats = NDArray[np.float64]
+_FLOATS = Fraction(2) ** 1023
 
 
 class Pair(NamedTuple):
@@ -65,9 +67,7 @@ class AtomLaw(Law):
         self._p, self._q = np.asarray(p, float)[order], np.asarray(q, float)[order]
         self.infinite = infinite
         self.lowest, self.highest = float(self._losses[0]), float(self._losses[-1])
-        least = float(np.min(np.abs(self._losses), initial=np.inf, where=self._losses != 0))
-        whole = self._losses / least
-        self.spacing = least if np.all(np.abs(whole - np.rint(whole)) < 1e-12) else None
+        self.spacing = _common_step(self._losses)
 
     @classmethod
     def between(cls, p: ArrayLike, q: ArrayLike) -> "AtomLaw":
@@ -99,10 +99,31 @@ class AtomLaw(Law):
         return Pair(below.p[at], below.q[at])
 
 
+def _common_step(losses: Floats) -> float | None:
+    """The least loss that is not 0, if all are multiples of it."""
+    least = float(np.min(np.abs(losses), initial=np.inf, where=losses != 0))
+    whole = losses / least
+    return least if math.isfinite(least) and np.all(np.abs(whole - np.rint(whole)) < 1e-12) else None
+
+
+def float_above(number: Fraction | float) -> float:
+    """The least float that is not below a number.
+
+    >>> float_above(Fraction(1, 10)) >= Fraction(1, 10)
+    True
+    """
+    if isinstance(number, float):
+        return number
+    if number >= _FLOATS:
+        return math.inf
+    nearest = float(number)
+    return nearest if nearest >= number else math.nextafter(nearest, math.inf)
+
+
 def pure_law(epsilon: float) -> AtomLaw:
     """The law of binary randomized response at epsilon, which dominates every epsilon-DP mechanism.
 
-    Kairouz, Oh, Viswanath 2015, theorem 2.
+    Kairouz, Oh, Viswanath 2015; proven in docs/guarantees/laplace.md.
     """
     likely, unlikely = float(expit(epsilon)), float(expit(-epsilon))
     return AtomLaw([-epsilon, epsilon], [unlikely, likely], [likely, unlikely])
@@ -129,7 +150,7 @@ class GeometricLaw(Law):
 
     @property
     def highest(self) -> float:  # type: ignore[override]
-        return self.units / self.scale
+        return math.nextafter(self.units / self.scale, math.inf)
 
     def survival(self, loss: ArrayLike) -> Pair:
         last = self._last(loss)  # the loss exceeds for j = 0 .. last
@@ -145,20 +166,20 @@ class GeometricLaw(Law):
         inner = np.clip(last, 0, self.units)
         p = np.exp(-(inner + 1) / self.scale) / (1 + a)
         q = 1 - np.exp(-(self.units - inner) / self.scale) / (1 + a)
-        return Pair(1 - _ends(last, self.units, 1 - p), 1 - _ends(last, self.units, 1 - q))
+        return Pair(_ends(last, self.units, p, 1.0), _ends(last, self.units, q, 1.0))
 
     def _last(self, loss: ArrayLike) -> Floats:
         return np.ceil((self.units - np.asarray(loss, float) * self.scale) / 2) - 1
 
 
-def _ends(last: Floats, units: int, inner: Floats) -> Floats:
-    """Nothing before the first atom, everything from the last on."""
-    return np.where(last < 0, 0.0, np.where(last >= units, 1.0, inner))
+def _ends(last: Floats, units: int, inner: Floats, before: float = 0.0) -> Floats:
+    """`before` in front of the first atom, the rest from the last on."""
+    return np.where(last < 0, before, np.where(last >= units, 1.0 - before, inner))
 
 
 @dataclass(frozen=True)
 class GaussianLaw(Law):
-    """Continuous Gaussian noise of standard deviation 1 moved by mu: the loss is normal, N(+-mu^2/2, mu^2)."""
+    """Continuous Gaussian noise of deviation 1 moved by mu: the loss is normal, N(+-mu^2/2, mu^2)."""
 
     mu: float
     lowest = -math.inf
@@ -235,9 +256,9 @@ class RhoLaw(Law):
     """The worst law that rho-zCDP allows.
 
     delta(epsilon) is the least over orders a > 1 of e^{(a-1)(a rho - epsilon)} (a-1)^{a-1} / a^a
-    (Canonne, Kamath, Steinke 2020, proposition 12). At the best order, where
-    (2a-1) rho + log(1 - 1/a) = epsilon, its derivative by e^epsilon gives Q[L > epsilon] =
-    (a-1) delta e^{-epsilon}, which decreases in epsilon: so this is a law.
+    (Canonne, Kamath, Steinke 2020, proposition 12). With x = a - 1 at the best order, where
+    (2x+1) rho + log(x/(1+x)) = epsilon, its derivative by e^epsilon gives Q[L > epsilon] =
+    e^{-rho (1+x)^2} and P[L > epsilon] = e^{-rho x^2}. Both fall as x and epsilon grow: so this is a law.
     """
 
     rho: float
@@ -245,22 +266,20 @@ class RhoLaw(Law):
     highest = math.inf
 
     def survival(self, loss: ArrayLike) -> Pair:
-        epsilon = np.clip(np.asarray(loss, float), -1e9, 1e9)
-        t = self._log_order_less_one(epsilon)
-        x = np.exp(t)
-        log_delta = x * ((x + 1) * self.rho - epsilon) + x * t - (x + 1) * np.log1p(x)
-        log_q = np.minimum(t + log_delta - epsilon, -self.rho)  # its limit on the far left
-        return Pair(np.minimum((x + 1) * np.exp(log_delta), 1.0), np.exp(log_q))
+        x = self._order_less_one(loss)
+        return Pair(np.exp(-self.rho * x**2), np.exp(-self.rho * (1 + x) ** 2))
 
     def cumulative(self, loss: ArrayLike) -> Pair:
-        above = self.survival(loss)
-        return Pair(1 - above.p, np.maximum(math.exp(-self.rho) - above.q, 0.0))
+        """What lies below; under Q there is less than 1 in all, e^{-rho}."""
+        x = self._order_less_one(loss)
+        return Pair(-np.expm1(-self.rho * x**2), -math.exp(-self.rho) * np.expm1(-self.rho * x * (2 + x)))
 
-    def _log_order_less_one(self, epsilon: Floats) -> Floats:
-        """log x for the root x of (2x+1) rho + log(x/(1+x)) = epsilon, by damped Newton steps on log x.
+    def _order_less_one(self, loss: ArrayLike) -> Floats:
+        """The root x of (2x+1) rho + log(x/(1+x)) = epsilon, by damped Newton steps on log x.
 
         The start is the root of the part that rules: log(x) below rho, the linear one above.
         """
+        epsilon = np.clip(np.asarray(loss, float), -1e9, 1e9)
         t: Floats = np.where(
             epsilon < self.rho,
             epsilon - self.rho,
@@ -270,4 +289,4 @@ class RhoLaw(Law):
             x = np.exp(t)
             value = (2 * x + 1) * self.rho + t - np.log1p(x) - epsilon
             t = t - np.clip(value / (2 * x * self.rho + 1 / (1 + x)), -2.0, 2.0)
-        return t
+        return np.exp(t)

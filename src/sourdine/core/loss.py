@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sourdine.core.distance import Neighbours
-from sourdine.core.laws import Floats, Law, pure_law
+from sourdine.core.laws import Floats, Law, float_above, pure_law
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class Loss:
         Without a better bound, rho = epsilon^2/2 (Bun and Steinke 2016, proposition 1.4).
         """
         best = epsilon**2 / 2 if rho is None else rho
-        return cls.symmetric(pure_law(float(epsilon)), neighbours=neighbours, epsilon=epsilon, rho=best)
+        return cls.symmetric(pure_law(float_above(epsilon)), neighbours=neighbours, epsilon=epsilon, rho=best)
 
     def profile(self, epsilon: ArrayLike) -> Floats:
         """delta(epsilon): the larger of both directions."""

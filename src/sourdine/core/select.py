@@ -7,6 +7,7 @@ decide; the rest goes to balls of any precision, so the laws are exactly the one
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from flint import arb, fmpz
@@ -38,12 +39,14 @@ def last_axis(owner: str, array: NDArray[np.generic], size: int, things: str) ->
 
 
 def scores(owner: str, values: ArrayLike, candidates: int) -> Scores:
-    """Scores as 64-bit integers or floats, clipped to 2^62.
+    """Scores as 64-bit integers or floats, clipped to 2^62, or to 2^53 when they come as a list.
 
     What is not a number counts as minus infinity, which is never chosen; where nothing else is left, all
     candidates are equal.
     """
     array = grid.numbers(values)
+    if not isinstance(values, np.ndarray) or grid.mixed(array):
+        array = _listed(array)
     last_axis(owner, array, candidates, "scores")
     if array.dtype not in (np.float64, np.float32, np.float16):
         return grid.to_units(owner, array, None)
@@ -52,6 +55,17 @@ def scores(owner: str, values: ArrayLike, candidates: int) -> Scores:
     np.clip(real, -_HIGHEST, _HIGHEST, out=real, where=real != -np.inf)
     real[np.isneginf(real).all(axis=-1)] = 0.0
     return real
+
+
+def _listed(array: NDArray[Any]) -> NDArray[Any]:
+    """Items of a list within 2^53, but for minus infinity: a float holds them all, so none rounds another."""
+    if grid.mixed(array):
+        array = grid.reals(array)
+    if array.dtype.kind in "iu":
+        return np.clip(array, -(2**53), 2**53)
+    if array.dtype == np.float64:
+        return np.where(np.isneginf(array), array, np.clip(array, -(2.0**53), 2.0**53))
+    return array
 
 
 def choose(scored: Scores, rate: Fraction, bits: Bits) -> NDArray[np.int64]:

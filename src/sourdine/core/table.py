@@ -22,6 +22,7 @@ from sourdine.core.weights import Weights
 
 _GUARD = 128  # bits of precision beyond the 64 compared
 _CELLS = 1 << 16
+_MOST = 1 << 24  # outcomes a table may need; every scale that mechanisms allow needs far fewer
 _CHUNK = 1 << 16  # samples handled at once, so that the arrays stay in the cache
 _STEADY = 1 << 12  # so few samples are all searched: rare outcomes share cells, and a search would show
 
@@ -79,7 +80,7 @@ class Table:
             brackets = [floor_scaled(at, 64) for at in self._cumulative()]
         if any(high - low > 1 for low, high in brackets):
             raise ArithmeticError("A certified threshold is wider than one word; raise the guard bits.")
-        return np.array([low for low, _ in brackets], dtype=np.uint64)
+        return np.array([min(low, (1 << 64) - 1) for low, _ in brackets], dtype=np.uint64)
 
     def _cumulative(self) -> list[arb]:
         """P[X <= k] as balls, as many as the precision can tell from 1.
@@ -90,6 +91,8 @@ class Table:
         count = self._weights.size or 64
         while not self._weights.rest(count) * (fmpz(1) << (ctx.prec - _GUARD // 2)) <= 1:
             count *= 2
+            if count > _MOST:
+                raise ArithmeticError("The weights of a law do not fall as they should.")
         sums = list(accumulate(self._weights.first(count)))
         total = sums[-1] + up_to(self._weights.rest(count))
         return [part / total for part in (sums[:-1] if self._weights.size else sums)]

@@ -97,7 +97,7 @@ class BoundedLaplace(Mechanism):
 
     def error(self, confidence: float = 0.95) -> float:
         """For a value inside the interval; one outside is clamped first."""
-        check.confidence("BoundedLaplace.error", confidence)
+        confidence = check.confidence("BoundedLaplace.error", confidence)
         return self._interval.width(self._law.reach(confidence))
 
     @classmethod

@@ -141,7 +141,7 @@ class BoundedStaircase(Mechanism):
 
     def error(self, confidence: float = 0.95) -> float:
         """For a value inside the interval; one outside is clamped first."""
-        check.confidence("BoundedStaircase.error", confidence)
+        confidence = check.confidence("BoundedStaircase.error", confidence)
         return self._interval.width(self._law.reach(confidence))
 
     @classmethod

@@ -14,7 +14,7 @@ from sourdine.core.bits import Bits
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Mechanism
-from sourdine.mechanisms.laplace import MOST_SCALE
+from sourdine.mechanisms.laplace import LEAST_SCALE, MOST_SCALE
 
 MOST_EPSILON = 1 << 10
 MOST_QUERIES = 1 << 30
@@ -42,14 +42,16 @@ class Crossing(Mechanism):
         object.__setattr__(self, "epsilon", epsilon)
         sensitivity = check.positive(owner, "sensitivity", self.sensitivity, MOST_SCALE)
         object.__setattr__(self, "sensitivity", sensitivity)
-        check.integer(owner, "queries", self.queries, 1, MOST_QUERIES)
-        check.integer(owner, "threshold", self.threshold, -grid.LIMIT, grid.LIMIT)
+        object.__setattr__(self, "queries", check.integer(owner, "queries", self.queries, 1, MOST_QUERIES))
+        object.__setattr__(
+            self, "threshold", check.integer(owner, "threshold", self.threshold, -grid.LIMIT, grid.LIMIT)
+        )
         check.boolean(owner, "monotone", self.monotone)
-        if max(self.threshold_scale, self.query_scale) > MOST_SCALE:
-            remedy = "Use a larger epsilon or a smaller sensitivity."
-            raise check.fail(
-                owner, "epsilon", "keep the scale of the noise within 2^40", self.epsilon, remedy
-            )
+        scales = (self.threshold_scale, self.query_scale)
+        if min(scales) < LEAST_SCALE or max(scales) > MOST_SCALE:
+            remedy = "Change epsilon or the sensitivity."
+            must = "keep the scale of the noise between 2^-40 and 2^40"
+            raise check.fail(owner, "epsilon", must, self.epsilon, remedy)
 
     @property
     def spread(self) -> Fraction:

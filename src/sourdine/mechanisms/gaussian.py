@@ -67,7 +67,7 @@ class Gaussian(Mechanism):
         return DiscreteGaussianLaw(units, float(self._unit_sigma**2))
 
     def error(self, confidence: float = 0.95) -> float:
-        check.confidence("Gaussian.error", confidence)
+        confidence = check.confidence("Gaussian.error", confidence)
         return grid.error_from_units(gaussian_quantile(self._unit_sigma, confidence), self.granularity)
 
     @classmethod
@@ -105,4 +105,4 @@ def gaussian_quantile(sigma: Fraction, confidence: float) -> int:
     weights = np.exp(-(np.arange(reach) ** 2) / (2 * float(sigma) ** 2))
     weights[1:] *= 2
     inside = np.cumsum(weights) / weights.sum()
-    return int(np.searchsorted(inside, confidence * (1 - 1e-15)))
+    return int(np.searchsorted(inside, confidence * (1 + 1e-13)))

@@ -13,14 +13,14 @@ from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.mechanisms.laplace import MOST_SCALE, laplace_loss, laplace_quantile
+from sourdine.mechanisms.laplace import LEAST_SCALE, MOST_SCALE, laplace_loss, laplace_quantile
 
 
 @dataclass(frozen=True, kw_only=True)
 class Geometric(Mechanism):
     """Adds two-sided geometric noise to integers, then clamps the answers to [lower, upper].
 
-    A change of d in L1 costs epsilon = d / scale (Ghosh, Roughgarden, Sundararajan 2009, theorem 3.2);
+    A change of d in L1 costs epsilon = d / scale (Ghosh, Roughgarden, Sundararajan 2009; laplace.md);
     clamping is post-processing and costs nothing.
 
     >>> Geometric(scale=2, lower=0).loss(Distance.l1(1)).epsilon
@@ -33,11 +33,14 @@ class Geometric(Mechanism):
     upper: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", check.positive("Geometric", "scale", self.scale, MOST_SCALE))
+        object.__setattr__(
+            self, "scale", check.between("Geometric", "scale", self.scale, LEAST_SCALE, MOST_SCALE)
+        )
         for name in ("lower", "upper"):
             bound = getattr(self, name)
             if bound is not None:
-                check.integer("Geometric", name, bound, -grid.LIMIT, grid.LIMIT)
+                whole = check.integer("Geometric", name, bound, -grid.LIMIT, grid.LIMIT)
+                object.__setattr__(self, name, whole)
         if self.lower is not None and self.upper is not None and self.lower > self.upper:
             raise check.fail("Geometric", "upper", f"be at least the lower bound {self.lower}", self.upper)
 
@@ -52,7 +55,7 @@ class Geometric(Mechanism):
 
     def error(self, confidence: float = 0.95) -> float:
         """For a value inside the range, clamping only ever brings the answer nearer."""
-        check.confidence("Geometric.error", confidence)
+        confidence = check.confidence("Geometric.error", confidence)
         return float(laplace_quantile(self.scale, confidence))
 
     @classmethod

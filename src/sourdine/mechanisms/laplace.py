@@ -16,15 +16,16 @@ from sourdine.core.laws import GeometricLaw
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example, Mechanism
 
-MOST_SCALE = 1 << 40
+LEAST_SCALE = Fraction(1, 1 << 40)
+MOST_SCALE = Fraction(1 << 40)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Laplace(Mechanism):
     """Adds discrete Laplace noise to every number.
 
-    A change of d in L1 costs epsilon = d / scale (Dwork, McSherry, Nissim, Smith 2006, theorem 3.1, with
-    the two-sided geometric law of Ghosh, Roughgarden, Sundararajan 2009 on the grid). With a granularity g
+    A change of d in L1 costs epsilon = d / scale (Dwork and Roth 2014, theorem 3.6, with the two-sided
+    geometric law of Ghosh, Roughgarden, Sundararajan 2009 on the grid). With a granularity g
     the values are reals, rounded to multiples of g first, and d grows by g for each number that changes.
 
     >>> Laplace(scale=2).loss(Distance.l1(1)).epsilon
@@ -38,9 +39,9 @@ class Laplace(Mechanism):
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", check.positive("Laplace", "scale", self.scale))
         object.__setattr__(self, "granularity", grid.step("Laplace", self.granularity))
-        if self._unit_scale > MOST_SCALE:
-            remedy = "Use a smaller scale or a coarser granularity."
-            raise check.fail("Laplace", "scale", "be at most 2^40 grid steps", self.scale, remedy)
+        if not LEAST_SCALE <= self._unit_scale <= MOST_SCALE:
+            remedy = "Change the scale or the granularity."
+            raise check.fail("Laplace", "scale", "lie between 2^-40 and 2^40 grid steps", self.scale, remedy)
 
     @property
     def _unit_scale(self) -> Fraction:
@@ -56,7 +57,7 @@ class Laplace(Mechanism):
         return laplace_loss(grid.distance_units(distance, self.granularity), self._unit_scale, distance)
 
     def error(self, confidence: float = 0.95) -> float:
-        check.confidence("Laplace.error", confidence)
+        confidence = check.confidence("Laplace.error", confidence)
         return grid.error_from_units(laplace_quantile(self._unit_scale, confidence), self.granularity)
 
     @classmethod
@@ -98,4 +99,4 @@ def laplace_loss(units: Fraction, scale: Fraction, distance: Distance) -> Loss:
 def laplace_quantile(scale: Fraction, confidence: float) -> int:
     """The least k with P[|noise| <= k] >= confidence; P[|noise| > k] = 2 a^{k+1}/(1 + a)."""
     log_tail = math.log1p(-confidence) + math.log1p(math.exp(-1 / scale)) - math.log(2)
-    return max(0, math.ceil(-log_tail * float(scale) - 1 - 1e-9))
+    return max(0, math.ceil(-log_tail * float(scale) * (1 + 1e-12) - 1 + 1e-12))

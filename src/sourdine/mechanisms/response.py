@@ -19,6 +19,8 @@ from sourdine.core.laws import AtomLaw
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example, Mechanism
 
+LEAST_EPSILON = Fraction(1, 1 << 20)
+LEAST_TRUTH = Fraction(1, 2) + LEAST_EPSILON
 MOST_EPSILON = 1 << 9
 MOST_CATEGORIES = 1 << 24
 Floats = NDArray[np.float64]
@@ -76,7 +78,7 @@ class Response(Mechanism):
     def error(self, confidence: float = 0.95, reports: int = 1) -> float:
         """The half-width of an interval around the estimated frequency of one answer."""
         owner = f"{type(self).__name__}.error"
-        check.confidence(owner, confidence)
+        confidence = check.confidence(owner, confidence)
         return self.channel.half_width(confidence, check.integer(owner, "reports", reports, 1, 1 << 62))
 
 
@@ -95,9 +97,15 @@ class KaryResponse(Response):
     categories: int
 
     def __post_init__(self) -> None:
-        epsilon = check.positive("KaryResponse", "epsilon", self.epsilon, MOST_EPSILON)
+        epsilon = check.between(
+            "KaryResponse", "epsilon", self.epsilon, LEAST_EPSILON, Fraction(MOST_EPSILON)
+        )
         object.__setattr__(self, "epsilon", epsilon)
-        check.integer("KaryResponse", "categories", self.categories, 2, MOST_CATEGORIES)
+        object.__setattr__(
+            self,
+            "categories",
+            check.integer("KaryResponse", "categories", self.categories, 2, MOST_CATEGORIES),
+        )
 
     @property
     def channel(self) -> Channel:
@@ -191,7 +199,7 @@ class Warner(BinaryResponse):
     truth: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "truth", check.inside("Warner", "truth", self.truth, Fraction(1, 2), 1))
+        object.__setattr__(self, "truth", check.inside("Warner", "truth", self.truth, LEAST_TRUTH, 1))
 
     @property
     def honesty(self) -> Fraction:

@@ -9,7 +9,8 @@ from sourdine.core import check, select
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.mechanism import Mechanism
 
-MOST_EPSILON = 1 << 10
+LEAST_EPSILON = Fraction(1, 1 << 40)
+MOST_EPSILON = Fraction(1 << 10)
 LEAST_SENSITIVITY = Fraction(1, 1 << 100)
 MOST_SENSITIVITY = Fraction(1 << 62)  # scores beyond it are clipped
 
@@ -29,13 +30,15 @@ class Selection(Mechanism):
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        epsilon = check.positive(owner, "epsilon", self.epsilon, MOST_EPSILON)
+        epsilon = check.between(owner, "epsilon", self.epsilon, LEAST_EPSILON, MOST_EPSILON)
         sensitivity = check.between(
             owner, "sensitivity", self.sensitivity, LEAST_SENSITIVITY, MOST_SENSITIVITY
         )
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "sensitivity", sensitivity)
-        check.integer(owner, "candidates", self.candidates, 1, select.MOST_CANDIDATES)
+        object.__setattr__(
+            self, "candidates", check.integer(owner, "candidates", self.candidates, 1, select.MOST_CANDIDATES)
+        )
         check.boolean(owner, "monotone", self.monotone)
 
     @property

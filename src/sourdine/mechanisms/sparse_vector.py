@@ -31,7 +31,9 @@ class SparseVector(Crossing):
     answers: int
 
     def __post_init__(self) -> None:
-        check.integer("SparseVector", "answers", self.answers, 1, 1 << 20)
+        object.__setattr__(
+            self, "answers", check.integer("SparseVector", "answers", self.answers, 1, 1 << 20)
+        )
         super().__post_init__()
 
     @property

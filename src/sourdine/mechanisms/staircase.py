@@ -120,7 +120,7 @@ class Staircase(Mechanism):
 
     def error(self, confidence: float = 0.95) -> float:
         """The least k with P[|noise| <= k] >= confidence; half a grid step more for the rounding of reals."""
-        check.confidence("Staircase.error", confidence)
+        confidence = check.confidence("Staircase.error", confidence)
         epsilon = float(self.epsilon)
         steps = self._period / math.expm1(epsilon)  # the weights of one side beyond the centre
 

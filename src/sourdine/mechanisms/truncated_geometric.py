@@ -81,7 +81,7 @@ class TruncatedGeometric(Mechanism):
 
     def error(self, confidence: float = 0.95) -> float:
         """For a value inside the range; one outside is clamped first."""
-        check.confidence("TruncatedGeometric.error", confidence)
+        confidence = check.confidence("TruncatedGeometric.error", confidence)
         return float(Truncated(GeometricDecay(self.scale), self._last).reach(confidence))
 
     @classmethod
@@ -111,8 +111,7 @@ def truncated_level(scale: Fraction, last: int, units: int, count: int) -> Fract
         return count * last / scale
     each, more = divmod(units, count)
     with precision(256):
-        total = more * _level(scale, last, each + 1) + (count - more) * _level(scale, last, each)
-    return above(total)
+        return above(more * _level(scale, last, each + 1) + (count - more) * _level(scale, last, each))
 
 
 def _level(scale: Fraction, last: int, units: int) -> arb:

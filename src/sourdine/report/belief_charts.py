@@ -2,22 +2,28 @@
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import expit
 
 from sourdine.accounting.explain import Curve, posterior_bounds
 from sourdine.report.charts import COLOURS, GREY, Axis, Row, Series, Spec, across_of, colour_of, finish, up_of
 
+if TYPE_CHECKING:
+    import altair as alt
+
 EPSILON_INPUT, PRIOR_INPUT = "#epsilon", "#prior"  # the sliders of the page: log10 of epsilon, and per cent
 BLIND = "blind guessing"
-_BEFORE = Axis(field="before", title="belief before the answer", form=".0%", ticks=(0, 0.25, 0.5, 0.75, 1))
-_AFTER = Axis(field="after", title="belief after the answer", form=".0%", ticks=(0, 0.25, 0.5, 0.75, 1))
+_QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+_BEFORE = Axis(field="before", title="belief before the answer", form=".0%", ticks=_QUARTERS)
+_AFTER = Axis(field="after", title="belief after the answer", form=".0%", ticks=_QUARTERS)
 _MOST, _LEAST, _SAME = "at most", "at least", "unchanged"
 _ENDS = Series(field="bound", names=(_MOST, _LEAST, _SAME))
-_FALSE = Axis(
-    field="false", title="false positives: false cases it accuses", form=".0%", ticks=(0, 0.25, 0.5, 0.75, 1)
-)
-_TRUE = Axis(field="true", title="true positives: true cases it finds", form=".0%", ticks=(0, 0.25, 0.5, 0.75, 1))
+_FALSE = Axis(field="false", title="false positives: false cases it accuses", form=".0%", ticks=_QUARTERS)
+_TRUE = Axis(field="true", title="true positives: true cases it finds", form=".0%", ticks=_QUARTERS)
+_CHOSEN, _PRIOR = "pow(10, toNumber(place))", "(toNumber(per_cent) / 100)"  # what the sliders say
+_AFTER_EXPRESSION = f"{{belief}} / ({{belief}} + exp({{sign}}{_CHOSEN}) * (1 - {{belief}}))"
 _LOW = 1e-4
 _POWERS = (1e-4, 1e-3, 1e-2, 0.1, 1.0)
 
@@ -26,36 +32,29 @@ def draw_beliefs(epsilon: float, prior: float) -> Spec:
     """Both bounds against the belief before; they follow the sliders of the page at once."""
     import altair as alt
 
-    grid = alt.Data(sequence=alt.SequenceParams(start=0, stop=1.005, step=0.01, as_=_BEFORE.field))
-    up, down = "exp(-pow(10, toNumber(place)))", "exp(pow(10, toNumber(place)))"
-    up, down = f"exp(-{_CHOSEN})", f"exp({_CHOSEN})"
-    odds = "datum.before / (datum.before + {} * (1 - datum.before))"
+    grid = alt.sequence(0, 1.005, 0.01, as_=_BEFORE.field)
+    most, least = (_AFTER_EXPRESSION.format(belief="datum.before", sign=sign) for sign in ("-", ""))
+    highest, lowest = (_AFTER_EXPRESSION.format(belief=_PRIOR, sign=sign) for sign in ("-", ""))
     lines = (
         alt.Chart(grid)
         .transform_calculate(
-            **{_MOST: odds.format(up), _LEAST: odds.format(down), _SAME: "datum.before"},
+            **{_MOST: most, _LEAST: least, _SAME: "datum.before"},
         )
         .transform_fold(list(_ENDS.names), as_=[_ENDS.field, _AFTER.field])
     )
-    band = alt.Chart(grid).transform_calculate(high=odds.format(up), low=odds.format(down))
-    here = alt.Chart(alt.InlineData(values=[{}])).transform_calculate(
-        before=_PRIOR, high=odds.replace("datum.before", _PRIOR).format(up),
-        low=odds.replace("datum.before", _PRIOR).format(down),
-    )
+    band = alt.Chart(grid).transform_calculate(high=most, low=least)
+    here = alt.Chart(alt.InlineData(values=[{}])).transform_calculate(before=_PRIOR, high=highest, low=lowest)
     across, after = across_of(_BEFORE), up_of(_AFTER)
     tips = [
         alt.Tooltip(f"{_ENDS.field}:N", title=" "),
         alt.Tooltip("before:Q", title=_BEFORE.title, format=".0%"),
         alt.Tooltip("after:Q", title=_AFTER.title, format=".2%"),
     ]
-    dashes = alt.StrokeDash(
-        f"{_ENDS.field}:N", legend=None, scale=alt.Scale(domain=list(_ENDS.names), range=[[1, 0], [1, 0], [4, 4]])
-    )
     layered = alt.layer(
         band.mark_area(opacity=0.12, color=COLOURS[0]).encode(
             across, alt.Y("low:Q", title=_AFTER.title), alt.Y2("high:Q")
         ),
-        lines.mark_line(strokeWidth=2).encode(across, after, colour_of(_ENDS), dashes, tooltip=tips),
+        lines.mark_line(strokeWidth=2).encode(across, after, colour_of(_ENDS), _dashes(_ENDS), tooltip=tips),
         here.mark_rule(color=GREY, strokeWidth=1.5).encode(across, alt.Y("low:Q"), alt.Y2("high:Q")),
         here.mark_point(color=COLOURS[0], filled=True, size=60, opacity=1).encode(across, alt.Y("high:Q")),
         here.mark_point(color=COLOURS[1], filled=True, size=60, opacity=1).encode(across, alt.Y("low:Q")),
@@ -63,15 +62,12 @@ def draw_beliefs(epsilon: float, prior: float) -> Spec:
         alt.param(name="place", value=math.log10(epsilon), bind=alt.BindDirect(element=EPSILON_INPUT)),
         alt.param(name="per_cent", value=100 * prior, bind=alt.BindDirect(element=PRIOR_INPUT)),
     )
-    moved = odds.replace("datum.before", _PRIOR)
     told = (
         f"'ε ' + format({_CHOSEN}, '.3~g') + ': from ' + format({_PRIOR}, '.0%') + ' to between '"
-        f" + format({moved.format(down)}, '.1%') + ' and ' + format({moved.format(up)}, '.1%')"
+        f" + format(floor(1e4 * {lowest}) / 1e4, '.2%') + ' and '"
+        f" + format(ceil(1e4 * {highest}) / 1e4, '.2%')"
     )
     return finish(layered.properties(title=alt.Title(text=alt.expr(told))))
-
-
-_CHOSEN, _PRIOR = "pow(10, toNumber(place))", "(toNumber(per_cent) / 100)"
 
 
 def draw_family(epsilons: Sequence[float]) -> Spec:
@@ -81,10 +77,10 @@ def draw_family(epsilons: Sequence[float]) -> Spec:
     names = tuple(f"ε = {epsilon:g}" for epsilon in epsilons)
     rows: list[dict[str, str | float]] = []
     for epsilon, name in zip(epsilons, names, strict=True):
-        for before in np.linspace(0, 1, 51):
+        for before in (0.0, *expit(np.linspace(-7, 7, 61)), 1.0):
             bounds = posterior_bounds(float(before), epsilon)
             rows += [
-                {"before": float(before), "after": round(after, 6), "epsilon": name, "bound": bound}
+                {"before": round(float(before), 6), "after": round(after, 6), "epsilon": name, "bound": bound}
                 for bound, after in ((_MOST, bounds.upper), (_LEAST, bounds.lower))
             ]
     chart = alt.Chart(alt.InlineData(values=rows))
@@ -97,11 +93,13 @@ def draw_family(epsilons: Sequence[float]) -> Spec:
     lines = chart.mark_line(strokeWidth=2).encode(
         across_of(_BEFORE),
         up_of(_AFTER),
-        colour_of(Series(field="epsilon", names=names)),
+        colour_of(Series(field="epsilon", names=names)).legend(orient="bottom", columns=3),
         alt.Detail("bound:N"),
         tooltip=tips,
     )
-    return finish(alt.layer(_diagonal(_BEFORE, _AFTER), lines))
+    same = alt.Chart(alt.InlineData(values=[{"before": end, "after": end} for end in (0, 1)]))
+    diagonal = same.mark_line(color=GREY, strokeDash=[4, 4]).encode(across_of(_BEFORE), up_of(_AFTER))
+    return finish(alt.layer(diagonal, lines))
 
 
 def draw_roc(curves: dict[str, Curve], *, log: bool = False, at: float | None = None) -> Spec:
@@ -118,14 +116,10 @@ def draw_roc(curves: dict[str, Curve], *, log: bool = False, at: float | None = 
     false, true = _FALSE, _TRUE
     if log:
         false, true = (
-            Axis(field=axis.field, title=axis.title, log=True, form=".2~%", ticks=_POWERS) for axis in (_FALSE, _TRUE)
+            Axis(field=axis.field, title=axis.title, log=True, form=".2~%", ticks=_POWERS)
+            for axis in (_FALSE, _TRUE)
         )
-    names = (*curves, BLIND)
-    dashes = alt.StrokeDash(
-        "known:N",
-        legend=None,
-        scale=alt.Scale(domain=list(names), range=[[1, 0]] * len(curves) + [[4, 4]]),
-    )
+    series = Series(field="known", names=(*curves, BLIND))
     tips = [
         alt.Tooltip("known:N", title=" "),
         alt.Tooltip("false:Q", title="false positives", format=".3~%"),
@@ -137,8 +131,8 @@ def draw_roc(curves: dict[str, Curve], *, log: bool = False, at: float | None = 
         .encode(
             across_of(false),
             up_of(true),
-            colour_of(Series(field="known", names=names)),
-            dashes,
+            colour_of(series),
+            _dashes(series),
             tooltip=tips,
         )
     ]
@@ -146,3 +140,12 @@ def draw_roc(curves: dict[str, Curve], *, log: bool = False, at: float | None = 
         place = alt.Chart(alt.InlineData(values=[{"false": at}]))
         layers.insert(0, place.mark_rule(strokeDash=[4, 4], color=GREY).encode(across_of(false)))
     return finish(alt.layer(*layers))
+
+
+def _dashes(series: Series) -> "alt.StrokeDash":
+    """The last line of a chart is dashed: where nothing is learnt."""
+    import altair as alt
+
+    whole = [[1, 0]] * (len(series.names) - 1)
+    scale = alt.Scale(domain=list(series.names), range=[*whole, [4, 4]])
+    return alt.StrokeDash(f"{series.field}:N", legend=None, scale=scale)

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from sourdine.accounting.dpsgd import Training
 from sourdine.accounting.training_cost import TrainingCost, cost_of_training
 from sourdine.core.digits import shorten_up
-from sourdine.report.charts import Axis, Band, Row, Series, Slider, draw_heat, draw_lines
+from sourdine.report.charts import COLOURS, Axis, Band, Row, Series, Slider, draw_heat, draw_lines
 from sourdine.report.orders import draw_orders
 from sourdine.report.page import Figure, Page, Section
 from sourdine.report.watch import Watch, unwatched
 
 _CERTIFIED, _TIGHT, _OLDER = "certified bracket", "Rényi, tight conversion", "Rényi, 2017 conversion"
 _METHODS = Series(field="method", names=(_CERTIFIED, _TIGHT, _OLDER))
-_EPSILON = Axis(field="epsilon", title="ε")
+_RENYI = Series(field="method", names=(_TIGHT, _OLDER), colours=COLOURS[1:])
 _BAND = Band(lower="lower", upper="upper")
 _WIDTH = 5e-3  # of the brackets: thinner than a line
 _SLIDER_SHARES = (0.7, 1.0, 1.3, 1.6, 1.9)
@@ -90,17 +90,17 @@ def curve_figures(training: Training, delta: float, watch: Watch = unwatched) ->
 
 def _curves(plan: Values) -> tuple[_Curve, ...]:
     noise = _slider(plan, "noise", "noise", _shares(plan, _SLIDER_SHARES))
-    batch = _slider(plan, "batch", "batch", _batches(plan, -2, 4))
+    batch = _slider(plan, "batch", "batch", _batches(plan, -1, 3))
     sizes = {max(plan["batch"], round(plan["size"] * 2.0**k)) for k in range(-4, 5)}
-    epochs = {max(1, round(plan["epochs"] * share)) for share in (0.2, 0.5, 1, 1.5, 2, 3, 4, 5, 6)} | {1}
-    powers = {10.0 ** -(k / 2) for k in range(6, 21)} | {plan["delta"]}
-    shares = {plan["delta"] * share for share in (0.1, 0.25, 0.5, 1, 2, 4, 6, 8, 10)}
+    epochs = {max(1, round(plan["epochs"] * share)) for share in (0.2, 0.5, 1, 2, 3, 4, 6)} | {1}
+    powers = {10.0 ** -(k / 2) for k in range(6, 21, 2)} | {plan["delta"]}
+    shares = {plan["delta"] * share for share in (0.1, 0.3, 0.6, 1, 2, 4, 7, 10)}
     return (
         _Curve(
             x=Axis(field="size", title="examples in the data", log=True, form="~s"),
             values=tuple(sorted(sizes)),
             slider=noise,
-            title="More data make it cheaper: from {low:,} to {high:,} examples, ε goes from {first} to {last}",
+            title="More data help: from {low:,} to {high:,} examples, ε goes from {first} to {last}",
             note="The batch and the epochs stay as they are, so a larger data set also takes more steps.",
         ),
         _Curve(
@@ -109,28 +109,29 @@ def _curves(plan: Values) -> tuple[_Curve, ...]:
             ),
             values=_batches(plan, -3, 6),
             slider=noise,
-            title="Small batches are cheap: from {low:,} to {high:,} examples a batch, ε goes from {first} to "
-            "{last}",
-            note="The epochs stay as they are. Small batches learn from noisier sums, so the cheapest batch is "
-            "seldom the best one.",
+            title="Large batches cost more: from {low:,} to {high:,} examples, ε goes from {first} to {last}",
+            note="The epochs stay as they are. Small batches learn from noisier sums, so the cheapest batch "
+            "is seldom the best one.",
         ),
         _Curve(
             x=Axis(field="noise", title="noise, in clipping norms"),
-            values=_shares(plan, (0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0)),
+            values=_shares(plan, (0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0)),
             slider=batch,
-            title="The first bit of noise helps most: from {low:g} to {high:g}, ε goes from {first} to {last}",
+            title="The first noise helps most: from {low:g} to {high:g}, ε goes from {first} to {last}",
             note="Noise is the standard deviation added to a sum, divided by the clipping norm.",
         ),
         _Curve(
             x=Axis(field="epochs", title="epochs"),
             values=tuple(sorted(epochs)),
             slider=noise,
-            title="The first epoch costs most: {low:,} costs {first}, {high:,} cost {last}",
+            title="The first epochs cost most: {low:,} costs ε = {first}, {high:,} cost {last}",
             note="The privacy loss of many steps adds up like a random walk: slower than the steps.",
             log=False,
         ),
         _Curve(
-            x=Axis(field="delta", title="δ", form=".1~e"),
+            x=Axis(
+                field="delta", title="δ", form=".1~e", ticks=tuple(plan["delta"] * k for k in (1, 4, 7, 10))
+            ),
             values=tuple(sorted(share for share in shares if share < 1)),
             slider=noise,
             title="A larger δ buys little: from {low:.2g} to {high:.2g}, ε goes from {first} to {last}",
@@ -138,11 +139,10 @@ def _curves(plan: Values) -> tuple[_Curve, ...]:
             log=False,
         ),
         _Curve(
-            x=Axis(field="delta", title="δ, on a logarithmic scale", log=True, form=".0~e"),
+            x=Axis(field="delta", title="δ, on a logarithmic scale", log=True, form="~e"),
             values=tuple(sorted(powers)),
             slider=noise,
-            title="Caution costs little too: from δ = {high:.0e} down to {low:.0e}, ε goes from {last} to "
-            "{first}",
+            title="A smaller δ costs little: from {high:.2g} to {low:.2g}, ε goes from {last} to {first}",
             note="ε grows about as the square root of the logarithm of 1/δ.",
             log=False,
         ),
@@ -152,8 +152,8 @@ def _curves(plan: Values) -> tuple[_Curve, ...]:
 def _orders(training: Training, delta: float) -> Figure:
     noises = _shares({"noise": training.noise}, _SLIDER_SHARES)
     return Figure(
-        title="Every Rényi order proves some ε, and the best one counts; the conversion matters more",
-        chart=draw_orders(training, delta, noises, Series(field="method", names=(_TIGHT, _OLDER))),
+        title="Every Rényi order proves some ε, and only the best order counts",
+        chart=draw_orders(training, delta, noises, _RENYI),
         note="Low orders pay for δ, high orders for rare large losses. The page computes this chart itself.",
     )
 
@@ -170,7 +170,7 @@ def _lines(plan: Values, curve: _Curve, found: list[tuple[float, float, Training
         rows += [
             {**place, "method": method, "epsilon": _short(high), "lower": _short(low), "upper": _short(high)}
             for method, low, high in ends
-            if 0 < low and math.isfinite(high)
+            if low > 0 and math.isfinite(high)
         ]
     here = [cost.epsilon.upper for _, chosen, cost in found if chosen == curve.slider.start]
     return Figure(

@@ -19,6 +19,7 @@ Row = Mapping[str, str | int | float | None]
 # colours that colour-blind readers tell apart (Okabe and Ito 2008)
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 GREY = "#5b6570"
+ROWS = "rows"
 _INK = "#1d2733"
 _HEIGHT = 300
 
@@ -36,10 +37,11 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """The field that tells lines apart, and their order."""
+    """The field that tells lines apart, their order and their colours."""
 
     field: str
     names: tuple[str, ...]
+    colours: tuple[str, ...] = COLOURS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,19 +75,19 @@ def draw_lines(
     """Lines with points that tell their values; a dashed rule stands at the case in hand."""
     import altair as alt
 
-    chart = _data(rows, slider)
+    chart = _data(slider)
     across, up, colour = across_of(x), up_of(y), colour_of(series)
     tips = [alt.Tooltip(f"{series.field}:N", title=" "), _tip(x), _tip(y)]
     layers: list[alt.Chart] = []
     if at is not None:
-        place = _data([{x.field: at}], None)
+        place = alt.Chart(alt.InlineData(values=[{x.field: at}]))
         layers.append(place.mark_rule(strokeDash=[4, 4], color=GREY).encode(alt.X(f"{x.field}:Q")))
     if band is not None:
         low, high = alt.Y(f"{band.lower}:Q", title=y.title), alt.Y2(f"{band.upper}:Q")
         layers.append(chart.mark_area(opacity=0.25).encode(across, low, high, colour))
     lines = chart.mark_line(point=alt.OverlayMarkDef(size=28, filled=True), strokeWidth=2)
     layers.append(lines.encode(across, up, colour, tooltip=tips))
-    return finish(alt.layer(*layers), slider)
+    return finish(alt.layer(*layers), rows, slider)
 
 
 def draw_heat(
@@ -94,7 +96,7 @@ def draw_heat(
     """Coloured cells over two ordered fields, with the value in each; a frame stands at the case in hand."""
     import altair as alt
 
-    chart = _data(rows, None)
+    chart = _data(None)
     across = alt.X(f"{x.field}:O", title=x.title, axis=alt.Axis(labelAngle=0, format=x.form))
     up = alt.Y(f"{y.field}:O", title=y.title, sort="descending", axis=alt.Axis(format=y.form))
     tips = [_tip(x), _tip(y), _tip(colour)]
@@ -112,10 +114,10 @@ def draw_heat(
     text = alt.Text(f"{colour.field}:Q", format=colour.form)
     layers.append(chart.mark_text(fontSize=10).encode(across, up, text=text, color=ink, tooltip=tips))
     if at is not None:
-        place = _data([{x.field: at[0], y.field: at[1]}], None)
+        place = alt.Chart(alt.InlineData(values=[{x.field: at[0], y.field: at[1]}]))
         frame = place.mark_rect(filled=False, stroke=COLOURS[1], strokeWidth=3)
         layers.append(frame.encode(across, up))
-    return finish(alt.layer(*layers))
+    return finish(alt.layer(*layers), rows)
 
 
 def across_of(axis: Axis) -> "alt.X":
@@ -137,13 +139,16 @@ def colour_of(series: Series) -> "alt.Color":
     import altair as alt
 
     names = list(series.names)
-    scale = alt.Scale(domain=names, range=list(COLOURS[: len(names)]))
+    scale = alt.Scale(domain=names, range=list(series.colours[: len(names)]))
     legend = alt.Legend(orient="bottom", columns=1 if max(map(len, names)) > 18 else 0, labelLimit=0)
     return alt.Color(f"{series.field}:N", title=None, scale=scale, legend=legend)
 
 
-def finish(chart: "alt.LayerChart", slider: Slider | None = None) -> Spec:
-    """The specification of a chart, in the style of all charts."""
+def finish(chart: "alt.LayerChart", rows: Sequence[Row] = (), slider: Slider | None = None) -> Spec:
+    """The specification of a chart whose data are named ROWS, in the style of all charts.
+
+    The rows join at the end: altair would copy and check them at every step.
+    """
     if slider is not None:
         chart = chart.add_params(_param(slider)).properties(title=_told(slider))
     styled = (
@@ -160,17 +165,23 @@ def finish(chart: "alt.LayerChart", slider: Slider | None = None) -> Spec:
             labelFontSize=11,
             titleFontSize=12,
         )
-        .configure_legend(labelFontSize=12, titleFontWeight="normal", symbolStrokeWidth=3)
+        .configure_legend(
+            labelFontSize=12,
+            titleFontWeight="normal",
+            symbolType="stroke",
+            symbolStrokeWidth=3,
+            symbolOpacity=1,
+        )
         .configure_title(anchor="start", fontSize=12, fontWeight="normal", color=GREY)
     )
-    spec: Spec = styled.to_dict()
-    return spec
+    spec = styled.to_dict()
+    return spec | {"datasets": spec.get("datasets", {}) | {ROWS: [dict(row) for row in rows]}}
 
 
-def _data(rows: Sequence[Row], slider: Slider | None) -> "alt.Chart":
+def _data(slider: Slider | None) -> "alt.Chart":
     import altair as alt
 
-    chart = alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
+    chart = alt.Chart(alt.NamedData(ROWS))
     if slider is None:
         return chart
     return chart.transform_filter(f"datum['{slider.field}'] == {_chosen(slider)}")
@@ -205,7 +216,7 @@ def _ticks(axis: Axis) -> "alt.Axis":
 
     if axis.ticks:
         return alt.Axis(format=axis.form, values=list(axis.ticks))
-    return alt.Axis(format=axis.form, tickCount=6)
+    return alt.Axis(format=axis.form, tickCount=10 if axis.log else 6)
 
 
 def _tip(axis: Axis) -> "alt.Tooltip":

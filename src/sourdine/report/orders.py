@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from sourdine.accounting.dpsgd import Training, step_loss
 from sourdine.accounting.renyi import SOURCE_ORDERS, Renyi
-from sourdine.report.charts import GREY, Axis, Series, Spec, across_of, colour_of, finish, up_of
+from sourdine.report.charts import ROWS, Axis, Row, Series, Spec, across_of, colour_of, finish, up_of
 
 _ORDERS = (*SOURCE_ORDERS, 72.0, 80.0, 96.0, 112.0, 128.0, 160.0, 192.0, 256.0)
 _ABOVE_BEST = 30  # times the least epsilon, where the chart ends
@@ -23,7 +23,7 @@ def draw_orders(training: Training, delta: float, noises: Sequence[float], serie
     import altair as alt
 
     accountant = Renyi(orders=_ORDERS)
-    rows = []
+    rows: list[Row] = []
     for place, noise in enumerate(noises):
         divergences = accountant.curve(accountant.lift(step_loss(noise, training.rate)))
         rows += [
@@ -34,7 +34,7 @@ def draw_orders(training: Training, delta: float, noises: Sequence[float], serie
     tight, older = series.names
     each = training.steps // training.epochs
     chart = (
-        alt.Chart(alt.InlineData(values=rows))
+        alt.Chart(alt.NamedData(ROWS))
         .transform_filter("datum.place == noise_place")
         .transform_calculate(
             **{
@@ -58,11 +58,19 @@ def draw_orders(training: Training, delta: float, noises: Sequence[float], serie
     best = chart.transform_filter("datum.epsilon == datum.least").transform_calculate(
         told="'ε ' + format(datum.epsilon, '.3~g') + ' at order ' + format(datum.order, '.3~g')"
     )
-    layered = alt.layer(
+    layers = [
         chart.mark_line(strokeWidth=2).encode(across, up, colour, tooltip=tips),
         best.mark_point(size=70, filled=True, opacity=1).encode(across, up, colour, tooltip=tips),
-        best.mark_text(dy=16, fontSize=11, color=GREY).encode(across, up, alt.Text("told:N")),
-    ).add_params(
+    ]
+    for place, name in enumerate(series.names):  # between the arms of the curves, at the top, there is room
+        text = best.transform_filter(f"datum['{series.field}'] == {json.dumps(name)}")
+        mark = text.mark_text(align="center", fontSize=12, color=series.colours[place])
+        layers.append(
+            mark.encode(
+                x=alt.value(alt.expr("0.6 * width")), y=alt.value(14 + 18 * place), text=alt.Text("told:N")
+            )
+        )
+    layered = alt.layer(*layers).add_params(
         alt.param(
             name="noise_place",
             value=list(noises).index(training.noise),
@@ -83,4 +91,4 @@ def draw_orders(training: Training, delta: float, noises: Sequence[float], serie
         f"'noise ' + format({json.dumps(list(noises))}[noise_place], '.4~g') + ' · epochs ' + epochs"
         " + ' · δ ' + format(pow(10, -less_delta), '.1~e')"
     )
-    return finish(layered.properties(title=alt.Title(text=alt.expr(told))))
+    return finish(layered.properties(title=alt.Title(text=alt.expr(told))), rows)

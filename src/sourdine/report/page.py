@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 from sourdine.report.charts import Spec
 from sourdine.report.table import Table
@@ -37,6 +38,7 @@ class Page:
     True
     """
 
+    template: ClassVar[str] = "page.html"
     title: str
     lead: str
     sections: tuple[Section, ...]
@@ -50,7 +52,7 @@ class Page:
             loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
         charts = [figure.chart for section in self.sections for figure in section.figures]
-        return environment.get_template("page.html").render(
+        return environment.get_template(self.template).render(
             page=self,
             specifications=[_inside_script(chart) for chart in charts],
             library=_library() if charts else "",

@@ -72,7 +72,7 @@ class Curve:
         """Nothing is left at the pure epsilon; elsewhere a little is added for the rounding of floats."""
         deltas = [np.minimum(each * (1 + _ROUNDING) + _ROUNDING, 1.0) for each in deltas]
         for each in deltas:
-            each[epsilons >= pure] = 0.0
+            each[epsilons >= float_above(pure)] = 0.0
         return cls(epsilons, deltas[0], deltas[-1], neighbours)
 
     @property
@@ -86,10 +86,10 @@ class Curve:
     def true_positives(self, false_positives: ArrayLike) -> Floats:
         """The largest rate of true positives of any test, at a rate of false positives.
 
-        A test that says "yes" on S has a = Q[S] false and P[S] <= delta(epsilon) + e^epsilon a true positives,
-        and by the other direction at most 1 - e^-epsilon (1 - a - delta(epsilon)), for every epsilon (Kairouz,
-        Oh, Viswanath 2015, theorem 2; Dong, Roth, Su 2022, proposition 2.12). The larger of both ways to ask
-        is given: whether the suspicion is true, and whether it is false.
+        A test that says "yes" on S has a = Q[S] false and P[S] true positives. For every epsilon, P[S] is at
+        most delta(epsilon) + e^epsilon a, and by the other direction at most 1 - e^-epsilon (1 - a -
+        delta(epsilon)) (Kairouz, Oh, Viswanath 2015, theorem 2; Dong, Roth, Su 2022, proposition 2.12). The
+        larger of both ways to ask is given: whether the suspicion is true, and whether it is false.
         """
         a = np.asarray(false_positives, float)[..., np.newaxis]
         if not np.all((a >= 0) & (a <= 1)):
@@ -105,8 +105,8 @@ class Curve:
     def accuracy(self, prior: Fraction | float = 0.5) -> float:
         """The largest share of right guesses of somebody who knows the prior p.
 
-        A test is right with probability p P[S] + (1-p)(1 - Q[S]), at most 1 - p + p delta(log((1-p)/p)). For p
-        above 1/2 the directions change places.
+        A test is right with probability p P[S] + (1-p)(1 - Q[S]), at most 1 - p + p delta(log((1-p)/p)). For
+        p above 1/2 the directions change places.
         """
         p = float(check.between("accuracy", "prior", prior, Fraction(0), Fraction(1)))
         less, direction = (p, self.remove) if p <= 0.5 else (1 - p, self.add)
@@ -137,7 +137,7 @@ class Curve:
         return float(np.min(bounds, initial=1.0))
 
     def reach(self, chance: float) -> float:
-        """An epsilon that the loss of an answer exceeds with probability `chance` at most, in either direction.
+        """An epsilon that the loss of an answer exceeds with this probability at most, in either direction.
 
         It solves the bound of `exceeding`: the least x - log(1 - delta(x)/chance). Infinite where none is
         proven; with a chance of 0 it is the pure epsilon.
@@ -157,7 +157,7 @@ class Curve:
         return posterior_bounds(prior, self.reach(chance))
 
     def expected(self, mean: float, most: float) -> float:
-        """The largest mean, if the suspicion is true, of a sum in [0, most] whose mean is `mean` if it is not.
+        """The largest mean, if the suspicion is true, of a sum in [0, most] that has this mean if it is not.
 
         Such a sum over `most` is a randomised test, so its mean is `most` times a rate of true positives.
         """

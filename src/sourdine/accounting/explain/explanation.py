@@ -8,7 +8,7 @@ from functools import cached_property
 from sourdine.accounting.accountant import check_delta
 from sourdine.accounting.approximate import known
 from sourdine.accounting.bracket import Bracket
-from sourdine.accounting.dpsgd import Training
+from sourdine.accounting.dpsgd import Sampler, Training
 from sourdine.accounting.explain.curve import Curve
 from sourdine.accounting.explain.deployed import DEPLOYMENTS
 from sourdine.accounting.explain.posterior import EPSILONS, PRIORS, posterior_bounds, posterior_table
@@ -19,6 +19,11 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 
 FALSE_POSITIVES = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5)
+_BATCHES = {
+    Sampler.POISSON: "Poisson batches",
+    Sampler.FIXED: "batches",
+    Sampler.SHUFFLE: "shuffled batches",
+}
 PREMIUM, COVER = 2000, 100_000
 """The source's example: a yearly premium that the results alone justify, and the sum insured."""
 
@@ -38,6 +43,7 @@ class Explanation:
     unit: str
     neighbours: Neighbours
     curve: Curve
+    whole: bool = False  # whether the curve says more than one epsilon and one delta
     assumptions: tuple[str, ...] = ()
 
     @property
@@ -51,7 +57,10 @@ class Explanation:
     @cached_property
     def reach(self) -> float:
         """The epsilon that bounds beliefs, except with that chance."""
-        return self.epsilon.upper if self.delta == 0 else self.curve.reach(self.chance)
+        if self.delta == 0:
+            return self.epsilon.upper
+        from_point = self.epsilon.upper - math.log1p(-self.delta / self.chance)
+        return min(self.curve.reach(self.chance), from_point)
 
     def posterior(self, prior: Fraction | float) -> Bracket:
         """Between which beliefs an answer leaves somebody, except with that chance."""
@@ -66,14 +75,14 @@ class Explanation:
         """Everything, for machines."""
         return {
             "subject": self.subject,
-            "epsilon": asdict(self.epsilon),
+            "epsilon": {name: _finite(end) for name, end in asdict(self.epsilon).items()},
             "delta": self.delta,
             "unit": self.unit,
             "neighbours": self.neighbours.value,
             "assumptions": list(self.assumptions),
             "beliefs": {
                 "except_with_probability": self.chance,
-                "epsilon": self.reach,
+                "epsilon": _finite(self.reach),
                 "probability_of_loss_above_epsilon": self.curve.exceeding(self.epsilon.upper),
                 "bounds": [{"prior": float(p), **asdict(self.posterior(p))} for p in PRIORS],
             },
@@ -101,6 +110,11 @@ class Explanation:
         }
 
 
+def _finite(number: float) -> float | None:
+    """JSON has no infinity."""
+    return number if math.isfinite(number) else None
+
+
 def explain_guarantee(
     epsilon: Fraction | float,
     delta: Fraction | float = 0,
@@ -110,17 +124,19 @@ def explain_guarantee(
 ) -> Explanation:
     """What an epsilon means, or one epsilon with one delta, when nothing else is known."""
     top = float_above(check.between("explain", "epsilon", epsilon, Fraction(0), Fraction(1 << 20)))
-    rest = check_delta("explain", delta)
+    rest = check_delta("explain", float_above(delta))
     return Explanation(
-        subject="one ε" if rest == 0 else "one ε with one δ",
+        subject="a guarantee of which only " + ("ε is known" if rest == 0 else "one ε and one δ are known"),
         epsilon=Bracket(top, top),
         delta=rest,
         unit=unit,
         neighbours=neighbours,
         curve=Curve.of_loss(known(epsilon, delta, neighbours=neighbours)),
-        assumptions=() if rest == 0 else (
-            "Of the mechanism nothing is known but one ε and one δ. Where its whole curve of losses is known, "
-            "the bounds are often much tighter.",
+        assumptions=()
+        if rest == 0
+        else (
+            "Of the mechanism nothing is known but one ε and one δ. Where its whole curve of losses is "
+            "known, the bounds are often much tighter.",
         ),
     )
 
@@ -136,6 +152,7 @@ def explain_cost(
         unit=unit,
         neighbours=cost.neighbours,
         curve=Curve.of_cost(cost),
+        whole=True,
         assumptions=assumptions,
     )
 
@@ -146,13 +163,14 @@ def explain_training(training: Training, delta: float) -> Explanation:
     loss, count = loss_of_training(training)
     return Explanation(
         subject=(
-            f"a training run: {training.size:,} examples, {training.sampler} batches of {training.batch:,}, "
-            f"noise {training.noise:g}, {training.steps:,} steps"
+            f"a training run: {training.size:,} examples, {_BATCHES[training.sampler]} of "
+            f"{training.batch:,}, noise {float(training.noise):g}, {training.steps:,} steps"
         ),
         epsilon=told.epsilon,
         delta=told.delta,
         unit="example",
         neighbours=told.neighbours,
         curve=Curve.of_cost(PLD().repeat(PLD().lift(loss), count)),
+        whole=True,
         assumptions=told.assumptions,
     )

@@ -4,8 +4,8 @@ Numbers are shortened to the safe side: an upper bound is rounded up, a lower on
 """
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
 from sourdine.accounting.explain.explanation import Explanation
 from sourdine.core.digits import shorten_down, shorten_up
@@ -21,28 +21,32 @@ _IT = {
     Neighbours.REPLACE: "a given {unit} is the one they suspect, and not another one they name",
     Neighbours.ZERO_OUT: "a given {unit} was used",
 }
-_MOST_OF = 10**9
+_MOST_OF, _MOST_OF_SMALL = 10**4, 10**12  # what a large or a small share is told of
+_EXPONENT = 13.0  # factors above e^13 are not worth their digits
+_ROUNDING = 1e-6  # of one case: 0.01 is 1 of 100, whatever floats make of it
+_GAP = "\N{NO-BREAK SPACE}"
 _HARDLY = 0.99  # an attack as accurate as this is not stopped
 
 
-class Frequency(NamedTuple):
+@dataclass(frozen=True)
+class Frequency:
     """So many of so many."""
 
-    count: int
+    many: int
     of: int
 
     def __str__(self) -> str:
-        return f"{self.count:,} of {self.of:,}"
+        return f"{self.many:,} of {self.of:,}"
 
 
-def at_most(share: float) -> Frequency:
+def at_most(share: float, least_of: int = 100) -> Frequency:
     """A share as a natural frequency that is not below it, of 100 or of a power of ten that shows it.
 
-    >>> str(at_most(0.7632)), str(at_most(0.0155)), str(at_most(1.0))
-    ('77 of 100', '16 of 1,000', '100 of 100')
+    >>> str(at_most(0.7632)), str(at_most(0.0155)), str(at_most(0.01)), str(at_most(0.532974, 1000))
+    ('77 of 100', '16 of 1,000', '1 of 100', '533 of 1,000')
     """
-    of = _of(share)
-    return Frequency(min(of, math.ceil(Fraction(share) * of)), of)
+    of = max(least_of, _of(share))
+    return _reduced(max(math.ceil(share * of - _ROUNDING), int(share > 0)), of, least_of)
 
 
 def at_least(share: float) -> Frequency:
@@ -52,7 +56,7 @@ def at_least(share: float) -> Frequency:
     '23 of 100'
     """
     of = _of(share)
-    return Frequency(math.floor(Fraction(share) * of), of)
+    return _reduced(math.floor(share * of + _ROUNDING), of, 100)
 
 
 def suspicion(explanation: Explanation) -> str:
@@ -64,31 +68,36 @@ def suspicion(explanation: Explanation) -> str:
 
 def odds(explanation: Explanation) -> str:
     """How far odds can move."""
-    if explanation.reach > 700:
-        return _except(explanation, "odds can move by any factor that matters.")
-    factor = shorten_up(math.exp(explanation.reach), 3)
-    return _except(
-        explanation,
-        f"whatever somebody believed before, the odds that {suspicion(explanation)} are multiplied by at most "
-        f"{factor}, or divided by as much.",
+    factor = f"e^{shorten_up(explanation.reach, 3)}"
+    if explanation.reach < _EXPONENT:
+        factor = f"{float(shorten_up(math.exp(explanation.reach), 3)):,g}"
+    said = (
+        f"hatever somebody believed before, the odds that {suspicion(explanation)} are multiplied by at most "
+        f"{factor}, or divided by as much."
     )
+    return f"In the same cases, w{said}" if explanation.chance else f"W{said}"
 
 
 def beliefs(explanation: Explanation, prior: Fraction | float = Fraction(1, 2)) -> str:
     """From one belief to the next."""
     bounds = explanation.posterior(prior)
-    low, high = at_least(bounds.lower), at_most(bounds.upper)
-    before = at_most(float(prior))
+    before, low, high = at_most(float(prior)), at_least(bounds.lower), at_most(bounds.upper)
+    told = [f"{each.many:,} chances in {each.of:,}" for each in (before, high, low)]
+    return say_beliefs(explanation, *told)
+
+
+def say_beliefs(explanation: Explanation, before: str, most: str, least: str) -> str:
+    """The sentence about beliefs, with any numbers in it."""
     return _except(
         explanation,
-        f"somebody who gave it {before.count:,} chances in {before.of:,} that {suspicion(explanation)} gives it "
-        f"at most {high.count:,} in {high.of:,} afterwards, and at least {low.count:,} in {low.of:,}.",
+        f"somebody who gave it {before} that {suspicion(explanation)} gives it at most {most} afterwards, "
+        f"and at least {least}.",
     )
 
 
 def guesses(explanation: Explanation) -> str:
     """How often the best attack is right."""
-    best = at_most(explanation.curve.accuracy())
+    best = at_most(explanation.curve.accuracy(), 1000)
     return (
         f"The best possible attack, on cases of which half are true, is right in at most {best}; "
         f"a coin is right in {best.of // 2:,}."
@@ -99,10 +108,10 @@ def alarms(explanation: Explanation, false_positives: float = 0.01) -> str:
     """How many true cases an attack finds that may raise few false alarms."""
     found = at_most(float(explanation.curve.true_positives(false_positives)))
     false = at_most(false_positives)
-    blind = false_positives * found.of
+    blind = round(false_positives * found.of, 9)
     return (
         f"An attack that raises a false alarm in {false} cases finds at most {found} true ones; "
-        f"a blind one finds {blind:,.4g}."
+        f"a blind one finds {blind:,g}."
     )
 
 
@@ -110,8 +119,8 @@ def about_delta(explanation: Explanation) -> str:
     """What delta is not."""
     above = explanation.curve.exceeding(explanation.epsilon.upper)
     return (
-        f"δ = {explanation.delta:g} is not the probability that the loss exceeds ε: all that is proven here "
-        f"about that probability is that it is at most {shorten_up(above, 2)}."
+        f"δ = {explanation.delta:g} is not the probability that the loss of an answer exceeds ε. From what "
+        f"is known here, that probability may be as large as {shorten_up(above, 2)}."
     )
 
 
@@ -130,8 +139,8 @@ def sentences(explanation: Explanation, prior: Fraction | float = Fraction(1, 2)
 
     >>> from sourdine.accounting.explain.explanation import explain_guarantee
     >>> print(sentences(explain_guarantee(1.17))[0])
-    Somebody who gave it 50 chances in 100 that you were in the data gives it at most 77 in 100 afterwards,
-    and at least 23 in 100.
+    Somebody who gave it 50 chances in 100 that you were in the data gives it at most 77 chances in 100
+    afterwards, and at least 23 chances in 100.
     """
     said = [beliefs(explanation, prior), odds(explanation), guesses(explanation), alarms(explanation)]
     if explanation.delta > 0:
@@ -141,12 +150,12 @@ def sentences(explanation: Explanation, prior: Fraction | float = Fraction(1, 2)
 
 def percent_up(share: float, digits: int = 4) -> str:
     """A share in per cent, rounded up."""
-    return f"{shorten_up(100 * share, digits)} %"
+    return f"{shorten_up(100 * share, digits)}{_GAP}%"
 
 
 def percent_down(share: float, digits: int = 4) -> str:
     """A share in per cent, rounded down."""
-    return f"{shorten_down(100 * share, digits)} %"
+    return f"{shorten_down(100 * share, digits)}{_GAP}%"
 
 
 def _of(share: float) -> int:
@@ -154,7 +163,14 @@ def _of(share: float) -> int:
     rare = min(share, 1 - share)
     if rare <= 0:
         return 100
-    return min(_MOST_OF, 10 ** max(2, 1 - math.floor(math.log10(rare))))
+    of: int = 10 ** max(2, 1 - math.floor(math.log10(rare)))
+    return min(of, _MOST_OF if share > 0.5 else _MOST_OF_SMALL)
+
+
+def _reduced(count: int, of: int, least_of: int) -> Frequency:
+    while count % 10 == 0 and of > least_of:
+        count, of = count // 10, of // 10
+    return Frequency(count, of)
 
 
 def _except(explanation: Explanation, sentence: str) -> str:
