@@ -1,6 +1,7 @@
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -108,7 +109,7 @@ def test_epsilon_falls_with_delta_and_grows_with_the_count(accountant: Accountan
     one = accountant.lift(Loss.pure(Fraction(1, 4)))
     deltas = [1e-2, 1e-4, 1e-8, 1e-12]
     by_delta = [accountant.epsilon(accountant.repeat(one, 20), delta).upper for delta in deltas]
-    assert all(a <= b * (1 + 1e-6) for a, b in zip(by_delta, by_delta[1:], strict=False))
+    assert all(a <= b * (1 + 1e-6) for a, b in pairwise(by_delta))
     by_count = [accountant.epsilon(accountant.repeat(one, n), 1e-6).upper for n in (1, 2, 5, 30, 200)]
     assert by_count == sorted(by_count)
 

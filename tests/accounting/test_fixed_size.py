@@ -51,7 +51,7 @@ def test_it_is_a_law(base: AtomLaw) -> None:
     st.floats(-1, 1.5),
 )
 def test_it_covers_every_mechanism_on_every_sample(weights: list[float], units: int, epsilon: float) -> None:
-    """Enumeration: any mechanism on samples of two records out of {0, 1, 2}, all data sets, all neighbours."""
+    """Enumeration: any mechanism on samples of two records out of {0, 1, 2}, and all neighbours."""
     table = np.array(weights).reshape(3, 3)  # a law of three answers for each sum of two records, cyclic
     table = table / table.sum(axis=1, keepdims=True)
 

@@ -4,11 +4,14 @@ from typing import Annotated
 
 import typer
 
-from sourdine.cli import audit, demo
+from sourdine.cli import audit, budget, certificate, demo, ledger
 from sourdine.cli.group import OneSentence
 
 app = typer.Typer(cls=OneSentence, name="sourdine", add_completion=False, rich_markup_mode="markdown")
 app.add_typer(audit.app, name="audit")
+app.add_typer(ledger.app, name="ledger")
+app.add_typer(certificate.app, name="certificate")
+app.add_typer(budget.app, name="budget")
 app.command(name="demo")(demo.demo)
 
 

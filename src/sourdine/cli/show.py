@@ -2,16 +2,21 @@
 
 import json
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from sourdine.core.errors import InvalidParameter
+
 T = TypeVar("T")
 
 _PIPE = 160  # characters of a line that nobody's terminal limits
+_PROSE = 100
 
 
 def document(content: Mapping[str, object]) -> None:
@@ -36,3 +41,29 @@ def progress(label: str, things: Sequence[T]) -> Iterable[T]:
     """The things, with a bar on stderr while they are taken, if anybody is looking."""
     console = Console(file=sys.stderr)
     return track(things, label, console=console, transient=True, disable=not console.is_terminal)
+
+
+def say(text: str, mark: str = "") -> None:
+    """A paragraph on stdout, in lines that are easy to read; later lines stand under the first."""
+    under = " " * len(mark)
+    print(textwrap.fill(text, _PROSE, initial_indent=mark, subsequent_indent=under, break_on_hyphens=False))
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place for a file before any work is done for it."""
+    if path.is_dir():
+        raise InvalidParameter(f"{path} is a folder. Name a file.")
+    if not path.resolve().parent.is_dir():
+        raise InvalidParameter(
+            f"The folder of {path} does not exist. Make it first, or choose another place."
+        )
+
+
+def keep(text: str, path: Path) -> None:
+    """A file with this text."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise InvalidParameter(
+            f"{path} cannot be written ({problem.strerror}). Choose another place."
+        ) from None

@@ -1,0 +1,135 @@
+"""`sourdine budget dpsgd`: what a run of private training costs, before it runs."""
+
+import math
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourdine.cli.run import (
+    AsJson,
+    Batch,
+    Draw,
+    Epochs,
+    Rate,
+    Size,
+    Steps,
+    by_rate,
+    need_poisson,
+    read_delta,
+    read_noise,
+    read_rate,
+    read_steps,
+    read_training,
+    say_training,
+)
+from sourdine.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sourdine.accounting.training_cost import AtOrder, TrainingCost
+
+
+def dpsgd(
+    *,
+    size: Size = None,
+    batch: Batch = None,
+    noise: Annotated[str, typer.Option("--noise", "-n", help="Noise, in units of the clipping norm.")],
+    epochs: Epochs = None,
+    delta: Annotated[str, typer.Option("--delta", "-d", help="The delta of the guarantee.")] = "1e-5",
+    orders: Annotated[
+        str | None, typer.Option("--orders", "-a", help="Renyi orders, such as 2,4,8.5. [default: many]")
+    ] = None,
+    sampler: Draw = "poisson",
+    rate: Rate = None,
+    steps: Steps = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a run of private training (DP-SGD) costs, before it runs.
+
+    Examples: sourdine budget dpsgd -s 60000 -b 64 -n 1.0 -e 15 ·
+    sourdine budget dpsgd --rate 0.001 --steps 10000 -n 1.0 -d 1e-6
+    """
+    from sourdine.accounting.training_cost import cost_of_steps, cost_of_training
+    from sourdine.cli import show
+
+    level, share, chosen = read_noise("dpsgd", noise), read_delta("dpsgd", delta), _orders(orders)
+    if by_rate(rate, size, batch, epochs):
+        need_poisson("dpsgd", sampler)
+        if steps is None:
+            raise InvalidParameter("A run stated by --rate also needs --steps.")
+        cost = cost_of_steps(
+            level, read_rate("dpsgd", str(rate)), read_steps("dpsgd", steps), share, orders=chosen
+        )
+        run = f"batches by Poisson sampling, noise {level:g}"
+    else:
+        if steps is not None:
+            raise InvalidParameter("--steps goes with --rate. With -s and -b, give epochs by -e.")
+        training = read_training("dpsgd", size=size, batch=batch, noise=level, epochs=epochs, sampler=sampler)
+        cost = cost_of_training(training, share, orders=chosen)
+        run = say_training(training)
+    if as_json:
+        show.document(_plain(cost))
+    else:
+        _print(cost, run)
+
+
+def _orders(text: str | None) -> tuple[float, ...] | None:
+    if text is None:
+        return None
+    from fractions import Fraction
+
+    from sourdine.cli.number import number
+
+    parts = text.replace(",", " ").split()
+    if not parts:
+        raise InvalidParameter("--orders needs at least one order above 1, such as 2,4,8.5.")
+    return tuple(float(number("dpsgd", "orders", part, Fraction(10001, 10000), 10**4)) for part in parts)
+
+
+def _plain(cost: "TrainingCost") -> dict[str, object]:
+    return {
+        "epsilon": {"lower": _finite(cost.epsilon.lower), "upper": _finite(cost.epsilon.upper)},
+        "delta": cost.delta,
+        "steps": cost.steps,
+        "rate": cost.rate,
+        "noise": cost.noise,
+        "sampler": str(cost.sampler),
+        "neighbours": str(cost.neighbours),
+        "unit": "example",
+        "renyi": _at_order(cost.renyi),
+        "source": _at_order(cost.source),
+        "assumptions": list(cost.assumptions),
+        "why": cost.why or None,
+    }
+
+
+def _at_order(found: "AtOrder") -> dict[str, float | None]:
+    return {"epsilon": _finite(found.epsilon), "order": found.order}
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no infinity."""
+    return value if math.isfinite(value) else None
+
+
+def _print(cost: "TrainingCost", run: str) -> None:
+    from sourdine.cli import show
+    from sourdine.core.digits import shorten_down, shorten_up
+
+    upper, lower = shorten_up(cost.epsilon.upper), shorten_down(cost.epsilon.lower)
+    print(f"Run        {run}")
+    print(f"Steps      {cost.steps:,}, at a sampling rate of {100 * cost.rate:.4g} %\n")
+    print(f"epsilon    {upper} at delta {cost.delta:g} (certified: between {lower} and {upper})")
+    print(f"Renyi      {shorten_up(cost.renyi.epsilon)} at order {cost.renyi.order:.4g}")
+    assumed = (
+        "" if cost.sampler == "poisson" else "; it assumes Poisson batches, so this is NO guarantee here"
+    )
+    print(
+        f"Source     {shorten_up(cost.source.epsilon, 3)} at order {cost.source.order:.4g} "
+        f"(Mironov's conversion of 2017, as older tools have it{assumed})\n"
+    )
+    if cost.why:
+        show.say(cost.why)
+        print()
+    print("It holds if:")
+    for assumption in cost.assumptions:
+        show.say(assumption, "- ")

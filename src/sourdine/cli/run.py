@@ -1,0 +1,104 @@
+"""How a training run is stated on the command line, and said back."""
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourdine.cli.number import number
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sourdine.accounting.dpsgd import Sampler, Training
+
+Size = Annotated[int | None, typer.Option("--size", "-s", help="Examples in the data.")]
+Batch = Annotated[
+    int | None, typer.Option("--batch", "-b", help="Examples in a batch (Poisson: on average).")
+]
+Epochs = Annotated[int | None, typer.Option("--epochs", "-e", help="Passes over the data.")]
+Rate = Annotated[str | None, typer.Option(help="Instead of size and batch: the sampling rate.")]
+Steps = Annotated[int | None, typer.Option(help="Instead of epochs: the steps.")]
+Draw = Annotated[str, typer.Option("--sampler", help="How batches are drawn: poisson, fixed or shuffle.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+# what is asked beyond these is a slip of the pen; the accountants are not meant to answer it
+_NOISE = Fraction(1, 10), 10**4
+_DELTA = Fraction(1, 10**20), Fraction(999, 1000)
+_MOST_STEPS = 10**7
+
+
+def read_noise(owner: str, text: str) -> float:
+    """The noise of a run."""
+    return float(number(owner, "noise", text, *_NOISE))
+
+
+def read_delta(owner: str, text: str) -> float:
+    """The delta of a run."""
+    return float(number(owner, "delta", text, *_DELTA))
+
+
+def read_rate(owner: str, text: str) -> float:
+    """The sampling rate of a run."""
+    return float(number(owner, "rate", text, Fraction(1, 10**12), 1))
+
+
+def read_steps(owner: str, steps: int) -> int:
+    """A count of steps that can be computed."""
+    return check.integer(owner, "steps", steps, 1, _MOST_STEPS)
+
+
+def read_sampler(owner: str, text: str) -> "Sampler":
+    """How batches are drawn."""
+    from sourdine.accounting.dpsgd import Sampler
+
+    kinds = {str(kind): kind for kind in Sampler}
+    if text not in kinds:
+        raise check.fail(owner, "sampler", f"be one of {', '.join(kinds)}", text)
+    return kinds[text]
+
+
+def read_training(
+    owner: str, *, size: int | None, batch: int | None, noise: float, epochs: int | None, sampler: str
+) -> "Training":
+    """A run stated by its size, batch and epochs."""
+    from sourdine.accounting.dpsgd import Training
+
+    given = {"--size": size, "--batch": batch, "--epochs": epochs}
+    if missing := [name for name, value in given.items() if value is None]:
+        raise InvalidParameter(f"A training run also needs {' and '.join(missing)}.")
+    training = Training(
+        size=size or 0,
+        batch=batch or 0,
+        noise=noise,
+        epochs=epochs or 0,
+        sampler=read_sampler(owner, sampler),
+    )
+    read_steps(owner, training.steps)
+    return training
+
+
+def by_rate(rate: object, *others: object) -> bool:
+    """Whether a run is stated by a rate instead; a mixture is refused."""
+    if rate is None:
+        return False
+    if any(other is not None for other in others):
+        raise InvalidParameter(
+            "A run is stated by -s, -b and -e, or else by --rate and --steps. Both were given."
+        )
+    return True
+
+
+def need_poisson(owner: str, sampler: str) -> None:
+    """A rate alone says nothing about other samplers."""
+    if read_sampler(owner, sampler) != "poisson":
+        remedy = "State the run by -s, -b and -e."
+        raise check.fail(owner, "sampler", "be poisson with a rate", sampler, remedy)
+
+
+def say_training(training: "Training") -> str:
+    """A run in a few words."""
+    return (
+        f"{training.size:,} examples, batches of {training.batch:,} ({training.sampler}), "
+        f"noise {training.noise:g}, epochs {training.epochs:,}"
+    )
