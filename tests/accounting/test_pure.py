@@ -2,7 +2,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.accounting import Pure
@@ -15,6 +15,7 @@ from sourdine.mechanisms import Gaussian
 positive = st.fractions(min_value=Fraction(1, 10**6), max_value=100)
 
 
+@settings(max_examples=30)
 @given(st.lists(positive, min_size=1, max_size=20))
 def test_epsilons_add_up_exactly(epsilons: list[Fraction]) -> None:
     pure = Pure()

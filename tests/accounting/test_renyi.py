@@ -47,7 +47,7 @@ def sampled_moment(mu: float, rate: float, order: float) -> mp.mpf:
         return mp.log(mp.quad(inside, ends, method="gauss-legendre"))
 
 
-@pytest.mark.parametrize(("mu", "rate"), [(1.0, 64 / 60000), (0.2, 0.1), (2.5, 0.01), (1.0, 0.999)])
+@pytest.mark.parametrize(("mu", "rate"), [(1.0, 64 / 60000), (0.2, 0.1), (2.0, 0.01), (1.0, 0.999)])
 @pytest.mark.parametrize("order", [1.01, 2.0, 7.3, 20.7])
 def test_the_sampled_gaussian_against_high_precision(mu: float, rate: float, order: float) -> None:
     true = float(sampled_moment(mu, rate, order))

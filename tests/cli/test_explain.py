@@ -24,8 +24,9 @@ def test_an_epsilon() -> None:
     assert result.stderr == ""
     told = plain(result)
     assert "gives it at most 77 chances in 100 afterwards, and at least 23 chances in 100" in told
+    assert told.startswith("ε = 1.17 For one person")
     assert "76.32 %" in told
-    assert "6443.99 on average" in told
+    assert "6,443.99 on average" in told
     assert "US Census 2020" in told
 
 
@@ -88,7 +89,8 @@ def test_the_page(tmp_path: Path) -> None:
     [
         ((), "Say what to explain"),
         (("1", *RUN), "An epsilon and a training run were given."),
-        (("-s", "60000", "-b", "64"), "A training run also needs --noise and --epochs."),
+        (("-s", "60000", "-b", "64"), "A training run also needs --noise."),
+        (("-n", "1"), "A training run also needs --size and --batch and --epochs."),
         (("much",), "The 'epsilon' of explain must be a finite number."),
         (("1", "--delta", "1"), "The 'delta' of explain must"),
         (("1", "--prior", "2"), "The 'prior' of explain must"),
@@ -96,6 +98,10 @@ def test_the_page(tmp_path: Path) -> None:
         ((*RUN, "-d", "0"), "'delta'"),
         (("1", "-o", "/nowhere/at/all.html"), "The page cannot be written to /nowhere/at/all.html"),
         (("1", "--neighbours", "friends"), "neighbours"),
+        (
+            (*RUN, "--unit", "person"),
+            "The unit and the neighbours of a training run follow from its sampler.",
+        ),
     ],
 )
 def test_bad_input_ends_in_one_sentence(args: tuple[str, ...], sentence: str) -> None:

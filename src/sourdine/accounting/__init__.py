@@ -23,6 +23,8 @@ from sourdine.accounting.shuffle_model import shuffle_model, shuffle_model_bound
 from sourdine.accounting.shuffled import shuffled_attack, shuffled_epoch
 from sourdine.accounting.spend import Part, Spend, block_loss, plan_cost
 from sourdine.accounting.together import together
+from sourdine.accounting.training_cost import AtOrder, TrainingCost, cost_of_steps, cost_of_training
+from sourdine.accounting.training_plan import epochs_within, noise_for_training, steps_within
 from sourdine.accounting.zcdp import ZeroConcentrated
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "SOURCE_ORDERS",
     "Accountant",
     "Approximate",
+    "AtOrder",
     "Bracket",
     "Conversion",
     "FixedSize",
@@ -45,11 +48,15 @@ __all__ = [
     "Shuffled",
     "Spend",
     "Training",
+    "TrainingCost",
     "ZeroConcentrated",
     "advanced_composition",
     "block_loss",
     "calibrate_noise",
     "calibrate_plan",
+    "cost_of_steps",
+    "cost_of_training",
+    "epochs_within",
     "epsilon_for_error",
     "epsilon_of_steps",
     "fixed_size",
@@ -58,6 +65,7 @@ __all__ = [
     "known",
     "known_at",
     "noise_for",
+    "noise_for_training",
     "parallel",
     "plan_cost",
     "poisson",
@@ -65,6 +73,7 @@ __all__ = [
     "shuffle_model_bound",
     "shuffled_attack",
     "shuffled_epoch",
+    "steps_within",
     "together",
     "uses_within",
 ]

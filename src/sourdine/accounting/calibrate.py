@@ -21,6 +21,7 @@ from sourdine.core.mechanism import Mechanism
 Plan = Callable[[Fraction], Sequence[Spend]]
 _TOLERANCE = 1e-5  # how much more noise than the least may be taken, relative
 _WIDTH = 1e-3  # of the bracket; its upper end, which counts, is much closer
+_EXACT = 1e-11  # the same where a simple fraction is to be met exactly
 _TRIES = 40
 _SMALL = 1000  # a denominator worth a look: what is asked for is often a simple fraction
 _FARTHEST = 60  # powers of 4 on either side of 1
@@ -77,6 +78,7 @@ def calibrate_plan(
         _least(
             lambda noise: target.excess(plan(noise)),
             None if rough is None else lambda noise: rough.excess(plan(noise)),
+            _EXACT if isinstance(target.accountant, Pure) else _TOLERANCE / 4,
         )
     )
 
@@ -101,7 +103,7 @@ def uses_within(
         if high >= 1 << 40:
             raise check.fail("uses_within", "epsilon", "be used up by 2^40 uses", epsilon)
         low, excess_low = high, excess_high
-        grown = high * math.exp(min(-3 * excess_high, 9.0))
+        grown = high * math.exp(min(-2 * excess_high, 9.0)) * 1.05
         high = min(max(math.ceil(grown), 2 * high), 1 << 40)
         excess_high = target.excess(spends, high)
     while high - low > 1:
@@ -189,7 +191,11 @@ class _Target:
         return math.inf if upper == math.inf else math.copysign(abs(math.log(ratio)), ratio - 1)
 
 
-def _least(excess: Callable[[Fraction], float], rough: Callable[[Fraction], float] | None = None) -> Fraction:
+def _least(
+    excess: Callable[[Fraction], float],
+    rough: Callable[[Fraction], float] | None = None,
+    tolerance: float = _TOLERANCE / 4,
+) -> Fraction:
     """About the least number where the excess, which falls, is at most 0; a fraction with few digits.
 
     A rough excess, quicker to compute, tells where to begin. Numbers that are refused (InvalidParameter)
@@ -198,7 +204,7 @@ def _least(excess: Callable[[Fraction], float], rough: Callable[[Fraction], floa
     start = _start(rough or excess)
     if rough is not None:
         _, start = _bracket(rough, start, 3e-3)
-    low, high = _bracket(excess, start, _TOLERANCE / 4)
+    low, high = _bracket(excess, start, tolerance)
     return _simple(low, high, lambda number: _safe(excess, number, start) <= 0)
 
 
@@ -261,8 +267,8 @@ def _inside(low: Fraction, high: Fraction, at_low: float, at_high: float) -> Fra
 
 
 def _short(number: Fraction) -> Fraction:
-    """The number to nine digits."""
-    unit = Fraction(10) ** (math.floor(math.log10(number)) - 8)
+    """The number to fifteen digits."""
+    unit = Fraction(10) ** (math.floor(math.log10(number)) - 14)
     return round(number / unit) * unit
 
 

@@ -19,6 +19,7 @@ _ULP = 2.0**-52
 _OUTSIDE = 1e-9  # tilted mass that may lie outside the window on either side
 _SPARE = math.log(30)
 _DEEPEST = 600.0  # the logarithm by which weights may fall over a window
+_MARKS = [i / 16 for i in range(17)] + [1 - 2.0**-i for i in range(5, 20)]  # more where a top atom may lie
 _NOTHING = 80.0  # a frequency smaller than e^-80 is left out, and charged
 
 
@@ -68,11 +69,11 @@ class Sum:
         if self.folded == 0 and self.delta(self.start) <= delta:
             return self.start
         if self.folded > 0:  # what is taken away grows downwards: look for the crossing from above
-            marks = [round(i * high / 16) for i in range(17)]
+            marks = sorted({round(high * share) for share in _MARKS})
             above = [i for i, j in enumerate(marks) if self.delta(self.start + j * self.step) > delta]
             if not above:
                 return -math.inf
-            low, high = marks[above[-1]], marks[min(above[-1] + 1, 16)]
+            low, high = marks[above[-1]], marks[min(above[-1] + 1, len(marks) - 1)]
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (
@@ -95,7 +96,7 @@ def convolve(parts: list[Part], step: float, order: float, *, pessimistic: bool)
     """The sum of all parts, tilted by the order; every error is charged to the side asked for."""
     tilted = [_tilt(part, step, order) for part in parts]
     mean = sum(part.count * mean for part, (_, _, mean) in zip(parts, tilted, strict=True))
-    up, down = (_reach(parts, tilted, step, sign) for sign in (1, -1))
+    up, down = (_reach(parts, tilted, step, order, sign) for sign in (1, -1))
     length = _length(math.ceil((up + down) / step) + 4)
     if order * step * length > _DEEPEST:  # what the top of the window weighs would be lost to underflow
         return convolve(parts, step, 0.8 * _DEEPEST / (step * length), pessimistic=pessimistic)
@@ -173,7 +174,9 @@ def _mass_error(part: Part, step: float, order: float) -> float:
     return 4 * _ULP * (8 + order * farthest)
 
 
-def _reach(parts: list[Part], tilted: list[tuple[float, Floats, float]], step: float, sign: int) -> float:
+def _reach(
+    parts: list[Part], tilted: list[tuple[float, Floats, float]], step: float, order: float, sign: int
+) -> float:
     """A distance from the mean that the tilted sum exceeds on one side with probability _OUTSIDE at most."""
     variance = sum(
         part.count * float(masses @ (part.places * step - mean) ** 2)
@@ -181,6 +184,8 @@ def _reach(parts: list[Part], tilted: list[tuple[float, Floats, float]], step: f
     )
     need = math.log(1 / _OUTSIDE)
     rates = math.sqrt(2 * need / max(variance, step**2)) * np.geomspace(0.02, 2.0, 20)
+    if rates[0] > order:  # hardly anything is left but the top atom: what lies lower has decayed by the order
+        rates = np.concatenate([order * np.array([0.3, 0.6, 0.9]), rates])
     total = np.zeros(len(rates))
     for part, (_, masses, mean) in zip(parts, tilted, strict=True):
         total += part.count * _log_sums(masses, np.outer(sign * rates, part.places * step - mean))

@@ -22,6 +22,7 @@ def points(law: Law, top: float, count: int) -> Floats:
     losses = losses[(losses >= low) & (losses <= top)]
     gaps = np.diff(losses) > 1e-13 * (top - low)
     gaps[losses[:-1] == 0] = True
+    gaps[-1] = True  # the top stays, however near the last point is: a law may have an atom there
     kept: Floats = losses[np.concatenate([[True], gaps])]
     return kept
 

@@ -12,6 +12,7 @@ from sourdine.accounting.pld import PLD
 from sourdine.accounting.renyi import DENSE_ORDERS, SOURCE_ORDERS, Conversion, Renyi
 from sourdine.accounting.shuffled import shuffled_attack, shuffled_epoch
 from sourdine.core import check
+from sourdine.core.digits import plain
 from sourdine.core.distance import Neighbours
 from sourdine.core.laws import GaussianLaw
 from sourdine.core.loss import Loss
@@ -220,7 +221,7 @@ def _poisson(rate: float) -> str:
 
 
 def _about_delta(delta: float, size: int | None) -> str:
-    told = f"delta is {delta:g}: any event may be that much more likely than e^epsilon allows."
+    told = f"delta is {plain(delta)}: any event may be that much more likely than e^epsilon allows."
     if size is None:
         return f"{told} It should lie below 1 over the number of examples."
     if delta * size < 1:

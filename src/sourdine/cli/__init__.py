@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sourdine.cli import audit, budget, certificate, demo, ledger
+from sourdine.cli import audit, budget, certificate, demo, ledger, reproduce
 from sourdine.cli.group import OneSentence
 
 app = typer.Typer(cls=OneSentence, name="sourdine", add_completion=False, rich_markup_mode="markdown")
@@ -13,6 +13,7 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(certificate.app, name="certificate")
 app.add_typer(budget.app, name="budget")
 app.command(name="demo")(demo.demo)
+app.command(name="reproduce")(reproduce.reproduce)
 
 
 @app.callback(invoke_without_command=True)

@@ -116,7 +116,7 @@ def _noise(training: "Training", target: Fraction, delta: float) -> _Answer:
 
     noise = float(shorten_up(noise_for_training(training, float(target), delta), 6))
     run = replace(training, noise=noise)
-    cost = cost_of_training(run, delta)
+    cost = cost_of_training(run, delta, width=_width(target))
     return _Answer(
         {"noise": noise, "epsilon": _ends(cost.epsilon), "delta": delta, "steps": cost.steps}
         | {"rate": cost.rate, "sampler": str(cost.sampler), "assumptions": list(cost.assumptions)},
@@ -137,7 +137,7 @@ def _epochs(training: "Training", target: Fraction, delta: float) -> _Answer:
     fields: dict[str, object] = {"epochs": epochs, "delta": delta, "noise": float(training.noise)}
     if epochs == 0:
         return _Answer(fields | {"epsilon": None, "steps": 0}, {"Epochs": "not even one fits"})
-    cost = cost_of_training(replace(training, epochs=epochs), delta)
+    cost = cost_of_training(replace(training, epochs=epochs), delta, width=_width(target))
     return _Answer(
         fields | {"epsilon": _ends(cost.epsilon), "steps": cost.steps, "sampler": str(cost.sampler)},
         {"Epochs": f"{epochs:,}, which is {cost.steps:,} steps", "epsilon": _said(cost.epsilon, delta)},
@@ -160,7 +160,7 @@ def _steps(rate: float, steps: int | None, noise: str | None, target: Fraction, 
     fields: dict[str, object] = {"noise": level, "steps": count, "delta": delta, "rate": rate}
     if count == 0:
         return _Answer(fields | {"epsilon": None}, {"Steps": "not even one fits"})
-    found = epsilon_of_steps(level, rate, count, delta)
+    found = epsilon_of_steps(level, rate, count, delta, _width(target))
     return _Answer(
         fields | {"epsilon": _ends(found)},
         {"Noise": f"{level:g} clipping norms", "Steps": f"{count:,}", "epsilon": _said(found, delta)},
@@ -206,15 +206,16 @@ def _release(
         best = calibrate_noise(
             lambda sigma: Gaussian(sigma=sigma, granularity=grid), distance, target, share, count=count
         )
-    accountant = PLD()
+    accountant = PLD(width=_width(target))
     found = accountant.epsilon(accountant.repeat(accountant.lift(best.loss(distance)), count), share)
     error = best.error(0.95)
-    described = best.to_json()
+    described = {key: value for key, value in best.to_json().items() if key != "mechanism" and value}
     return _Answer(
-        {"mechanism": described, "epsilon": _ends(found), "delta": share, "count": count}
+        {"mechanism": best.to_json(), "epsilon": _ends(found), "delta": share, "count": count}
         | {"error": {"confidence": 0.95, "each": error}},
         {
-            "Noise": ", ".join(f"{key} {value}" for key, value in described.items() if value is not None),
+            "Noise": f"{type(best).__name__}, "
+            + ", ".join(f"{key} {float(Fraction(value)):.6g}" for key, value in described.items()),
             "Error": f"at most {error:g}, 95 % of the time, for each of {count:,}",
             "epsilon": _said(found, share),
         },
@@ -233,7 +234,13 @@ def _ends(found: "Bracket") -> dict[str, float]:
 
 
 def _said(found: "Bracket", delta: float) -> str:
-    from sourdine.core.digits import shorten_down, shorten_up
+    from sourdine.core.digits import plain, shorten_down, shorten_up
 
-    at = f" at delta {delta:g}" if delta else ""
-    return f"{shorten_up(found.upper)}{at} (certified: at least {shorten_down(found.lower)})"
+    at = f" at delta {plain(delta)}" if delta else ""
+    least = f" (certified: between {shorten_down(found.lower)} and {shorten_up(found.upper)})"
+    return f"{shorten_up(found.upper)}{at}{least if found.lower else ''}"
+
+
+def _width(target: Fraction) -> float:
+    """As narrow as the search itself looks, so that the answer is not seen above its target."""
+    return 5e-5 * min(1.0, float(target))

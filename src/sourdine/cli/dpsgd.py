@@ -113,12 +113,12 @@ def _finite(value: float) -> float | None:
 
 def _print(cost: "TrainingCost", run: str) -> None:
     from sourdine.cli import show
-    from sourdine.core.digits import shorten_down, shorten_up
+    from sourdine.core.digits import plain, shorten_down, shorten_up
 
     upper, lower = shorten_up(cost.epsilon.upper), shorten_down(cost.epsilon.lower)
     print(f"Run        {run}")
     print(f"Steps      {cost.steps:,}, at a sampling rate of {100 * cost.rate:.4g} %\n")
-    print(f"epsilon    {upper} at delta {cost.delta:g} (certified: between {lower} and {upper})")
+    print(f"epsilon    {upper} at delta {plain(cost.delta)} (certified: between {lower} and {upper})")
     print(f"Renyi      {shorten_up(cost.renyi.epsilon)} at order {cost.renyi.order:.4g}")
     assumed = (
         "" if cost.sampler == "poisson" else "; it assumes Poisson batches, so this is NO guarantee here"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sourdine.cli.number import number
+from sourdine.cli.run import AsJson, Batch, Draw, Epochs, Size, read_delta, read_noise, read_training
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 
@@ -26,23 +28,23 @@ def explain(
     delta: Annotated[
         str | None, typer.Option("--delta", "-d", help="Its delta. [default: 0, or 1e-5 for a run]")
     ] = None,
-    size: Annotated[int | None, typer.Option("--size", "-s", help="Run: examples in the data.")] = None,
-    batch: Annotated[int | None, typer.Option("--batch", "-b", help="Run: examples in a batch.")] = None,
+    size: Size = None,
+    batch: Batch = None,
     noise: Annotated[
-        str | None, typer.Option("--noise", "-n", help="Run: noise, in units of the clipping norm.")
+        str | None, typer.Option("--noise", "-n", help="Noise, in units of the clipping norm.")
     ] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", "-e", help="Run: passes over the data.")] = None,
-    sampler: Annotated[
-        str, typer.Option(help="Run: how batches are drawn: poisson, fixed or shuffle.")
-    ] = "poisson",
-    unit: Annotated[str, typer.Option(help="Whom an epsilon protects.")] = "person",
-    neighbours: Annotated[Neighbours, typer.Option(help="What an epsilon hides.")] = Neighbours.ADD_REMOVE,
+    epochs: Epochs = None,
+    sampler: Draw = "poisson",
+    unit: Annotated[str | None, typer.Option(help="Whom an epsilon protects. [default: person]")] = None,
+    neighbours: Annotated[
+        Neighbours | None, typer.Option(help="What an epsilon hides. [default: add-remove]")
+    ] = None,
     prior: Annotated[str, typer.Option(help="The belief before, between 0 and 1.")] = "1/2",
     table: Annotated[bool, typer.Option("--table", help="Print beliefs for other epsilons too.")] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write a page with charts and sliders.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say what an epsilon, an (epsilon, delta) or a training run means.
 
@@ -50,16 +52,19 @@ def explain(
     sourdine budget explain -s 60000 -b 64 -n 1.0 -e 15 -o meaning.html
     """
     from sourdine.cli import show
-    from sourdine.cli.number import number
 
     before = number("explain", "prior", prior, 0, 1)
-    run = {"size": size, "batch": batch, "noise": noise, "epochs": epochs}
-    if epsilon is not None and any(value is not None for value in run.values()):
+    if epsilon is not None and any(value is not None for value in (size, batch, noise, epochs)):
         raise InvalidParameter(f"An epsilon and a training run were given. {_WHAT}")
     if epsilon is not None:
-        explanation = _guarantee(epsilon, delta, unit, neighbours)
+        relation = neighbours or Neighbours.ADD_REMOVE
+        explanation = _guarantee(epsilon, delta, unit or "person", relation)
+    elif unit is not None or neighbours is not None:
+        raise InvalidParameter(
+            "The unit and the neighbours of a training run follow from its sampler. Leave them out."
+        )
     else:
-        explanation = _run(run, delta, sampler)
+        explanation = _run(size=size, batch=batch, noise=noise, epochs=epochs, delta=delta, sampler=sampler)
     if output is not None:
         from sourdine.report.explanation import explanation_page
 
@@ -76,35 +81,35 @@ def explain(
 
 def _guarantee(epsilon: str, delta: str | None, unit: str, neighbours: Neighbours) -> "Explanation":
     from sourdine.accounting.explain import explain_guarantee
-    from sourdine.cli.number import number
 
     exact = number("explain", "epsilon", epsilon, 0, 10**4)
     rest = number("explain", "delta", delta, 0, 1) if delta is not None else Fraction(0)
     return explain_guarantee(exact, rest, unit=unit, neighbours=neighbours)
 
 
-def _run(run: dict[str, int | str | None], delta: str | None, sampler: str) -> "Explanation":
-    from sourdine.accounting.dpsgd import Sampler, Training
+def _run(
+    *,
+    size: int | None,
+    batch: int | None,
+    noise: str | None,
+    epochs: int | None,
+    delta: str | None,
+    sampler: str,
+) -> "Explanation":
     from sourdine.accounting.explain import explain_training
-    from sourdine.cli.number import number
-    from sourdine.core import check
 
-    missing = [f"--{name}" for name, value in run.items() if value is None]
-    if missing:
-        raise InvalidParameter(
-            _WHAT if len(missing) == len(run) else f"A training run also needs {' and '.join(missing)}."
-        )
-    kinds = {kind.value: kind for kind in Sampler}
-    if sampler not in kinds:
-        raise check.fail("explain", "sampler", f"be one of {', '.join(kinds)}", sampler)
-    training = Training(
-        size=int(run["size"] or 0),
-        batch=int(run["batch"] or 0),
-        noise=float(number("explain", "noise", str(run["noise"]), 0, 2**20)),
-        epochs=int(run["epochs"] or 0),
-        sampler=kinds[sampler],
+    if noise is None:
+        nothing = all(value is None for value in (size, batch, epochs))
+        raise InvalidParameter(_WHAT if nothing else "A training run also needs --noise.")
+    training = read_training(
+        "explain",
+        size=size,
+        batch=batch,
+        noise=read_noise("explain", noise),
+        epochs=epochs,
+        sampler=sampler,
     )
-    return explain_training(training, float(number("explain", "delta", delta or "1e-5", 0, 1)))
+    return explain_training(training, read_delta("explain", delta if delta is not None else "1e-5"))
 
 
 def _write(page: str, path: Path) -> None:
@@ -120,7 +125,7 @@ def _print(explanation: "Explanation", prior: Fraction, table: bool) -> None:
     from sourdine.accounting.explain import DEPLOYMENTS, sentences
     from sourdine.accounting.explain.deployed import UNITS_DIFFER
     from sourdine.accounting.explain.explanation import COVER, PREMIUM
-    from sourdine.accounting.explain.words import at_most
+    from sourdine.accounting.explain.words import at_most, money_up
     from sourdine.cli import show
     from sourdine.core.digits import shorten_down, shorten_up
 
@@ -142,7 +147,7 @@ def _print(explanation: "Explanation", prior: Fraction, table: bool) -> None:
     _title("An example")
     _say(
         f"If an insurer would ask {PREMIUM:,} a year for a cover of {COVER:,} without your data, then with "
-        f"them the premium is at most {shorten_up(explanation.premium, 6)} on average."
+        f"them the premium is at most {money_up(explanation.premium)} on average."
     )
     _title("Systems in use")
     show.table(

@@ -59,6 +59,14 @@ def check_place(path: Path) -> None:
         )
 
 
+def check_folder(path: Path) -> None:
+    """Make a folder if there is none, before any work is done for it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InvalidParameter(f"{path} cannot be a folder ({problem.strerror}). Choose another.") from None
+
+
 def keep(text: str, path: Path) -> None:
     """A file with this text."""
     try:

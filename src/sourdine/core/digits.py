@@ -1,6 +1,7 @@
 """Numbers shortened for people, always to the safe side."""
 
 import math
+import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 
@@ -20,6 +21,15 @@ def shorten_down(number: float, digits: int = 4) -> str:
     ('0.6108', '0')
     """
     return _shorten(number, digits, ROUND_FLOOR)
+
+
+def plain(number: float) -> str:
+    """A declared number as people write it.
+
+    >>> plain(1e-5), plain(0.25), plain(3.0)
+    ('1e-5', '0.25', '3')
+    """
+    return re.sub(r"e([+-])0+", r"e\1", f"{number:g}")
 
 
 def _shorten(number: float, digits: int, rounding: str) -> str:

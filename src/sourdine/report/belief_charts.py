@@ -8,7 +8,19 @@ import numpy as np
 from scipy.special import expit
 
 from sourdine.accounting.explain import Curve, posterior_bounds
-from sourdine.report.charts import COLOURS, GREY, Axis, Row, Series, Spec, across_of, colour_of, finish, up_of
+from sourdine.report.charts import (
+    COLOURS,
+    GREY,
+    ROWS,
+    Axis,
+    Row,
+    Series,
+    Spec,
+    across_of,
+    colour_of,
+    finish,
+    up_of,
+)
 
 if TYPE_CHECKING:
     import altair as alt
@@ -70,12 +82,34 @@ def draw_beliefs(epsilon: float, prior: float) -> Spec:
     return finish(layered.properties(title=alt.Title(text=alt.expr(told))))
 
 
+def draw_bounds(epsilon: float) -> Spec:
+    """Both bounds against the belief before, at one epsilon."""
+    import altair as alt
+
+    rows: list[Row] = []
+    for before in (0.0, *expit(np.linspace(-7, 7, 61)), 1.0):
+        bounds = posterior_bounds(float(before), epsilon)
+        ends = ((_MOST, bounds.upper), (_LEAST, bounds.lower), (_SAME, float(before)))
+        rows += [
+            {"before": round(float(before), 6), "after": round(after, 6), "bound": bound}
+            for bound, after in ends
+        ]
+    tips = [
+        alt.Tooltip("bound:N", title=" "),
+        alt.Tooltip("before:Q", title=_BEFORE.title, format=".0%"),
+        alt.Tooltip("after:Q", title=_AFTER.title, format=".2%"),
+    ]
+    lines = alt.Chart(alt.NamedData(ROWS)).mark_line(strokeWidth=2)
+    channels = across_of(_BEFORE), up_of(_AFTER), colour_of(_ENDS), _dashes(_ENDS)
+    return finish(alt.layer(lines.encode(*channels, tooltip=tips)), rows)
+
+
 def draw_family(epsilons: Sequence[float]) -> Spec:
     """Both bounds for several epsilons: the upper curves above the diagonal, the lower ones below."""
     import altair as alt
 
     names = tuple(f"ε = {epsilon:g}" for epsilon in epsilons)
-    rows: list[dict[str, str | float]] = []
+    rows: list[Row] = []
     for epsilon, name in zip(epsilons, names, strict=True):
         for before in (0.0, *expit(np.linspace(-7, 7, 61)), 1.0):
             bounds = posterior_bounds(float(before), epsilon)
@@ -83,7 +117,7 @@ def draw_family(epsilons: Sequence[float]) -> Spec:
                 {"before": round(float(before), 6), "after": round(after, 6), "epsilon": name, "bound": bound}
                 for bound, after in ((_MOST, bounds.upper), (_LEAST, bounds.lower))
             ]
-    chart = alt.Chart(alt.InlineData(values=rows))
+    chart = alt.Chart(alt.NamedData(ROWS))
     tips = [
         alt.Tooltip("epsilon:N", title=" "),
         alt.Tooltip("bound:N", title=" "),
@@ -99,7 +133,7 @@ def draw_family(epsilons: Sequence[float]) -> Spec:
     )
     same = alt.Chart(alt.InlineData(values=[{"before": end, "after": end} for end in (0, 1)]))
     diagonal = same.mark_line(color=GREY, strokeDash=[4, 4]).encode(across_of(_BEFORE), up_of(_AFTER))
-    return finish(alt.layer(diagonal, lines))
+    return finish(alt.layer(diagonal, lines), rows)
 
 
 def draw_roc(curves: dict[str, Curve], *, log: bool = False, at: float | None = None) -> Spec:
@@ -126,7 +160,7 @@ def draw_roc(curves: dict[str, Curve], *, log: bool = False, at: float | None = 
         alt.Tooltip("true:Q", title="true positives, at most", format=".3~%"),
     ]
     layers = [
-        alt.Chart(alt.InlineData(values=rows))
+        alt.Chart(alt.NamedData(ROWS))
         .mark_line(strokeWidth=2)
         .encode(
             across_of(false),
@@ -139,7 +173,7 @@ def draw_roc(curves: dict[str, Curve], *, log: bool = False, at: float | None = 
     if at is not None:
         place = alt.Chart(alt.InlineData(values=[{"false": at}]))
         layers.insert(0, place.mark_rule(strokeDash=[4, 4], color=GREY).encode(across_of(false)))
-    return finish(alt.layer(*layers))
+    return finish(alt.layer(*layers), rows)
 
 
 def _dashes(series: Series) -> "alt.StrokeDash":

@@ -3,9 +3,13 @@
 import math
 from dataclasses import dataclass
 
-from sourdine.accounting.dpsgd import Training
-from sourdine.accounting.training_cost import TrainingCost, cost_of_training
-from sourdine.core.digits import shorten_up
+import numpy as np
+
+from sourdine.accounting.bracket import Bracket
+from sourdine.accounting.dpsgd import Training, epsilon_of_steps, step_loss
+from sourdine.accounting.renyi import SOURCE_ORDERS, Conversion, Renyi
+from sourdine.accounting.training_cost import cost_of_training
+from sourdine.core.digits import plain, shorten_up
 from sourdine.report.charts import COLOURS, Axis, Band, Row, Series, Slider, draw_heat, draw_lines
 from sourdine.report.orders import draw_orders
 from sourdine.report.page import Figure, Page, Section
@@ -16,7 +20,9 @@ _METHODS = Series(field="method", names=(_CERTIFIED, _TIGHT, _OLDER))
 _RENYI = Series(field="method", names=(_TIGHT, _OLDER), colours=COLOURS[1:])
 _BAND = Band(lower="lower", upper="upper")
 _WIDTH = 5e-3  # of the brackets: thinner than a line
-_SLIDER_SHARES = (0.7, 1.0, 1.3, 1.6, 1.9)
+_ORDERS = (*(1 + np.geomspace(0.05, 63, 200)).tolist(), 96.0, 128.0, 192.0, 256.0, 384.0, 512.0, 1024.0)
+_POWERS = tuple(float(f"1e-{k}") for k in range(10, 2, -1))
+_SLIDER_SHARES = (0.7, 1.0, 1.5, 2.0)
 
 Values = dict[str, float]
 
@@ -33,6 +39,15 @@ class _Curve:
     log: bool = True
 
 
+@dataclass(frozen=True)
+class _Point:
+    """One point of every method's curve, at one place of the slider."""
+
+    x: float
+    chosen: float
+    ends: dict[str, Bracket]
+
+
 def curves_page(training: Training, delta: float, watch: Watch = unwatched) -> Page:
     """One page with every curve around a run with Poisson batches."""
     cost = cost_of_training(training, delta)
@@ -40,8 +55,8 @@ def curves_page(training: Training, delta: float, watch: Watch = unwatched) -> P
         title="What private training costs",
         lead=(
             f"Around one run: {training.size:,} examples, batches of {training.batch:,}, noise "
-            f"{training.noise:g}, epochs {training.epochs:,}, δ = {delta:g}. It takes {cost.steps:,} steps "
-            f"and costs ε = {shorten_up(cost.epsilon.upper)}, for one example added or removed."
+            f"{training.noise:g}, epochs {training.epochs:,}, δ = {plain(delta)}. It takes {cost.steps:,} "
+            f"steps and costs ε = {shorten_up(cost.epsilon.upper)}, for one example added or removed."
         ),
         sections=(
             Section(
@@ -73,34 +88,34 @@ def curve_figures(training: Training, delta: float, watch: Watch = unwatched) ->
     curves = _curves(plan)
     batches, noises = _batches(plan, -2, 5), _shares(plan, (0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0))
     cells = [plan | {"noise": noise, "batch": batch} for noise in noises for batch in batches]
-    cases = cells + [
-        plan | {curve.x.field: value, curve.slider.field: chosen}
-        for curve in curves
-        for value in curve.values
-        for chosen in curve.slider.values
+    places = [
+        (curve, value, chosen) for curve in curves for value in curve.values for chosen in curve.slider.values
     ]
-    costs = iter([_cost(case) for case in watch("computing curves", cases)])
-    heat = _heat(plan, [(cell, next(costs)) for cell in cells])
-    lines = []
-    for curve in curves:
-        found = [(value, chosen, next(costs)) for value in curve.values for chosen in curve.slider.values]
-        lines.append(_lines(plan, curve, found))
-    return (_orders(training, delta), *lines, heat)
+    methods = _Methods()
+    found: dict[int, list[_Point]] = {}
+    for curve, value, chosen in watch("computing curves", places):
+        ends = methods.ends(plan | {curve.x.field: value, curve.slider.field: chosen})
+        found.setdefault(id(curve), []).append(_Point(value, chosen, ends))
+    heat = [(cell, _certified(cell).upper) for cell in watch("computing noise x batch", cells)]
+    lines = [_lines(plan, curve, found[id(curve)]) for curve in curves]
+    return (_orders(training, delta), *lines, _heat(plan, heat))
 
 
 def _curves(plan: Values) -> tuple[_Curve, ...]:
     noise = _slider(plan, "noise", "noise", _shares(plan, _SLIDER_SHARES))
-    batch = _slider(plan, "batch", "batch", _batches(plan, -1, 3))
+    batch = _slider(plan, "batch", "batch", _batches(plan, -1, 2))
     sizes = {max(plan["batch"], round(plan["size"] * 2.0**k)) for k in range(-4, 5)}
     epochs = {max(1, round(plan["epochs"] * share)) for share in (0.2, 0.5, 1, 2, 3, 4, 6)} | {1}
-    powers = {10.0 ** -(k / 2) for k in range(6, 21, 2)} | {plan["delta"]}
+    powers = {*_POWERS, plan["delta"]}
     shares = {plan["delta"] * share for share in (0.1, 0.3, 0.6, 1, 2, 4, 7, 10)}
     return (
         _Curve(
-            x=Axis(field="size", title="examples in the data", log=True, form="~s"),
+            x=Axis(
+                field="size", title="examples in the data", log=True, form=".3~s", ticks=tuple(sorted(sizes))
+            ),
             values=tuple(sorted(sizes)),
             slider=noise,
-            title="More data help: from {low:,} to {high:,} examples, ε goes from {first} to {last}",
+            title="More data help: from {low} to {high} examples, ε goes from {first} to {last}",
             note="The batch and the epochs stay as they are, so a larger data set also takes more steps.",
         ),
         _Curve(
@@ -109,7 +124,7 @@ def _curves(plan: Values) -> tuple[_Curve, ...]:
             ),
             values=_batches(plan, -3, 6),
             slider=noise,
-            title="Large batches cost more: from {low:,} to {high:,} examples, ε goes from {first} to {last}",
+            title="Large batches cost more: from {low} to {high} examples, ε goes from {first} to {last}",
             note="The epochs stay as they are. Small batches learn from noisier sums, so the cheapest batch "
             "is seldom the best one.",
         ),
@@ -117,14 +132,14 @@ def _curves(plan: Values) -> tuple[_Curve, ...]:
             x=Axis(field="noise", title="noise, in clipping norms"),
             values=_shares(plan, (0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0)),
             slider=batch,
-            title="The first noise helps most: from {low:g} to {high:g}, ε goes from {first} to {last}",
+            title="The first noise helps most: from {low} to {high}, ε goes from {first} to {last}",
             note="Noise is the standard deviation added to a sum, divided by the clipping norm.",
         ),
         _Curve(
             x=Axis(field="epochs", title="epochs"),
             values=tuple(sorted(epochs)),
             slider=noise,
-            title="The first epochs cost most: {low:,} costs ε = {first}, {high:,} cost {last}",
+            title="The first epochs cost most: {low} costs ε = {first}, {high} cost {last}",
             note="The privacy loss of many steps adds up like a random walk: slower than the steps.",
             log=False,
         ),
@@ -134,15 +149,15 @@ def _curves(plan: Values) -> tuple[_Curve, ...]:
             ),
             values=tuple(sorted(share for share in shares if share < 1)),
             slider=noise,
-            title="A larger δ buys little: from {low:.2g} to {high:.2g}, ε goes from {first} to {last}",
+            title="A larger δ buys little: from {low} to {high}, ε goes from {first} to {last}",
             note="δ should lie below 1 over the number of examples, whatever it buys.",
             log=False,
         ),
         _Curve(
-            x=Axis(field="delta", title="δ, on a logarithmic scale", log=True, form="~e"),
+            x=Axis(field="delta", title="δ, on a logarithmic scale", log=True, form="~e", ticks=_POWERS),
             values=tuple(sorted(powers)),
             slider=noise,
-            title="A smaller δ costs little: from {high:.2g} to {low:.2g}, ε goes from {last} to {first}",
+            title="A smaller δ costs little: from {high} to {low}, ε goes from {last} to {first}",
             note="ε grows about as the square root of the logarithm of 1/δ.",
             log=False,
         ),
@@ -158,25 +173,25 @@ def _orders(training: Training, delta: float) -> Figure:
     )
 
 
-def _lines(plan: Values, curve: _Curve, found: list[tuple[float, float, TrainingCost]]) -> Figure:
-    rows: list[Row] = []
-    for value, chosen, cost in found:
-        place = {curve.x.field: value, curve.slider.field: chosen}
-        ends = (
-            (_CERTIFIED, cost.epsilon.lower, cost.epsilon.upper),
-            (_TIGHT, cost.renyi.epsilon, cost.renyi.epsilon),
-            (_OLDER, cost.source.epsilon, cost.source.epsilon),
-        )
-        rows += [
-            {**place, "method": method, "epsilon": _short(high), "lower": _short(low), "upper": _short(high)}
-            for method, low, high in ends
-            if low > 0 and math.isfinite(high)
-        ]
-    here = [cost.epsilon.upper for _, chosen, cost in found if chosen == curve.slider.start]
+def _lines(plan: Values, curve: _Curve, found: list[_Point]) -> Figure:
+    rows: list[Row] = [
+        {
+            curve.x.field: point.x,
+            curve.slider.field: point.chosen,
+            "method": method,
+            "epsilon": _short(ends.upper),
+            "lower": _short(ends.lower),
+            "upper": _short(ends.upper),
+        }
+        for point in found
+        for method, ends in point.ends.items()
+        if ends.lower > 0 and ends.upper < math.inf
+    ]
+    here = [point.ends[_CERTIFIED].upper for point in found if point.chosen == curve.slider.start]
     return Figure(
         title=curve.title.format(
-            low=curve.values[0],
-            high=curve.values[-1],
+            low=_told(curve.values[0]),
+            high=_told(curve.values[-1]),
             first=shorten_up(here[0], 3),
             last=shorten_up(here[-1], 3),
         ),
@@ -193,11 +208,11 @@ def _lines(plan: Values, curve: _Curve, found: list[tuple[float, float, Training
     )
 
 
-def _heat(plan: Values, found: list[tuple[Values, TrainingCost]]) -> Figure:
+def _heat(plan: Values, found: list[tuple[Values, float]]) -> Figure:
     rows: list[Row] = [
-        {"noise": cell["noise"], "batch": cell["batch"], "epsilon": _short(cost.epsilon.upper)}
-        for cell, cost in found
-        if math.isfinite(cost.epsilon.upper) and cost.epsilon.upper > 0
+        {"noise": cell["noise"], "batch": cell["batch"], "epsilon": _short(upper)}
+        for cell, upper in found
+        if 0 < upper < math.inf
     ]
     return Figure(
         title="A larger batch can be paid for with more noise: equal colours cost the same ε",
@@ -212,11 +227,33 @@ def _heat(plan: Values, found: list[tuple[Values, TrainingCost]]) -> Figure:
     )
 
 
-def _cost(case: Values) -> TrainingCost:
-    training = Training(
+class _Methods:
+    """The three ways to an epsilon, made once for many runs."""
+
+    def __init__(self) -> None:
+        self._tight = Renyi(orders=_ORDERS)
+        self._older = Renyi(orders=SOURCE_ORDERS, conversion=Conversion.MIRONOV)
+
+    def ends(self, case: Values) -> dict[str, Bracket]:
+        """What each says of a run; a single bound is both ends."""
+        found = {_CERTIFIED: _certified(case)}
+        for name, accountant in ((_TIGHT, self._tight), (_OLDER, self._older)):
+            run = _training(case)
+            cost = accountant.repeat(accountant.lift(step_loss(run.noise, run.rate)), run.steps)
+            upper = accountant.epsilon(cost, case["delta"]).upper
+            found[name] = Bracket(upper, upper)
+        return found
+
+
+def _certified(case: Values) -> Bracket:
+    run = _training(case)
+    return epsilon_of_steps(run.noise, run.rate, run.steps, case["delta"], _WIDTH)
+
+
+def _training(case: Values) -> Training:
+    return Training(
         size=int(case["size"]), batch=int(case["batch"]), noise=case["noise"], epochs=int(case["epochs"])
     )
-    return cost_of_training(training, case["delta"], width=_WIDTH)
 
 
 def _batches(plan: Values, least: int, most: int) -> tuple[float, ...]:
@@ -231,6 +268,13 @@ def _shares(plan: Values, shares: tuple[float, ...]) -> tuple[float, ...]:
 
 def _slider(plan: Values, field: str, title: str, values: tuple[float, ...]) -> Slider:
     return Slider(field=field, title=title, values=values, start=plan[field])
+
+
+def _told(value: float) -> str:
+    if value < 0.01:
+        digits, exponent = f"{value:.2e}".split("e")
+        return f"{float(digits):g}e{int(exponent)}"
+    return f"{value:,.0f}" if value >= 1000 else plain(value)
 
 
 def _short(number: float) -> float:

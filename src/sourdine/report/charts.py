@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # altair takes half a second to import, so only drawing does it
     import altair as alt
@@ -144,7 +144,9 @@ def colour_of(series: Series) -> "alt.Color":
     return alt.Color(f"{series.field}:N", title=None, scale=scale, legend=legend)
 
 
-def finish(chart: "alt.LayerChart", rows: Sequence[Row] = (), slider: Slider | None = None) -> Spec:
+def finish(
+    chart: "alt.LayerChart | alt.FacetChart", rows: Sequence[Row] = (), slider: Slider | None = None
+) -> Spec:
     """The specification of a chart whose data are named ROWS, in the style of all charts.
 
     The rows join at the end: altair would copy and check them at every step.
@@ -164,6 +166,7 @@ def finish(chart: "alt.LayerChart", rows: Sequence[Row] = (), slider: Slider | N
             titleFontWeight="normal",
             labelFontSize=11,
             titleFontSize=12,
+            titlePadding=8,
         )
         .configure_legend(
             labelFontSize=12,
@@ -174,7 +177,7 @@ def finish(chart: "alt.LayerChart", rows: Sequence[Row] = (), slider: Slider | N
         )
         .configure_title(anchor="start", fontSize=12, fontWeight="normal", color=GREY)
     )
-    spec = styled.to_dict()
+    spec: dict[str, Any] = styled.to_dict()
     return spec | {"datasets": spec.get("datasets", {}) | {ROWS: [dict(row) for row in rows]}}
 
 
@@ -216,7 +219,7 @@ def _ticks(axis: Axis) -> "alt.Axis":
 
     if axis.ticks:
         return alt.Axis(format=axis.form, values=list(axis.ticks))
-    return alt.Axis(format=axis.form, tickCount=10 if axis.log else 6)
+    return alt.Axis(format=axis.form, tickCount=8 if axis.log else 6)
 
 
 def _tip(axis: Axis) -> "alt.Tooltip":

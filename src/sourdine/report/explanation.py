@@ -16,7 +16,7 @@ from sourdine.accounting.explain import (
 )
 from sourdine.accounting.explain.deployed import UNITS_DIFFER
 from sourdine.accounting.explain.explanation import COVER, FALSE_POSITIVES, PREMIUM, explain_guarantee
-from sourdine.accounting.explain.words import at_most, percent_down, percent_up, say_beliefs
+from sourdine.accounting.explain.words import at_most, money_up, percent_down, percent_up, say_beliefs
 from sourdine.core.digits import shorten_down, shorten_up
 from sourdine.report.belief_charts import draw_beliefs, draw_family, draw_roc
 from sourdine.report.page import Figure, Page, Section
@@ -26,7 +26,7 @@ FAMILY = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0)
 _LEAST, _MOST = 0.01, 10.0  # the ends of the slider for epsilon
 _PRIOR = 50
 _FEW = 0.01
-_GAP = "\N{NO-BREAK SPACE}"
+GAP = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,17 +65,23 @@ def explanation_page(explanation: Explanation) -> ExplanationPage:
     )
 
 
-def belief_table() -> Table:
-    """Both bounds, for the priors and epsilons of the source."""
-    rows: list[tuple[Cell, ...]] = []
-    for prior, bounds in zip(PRIORS, posterior_table(), strict=True):
-        cells = [f"{100 * bound.lower:.2f}{_GAP}–{_GAP}{100 * bound.upper:.2f}" for bound in bounds]
-        rows.append((f"{100 * prior}", *cells))
+def belief_tables() -> tuple[Table, Table]:
+    """The greatest and the least beliefs, for the priors and epsilons of the source."""
+    return (
+        _belief_table("greatest", [[bounds.upper for bounds in row] for row in posterior_table()]),
+        _belief_table("least", [[bounds.lower for bounds in row] for row in posterior_table()]),
+    )
+
+
+def _belief_table(name: str, beliefs: list[list[float]]) -> Table:
     return Table(
-        name="posterior",
-        title="Least and greatest belief after an answer, in %, by the belief before and by ε",
+        name=name,
+        title=f"{name.capitalize()} belief after an answer, in %, by the belief before and by ε",
         columns=("before", *(f"ε = {epsilon:g}" for epsilon in EPSILONS)),
-        rows=tuple(rows),
+        rows=tuple(
+            (f"{100 * prior}", *(f"{100 * belief:.2f}" for belief in row))
+            for prior, row in zip(PRIORS, beliefs, strict=True)
+        ),
         note="Rounded to the nearest hundredth. Without a δ; with one, at the ε that bounds beliefs.",
     )
 
@@ -108,7 +114,7 @@ def _beliefs(explanation: Explanation, reach: float) -> Section:
         ),
         figures=(
             Figure(
-                title=f"From 50 %, this guarantee lets belief move to between {low} and {high}",
+                title=f"From 50{GAP}%, this guarantee lets belief move to between {low} and {high}",
                 chart=draw_beliefs(reach, _PRIOR / 100),
                 note="The sliders above move this chart.",
             ),
@@ -135,7 +141,7 @@ def _belief_tables(explanation: Explanation) -> Section:
                 columns=("belief before", "after, at least", "after, at most"),
                 rows=own,
             ),
-            belief_table(),
+            *belief_tables(),
         ),
     )
 
@@ -179,7 +185,7 @@ def _attacks(explanation: Explanation) -> Section:
                 note="ROC curve: no attack lies above it. The diagonal is blind guessing.",
             ),
             Figure(
-                title=f"At 1 % false alarms it finds at most {percent_up(found, 3)} of true cases",
+                title=f"At 1{GAP}% false alarms it finds at most {percent_up(found, 3)} of true cases",
                 chart=draw_roc(curves, log=True, at=_FEW),
                 note="The same curve on logarithmic scales, where careful attacks live.",
             ),
@@ -195,7 +201,7 @@ def _premium(explanation: Explanation) -> Section:
         paragraphs=(
             f"Gertrude is insured for {COVER:,}. From the published results alone, her insurer would ask "
             f"{PREMIUM:,} a year. If she takes part herself, the average premium grows at most to "
-            f"{_money(explanation.premium)} under this guarantee: by the factor e^ε if ε is all that is "
+            f"{money_up(explanation.premium)} under this guarantee: by the factor e^ε if ε is all that is "
             "known, by less if the whole curve of losses is. That is the price of her own record. What the "
             "study finds out about people like her can change her premium too, and would if she stayed "
             "away; no ε limits that.",
@@ -205,7 +211,7 @@ def _premium(explanation: Explanation) -> Section:
                 name="premium",
                 title=f"Average yearly premium if Gertrude takes part; {PREMIUM:,} if she does not",
                 columns=("ε", "at most"),
-                rows=tuple((name, _money(premium)) for name, premium in (*others, own)),
+                rows=tuple((name, money_up(premium)) for name, premium in (*others, own)),
                 note=f"A premium is never above the cover of {COVER:,}; the average is over the noise.",
             ),
         ),
@@ -255,7 +261,3 @@ def _power(delta: float) -> str:
     digits, exponent = f"{delta:e}".split("e")
     raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return f"10{raised}" if float(digits) == 1 else f"{float(digits):g}·10{raised}"
-
-
-def _money(amount: float) -> str:
-    return f"{math.ceil(100 * amount - 1e-9) / 100:,.2f}"

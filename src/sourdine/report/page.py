@@ -73,4 +73,4 @@ def _library() -> str:
     """The JavaScript that draws charts, as one script."""
     import vl_convert
 
-    return str(vl_convert.javascript_bundle())
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))

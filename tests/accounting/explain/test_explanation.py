@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 
+from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.dpsgd import Sampler, Training
 from sourdine.accounting.explain import DEPLOYMENTS, explain_cost, explain_guarantee, explain_training
 from sourdine.accounting.pld import PLD
@@ -17,7 +18,7 @@ SEED = Training(size=60000, batch=64, noise=1.0, epochs=15)
 
 def test_one_epsilon() -> None:
     explanation = explain_guarantee(Fraction(117, 100))
-    assert explanation.epsilon.lower == explanation.epsilon.upper >= Fraction(117, 100)
+    assert explanation.epsilon == Bracket(1.17, 1.17)
     assert explanation.chance == 0
     assert explanation.reach == pytest.approx(1.17)
     assert explanation.premium == pytest.approx(2000 * math.exp(1.17))

@@ -123,11 +123,11 @@ def explain_guarantee(
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
 ) -> Explanation:
     """What an epsilon means, or one epsilon with one delta, when nothing else is known."""
-    top = float_above(check.between("explain", "epsilon", epsilon, Fraction(0), Fraction(1 << 20)))
+    told = float(check.between("explain", "epsilon", epsilon, Fraction(0), Fraction(1 << 20)))
     rest = check_delta("explain", float_above(delta))
     return Explanation(
         subject="a guarantee of which only " + ("ε is known" if rest == 0 else "one ε and one δ are known"),
-        epsilon=Bracket(top, top),
+        epsilon=Bracket(told, told),
         delta=rest,
         unit=unit,
         neighbours=neighbours,

@@ -158,6 +158,15 @@ def percent_down(share: float, digits: int = 4) -> str:
     return f"{shorten_down(100 * share, digits)}{_GAP}%"
 
 
+def money_up(amount: float) -> str:
+    """A sum in hundredths, rounded up.
+
+    >>> money_up(2020.1003)
+    '2,020.11'
+    """
+    return f"{math.ceil(100 * amount - _ROUNDING) / 100:,.2f}"
+
+
 def _of(share: float) -> int:
     """100, or the power of ten in which a small share, or what a large one lacks, has two digits."""
     rare = min(share, 1 - share)

@@ -1,0 +1,98 @@
+"""`sourdine reproduce`: do again what the source documents published, and say how it stands."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sourdine.experiments import Experiment, Result
+
+
+def reproduce(
+    *,
+    name: Annotated[
+        str | None, typer.Argument(help="An experiment, or all. Without it: what there is.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions, no slow figures.")] = False,
+    data: Annotated[Path | None, typer.Option("--data", help="The folder with downloaded data.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for pages and tables.")] = Path(
+        "reproduced"
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Do a published experiment again: verdicts here, a page and CSV tables in a folder.
+
+    Examples: sourdine reproduce budget · sourdine reproduce all --quick -o reproduced
+    """
+    from sourdine.cli import show
+    from sourdine.experiments import Settings, find_experiments
+
+    known = find_experiments()
+    if name is None:
+        _list(known, as_json)
+        return
+    if name != "all" and name not in known:
+        raise check.fail("reproduce", "name", f"be all or one of {', '.join(known)}", name)
+    if data is not None and not data.is_dir():
+        raise InvalidParameter(f"{data} is not a folder. Name the folder with the data.")
+    show.check_folder(output)
+    settings = Settings(quick=quick, data=data, watch=show.progress)
+    chosen = list(known.values()) if name == "all" else [known[name]]
+    told = []
+    for each in chosen:
+        result = each.run(settings)
+        kept = result.write(output)
+        if as_json:
+            told.append(_plain(result, kept))
+        else:
+            _print(result, kept)
+    if as_json:
+        show.document({"experiments": told})
+
+
+def _list(known: "dict[str, Experiment]", as_json: bool) -> None:
+    from sourdine.cli import show
+
+    if as_json:
+        show.document({"experiments": [{"name": each.name, "title": each.title} for each in known.values()]})
+    else:
+        show.table(("name", "what it does again"), [(each.name, each.title) for each in known.values()])
+
+
+def _print(result: "Result", kept: tuple[Path, ...]) -> None:
+    from sourdine.cli import show
+
+    print(result.title)
+    rows = [
+        (
+            each.claim,
+            each.published,
+            each.found,
+            f"{each.standing}. {each.why}" if each.why else each.standing,
+        )
+        for each in result.verdicts
+    ]
+    show.table(("claim", "published", "ours", "verdict"), rows)
+    print(f"The page is {kept[0]}, with {len(kept) - 1} tables as CSV beside it.\n")
+
+
+def _plain(result: "Result", kept: tuple[Path, ...]) -> dict[str, object]:
+    return {
+        "name": result.name,
+        "title": result.title,
+        "verdicts": [
+            {
+                "claim": each.claim,
+                "published": each.published,
+                "found": each.found,
+                "standing": str(each.standing),
+                "why": each.why or None,
+            }
+            for each in result.verdicts
+        ],
+        "files": [str(path) for path in kept],
+    }

@@ -1,0 +1,31 @@
+"""The source documents' budget tool and its table, their curves, and the examples of the lecture notes."""
+
+from sourdine.experiments.budget import curves, flowers, formulas, lecture_notes, printed_run
+from sourdine.experiments.registry import Experiment, Result, Settings, experiment
+
+
+@experiment("budget", "Budgets of private training, as published and as they are")
+def budget(settings: Settings) -> Result:
+    """Everything that the source documents print about budgets, published beside ours."""
+    steps = (
+        printed_run.reproduce,
+        flowers.reproduce,
+        curves.reproduce,
+        lecture_notes.reproduce,
+        formulas.reproduce,
+    )
+    parts = [step(settings) for step in steps]
+    return Result(
+        name="budget",
+        title="Budgets of private training, as published and as they are",
+        lead=(
+            "A thesis published a tool for the budget of DP-SGD, curves drawn with it and a table of trained "
+            "models; lecture notes published the formulas behind. Here each number is computed again, and "
+            "stands beside the best we can prove."
+        ),
+        verdicts=tuple(verdict for part in parts for verdict in part.verdicts),
+        sections=tuple(part.section for part in parts),
+    )
+
+
+__all__ = ["Experiment", "budget"]

@@ -1,0 +1,104 @@
+"""The thesis's curves of epsilon, drawn again, and what it reads off them."""
+
+from dataclasses import replace
+
+from sourdine.accounting import TrainingCost, cost_of_training
+from sourdine.experiments.budget.part import Part
+from sourdine.experiments.budget.printed_run import DELTA, RUN
+from sourdine.experiments.registry import Settings, Standing, Verdict
+from sourdine.report.budget import curve_figures
+from sourdine.report.page import Section
+from sourdine.report.table import Table
+
+_MANY = 16 * RUN.size
+
+
+def reproduce(settings: Settings) -> Part:
+    """Three readings of the curves, checked by numbers; the curves themselves unless it should be quick."""
+    here = cost_of_training(RUN, DELTA)
+    more = cost_of_training(replace(RUN, size=_MANY), DELTA)
+    first = cost_of_training(replace(RUN, epochs=1), DELTA)
+    half = cost_of_training(replace(RUN, batch=32), DELTA)
+    less, least = (cost_of_training(RUN, delta) for delta in (1e-6, 1e-7))
+    verdicts = (
+        Verdict(
+            claim="smaller batches cost less",
+            published="falls",
+            found=f"batch 64: {_both(here)}; batch 32: {_both(half)}",
+            standing=_when(
+                half.epsilon.upper < here.epsilon.lower and half.source.epsilon < here.source.epsilon,
+                Standing.REPRODUCED,
+            ),
+        ),
+        Verdict(
+            claim="beyond some size, more data hardly lower ε",
+            published="flattens",
+            found=f"{RUN.size:,}: {_both(here)}; {_MANY:,}: {_both(more)}",
+            standing=_when(
+                here.epsilon.lower / more.epsilon.upper > 2 * here.source.epsilon / more.source.epsilon,
+                Standing.WRONG,
+            ),
+            why="The flattening belongs to the conversion of 2017, not to privacy.",
+        ),
+        Verdict(
+            claim="the first epoch already costs a considerable ε",
+            published="a high start",
+            found=f"1 epoch: {_both(first)}; {RUN.epochs}: {_both(here)}",
+            standing=_when(
+                first.source.epsilon > 0.8 * here.source.epsilon
+                and first.epsilon.upper < 0.3 * here.epsilon.lower,
+                Standing.WRONG,
+            ),
+            why="The start, too, belongs to the conversion: log(1/δ)/(order - 1) is paid before any step.",
+        ),
+        Verdict(
+            claim="a smaller δ has its price in ε",
+            published="rises",
+            found=f"1e-5: {_both(here)}; 1e-6: {_both(less)}; 1e-7: {_both(least)}",
+            standing=_when(
+                here.epsilon.upper < less.epsilon.lower
+                and less.epsilon.upper < least.epsilon.lower
+                and here.source.epsilon < less.source.epsilon < least.source.epsilon,
+                Standing.REPRODUCED,
+            ),
+        ),
+    )
+    cases = {
+        "the printed run": here,
+        f"{_MANY:,} examples": more,
+        "1 epoch": first,
+        "batches of 32": half,
+        "δ = 1e-6": less,
+        "δ = 1e-7": least,
+    }
+    table = Table(
+        name="readings",
+        title="The printed run, with one thing changed",
+        columns=("run", "steps", "ε, as the thesis computes it", "ε, Rényi", "ε, certified"),
+        rows=tuple(
+            (name, cost.steps, cost.source.epsilon, cost.renyi.epsilon, cost.epsilon)
+            for name, cost in cases.items()
+        ),
+    )
+    section = Section(
+        title="The curves",
+        paragraphs=(
+            "The thesis draws ε against the Rényi order, the size of the data, the batch, the noise, the "
+            "epochs, δ and its logarithm, and noise and batch together, all with the conversion of 2017. "
+            "Two of its readings are about that conversion rather than about training.",
+        ),
+        tables=(table,),
+        figures=() if settings.quick else curve_figures(RUN, DELTA, settings.watch),
+    )
+    return Part(verdicts, section)
+
+
+def _both(cost: TrainingCost) -> str:
+    return f"{cost.source.epsilon:.2f} (certified {cost.epsilon.upper:.2f})"
+
+
+def _when(true: bool, standing: Standing) -> Standing:
+    """The standing that numbers confirm, or its opposite."""
+    if true:
+        return standing
+    return Standing.WRONG if standing is Standing.REPRODUCED else Standing.REPRODUCED

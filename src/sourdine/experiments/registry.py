@@ -1,0 +1,132 @@
+"""What an experiment is, and where to find all of them."""
+
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import import_module
+from pathlib import Path
+
+from sourdine.core import check
+from sourdine.report.page import Page, Section
+from sourdine.report.table import Table
+from sourdine.report.watch import Watch, unwatched
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How an experiment is run."""
+
+    quick: bool = False  # fewer repetitions and no slow figures
+    data: Path | None = None  # where downloaded data lie
+    watch: Watch = unwatched
+
+
+class Standing(StrEnum):
+    """How a published statement stands beside ours."""
+
+    REPRODUCED = "reproduced"
+    LOOSE = "true, but loose"
+    UNDERSTATED = "understated"
+    OVERSTATED = "overstated"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """One published statement, what we find, and how it stands."""
+
+    claim: str
+    published: str
+    found: str
+    standing: Standing
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What an experiment brings: verdicts, and sections with tables and figures."""
+
+    name: str
+    title: str
+    lead: str
+    verdicts: tuple[Verdict, ...]
+    sections: tuple[Section, ...]
+
+    def summary(self) -> Table:
+        """The verdicts as a table."""
+        return Table(
+            name="verdicts",
+            title="Published beside ours",
+            columns=("claim", "published", "ours", "verdict", "why"),
+            rows=tuple(
+                (each.claim, each.published, each.found, str(each.standing), each.why)
+                for each in self.verdicts
+            ),
+        )
+
+    def page(self) -> Page:
+        """Everything on one page, verdicts first."""
+        first = Section(title="Verdicts", tables=(self.summary(),))
+        return Page(title=self.title, lead=self.lead, sections=(first, *self.sections))
+
+    def write(self, folder: Path) -> tuple[Path, ...]:
+        """Keep the page and every table in a folder; where they are."""
+        folder.mkdir(parents=True, exist_ok=True)
+        page = folder / f"{self.name}.html"
+        self.page().write(page)
+        kept = [page]
+        tables = (self.summary(), *(table for section in self.sections for table in section.tables))
+        for table in tables:
+            kept.append(folder / f"{self.name}_{table.name}.csv")
+            kept[-1].write_text(table.csv(), encoding="utf-8")
+        return tuple(kept)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """Something published that can be done again."""
+
+    name: str
+    title: str
+    run: Callable[[Settings], Result]
+
+
+_KNOWN: dict[str, Experiment] = {}
+
+
+def experiment(name: str, title: str) -> Callable[[Callable[[Settings], Result]], Experiment]:
+    """Register a function under a name; its module is found without being named anywhere."""
+
+    def register(run: Callable[[Settings], Result]) -> Experiment:
+        if name in _KNOWN and _KNOWN[name].run.__module__ != run.__module__:
+            raise check.fail("experiment", "name", "be new", name)
+        _KNOWN[name] = Experiment(name=name, title=title, run=run)
+        return _KNOWN[name]
+
+    return register
+
+
+def find_experiments() -> dict[str, Experiment]:
+    """Every experiment, by name and in order.
+
+    >>> "budget" in find_experiments()
+    True
+    """
+    room = import_module("sourdine.experiments")
+    for module in pkgutil.iter_modules(room.__path__):
+        import_module(f"sourdine.experiments.{module.name}")
+    return dict(sorted(_KNOWN.items()))
+
+
+def compare(published: str, found: float) -> Standing:
+    """How a published number stands beside ours, at the digits it was published with.
+
+    >>> compare("1.17", 1.1663), compare("6.2", 7.33)
+    (<Standing.REPRODUCED: 'reproduced'>, <Standing.UNDERSTATED: 'understated'>)
+    """
+    digits = len(published.partition(".")[2])
+    shown = float(published)
+    if round(found, digits) == shown:
+        return Standing.REPRODUCED
+    return Standing.UNDERSTATED if shown < found else Standing.OVERSTATED
