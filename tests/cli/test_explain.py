@@ -88,7 +88,7 @@ def test_the_page(tmp_path: Path) -> None:
     ("args", "sentence"),
     [
         ((), "Say what to explain"),
-        (("1", *RUN), "An epsilon and a training run were given."),
+        (("1", *RUN), "More than one thing to explain was given."),
         (("-s", "60000", "-b", "64"), "A training run also needs --noise."),
         (("-n", "1"), "A training run also needs --size and --batch and --epochs."),
         (("much",), "The 'epsilon' of explain must be a finite number."),

@@ -147,3 +147,22 @@ def test_help_shows_an_example() -> None:
     for verb in ("create", "status", "history", "export", "forecast"):
         assert f"sourdine ledger {verb}" in " ".join(run("ledger", verb, "--help")[1].split())
     assert "sourdine certificate verify" in " ".join(run("certificate", "verify", "--help")[1].split())
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        ("--epsilon", "1"),
+        ("--epsilon", "3", "--delta", "1e-6"),
+        ("--order", "8", "--divergence", "2", "--delta", "1e-6"),
+    ],
+)
+def test_a_ledger_is_explained(tmp_path: Path, budget: tuple[str, ...]) -> None:
+    place = tmp_path / "a.ledger"
+    assert run("ledger", "create", place, *budget)[0] == 0
+    assert json.loads(run("budget", "explain", "--ledger", place, "--json")[1])["epsilon"]["upper"] == 0
+    Ledger.open(place).charge(COUNT, purpose="yes")
+    told = json.loads(run("budget", "explain", "--ledger", place, "--json")[1])
+    assert told["epsilon"]["upper"] == pytest.approx(Ledger.open(place).status().epsilon, abs=2e-3)
+    assert run("budget", "explain", "1", "--ledger", place)[0] == 2
+    assert run("budget", "explain", "--ledger", place, "--delta", "1e-5")[0] == 2

@@ -3,7 +3,9 @@
 import math
 from fractions import Fraction
 
-from sourdine.core.laws import float_above as float_above
+from sourdine.core.laws import float_above
+
+__all__ = ["exactly", "float_above", "with_margin"]
 
 
 def exactly(number: Fraction | float) -> Fraction | float:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _WIDTH = 100  # characters of a line of prose
 _WHAT = (
-    "Say what to explain: an epsilon (such as 1.17, with or without --delta), or a training run "
-    "(-s, -b, -n and -e)."
+    "Say what to explain: an epsilon (such as 1.17, with or without --delta), a training run "
+    "(-s, -b, -n and -e), or a ledger (--ledger)."
 )
 
 
@@ -39,6 +39,7 @@ def explain(
     neighbours: Annotated[
         Neighbours | None, typer.Option(help="What an epsilon hides. [default: add-remove]")
     ] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Explain all that a ledger has paid.")] = None,
     prior: Annotated[str, typer.Option(help="The belief before, between 0 and 1.")] = "1/2",
     table: Annotated[bool, typer.Option("--table", help="Print beliefs for other epsilons too.")] = False,
     output: Annotated[
@@ -46,17 +47,21 @@ def explain(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what an epsilon, an (epsilon, delta) or a training run means.
+    """Say what an epsilon, an (epsilon, delta), a training run or a ledger means.
 
     Examples: sourdine budget explain 1.17 · sourdine budget explain 1 --delta 1e-5 --prior 0.1 ·
-    sourdine budget explain -s 60000 -b 64 -n 1.0 -e 15 -o meaning.html
+    sourdine budget explain -s 60000 -b 64 -n 1.0 -e 15 -o meaning.html ·
+    sourdine budget explain --ledger survey.ledger
     """
     from sourdine.cli import show
 
     before = number("explain", "prior", prior, 0, 1)
-    if epsilon is not None and any(value is not None for value in (size, batch, noise, epochs)):
-        raise InvalidParameter(f"An epsilon and a training run were given. {_WHAT}")
-    if epsilon is not None:
+    run = any(value is not None for value in (size, batch, noise, epochs))
+    if [epsilon is not None, run, ledger is not None].count(True) > 1:
+        raise InvalidParameter(f"More than one thing to explain was given. {_WHAT}")
+    if ledger is not None:
+        explanation = _ledger(ledger, delta, unit, neighbours)
+    elif epsilon is not None:
         relation = neighbours or Neighbours.ADD_REMOVE
         explanation = _guarantee(epsilon, delta, unit or "person", relation)
     elif unit is not None or neighbours is not None:
@@ -85,6 +90,15 @@ def _guarantee(epsilon: str, delta: str | None, unit: str, neighbours: Neighbour
     exact = number("explain", "epsilon", epsilon, 0, 10**4)
     rest = number("explain", "delta", delta, 0, 1) if delta is not None else Fraction(0)
     return explain_guarantee(exact, rest, unit=unit, neighbours=neighbours)
+
+
+def _ledger(path: Path, delta: str | None, unit: str | None, neighbours: Neighbours | None) -> "Explanation":
+    from sourdine.accounting.explain import explain_ledger
+    from sourdine.accounting.ledger import Ledger
+
+    if any(value is not None for value in (delta, unit, neighbours)):
+        raise InvalidParameter("The delta, unit and neighbours of a ledger are its terms. Leave them out.")
+    return explain_ledger(Ledger.open(path))
 
 
 def _run(

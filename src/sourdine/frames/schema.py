@@ -130,7 +130,7 @@ class Schema(Declared):
         if not isinstance(found, Integer | Real):
             raise InvalidParameter(
                 f"{owner} needs numbers, and the column '{name}' is not declared as integer or real. "
-                f"Declare it with bounds, as in [columns.{name}] type = \"real\", lower = 0, upper = 100."
+                f'Declare it with bounds, as in [columns.{name}] type = "real", lower = 0, upper = 100.'
             )
         return found
 
@@ -143,14 +143,16 @@ class Schema(Declared):
             return (False, True)
         raise InvalidParameter(
             f"Grouping needs known keys, and the column '{name}' has none declared. "
-            f"Declare them, as in [columns.{name}] type = \"category\", keys = [\"a\", \"b\"]."
+            f'Declare them, as in [columns.{name}] type = "category", keys = ["a", "b"].'
         )
 
 
 def told(problem: ValidationError, root: str) -> InvalidParameter:
     """The first mistake of a declaration, in one sentence that names its field."""
     first = problem.errors()[0]
-    where = ".".join(str(part) for part in first["loc"] if part not in ("integer", "real", "category", "flag"))
+    where = ".".join(
+        str(part) for part in first["loc"] if part not in ("integer", "real", "category", "flag")
+    )
     return InvalidParameter(f"The declaration '{where or root}' is wrong: {first['msg'].lower()}.")
 
 

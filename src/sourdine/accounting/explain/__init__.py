@@ -8,6 +8,7 @@ from sourdine.accounting.explain.explanation import (
     explain_guarantee,
     explain_training,
 )
+from sourdine.accounting.explain.from_ledger import explain_ledger
 from sourdine.accounting.explain.posterior import EPSILONS, PRIORS, posterior_bounds, posterior_table
 from sourdine.accounting.explain.words import sentences
 
@@ -20,6 +21,7 @@ __all__ = [
     "Explanation",
     "explain_cost",
     "explain_guarantee",
+    "explain_ledger",
     "explain_training",
     "posterior_bounds",
     "posterior_table",
