@@ -7,7 +7,9 @@ if TYPE_CHECKING:
     from sourdine import accounting as accounting
     from sourdine import audit as audit
     from sourdine import core as core
+    from sourdine import experiments as experiments
     from sourdine import mechanisms as mechanisms
+    from sourdine import report as report
     from sourdine import testing as testing
     from sourdine.core.distance import Distance as Distance
     from sourdine.core.distance import Neighbours as Neighbours
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-_ROOMS = frozenset({"accounting", "audit", "core", "mechanisms", "testing"})
+_ROOMS = frozenset({"accounting", "audit", "core", "experiments", "mechanisms", "report", "testing"})
 _HOMES = {
     "Distance": "core.distance",
     "InvalidParameter": "core.errors",
@@ -39,7 +41,9 @@ __all__ = [
     "accounting",
     "audit",
     "core",
+    "experiments",
     "mechanisms",
+    "report",
     "testing",
 ]
 

@@ -24,7 +24,7 @@ def test_without_a_verb_shows_the_verbs() -> None:
     assert "audit" in result.stdout
 
 
-@pytest.mark.parametrize("verb", ["demo", "audit"])
+@pytest.mark.parametrize("verb", ["audit", "budget", "demo", "reproduce"])
 def test_every_verb_has_help_with_an_example(verb: str) -> None:
     result = CliRunner().invoke(app, [verb, "--help"])
     assert result.exit_code == 0

@@ -2,9 +2,10 @@
 
 import json
 from dataclasses import asdict
+from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=False)
 _MOST = 1 << 20
+E = TypeVar("E", bound=StrEnum)
 
 Where = Annotated[Path, typer.Argument(help="The file of the ledger.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -202,11 +204,11 @@ def _budget(
     )
 
 
-def _choice(name: str, value: str, kind: type) -> object:  # type: ignore[type-arg]
+def _choice(name: str, value: str, kind: type[E]) -> E:
     try:
         return kind(value)
     except ValueError:
-        choices = ", ".join(str(choice) for choice in kind)  # type: ignore[attr-defined]
+        choices = ", ".join(str(choice) for choice in kind)
         raise check.fail("ledger create", name, f"be one of {choices}", value) from None
 
 

@@ -62,7 +62,8 @@ def _listed(array: NDArray[Any]) -> NDArray[Any]:
     if grid.mixed(array):
         array = grid.reals(array)
     if array.dtype.kind in "iu":
-        return np.clip(array, -(2**53), 2**53)
+        clipped: NDArray[Any] = np.clip(array, -(2**53), 2**53)
+        return clipped
     if array.dtype == np.float64:
         return np.where(np.isneginf(array), array, np.clip(array, -(2.0**53), 2.0**53))
     return array

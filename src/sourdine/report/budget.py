@@ -66,8 +66,8 @@ def curves_page(training: Training, delta: float, watch: Watch = unwatched) -> P
                     "least possible ε between its two ends, here too close to be told apart. The Rényi "
                     "accountant is a simpler upper bound. With the conversion of 2017 it is what older "
                     "tools print.",
-                    "A dashed line stands at the run. Move a slider to see other runs; hover over a point "
-                    "to read it.",
+                    "A dashed line stands at the run, and the titles speak of it. Move a slider to see other "
+                    "runs; hover over a point to read it.",
                 ),
                 figures=curve_figures(training, delta, watch),
             ),

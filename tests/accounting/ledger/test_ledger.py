@@ -230,7 +230,7 @@ def test_killed_writers_lose_nothing_and_overspend_nothing(tmp_path: Path) -> No
 
 
 def test_a_power_loss_keeps_every_acknowledged_spend(tmp_path: Path) -> None:
-    """The log as it is after each commit, with the bytes of a torn later write behind it: all lines are back."""
+    """The log after each commit, with the bytes of a torn later write behind it: all lines are back."""
     path = tmp_path / "a.ledger"
     ledger = Ledger.create(path, terms(1))
     for _ in range(5):
@@ -308,9 +308,13 @@ def test_a_full_disk_spends_nothing(path: Path) -> None:
     ledger.charge(spend(Fraction(1, 2)), purpose="p")
     pages = ledger._store._connect().execute("PRAGMA page_count").fetchone()[0]
     ledger._store._connect().execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(LedgerError, match=r"no room left .* Nothing was spent"):
+
+    def fill() -> None:
         for _ in range(200):
             ledger.charge(spend(Fraction(1, 2)), purpose="p" * 900)
+
+    with pytest.raises(LedgerError, match=r"no room left .* Nothing was spent"):
+        fill()
     paid = Ledger.open(path).history()
     assert len(paid) == Ledger.open(path).status().blocks
 
