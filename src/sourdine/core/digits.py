@@ -8,8 +8,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 def shorten_up(number: float, digits: int = 4) -> str:
     """A few digits that are not below the number.
 
-    >>> shorten_up(0.61144), shorten_up(1.0), shorten_up(23271.3), shorten_up(1.23456e-7)
-    ('0.6115', '1', '23280', '1.235e-07')
+    >>> shorten_up(0.61144), shorten_up(1.1), shorten_up(23271.3), shorten_up(1.23456e-7)
+    ('0.6115', '1.1', '23280', '1.235e-07')
     """
     return _shorten(number, digits, ROUND_CEILING)
 
@@ -35,7 +35,7 @@ def plain(number: float) -> str:
 def _shorten(number: float, digits: int, rounding: str) -> str:
     if not math.isfinite(number):
         return "∞" if number > 0 else "-∞"
-    exact = Decimal(number)
+    exact = Decimal(repr(float(number)))  # 0.1 is meant, not the binary fraction next to it
     if exact == 0:
         return "0"
     last = Decimal(1).scaleb(exact.adjusted() - digits + 1)

@@ -22,6 +22,7 @@ _BAND = Band(lower="lower", upper="upper")
 _WIDTH = 5e-3  # of the brackets: thinner than a line
 _ORDERS = (*(1 + np.geomspace(0.05, 63, 200)).tolist(), 96.0, 128.0, 192.0, 256.0, 384.0, 512.0, 1024.0)
 _POWERS = tuple(float(f"1e-{k}") for k in range(10, 2, -1))
+_NOISE_SHARES = (0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
 _SLIDER_SHARES = (0.7, 1.0, 1.5, 2.0)
 
 Values = dict[str, float]
@@ -86,7 +87,7 @@ def curve_figures(training: Training, delta: float, watch: Watch = unwatched) ->
         "delta": delta,
     }
     curves = _curves(plan)
-    batches, noises = _batches(plan, -2, 5), _shares(plan, (0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0))
+    batches, noises = _batches(plan, -2, 5), _shares(plan, _NOISE_SHARES)
     cells = [plan | {"noise": noise, "batch": batch} for noise in noises for batch in batches]
     places = [
         (curve, value, chosen) for curve in curves for value in curve.values for chosen in curve.slider.values

@@ -1,0 +1,74 @@
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+from typer.testing import Result as Shown
+
+from sourdine.cli import app
+from sourdine.experiments import Result, Settings, Standing, Verdict, experiment, find_experiments, registry
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+    """Two small experiments instead of the real ones."""
+    seen: list[Settings] = []
+    find_experiments()
+    monkeypatch.setattr(registry, "_KNOWN", {})
+
+    def run(settings: Settings) -> Result:
+        seen.append(settings)
+        verdict = Verdict(
+            claim="one", published="1", found="2", standing=Standing.UNDERSTATED, why="So it is."
+        )
+        return Result(name=f"toy{len(seen)}", title="A toy", lead="", verdicts=(verdict,), sections=())
+
+    experiment("toy1", "The first")(run)
+    experiment("toy2", "The second")(run)
+    return seen
+
+
+def reproduce(*args: str) -> Shown:
+    return CliRunner().invoke(app, ["reproduce", *args])
+
+
+def test_verdicts_are_shown_and_pages_kept(tmp_path: Path, toys: list[Settings]) -> None:
+    result = reproduce("toy1", "-o", str(tmp_path / "out"))
+    assert result.exit_code == 0
+    assert "understated. So it is." in result.stdout
+    assert (tmp_path / "out" / "toy1.html").exists()
+    assert (tmp_path / "out" / "toy1_verdicts.csv").exists()
+    assert (toys[0].quick, toys[0].data) == (False, None)
+
+
+def test_all_with_data_as_json(tmp_path: Path, toys: list[Settings]) -> None:
+    result = reproduce("all", "--quick", "--data", str(tmp_path), "-o", str(tmp_path / "out"), "--json")
+    found = json.loads(result.stdout)["experiments"]
+    assert [one["name"] for one in found] == ["toy1", "toy2"]
+    assert found[0]["verdicts"] == [
+        {"claim": "one", "published": "1", "found": "2", "standing": "understated", "why": "So it is."}
+    ]
+    assert all(Path(path).exists() for one in found for path in one["files"])
+    assert [(one.quick, one.data) for one in toys] == [(True, tmp_path)] * 2
+
+
+def test_without_a_name_it_lists_what_there_is() -> None:
+    assert "The second" in reproduce().stdout
+    names = [one["name"] for one in json.loads(reproduce("--json").stdout)["experiments"]]
+    assert names == ["toy1", "toy2"]
+
+
+def test_bad_input_ends_in_one_sentence_and_code_2(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    for args, told in (
+        (("gossip",), "The 'name' of reproduce must be all or one of toy1, toy2. Got 'gossip'."),
+        (("toy1", "--data", str(tmp_path / "none")), "is not a folder"),
+        (("toy1", "-o", str(file)), "cannot be a folder"),
+        (("toy1", "toy2"), "toy2"),
+    ):
+        result = reproduce(*args)
+        assert result.exit_code == 2
+        assert result.stdout == ""
+        assert len(result.stderr.strip().splitlines()) == 1
+        assert told in result.stderr

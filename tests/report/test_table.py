@@ -1,0 +1,42 @@
+import csv
+import io
+import math
+
+import pytest
+
+from sourdine.accounting.bracket import Bracket
+from sourdine.core.errors import InvalidParameter
+from sourdine.report import Table
+from sourdine.report.table import show
+
+
+def table() -> Table:
+    return Table(
+        name="costs",
+        title="Costs",
+        columns=("run", "steps", "ε"),
+        rows=(("a, or b", 14_070, Bracket(0.61084, 0.61144)), ("c", None, 1 / 3)),
+    )
+
+
+def test_cells_are_shortened_for_people() -> None:
+    assert table().shown() == (("a, or b", "14,070", "0.6108 to 0.6115"), ("c", "–", "0.3333"))
+    assert show(Bracket(0.0, 0.99999)) == "at most 1"
+    assert show(math.inf) == "∞"
+
+
+def test_columns_of_numbers_are_known() -> None:
+    assert table().numbers == ("steps", "ε")
+
+
+def test_csv_keeps_every_digit_and_both_ends() -> None:
+    rows = list(csv.DictReader(io.StringIO(table().csv())))
+    assert list(rows[0]) == ["run", "steps", "ε lower", "ε upper"]
+    assert rows[0] == {"run": "a, or b", "steps": "14070", "ε lower": "0.61084", "ε upper": "0.61144"}
+    assert float(rows[1]["ε lower"]) == float(rows[1]["ε upper"]) == 1 / 3
+    assert rows[1]["steps"] == ""
+
+
+def test_a_row_of_another_length_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match="Every row of the table 'short' must have 2 cells"):
+        Table(name="short", title="", columns=("a", "b"), rows=((1,),))
