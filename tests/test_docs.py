@@ -19,5 +19,5 @@ def test_examples_run(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+    for link in re.findall(r"\]\(([^)#\s]+)[^)\s]*\)", page.read_text()):
         assert "://" in link or (page.parent / link).exists(), link

@@ -39,7 +39,7 @@ def test_a_name_is_taken_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def mine(settings: Settings) -> Result:
         return result()
 
-    with pytest.raises(InvalidParameter, match="The 'name' of experiment must be new. Got 'budget'"):
+    with pytest.raises(InvalidParameter, match=r"The 'name' of experiment must be new\. Got 'budget'"):
         experiment("budget", "Another")(mine)
     toy = experiment("toy", "A toy")(mine)
     assert find_experiments()["toy"] is toy
