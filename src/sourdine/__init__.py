@@ -8,20 +8,27 @@ if TYPE_CHECKING:
     from sourdine import audit as audit
     from sourdine import core as core
     from sourdine import experiments as experiments
+    from sourdine import frames as frames
     from sourdine import mechanisms as mechanisms
     from sourdine import report as report
     from sourdine import testing as testing
     from sourdine.core.distance import Distance as Distance
     from sourdine.core.distance import Neighbours as Neighbours
     from sourdine.core.distance import Norm as Norm
+    from sourdine.core.errors import BudgetExceeded as BudgetExceeded
     from sourdine.core.errors import InvalidParameter as InvalidParameter
+    from sourdine.core.errors import LedgerError as LedgerError
     from sourdine.core.errors import SourdineError as SourdineError
     from sourdine.core.errors import UnsupportedLoss as UnsupportedLoss
 
     __version__: str
 
-_ROOMS = frozenset({"accounting", "audit", "core", "experiments", "mechanisms", "report", "testing"})
+_ROOMS = frozenset(
+    {"accounting", "audit", "core", "experiments", "frames", "mechanisms", "report", "testing"}
+)
 _HOMES = {
+    "BudgetExceeded": "core.errors",
+    "LedgerError": "core.errors",
     "Distance": "core.distance",
     "InvalidParameter": "core.errors",
     "Neighbours": "core.distance",
@@ -31,8 +38,10 @@ _HOMES = {
 }
 
 __all__ = [
+    "BudgetExceeded",
     "Distance",
     "InvalidParameter",
+    "LedgerError",
     "Neighbours",
     "Norm",
     "SourdineError",
@@ -42,6 +51,7 @@ __all__ = [
     "audit",
     "core",
     "experiments",
+    "frames",
     "mechanisms",
     "report",
     "testing",

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.accounting import PLD, fixed_size
-from sourdine.accounting.parallel import worst
+from sourdine.accounting.worst import worst
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.laws import AtomLaw, GaussianLaw, RhoLaw

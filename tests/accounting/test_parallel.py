@@ -4,14 +4,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sourdine.accounting import PLD, known, parallel
-from sourdine.accounting.parallel import Worst, worst
+from sourdine.accounting import PLD, known, parallel, together
+from sourdine.accounting.worst import Worst, worst
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.laws import AtomLaw, GaussianLaw, pure_law
 from sourdine.core.loss import Loss
 from sourdine.mechanisms import Gaussian, Laplace
-from tests.accounting.profiles import hockey_stick, responses_delta
+from tests.accounting.profiles import hockey_stick, least_epsilon, responses_delta
 
 REPLACE, ADD_REMOVE, ZERO_OUT = Neighbours.REPLACE, Neighbours.ADD_REMOVE, Neighbours.ZERO_OUT
 EPSILONS = np.linspace(-2, 3, 41)
@@ -130,3 +130,24 @@ def test_bad_parts_are_refused() -> None:
         parallel([other, other], [one])
     with pytest.raises(InvalidParameter, match="'crossing' of parallel must be stated for add-remove"):
         parallel([other, other], [one, other])
+
+
+@pytest.mark.parametrize("relation", [REPLACE, ADD_REMOVE])
+def test_a_replaced_unit_may_be_seen_in_either_order(relation: Neighbours) -> None:
+    """Two mechanisms see the same two records the other way round; only replacement allows that."""
+    p, q = np.array([0.7, 0.2, 0.1]), np.array([0.1, 0.1, 0.8])
+    loss = Loss(remove=AtomLaw.between(p, q), add=AtomLaw.between(q, p), neighbours=relation)
+    mixed = least_epsilon(lambda e: hockey_stick(np.outer(p, q), np.outer(q, p), e), 1e-2, 20)
+    ordered = max(
+        least_epsilon(lambda e: hockey_stick(np.outer(a, a), np.outer(b, b), e), 1e-2, 20)
+        for a, b in ((p, q), (q, p))
+    )
+    accountant = PLD()
+    cost = accountant.repeat(accountant.lift(loss), 2)
+    found = accountant.epsilon(cost, 1e-2).upper
+    block = accountant.epsilon(accountant.lift(together([(loss, 2)])), 1e-2).upper
+    if relation is REPLACE:
+        assert min(found, block) >= max(mixed, ordered)
+    else:
+        assert found == pytest.approx(ordered, abs=2e-3)
+        assert block == pytest.approx(ordered, abs=2e-3)

@@ -10,12 +10,12 @@ from scipy.special import expit
 
 from sourdine.accounting.accountant import Accountant, check_delta, same_relation
 from sourdine.accounting.bracket import Bracket
-from sourdine.accounting.composition import Repeated, delta_bracket, epsilon_bracket
+from sourdine.accounting.pld import PLD, PldCost
 from sourdine.accounting.rounding import float_above, with_margin
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.laws import AtomLaw, pure_law
+from sourdine.core.laws import AtomLaw
 from sourdine.core.loss import Loss
 
 _ROUNDING = 1e-14
@@ -126,23 +126,25 @@ class Approximate(Accountant[ApproximateCost]):
         if high < 0:
             return Bracket(math.inf, math.inf)
         lower, upper = 0.0, plain if low >= 0 else math.inf
-        if high > 0 and plain > 0:
-            lower = epsilon_bracket(_laws(cost), min(high, 1.0 - 1e-12), self.width).lower
-        if low > 0 and plain > 0:
-            upper = min(upper, epsilon_bracket(_laws(cost), low, self.width).upper)
+        accountant = PLD(width=self.width)
+        if high > 0:
+            lower = accountant.epsilon(_responses(cost), min(high, 1.0 - 1e-12)).lower
+        if low > 0:
+            upper = min(upper, accountant.epsilon(_responses(cost), low).upper)
         return Bracket(min(lower, upper), upper)
 
     def delta(self, cost: ApproximateCost, epsilon: float) -> Bracket:
         check.rational("Approximate", "epsilon", epsilon)
-        found = delta_bracket(_laws(cost), float(epsilon), self.width)
+        found = PLD(width=self.width).delta(_responses(cost), epsilon)
         kept = 1 - _spent(cost)
         lower, upper = (1 - kept * (1 - end) for end in (found.lower, found.upper))
         return Bracket(max(0.0, lower - _ROUNDING), min(1.0, upper + _ROUNDING))
 
 
-def _laws(cost: ApproximateCost) -> list[Repeated]:
+def _responses(cost: ApproximateCost) -> PldCost:
     """What the pairs do when they do not tell everything: randomized response."""
-    return [Repeated(pure_law(float_above(point.epsilon)), count) for point, count in cost.points]
+    losses = [(Loss.pure(point.epsilon, neighbours=cost.neighbours), count) for point, count in cost.points]
+    return PldCost(cost.neighbours, tuple(losses))
 
 
 def _spent(cost: ApproximateCost) -> float:

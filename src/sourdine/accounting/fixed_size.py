@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sourdine.accounting.parallel import worst
 from sourdine.accounting.rounding import float_above
 from sourdine.accounting.sampling import PoissonAdd, PoissonRemove, amplified
+from sourdine.accounting.worst import either_order
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import UnsupportedLoss
@@ -83,5 +83,5 @@ def fixed_size(loss: Loss, size: int, of: int) -> Loss:
     rate = Fraction(size, of)
     if rate == 1:
         return loss
-    law = FixedSizeLaw(worst([loss.remove, loss.add]), float_above(rate))
+    law = FixedSizeLaw(either_order(loss).remove, float_above(rate))
     return replace(loss, remove=law, add=law, epsilon=amplified(loss.epsilon, rate), rho=math.inf)

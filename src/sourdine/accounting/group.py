@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from sourdine.accounting.parallel import worst
 from sourdine.accounting.points import points
 from sourdine.accounting.rounding import exactly, float_above
+from sourdine.accounting.worst import worst
 from sourdine.core import check
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.laws import AtomLaw, Floats, Law

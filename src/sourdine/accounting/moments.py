@@ -15,10 +15,10 @@ from scipy.special import gammaln, logsumexp
 from sourdine.accounting import sampled_gaussian
 from sourdine.accounting.fixed_size import FixedSizeLaw
 from sourdine.accounting.lattice import above
-from sourdine.accounting.parallel import Worst
 from sourdine.accounting.points import points
 from sourdine.accounting.sampling import PoissonAdd, PoissonRemove
 from sourdine.accounting.together import Together
+from sourdine.accounting.worst import Worst
 from sourdine.core.laws import AtomLaw, DiscreteGaussianLaw, Floats, GaussianLaw, Law, RhoLaw
 
 _POINTS = 3000

@@ -1,70 +1,18 @@
 """Mechanisms on disjoint parts of the data: one unit touches one part, or two when it is replaced."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations_with_replacement
-from typing import TypeVar
-
-import numpy as np
-from numpy.typing import ArrayLike
 
 from sourdine.accounting.accountant import same_relation
 from sourdine.accounting.rounding import exactly
 from sourdine.accounting.together import Together
+from sourdine.accounting.worst import unlike, worst
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.laws import Floats, Law, Pair
 from sourdine.core.loss import Loss
 
-T = TypeVar("T")
 _MOST_PAIRS = 8  # different parts whose pairs are looked at one by one
-
-
-@dataclass(frozen=True)
-class Worst(Law):
-    """The law whose profile is the largest of several, at each epsilon.
-
-    A maximum of profiles is convex in e^epsilon, hence a profile. Its survival functions at a loss are those
-    of the law that is largest there, and of the one with the least slope where several are.
-    """
-
-    laws: tuple[Law, ...]
-
-    @property
-    def lowest(self) -> float:  # type: ignore[override]
-        return min(law.lowest for law in self.laws)
-
-    @property
-    def highest(self) -> float:  # type: ignore[override]
-        return max(law.highest for law in self.laws)
-
-    @property
-    def infinite(self) -> float:  # type: ignore[override]
-        return max(law.infinite for law in self.laws)
-
-    def profile(self, epsilon: ArrayLike) -> Floats:
-        largest: Floats = np.max([law.profile(epsilon) for law in self.laws], axis=0)
-        return largest
-
-    def survival(self, loss: ArrayLike) -> Pair:
-        return self._chosen(loss, [law.survival(loss) for law in self.laws])
-
-    def cumulative(self, loss: ArrayLike) -> Pair:
-        return self._chosen(loss, [law.cumulative(loss) for law in self.laws])
-
-    def _chosen(self, loss: ArrayLike, pairs: list[Pair]) -> Pair:
-        profiles = np.array([law.profile(loss) for law in self.laws])
-        slopes = np.array([law.survival(loss).q for law in self.laws])
-        best = np.argmin(np.where(profiles == profiles.max(axis=0), slopes, np.inf), axis=0)
-        p, q = (np.array([pair[side] for pair in pairs]) for side in (0, 1))
-        return Pair(*(np.take_along_axis(all_, best[None], axis=0)[0] for all_ in (p, q)))
-
-
-def worst(laws: Sequence[Law]) -> Law:
-    """The worst of several laws: the law itself where they are one."""
-    different = _different(laws)
-    return different[0] if len(different) == 1 else Worst(tuple(different))
 
 
 def parallel(parts: Sequence[Loss], crossing: Sequence[Loss] = ()) -> Loss:
@@ -119,7 +67,7 @@ def parallel(parts: Sequence[Loss], crossing: Sequence[Loss] = ()) -> Loss:
 def _pairs(parts: Sequence[Loss]) -> Loss:
     """The worst pair of different parts, in whichever order."""
     laws = [worst([part.remove, part.add]) for part in parts]
-    different = _different(laws)
+    different = unlike(laws)
     if len(different) > _MOST_PAIRS:
         different = [worst(different)]
     pairs = [
@@ -133,12 +81,3 @@ def _pairs(parts: Sequence[Loss]) -> Loss:
         epsilon=sum(sorted((exactly(part.epsilon) for part in parts), reverse=True)[:2]),
         rho=sum(sorted((exactly(part.rho) for part in parts), reverse=True)[:2]),
     )
-
-
-def _different(items: Sequence[T]) -> list[T]:
-    """The items without repetition, in order."""
-    found: list[T] = []
-    for item in items:
-        if item not in found:
-            found.append(item)
-    return found

@@ -9,6 +9,7 @@ from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.composition import Repeated, delta_bracket, epsilon_bracket
 from sourdine.accounting.rounding import exactly, float_above
 from sourdine.accounting.together import Together
+from sourdine.accounting.worst import either_order
 from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
@@ -42,7 +43,7 @@ class PLD(Accountant[PldCost]):
         check.positive("PLD", "width", self.width, 1)
 
     def lift(self, loss: Loss) -> PldCost:
-        return PldCost(loss.neighbours, ((loss, 1),))
+        return PldCost(loss.neighbours, ((either_order(loss), 1),))
 
     def join(self, first: PldCost, second: PldCost) -> PldCost:
         relation = same_relation(first.neighbours, second.neighbours)
@@ -62,6 +63,8 @@ class PLD(Accountant[PldCost]):
         if delta == 0 or pure == 0:
             return Bracket(0.0, pure)
         remove, add = directions(cost)
+        if pure - (top := _from_top(remove, delta, self.width / 20)) <= self.width / 10:
+            return Bracket(min(top, pure), pure)
         first = epsilon_bracket(remove, delta, self.width)
         both = first
         if add is not remove:
@@ -103,6 +106,22 @@ def _laws(laws: list[tuple[Law, int]]) -> list[Repeated]:
         else:
             found.append(Repeated(law, count))
     return found + ([Repeated(RhoLaw(rho * (1 + 1e-12)), 1)] if rho else [])
+
+
+def _from_top(laws: list[Repeated], delta: float, slack: float) -> float:
+    """At most epsilon: with chance t every loss is at its highest, so epsilon >= s + log(1 - delta/t).
+
+    Here s is the sum of the highest losses. Where t is well above delta, nothing else needs to be known.
+    """
+    total, chance = 0.0, 0.0
+    for item in laws:
+        if not math.isfinite(item.law.highest):
+            return 0.0
+        near = item.law.highest - slack / sum(one.count for one in laws)
+        total += item.count * near
+        chance += item.count * math.log(max(float(item.law.survival(near).p), 1e-300))
+    share = delta * math.exp(min(-chance, 700.0))
+    return max(0.0, (total + math.log1p(-share)) * (1 - 1e-12)) if share < 0.5 else 0.0
 
 
 def _concentrated(cost: PldCost, delta: float) -> float:

@@ -76,7 +76,7 @@ class Renyi(Accountant[RenyiCost]):
     def lift(self, loss: Loss) -> RenyiCost:
         remove = self._moments(loss, loss.remove)
         add = remove if loss.add is loss.remove else self._moments(loss, loss.add)
-        if loss.neighbours is Neighbours.REPLACE:  # which order a pair comes in is anybody's guess
+        if loss.neighbours is Neighbours.REPLACE:  # which of two records comes first is anybody's guess
             remove = add = np.maximum(remove, add)
         return RenyiCost(loss.neighbours, remove, add)
 

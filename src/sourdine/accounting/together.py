@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.accounting.accountant import same_relation
 from sourdine.accounting.lattice import above
 from sourdine.accounting.rounding import exactly
+from sourdine.accounting.worst import either_order
 from sourdine.core import check
 from sourdine.core.laws import AtomLaw, Floats, Law, Pair
 from sourdine.core.loss import Loss
@@ -81,6 +82,7 @@ def together(parts: Sequence[tuple[Loss, int]]) -> Loss:
     relation = reduce(same_relation, [loss.neighbours for loss, _ in parts])
     if len(parts) == 1 and parts[0][1] == 1:
         return parts[0][0]
+    parts = [(either_order(loss), count) for loss, count in parts]
     remove = Together(tuple((loss.remove, count) for loss, count in parts))
     symmetric = all(loss.remove is loss.add for loss, _ in parts)
     return Loss(

@@ -1,0 +1,53 @@
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames import Real, Schema
+
+
+@pytest.mark.parametrize(
+    ("column", "sentence"),
+    [
+        ({"type": "integer", "lower": 5, "upper": 5}, "lower must be below upper"),
+        ({"type": "integer", "lower": 9, "upper": 5}, "lower must be below upper"),
+        ({"type": "integer", "lower": 0}, "field required"),
+        ({"type": "integer", "lower": 0, "upper": 2**40}, "within 2"),
+        ({"type": "integer", "lower": "0", "upper": 5}, "valid integer"),
+        ({"type": "integer", "lower": 0, "upper": 5, "missing": 7}, "between the bounds"),
+        ({"type": "real", "lower": 0.0, "upper": 1.0, "granularity": 0.0}, "greater than 0"),
+        ({"type": "real", "lower": 0.0, "upper": 1.0, "granularity": 1e-12}, "steps up to each bound"),
+        ({"type": "category", "keys": []}, "at least 1 item"),
+        ({"type": "category", "keys": ["a", "a"]}, "must not repeat"),
+        ({"type": "category", "keys": ["a"], "missing": "b"}, "one of the keys"),
+        ({"type": "colour"}, "does not match any of the expected"),
+        ({"type": "flag", "lower": 0}, "not permitted"),
+    ],
+)
+def test_a_mistake_is_named_by_its_column(column: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InvalidParameter, match=r"The declaration 'columns\.age") as caught:
+        Schema.read({"age": column})
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@given(st.floats(-1e9, 1e9), st.floats(1e-3, 1e9))
+def test_the_default_grid_cuts_the_range_into_about_a_million(lower: float, span: float) -> None:
+    try:
+        column = Real(lower=lower, upper=lower + span)
+    except ValueError:
+        return  # a narrow range far from zero has too many steps up to its bounds
+    assert 2**20 <= (Fraction(column.upper) - Fraction(column.lower)) / column.step < 2**21
+    assert column.step.numerator.bit_count() == column.step.denominator.bit_count() == 1
+
+
+def test_numbers_and_keys_are_asked_for_by_name() -> None:
+    schema = Schema.read({"age": {"type": "integer", "lower": 0, "upper": 9}, "well": {"type": "flag"}})
+    assert schema.number("mean", "age").upper == 9
+    assert schema.keys("well") == (False, True)
+    with pytest.raises(InvalidParameter, match="mean needs numbers, and the column 'well'"):
+        schema.number("mean", "well")
+    with pytest.raises(InvalidParameter, match="the column 'age' has none declared"):
+        schema.keys("age")
