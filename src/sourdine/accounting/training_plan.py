@@ -15,6 +15,7 @@ _CLOSE = 1e-4  # how much more noise than the least may be taken, relative
 _MOST_NOISE = 2.0**20
 _LEAST_NOISE = 2.0**-4
 _MOST_COUNT = 2**40
+_CLOSELY = 10**6
 _GROWTH = 1.25
 
 
@@ -26,7 +27,7 @@ def noise_for_training(training: Training, epsilon: float, delta: float) -> floa
     0.593
     """
     if training.sampler is Sampler.POISSON:
-        return noise_for(epsilon, delta, training.rate, training.steps)
+        return noise_for_steps(epsilon, delta, training.rate, training.steps)
     budget = _Budget(epsilon, delta)
 
     def fits(noise: float) -> bool:
@@ -47,8 +48,19 @@ def noise_for_training(training: Training, epsilon: float, delta: float) -> floa
     return high
 
 
+def noise_for_steps(epsilon: float, delta: float, rate: float, steps: int) -> float:
+    """The least noise that keeps so many steps with Poisson batches within (epsilon, delta), rounded up."""
+    try:
+        return noise_for(epsilon, delta, rate, steps)
+    except ArithmeticError:
+        remedy = "Perhaps hardly any noise is needed. Take a smaller epsilon, or a smaller delta."
+        raise check.fail("training", "epsilon", "need a noise that can be found", epsilon, remedy) from None
+
+
 def epochs_within(training: Training, epsilon: float, delta: float) -> int:
     """How many epochs of such a run fit into (epsilon, delta); 0 if not even one does.
+
+    Beyond a million steps the answer is what Renyi moments allow, which is somewhat fewer than would fit.
 
     >>> epochs_within(Training(size=60000, batch=64, noise=1.0, epochs=1), 1, 1e-5)
     37
@@ -85,6 +97,8 @@ class _Budget:
             return self._moments.epsilon(repeated, self.delta).upper <= self.epsilon
 
         low = _last(surely, 0, 1, 2.0)
+        if low * each > _CLOSELY:
+            return low
         return _last(
             lambda times: self.holds(loss, each * times), low, math.ceil(_GROWTH * low) or 1, _GROWTH
         )

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from sourdine.accounting.bracket import Bracket
     from sourdine.accounting.dpsgd import Training
 
-_EPSILON = Fraction(1, 1000), 1000
+_EPSILON = Fraction(1, 1000), 100
 _WHAT = "Say what to calibrate: a training run (-s, -b and -e, or --rate and --steps), or --mechanism."
-_EXACT = 10**12  # sensitivities up to here
+_MOST_SENSITIVITY = 10**6
 
 
 class _Answer(NamedTuple):
@@ -146,14 +146,14 @@ def _epochs(training: "Training", target: Fraction, delta: float) -> _Answer:
 
 def _steps(rate: float, steps: int | None, noise: str | None, target: Fraction, delta: float) -> _Answer:
     """The noise for so many steps at a rate, or the steps that fit with a noise."""
-    from sourdine.accounting.dpsgd import epsilon_of_steps, noise_for
-    from sourdine.accounting.training_plan import steps_within
+    from sourdine.accounting.dpsgd import epsilon_of_steps
+    from sourdine.accounting.training_plan import noise_for_steps, steps_within
     from sourdine.core.digits import shorten_up
 
     count = _either("steps", steps, noise)
     if noise is None:
         count = read_steps("calibrate", count)
-        level = float(shorten_up(noise_for(float(target), delta, rate, count), 6))
+        level = float(shorten_up(noise_for_steps(float(target), delta, rate, count), 6))
     else:
         level = read_noise("calibrate", noise)
         count = steps_within(level, rate, float(target), delta)
@@ -184,8 +184,10 @@ def _release(
 
     if name not in ("laplace", "gaussian"):
         raise check.fail("calibrate", "mechanism", "be one of laplace, gaussian", name)
-    check.integer("calibrate", "count", count, 1, 10**6)
-    change = number("calibrate", "sensitivity", sensitivity, Fraction(1, _EXACT), _EXACT)
+    check.integer("calibrate", "count", count, 1, 10**4)
+    change = number(
+        "calibrate", "sensitivity", sensitivity, Fraction(1, _MOST_SENSITIVITY), _MOST_SENSITIVITY
+    )
     grid = None
     if granularity is not None:
         grid = number("calibrate", "granularity", granularity, Fraction(1, 2**100), 2**100)

@@ -40,7 +40,7 @@ def read_delta(owner: str, text: str) -> float:
 
 def read_rate(owner: str, text: str) -> float:
     """The sampling rate of a run."""
-    return float(number(owner, "rate", text, Fraction(1, 10**12), 1))
+    return float(number(owner, "rate", text, Fraction(1, 10**9), 1))
 
 
 def read_steps(owner: str, steps: int) -> int:
