@@ -2,11 +2,20 @@ import math
 from dataclasses import replace
 
 import mpmath
+import numpy as np
 import pytest
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from sourdine.accounting import Sampler, Training, cost_of_steps, cost_of_training, epsilon_of_steps
+from sourdine.accounting import (
+    Renyi,
+    Sampler,
+    Training,
+    cost_of_steps,
+    cost_of_training,
+    epsilon_of_steps,
+)
+from sourdine.accounting.training_cost import loss_of_training
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 
@@ -109,6 +118,25 @@ def test_a_wrong_delta_is_one_sentence(delta: float) -> None:
             cost()
 
 
+def test_beyond_all_hope_the_quick_bound_is_enough() -> None:
+    cost = cost_of_training(replace(RUN, noise=0.1, epochs=1000), 1e-5)
+    assert cost.epsilon.upper == cost.renyi.epsilon > 1000
+
+
 def test_a_rate_above_one_is_one_sentence() -> None:
     with pytest.raises(InvalidParameter, match="rate"):
         cost_of_steps(1.0, 1.5, 10, 1e-5)
+
+
+@pytest.mark.parametrize("order", [1.2, 3.0])
+def test_renyi_moments_of_fixed_size_batches_count_all_of_the_law(order: float) -> None:
+    """Against masses on a fine grid: the law has an atom at 0, which a coarse one may lose."""
+    loss, _ = loss_of_training(replace(RUN, sampler=Sampler.FIXED))
+    half = np.geomspace(1e-9, 20, 200_000)
+    grid = np.concatenate([-half[::-1], half])
+    below, above = loss.remove.cumulative(grid).p, loss.remove.survival(grid).p
+    masses = np.where(grid[:-1] < 0, np.diff(below), -np.diff(above))
+    moment = math.log1p(float(np.sum(masses * np.expm1((order - 1) * (grid[1:] + grid[:-1]) / 2))))
+    accountant = Renyi(orders=(order,))
+    found = float(accountant.curve(accountant.lift(loss))[0]) * (order - 1)
+    assert moment * (1 - 1e-5) <= found < moment * 1.01

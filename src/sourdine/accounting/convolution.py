@@ -17,7 +17,7 @@ from sourdine.core.laws import Floats
 
 _ULP = 2.0**-52
 _OUTSIDE = 1e-9  # tilted mass that may lie outside the window on either side
-_SPARE = math.log(30)
+_SPARE = math.log(200)
 _DEEPEST = 600.0  # the logarithm by which weights may fall over a window
 _MARKS = [i / 16 for i in range(17)] + [1 - 2.0**-i for i in range(5, 20)]  # more where a top atom may lie
 _NOTHING = 80.0  # a frequency smaller than e^-80 is left out, and charged

@@ -7,6 +7,7 @@ from fractions import Fraction
 from sourdine.accounting.accountant import Accountant, check_delta, same_relation
 from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.composition import Repeated, delta_bracket, epsilon_bracket
+from sourdine.accounting.enumeration import outcomes
 from sourdine.accounting.rounding import exactly, float_above
 from sourdine.accounting.together import Together
 from sourdine.accounting.worst import either_order
@@ -65,10 +66,10 @@ class PLD(Accountant[PldCost]):
         remove, add = directions(cost)
         if pure - (top := _from_top(remove, delta, self.width / 20)) <= self.width / 10:
             return Bracket(min(top, pure), pure)
-        first = epsilon_bracket(remove, delta, self.width)
+        first = self._epsilon(remove, delta)
         both = first
         if add is not remove:
-            second = epsilon_bracket(add, delta, self.width, least=first.lower)
+            second = self._epsilon(add, delta, first.lower)
             both = Bracket(max(first.lower, second.lower), max(first.upper, second.upper))
         upper = min(both.upper, pure, _concentrated(cost, delta))
         return Bracket(min(both.lower, upper), upper)
@@ -76,10 +77,21 @@ class PLD(Accountant[PldCost]):
     def delta(self, cost: PldCost, epsilon: float) -> Bracket:
         check.rational("PLD", "epsilon", epsilon)
         remove, add = directions(cost)
-        ends = [delta_bracket(remove, float(epsilon), self.width)]
+        ends = [self._delta(remove, float(epsilon))]
         if add is not remove:
-            ends.append(delta_bracket(add, float(epsilon), self.width))
+            ends.append(self._delta(add, float(epsilon)))
         return Bracket(max(end.lower for end in ends), max(end.upper for end in ends))
+
+    def _epsilon(self, laws: list[Repeated], delta: float, least: float = 0.0) -> Bracket:
+        """One direction: by enumeration where that is possible, else on a lattice."""
+        all_outcomes = outcomes(laws)
+        return (
+            all_outcomes.epsilon(delta) if all_outcomes else epsilon_bracket(laws, delta, self.width, least)
+        )
+
+    def _delta(self, laws: list[Repeated], epsilon: float) -> Bracket:
+        all_outcomes = outcomes(laws)
+        return all_outcomes.delta(epsilon) if all_outcomes else delta_bracket(laws, epsilon, self.width)
 
 
 def directions(cost: PldCost) -> tuple[list[Repeated], list[Repeated]]:

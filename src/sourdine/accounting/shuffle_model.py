@@ -21,7 +21,7 @@ def shuffle_model(epsilon: float, reports: int, delta: float) -> float:
 
     Each other report is, with probability e^-epsilon, a clone of either version of the changed one. With C
     binomial(n - 1, e^-epsilon), A binomial(C, 1/2) and D a coin of e^epsilon/(1 + e^epsilon), it is enough to
-    tell (A + D, C - A + 1 - D) from (A + 1 - D, C - A + D) (Feldman, McMillan, Talwar 2021, theorem 3.2).
+    tell (A + D, C - A + 1 - D) from (A + 1 - D, C - A + D) (Feldman, McMillan, Talwar 2021, section 3).
     That pair's profile is summed and rounded up. The answer is never above `shuffle_model_bound`.
 
     >>> round(shuffle_model(4, 1_000_000, 1e-6), 4)

@@ -163,13 +163,14 @@ def _run(training: Training, delta: float) -> _Run:
 
 def _cost(run: _Run, delta: float, orders: Sequence[float] | None, width: float) -> TrainingCost:
     renyi = _renyi(run.loss, run.count, delta, tuple(orders or DENSE_ORDERS), Conversion.TIGHT)
-    if renyi.epsilon > _HOPELESS:  # a closer look would take long and help nobody
-        found = Bracket(run.least, renyi.epsilon)
-    else:
+    found = Bracket(0.0, renyi.epsilon)
+    if renyi.epsilon <= _HOPELESS:  # beyond, a closer look would take long and help nobody
         accountant = PLD(width=width)
         found = accountant.epsilon(accountant.repeat(accountant.lift(run.loss), run.count), delta)
-    if run.sampler is Sampler.SHUFFLE:  # the law is only a bound: what is known from below is the attack
-        found = Bracket(min(run.least, found.upper), found.upper)
+    upper = min(found.upper, renyi.epsilon)
+    # shuffled batches have a law that is only a bound: what is known from below is the attack
+    lower = run.least if run.sampler is Sampler.SHUFFLE else found.lower
+    found = Bracket(min(lower, upper), upper)
     poisson = step_loss(run.noise, run.rate)
     return TrainingCost(
         epsilon=found,

@@ -9,12 +9,13 @@ from sourdine.accounting.pld import PLD
 from sourdine.accounting.renyi import Renyi
 from sourdine.accounting.training_cost import loss_of_training
 from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
 from sourdine.core.loss import Loss
 
 _CLOSE = 1e-4  # how much more noise than the least may be taken, relative
 _MOST_NOISE = 2.0**20
 _LEAST_NOISE = 2.0**-4
-_MOST_COUNT = 2**40
+_MOST_COUNT = 10**9
 _CLOSELY = 10**6
 _GROWTH = 1.25
 
@@ -52,7 +53,9 @@ def noise_for_steps(epsilon: float, delta: float, rate: float, steps: int) -> fl
     """The least noise that keeps so many steps with Poisson batches within (epsilon, delta), rounded up."""
     try:
         return noise_for(epsilon, delta, rate, steps)
-    except ArithmeticError:
+    except InvalidParameter:
+        raise
+    except (ArithmeticError, ValueError):
         remedy = "Perhaps hardly any noise is needed. Take a smaller epsilon, or a smaller delta."
         raise check.fail("training", "epsilon", "need a noise that can be found", epsilon, remedy) from None
 

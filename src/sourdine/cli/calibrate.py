@@ -1,5 +1,6 @@
 """`sourdine budget calibrate`: the noise, or the epochs, that a budget allows."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -20,7 +21,6 @@ from sourdine.cli.run import (
     read_delta,
     read_noise,
     read_rate,
-    read_steps,
     read_training,
     say_training,
 )
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 _EPSILON = Fraction(1, 1000), 100
 _WHAT = "Say what to calibrate: a training run (-s, -b and -e, or --rate and --steps), or --mechanism."
-_MOST_SENSITIVITY = 10**6
+_FAR = 10**6  # the largest sensitivity
+_MANY = 10**6  # steps that are looked at closely
 
 
 class _Answer(NamedTuple):
@@ -116,7 +117,7 @@ def _noise(training: "Training", target: Fraction, delta: float) -> _Answer:
 
     noise = float(shorten_up(noise_for_training(training, float(target), delta), 6))
     run = replace(training, noise=noise)
-    cost = cost_of_training(run, delta, width=_width(target))
+    cost = cost_of_training(run, delta, width=_width(target, run.steps))
     return _Answer(
         {"noise": noise, "epsilon": _ends(cost.epsilon), "delta": delta, "steps": cost.steps}
         | {"rate": cost.rate, "sampler": str(cost.sampler), "assumptions": list(cost.assumptions)},
@@ -137,7 +138,8 @@ def _epochs(training: "Training", target: Fraction, delta: float) -> _Answer:
     fields: dict[str, object] = {"epochs": epochs, "delta": delta, "noise": float(training.noise)}
     if epochs == 0:
         return _Answer(fields | {"epsilon": None, "steps": 0}, {"Epochs": "not even one fits"})
-    cost = cost_of_training(replace(training, epochs=epochs), delta, width=_width(target))
+    run = replace(training, epochs=epochs)
+    cost = cost_of_training(run, delta, width=_width(target, run.steps))
     return _Answer(
         fields | {"epsilon": _ends(cost.epsilon), "steps": cost.steps, "sampler": str(cost.sampler)},
         {"Epochs": f"{epochs:,}, which is {cost.steps:,} steps", "epsilon": _said(cost.epsilon, delta)},
@@ -146,13 +148,13 @@ def _epochs(training: "Training", target: Fraction, delta: float) -> _Answer:
 
 def _steps(rate: float, steps: int | None, noise: str | None, target: Fraction, delta: float) -> _Answer:
     """The noise for so many steps at a rate, or the steps that fit with a noise."""
-    from sourdine.accounting.dpsgd import epsilon_of_steps
+    from sourdine.accounting.training_cost import cost_of_steps
     from sourdine.accounting.training_plan import noise_for_steps, steps_within
     from sourdine.core.digits import shorten_up
 
     count = _either("steps", steps, noise)
     if noise is None:
-        count = read_steps("calibrate", count)
+        count = check.integer("calibrate", "steps", count, 1, _MANY)
         level = float(shorten_up(noise_for_steps(float(target), delta, rate, count), 6))
     else:
         level = read_noise("calibrate", noise)
@@ -160,7 +162,7 @@ def _steps(rate: float, steps: int | None, noise: str | None, target: Fraction, 
     fields: dict[str, object] = {"noise": level, "steps": count, "delta": delta, "rate": rate}
     if count == 0:
         return _Answer(fields | {"epsilon": None}, {"Steps": "not even one fits"})
-    found = epsilon_of_steps(level, rate, count, delta, _width(target))
+    found = cost_of_steps(level, rate, count, delta, width=_width(target, count)).epsilon
     return _Answer(
         fields | {"epsilon": _ends(found)},
         {"Noise": f"{level:g} clipping norms", "Steps": f"{count:,}", "epsilon": _said(found, delta)},
@@ -185,9 +187,7 @@ def _release(
     if name not in ("laplace", "gaussian"):
         raise check.fail("calibrate", "mechanism", "be one of laplace, gaussian", name)
     check.integer("calibrate", "count", count, 1, 10**4)
-    change = number(
-        "calibrate", "sensitivity", sensitivity, Fraction(1, _MOST_SENSITIVITY), _MOST_SENSITIVITY
-    )
+    change = number("calibrate", "sensitivity", sensitivity, Fraction(1, _FAR), _FAR)
     grid = None
     if granularity is not None:
         grid = number("calibrate", "granularity", granularity, Fraction(1, 2**100), 2**100)
@@ -196,19 +196,21 @@ def _release(
         raise check.fail(
             "calibrate", "sensitivity", "be a whole number for whole answers", sensitivity, remedy
         )
+    share = 0.0
+    if delta is not None or name == "gaussian":
+        share = read_delta("calibrate", delta or "1e-5")
+    unit = change * (math.isqrt(count) if share else 1)  # where the search begins
     if name == "laplace":
-        share = float(number("calibrate", "delta", delta or "0", 0, Fraction(999, 1000)))
         distance = Distance.l1(change, coordinates=1)
         best = calibrate_noise(
-            lambda scale: Laplace(scale=scale, granularity=grid), distance, target, share, count=count
+            lambda noise: Laplace(scale=noise * unit, granularity=grid), distance, target, share, count=count
         )
     else:
-        share = read_delta("calibrate", delta or "1e-5")
         distance = Distance.l2(change, coordinates=1)
         best = calibrate_noise(
-            lambda sigma: Gaussian(sigma=sigma, granularity=grid), distance, target, share, count=count
+            lambda noise: Gaussian(sigma=noise * unit, granularity=grid), distance, target, share, count=count
         )
-    accountant = PLD(width=_width(target))
+    accountant = PLD(width=_width(target, count))
     found = accountant.epsilon(accountant.repeat(accountant.lift(best.loss(distance)), count), share)
     error = best.error(0.95)
     described = {key: value for key, value in best.to_json().items() if key != "mechanism" and value}
@@ -243,6 +245,6 @@ def _said(found: "Bracket", delta: float) -> str:
     return f"{shorten_up(found.upper)}{at}{least if found.lower else ''}"
 
 
-def _width(target: Fraction) -> float:
+def _width(target: Fraction, count: int) -> float:
     """As narrow as the search itself looks, so that the answer is not seen above its target."""
-    return 5e-5 * min(1.0, float(target))
+    return (5e-5 if count <= _MANY else 1e-2) * min(1.0, float(target))

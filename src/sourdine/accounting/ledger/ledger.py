@@ -19,6 +19,7 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, UnsupportedLoss
 
 _MOST_TEXT = 1000
+_REMEMBERED = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +101,7 @@ class Ledger:
 
     def __init__(self, store: Store, terms: Terms) -> None:
         self._store = store
+        self._known: dict[tuple[Spend, ...], tuple[Fraction, str]] = {}
         self.terms = terms
 
     @classmethod
@@ -153,34 +155,43 @@ class Ledger:
 
     def charge(self, *spends: Spend, purpose: str, author: str | None = None) -> Receipt:
         """Pay for a block, or refuse it whole; noise may be drawn once this has returned."""
-        price = self.price(*spends)
+        price, described = self._priced(spends)
         who = author if author is not None else _user()
         _text("purpose", purpose)
         _text("author", who)
-        described = [spend.to_json() for spend in spends]
+        time, total = datetime.now(UTC), Fraction(0)
 
         def build(last: Line | None) -> tuple[str, str]:
+            nonlocal time, total
             time = datetime.now(UTC)
-            total = Fraction(last.total) if last else Fraction(0)
-            self._refuse_beyond(price, self.terms.budget.limit - total, "the budget")
+            before = Fraction(last.total) if last else Fraction(0)
+            self._refuse_beyond(price, self.terms.budget.limit - before, "the budget")
             entry: dict[str, object] = {"time": time.isoformat(), "purpose": purpose, "author": who}
-            entry |= {"price": str(price), "spends": described}
+            entry["price"] = str(price)
             if self.terms.period is not None:
                 entry |= self._in_period(price, time, last)
-            return json.dumps(entry), str(total + price)
+            total = before + price
+            return f'{json.dumps(entry)[:-1]}, "spends": {described}}}', str(total)
 
         line = self._store.append(build)
-        total = Fraction(line.total)
         return Receipt(
             ledger=self.terms.identity,
             number=line.number,
-            time=datetime.fromisoformat(json.loads(line.content)["time"]),
+            time=time,
             price=price,
             spent=total,
             left=self.terms.budget.limit - total,
             currency=self.terms.budget.symbol,
             fingerprint=line.fingerprint,
         )
+
+    def _priced(self, spends: tuple[Spend, ...]) -> tuple[Fraction, str]:
+        """The price and the description of a block; the last few blocks are remembered."""
+        if spends not in self._known:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[spends] = (self.price(*spends), json.dumps([spend.to_json() for spend in spends]))
+        return self._known[spends]
 
     def status(self) -> Status:
         """What is spent and left, and what that means as an epsilon."""
