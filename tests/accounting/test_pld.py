@@ -243,3 +243,15 @@ def test_every_infinite_atom_is_charged() -> None:
         for row in product(range(3), repeat=5)
     )
     assert PLD().delta(cost, 0.001).upper >= truth - 1e-12
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps", "delta"),
+    [(0.01, 1.0, 1, 1e-5), (0.05, 0.01, 100, 1e-5), (1.0, 1e-9, 1000, 1e-30), (1.0, 1.0, 10**6, 1e-5)],
+)
+def test_extreme_runs_get_a_true_if_wide_bracket(noise: float, rate: float, steps: int, delta: float) -> None:
+    bracket = epsilon_of_steps(noise, rate, steps, delta)
+    assert 0 <= bracket.lower <= bracket.upper
+    if rate == 1.0:
+        truth = solve(lambda e: gaussian_delta(math.sqrt(steps) / noise, e), delta, 1e6)
+        assert bracket.lower <= truth <= bracket.upper

@@ -15,6 +15,9 @@ from sourdine.core.laws import Floats, Law
 _MOST_PLACES = 1 << 22
 _ROUNDS = 6
 _SCOUTS = 300
+_FARTHEST = (
+    600.0  # losses beyond it count as infinite, or as no lower than its negative: e^loss must be a float
+)
 _TILTS = 8
 _LOW = 1e-17  # mass under P so low that moving it up changes nothing
 
@@ -33,6 +36,7 @@ class _Scout:
 
     losses: Floats
     masses: Floats
+    infinite: float
     count: int
 
 
@@ -43,8 +47,11 @@ def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least:
     """
     scouts = _scouts(laws, delta)
     best_order, order = best_orders([(scout.losses, scout.masses, scout.count) for scout in scouts], delta)
-    step = _align(laws, _first_step(laws, best_order, max(width, 0.02 * least)))
     best = Bracket(0.0, math.inf)
+    if _infinite(scouts) > delta:
+        return best
+    finest = _finest(scouts, order)
+    step = _align(laws, max(_first_step(laws, best_order, max(width, 0.02 * least)), finest))
     shift = SHIFT * sum(item.count for item in laws)
     for _ in range(_ROUNDS):
         high = _above(laws, scouts, step, order)
@@ -54,7 +61,7 @@ def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least:
         low = _below(laws, scouts, step, order).epsilon(delta) - shift
         best = Bracket(min(max(best.lower, low), upper), upper)
         shrink = min(0.5, max(0.1, 0.9 * math.sqrt(width / max(best.width, width))))
-        if best.width <= width or len(high.first) > shrink * _MOST_PLACES:
+        if best.width <= width or shrink * step < finest:
             break
         step = _align(laws, shrink * step)
     return best
@@ -64,7 +71,9 @@ def epsilon_above(laws: Sequence[Repeated], delta: float, width: float) -> float
     """Only the upper end, on one lattice: quick, for searches that check their answer by the bracket."""
     scouts = _scouts(laws, delta)
     best_order, order = best_orders([(scout.losses, scout.masses, scout.count) for scout in scouts], delta)
-    step = _align(laws, _first_step(laws, best_order, width))
+    if _infinite(scouts) > delta:
+        return math.inf
+    step = _align(laws, max(_first_step(laws, best_order, width), _finest(scouts, order)))
     return max(_above(laws, scouts, step, order).epsilon(delta), 0.0)
 
 
@@ -72,13 +81,16 @@ def delta_bracket(laws: Sequence[Repeated], epsilon: float, share: float) -> Bra
     """delta at this epsilon, known to within a share of itself where floats allow."""
     scouts = _scouts(laws, 1e-30)
     order = order_at([(scout.losses, scout.masses, scout.count) for scout in scouts], epsilon)
-    step = _align(laws, _first_step(laws, order, share / (order + 1)))
     best = Bracket(0.0, 1.0)
+    if all(scout.masses.sum() == 0 for scout in scouts):
+        return best
+    finest = _finest(scouts, order)
+    step = _align(laws, max(_first_step(laws, order, share / (order + 1)), finest))
     for _ in range(_ROUNDS):
         high, low = (sum_of(laws, scouts, step, order) for sum_of in (_above, _below))
         shift = SHIFT * sum(item.count for item in laws)
         best = Bracket(max(best.lower, low.delta(epsilon + shift)), min(best.upper, high.delta(epsilon)))
-        if best.width <= share * best.upper or len(high.first) > 0.4 * _MOST_PLACES:
+        if best.width <= share * best.upper or 0.4 * step < finest:
             break
         step = _align(laws, 0.4 * step)
     return best
@@ -94,7 +106,7 @@ def profile_above(laws: Sequence[Repeated], epsilons: Floats, share: float) -> F
     centres = np.linspace(epsilons[0], epsilons[-1], _TILTS)
     deltas = np.ones(len(epsilons))
     for order in sorted({order_at(looks, float(centre)) for centre in centres}):
-        step = _align(laws, _first_step(laws, order, share / (order + 1)))
+        step = _align(laws, max(_first_step(laws, order, share / (order + 1)), _finest(scouts, order)))
         high = _above(laws, scouts, step, order)
         deltas = np.minimum(deltas, [high.delta(float(epsilon)) for epsilon in epsilons])
     return deltas
@@ -143,8 +155,8 @@ def _look(item: Repeated, tail: float) -> _Scout:
     losses = middle + spread * np.sinh(np.linspace(ends[0], ends[1], _SCOUTS))
     losses[0], losses[-1] = low, high
     losses = np.unique(losses)
-    masses, _ = above(law, losses)
-    return _Scout(losses, masses, item.count)
+    masses, infinite = above(law, losses)
+    return _Scout(losses, masses, infinite, item.count)
 
 
 def _ends(law: Law, tail: float) -> tuple[float, float]:
@@ -154,6 +166,7 @@ def _ends(law: Law, tail: float) -> tuple[float, float]:
         high = _search(lambda loss: law.survival(loss).p - law.infinite <= tail)
     if not math.isfinite(low):
         low = -_search(lambda loss: law.cumulative(-loss).p <= _LOW)
+    low, high = max(low, -_FARTHEST), min(high, _FARTHEST)
     if high - low < 1e-9:
         low, high = low - 1e-9, high + 1e-9
     return low, high
@@ -169,12 +182,31 @@ def _search(enough: Callable[[Floats], NDArray[np.bool_]]) -> float:
 
 def _centre(law: Law, low: float, high: float) -> tuple[float, float]:
     """The median and the spread of the loss under P, roughly, from a grid and a finer one."""
+    whole = high - low
     for _ in range(2):
         grid = np.linspace(low, high, 257)
         quartiles = np.searchsorted(law.cumulative(grid).p, [0.25, 0.5, 0.75])
         low, high = grid[max(quartiles[0] - 1, 0)], grid[min(quartiles[2] + 1, 256)]
     found = grid[np.minimum(quartiles, 256)]
-    return float(found[1]), max(float(found[2] - found[0]) / 2, (grid[-1] - grid[0]) / 256)
+    spread = max(float(found[2] - found[0]) / 2, float(grid[-1] - grid[0]) / 256, whole * 1e-7)
+    return float(found[1]), spread
+
+
+def _infinite(scouts: list[_Scout]) -> float:
+    """The chance of a loss that no point holds; delta cannot be less."""
+    return -math.expm1(sum(scout.count * math.log1p(-min(scout.infinite, 0.999)) for scout in scouts))
+
+
+def _finest(scouts: list[_Scout], order: float) -> float:
+    """The step below which the window of the tilted sum would have too many places."""
+    variance, span = 0.0, 0.0
+    for scout in scouts:
+        weight = scout.masses * np.exp(order * (scout.losses - scout.losses[-1]))
+        weight /= max(float(weight.sum()), 1e-300)
+        mean = float(np.sum(weight * scout.losses))
+        variance += scout.count * float(np.sum(weight * (scout.losses - mean) ** 2))
+        span = max(span, float(scout.losses[-1] - scout.losses[0]))
+    return (16 * math.sqrt(variance) + span) / _MOST_PLACES
 
 
 def _first_step(laws: Sequence[Repeated], order: float, width: float) -> float:

@@ -18,6 +18,7 @@ from sourdine.core.laws import Floats
 _ULP = 2.0**-52
 _OUTSIDE = 1e-9  # tilted mass that may lie outside the window on either side
 _SPARE = math.log(200)
+_FLOATS = 700.0  # e^-700 is a float
 _DEEPEST = 600.0  # the logarithm by which weights may fall over a window
 _MARKS = [i / 16 for i in range(17)] + [1 - 2.0**-i for i in range(5, 20)]  # more where a top atom may lie
 _NOTHING = 80.0  # a frequency smaller than e^-80 is left out, and charged
@@ -106,6 +107,8 @@ def convolve(parts: list[Part], step: float, order: float, *, pessimistic: bool)
     scale = cumulant - order * start * step
     first = np.maximum(window + error if pessimistic else window - error, 0) * _decay(order * step, length)
     second = first * _decay(step, length)
+    if not pessimistic:  # where the second sums underflow, nothing is sure: leave that mass out
+        first[math.floor(_FLOATS / ((order + 1) * step)) :] = 0.0
     grow = 1 + 4 * length * _ULP + sum(part.count * _mass_error(part, step, order) for part in parts)
     top = _OUTSIDE * math.exp(min(700.0, scale - order * step * length))
     infinite = -math.expm1(sum(part.count * math.log1p(-min(part.infinite, 0.5)) for part in parts))
@@ -184,8 +187,9 @@ def _reach(
     )
     need = math.log(1 / _OUTSIDE)
     rates = math.sqrt(2 * need / max(variance, step**2)) * np.geomspace(0.02, 2.0, 20)
-    if rates[0] > order:  # hardly anything is left but the top atom: what lies lower has decayed by the order
-        rates = np.concatenate([order * np.array([0.3, 0.6, 0.9]), rates])
+    span = max(int(part.places[-1] - part.places[0]) for part in parts) * step
+    if rates[0] * span > 20:  # almost only one atom is left: smaller rates tell how rare the others are
+        rates = np.concatenate([np.geomspace(1, 40, 8) / span, order * np.array([0.3, 0.6, 0.9]), rates])
     total = np.zeros(len(rates))
     for part, (_, masses, mean) in zip(parts, tilted, strict=True):
         total += part.count * _log_sums(masses, np.outer(sign * rates, part.places * step - mean))
