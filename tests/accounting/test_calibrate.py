@@ -152,7 +152,7 @@ def test_an_error_for_gaussian_noise() -> None:
 
 
 def test_more_privacy_needs_more_noise() -> None:
-    by_epsilon = [calibrate_noise(gaussian, Distance.l2(1), e, 1e-6).sigma for e in (0.1, 0.5, 1, 4)]  # type: ignore[attr-defined]
+    by_epsilon = [calibrate_noise(gaussian, Distance.l2(1), e, 1e-6).sigma for e in (0.1, 1, 4)]  # type: ignore[attr-defined]
     by_delta = [calibrate_noise(gaussian, Distance.l2(1), 1, d).sigma for d in (1e-12, 1e-6, 1e-3)]  # type: ignore[attr-defined]
     by_count = [calibrate_noise(laplace, Distance.l1(1), 1, count=n).scale for n in (9, 3, 1)]  # type: ignore[attr-defined]
     for noises in (by_epsilon, by_delta, by_count):
@@ -184,6 +184,7 @@ def test_noise_beyond_the_mechanism_is_refused() -> None:
         calibrate_noise(laplace, Distance.l1(2**60), Fraction(1, 2**20), accountant=Pure())
 
 
+@settings(max_examples=40)
 @given(st.fractions(0, 100), st.fractions(Fraction(1, 10**6), 10))
 def test_the_simplest_fraction(low: Fraction, width: Fraction) -> None:
     found = _simplest(low, low + width)

@@ -23,7 +23,7 @@ def pair_delta(local: float, reports: int, epsilon: float) -> float:
 
 
 @pytest.mark.parametrize(
-    ("local", "reports"), [(0.2, 50), (1.0, 100), (3.0, 400), (2.0, 3000), (5.0, 2), (1.0, 1)]
+    ("local", "reports"), [(0.2, 50), (1.0, 100), (3.0, 400), (2.0, 1000), (5.0, 2), (1.0, 1)]
 )
 @pytest.mark.parametrize("delta", [1e-2, 1e-6])
 def test_the_answer_is_where_the_pair_crosses_delta(local: float, reports: int, delta: float) -> None:

@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.accounting import (
@@ -44,6 +44,7 @@ distances = st.one_of(
 )
 
 
+@settings(max_examples=40)
 @given(
     mechanisms, distances, st.integers(1, 2**40), samplings, st.none() | st.builds(Part, st.text(), st.text())
 )

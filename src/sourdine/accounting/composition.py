@@ -46,10 +46,10 @@ def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least:
     It stops early once the answer is known to lie below `least`.
     """
     scouts = _scouts(laws, delta)
-    best_order, order = best_orders([(scout.losses, scout.masses, scout.count) for scout in scouts], delta)
     best = Bracket(0.0, math.inf)
     if _infinite(scouts) > delta:
         return best
+    best_order, order = best_orders([(scout.losses, scout.masses, scout.count) for scout in scouts], delta)
     finest = _finest(scouts, order)
     step = _align(laws, max(_first_step(laws, best_order, max(width, 0.02 * least)), finest))
     shift = SHIFT * sum(item.count for item in laws)
@@ -70,9 +70,9 @@ def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least:
 def epsilon_above(laws: Sequence[Repeated], delta: float, width: float) -> float:
     """Only the upper end, on one lattice: quick, for searches that check their answer by the bracket."""
     scouts = _scouts(laws, delta)
-    best_order, order = best_orders([(scout.losses, scout.masses, scout.count) for scout in scouts], delta)
     if _infinite(scouts) > delta:
         return math.inf
+    best_order, order = best_orders([(scout.losses, scout.masses, scout.count) for scout in scouts], delta)
     step = _align(laws, max(_first_step(laws, best_order, width), _finest(scouts, order)))
     return max(_above(laws, scouts, step, order).epsilon(delta), 0.0)
 
@@ -80,10 +80,10 @@ def epsilon_above(laws: Sequence[Repeated], delta: float, width: float) -> float
 def delta_bracket(laws: Sequence[Repeated], epsilon: float, share: float) -> Bracket:
     """delta at this epsilon, known to within a share of itself where floats allow."""
     scouts = _scouts(laws, 1e-30)
-    order = order_at([(scout.losses, scout.masses, scout.count) for scout in scouts], epsilon)
     best = Bracket(0.0, 1.0)
-    if all(scout.masses.sum() == 0 for scout in scouts):
+    if any(scout.masses.sum() == 0 for scout in scouts):
         return best
+    order = order_at([(scout.losses, scout.masses, scout.count) for scout in scouts], epsilon)
     finest = _finest(scouts, order)
     step = _align(laws, max(_first_step(laws, order, share / (order + 1)), finest))
     for _ in range(_ROUNDS):
