@@ -24,8 +24,9 @@ def parallel(parts: Sequence[Loss], crossing: Sequence[Loss] = ()) -> Loss:
     *Replace*: a unit that is replaced may leave one part and enter another, so the cost is that of the worst
     pair of parts, each at its loss for replacement in the whole data, where a unit may also enter or leave
     that part: the distance of a sum must count a record that is gone, not only one that changed. Where it
-    is known what a unit costs that only enters or leaves a part, give those losses, stated for add-remove, as `crossing`, in the same order: then the cost
-    is the worse of one part under replacement and a pair under crossing.
+    is known what a unit costs that only enters or leaves a part, give those losses, stated for add-remove,
+    as `crossing`, in the same order: then the cost is the worse of one part under replacement and a pair
+    under crossing.
 
     >>> from fractions import Fraction
     >>> count = Loss.pure(Fraction(1, 2), neighbours=Neighbours.REPLACE)
