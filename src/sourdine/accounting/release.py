@@ -69,6 +69,8 @@ class Certificate:
         """A certificate read back."""
         try:
             held = json.loads(text)
+            if held["format"] != _FORMAT:
+                raise ValueError("unknown format")
             return cls(
                 ledger=held["ledger"],
                 number=int(held["number"]),
@@ -86,7 +88,7 @@ class Certificate:
                 declared=held["declared"],
                 software=held["software"],
             )
-        except (KeyError, TypeError, ValueError) as problem:
+        except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as problem:
             message = "The certificate cannot be read. It is cut short or was changed. Ask for it again."
             raise LedgerError(message) from problem
 
@@ -101,12 +103,26 @@ class Certificate:
                 "confirmed, so treat the release as unpaid."
             )
         same = [spend.to_json() for spend in entry.spends] == [spend.to_json() for spend in self.spends]
-        stated = (self.unit, self.neighbours, self.price) == (
-            ledger.terms.unit,
-            ledger.terms.neighbours.value,
+        terms = ledger.terms
+        stated = (
+            self.unit,
+            self.neighbours,
+            self.price,
+            self.left,
+            self.currency,
+            self.delta,
+            self.time,
+        ) == (
+            terms.unit,
+            terms.neighbours.value,
             entry.price,
+            terms.budget.limit - entry.total,
+            terms.budget.symbol,
+            terms.delta,
+            entry.time,
         )
-        if not same or not stated:
+        priced = self.epsilon >= terms.budget.epsilon(entry.price, terms.delta or 0.0) * (1 - 1e-9)
+        if not same or not stated or not priced:
             raise LedgerError(
                 f"The certificate states other mechanisms or another price than line {self.number} of "
                 "the ledger. It was changed after it was issued."

@@ -104,7 +104,7 @@ class Store:
         except sqlite3.Error as problem:
             raise _cannot("write to", self.path, problem) from problem
         try:
-            last = _last(connection)
+            last = self._checked_last(connection)
             content, total = build(last)
             line = Line(
                 number=last.number + 1 if last else 1,
@@ -126,7 +126,19 @@ class Store:
     def last(self) -> Line | None:
         """The newest line."""
         with self._reading() as connection:
-            return _last(connection)
+            return self._checked_last(connection)
+
+    def _checked_last(self, connection: sqlite3.Connection) -> Line | None:
+        """The newest line, if its mark fits its content and the line before; `lines` checks all of them."""
+        last = _last(connection)
+        if last is not None:
+            row = connection.execute(
+                "SELECT fingerprint FROM lines WHERE number = ?", (last.number - 1,)
+            ).fetchone()
+            before = row[0] if row else ""
+            if last.fingerprint != fingerprint(before, f"{last.content}\n{last.total}"):
+                raise _damaged(self.path)
+        return last
 
     def lines(self) -> list[Line]:
         """Every line, checked against the chain."""
