@@ -92,6 +92,11 @@ def test_a_certificate_is_confirmed_or_refused(path: Path, tmp_path: Path) -> No
         {"ledger": "another"},
         {"spends": []},
         {"unit": "flat"},
+        {"epsilon": 1e-4},
+        {"delta": 1e-30},
+        {"left": "1"},
+        {"format": 99},
+        {"price": "1/0"},
     ):
         paper.write_text(json.dumps(held | change))
         code, out, err = run("certificate", "verify", paper, "--ledger", path)
@@ -166,3 +171,12 @@ def test_a_ledger_is_explained(tmp_path: Path, budget: tuple[str, ...]) -> None:
     assert told["epsilon"]["upper"] == pytest.approx(Ledger.open(place).status().epsilon, abs=2e-3)
     assert run("budget", "explain", "1", "--ledger", place)[0] == 2
     assert run("budget", "explain", "--ledger", place, "--delta", "1e-5")[0] == 2
+
+
+def test_a_page_that_cannot_be_written_is_one_sentence(path: Path, tmp_path: Path) -> None:
+    for words in (
+        ("export", path, "-o", tmp_path / "no" / "a.csv"),
+        ("history", path, "-o", tmp_path / "no" / "a.html"),
+    ):
+        code, _, err = run("ledger", *words)
+        assert (code, err.count("\n")) == (2, 1)

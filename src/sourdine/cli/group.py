@@ -25,6 +25,10 @@ class OneSentence(TyperGroup):
             code = _complain(problem.format_message())
         except typer.Abort:
             code = 130
+        except BrokenPipeError:
+            code = 0
+        except OSError as problem:
+            code = _complain(f"A file could not be used ({problem.strerror}). Check its path and rights.")
         sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -292,6 +292,10 @@ def test_a_line_changed_behind_the_triggers_shows(path: Path) -> None:
     connection.commit()
     with pytest.raises(LedgerError, match="changed outside Sourdine"):
         Ledger.open(path).history()
+    with pytest.raises(LedgerError, match="changed outside Sourdine"):
+        Ledger.open(path).status()
+    with pytest.raises(LedgerError, match="changed outside Sourdine"):
+        Ledger.open(path).charge(spend(Fraction(1, 4)), purpose="p")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
