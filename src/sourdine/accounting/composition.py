@@ -194,7 +194,9 @@ def _centre(law: Law, low: float, high: float) -> tuple[float, float]:
 
 def _infinite(scouts: list[_Scout]) -> float:
     """The chance of a loss that no point holds; delta cannot be less."""
-    return -math.expm1(sum(scout.count * math.log1p(-min(scout.infinite, 0.999)) for scout in scouts))
+    if any(scout.infinite >= 1 for scout in scouts):
+        return 1.0
+    return -math.expm1(sum(scout.count * math.log1p(-scout.infinite) for scout in scouts))
 
 
 def _finest(scouts: list[_Scout], order: float) -> float:

@@ -111,7 +111,8 @@ def convolve(parts: list[Part], step: float, order: float, *, pessimistic: bool)
         first[math.floor(_FLOATS / ((order + 1) * step)) :] = 0.0
     grow = 1 + 4 * length * _ULP + sum(part.count * _mass_error(part, step, order) for part in parts)
     top = _OUTSIDE * math.exp(min(700.0, scale - order * step * length))
-    infinite = -math.expm1(sum(part.count * math.log1p(-min(part.infinite, 0.5)) for part in parts))
+    surely = any(part.infinite >= 1 for part in parts)
+    infinite = 1.0 if surely else -math.expm1(sum(part.count * math.log1p(-part.infinite) for part in parts))
     return Sum(
         start=start * step,
         step=step,

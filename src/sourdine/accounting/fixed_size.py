@@ -58,9 +58,9 @@ class FixedSizeLaw(Law):
         return Pair(np.where(positive, high.p, low.p), np.where(positive, high.q, low.q))
 
     def cumulative(self, loss: ArrayLike) -> Pair:
-        high, low = self.higher.cumulative(loss), self.lower.cumulative(loss)
-        positive = np.asarray(loss, float) >= 0
-        return Pair(np.where(positive, high.p, low.p), np.where(positive, high.q, low.q))
+        """What survival leaves: the pieces differ in what Q has at minus infinity, and must fit together."""
+        above, whole = self.survival(loss), self.survival(-np.inf)
+        return Pair(np.maximum(whole.p - above.p, 0.0), np.maximum(whole.q - above.q, 0.0))
 
 
 def fixed_size(loss: Loss, size: int, of: int) -> Loss:

@@ -41,7 +41,9 @@ class Worst(Law):
         return self._chosen(loss, [law.survival(loss) for law in self.laws])
 
     def cumulative(self, loss: ArrayLike) -> Pair:
-        return self._chosen(loss, [law.cumulative(loss) for law in self.laws])
+        """What survival leaves: the pieces differ in what Q has at minus infinity, and must fit together."""
+        above, whole = self.survival(loss), self.survival(-np.inf)
+        return Pair(np.maximum(whole.p - above.p, 0.0), np.maximum(whole.q - above.q, 0.0))
 
     def _chosen(self, loss: ArrayLike, pairs: list[Pair]) -> Pair:
         profiles = np.array([law.profile(loss) for law in self.laws])

@@ -176,33 +176,32 @@ class Store:
                 raise LedgerError(
                     f"There is no ledger at {self.path}. Make one with `sourdine ledger create`."
                 )
-            self._recognise()
             self._connection = self._open()
         return self._connection
 
     def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        return connection
+        """A connection to a ledger, recognised before anything is written.
 
-    def _recognise(self) -> None:
-        """Look at the header before SQLite touches the file."""
-        try:
-            with self.path.open("rb") as file:
-                header = file.read(100)
-        except OSError as problem:
-            raise _cannot("read", self.path, problem) from problem
-        version, application = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
-        if not header.startswith(b"SQLite format 3\x00") or application != APPLICATION:
+        The header is read through SQLite: opening the file beside it and closing it again would drop the
+        locks that other connections of this process hold.
+        """
+        connection = sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if application != APPLICATION:
+            connection.close()
             raise LedgerError(
                 f"The file {self.path} is not a ledger of Sourdine. Nothing was changed. Check the path."
             )
         if version > VERSION:
+            connection.close()
             raise LedgerError(
                 f"The ledger {self.path} was made by a newer Sourdine (format {version}). "
                 "This version might misread it. Upgrade Sourdine."
             )
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
 
     def _abandon(self) -> None:
         if self._connection is not None:
