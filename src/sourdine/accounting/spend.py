@@ -10,8 +10,8 @@ from sourdine.accounting.parallel import parallel
 from sourdine.accounting.sampler import Sampling
 from sourdine.accounting.together import together
 from sourdine.core import check
-from sourdine.core.distance import Distance
-from sourdine.core.errors import InvalidParameter
+from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.fields import decoded, encoded
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Mechanism
@@ -130,6 +130,11 @@ def _losses(spends: Sequence[Spend]) -> list[tuple[Loss, int]]:
             families[spend.part.family][spend.part.key].append(replace(spend, part=None))
     losses = _counted(whole)
     for parts in families.values():
+        if all(spend.distance.neighbours is Neighbours.REPLACE for part in parts.values() for spend in part):
+            raise UnsupportedLoss(
+                "Parts cost as much as their worst only when a unit touches one of them, and a unit that is "
+                "replaced may leave one part and enter another. Charge the parts as spends without a part."
+            )
         plans = [_counted(part) for part in parts.values()]
         losses.append((parallel([together(plan) for plan in plans]), 1))
     return losses
