@@ -66,6 +66,9 @@ def known_at(loss: Loss, delta: float) -> Loss:
         raise check.fail("known_at", "delta", "be above 0", delta, remedy)
     while float(loss.profile(high)) > delta and high < 1 << 20:
         low, high = high, 2 * high
+    if float(loss.profile(high)) > delta:
+        remedy = "Some outcomes are possible for one neighbour only. Ask at a larger delta."
+        raise check.fail("known_at", "delta", "be at least the chance of an infinite loss", delta, remedy)
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
         low, high = (low, middle) if float(loss.profile(middle)) <= delta else (middle, high)

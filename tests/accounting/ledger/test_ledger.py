@@ -358,3 +358,33 @@ def test_terms_survive_the_file(path: Path) -> None:
     Ledger.create(path, made)
     assert Ledger.open(path).terms == made
     assert json.loads(made.to_json())["budget"]["order"] == "17/2"
+
+
+def test_a_file_with_two_names_or_none_is_refused(path: Path) -> None:
+    ledger = Ledger.create(path, terms(1))
+    ledger.charge(spend(Fraction(1, 4)), purpose="p")
+    second = path.with_suffix(".second")
+    os.link(path, second)
+    with pytest.raises(LedgerError, match="a second name"):
+        ledger.charge(spend(Fraction(1, 4)), purpose="p")
+    second.unlink()
+    path.unlink()
+    with pytest.raises(LedgerError):
+        ledger.charge(spend(Fraction(1, 4)), purpose="p")
+
+
+def test_opening_a_ledger_twice_in_one_process_loses_nothing(path: Path) -> None:
+    """A second connection of this process, then a writer elsewhere that opens and closes the file."""
+    first = Ledger.create(path, terms(1))
+    first.charge(spend(Fraction(1, 4)), purpose="here")
+    Ledger.open(path).status()
+    context = multiprocessing.get_context("spawn")
+    other = context.Process(target=_charge_once, args=(str(path),))
+    other.start()
+    other.join()
+    first.charge(spend(Fraction(1, 4)), purpose="here again")
+    assert len(Ledger.open(path).history()) == 3
+
+
+def _charge_once(path: str) -> None:
+    Ledger.open(path).charge(spend(Fraction(1, 4)), purpose="elsewhere")

@@ -53,6 +53,7 @@ class Store:
         self.path = path
         self._connection: sqlite3.Connection | None = None
         self._process = os.getpid()
+        self._identity = (0, 0)
         self._turn = threading.Lock()  # threads of one process share the connection
 
     @classmethod
@@ -176,8 +177,27 @@ class Store:
                 raise LedgerError(
                     f"There is no ledger at {self.path}. Make one with `sourdine ledger create`."
                 )
-            self._connection = self._open()
+            self._connection, self._identity = self._open(), self._found()
+        if self._found() != self._identity:
+            self._abandon()
+            raise LedgerError(
+                f"The file at {self.path} is no longer the ledger that was opened. Nothing was spent. "
+                "Open it again."
+            )
         return self._connection
+
+    def _found(self) -> tuple[int, int]:
+        """Which file the path leads to; one with two names has two logs, and each would forget the other."""
+        try:
+            held = self.path.stat()
+        except OSError as problem:
+            raise _cannot("find", self.path, problem) from problem
+        if held.st_nlink > 1:
+            raise LedgerError(
+                f"The ledger {self.path} has a second name on this disk. Charges through one would be missed "
+                "through the other. Remove the other name."
+            )
+        return held.st_dev, held.st_ino
 
     def _open(self) -> sqlite3.Connection:
         """A connection to a ledger, recognised before anything is written.
