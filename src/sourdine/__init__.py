@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sourdine import frames as frames
     from sourdine import mechanisms as mechanisms
     from sourdine import report as report
+    from sourdine import tables as tables
     from sourdine import testing as testing
     from sourdine.core.distance import Distance as Distance
     from sourdine.core.distance import Neighbours as Neighbours
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
     from sourdine.core.errors import LedgerError as LedgerError
     from sourdine.core.errors import SourdineError as SourdineError
     from sourdine.core.errors import UnsupportedLoss as UnsupportedLoss
+    from sourdine.frames.unit import Unit as Unit
+    from sourdine.tables.query import Query as Query
+    from sourdine.tables.table import Table as Table
 
     __version__: str
 
 _ROOMS = frozenset(
-    {"accounting", "audit", "core", "experiments", "frames", "mechanisms", "report", "testing"}
+    {"accounting", "audit", "core", "experiments", "frames", "mechanisms", "report", "tables", "testing"}
 )
 _HOMES = {
     "BudgetExceeded": "core.errors",
@@ -33,7 +37,10 @@ _HOMES = {
     "InvalidParameter": "core.errors",
     "Neighbours": "core.distance",
     "Norm": "core.distance",
+    "Query": "tables.query",
     "SourdineError": "core.errors",
+    "Table": "tables.table",
+    "Unit": "frames.unit",
     "UnsupportedLoss": "core.errors",
 }
 
@@ -44,7 +51,10 @@ __all__ = [
     "LedgerError",
     "Neighbours",
     "Norm",
+    "Query",
     "SourdineError",
+    "Table",
+    "Unit",
     "UnsupportedLoss",
     "__version__",
     "accounting",
@@ -54,6 +64,7 @@ __all__ = [
     "frames",
     "mechanisms",
     "report",
+    "tables",
     "testing",
 ]
 

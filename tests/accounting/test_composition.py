@@ -1,10 +1,21 @@
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from sourdine.accounting.composition import Repeated, delta_bracket, profile_above
+from sourdine.accounting import composition
+from sourdine.accounting.composition import (
+    Repeated,
+    delta_bracket,
+    epsilon_above,
+    epsilon_bracket,
+    profile_above,
+)
 from sourdine.accounting.dpsgd import step_loss
-from sourdine.core.laws import Floats, GaussianLaw, pure_law
+from sourdine.accounting.sampling import PoissonRemove
+from sourdine.core.laws import AtomLaw, Floats, GaussianLaw, GeometricLaw, pure_law
+from tests.accounting.profiles import gaussian_delta, least_epsilon
 
 
 def gaussian_profile(mu: float, epsilons: Floats) -> Floats:
@@ -54,3 +65,61 @@ def test_mass_below_the_window_counts(epsilon: float) -> None:
     """Where nearly every loss lies far above epsilon, the rest must not be forgotten."""
     true = float(gaussian_profile(18.0, np.array(epsilon)))
     assert true <= delta_bracket([Repeated(GaussianLaw(18.0), 1)], epsilon, 1e-3).upper
+
+
+@pytest.mark.parametrize("mu", [1e-6, 1.2e-4, 0.01])
+@pytest.mark.parametrize("delta", [1e-15, 1e-9])
+def test_tiny_losses_are_tilted_by_large_orders(mu: float, delta: float) -> None:
+    truth = least_epsilon(lambda epsilon: gaussian_delta(mu, epsilon), delta, 40 * mu)
+    bracket = epsilon_bracket([Repeated(GaussianLaw(mu), 1)], delta, 0.01 * mu)
+    assert bracket.lower - 1e-4 * mu <= truth <= bracket.upper + 1e-4 * mu
+    assert bracket.width <= 0.01 * mu
+
+
+def test_a_highest_loss_that_is_rounded_down_keeps_its_atom() -> None:
+    law = PoissonRemove(GeometricLaw(1, 3.3), 0.01)
+    assert law.survival(law.highest).p > 1e-3  # the atom lies above what is called the highest loss
+    assert epsilon_bracket([Repeated(law, 3)], 1e-5, 1e-3).upper < 0.02
+
+
+def infinite_law() -> AtomLaw:
+    """Five outcomes, and one that gives everything away."""
+    return AtomLaw.between([0.199, 0.2, 0.2, 0.2, 0.2, 0.001], [0.21, 0.19, 0.22, 0.18, 0.2, 0.0])
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 5.0])
+def test_both_ends_count_infinite_losses(epsilon: float) -> None:
+    p, q = np.array([0.199, 0.2, 0.2, 0.2, 0.2, 0.001]), np.array([0.21, 0.19, 0.22, 0.18, 0.2, 0.0])
+    all_p, all_q = np.ones(1), np.ones(1)
+    for _ in range(5):
+        all_p, all_q = np.outer(all_p, p).ravel(), np.outer(all_q, q).ravel()
+    truth = float(np.maximum(all_p - math.exp(epsilon) * all_q, 0).sum())
+    bracket = delta_bracket([Repeated(infinite_law(), 5)], epsilon, 1e-3)
+    assert bracket.lower <= truth * (1 + 1e-9)
+    assert truth <= bracket.upper * (1 + 1e-9)
+    assert bracket.lower >= 0.99 * truth
+
+
+def test_no_epsilon_below_the_chance_of_an_infinite_loss() -> None:
+    sure = 1 - 0.999**5
+    laws = [Repeated(infinite_law(), 5)]
+    assert epsilon_bracket(laws, 0.99 * sure, 1e-3).lower == math.inf
+    bracket = epsilon_bracket(laws, 1.1 * sure, 1e-3)
+    assert 0 < bracket.lower < bracket.upper < 1
+
+
+def test_ends_that_cross_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lower end that claims too much must not be hidden."""
+    monkeypatch.setattr(composition, "below", lambda law, losses: composition.above(law, losses - 0.01)[0])
+    for bracket in (epsilon_bracket, delta_bracket):
+        with pytest.raises(ArithmeticError, match="lies above the upper one"):
+            bracket([Repeated(GaussianLaw(0.1), 100)], 1e-5 if bracket is epsilon_bracket else 1.0, 1e-3)
+
+
+@pytest.mark.parametrize("count", [2**45, 2**60])
+def test_a_count_beyond_floats_gives_the_widest_bracket(count: int) -> None:
+    laws = [Repeated(GaussianLaw(1.0), count)]
+    assert epsilon_bracket(laws, 1e-5, 1e-3).lower == 0
+    assert epsilon_above(laws, 1e-5, 1e-3) == epsilon_bracket(laws, 1e-5, 1e-3).upper == math.inf
+    assert (delta_bracket(laws, 1.0, 1e-3).lower, delta_bracket(laws, 1.0, 1e-3).upper) == (0, 1)
+    assert profile_above(laws, np.array([0.0, 1.0]), 1e-3).tolist() == [1, 1]

@@ -4,6 +4,7 @@ import pytest
 
 from sourdine.accounting.dpsgd import Sampler, Training, epsilon_of_steps, noise_for
 from sourdine.core.errors import InvalidParameter
+from tests.accounting.profiles import gaussian_delta
 
 
 def test_steps_round_the_batches_of_an_epoch_up() -> None:
@@ -60,3 +61,36 @@ def test_bad_runs_name_what_is_wrong(bad: dict[str, object]) -> None:
 def test_a_rate_is_a_share(rate: float) -> None:
     with pytest.raises(InvalidParameter, match="rate"):
         epsilon_of_steps(1.0, rate, 10, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "rate", "steps"),
+    [(1e-3, 1e-5, 0.9999, 7), (1e-3, 1e-15, 1.0, 1), (1e-6, 1e-5, 1.0, 1), (20.0, 1e-5, 1.0, 10**4)],
+)
+def test_noise_for_extreme_budgets(epsilon: float, delta: float, rate: float, steps: int) -> None:
+    noise = noise_for(epsilon, delta, rate, steps)
+    for factor, fits in ((1.002, True), (0.998, False)):  # floats leave that much open
+        mu = math.sqrt(steps) / (factor * noise)  # at a rate of 0.9999, almost the plain Gaussian
+        assert (gaussian_delta(mu, epsilon) <= delta) is fits
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "rate", "steps"),
+    [(1e5, 1e-5, 1.0, 1), (2.0**20, 1e-5, 1.0, 1), (1.0, 1e-5, 1e-6, 1), (1.0, 0.5, 0.1, 1)],
+)
+def test_where_hardly_any_noise_is_needed_it_is_one_sixteenth(
+    epsilon: float, delta: float, rate: float, steps: int
+) -> None:
+    assert noise_for(epsilon, delta, rate, steps) == 1 / 16
+    assert epsilon_of_steps(1 / 16, rate, steps, delta).upper <= epsilon
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "steps"), [(1e-6, 1e-12, 1), (1.0, 1e-5, 2**60)])
+def test_where_no_noise_is_enough_one_sentence_says_so(epsilon: float, delta: float, steps: int) -> None:
+    with pytest.raises(InvalidParameter, match=r"within reach of a noise up to 2\^20\. Got .* Take a larger"):
+        noise_for(epsilon, delta, 1.0, steps)
+
+
+def test_steps_are_counted() -> None:
+    with pytest.raises(InvalidParameter, match="'steps' of noise_for"):
+        noise_for(1.0, 1e-5, 0.1, 0)

@@ -1,4 +1,5 @@
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import mpmath as mp
@@ -19,6 +20,7 @@ from sourdine.accounting import (
     poisson,
     together,
 )
+from sourdine.accounting.fixed_size import FixedSizeLaw
 from sourdine.accounting.moments import log_moments
 from sourdine.accounting.sampled_gaussian import log_moments as sampled_gaussian
 from sourdine.accounting.sampling import PoissonAdd, PoissonRemove
@@ -39,7 +41,7 @@ def gaussian(mu: float, relation: Neighbours = ADD_REMOVE) -> Loss:
 
 
 def sampled_moment(mu: float, rate: float, order: float) -> mp.mpf:
-    """log E[(1 - q + q e^{mu z - mu^2/2})^a] by mpmath."""
+    """log E[(1 - q + q e^{mu z - mu^2/2})^a] by mp."""
     with mp.workdps(30):
         m, q, a = mp.mpf(mu), mp.mpf(rate), mp.mpf(order)
         inside = lambda z: (1 - q + q * mp.exp(m * z - m * m / 2)) ** a * mp.npdf(z)
@@ -163,6 +165,47 @@ def test_fixed_size_against_integration(size: int, order: float) -> None:
     true = math.log1p(order * (order - 1) * float(np.trapezoid(x ** (order - 2) * excess, x)))
     found = float(log_moments(law, np.array([order]))[0])
     assert true * (1 - 1e-5) <= found <= true * (1 + 2e-3)
+
+
+def fixed_size_moment(profile: Callable[[mp.mpf], mp.mpf], rate: float, order: float) -> float:
+    """log of 1 + a (a-1) times the integral of x^{a-2} (delta(x) - (1-x)+), from the profile of one use.
+
+    Above x = 1 the pair is (1-q) Q + q P against Q, below it is P against (1-q) P + q Q.
+    """
+
+    def excess(x: mp.mpf) -> mp.mpf:
+        if x >= 1:
+            return rate * profile((x - 1 + rate) / rate)
+        rest = 1 - x * (1 - rate)
+        return rest * profile(x * rate / rest) - (1 - x)
+
+    places = [0, 0.2, 0.5, 0.8, 0.95, 1, 1.05, 1.3, 2, 4, 16, 100, 10**4, 10**8]
+    whole = mp.quad(lambda x: x ** (order - 2) * excess(x), places)
+    return float(mp.log1p(order * (order - 1) * whole))
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.3, 0.9])
+@pytest.mark.parametrize("order", [1.3, 2.0, 5.0])
+def test_fixed_size_covers_mechanisms_known_by_their_rho(rate: float, order: float) -> None:
+    """Gaussian noise, and randomized responses whose rho is no more than epsilon^2/2."""
+    rho = 0.2
+    mu, epsilon = math.sqrt(2 * rho), math.sqrt(2 * rho)
+
+    def gaussian_profile(x: mp.mpf) -> mp.mpf:
+        if x == 0:
+            return mp.mpf(1)
+        at = mp.log(x) / mu
+        return mp.ncdf(mu / 2 - at) - x * mp.ncdf(-mu / 2 - at)
+
+    def coin_profile(x: mp.mpf) -> mp.mpf:
+        likely = 1 / (1 + mp.exp(-epsilon))
+        return max(likely - x * (1 - likely), 0) + max(1 - likely - x * likely, 0)
+
+    found = float(log_moments(FixedSizeLaw(RhoLaw(rho), rate), np.array([order]))[0])
+    for profile in (gaussian_profile, coin_profile):
+        assert fixed_size_moment(profile, rate, order) <= found * (1 + 1e-9)
+    own = log_moments(FixedSizeLaw(GaussianLaw(mu), rate), np.array([order]))
+    assert float(own[0]) == pytest.approx(fixed_size_moment(gaussian_profile, rate, order), rel=3e-3)
 
 
 def test_what_tells_everything_has_no_moment() -> None:

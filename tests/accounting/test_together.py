@@ -59,7 +59,7 @@ def test_what_tells_everything_adds_up() -> None:
 def test_numbers_add_up_exactly() -> None:
     loss = together([(Loss.pure(Fraction(1, 3)), 2), (Loss.pure(0.1), 5)])
     assert loss.epsilon == Fraction(2, 3) + 5 * Fraction(0.1)
-    assert loss.rho == 2 * Fraction(1, 18) + 5 * Fraction(0.1**2 / 2)
+    assert loss.rho == 2 * Fraction(1, 18) + 5 * Fraction(0.1) ** 2 / 2
     one = Loss.pure(1)
     assert together([(one, 1)]) is one
     assert math.isinf(together([(one, 1), (known(1, 0.1), 1)]).epsilon)
@@ -89,3 +89,9 @@ def test_bad_parts_are_refused() -> None:
         together([(Loss.pure(1), 0)])
     with pytest.raises(UnsupportedLoss):
         together([(Loss.pure(1), 1), (Loss.pure(1, neighbours=Neighbours.ZERO_OUT), 1)])
+
+
+def test_losses_whose_exponential_is_no_float() -> None:
+    law = Together(((pure_law(800.0), 2),))
+    assert law.profile([0.0, 800.0, 1500.0]) == pytest.approx(1)
+    assert law.profile(1601.0) == pytest.approx(0, abs=1e-25)

@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 import typer
@@ -8,6 +9,9 @@ from typer.testing import CliRunner, Result
 from sourdine.audit import all_mutants, find_examples
 from sourdine.cli import app
 from sourdine.cli.group import VerbOrName
+from sourdine.core.distance import Distance
+from sourdine.core.mechanism import Example
+from sourdine.mechanisms import Geometric
 
 
 def run(*args: str) -> Result:
@@ -19,7 +23,23 @@ def test_one_mechanism() -> None:
     assert result.exit_code == 0
     assert "Geometric(scale=7/3)" in result.stdout
     assert "0 of 2 above their claim, at 5,000 samples each." in result.stdout
+    assert result.stdout.count("not refuted") == 2
+    assert "5,000 samples are few" in result.stdout
     assert result.stderr == ""
+
+
+def test_a_claim_beyond_reach_is_told_with_the_samples_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    loud = Geometric(scale=Fraction(1, 5))
+    far = Example(mechanism=loud, value=0, neighbour=1, distance=Distance.l1(1))
+    monkeypatch.setattr("sourdine.audit.subjects.find_examples", lambda name: [far])
+    few, enough = (run("--all", "--samples", samples, "--seed", "1").stdout for samples in ("1000", "6000"))
+    assert "out of reach" in few
+    assert "1,000 samples cannot show any epsilon above 3.48" in " ".join(few.split())
+    assert "--samples 4600 or more" in " ".join(few.split())
+    assert "not refuted" in enough
+    assert "out of reach" not in enough
+    found = json.loads(run("--all", "--samples", "1000", "--seed", "1", "--json").stdout)
+    assert found["results"][0]["verdict"] == "out of reach"
 
 
 def test_all_mechanisms_as_json() -> None:
@@ -84,13 +104,14 @@ def test_a_mutant_that_gets_away_ends_in_code_1(monkeypatch: pytest.MonkeyPatch)
     ("args", "told"),
     [
         ((), "Say what to audit"),
-        (("Laplace", "--all"), "Say what to audit"),
-        (("--all", "--mutants"), "Say what to audit"),
+        (("Laplace", "--all"), "Laplace and --all were given together."),
+        (("--all", "--mutants"), "--all and --mutants were given together."),
+        (("Laplace", "--all", "--mutants"), "Laplace and --all and --mutants were given together."),
         (("Gossip",), "must be one of AboveThreshold"),
         (("--all", "--samples", "10"), "The 'samples' of an audit must lie between 1000"),
         (("--all", "--samples", "-1"), "The 'samples' of an audit"),
-        (("--all", "--samples", "1e6"), "--samples"),
-        (("--all", "--samples", "nan"), "--samples"),
+        (("--all", "--samples", "1e6"), "'--samples' must be a whole number"),
+        (("--all", "--samples", "nan"), "'--samples' must be a whole number"),
         (("--all", "--samples", "9" * 30), "The 'samples' of an audit"),
         (("--mutants", "--samples", "10"), "The 'samples' of an audit"),
         (("--all", "--seed", "x"), "--seed"),

@@ -1,85 +1,98 @@
 import json
-import re
+import shlex
+from collections import Counter
+from pathlib import Path
 
-import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from sourdine.cli import app
-
-
-def run(*args: str) -> str:
-    result = CliRunner().invoke(app, ["demo", *args])
-    assert result.exit_code == 0, result.output
-    return result.output
+from sourdine.accounting.ledger import Ledger
+from sourdine.tables.register import draw_register
+from tests.cli.table_case import run
 
 
-def test_says_count_error_guarantee_and_what_next() -> None:
-    shown = run()
-    noisy = int(re.search(r"Noisy count +([\d,]+)", shown)[1].replace(",", ""))  # type: ignore[index]
-    assert abs(noisy - 1234) < 60  # beyond it once in 10^26
-    assert "at most 3 people, 95 % of the time" in shown
-    assert "epsilon = 1 for each person, added or removed" in shown
-    assert "e^epsilon = 2.72" in shown
-    assert "sourdine audit --mutants" in shown
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("home"))
+        place = Path.cwd()
+        code, out, err = run("demo")
+        assert (code, err) == (0, "")
+    return place, out
 
 
-def test_json_has_the_guarantee_and_not_the_count() -> None:
-    found = json.loads(run("--json", "--epsilon", "1/10", "--count", "123456789"))
-    assert found["epsilon"] == "1/10"
-    assert found["unit"] == "person"
-    assert found["neighbours"] == "add-remove"
-    assert found["mechanism"] == {
-        "mechanism": "mechanisms.Geometric",
-        "scale": "10",
-        "lower": 0,
-        "upper": None,
+def test_it_publishes_spends_and_is_refused(shown: tuple[Path, str]) -> None:
+    home, out = shown
+    folder = home / "sourdine-demo"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "register.csv",
+        "register.ledger",
+        "register.toml",
+        "release",
+    ]
+    assert "Paid epsilon 1 (epsilon 1 for each person)" in out
+    assert "the budget has 0 left. Nothing was spent." in out
+    assert str(folder / "release" / "report.html") in out
+    with Ledger.open(folder / "register.ledger") as ledger:
+        (entry,) = ledger.history()
+    assert entry.price == 1
+    queries = {
+        row["query"] for row in json.loads((folder / "release" / "release.json").read_text())["answers"]
     }
-    assert found["error"] == {"confidence": 0.95, "people": 30}
-    assert "count" not in found
+    assert len(queries) == 6
 
 
-def test_noise_has_the_scale_asked_for() -> None:
-    drawn = (
-        np.array([json.loads(run("--json", "--epsilon", "0.01"))["noisy_count"] for _ in range(60)]) - 1234
-    )
-    assert len(set(drawn.tolist())) > 10
-    assert 30 < np.mean(np.abs(drawn)) < 300  # its mean is 100, give or take 13
+def test_the_answers_are_near_the_register(shown: tuple[Path, str]) -> None:
+    folder = shown[0] / "sourdine-demo"
+    people = draw_register()
+    exact = Counter(zip(people.region.tolist(), people.sex.tolist(), strict=True))
+    answers = json.loads((folder / "release" / "release.json").read_text())["answers"]
+    (counts,) = (each for each in answers if each["query"] == "people")
+    for key, value, low, high in zip(
+        counts["keys"], counts["value"], counts["lower"], counts["upper"], strict=True
+    ):
+        assert abs(value - exact[tuple(key)]) < 250  # beyond it once in 10^12
+        assert low <= value <= high
 
 
-@pytest.mark.parametrize("epsilon", ["0.001", "100", "1/3", "1e-2"])
-def test_every_allowed_epsilon_works(epsilon: str) -> None:
-    assert "Guarantee" in run("--epsilon", epsilon)
+def test_every_command_it_ends_with_works(shown: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    home, out = shown
+    monkeypatch.chdir(home)
+    commands = [line.strip() for line in out.split("Next:")[1].splitlines() if "sourdine " in line]
+    assert len(commands) == 6
+    for command in commands:
+        code, _, err = run(*shlex.split(command)[1:])
+        assert code == 0, (command, err)
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        ("--epsilon", "-1"),
-        ("--epsilon", "0"),
-        ("--epsilon", "nan"),
-        ("--epsilon", "inf"),
-        ("--epsilon", "much"),
-        ("--epsilon", ""),
-        ("--epsilon", "1e999"),
-        ("--epsilon", "1e-999"),
-        ("--epsilon", "1e99999999999"),
-        ("--count", "-5"),
-        ("--count", "1.5"),
-        ("--count", "nan"),
-        ("--count", "many"),
-        ("--count", "1" + "0" * 30),
-        ("--count", "9" * 5000),
-        ("--nonsense",),
-        ("extra",),
-    ],
-)
-@pytest.mark.parametrize("json_too", [(), ("--json",)])
-def test_bad_input_ends_in_one_sentence_and_code_2(args: tuple[str, ...], json_too: tuple[str, ...]) -> None:
-    result = CliRunner().invoke(app, ["demo", *args, *json_too])
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert len(result.stderr.strip().splitlines()) == 1
-    assert "Traceback" not in result.stderr
-    name = args[0].removeprefix("--")
-    assert name in result.stderr
+def test_a_second_demo_takes_a_numbered_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "register.toml").write_text("an older demonstration")
+    monkeypatch.setattr("sourdine.cli.demo._PEOPLE", 500)
+    code, out, _ = run("demo", "--folder", tmp_path / "demo", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["folder"] == str(tmp_path / "demo-2")
+    assert (found["price"], found["left"]) == ("1", "0")
+    assert "Nothing was spent" in found["again"]
+    assert (tmp_path / "demo" / "register.toml").read_text() == "an older demonstration"
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_is_there_already_is_left_alone(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / "mine"
+    if kind == "file":
+        place.write_text("mine")
+    else:
+        place.mkdir()
+        (place / "thesis.txt").write_text("mine")
+    code, out, err = run("demo", "--folder", place)
+    assert (code, out) == (2, "")
+    assert "holds something else" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("words", [("--nonsense",), ("extra",), ("--epsilon", "1")])
+def test_bad_input_ends_in_one_sentence_and_code_2(words: tuple[str, ...]) -> None:
+    code, out, err = run("demo", *words)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1

@@ -96,8 +96,12 @@ def test_the_page(tmp_path: Path) -> None:
         (("1", "--prior", "2"), "The 'prior' of explain must"),
         ((*RUN, "--sampler", "cards"), "The 'sampler' of explain must be one of poisson, fixed, shuffle."),
         ((*RUN, "-d", "0"), "'delta'"),
-        (("1", "-o", "/nowhere/at/all.html"), "The page cannot be written to /nowhere/at/all.html"),
-        (("1", "--neighbours", "friends"), "neighbours"),
+        (("1", "-o", "/nowhere/at/all.html"), "The folder of /nowhere/at/all.html does not exist."),
+        (("1", "-o", "/"), "/ is a folder."),
+        (("1", "--neighbours", "friends"), "'--neighbours' is not possible: 'friends' is not one of"),
+        (("1", "--unit", "per\x1b[31mson"), "The 'unit' of explain must be one line"),
+        (("-1",), "its minus sign reads like an option"),
+        (("-0.5", "--delta", "1e-5"), "its minus sign reads like an option"),
         (
             (*RUN, "--unit", "person"),
             "The unit and the neighbours of a training run follow from its sampler.",
@@ -109,3 +113,12 @@ def test_bad_input_ends_in_one_sentence(args: tuple[str, ...], sentence: str) ->
     assert result.exit_code == 2
     assert sentence in result.stderr
     assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_place_is_checked_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(*args: object) -> None:
+        pytest.fail("the work was begun")
+
+    monkeypatch.setattr("sourdine.accounting.explain.explain_training", work)
+    assert "does not exist" in run(*RUN, "-o", "/nowhere/at/all.html").stderr

@@ -1,5 +1,6 @@
 import csv
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from typer.testing import CliRunner
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.release import Certificate, Release
-from sourdine.accounting.spend import Spend
+from sourdine.accounting.spend import Part, Spend
 from sourdine.cli import app
 from sourdine.core.distance import Distance
 from sourdine.mechanisms import Geometric
@@ -66,6 +67,88 @@ def test_forecast_counts_releases(path: Path, tmp_path: Path) -> None:
     assert json.loads(run("ledger", "forecast", path, "--spends", plan, "--json")[1])["fits"] == 5
 
 
+def test_forecast_takes_a_whole_export_charge_by_charge(path: Path, tmp_path: Path) -> None:
+    ledger = Ledger.open(path)
+    women, men = (replace(COUNT, part=Part("sex", key)) for key in ("f", "m"))
+    ledger.charge(women, purpose="women")
+    ledger.charge(men, purpose="men")
+    whole = tmp_path / "export.json"
+    assert run("ledger", "export", path, "-o", whole)[0] == 0
+    found = json.loads(run("ledger", "forecast", path, "--spends", whole, "--json")[1])
+    assert (found["price"], found["fits"]) == ("1/5", 4)  # two charges add up, even of parts
+    paper = tmp_path / "certificate.json"
+    paper.write_text(json.dumps({"spends": [COUNT.to_json()], "unit": "person"}))
+    assert "8 more fit." in run("ledger", "forecast", path, "--spends", paper)[1]
+
+
+def test_forecast_says_when_the_period_limits(tmp_path: Path) -> None:
+    place = tmp_path / "monthly.ledger"
+    run("ledger", "create", place, "--epsilon", "1", "--each", "month", "--limit", "0.2")
+    out = run("ledger", "forecast", place, "--epsilon", "0.05")[1]
+    assert "4 more fit into this month (20" in out
+    assert "The month is what limits: the whole budget has room for 20." in out
+    found = json.loads(run("ledger", "forecast", place, "--epsilon", "0.05", "--json")[1])
+    assert (found["fits"], found["limited_by"], found["fits_budget"]) == (4, "period", 20)
+    wide = tmp_path / "wide.ledger"
+    run("ledger", "create", wide, "--epsilon", "1", "--each", "month", "--limit", "1")
+    assert run("ledger", "forecast", wide, "--epsilon", "0.05")[1].endswith(" 20 more fit.\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        "[" * 3000 + "]" * 3000,
+        '{"a":' * 5000 + "1" + "}" * 5000,
+        "",
+        "{",
+        "3",
+        "[]",
+        "[3]",
+        "{}",
+        '{"spends": []}',
+        '{"spends": "all"}',
+        '{"entries": []}',
+        '{"entries": [3]}',
+        '{"entries": [{}]}',
+        '{"entries": [{"spends": []}]}',
+        '[{"mechanism": {}, "distance": {}}]',
+        '[{"mechanism": {"mechanism": ["a"]}, "distance": {"norm": []}}]',
+        '[{"mechanism": {"mechanism": "mechanisms.Geometric", "scale": "1/0"}, "distance": {}}]',
+        "NaN",
+        "1" * 5000,
+    ],
+)
+def test_damaged_files_end_in_one_sentence(path: Path, tmp_path: Path, text: str) -> None:
+    damaged = tmp_path / "damaged.json"
+    damaged.write_text(text)
+    for words in (
+        ("ledger", "forecast", path, "--spends", damaged),
+        ("certificate", "verify", damaged, "--ledger", path),
+    ):
+        code, out, err = run(*words)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+    damaged.write_bytes(b"\xff\xfe\x00")
+    assert "is not a text" in run("ledger", "forecast", path, "--spends", damaged)[2]
+
+
+def test_a_ledger_without_charges_says_so(path: Path, tmp_path: Path) -> None:
+    assert run("ledger", "history", path) == (0, "No charge yet.\n", "")
+    page = tmp_path / "empty.html"
+    assert run("ledger", "history", path, "-o", page)[1].startswith("No charge yet.\nDrawn in ")
+    assert "0 charges" in page.read_text(encoding="utf-8")
+    assert json.loads(run("ledger", "history", path, "--json")[1]) == {"entries": []}
+
+
+def test_a_purpose_is_shown_as_it_is_and_on_one_line(path: Path) -> None:
+    Ledger.open(path).charge(COUNT, purpose="[/red] first\nsecond \x1b[2J", author="[bold]Ada")
+    code, out, _ = run("ledger", "history", path)
+    assert code == 0
+    assert "[/red] first second" in out
+    assert "[bold]Ada" in out
+    assert "\x1b" not in out
+
+
 def test_a_budget_with_delta_is_kept_in_rho(tmp_path: Path) -> None:
     place = tmp_path / "z.ledger"
     code, out, _ = run(
@@ -118,6 +201,47 @@ def test_a_certificate_survives_json(path: Path) -> None:
     assert "seeded" in Release(values=1, intervals=None, spends=(), receipt=None, secure=False)._repr_html_()
     assert "Paid epsilon 1/10" in receipt._repr_html_()
     assert "<table>" in ledger._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--epsilon", "0"), "The 'epsilon' of ledger create must lie between 1e-9 and 1,000,000. Got '0'."),
+        (("--rho", "0", "--delta", "1e-6"), "The 'rho' of ledger create must lie between 1e-12"),
+        (("--order", "1", "--divergence", "1", "--delta", "1e-6"), "between 1.001 and 10,000. Got '1'."),
+        (("--epsilon", "1", "--delta", "0"), "The 'delta' of ledger create must lie between 1e-20 and 0.999"),
+        (("--epsilon", "1", "--delta", ""), "The 'delta' of ledger create must be a finite number."),
+        (("--epsilon", "1", "--rho", "1"), "More than one budget was given: --epsilon and --rho."),
+        (("--delta", "1e-6"), "A ledger needs a budget"),
+        (("--order", "2"), "--order and --divergence go together."),
+        (("--rho", "1"), "A budget given by --rho also needs --delta."),
+        (("--order", "2", "--divergence", "1"), "A budget given by --divergence also needs --delta."),
+        (("--epsilon", "1", "--each", "month"), "--each and --limit go together"),
+        (("--epsilon", "1", "--limit", "1"), "--each and --limit go together"),
+        (
+            ("--epsilon", "1", "--each", "hour", "--limit", "1"),
+            "be one of day, week, month, year. Got 'hour'.",
+        ),
+        (
+            ("--epsilon", "1", "--each", "day", "--limit", "2"),
+            "The 'limit' of ledger create must be at most the whole budget, epsilon 1. Got '2'.",
+        ),
+        (
+            ("--epsilon", "1", "--each", "day", "--limit", "0"),
+            "The 'limit' of ledger create must lie between",
+        ),
+        (("--epsilon", "1", "--unit", "a\nb"), "The 'unit' of ledger create must be one line"),
+        (("--epsilon", "1", "--unit", "a\x1b[31m"), "The 'unit' of ledger create must be one line"),
+        (("--epsilon", "1", "--unit", " "), "The 'unit' of ledger create must be one line"),
+    ],
+)
+def test_bad_terms_are_told_without_inner_names(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+    code, out, err = run("ledger", "create", tmp_path / "a.ledger", *words)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert told in err
+    for inner in ("Budget ", "Fraction", "Period.", "None", "\x1b"):
+        assert inner not in err
+    assert not (tmp_path / "a.ledger").exists()
 
 
 @pytest.mark.parametrize(

@@ -41,11 +41,13 @@ def test_an_unknown_verb_is_one_sentence() -> None:
 
 
 def test_the_installed_command() -> None:
-    good = subprocess.run([COMMAND, "demo"], capture_output=True, text=True, check=False)
+    good = subprocess.run([COMMAND, "budget"], capture_output=True, text=True, check=False)
     assert good.returncode == 0
-    assert "Noisy count" in good.stdout
+    assert "sourdine budget dpsgd" in good.stdout
     assert good.stderr == ""
-    bad = subprocess.run([COMMAND, "demo", "--epsilon", "-1"], capture_output=True, text=True, check=False)
+    bad = subprocess.run(
+        [COMMAND, "budget", "explain", "1", "-d", "-1"], capture_output=True, text=True, check=False
+    )
     assert bad.returncode == 2
     assert bad.stdout == ""
-    assert bad.stderr == "The 'epsilon' of demo must lie between 1/1000 and 100. Got '-1'.\n"
+    assert bad.stderr == "The 'delta' of explain must lie between 0 and 1. Got '-1'.\n"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.cli.number import number
+from sourdine.cli.number import decimal, number
 from sourdine.core.errors import InvalidParameter
 
 
@@ -34,10 +34,38 @@ def test_refuses_what_is_no_finite_number(text: str) -> None:
         number("demo", "epsilon", text, 0, 10**100)
 
 
-@pytest.mark.parametrize("text", ["-1", "0", "10.001", "1e999", "1/1000000"])
-def test_refuses_what_is_out_of_range_as_it_was_typed(text: str) -> None:
-    with pytest.raises(InvalidParameter, match=f"lie between 1/1000 and 10. Got '{text}'"):
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [("-1", "0.001"), ("0", "0.001"), ("10.001", "0.001"), ("1e999", "0.001"), ("1/1000000", "1/1000")],
+)
+def test_refuses_what_is_out_of_range_in_the_form_it_was_typed_in(text: str, least: str) -> None:
+    with pytest.raises(InvalidParameter) as caught:
         number("demo", "epsilon", text, Fraction(1, 1000), 10)
+    assert str(caught.value) == f"The 'epsilon' of demo must lie between {least} and 10. Got '{text}'."
+
+
+@pytest.mark.parametrize(
+    ("exact", "told"),
+    [
+        (0, "0"),
+        (10**6, "1,000,000"),
+        (Fraction(5, 2), "2.5"),
+        (Fraction(1, 10**20), "1e-20"),
+        (Fraction(1, 3), "1/3"),
+        (Fraction(1, 2**100), "2^-100"),
+        (2**100, "2^100"),
+        (Fraction(10**6), "1,000,000"),
+    ],
+)
+def test_tells_numbers_in_decimals_where_they_have_few_digits(exact: Fraction | int, told: str) -> None:
+    assert decimal(exact) == told
+
+
+@given(st.fractions(min_value=0, max_value=10**8))
+def test_what_is_told_is_exact(exact: Fraction) -> None:
+    told = decimal(exact).replace(",", "")
+    if not told.startswith("2^"):
+        assert Fraction(told) == exact
 
 
 @given(st.text())

@@ -65,6 +65,7 @@ def test_bad_input_ends_in_one_sentence_and_code_2(tmp_path: Path) -> None:
         (("gossip",), "The 'name' of reproduce must be all or one of toy1, toy2. Got 'gossip'."),
         (("toy1", "--data", str(tmp_path / "none")), "is not a folder"),
         (("toy1", "-o", str(file)), "cannot be a folder"),
+        (("toy1", "-o", str(file / "below")), "cannot be a folder"),
         (("toy1", "toy2"), "toy2"),
     ):
         result = reproduce(*args)

@@ -130,3 +130,11 @@ def test_a_root_is_never_below(square: Fraction) -> None:
     root = root_above(square)
     assert square <= root**2 <= square + Fraction(1, 2**24)
     assert root_above(square**2) == square
+
+
+@pytest.mark.parametrize("value", [12.5, [1, 2.5], "many"])
+def test_reals_without_a_grid_are_sent_to_a_mechanism_that_has_one(value: object) -> None:
+    with pytest.raises(InvalidParameter, match="must be integers") as caught:
+        grid.to_units("Geometric", value, None)  # type: ignore[arg-type]
+    assert "Reals need a mechanism with a granularity, such as Laplace" in str(caught.value)
+    assert "declare" not in str(caught.value)

@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.core.laws import AtomLaw, DiscreteGaussianLaw, GeometricLaw, Law, RhoLaw, pure_law
+from sourdine.core.loss import Loss
 
 EPSILONS = np.array([-3.0, -0.7, 0.0, 0.01, 0.3, 1.0, 1.9, 4.0, 9.0])
 
@@ -111,3 +113,14 @@ def test_survival_and_cumulative_complete_each_other(law: Law) -> None:
     assert np.all(np.diff(above.q) <= 1e-15)
     assert float(law.survival(np.inf).p) == pytest.approx(law.infinite)
     assert float(law.cumulative(-np.inf).p) == 0
+
+
+def test_laws_without_a_common_outcome_give_everything_away() -> None:
+    law = AtomLaw.between([0.5, 0.5, 0.0], [0.0, 0.0, 1.0])
+    assert law.infinite == 1
+    assert law.profile([-1.0, 0.0, 50.0]).tolist() == [1, 1, 1]
+
+
+def test_rho_of_a_pure_loss_is_exact() -> None:
+    assert Loss.pure(0.1).rho == Fraction(0.1) ** 2 / 2
+    assert Loss.pure(Fraction(1, 3)).rho == Fraction(1, 18)

@@ -1,13 +1,18 @@
 import itertools
 import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 import pytest
 import vl_convert
 
 from sourdine.accounting import Training
+from sourdine.accounting.bracket import Bracket
 from sourdine.report import budget
 from sourdine.report.page import Figure
 
+T = TypeVar("T")
 RUN = Training(size=60_000, batch=64, noise=1.0, epochs=15)
 
 
@@ -94,3 +99,29 @@ def test_other_runs_have_pages_too() -> None:
     assert len(page.sections[0].figures) == 8
     assert "batches of 40, noise 2.5, epochs 1, δ = 0.01" in page.lead
     assert len(page.sections[1].points) >= 5
+
+
+def test_long_runs_get_fewer_points_and_hopeless_ones_no_bracket(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def closely(noise: float, rate: float, steps: int, delta: float, width: float) -> Bracket:
+        asked.append(steps)
+        return Bracket(1.0, 1.1)
+
+    monkeypatch.setattr(budget, "epsilon_of_steps", closely)
+    watched: dict[str, int] = {}
+
+    def watch(label: str, things: Sequence[T]) -> Sequence[T]:
+        watched[label] = watched.get(label, 0) + len(things)
+        return things
+
+    budget.curve_figures(RUN, 1e-5, watch)
+    usual = sum(watched.values())
+    assert len(asked) > 0.9 * usual
+    asked.clear()
+    watched.clear()
+    figures = budget.curve_figures(replace(RUN, batch=600, epochs=100_000), 1e-5, watch)
+    assert sum(watched.values()) < 0.6 * usual
+    assert len(asked) < 0.1 * usual
+    methods = {row["method"] for row in rows(figures[5]) if row["noise"] == RUN.noise}
+    assert methods == {"Rényi, tight conversion", "Rényi, 2017 conversion"}

@@ -111,3 +111,14 @@ def test_the_chart_of_beliefs_follows_the_sliders() -> None:
     chart = json.loads(json.dumps(draw_beliefs(1.0, 0.5)))
     bound = {param["name"]: param["bind"] for param in chart["params"]}
     assert bound == {"place": {"element": "#epsilon"}, "per_cent": {"element": "#prior"}}
+
+
+def test_the_slider_says_what_it_stands_for(page: ExplanationPage, html: str) -> None:
+    assert page.measure == "ε for beliefs"
+    assert "This guarantee: ε = 0.61" in page.own
+    assert "moves beliefs no further than ε = 0.58" in page.own
+    assert page.other.startswith("Another ε. All else on this page stays about ε = 0.61")
+    assert f"<span>{page.measure}</span>" in html
+    assert f'data-other="{page.other}"' in html
+    pure = explanation_page(explain_guarantee(1.17))
+    assert (pure.measure, pure.own) == ("ε", "This guarantee: ε = 1.17.")

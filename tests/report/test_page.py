@@ -77,9 +77,24 @@ def test_tables_and_figures_are_there() -> None:
     ]
 
 
+def test_tables_scroll_in_their_own_box_or_show_their_rows_as_lists() -> None:
+    def tables(*rows: tuple[str | int, ...]) -> list[tuple[str, dict[str, str | None]]]:
+        table = Table(name="t", title="Costs", columns=("what", "cost"), rows=rows)
+        return Tags(Page(title="P", lead="", sections=(Section(title="S", tables=(table,)),)).html()).found
+
+    short, long = tables(("count", 1)), tables(("a count of all the people who said yes", 1))
+    for found in (short, long):
+        boxes = [attributes for tag, attributes in found if attributes.get("class") == "scroll"]
+        assert [(box["tabindex"], box["aria-label"]) for box in boxes] == [("0", "Costs")]
+        cells = [attributes["data-column"] for tag, attributes in found if tag == "td"]
+        assert cells == ["what", "cost"]
+    assert [attributes.get("class") for tag, attributes in short if tag == "table"] == [None]
+    assert [attributes.get("class") for tag, attributes in long if tag == "table"] == ["wordy"]
+
+
 def test_a_page_without_figures_has_no_script(tmp_path: Path) -> None:
     plain = Page(title="Words", lead="Only words.", sections=(Section(title="One"),))
     plain.write(tmp_path / "words.html")
     written = (tmp_path / "words.html").read_text(encoding="utf-8")
     assert "<script" not in written
-    assert len(written) < 5000
+    assert len(written) < 6000

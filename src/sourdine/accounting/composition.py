@@ -8,18 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.accounting.bracket import Bracket
-from sourdine.accounting.convolution import Part, Sum, best_orders, convolve, order_at
+from sourdine.accounting.convolution import Part, Sum, convolve, ever
 from sourdine.accounting.lattice import SHIFT, above, below
+from sourdine.accounting.tilt import Look, Tilt, tilt_at, tilt_for
 from sourdine.core.laws import Floats, Law
 
 _MOST_PLACES = 1 << 22
 _ROUNDS = 6
-_SCOUTS = 300
-_FARTHEST = (
-    600.0  # losses beyond it count as infinite, or as no lower than its negative: e^loss must be a float
-)
+_FEW_PLACES = 300
+_FARTHEST = 600.0  # losses beyond it count as infinite, or as no lower than its negative: e^loss is a float
 _TILTS = 8
+_COARSEST = 50.0  # a lattice coarser than that would not hold e^loss, and would tell nothing
 _LOW = 1e-17  # mass under P so low that moving it up changes nothing
+_DISTANCES = np.geomspace(1e-9, 1e9, 200)
+_FINE = np.linspace(0.0, 1.0, 33)
+_GRID = np.linspace(0.0, 1.0, 129)
+_SCOUTS = np.linspace(0.0, 1.0, 120)
+_ROUNDING = 1e-9  # by how much the ends of a bracket may cross, relative
+_LEAST = 1e-12  # and absolute
 
 
 @dataclass(frozen=True)
@@ -34,10 +40,8 @@ class Repeated:
 class _Scout:
     """A first rough look at a law: where its losses lie, and how they weigh under the tilt."""
 
-    losses: Floats
-    masses: Floats
+    look: Look
     infinite: float
-    count: int
 
 
 def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least: float = 0.0) -> Bracket:
@@ -46,24 +50,32 @@ def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least:
     It stops early once the answer is known to lie below `least`.
     """
     scouts = _scouts(laws, delta)
+    if _ever(laws) > delta:
+        return Bracket(math.inf, math.inf)
     best = Bracket(0.0, math.inf)
     if _infinite(scouts) > delta:
         return best
-    best_order, order = best_orders([(scout.losses, scout.masses, scout.count) for scout in scouts], delta)
-    finest = _finest(scouts, order)
-    step = _align(laws, max(_first_step(laws, best_order, max(width, 0.02 * least)), finest))
+    looks = [scout.look for scout in scouts]
+    tilt = tilt_for(looks, delta)
+    finest = _finest(scouts, tilt.order)
+    if finest > _COARSEST:
+        return best
+    step = _align(laws, max(_first_step(laws, tilt.deciding, max(width, 0.02 * least)), finest))
     shift = SHIFT * sum(item.count for item in laws)
     for _ in range(_ROUNDS):
-        high = _above(laws, scouts, step, order)
+        high = _above(laws, scouts, step, tilt)
         upper = min(best.upper, max(high.epsilon(delta), 0.0))
         if upper <= least:
             return Bracket(0.0, upper)
-        low = _below(laws, scouts, step, order).epsilon(delta) - shift
-        best = Bracket(min(max(best.lower, low), upper), upper)
+        low = _below(laws, scouts, step, tilt)
+        lower = low.epsilon(delta)
+        best = _ordered("epsilon", max(best.lower, lower - shift), upper)
         shrink = min(0.5, max(0.1, 0.9 * math.sqrt(width / max(best.width, width))))
         if best.width <= width or shrink * step < finest:
             break
         step = _align(laws, shrink * step)
+        if not (high.holds(best.upper) and low.holds(lower)):
+            tilt = tilt.widened()
     return best
 
 
@@ -72,24 +84,35 @@ def epsilon_above(laws: Sequence[Repeated], delta: float, width: float) -> float
     scouts = _scouts(laws, delta)
     if _infinite(scouts) > delta:
         return math.inf
-    best_order, order = best_orders([(scout.losses, scout.masses, scout.count) for scout in scouts], delta)
-    step = _align(laws, max(_first_step(laws, best_order, width), _finest(scouts, order)))
-    return max(_above(laws, scouts, step, order).epsilon(delta), 0.0)
+    looks = [scout.look for scout in scouts]
+    tilt = tilt_for(looks, delta)
+    finest = _finest(scouts, tilt.order)
+    if finest > _COARSEST:
+        return math.inf
+    step = _align(laws, max(_first_step(laws, tilt.deciding, width), finest))
+    high = _above(laws, scouts, step, tilt)
+    found = high.epsilon(delta)
+    if not high.holds(found):
+        found = _above(laws, scouts, step, tilt.widened()).epsilon(delta)
+    return max(found, 0.0)
 
 
 def delta_bracket(laws: Sequence[Repeated], epsilon: float, share: float) -> Bracket:
     """delta at this epsilon, known to within a share of itself where floats allow."""
     scouts = _scouts(laws, 1e-30)
-    best = Bracket(0.0, 1.0)
-    if any(scout.masses.sum() == 0 for scout in scouts):
+    best = Bracket(_ever(laws), 1.0)
+    if any(scout.look.masses.sum() == 0 for scout in scouts):
         return best
-    order = order_at([(scout.losses, scout.masses, scout.count) for scout in scouts], epsilon)
-    finest = _finest(scouts, order)
-    step = _align(laws, max(_first_step(laws, order, share / (order + 1)), finest))
+    tilt = tilt_at([scout.look for scout in scouts], epsilon)
+    finest = _finest(scouts, tilt.order)
+    if finest > _COARSEST:
+        return best
+    step = _align(laws, max(_first_step(laws, tilt.order, share / (tilt.order + 1)), finest))
+    shift = SHIFT * sum(item.count for item in laws)
     for _ in range(_ROUNDS):
-        high, low = (sum_of(laws, scouts, step, order) for sum_of in (_above, _below))
-        shift = SHIFT * sum(item.count for item in laws)
-        best = Bracket(max(best.lower, low.delta(epsilon + shift)), min(best.upper, high.delta(epsilon)))
+        high, low = (sum_of(laws, scouts, step, tilt) for sum_of in (_above, _below))
+        lower, upper = low.delta(epsilon + shift), high.delta(epsilon)
+        best = _ordered("delta", max(best.lower, lower), min(best.upper, upper))
         if best.width <= share * best.upper or 0.4 * step < finest:
             break
         step = _align(laws, 0.4 * step)
@@ -102,14 +125,26 @@ def profile_above(laws: Sequence[Repeated], epsilons: Floats, share: float) -> F
     A few tilted sums serve all: each is sharp where its tilt puts the bulk, and true everywhere.
     """
     scouts = _scouts(laws, 1e-30)
-    looks = [(scout.losses, scout.masses, scout.count) for scout in scouts]
+    looks = [scout.look for scout in scouts]
     centres = np.linspace(epsilons[0], epsilons[-1], _TILTS)
     deltas = np.ones(len(epsilons))
-    for order in sorted({order_at(looks, float(centre)) for centre in centres}):
-        step = _align(laws, max(_first_step(laws, order, share / (order + 1)), _finest(scouts, order)))
-        high = _above(laws, scouts, step, order)
-        deltas = np.minimum(deltas, [high.delta(float(epsilon)) for epsilon in epsilons])
+    for tilt in {tilt_at(looks, float(centre)) for centre in centres}:
+        finest = _finest(scouts, tilt.order)
+        if finest <= _COARSEST:
+            step = _align(laws, max(_first_step(laws, tilt.order, share / (tilt.order + 1)), finest))
+            high = _above(laws, scouts, step, tilt)
+            deltas = np.minimum(deltas, [high.delta(float(epsilon)) for epsilon in epsilons])
     return deltas
+
+
+def _ordered(name: str, lower: float, upper: float) -> Bracket:
+    """The bracket; ends that cross by more than rounding would mean that one of them is wrong."""
+    if lower > upper + _ROUNDING * abs(upper) + _LEAST:
+        raise ArithmeticError(
+            f"The lower end of {name}, {lower!r}, lies above the upper one, {upper!r}: one of them is wrong. "
+            "Use another accountant for this plan, and report it as a fault of Sourdine."
+        )
+    return Bracket(min(lower, upper), upper)
 
 
 def _scouts(laws: Sequence[Repeated], delta: float) -> list["_Scout"]:
@@ -117,23 +152,24 @@ def _scouts(laws: Sequence[Repeated], delta: float) -> list["_Scout"]:
     return [_look(item, 1e-5 * delta / total) for item in laws]
 
 
-def _below(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, order: float) -> Sum:
+def _below(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, tilt: Tilt) -> Sum:
     """The sum of the lattice laws below."""
     low = []
     for item, scout in zip(laws, scouts, strict=True):
-        places = _places(scout, step, order)
-        low.append(_part(places, below(item.law, _losses(places, step)), 0.0, item.count))
-    return convolve(low, step, order, pessimistic=False)
+        places = _places(scout.look, step, tilt.deciding)
+        infinite = item.law.infinite * (1 - _ROUNDING)
+        low.append(_part(places, below(item.law, _losses(places, step)), infinite, item.count))
+    return convolve(low, step, tilt.order, pessimistic=False, spare=tilt.spare)
 
 
-def _above(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, order: float) -> Sum:
+def _above(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, tilt: Tilt) -> Sum:
     """The sum of the lattice laws above."""
     high = []
     for item, scout in zip(laws, scouts, strict=True):
-        places = _places(scout, step, order)
+        places = _places(scout.look, step, tilt.deciding)
         masses, infinite = above(item.law, _losses(places, step))
         high.append(_part(places, masses, infinite, item.count))
-    return convolve(high, step, order, pessimistic=True)
+    return convolve(high, step, tilt.order, pessimistic=True, spare=tilt.spare)
 
 
 def _losses(places: NDArray[np.int64], step: float) -> Floats:
@@ -151,17 +187,18 @@ def _look(item: Repeated, tail: float) -> _Scout:
     law = item.law
     low, high = _ends(law, tail)
     middle, spread = _centre(law, low, high)
-    ends = np.arcsinh((np.array([low, high]) - middle) / spread)
-    losses = middle + spread * np.sinh(np.linspace(ends[0], ends[1], _SCOUTS))
+    ends = math.asinh((low - middle) / spread), math.asinh((high - middle) / spread)
+    losses = middle + spread * np.sinh(ends[0] + (ends[1] - ends[0]) * _SCOUTS)
     losses[0], losses[-1] = low, high
-    losses = np.unique(losses)
+    losses = losses[np.append(True, np.diff(losses) > 0)]
     masses, infinite = above(law, losses)
-    return _Scout(losses, masses, infinite, item.count)
+    return _Scout(Look(losses, masses, item.count), infinite)
 
 
 def _ends(law: Law, tail: float) -> tuple[float, float]:
     """Losses below and above which hardly anything lies."""
     low, high = law.lowest, law.highest
+    high += 1e-12 * (1 + abs(high))  # rounded down, it would leave the highest atom out
     if not math.isfinite(high):
         high = _search(lambda loss: law.survival(loss).p - law.infinite <= tail)
     if not math.isfinite(low):
@@ -174,40 +211,44 @@ def _ends(law: Law, tail: float) -> tuple[float, float]:
 
 def _search(enough: Callable[[Floats], NDArray[np.bool_]]) -> float:
     """The least loss of a grid that is enough."""
-    losses = np.geomspace(1e-9, 1e9, 200)
-    first = int(np.argmax(enough(losses)))
-    fine = np.linspace(losses[max(first - 1, 0)], losses[first], 50)
+    first = int(np.argmax(enough(_DISTANCES)))
+    start, end = _DISTANCES[max(first - 1, 0)], _DISTANCES[first]
+    fine = start + (end - start) * _FINE
     return float(fine[int(np.argmax(enough(fine)))])
 
 
 def _centre(law: Law, low: float, high: float) -> tuple[float, float]:
     """The median and the spread of the loss under P, roughly, from a grid and a finer one."""
-    whole = high - low
+    whole, last = high - low, len(_GRID) - 1
     for _ in range(2):
-        grid = np.linspace(low, high, 257)
+        grid = low + (high - low) * _GRID
         quartiles = np.searchsorted(law.cumulative(grid).p, [0.25, 0.5, 0.75])
-        low, high = grid[max(quartiles[0] - 1, 0)], grid[min(quartiles[2] + 1, 256)]
-    found = grid[np.minimum(quartiles, 256)]
-    spread = max(float(found[2] - found[0]) / 2, float(grid[-1] - grid[0]) / 256, whole * 1e-7)
+        low, high = grid[max(quartiles[0] - 1, 0)], grid[min(quartiles[2] + 1, last)]
+    found = grid[np.minimum(quartiles, last)]
+    spread = max(float(found[2] - found[0]) / 2, float(grid[-1] - grid[0]) / last, whole * 1e-7)
     return float(found[1]), spread
 
 
 def _infinite(scouts: list[_Scout]) -> float:
-    """The chance of a loss that no point holds; delta cannot be less."""
-    if any(scout.infinite >= 1 for scout in scouts):
-        return 1.0
-    return -math.expm1(sum(scout.count * math.log1p(-scout.infinite) for scout in scouts))
+    """The chance of a loss that no point holds; the upper end of delta cannot be less."""
+    return ever([(scout.infinite, scout.look.count) for scout in scouts])
+
+
+def _ever(laws: Sequence[Repeated]) -> float:
+    """The chance of an infinite loss; delta cannot be less."""
+    return ever([(item.law.infinite * (1 - _ROUNDING), item.count) for item in laws])
 
 
 def _finest(scouts: list[_Scout], order: float) -> float:
     """The step below which the window of the tilted sum would have too many places."""
     variance, span = 0.0, 0.0
     for scout in scouts:
-        weight = scout.masses * np.exp(order * (scout.losses - scout.losses[-1]))
+        losses, count = scout.look.losses, scout.look.count
+        weight = scout.look.masses * np.exp(order * (losses - losses[-1]))
         weight /= max(float(weight.sum()), 1e-300)
-        mean = float(np.sum(weight * scout.losses))
-        variance += scout.count * float(np.sum(weight * (scout.losses - mean) ** 2))
-        span = max(span, float(scout.losses[-1] - scout.losses[0]))
+        mean = float(np.sum(weight * losses))
+        variance += count * float(np.sum(weight * (losses - mean) ** 2))
+        span = max(span, float(losses[-1] - losses[0]))
     return (16 * math.sqrt(variance) + span) / _MOST_PLACES
 
 
@@ -230,19 +271,21 @@ def _align(laws: Sequence[Repeated], step: float) -> float:
     return spacing / math.ceil(spacing / step)
 
 
-def _places(scout: _Scout, step: float, order: float) -> NDArray[np.int64]:
+def _places(look: Look, step: float, order: float) -> NDArray[np.int64]:
     """Lattice places for a law: every one where the tilted mass is dense, fewer where it is thin.
 
     The error of a bin grows as its mass times its width squared, so widths go as density^(-1/3).
     """
-    low, high = math.floor(scout.losses[0] / step) - 1, math.ceil(scout.losses[-1] / step) + 1
-    if high - low < _SCOUTS:
+    losses = look.losses
+    low, high = math.floor(losses[0] / step) - 1, math.ceil(losses[-1] / step) + 1
+    if high - low < _FEW_PLACES:
         return np.arange(low, high + 1)
-    losses = scout.losses
-    weight = scout.masses * np.exp(order * (losses - losses[-1]))
-    density = (weight[1:] + weight[:-1]) / np.diff(losses)
+    weight = look.masses * np.exp(order * (losses - losses[-1]))
+    gaps = np.diff(losses)
+    density = (weight[1:] + weight[:-1]) / gaps
     share = np.minimum(1.0, (density / (0.03 * density.max())) ** (1 / 3)) + 1e-3
-    many = np.concatenate([[0.0], np.cumsum(np.diff(losses) * share / step)])
-    chosen = np.interp(np.arange(0, many[-1] + 1), many, losses)
-    places = np.unique(np.rint(chosen / step).astype(np.int64))
-    return np.unique(np.concatenate([[low], places[(places > low) & (places < high)], [high]]))
+    many = np.append(0.0, np.cumsum(gaps * share / step))
+    places = np.rint(np.interp(np.arange(0, many[-1] + 1), many, losses) / step).astype(np.int64)
+    places = np.concatenate([[low], places[(places > low) & (places < high)], [high]])
+    kept: NDArray[np.int64] = places[np.append(True, np.diff(places) > 0)]
+    return kept

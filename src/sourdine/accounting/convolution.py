@@ -1,13 +1,15 @@
 """The law of a sum of many independent privacy losses, by one tilted Fourier transform, with its error.
 
 Each law is given by masses at places of a common lattice. Tilting by e^{order * loss} moves the bulk of the
-sum to where delta is decided, so that a double has enough digits; a Chernoff bound says which window holds
-all but a known mass; folding modulo that window makes the transform short. What is left out, what is folded
-on top, and what floats may err are added to one end of the answer and taken from the other.
+sum to where delta is decided, so that a double has enough digits; Chernoff bounds say what lies outside a
+window; folding modulo that window makes the transform short. What is left out, what is folded on top, and
+what floats may err are added to one end of the answer and taken from the other.
 """
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +18,18 @@ from scipy import fft
 from sourdine.core.laws import Floats
 
 _ULP = 2.0**-52
-_OUTSIDE = 1e-9  # tilted mass that may lie outside the window on either side
-_SPARE = math.log(200)
+_OUTSIDE = 1e-8  # what may lie outside the window, or be folded into it, beside what decides delta
 _FLOATS = 700.0  # e^-700 is a float
 _DEEPEST = 600.0  # the logarithm by which weights may fall over a window
-_MARKS = [i / 16 for i in range(17)] + [1 - 2.0**-i for i in range(5, 20)]  # more where a top atom may lie
 _NOTHING = 80.0  # a frequency smaller than e^-80 is left out, and charged
+_PIECES = np.linspace(0.0, 1.0, 17)
+_CUTS = np.arange(64) / 64
+_RATES = np.geomspace(0.02, 2.0, 20)
+_FEW_ATOMS = np.geomspace(1, 40, 8)
+_TRIES = 6
+_LONGEST = 1 << 24
+_FEW = 16  # how many places there must be for each frequency to work with frequencies alone
+_LITTLE = 1e-4  # the share of delta that may be folded into a window worth keeping
 
 
 @dataclass(frozen=True)
@@ -35,123 +43,276 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Tails:
+    """Chernoff bounds on how far the tilted sum lies from its mean: log E e^{rate (S - mean)}, both ways."""
+
+    mean: float
+    rates: Floats
+    up: Floats
+    down: Floats
+
+    def above(self, place: float) -> float:
+        """At least the tilted mass from a place on."""
+        return math.exp(min(0.0, float(np.min(self.up - self.rates * (place - self.mean)))))
+
+    def below(self, places: Floats) -> Floats:
+        """At least the tilted mass up to each place."""
+        exponents = self.down[:, None] - np.outer(self.rates, self.mean - places)
+        masses: Floats = np.exp(np.minimum(exponents.min(axis=0), 0.0))
+        return masses
+
+
+class Masses(Protocol):
+    """Tilted masses at the places of a window, each with what it may err added or taken away."""
+
+    def weighed(self, places: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """Sums of the masses from these places up, weighed by e^{-order step t} and e^{-(order+1) step t}."""
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Masses place by place: both sums at each of them."""
+
+    first: Floats
+    second: Floats
+
+    @classmethod
+    def of(cls, masses: Floats, order: float, step: float, *, pessimistic: bool) -> "_Table":
+        first = np.maximum(masses, 0) * _decay(order * step, len(masses))
+        second = first * _decay(step, len(masses))
+        if not pessimistic:  # where the second sums underflow, nothing is sure: leave that mass out
+            first[math.floor(_FLOATS / ((order + 1) * step)) :] = 0.0
+        grow = math.exp((1 if pessimistic else -1) * 4 * len(masses) * _ULP)
+        return cls(_sums_from_top(first) * grow, _sums_from_top(second) / grow)
+
+    def weighed(self, places: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        return self.first[places], self.second[places]
+
+
+@dataclass(frozen=True)
+class _Weight:
+    """Factors of geometric series: with r = e^-rate and z = e^{2 pi i k/N}, factors over 1 - z r."""
+
+    rate: float
+    factors: NDArray[np.complex128]
+    length: int
+    error: float  # what each mass may err, with the sign to charge it by
+    rounding: float  # what sums of factors may err
+
+    @classmethod
+    def of(cls, series: "_Series", rate: float, side: int) -> "_Weight":
+        turns = 2j * math.pi / series.length * series.frequencies
+        factors = series.factors / -np.expm1(turns - rate)
+        rounding = math.copysign(64 * _ULP, side * series.error) * float(np.sum(np.abs(factors)))
+        return cls(rate, factors, series.length, series.error, rounding)
+
+    def sums(self, places: NDArray[np.int64], turned: NDArray[np.complex128]) -> Floats:
+        """The sum over t from j to N - 1 of (z r)^t is ((z r)^j - r^N)/(1 - z r)."""
+        here, end = np.exp(-self.rate * places), math.exp(-self.rate * self.length)
+        found = here * ((self.factors @ turned).real + self.rounding) - end * float(self.factors.sum().real)
+        sums: Floats = found + self.error * (here - end) / -math.expm1(-self.rate)
+        return sums
+
+
+@dataclass(frozen=True)
+class _Series:
+    """Masses by their few frequencies: sums of geometric series, without looking at any place."""
+
+    frequencies: NDArray[np.int64]
+    factors: NDArray[np.complex128]
+    length: int
+    rate: float  # order * step
+    step: float
+    error: float
+
+    @cached_property
+    def _weights(self) -> tuple[_Weight, _Weight]:
+        return _Weight.of(self, self.rate, 1), _Weight.of(self, self.rate + self.step, -1)
+
+    def weighed(self, places: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        turned = np.exp(2j * math.pi / self.length * (np.outer(self.frequencies, places) % self.length))
+        first, second = (weight.sums(places, turned) for weight in self._weights)
+        deep = (self.rate + self.step) * places > _FLOATS  # the second sum may have been lost to underflow
+        return np.where(deep & (self.error < 0), 0.0, first), np.where(deep, 0.0, second)
+
+
+@dataclass(frozen=True)
 class Sum:
     """One end of the profile of a sum of losses, at the points of a window.
 
-    `first` and `second` hold, from each point up, the sums of e^{-order (s - start)} and of
-    e^{-(order + 1)(s - start)} times the tilted masses; `scale` is the logarithm of the factor both lack.
+    `masses` gives, from each point up, the sums of e^{-order (s - start)} and of e^{-(order + 1)(s - start)}
+    times the tilted masses; `scale` is the logarithm of the factor both lack, and `grow` what they may err.
     """
 
     start: float
     step: float
+    length: int
     order: float
     scale: float
-    first: Floats
-    second: Floats
-    beyond: float  # delta that lies above the window or at infinity; added
-    below: float  # tilted mass that may lie below the window; added where epsilon lies there too
-    folded: float  # tilted mass that may be folded into the window from outside; taken away
+    masses: Masses
+    grow: float
+    beyond: float  # delta that lies at infinity and, in the upper end, above the window
+    tails: Tails
+    pessimistic: bool
 
     def delta(self, epsilon: float) -> float:
         """delta(epsilon), or the bound on it that this end stands for."""
-        j = max(0, math.ceil((epsilon - self.start) / self.step))
-        inside = 0.0
-        if j < len(self.first):
-            inside = float(self.first[j] - self.second[j] * math.exp(min(700.0, epsilon - self.start)))
-        value = max(0.0, inside) * math.exp(min(700.0, self.scale)) + self.beyond
-        below = self._weight(self.below, epsilon) if epsilon < self.start else 0.0
-        return min(1.0, max(0.0, value + below - self._weight(self.folded, epsilon)))
+        found = self._inside(epsilon) + self.beyond
+        found += self._below(epsilon) if self.pessimistic else -self._folded(epsilon)
+        return min(1.0, max(0.0, found))
 
     def epsilon(self, delta: float) -> float:
-        """Where the profile crosses delta: a search over the window, then the solution inside one step."""
-        if delta <= self.beyond:
+        """Where the profile crosses delta, or a bound on it."""
+        if self.pessimistic:
+            last = self.start + (self.length - 1) * self.step
+            return math.inf if self.delta(last) > delta else self._crossing(delta)
+        if delta < self.beyond:
             return math.inf
-        low, high = 0, len(self.first) - 1
-        if self.folded == 0 and self.delta(self.start) <= delta:
-            return self.start
-        if self.folded > 0:  # what is taken away grows downwards: look for the crossing from above
-            marks = sorted({round(high * share) for share in _MARKS})
-            above = [i for i, j in enumerate(marks) if self.delta(self.start + j * self.step) > delta]
-            if not above:
+        epsilon = self._crossing(delta)
+        for _ in range(_TRIES):  # what is folded grows downwards: give way until it is paid for
+            if epsilon <= self.start:
                 return -math.inf
-            low, high = marks[above[-1]], marks[min(above[-1] + 1, len(marks) - 1)]
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (
-                (low, middle) if self.delta(self.start + middle * self.step) <= delta else (middle, high)
+            folded = self._folded(epsilon)
+            short = delta - self._inside(epsilon) - self.beyond + folded
+            if short <= 0:
+                return epsilon
+            epsilon -= (2 * short + 4 * _ULP * delta) / self._slope(epsilon)
+        return -math.inf
+
+    def holds(self, epsilon: float) -> bool:
+        """Whether the window is long enough to tell what happens at an epsilon."""
+        if not self.start < epsilon < math.inf:
+            return False
+        return self._folded(epsilon) <= _LITTLE * self._inside(epsilon)
+
+    def _crossing(self, delta: float) -> float:
+        """Where what lies inside and at infinity falls to delta; the start if it does so before."""
+        places = np.array([0, self.length - 1])
+        if self._inside(self.start) + self.beyond <= delta:
+            return self.start
+        while places[1] - places[0] > 1:
+            few = _CUTS[:: -(-64 // int(places[1] - places[0]))]
+            places = np.append((places[0] + (places[1] - places[0]) * few).astype(np.int64), places[1])
+            above = np.flatnonzero(
+                self._profile(places[1:-1], places[1:-1] * self.step) + self.beyond > delta
             )
-        target = delta - self.beyond + self._weight(self.folded, self.start + low * self.step)
-        gap = float(self.first[high]) - target * math.exp(-self.scale)
-        inside = self.start + math.log(gap / self.second[high]) if gap > 0 else -math.inf
-        return min(max(inside, self.start + low * self.step), self.start + high * self.step)
+            last = int(above[-1]) + 1 if len(above) else 0
+            places = places[last : last + 2]
+        first, second = (float(sums[0]) for sums in self._weighed(places[1:]))
+        gap = first - (delta - self.beyond) * math.exp(min(700.0, -self.scale))
+        low, high = (float(place) * self.step for place in places)
+        if not (gap > 0 and second > 0):  # too small for floats to say where in this step
+            return self.start + (high if self.pessimistic else low)
+        return self.start + min(max(math.log(gap / second), low), high)
 
-    def _weight(self, mass: float, epsilon: float) -> float:
-        """What tilted mass counts for in delta: at most its weight at the worst point above epsilon."""
-        if mass == 0:
+    def _inside(self, epsilon: float) -> float:
+        """What the masses of the window say."""
+        j = max(0, math.ceil((epsilon - self.start) / self.step))
+        if j >= self.length:
             return 0.0
+        return float(self._profile(np.array([j]), np.array([epsilon - self.start]))[0])
+
+    def _slope(self, epsilon: float) -> float:
+        """How fast the profile falls, at least, where it is not flat."""
+        place = np.array([min(math.ceil((epsilon - self.start) / self.step), self.length - 1)])
+        second = float(self._weighed(place)[1][0])
+        return max(second * math.exp(min(700.0, self.scale + epsilon - self.start)), 1e-300)
+
+    def _profile(self, places: NDArray[np.int64], heights: Floats) -> Floats:
+        """delta at heights above the start, from the masses at these places and above."""
+        first, second = self._weighed(places)
+        excess = np.maximum(first - second * np.exp(np.minimum(heights, 700.0)), 0.0)
+        return excess * math.exp(min(700.0, self.scale))
+
+    def _weighed(self, places: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        first, second = self.masses.weighed(places)
+        grow = self.grow if self.pessimistic else 1 / self.grow
+        return first * grow, second / grow
+
+    def _below(self, epsilon: float) -> float:
+        """What the masses below the window may add, at an epsilon below it too."""
+        if epsilon >= self.start:
+            return 0.0
+        return float(self.tails.below(np.array([self.start]))[0] * self._weights(epsilon, np.zeros(1))[0])
+
+    def _folded(self, epsilon: float) -> float:
+        """What masses from outside may have added by being folded into the window above epsilon.
+
+        What lies t above the top is found t above the start, so it counts only where that is above epsilon.
+        What lies t below the start is found t below the top, where it weighs little if t is small, and is
+        rare if t is large: piece by piece, the mass from a lower t times the weight at the higher one.
+        """
+        window = self.length * self.step
+        top = self.start + window
+        high = self.tails.above(top + max(epsilon - self.start, 0.0) - self.step)
+        weight = self._weights(epsilon, np.array([max(self.start - epsilon, 0.0)]))[0]
+        room = min(max(top - epsilon, 0.0), window)
+        low = self.tails.below(self.start - room * _PIECES)
+        weights = self._weights(epsilon, room * (1 - np.append(_PIECES[1:], 1.0)))
+        return float(high * weight + low @ weights)
+
+    def _weights(self, epsilon: float, distances: Floats) -> Floats:
+        """What tilted mass counts for in delta, at most, from these distances above epsilon on."""
         peak = self.order * math.log(self.order) - (1 + self.order) * math.log1p(self.order)
-        return mass * math.exp(min(700.0, self.scale - self.order * (epsilon - self.start) + peak))
+        exponents = np.minimum(peak, -self.order * distances)
+        weights: Floats = np.exp(
+            np.minimum(self.scale - self.order * (epsilon - self.start) + exponents, 700.0)
+        )
+        return weights
 
 
-def convolve(parts: list[Part], step: float, order: float, *, pessimistic: bool) -> Sum:
-    """The sum of all parts, tilted by the order; every error is charged to the side asked for."""
+def convolve(
+    parts: list[Part], step: float, order: float, *, pessimistic: bool, spare: float | None = None
+) -> Sum:
+    """The sum of all parts, tilted by the order; every error is charged to the side asked for.
+
+    Without `spare` the window holds nearly all of the tilted sum. With it the window is about half as long
+    and does for one epsilon, where the tilted mass is no less than e^-spare.
+    """
     tilted = [_tilt(part, step, order) for part in parts]
-    mean = sum(part.count * mean for part, (_, _, mean) in zip(parts, tilted, strict=True))
-    up, down = (_reach(parts, tilted, step, order, sign) for sign in (1, -1))
-    length = _length(math.ceil((up + down) / step) + 4)
+    tails = _tails(parts, tilted, step, order)
+    weighing = 0.0 if spare is None else order
+    up, down = reach(tails.rates, tails.up, tails.down, weighing, spare or 0.0)
+    growth = sum(part.count * _mass_error(part, step, order) for part in parts)
+    ever_infinite = ever([(part.infinite, part.count) for part in parts])
+    if growth > 1 or (up + down) / step > _LONGEST:
+        return _unknown(tails, step, order, 1.0 if pessimistic else ever_infinite, pessimistic=pessimistic)
+    length = _length(math.ceil(float(up + down) / step) + 6)
     if order * step * length > _DEEPEST:  # what the top of the window weighs would be lost to underflow
-        return convolve(parts, step, 0.8 * _DEEPEST / (step * length), pessimistic=pessimistic)
-    start = math.floor((mean - down) / step) - 1
-    window, error = _transform(parts, tilted, step, length, start)
+        return convolve(parts, step, 0.8 * _DEEPEST / (step * length), pessimistic=pessimistic, spare=spare)
+    start = math.floor((tails.mean - float(down)) / step) - 2
+    masses = _masses(parts, tilted, _Window(start, length, step, order, pessimistic))
     cumulant = sum(part.count * cumulant for part, (cumulant, _, _) in zip(parts, tilted, strict=True))
     scale = cumulant - order * start * step
-    first = np.maximum(window + error if pessimistic else window - error, 0) * _decay(order * step, length)
-    second = first * _decay(step, length)
-    if not pessimistic:  # where the second sums underflow, nothing is sure: leave that mass out
-        first[math.floor(_FLOATS / ((order + 1) * step)) :] = 0.0
-    grow = 1 + 4 * length * _ULP + sum(part.count * _mass_error(part, step, order) for part in parts)
-    top = _OUTSIDE * math.exp(min(700.0, scale - order * step * length))
-    surely = any(part.infinite >= 1 for part in parts)
-    infinite = 1.0 if surely else -math.expm1(sum(part.count * math.log1p(-part.infinite) for part in parts))
+    beyond = ever_infinite
+    if pessimistic:
+        weight = math.exp(min(700.0, scale - order * step * length))
+        beyond += tails.above((start + length - 1) * step) * weight
     return Sum(
         start=start * step,
         step=step,
+        length=length,
         order=order,
         scale=scale,
-        first=_sums_from_top(first) * (grow if pessimistic else 1 / grow),
-        second=_sums_from_top(second) / (grow if pessimistic else 1 / grow),
-        beyond=top + infinite if pessimistic else 0.0,
-        below=_OUTSIDE if pessimistic else 0.0,
-        folded=0.0 if pessimistic else 2 * _OUTSIDE,
+        masses=masses,
+        grow=math.exp(growth),
+        beyond=beyond,
+        tails=tails,
+        pessimistic=pessimistic,
     )
 
 
-def best_orders(laws: list[tuple[Floats, Floats, int]], delta: float) -> tuple[float, float]:
-    """The order of the least Renyi bound on epsilon, and a good one to tilt by.
-
-    A smaller order than the best has lighter tails, hence a shorter window, and leaves digits enough as
-    long as its bound on delta is not above the best one by more than _SPARE. Each law is given by losses,
-    masses and a count.
-    """
-    orders = np.geomspace(1e-2, 3e3, 81)
-    total = np.zeros(len(orders))
-    for losses, masses, count in laws:
-        total += count * _log_sums(masses, np.outer(orders, losses))
-    log_delta = orders * np.log(orders / (1 + orders)) - np.log1p(orders) + total
-    bounds = (log_delta - math.log(delta)) / orders
-    best = int(np.argmin(bounds))
-    spare = log_delta - orders * bounds[best] - math.log(delta)
-    return float(orders[best]), float(orders[int(np.argmax(spare <= _SPARE))])
+def _unknown(tails: Tails, step: float, order: float, beyond: float, *, pessimistic: bool) -> Sum:
+    """What is left where floats tell nothing of a sum: only what lies at infinity, or everything does."""
+    nothing = _Table(np.zeros(1), np.zeros(1))
+    return Sum(0.0, step, 1, order, 0.0, nothing, 1.0, beyond, tails, pessimistic)
 
 
-def order_at(laws: list[tuple[Floats, Floats, int]], epsilon: float) -> float:
-    """The order of the least Renyi bound on delta at an epsilon: around it the sum decides delta."""
-    orders = np.geomspace(1e-2, 3e3, 81)
-    total = np.zeros(len(orders))
-    for losses, masses, count in laws:
-        total += count * _log_sums(masses, np.outer(orders, losses))
-    bounds = orders * np.log(orders / (1 + orders)) - np.log1p(orders) + total - orders * epsilon
-    return float(orders[int(np.argmin(bounds))])
+def ever(chances: list[tuple[float, int]]) -> float:
+    """The chance that something happens at least once, from its chance each time and the number of times."""
+    if any(chance >= 1 for chance, _ in chances):
+        return 1.0
+    return max(0.0, -math.expm1(sum(count * math.log1p(-chance) for chance, count in chances)))
 
 
 def _log_sums(masses: Floats, exponents: Floats) -> Floats:
@@ -178,69 +339,114 @@ def _mass_error(part: Part, step: float, order: float) -> float:
     return 4 * _ULP * (8 + order * farthest)
 
 
-def _reach(
-    parts: list[Part], tilted: list[tuple[float, Floats, float]], step: float, order: float, sign: int
-) -> float:
-    """A distance from the mean that the tilted sum exceeds on one side with probability _OUTSIDE at most."""
+def _tails(parts: list[Part], tilted: list[tuple[float, Floats, float]], step: float, order: float) -> Tails:
+    """Chernoff bounds at rates that fit the spread of the tilted sum."""
     variance = sum(
         part.count * float(masses @ (part.places * step - mean) ** 2)
         for part, (_, masses, mean) in zip(parts, tilted, strict=True)
     )
-    need = math.log(1 / _OUTSIDE)
-    rates = math.sqrt(2 * need / max(variance, step**2)) * np.geomspace(0.02, 2.0, 20)
+    rates = math.sqrt(2 * math.log(1 / _OUTSIDE) / max(variance, step**2)) * _RATES
     span = max(int(part.places[-1] - part.places[0]) for part in parts) * step
     if rates[0] * span > 20:  # almost only one atom is left: smaller rates tell how rare the others are
-        rates = np.concatenate([np.geomspace(1, 40, 8) / span, order * np.array([0.3, 0.6, 0.9]), rates])
-    total = np.zeros(len(rates))
+        rates = np.concatenate([_FEW_ATOMS / span, order * np.array([0.3, 0.6, 0.9]), rates])
+    up, down = np.zeros(len(rates)), np.zeros(len(rates))
     for part, (_, masses, mean) in zip(parts, tilted, strict=True):
-        total += part.count * _log_sums(masses, np.outer(sign * rates, part.places * step - mean))
-    return float(np.min((total + need) / rates)) + step
+        exponents = np.outer(rates, part.places * step - mean)
+        rounding = part.count * (8 * _ULP * (8 + rates * span) + _mass_error(part, step, order))
+        up += part.count * _log_sums(masses, exponents) + rounding
+        down += part.count * _log_sums(masses, -exponents) + rounding
+    mean = sum(part.count * mean for part, (_, _, mean) in zip(parts, tilted, strict=True))
+    return Tails(mean, rates, up, down)
 
 
-def _transform(
-    parts: list[Part], tilted: list[tuple[float, Floats, float]], step: float, length: int, start: int
-) -> tuple[Floats, float]:
-    """Masses of the tilted sum at places start, start + 1, ..., and how far any of them may err.
+def reach(
+    rates: Floats, up: Floats, down: Floats, order: Floats | float, spare: Floats | float
+) -> tuple[Floats, Floats]:
+    """How far a window reaches above and below the mean, from Chernoff bounds along the last axis.
+
+    At order 0, no more than _OUTSIDE of the tilted mass lies outside on either side. At any other, tilted
+    mass at a distance r above the mean weighs e^{-order r}, and no more than 1 below; so weighed, what lies
+    above the top and what is folded to where it is found come to about _OUTSIDE e^-spare at most.
+    """
+    need = np.asarray(math.log(1 / _OUTSIDE) + spare)[..., None]
+    order = np.asarray(order)[..., None]
+    high = np.min((up + need) / (rates + order), axis=-1)
+    weighed = np.minimum(rates, order) * high[..., None]
+    low = np.min((down + need - weighed) / rates, axis=-1)
+    lap = np.min((up + need) / rates, axis=-1) - high  # from above the top back to the mean
+    near = np.min((down + 2) / rates, axis=-1)
+    return high, np.maximum(low, np.where(order[..., 0] > 0, np.maximum(lap, near), low))
+
+
+@dataclass(frozen=True)
+class _Window:
+    """Where the masses of a tilted sum are wanted, and to which side they may err."""
+
+    start: int
+    length: int
+    step: float
+    order: float
+    pessimistic: bool
+
+
+def _masses(parts: list[Part], tilted: list[tuple[float, Floats, float]], window: _Window) -> Masses:
+    """Masses of the tilted sum at the places of a window, with what any of them may err.
 
     A transform of size N errs by at most c ||x|| in the 2-norm, c = 16 u log2 N (Higham 2002, theorem 24.2,
     doubled for mixed radices). The error of a power is at most count times that of the base times the
     largest modulus to the count less one; Cauchy-Schwarz gives the effect on any place.
     """
+    length = window.length
     factor = 16 * (_ULP / 2) * math.log2(length)
-    spectra, offsets, norms = [], 0, []
+    spectra, sizes, offsets, norms = [], [], 0, []
+    kept = np.ones(length // 2 + 1, dtype=np.bool_)
     for part, (_, masses, mean) in zip(parts, tilted, strict=True):
-        centre = round(mean / step)
-        folded: Floats = np.bincount((part.places - centre) % length, masses, minlength=length).astype(float)
-        spectra.append(fft.rfft(folded))
-        norms.append(_norm(folded))
-        offsets += part.count * centre
-    sizes = [
-        np.abs(spectrum) + factor * math.sqrt(length) * norm
-        for spectrum, norm in zip(spectra, norms, strict=True)
-    ]
-    kept = np.ones(len(sizes[0]), dtype=np.bool_)
-    for part, size in zip(parts, sizes, strict=True):
+        centre = round(mean / window.step)
+        at = (part.places - centre) % length
+        folded = np.bincount(at, masses, minlength=length)
+        norm = math.sqrt(float(np.sum(masses * folded[at])))
+        spectrum = fft.rfft(folded)
+        size = np.abs(spectrum) + factor * math.sqrt(length) * norm
         kept &= size > math.exp(-_NOTHING / part.count)
-    logs = [np.log(size[kept]) for size in sizes]
-    log_size = sum((part.count * log for part, log in zip(parts, logs, strict=True)), np.zeros(len(logs[0])))
-    angle_error = np.zeros(len(log_size))
-    exponent = np.zeros(len(log_size), dtype=complex)
-    for part, spectrum in zip(parts, spectra, strict=True):
-        one = np.log(spectrum[kept] + 1e-300)
+        spectra.append(spectrum)
+        sizes.append(size)
+        norms.append(norm)
+        offsets += part.count * centre
+    frequencies = np.flatnonzero(kept)
+    logs = [np.log(size[frequencies]) for size in sizes]
+    log_size, angle_error = np.zeros((2, len(frequencies)))
+    exponent = np.zeros(len(frequencies), dtype=complex)
+    for part, spectrum, log in zip(parts, spectra, logs, strict=True):
+        one = np.log(spectrum[frequencies] + 1e-300)
         exponent += part.count * one
+        log_size += part.count * log
         angle_error += 8 * _ULP * part.count * (1 + np.abs(one))
-    product = np.zeros(len(kept), dtype=complex)
-    product[kept] = np.exp(exponent)
-    window = np.roll(fft.irfft(product, length), offsets - start)
     size = np.exp(log_size)
-    error = 2 / length * float(np.sum(size * angle_error)) + math.exp(
-        -80.0
-    )  # half of the frequencies are kept
+    error = 2 / length * float(np.sum(size * angle_error)) + math.exp(-_NOTHING)  # half of them are kept
     for part, log, norm in zip(parts, logs, norms, strict=True):
-        others = np.exp(log_size - log)
-        error += part.count * factor * norm * 2 / math.sqrt(length) * _norm(others)
-    error += factor * 2 / math.sqrt(length) * _norm(size)
-    return window, error
+        error += part.count * factor * norm * 2 / math.sqrt(length) * _norm(np.exp(log_size - log))
+    error = (error + factor * 2 / math.sqrt(length) * _norm(size)) * (1 if window.pessimistic else -1)
+    if len(frequencies) <= length // _FEW:
+        return _series(frequencies, np.exp(exponent), window, offsets, error)
+    product = np.zeros(len(kept), dtype=complex)
+    product[frequencies] = np.exp(exponent)
+    masses = np.roll(fft.irfft(product, length), offsets - window.start)
+    return _Table.of(masses + error, window.order, window.step, pessimistic=window.pessimistic)
+
+
+def _series(
+    frequencies: NDArray[np.int64],
+    spectrum: NDArray[np.complex128],
+    window: _Window,
+    offset: int,
+    error: float,
+) -> _Series:
+    """The masses counted from the start of the window; a frequency and its negative share one factor."""
+    length = window.length
+    alone = (frequencies == 0) | (2 * frequencies == length)
+    turned = np.exp(2j * math.pi / length * (frequencies * ((window.start - offset) % length) % length))
+    factors = spectrum * turned * np.where(alone, 1.0, 2.0) / length
+    return _Series(frequencies, factors, length, window.order * window.step, window.step, error)
 
 
 def _norm(values: Floats) -> float:

@@ -4,11 +4,13 @@ The noise of one step is continuous Gaussian with a standard deviation of `noise
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from scipy.optimize import brentq
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.composition import Repeated, epsilon_above
@@ -18,6 +20,10 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.laws import GaussianLaw
 from sourdine.core.loss import Loss
+
+_LEAST, _MOST = math.log(2.0**-4), math.log(2.0**20)
+_TURNS = 60
+_NEAR = 1e-8
 
 
 class Sampler(StrEnum):
@@ -81,38 +87,60 @@ def epsilon_of_steps(noise: float, rate: float, steps: int, delta: float, width:
 def noise_for(epsilon: float, delta: float, rate: float, steps: int) -> float:
     """The least noise with which so many steps stay within (epsilon, delta), rounded up by about 1e-5.
 
-    A secant on the logarithm of the noise finds it on the upper end of the bracket: first on a coarse
-    lattice from the start that the central limit gives, then on a fine one. The answer is checked in both
-    directions.
+    Less than 1/16 is never returned, even where any noise would do. The search runs on the upper end of the
+    bracket, first on a coarse lattice from the start that the central limit gives, then on a fine one. The
+    answer holds in both directions.
+
+    >>> round(noise_for(3, 1e-5, 64 / 60000, 14070), 3)
+    0.593
     """
     check.positive("noise_for", "epsilon", epsilon, 2**20)
     check.inside("noise_for", "delta", delta, 0, 1)
+    check.integer("noise_for", "steps", steps, 1, 2**62)
     epsilon, delta = float(epsilon), float(delta)
 
-    def excess(log_noise: float, width: float) -> float:
-        law = step_loss(math.exp(log_noise), rate).remove
-        return math.log(max(epsilon_above([Repeated(law, steps)], delta, width), 1e-12) / epsilon)
+    def excess(width: float, log_noise: float) -> float:
+        loss = step_loss(math.exp(log_noise), rate)
+        laws = (loss.remove, loss.add) if both else (loss.remove,)
+        found = max(epsilon_above([Repeated(law, steps)], delta, width) for law in laws)
+        return math.log(max(found, 1e-12 * epsilon) / epsilon)
 
-    def refused_by_add(log_noise: float) -> bool:
-        law = step_loss(math.exp(log_noise), rate).add
-        return all(epsilon_above([Repeated(law, steps)], delta, width) > epsilon for width in (coarse, fine))
-
+    both = False  # removing an example nearly always costs more than adding one
     coarse, fine = 0.02 * epsilon, 5e-5 * min(epsilon, 1.0)
-    at, slope = _central_limit(epsilon, delta, rate, steps), -1.5
-    for width, close in ((coarse, 1e-3), (coarse / 15, 2e-5), (fine, 0.0)):
-        before = None
-        for _ in range(40):
-            value = excess(at, width)
-            if before is not None and (value - before[1]) / (at - before[0]) < -1e-3:
-                slope = (value - before[1]) / (at - before[0])
-            if close == 0.0 and -2e-5 < value <= 0 and not refused_by_add(at):
-                return math.exp(at)
-            before = (at, value)
-            move = min(max(-(value + 5e-6) / slope, -0.7), 0.7)
-            at += move
-            if abs(move) < close:
-                break
-    raise ArithmeticError("The search for the noise did not settle.")
+    at = _central_limit(epsilon, delta, rate, steps)
+    for width, close in ((coarse, 1e-3), (coarse / 15, 5e-5), (fine, 2e-5)):
+        at = _root(partial(excess, width), at, close)
+    both = True
+    if excess(fine, at) > 0:
+        at = _root(partial(excess, fine), at, 2e-5)
+    if excess(fine, at) > 0:
+        remedy = "Take a larger epsilon, a larger delta, or fewer steps."
+        raise check.fail("noise_for", "epsilon", "be within reach of a noise up to 2^20", epsilon, remedy)
+    return math.exp(at)
+
+
+def _root(excess: Callable[[float], float], at: float, close: float) -> float:
+    """Where a falling function reaches 0, from the side where it is negative, to within `close` of 0.
+
+    Secants between bounds. Where even the least noise does, it is that; where the most does not, that.
+    """
+    low, high, slope = -math.inf, math.inf, -1.5
+    before: tuple[float, float] | None = None
+    for _ in range(_TURNS):
+        at = min(max(at, _LEAST), _MOST)
+        if not low < at < high:
+            at = (low + high) / 2
+        value = excess(at)
+        if -close < value <= 0 or (at == _LEAST and value <= 0) or (at == _MOST and value > 0):
+            return at
+        low, high = (at, high) if value > 0 else (low, at)
+        if high - low < _NEAR:  # the lattice lets the function jump
+            return high
+        if before is not None and (value - before[1]) * (at - before[0]) < 0:
+            slope = min((value - before[1]) / (at - before[0]), -1e-3)
+        before = (at, value)
+        at += min(max(-(value + close / 4) / slope, -0.7), 0.7)
+    return min(high, _MOST)
 
 
 def _central_limit(epsilon: float, delta: float, rate: float, steps: int) -> float:
@@ -120,8 +148,11 @@ def _central_limit(epsilon: float, delta: float, rate: float, steps: int) -> flo
 
     def log_ratio(log_mu: float) -> float:
         mu = math.exp(log_mu)
-        tail = ndtr(-epsilon / mu + mu / 2) - math.exp(min(epsilon, 700.0)) * ndtr(-epsilon / mu - mu / 2)
-        return math.log(max(tail, 1e-300) / delta)
+        tail = ndtr(-epsilon / mu + mu / 2) - math.exp(epsilon + log_ndtr(-epsilon / mu - mu / 2))
+        return math.log(max(tail, 1e-300)) - math.log(delta)
 
-    mu = math.exp(brentq(log_ratio, -12.0, 6.0, xtol=1e-3))
+    low, high = -30.0, 8.0
+    if log_ratio(low) < 0 < log_ratio(high):
+        low = high = brentq(log_ratio, low, high, xtol=1e-3)
+    mu = math.exp(low if log_ratio(low) >= 0 else high)
     return math.log(max(1 / math.sqrt(math.log1p((mu / rate) ** 2 / steps)), 0.25))

@@ -35,7 +35,8 @@ def above(law: Law, losses: Floats) -> tuple[Floats, float]:
     """Masses at these losses and at infinity, of a law whose profile is nowhere below."""
     p, q, slack_p, slack_q = _bins(law, losses)
     p = p + slack_p
-    up = (p - np.exp(losses[:-1]) * np.maximum(q - slack_q, 0)) / -np.expm1(-np.diff(losses))
+    q = np.maximum(q - slack_q, 0)
+    up = (p - np.exp(np.minimum(losses[:-1], 700.0)) * q) / -np.expm1(-np.diff(losses))  # less is safe
     up = np.clip(up, 0, p)
     masses = np.zeros(len(losses))
     masses[:-1] = p - up

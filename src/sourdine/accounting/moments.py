@@ -85,21 +85,26 @@ def _(law: PoissonAdd, orders: Floats) -> Floats:
 def _(law: FixedSizeLaw, orders: Floats) -> Floats:
     """Above 0 the law is that of a Poisson sample; what lies lower is exchanged on a grid.
 
-    What is taken away is a bin's least moment at its two masses, p^a q^{1-a} (Jensen).
+    Moments are integrals of the profile with positive weights. Below 0 the profile of a mechanism is at most
+    that of this law, and on a Poisson sample it is at least 1 - e^epsilon. Only where the law is the very law
+    of the mechanism is more taken away: each bin's least moment at its two masses, p^a q^{1-a} (Jensen).
     """
     if math.isfinite(law.highest):
         return log_moments.dispatch(Law)(law, orders)
     whole = log_moments(law.higher, orders)
     losses = points(law, 0.0, _POINTS)
     masses, _ = above(law, losses)
-    inside = logsumexp(np.outer(orders - 1, losses), b=masses, axis=1)
-    edges = np.concatenate([[-math.inf], losses])
-    below = law.higher.cumulative(edges)
-    p, q = np.diff(below.p), np.diff(below.q)
-    full = (p > 0) & (q > 0)
-    ratio = np.minimum(np.log(p[full] / q[full]), losses[full])
-    away = logsumexp(np.outer(orders - 1, ratio), b=p[full], axis=1)
-    more = np.maximum(np.exp(inside) - np.exp(away), 0.0) + 1e-12
+    inside = np.exp(logsumexp(np.outer(orders - 1, losses), b=masses, axis=1))
+    if _known(law.base):
+        below = law.higher.cumulative(np.append(-math.inf, losses))
+        p, q = np.diff(below.p), np.diff(below.q)
+        full = (p > 0) & (q > 0)
+        ratio = np.minimum(np.log(p[full] / q[full]), losses[full])
+        away = np.exp(logsumexp(np.outer(orders - 1, ratio), b=p[full], axis=1))
+    else:
+        over = law.survival(0.0)
+        away = 1 - orders * float(over.p) + (orders - 1) * float(over.q)
+    more = np.maximum(inside - away, 0.0) + 1e-12 * orders
     found: Floats = np.logaddexp(whole, np.log(more))
     return found
 
@@ -116,6 +121,11 @@ def _(law: Together, orders: Floats) -> Floats:
     """Moments of independent losses add up."""
     total: Floats = np.sum([count * log_moments(part, orders) for part, count in law.parts], axis=0)
     return total
+
+
+def _known(law: Law) -> bool:
+    """Whether a law is that of one mechanism, and not of all that it stands for."""
+    return isinstance(law, GaussianLaw) or (isinstance(law, DiscreteGaussianLaw) and law.summed)
 
 
 def _concentrated(rho: float, orders: Floats) -> Floats:

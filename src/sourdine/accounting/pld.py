@@ -11,7 +11,7 @@ from sourdine.accounting.enumeration import outcomes
 from sourdine.accounting.rounding import exactly, float_above
 from sourdine.accounting.together import Together
 from sourdine.accounting.worst import either_order
-from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated
+from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated, above_zero
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.laws import Law, RhoLaw
@@ -34,7 +34,7 @@ class PLD(Accountant[PldCost]):
 
     >>> from sourdine.core.laws import GaussianLaw
     >>> loss = Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE)
-    >>> 4.377 in PLD().epsilon(PLD().lift(loss), 1e-5)
+    >>> 4.3772 in PLD().epsilon(PLD().lift(loss), 1e-5)
     True
     """
 
@@ -61,6 +61,8 @@ class PLD(Accountant[PldCost]):
     def epsilon(self, cost: PldCost, delta: float) -> Bracket:
         delta = check_delta("PLD", delta)
         pure = float_above(sum(exactly(loss.epsilon) * count for loss, count in cost.losses))
+        if pure == math.inf:
+            delta = above_zero("PLD", delta)
         if delta == 0 or pure == 0:
             return Bracket(0.0, pure)
         remove, add = directions(cost)

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 from html import escape
-from importlib.metadata import version
 from typing import Any
 
-from sourdine.accounting.ledger import Ledger, Receipt
+from sourdine.accounting.ledger import Entry, Ledger, Receipt
+from sourdine.accounting.ledger.amount import amount
+from sourdine.accounting.ledger.typed import typed
 from sourdine.accounting.spend import Spend
-from sourdine.core.errors import LedgerError
+from sourdine.core.errors import LedgerError, SourdineError
 
 _FORMAT = 1
 
@@ -22,6 +23,10 @@ class Certificate:
 
     It says what was paid, from which ledger, for which unit and neighbours, by which mechanisms, and whether
     the noise came from secure bits. It holds no value and nothing about the data.
+
+    The ledger vouches for the payment: when, how much, for which mechanisms, by which version. It vouches for
+    `secure` and `declared` as far as they were recorded with the charge, before any noise was drawn; `verify`
+    names what was not. It never saw the noise, the data or the values.
     """
 
     ledger: str
@@ -38,14 +43,14 @@ class Certificate:
     spends: tuple[Spend, ...]
     secure: bool
     declared: Mapping[str, str] = field(default_factory=dict)
-    software: str = ""
+    software: str
 
     def to_json(self) -> str:
         """The certificate as text."""
         return json.dumps(
             {
                 "format": _FORMAT,
-                "software": self.software or f"sourdine {version('sourdine')}",
+                "software": self.software,
                 "ledger": self.ledger,
                 "number": self.number,
                 "fingerprint": self.fingerprint,
@@ -68,65 +73,73 @@ class Certificate:
     def from_json(cls, text: str) -> "Certificate":
         """A certificate read back."""
         try:
-            held = json.loads(text)
+            held = typed(dict, json.loads(text))
             if held["format"] != _FORMAT:
                 raise ValueError("unknown format")
+            declared = typed(dict, held["declared"])
             return cls(
-                ledger=held["ledger"],
-                number=int(held["number"]),
-                fingerprint=held["fingerprint"],
-                time=datetime.fromisoformat(held["time"]),
-                unit=held["unit"],
-                neighbours=held["neighbours"],
-                currency=held["currency"],
-                price=Fraction(held["price"]),
-                left=Fraction(held["left"]),
-                epsilon=float(held["epsilon"]),
-                delta=held["delta"],
-                spends=tuple(Spend.from_json(spend) for spend in held["spends"]),
-                secure=bool(held["secure"]),
-                declared=held["declared"],
-                software=held["software"],
+                ledger=typed(str, held["ledger"]),
+                number=typed(int, held["number"]),
+                fingerprint=typed(str, held["fingerprint"]),
+                time=datetime.fromisoformat(typed(str, held["time"])),
+                unit=typed(str, held["unit"]),
+                neighbours=typed(str, held["neighbours"]),
+                currency=typed(str, held["currency"]),
+                price=amount(held["price"]),
+                left=amount(held["left"]),
+                epsilon=typed(float, held["epsilon"]),
+                delta=None if held["delta"] is None else typed(float, held["delta"]),
+                spends=tuple(Spend.from_json(typed(dict, spend)) for spend in typed(list, held["spends"])),
+                secure=typed(bool, held["secure"]),
+                declared={name: typed(str, value) for name, value in declared.items()},
+                software=typed(str, held["software"]),
             )
-        except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as problem:
+        except (SourdineError, KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as problem:
             message = "The certificate cannot be read. It is cut short or was changed. Ask for it again."
             raise LedgerError(message) from problem
 
-    def verify(self, ledger: Ledger) -> None:
-        """Raise unless the ledger holds this very payment, untouched."""
+    def verify(self, ledger: Ledger) -> tuple[str, ...]:
+        """Raise unless the ledger holds this very payment, untouched; the names of what it cannot confirm."""
         if self.ledger != ledger.terms.identity:
             raise LedgerError("The certificate belongs to another ledger. Check the path of the ledger.")
         entry = next((entry for entry in ledger.history() if entry.number == self.number), None)
+        return self._compare(entry, ledger)
+
+    def _compare(self, entry: Entry | None, ledger: Ledger) -> tuple[str, ...]:
         if entry is None or entry.fingerprint != self.fingerprint:
             raise LedgerError(
                 f"The ledger has no line {self.number} with this fingerprint. The payment cannot be "
                 "confirmed, so treat the release as unpaid."
             )
-        same = [spend.to_json() for spend in entry.spends] == [spend.to_json() for spend in self.spends]
         terms = ledger.terms
-        stated = (
-            self.unit,
-            self.neighbours,
-            self.price,
-            self.left,
-            self.currency,
-            self.delta,
-            self.time,
-        ) == (
-            terms.unit,
-            terms.neighbours.value,
-            entry.price,
-            terms.budget.limit - entry.total,
-            terms.budget.symbol,
-            terms.delta,
-            entry.time,
+        stated: dict[str, tuple[object, object]] = {
+            "spends": (
+                [spend.to_json() for spend in self.spends],
+                [spend.to_json() for spend in entry.spends],
+            ),
+            "unit": (self.unit, terms.unit),
+            "neighbours": (self.neighbours, terms.neighbours.value),
+            "price": (self.price, entry.price),
+            "left": (self.left, terms.budget.limit - entry.total),
+            "currency": (self.currency, terms.budget.symbol),
+            "delta": (self.delta, terms.delta),
+            "time": (self.time, entry.time),
+            "software": (self.software, entry.software),
+            "secure": (self.secure, entry.secure and self.secure),  # to admit a weakness later is no fraud
+            "declared": (dict(self.declared), entry.declared),
+        }
+        unconfirmed = tuple(
+            name for name in ("software", "secure", "declared") if getattr(entry, name) is None
         )
-        priced = self.epsilon >= terms.budget.epsilon(entry.price, terms.delta or 0.0) * (1 - 1e-9)
-        if not same or not stated or not priced:
+        differ = [name for name, (a, b) in stated.items() if a != b and name not in unconfirmed]
+        if not self.epsilon >= terms.budget.epsilon(entry.price, terms.delta or 0.0) * (1 - 1e-9):
+            differ.append("epsilon")
+        if differ:
             raise LedgerError(
-                f"The certificate states other mechanisms or another price than line {self.number} of "
-                "the ledger. It was changed after it was issued."
+                f"The certificate and line {self.number} of the ledger differ in {', '.join(differ)}. "
+                "Do not rely on it."
             )
+        return unconfirmed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,8 +160,11 @@ class Release:
                 "This release was not paid from a ledger, so there is nothing to certify. "
                 "Pass ledger= next time."
             )
-        terms = ledger.terms
-        return Certificate(
+        if self.receipt.ledger != ledger.terms.identity:
+            raise LedgerError("Another ledger paid for this release. Pass the one that gave the receipt.")
+        terms, entry = ledger.terms, ledger.entry(self.receipt.number)
+        recorded = entry.declared if entry is not None else None
+        made = Certificate(
             ledger=self.receipt.ledger,
             number=self.receipt.number,
             fingerprint=self.receipt.fingerprint,
@@ -161,9 +177,12 @@ class Release:
             epsilon=terms.budget.epsilon(self.receipt.price, terms.delta or 0.0),
             delta=terms.delta,
             spends=self.spends,
-            secure=self.secure,
-            declared=declared or {},
+            secure=self.secure and (entry is None or entry.secure is not False),
+            declared=dict(declared if declared is not None else recorded or {}),
+            software=(entry.software if entry is not None else None) or "",
         )
+        made._compare(entry, ledger)
+        return made
 
     def _repr_html_(self) -> str:
         body = self.values._repr_html_() if hasattr(self.values, "_repr_html_") else escape(repr(self.values))

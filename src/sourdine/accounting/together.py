@@ -46,7 +46,9 @@ class Together(Law):
         for other in lattices[1:]:
             total = _join(total, other)
         losses = (total.start + np.arange(len(total.masses))) * 2.0**total.scale
-        q = total.masses * np.exp(-losses) * (1 - 4 * _ULP * (1 + np.abs(losses)))
+        logs = np.log(np.maximum(total.masses, 1e-300)) - losses  # e^-loss alone may be no float
+        q = np.exp(np.minimum(logs, 0.0)) * (1 - 8 * _ULP * (700 + np.abs(losses)))
+        q = np.where(total.masses > 1e-300, np.maximum(q, 0.0), 0.0)
         return AtomLaw(losses, total.masses, q, total.infinite)
 
     @property

@@ -9,7 +9,6 @@ from sourdine.accounting.pld import PLD
 from sourdine.accounting.renyi import Renyi
 from sourdine.accounting.training_cost import loss_of_training
 from sourdine.core import check
-from sourdine.core.errors import InvalidParameter
 from sourdine.core.loss import Loss
 
 _CLOSE = 1e-4  # how much more noise than the least may be taken, relative
@@ -51,13 +50,7 @@ def noise_for_training(training: Training, epsilon: float, delta: float) -> floa
 
 def noise_for_steps(epsilon: float, delta: float, rate: float, steps: int) -> float:
     """The least noise that keeps so many steps with Poisson batches within (epsilon, delta), rounded up."""
-    try:
-        return noise_for(epsilon, delta, rate, steps)
-    except InvalidParameter:
-        raise
-    except (ArithmeticError, ValueError):
-        remedy = "Perhaps hardly any noise is needed. Take a smaller epsilon, or a smaller delta."
-        raise check.fail("training", "epsilon", "need a noise that can be found", epsilon, remedy) from None
+    return noise_for(epsilon, delta, rate, steps)
 
 
 def epochs_within(training: Training, epsilon: float, delta: float) -> int:

@@ -4,15 +4,26 @@ from typing import Annotated
 
 import typer
 
-from sourdine.cli import audit, budget, certificate, demo, ledger, reproduce
+from sourdine.cli import audit, budget, certificate, demo, init, ledger, plan, release, report, reproduce
 from sourdine.cli.group import OneSentence
+from sourdine.cli.streams import soften_streams
 
-app = typer.Typer(cls=OneSentence, name="sourdine", add_completion=False, rich_markup_mode="markdown")
+app = typer.Typer(
+    cls=OneSentence,
+    name="sourdine",
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,  # a plain trace, and only for whoever asked for it
+)
 app.add_typer(audit.app, name="audit")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(certificate.app, name="certificate")
 app.add_typer(budget.app, name="budget")
 app.command(name="demo")(demo.demo)
+app.command(name="init")(init.init)
+app.command(name="plan")(plan.plan)
+app.command(name="release")(release.release)
+app.command(name="report")(report.report)
 app.command(name="reproduce")(reproduce.reproduce)
 
 
@@ -35,4 +46,5 @@ def root(
 
 def main() -> None:
     """The `sourdine` command."""
+    soften_streams()
     app()

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from sourdine.core.bits import Bits
 
 app = typer.Typer(cls=VerbOrName)
+_ENOUGH = 10**6  # samples
+_ABOVE, _NOT_REFUTED, _OUT_OF_REACH = "ABOVE ITS CLAIM", "not refuted", "out of reach"
 
 
 @app.callback(invoke_without_command=True)
@@ -25,21 +27,26 @@ def audit(
     broken: Annotated[
         bool, typer.Option("--mutants", help="Audit mechanisms broken on purpose: all must be caught.")
     ] = False,
-    samples: Annotated[int, typer.Option(help="Answers drawn for each of two neighbours.")] = 10**6,
+    samples: Annotated[int, typer.Option(help="Answers drawn for each of two neighbours.")] = _ENOUGH,
     seed: Annotated[int | None, typer.Option(help="Repeat the same audit, for tests.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Audit mechanisms: a lower bound on epsilon from answers alone, beside the epsilon they claim.
 
-    An honest mechanism is accused at most once in a million runs. Exit code 1 means that a mechanism is
-    above its claim, or that a mutant got away.
+    An audit can refute a claim, never prove it. An honest mechanism is accused at most once in a million
+    runs. Exit code 1 means that a mechanism is above its claim, or that a mutant got away.
 
     Examples: sourdine audit Laplace · sourdine audit --all · sourdine audit --mutants
     """
     if ctx.invoked_subcommand is not None:
         return
-    if (name is not None) + everything + broken != 1:
+    given = [name or "", "--all" if everything else "", "--mutants" if broken else ""]
+    if not any(given):
         raise InvalidParameter("Say what to audit: the name of one mechanism, or --all, or --mutants.")
+    if len(named := [each for each in given if each]) > 1:
+        raise InvalidParameter(
+            f"{' and '.join(named)} were given together. An audit takes one of them. Leave out the others."
+        )
     bits = _bits(seed)
     good = _mutants(samples, bits, as_json) if broken else _mechanisms(name, samples, bits, as_json)
     raise typer.Exit(0 if good else 1)
@@ -50,6 +57,7 @@ def _mechanisms(name: str | None, samples: int, bits: "Bits", as_json: bool) -> 
     from sourdine.audit.lower_bound import FALSE_ALARM, bound_epsilon
     from sourdine.audit.subjects import change, find_examples, title
     from sourdine.cli import show
+    from sourdine.cli.reach import farthest
 
     examples = find_examples(name)
     alarm = FALSE_ALARM / len(examples)
@@ -58,9 +66,13 @@ def _mechanisms(name: str | None, samples: int, bits: "Bits", as_json: bool) -> 
         for one in show.progress("auditing", examples)
     ]
     above = sum(bound.exceeded for _, bound in found)
+    reach = farthest(samples, alarm)
     if as_json:
         results = [
-            {"mechanism": title(one.mechanism), "change": change(one)} | _plain(bound) for one, bound in found
+            {"mechanism": title(one.mechanism), "change": change(one)}
+            | _plain(bound)
+            | {"verdict": _verdict(bound, reach)}
+            for one, bound in found
         ]
         show.document({"false_alarm": FALSE_ALARM, "above": above, "results": results})
         return not above
@@ -72,13 +84,15 @@ def _mechanisms(name: str | None, samples: int, bits: "Bits", as_json: bool) -> 
                 change(one),
                 _claimed(bound),
                 f"{bound.audited:.3f}",
-                "ABOVE ITS CLAIM" if bound.exceeded else "holds",
+                _verdict(bound, reach),
             )
             for one, bound in found
         ],
         numbers=("claimed", "audited"),
     )
     print(f"{above} of {len(found)} above their claim, at {samples:,} samples each.")
+    for advice in _advise(samples, alarm, [bound.claimed for _, bound in found]):
+        show.say(advice)
     return not above
 
 
@@ -132,6 +146,36 @@ def _bits(seed: int | None) -> "Bits":
     from sourdine.testing import SeededBits
 
     return SYSTEM if seed is None else SeededBits(seed)
+
+
+def _verdict(bound: "LowerBound", reach: float) -> str:
+    """How a claim stands; an audit never shows that it is true."""
+    if bound.exceeded:
+        return _ABOVE
+    return _NOT_REFUTED if bound.claimed < reach or math.isinf(bound.claimed) else _OUT_OF_REACH
+
+
+def _advise(samples: int, alarm: float, claims: list[float]) -> list[str]:
+    """How many samples would tell more, where that helps."""
+    from sourdine.audit.lower_bound import MOST_SAMPLES
+    from sourdine.cli.reach import farthest, samples_for
+
+    reach = farthest(samples, alarm)
+    beyond = [claim for claim in claims if reach <= claim < math.inf]
+    said = []
+    if beyond:
+        needed = samples_for(max(beyond), alarm)
+        remedy = f"Give --samples {needed} or more." if needed <= MOST_SAMPLES else "No audit goes that far."
+        said.append(
+            f"Out of reach: {samples:,} samples cannot show any epsilon above {reach:.3g}, whatever a "
+            f"mechanism does. {remedy}"
+        )
+    if samples < _ENOUGH:
+        said.append(
+            f"{samples:,} samples are few: only a mechanism far above its claim is found out. Four times as "
+            f"many halve the gap between audited and claimed; {_ENOUGH:,} are the default."
+        )
+    return said
 
 
 def _claimed(bound: "LowerBound") -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from sourdine.cli.bracket import plain_bracket, say_bracket
 from sourdine.cli.number import number
 from sourdine.cli.run import (
     AsJson,
@@ -28,7 +29,6 @@ from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from sourdine.accounting.bracket import Bracket
     from sourdine.accounting.dpsgd import Training
 
 _EPSILON = Fraction(1, 1000), 100
@@ -119,12 +119,12 @@ def _noise(training: "Training", target: Fraction, delta: float) -> _Answer:
     run = replace(training, noise=noise)
     cost = cost_of_training(run, delta, width=_width(target, run.steps))
     return _Answer(
-        {"noise": noise, "epsilon": _ends(cost.epsilon), "delta": delta, "steps": cost.steps}
+        {"noise": noise, "epsilon": plain_bracket(cost.epsilon), "delta": delta, "steps": cost.steps}
         | {"rate": cost.rate, "sampler": str(cost.sampler), "assumptions": list(cost.assumptions)},
         {
             "Noise": f"{noise:g} clipping norms",
             "Run": f"{say_training(run)}; {cost.steps:,} steps",
-            "epsilon": _said(cost.epsilon, delta),
+            "epsilon": say_bracket(cost.epsilon, delta),
         },
     )
 
@@ -141,8 +141,8 @@ def _epochs(training: "Training", target: Fraction, delta: float) -> _Answer:
     run = replace(training, epochs=epochs)
     cost = cost_of_training(run, delta, width=_width(target, run.steps))
     return _Answer(
-        fields | {"epsilon": _ends(cost.epsilon), "steps": cost.steps, "sampler": str(cost.sampler)},
-        {"Epochs": f"{epochs:,}, which is {cost.steps:,} steps", "epsilon": _said(cost.epsilon, delta)},
+        fields | {"epsilon": plain_bracket(cost.epsilon), "steps": cost.steps, "sampler": str(cost.sampler)},
+        {"Epochs": f"{epochs:,}, which is {cost.steps:,} steps", "epsilon": say_bracket(cost.epsilon, delta)},
     )
 
 
@@ -164,8 +164,8 @@ def _steps(rate: float, steps: int | None, noise: str | None, target: Fraction, 
         return _Answer(fields | {"epsilon": None}, {"Steps": "not even one fits"})
     found = cost_of_steps(level, rate, count, delta, width=_width(target, count)).epsilon
     return _Answer(
-        fields | {"epsilon": _ends(found)},
-        {"Noise": f"{level:g} clipping norms", "Steps": f"{count:,}", "epsilon": _said(found, delta)},
+        fields | {"epsilon": plain_bracket(found)},
+        {"Noise": f"{level:g} clipping norms", "Steps": f"{count:,}", "epsilon": say_bracket(found, delta)},
     )
 
 
@@ -215,13 +215,13 @@ def _release(
     error = best.error(0.95)
     described = {key: value for key, value in best.to_json().items() if key != "mechanism" and value}
     return _Answer(
-        {"mechanism": best.to_json(), "epsilon": _ends(found), "delta": share, "count": count}
+        {"mechanism": best.to_json(), "epsilon": plain_bracket(found), "delta": share, "count": count}
         | {"error": {"confidence": 0.95, "each": error}},
         {
             "Noise": f"{type(best).__name__}, "
             + ", ".join(f"{key} {float(Fraction(value)):.6g}" for key, value in described.items()),
             "Error": f"at most {error:g}, 95 % of the time, for each of {count:,}",
-            "epsilon": _said(found, share),
+            "epsilon": say_bracket(found, share),
         },
     )
 
@@ -231,18 +231,6 @@ def _either(name: str, asked: int | None, noise: str | None) -> int:
     if (asked is None) == (noise is None):
         raise InvalidParameter(f"Give --{name} to find the noise, or --noise to find the {name}.")
     return 1 if asked is None else asked
-
-
-def _ends(found: "Bracket") -> dict[str, float]:
-    return {"lower": found.lower, "upper": found.upper}
-
-
-def _said(found: "Bracket", delta: float) -> str:
-    from sourdine.core.digits import plain, shorten_down, shorten_up
-
-    at = f" at delta {plain(delta)}" if delta else ""
-    least = f" (certified: between {shorten_down(found.lower)} and {shorten_up(found.upper)})"
-    return f"{shorten_up(found.upper)}{at}{least if found.lower else ''}"
 
 
 def _width(target: Fraction, count: int) -> float:

@@ -40,13 +40,21 @@ def verify(
     except (OSError, UnicodeDecodeError):
         raise InvalidParameter(f"The certificate {path} cannot be read. Check the path.") from None
     found = Certificate.from_json(text)
-    found.verify(Ledger.open(ledger))
+    unconfirmed = found.verify(Ledger.open(ledger))
     if as_json:
         show.document(
-            {"verified": True, "number": found.number, "epsilon": found.epsilon, "delta": found.delta}
+            {
+                "verified": True,
+                "number": found.number,
+                "epsilon": found.epsilon,
+                "delta": found.delta,
+                "unconfirmed": list(unconfirmed),
+            }
         )
         return
     at = f" at delta {found.delta:g}" if found.delta is not None else ""
     print(f"Paid: line {found.number} of the ledger, epsilon {found.epsilon:.4g}{at} for each {found.unit}.")
+    if unconfirmed:
+        print(f"Not recorded with the charge, so not confirmed by the ledger: {', '.join(unconfirmed)}.")
     if not found.secure:
         print("Its noise was seeded: the release protects nobody.")

@@ -1,64 +1,170 @@
-"""`sourdine demo`: one noisy count, and what it means."""
+"""`sourdine demo`: a made-up register, a ledger, a release with its report, and a refusal."""
 
-import math
+import shlex
 from fractions import Fraction
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sourdine.cli import show
+from sourdine.cli.plan import print_answers
+from sourdine.cli.release import CERTIFICATE, REPORT, Published, plain, print_payment, publish
+from sourdine.core.errors import BudgetExceeded, InvalidParameter
+
+if TYPE_CHECKING:
+    from sourdine.accounting.ledger import Ledger
+
+TABLE, SPEC, LEDGER, RELEASE = "register.csv", "register.toml", "register.ledger", "release"
+_PEOPLE = 50_000
+_MOST_FOLDERS = 1000
+_SPECIFICATION = """\
+# What is published about a made-up register of 50,000 people. All of it is declared beforehand.
+
+[table]
+source = "register.csv"
+size = 50000  # for forecasts only
+
+[privacy]
+unit = "person"
+ledger = "register.ledger"
+epsilon = 1  # for all queries together
+
+[columns.age]
+type = "integer"
+lower = 18
+upper = 99
+
+[columns.sex]
+type = "category"
+keys = ["f", "m"]
+
+[columns.region]
+type = "category"
+keys = ["north", "east", "south", "west", "centre"]
+
+[columns.salary]  # a year; empty for those who do not work, who are left out of its statistics
+type = "real"
+lower = 0.0
+upper = 120000.0
+granularity = 10.0
+
+[columns.diagnosis]
+type = "category"
+keys = ["none", "hypertension", "diabetes", "asthma", "depression"]
+
+[[queries]]
+name = "people"
+ask = ["count"]
+by = ["region", "sex"]
+
+[[queries]]
+name = "earnings"
+ask = [{ mean = "salary" }, { deviation = "salary" }]
+by = ["sex"]
+weight = 2  # more of the budget, so less noise; everybody is protected alike
+
+[[queries]]
+name = "deciles of earnings"
+ask = [{ quantiles = "salary", at = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9] }]
+weight = 2
+
+[[queries]]
+name = "ages"
+ask = [{ histogram = "age", edges = [18, 25, 35, 45, 55, 65, 75, 85, 99] }]
+
+[[queries]]
+name = "diagnoses"
+ask = [{ contingency = ["diagnosis", "sex"] }]
+
+[[queries]]
+name = "old age"
+ask = [{ proportion = "age", at_least = 65 }]
+by = ["region"]
+"""
+
 
 def demo(
-    epsilon: Annotated[str, typer.Option(help="The privacy parameter, from 1/1000 to 100.")] = "1",
-    count: Annotated[int, typer.Option(help="How many people said yes.")] = 1234,
+    *,
+    folder: Annotated[
+        Path, typer.Option("--folder", help="Where to put it all; a number is added if it is taken.")
+    ] = Path("sourdine-demo"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Publish one count about people with noise, and say what that guarantees.
+    """Make up a register of 50,000 people, publish six private statistics of it, and spend its budget.
 
-    Example: sourdine demo --epsilon 0.1
+    Example: sourdine demo --folder sourdine-demo
     """
-    from sourdine.cli import show
-    from sourdine.cli.number import number
-    from sourdine.core import check
-    from sourdine.core.distance import Distance
-    from sourdine.mechanisms import Geometric
+    from sourdine.tables.register import draw_register
 
-    exact = number("demo", "epsilon", epsilon, Fraction(1, 1000), 100)
-    check.integer("demo", "count", count, 0, 10**15)
-    mechanism = Geometric(scale=1 / exact, lower=0)
-    loss = mechanism.loss(Distance.l1(1))
-    noisy = int(mechanism.sample(count))
-    error = round(mechanism.error(0.95))
+    place = _free(folder)
+    draw_register(_PEOPLE).write(place / TABLE)
+    show.keep(_SPECIFICATION, place / SPEC)
+    with _create(place / LEDGER):
+        pass
+    published = publish(place / SPEC, place / RELEASE)
+    refusal = _again(place)
     if as_json:
-        show.document(
-            {
-                "noisy_count": noisy,
-                "error": {"confidence": 0.95, "people": error},
-                "epsilon": str(loss.epsilon),
-                "neighbours": str(loss.neighbours),
-                "unit": "person",
-                "mechanism": mechanism.to_json(),
-            }
-        )
+        show.document({"folder": str(place), **plain(published), "again": refusal})
         return
-    people = "person" if error == 1 else "people"
-    other = _short(exact / 10 if exact > Fraction(1, 100) else exact * 10)
+    _print(place, published, refusal)
+
+
+def _create(path: Path) -> "Ledger":
+    from sourdine.accounting.ledger import Ledger, PureBudget, Terms
+    from sourdine.core.distance import Neighbours
+
+    terms = Terms(budget=PureBudget(limit=Fraction(1)), unit="person", neighbours=Neighbours.ADD_REMOVE)
+    return Ledger.create(path, terms)
+
+
+def _again(place: Path) -> str:
+    """The same release once more: the budget is gone, so the ledger refuses it."""
+    try:
+        publish(place / SPEC, place / f"{RELEASE}-again")
+    except BudgetExceeded as problem:
+        return str(problem)
+    return ""
+
+
+def _free(folder: Path) -> Path:
+    """The folder, or the first numbered one beside it that no other demonstration has taken."""
+    for k in range(1, _MOST_FOLDERS):
+        place = folder if k == 1 else folder.with_name(f"{folder.name}-{k}")
+        if not place.exists() or (place.is_dir() and not any(place.iterdir())):
+            show.check_folder(place)
+            return place
+        if not (place / SPEC).is_file():
+            raise InvalidParameter(
+                f"{place} is there already and holds something else. Name another with --folder."
+            )
+    raise InvalidParameter(f"{folder} and its numbers are all taken. Name another with --folder.")
+
+
+def _print(place: Path, published: Published, refusal: str) -> None:
+    print(f"A made-up register of {_PEOPLE:,} people: {place / TABLE}")
+    print(f"What to publish about it, declared beforehand: {place / SPEC}")
+    print(f"A ledger with a budget of epsilon 1 for each person: {place / LEDGER}\n")
+    print("Six private statistics at epsilon 1, each with an interval for its noise:")
+    print_answers(published.release.values, f"The rest is in {place / RELEASE}.")
+    print_payment(published)
+    print(f"\nRead the report in a browser: {(place / RELEASE / REPORT).resolve()}\n")
+    print("The same release once more:")
+    show.say(refusal, mark="  ")
     steps = {
-        f"sourdine demo --epsilon {other}": "the same count under another guarantee",
-        "sourdine audit Geometric": "try to break the guarantee you just read",
-        "sourdine audit --mutants": "watch the audit catch mechanisms broken on purpose",
+        f"plan {_word(place / SPEC)}": "the errors of this release, before anything was spent",
+        f"plan {_word(place / SPEC)} --target people=50": "the least epsilon for an error of 50 people",
+        f"ledger history {_word(place / LEDGER)}": "what was paid, and for what",
+        f"certificate verify {_word(place / RELEASE / CERTIFICATE)} --ledger {_word(place / LEDGER)}": (
+            "that the release was paid"
+        ),
+        f"init {_word(place / TABLE)} -o mine.toml": "begin a specification of your own",
+        "budget explain 1": "what epsilon 1 means",
     }
-    print(
-        f"A made-up survey: {count:,} people said yes.\n\n"
-        f"Noisy count   {noisy:,}\n"
-        f"Error         at most {error:,} {people}, 95 % of the time\n"
-        f"Guarantee     epsilon = {_short(exact)} for each person, added or removed\n\n"
-        "In words: whoever sees the noisy count, and whatever they knew before, their odds on whether any\n"
-        f"one person was counted change by a factor of at most e^epsilon = {math.exp(exact):.3g}.\n\n"
-        "Next:\n" + "\n".join(f"  {command:<32}{why}" for command, why in steps.items())
-    )
+    print("\nNext:")
+    for command, why in steps.items():
+        print(f"  sourdine {command}\n      {why}")
 
 
-def _short(number: Fraction) -> str:
-    """A number as people write it."""
-    text = f"{float(number):g}"
-    return text if Fraction(text) == number else str(number)
+def _word(path: Path) -> str:
+    return shlex.quote(str(path))

@@ -1,10 +1,10 @@
 """`sourdine budget dpsgd`: what a run of private training costs, before it runs."""
 
-import math
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sourdine.cli.bracket import finite, plain_bracket, say_bracket
 from sourdine.cli.run import (
     AsJson,
     Batch,
@@ -87,7 +87,7 @@ def _orders(text: str | None) -> tuple[float, ...] | None:
 
 def _plain(cost: "TrainingCost") -> dict[str, object]:
     return {
-        "epsilon": {"lower": _finite(cost.epsilon.lower), "upper": _finite(cost.epsilon.upper)},
+        "epsilon": plain_bracket(cost.epsilon),
         "delta": cost.delta,
         "steps": cost.steps,
         "rate": cost.rate,
@@ -103,22 +103,16 @@ def _plain(cost: "TrainingCost") -> dict[str, object]:
 
 
 def _at_order(found: "AtOrder") -> dict[str, float | None]:
-    return {"epsilon": _finite(found.epsilon), "order": found.order}
-
-
-def _finite(value: float) -> float | None:
-    """JSON has no infinity."""
-    return value if math.isfinite(value) else None
+    return {"epsilon": finite(found.epsilon), "order": found.order}
 
 
 def _print(cost: "TrainingCost", run: str) -> None:
     from sourdine.cli import show
-    from sourdine.core.digits import plain, shorten_down, shorten_up
+    from sourdine.core.digits import shorten_up
 
-    upper, lower = shorten_up(cost.epsilon.upper), shorten_down(cost.epsilon.lower)
     print(f"Run        {run}")
     print(f"Steps      {cost.steps:,}, at a sampling rate of {100 * cost.rate:.4g} %\n")
-    print(f"epsilon    {upper} at delta {plain(cost.delta)} (certified: between {lower} and {upper})")
+    print(f"epsilon    {say_bracket(cost.epsilon, cost.delta)}")
     print(f"Renyi      {shorten_up(cost.renyi.epsilon)} at order {cost.renyi.order:.4g}")
     assumed = (
         "" if cost.sampler == "poisson" else "; it assumes Poisson batches, so this is NO guarantee here"

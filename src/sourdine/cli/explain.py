@@ -1,12 +1,12 @@
 """`sourdine budget explain`: what a guarantee means, in words, numbers and pictures."""
 
-import textwrap
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sourdine.cli.document import one_line
 from sourdine.cli.number import number
 from sourdine.cli.run import AsJson, Batch, Draw, Epochs, Size, read_delta, read_noise, read_training
 from sourdine.core.distance import Neighbours
@@ -15,7 +15,6 @@ from sourdine.core.errors import InvalidParameter
 if TYPE_CHECKING:
     from sourdine.accounting.explain import Explanation
 
-_WIDTH = 100  # characters of a line of prose
 _WHAT = (
     "Say what to explain: an epsilon (such as 1.17, with or without --delta), a training run "
     "(-s, -b, -n and -e), or a ledger (--ledger)."
@@ -55,6 +54,7 @@ def explain(
     """
     from sourdine.cli import show
 
+    show.check_place(output)
     before = number("explain", "prior", prior, 0, 1)
     run = any(value is not None for value in (size, batch, noise, epochs))
     if [epsilon is not None, run, ledger is not None].count(True) > 1:
@@ -63,7 +63,8 @@ def explain(
         explanation = _ledger(ledger, delta, unit, neighbours)
     elif epsilon is not None:
         relation = neighbours or Neighbours.ADD_REMOVE
-        explanation = _guarantee(epsilon, delta, unit or "person", relation)
+        whom = "person" if unit is None else one_line("explain", "unit", unit)
+        explanation = _guarantee(epsilon, delta, whom, relation)
     elif unit is not None or neighbours is not None:
         raise InvalidParameter(
             "The unit and the neighbours of a training run follow from its sampler. Leave them out."
@@ -73,7 +74,7 @@ def explain(
     if output is not None:
         from sourdine.report.explanation import explanation_page
 
-        _write(explanation_page(explanation).html(), output)
+        show.keep(explanation_page(explanation).html(), output)
     if as_json:
         from sourdine.accounting.explain import sentences
 
@@ -126,15 +127,6 @@ def _run(
     return explain_training(training, read_delta("explain", delta if delta is not None else "1e-5"))
 
 
-def _write(page: str, path: Path) -> None:
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as problem:
-        raise InvalidParameter(
-            f"The page cannot be written to {path} ({problem.strerror}). Choose another place."
-        ) from None
-
-
 def _print(explanation: "Explanation", prior: Fraction, table: bool) -> None:
     from sourdine.accounting.explain import DEPLOYMENTS, sentences
     from sourdine.accounting.explain.deployed import UNITS_DIFFER
@@ -145,12 +137,12 @@ def _print(explanation: "Explanation", prior: Fraction, table: bool) -> None:
 
     delta = f", δ = {explanation.delta:g}" if explanation.delta else ""
     print(f"ε = {shorten_up(explanation.epsilon.upper)}{delta}")
-    _say(f"For one {explanation.unit} ({explanation.neighbours} neighbours). From {explanation.subject}.")
+    show.say(f"For one {explanation.unit} ({explanation.neighbours} neighbours). From {explanation.subject}.")
     if explanation.epsilon.width:
-        _say(f"The least possible ε is at least {shorten_down(explanation.epsilon.lower)}.")
+        show.say(f"The least possible ε is at least {shorten_down(explanation.epsilon.lower)}.")
     _title("In words")
     for sentence in sentences(explanation, prior):
-        _say(sentence, "- ")
+        show.say(sentence, "- ")
     rare = f", in all but {at_most(explanation.chance)} cases at most" if explanation.chance else ""
     _title(f"Belief before and after{rare}")
     _print_beliefs(explanation)
@@ -159,7 +151,7 @@ def _print(explanation: "Explanation", prior: Fraction, table: bool) -> None:
     _title("The best attack")
     _print_attack(explanation)
     _title("An example")
-    _say(
+    show.say(
         f"If an insurer would ask {PREMIUM:,} a year for a cover of {COVER:,} without your data, then with "
         f"them the premium is at most {money_up(explanation.premium)} on average."
     )
@@ -172,11 +164,11 @@ def _print(explanation: "Explanation", prior: Fraction, table: bool) -> None:
         ],
         numbers=("ε", "δ"),
     )
-    _say(UNITS_DIFFER)
+    show.say(UNITS_DIFFER)
     if explanation.assumptions:
         _title("What this assumes")
         for assumption in explanation.assumptions:
-            _say(assumption, "- ")
+            show.say(assumption, "- ")
 
 
 def _print_beliefs(explanation: "Explanation") -> None:
@@ -212,7 +204,7 @@ def _print_attack(explanation: "Explanation") -> None:
     from sourdine.core.digits import shorten_up
 
     curve = explanation.curve
-    _say(
+    show.say(
         f"Right guesses {percent_up(curve.accuracy(), 3)} at most, a coin's are 50 %; advantage "
         f"{shorten_up(curve.advantage, 2)} at most, certainty's is 1."
     )
@@ -230,7 +222,3 @@ def _print_attack(explanation: "Explanation") -> None:
 
 def _title(text: str) -> None:
     print(f"\n{text}")
-
-
-def _say(text: str, mark: str = "") -> None:
-    print(textwrap.fill(text, _WIDTH, initial_indent=mark, subsequent_indent=" " * len(mark)))

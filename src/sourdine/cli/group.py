@@ -1,5 +1,7 @@
 """Groups of verbs: one sentence for every mistake, and verbs that also take a name."""
 
+import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +9,10 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from sourdine.cli.streams import drop_output
 from sourdine.core.errors import SourdineError
+
+TRACE = "SOURDINE_TRACE"  # set it to see where the program stopped
 
 
 class OneSentence(TyperGroup):
@@ -19,16 +24,29 @@ class OneSentence(TyperGroup):
         settings["standalone_mode"] = False
         try:
             code = super().main(args, prog_name, **settings)
+            sys.stdout.flush()  # a full disk is noticed here, and not when nobody listens any more
         except SourdineError as problem:
             code = _complain(str(problem))
         except typer.TyperException as problem:
-            code = _complain(problem.format_message())
+            code = _complain(_reword(problem))
         except typer.Abort:
             code = 130
-        except BrokenPipeError:
-            code = 0
+        except (BrokenPipeError, SystemExit):  # typer and rich turn the one into the other
+            drop_output()
+            code = 0  # a reader who has seen enough, such as `head`, is no failure
         except OSError as problem:
-            code = _complain(f"A file could not be used ({problem.strerror}). Check its path and rights.")
+            code = _complain(_about_file(problem))
+            if problem.filename is None:
+                drop_output()
+        except MemoryError:
+            code = _complain("This needs more memory than there is. Ask for less at a time.")
+        except Exception:
+            if os.environ.get(TRACE):
+                raise
+            code = _complain(
+                "The program stopped at a mistake of its own, and what you asked for is not done. "
+                f"To see where, set {TRACE}=1 and run it again; please report what it prints."
+            )
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -55,5 +73,31 @@ class VerbOrName(TyperGroup):
 
 
 def _complain(sentence: str) -> int:
-    print(sentence, file=sys.stderr)
+    print(" ".join(sentence.split()), file=sys.stderr)
     return 2
+
+
+def _reword(problem: typer.TyperException) -> str:
+    """What the parser of the command line says, without the names of its own parts."""
+    told = problem.format_message()
+    if re.match(r"No such option: -[\d.]", told):
+        return (
+            "A number below 0 was given where a word or a number from 0 on is expected, and its minus sign "
+            "reads like an option. Write it without the sign."
+        )
+    where, _, what = told.partition(": ")
+    if not isinstance(problem, typer.BadParameter) or not what:
+        return told
+    name = where.removeprefix("Invalid value for ")
+    if "integer" in what:
+        return f"The value of {name} must be a whole number. Write it in digits, such as 1000."
+    if "number" in what:
+        return f"The value of {name} must be a number. Write it like 0.5."
+    return f"The value of {name} is not possible: {what.removeprefix('Value error, ')}"
+
+
+def _about_file(problem: OSError) -> str:
+    reason = problem.strerror or "no reason is known"
+    if problem.filename is None:
+        return f"The output cannot be written ({reason}). Send it to another place."
+    return f"{problem.filename} cannot be used ({reason}). Check its path and its rights."

@@ -10,16 +10,21 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from sourdine.cli import show
+from sourdine.cli.document import one_line
 from sourdine.cli.number import number
+from sourdine.cli.run import read_delta
+from sourdine.cli.spends import read_blocks
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from sourdine.accounting.ledger import Budget, Entry, Status
+    from sourdine.accounting.ledger import Budget, Entry, Ledger, Status
     from sourdine.accounting.spend import Spend
 
 app = typer.Typer(no_args_is_help=False)
-_MOST = 1 << 20
+_EPSILON = Fraction(1, 10**9), 10**6
+_RHO = Fraction(1, 10**12), 10**6
+_ORDER = Fraction(1001, 1000), 10**4
 E = TypeVar("E", bound=StrEnum)
 
 Where = Annotated[Path, typer.Argument(help="The file of the ledger.")]
@@ -61,14 +66,15 @@ def create(
     from sourdine.accounting.ledger import Ledger, Period, Terms
     from sourdine.core.distance import Neighbours
 
-    share = float(number("ledger create", "delta", delta, 0, 1)) if delta else None
+    share = None if delta is None else read_delta("ledger create", delta)
+    budget = _budget(epsilon, share, rho, order, divergence)
     terms = Terms(
-        budget=_budget(epsilon, share, rho, order, divergence),
-        unit=unit,
+        budget=budget,
+        unit=one_line("ledger create", "unit", unit),
         neighbours=_choice("neighbours", neighbours, Neighbours),
         delta=share,
-        period=_choice("each", each, Period) if each else None,
-        period_limit=number("ledger create", "limit", limit, 0, _MOST) if limit else None,
+        period=None if each is None else _choice("each", each, Period),
+        period_limit=_limit(each, limit, budget),
     )
     _print_status(Ledger.create(path, terms).status(), as_json)
 
@@ -97,21 +103,30 @@ def history(
     """
     from sourdine.accounting.ledger import Ledger
 
+    show.check_place(page)
     opened = Ledger.open(path)
     entries = opened.history()
     if page is not None:
         from sourdine.report.spending import spending_page
 
-        page.write_text(spending_page(opened.terms, opened.status(), entries).html(), encoding="utf-8")
+        show.keep(spending_page(opened.terms, opened.status(), entries).html(), page)
     if as_json:
         show.document({"entries": [_plain_entry(entry) for entry in entries]})
-        return
+    elif entries:
+        _print_history(opened, entries)
+    else:
+        print("No charge yet.")
+    if page is not None and not as_json:
+        print(f"Drawn in {page}.")
+
+
+def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
     rows = [
         (
             str(entry.number),
             f"{entry.time:%Y-%m-%d %H:%M}",
-            entry.author,
-            entry.purpose,
+            show.one_line(entry.author),
+            show.one_line(entry.purpose),
             _readable(entry.price),
             _readable(entry.total),
         )
@@ -123,8 +138,6 @@ def history(
     print(
         f"{len(entries)} charges replayed to {symbol} {_readable(opened.status().spent)}; the chain is whole."
     )
-    if page is not None:
-        print(f"Drawn in {page}.")
 
 
 @app.command()
@@ -139,6 +152,7 @@ def export(
     """
     from sourdine.accounting.ledger import Ledger
 
+    show.check_place(output)
     opened = Ledger.open(path)
     entries = [_plain_entry(entry) for entry in opened.history()]
     if output is not None and output.suffix == ".csv":
@@ -148,7 +162,22 @@ def export(
     if output is None:
         show.document(whole)
     else:
-        output.write_text(json.dumps(whole, indent=2) + "\n", encoding="utf-8")
+        show.keep(json.dumps(whole, indent=2) + "\n", output)
+
+
+@app.command()
+def backup(
+    path: Where,
+    to: Annotated[Path, typer.Argument(help="A new file for the backup.")],
+) -> None:
+    """Keep a copy of every charge. It can be read like a ledger, and pays for nothing.
+
+    Example: sourdine ledger backup survey.ledger survey-november.ledger
+    """
+    from sourdine.accounting.ledger import Ledger
+
+    blocks = Ledger.open(path).backup(to).status().blocks
+    print(f"{blocks} charges kept in {to}. It is no second budget: only {path} can be charged.")
 
 
 @app.command()
@@ -156,7 +185,7 @@ def forecast(
     path: Where,
     *,
     spends: Annotated[
-        Path | None, typer.Option(help="A JSON list of spends, as an export holds them.")
+        Path | None, typer.Option(help="A whole export, or a JSON list of spends as one holds them.")
     ] = None,
     epsilon: Annotated[str | None, typer.Option(help="Or one release of this pure epsilon.")] = None,
     rho: Annotated[str | None, typer.Option(help="Or one Gaussian release of this rho.")] = None,
@@ -170,13 +199,24 @@ def forecast(
     from sourdine.accounting.ledger import Ledger
 
     opened = Ledger.open(path)
-    block = _block(spends, epsilon, rho, opened.terms.neighbours)
-    price, fits = opened.price(*block), opened.forecast(*block)
-    symbol = opened.terms.budget.symbol
+    blocks = _blocks(spends, epsilon, rho, opened.terms.neighbours)
+    price, found = sum(opened.price(*block) for block in blocks), opened.status()
+    if price == 0:
+        raise InvalidParameter("Such a release costs nothing, so any number of them fits.")
+    ever = fits = int(found.left // price)
+    if found.period_limit is not None and found.period_spent is not None:
+        fits = min(ever, int((found.period_limit - found.period_spent) // price))
     if as_json:
-        show.document({"price": str(price), "currency": symbol, "fits": fits})
+        limits = "period" if fits < ever else "budget"
+        answer = {"price": str(price), "currency": found.currency, "fits": fits}
+        show.document(answer | {"limited_by": limits, "fits_budget": ever})
         return
-    print(f"One such release costs {symbol} {_readable(price)}. {fits:,} more fit.")
+    said = f"One such release costs {found.currency} {_readable(price)}. {fits:,} more fit"
+    if fits < ever:
+        period = opened.terms.period
+        said += f" into this {period} ({found.period}). The {period} is what limits: "
+        said += f"the whole budget has room for {ever:,}"
+    print(f"{said}.")
 
 
 def _budget(
@@ -184,24 +224,51 @@ def _budget(
 ) -> "Budget":
     from sourdine.accounting.ledger import ConcentratedBudget, PureBudget, RenyiBudget
 
-    if [epsilon is not None, rho is not None, divergence is not None].count(True) != 1:
-        raise InvalidParameter(
-            "A ledger needs one budget: --epsilon, --rho, or --order with --divergence. "
-            "Write for example --epsilon 1, or --epsilon 3 --delta 1e-6."
-        )
     if (order is None) != (divergence is None):
         raise InvalidParameter("--order and --divergence go together. Give both, or neither.")
+    given = {"--epsilon": epsilon, "--rho": rho, "--divergence": divergence}
+    names = [name for name, value in given.items() if value is not None]
+    if not names:
+        raise InvalidParameter(
+            "A ledger needs a budget: --epsilon, --rho, or --order with --divergence. "
+            "Write for example --epsilon 1, or --epsilon 3 --delta 1e-6."
+        )
+    if len(names) > 1:
+        raise InvalidParameter(
+            f"More than one budget was given: {' and '.join(names)}. Leave out all but one."
+        )
     if epsilon is not None:
-        limit = number("ledger create", "epsilon", epsilon, 0, _MOST)
+        limit = number("ledger create", "epsilon", epsilon, *_EPSILON)
         return PureBudget(limit=limit) if delta is None else ConcentratedBudget.within(limit, delta)
+    if delta is None:
+        raise InvalidParameter(
+            f"A budget given by {names[0]} also needs --delta. Without one it says nothing about epsilon. "
+            "A common choice is --delta 1e-6."
+        )
     if rho is not None:
-        return ConcentratedBudget(limit=number("ledger create", "rho", rho, 0, _MOST))
+        return ConcentratedBudget(limit=number("ledger create", "rho", rho, *_RHO))
     assert order is not None
     assert divergence is not None
     return RenyiBudget(
-        limit=number("ledger create", "divergence", divergence, 0, _MOST),
-        order=number("ledger create", "order", order, 1, 10_000),
+        limit=number("ledger create", "divergence", divergence, *_RHO),
+        order=number("ledger create", "order", order, *_ORDER),
     )
+
+
+def _limit(each: str | None, limit: str | None, budget: "Budget") -> Fraction | None:
+    """What may be spent in each stretch of time."""
+    if (each is None) != (limit is None):
+        raise InvalidParameter(
+            "--each and --limit go together: a stretch of time, and what may be spent in it. "
+            "Give both, such as --each month --limit 0.1, or neither."
+        )
+    if limit is None:
+        return None
+    exact = number("ledger create", "limit", limit, *_RHO)
+    if exact > budget.limit:
+        whole = f"be at most the whole budget, {budget.symbol} {_readable(budget.limit)}"
+        raise check.fail("ledger create", "limit", whole, limit)
+    return exact
 
 
 def _choice(name: str, value: str, kind: type[E]) -> E:
@@ -212,7 +279,10 @@ def _choice(name: str, value: str, kind: type[E]) -> E:
         raise check.fail("ledger create", name, f"be one of {choices}", value) from None
 
 
-def _block(spends: Path | None, epsilon: str | None, rho: str | None, relation: object) -> "list[Spend]":
+def _blocks(
+    spends: Path | None, epsilon: str | None, rho: str | None, relation: object
+) -> "list[list[Spend]]":
+    """The charges that one such release would make."""
     from sourdine.accounting.spend import Spend
     from sourdine.core.distance import Distance, Neighbours
     from sourdine.mechanisms import Gaussian, Geometric
@@ -221,21 +291,15 @@ def _block(spends: Path | None, epsilon: str | None, rho: str | None, relation: 
     if [spends is not None, epsilon is not None, rho is not None].count(True) != 1:
         raise InvalidParameter("Give one of --spends, --epsilon and --rho: what a release would use.")
     if epsilon is not None:
-        scale = 1 / number("ledger forecast", "epsilon", epsilon, Fraction(1, 10**9), 10**6)
-        return [Spend(mechanism=Geometric(scale=scale), distance=Distance.l1(1, neighbours=relation))]
+        scale = 1 / number("ledger forecast", "epsilon", epsilon, *_EPSILON)
+        return [[Spend(mechanism=Geometric(scale=scale), distance=Distance.l1(1, neighbours=relation))]]
     if rho is not None:
         exact = number("ledger forecast", "rho", rho, Fraction(1, 10**12), 10)
         noise = Gaussian(sigma=Fraction(1000))
         square = exact * 2 * noise.sigma**2
-        return [Spend(mechanism=noise, distance=Distance.l2(square=square, neighbours=relation))]
+        return [[Spend(mechanism=noise, distance=Distance.l2(square=square, neighbours=relation))]]
     assert spends is not None
-    try:
-        listed = json.loads(spends.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise InvalidParameter(f"The file {spends} cannot be read as JSON. Check the path.") from None
-    if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
-        raise InvalidParameter(f"The file {spends} must hold a JSON list of spends, as an export does.")
-    return [Spend.from_json(item) for item in listed]
+    return read_blocks(spends)
 
 
 def _print_status(found: "Status", as_json: bool) -> None:
@@ -245,7 +309,7 @@ def _print_status(found: "Status", as_json: bool) -> None:
     used = float(found.spent / found.limit)
     at = f" at delta {found.delta:g}" if found.delta is not None else ""
     lines = {
-        "Protects": f"each {found.unit} ({found.neighbours} neighbours)",
+        "Protects": f"each {show.one_line(found.unit)} ({found.neighbours} neighbours)",
         "Budget": f"{found.currency} {_readable(found.limit)}, that is epsilon {found.epsilon_limit:.4g}{at}",
         "Spent": f"{_readable(found.spent)} ({used:.0%}) in {found.blocks} charges, "
         f"that is epsilon {found.epsilon:.4g}{at}",
@@ -254,6 +318,8 @@ def _print_status(found: "Status", as_json: bool) -> None:
     if found.period is not None and found.period_limit is not None and found.period_spent is not None:
         rest = found.period_limit - found.period_spent
         lines["This period"] = f"{found.period}: {_readable(rest)} of {_readable(found.period_limit)} left"
+    if found.is_backup:
+        lines["Backup"] = "this file pays for nothing; there may be later charges in the ledger itself"
     for name, text in lines.items():
         print(f"{name:<13}{text}")
 

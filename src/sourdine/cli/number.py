@@ -4,6 +4,7 @@ import re
 from fractions import Fraction
 
 from sourdine.core import check
+from sourdine.core.digits import plain
 
 # digits and exponents are limited so that no text can ask for a number that fills the memory
 _DECIMAL = r"(\d{1,50}(\.\d{0,50})?|\.\d{1,50})([eE][+-]?\d{1,3})?"
@@ -21,5 +22,22 @@ def number(owner: str, name: str, text: str, least: Fraction | int, most: Fracti
         raise check.fail(owner, name, "be a finite number", text, "Write it like 0.5, 1e-3 or 1/3.")
     exact = Fraction(text)
     if not least <= exact <= most:
-        raise check.fail(owner, name, f"lie between {least} and {most}", text)
+        said = str if "/" in text else decimal
+        raise check.fail(owner, name, f"lie between {said(least)} and {said(most)}", text)
     return exact
+
+
+def decimal(exact: Fraction | int) -> str:
+    """A number in decimals where a few digits say it, else as a power of two or a fraction.
+
+    >>> decimal(Fraction(1, 1000)), decimal(10**6), decimal(Fraction(1, 2**20)), decimal(Fraction(1, 3))
+    ('0.001', '1,000,000', '2^-20', '1/3')
+    """
+    if exact.denominator == 1:
+        return f"{int(exact):,}" if exact < 10**9 else check.power(exact)
+    short = plain(float(exact))
+    if Fraction(short) == exact:
+        return short
+    if exact.numerator == 1 and exact.denominator.bit_count() == 1:
+        return f"2^-{exact.denominator.bit_length() - 1}"
+    return str(exact)

@@ -26,6 +26,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _NOISE = Fraction(1, 10), 10**4
 _DELTA = Fraction(1, 10**20), Fraction(999, 1000)
 _MOST_STEPS = 10**7
+_MOST_SIZE = 2**50
 
 
 def read_noise(owner: str, text: str) -> float:
@@ -45,7 +46,10 @@ def read_rate(owner: str, text: str) -> float:
 
 def read_steps(owner: str, steps: int) -> int:
     """A count of steps that can be computed."""
-    return check.integer(owner, "steps", steps, 1, _MOST_STEPS)
+    if not 1 <= steps <= _MOST_STEPS:
+        remedy = "Take larger batches or fewer epochs, or state fewer steps."
+        raise check.fail(owner, "steps", f"lie between 1 and {_MOST_STEPS:,}", steps, remedy)
+    return steps
 
 
 def read_sampler(owner: str, text: str) -> "Sampler":
@@ -67,13 +71,13 @@ def read_training(
     given = {"--size": size, "--batch": batch, "--epochs": epochs}
     if missing := [name for name, value in given.items() if value is None]:
         raise InvalidParameter(f"A training run also needs {' and '.join(missing)}.")
-    training = Training(
-        size=size or 0,
-        batch=batch or 0,
-        noise=noise,
-        epochs=epochs or 0,
-        sampler=read_sampler(owner, sampler),
-    )
+    whole = check.integer(owner, "size", size, 1, _MOST_SIZE)
+    part = check.integer(owner, "batch", batch, 1, _MOST_SIZE)
+    if part > whole:
+        raise check.fail(owner, "batch", f"be at most the size of the data, {whole:,}", part)
+    passes = check.integer(owner, "epochs", epochs, 1, _MOST_STEPS)
+    drawn = read_sampler(owner, sampler)
+    training = Training(size=whole, batch=part, noise=noise, epochs=passes, sampler=drawn)
     read_steps(owner, training.steps)
     return training
 

@@ -1,6 +1,7 @@
 """What every verb shows: JSON for machines, tables and progress for people."""
 
 import json
+import os
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from rich.text import Text
 
 from sourdine.core.errors import InvalidParameter
 
@@ -21,7 +23,8 @@ _PROSE = 100
 
 def document(content: Mapping[str, object]) -> None:
     """One JSON document on stdout."""
-    print(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+    narrow = not (sys.stdout.encoding or "").lower().startswith("utf")
+    print(json.dumps(content, indent=2, ensure_ascii=narrow, allow_nan=False))
 
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[str]], numbers: Iterable[str] = ()) -> None:
@@ -30,7 +33,7 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[str]], numbers: Iterab
     for column in columns:
         shown.add_column(column, justify="right" if column in numbers else "left")
     for row in rows:
-        shown.add_row(*row)
+        shown.add_row(*map(Text, row))  # as it is: what people wrote is not taken for markup
     console = Console(file=sys.stdout)
     if not console.is_terminal:
         console.width = _PIPE
@@ -49,14 +52,23 @@ def say(text: str, mark: str = "") -> None:
     print(textwrap.fill(text, _PROSE, initial_indent=mark, subsequent_indent=under, break_on_hyphens=False))
 
 
-def check_place(path: Path) -> None:
+def one_line(text: str) -> str:
+    """A text that somebody wrote, as one line that no terminal takes for a command."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def check_place(path: Path | None) -> None:
     """Refuse a place for a file before any work is done for it."""
+    if path is None:
+        return
     if path.is_dir():
         raise InvalidParameter(f"{path} is a folder. Name a file.")
     if not path.resolve().parent.is_dir():
         raise InvalidParameter(
             f"The folder of {path} does not exist. Make it first, or choose another place."
         )
+    if not os.access(path if path.exists() else path.resolve().parent, os.W_OK):
+        raise InvalidParameter(f"You have no right to write {path}. Choose another place.")
 
 
 def check_folder(path: Path) -> None:
@@ -65,6 +77,8 @@ def check_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise InvalidParameter(f"{path} cannot be a folder ({problem.strerror}). Choose another.") from None
+    if not os.access(path, os.W_OK):
+        raise InvalidParameter(f"You have no right to write into {path}. Choose another folder.")
 
 
 def keep(text: str, path: Path) -> None:

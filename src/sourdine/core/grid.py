@@ -114,8 +114,8 @@ def _integers(owner: str, array: NDArray[Any]) -> NDArray[np.int64]:
         array = np.array(clipped, dtype=np.int64).reshape(array.shape)
     if not np.issubdtype(array.dtype, np.integer):
         raise InvalidParameter(
-            f"The values given to {owner} must be integers, since it has no granularity. "
-            "Pass an array of integers, or declare a granularity such as 2**-20 for reals."
+            f"The values given to {owner} must be integers. Pass an array of integers. "
+            "Reals need a mechanism with a granularity, such as Laplace(scale=1, granularity=2**-20)."
         )
     if array.dtype == np.uint64:
         array = np.minimum(array, np.uint64(LIMIT))

@@ -74,6 +74,8 @@ class AtomLaw(Law):
         """The loss between two laws on the same finite set of outcomes."""
         p, q = np.asarray(p, float), np.asarray(q, float)
         both = (p > 0) & (q > 0)
+        if not both.any():  # whatever comes out tells everything
+            return cls([0.0], [0.0], [0.0], float(p.sum()))
         return cls(np.log(p[both] / q[both]), p[both], q[both], float(p[q == 0].sum()))
 
     @property
@@ -217,9 +219,14 @@ class DiscreteGaussianLaw(Law):
     def _sigma(self) -> float:
         return math.sqrt(self.variance)
 
+    @property
+    def summed(self) -> bool:
+        """Whether this is the law itself, and not a bound on it."""
+        return self._sigma <= 1024
+
     def survival(self, loss: ArrayLike) -> Pair:
         last = self._last(loss)  # the loss exceeds for y <= last; by symmetry a tail from -last up
-        if self._sigma <= 1024:
+        if self.summed:
             return Pair(self._tail(-last), self._tail(self.units - last))
         p = math.exp(1 / (8 * self.variance)) * ndtr((last + 0.5) / self._sigma)
         q = ndtr((last + 0.5 - self.units) / self._sigma) - ndtr(-12.0)
@@ -227,7 +234,7 @@ class DiscreteGaussianLaw(Law):
 
     def cumulative(self, loss: ArrayLike) -> Pair:
         last = self._last(loss)
-        if self._sigma <= 1024:
+        if self.summed:
             return Pair(self._tail(last + 1), self._tail(last + 1 - self.units))
         p = math.exp(1 / (8 * self.variance)) * ndtr(-(last + 0.5) / self._sigma)
         q = ndtr(-(last + 0.5 - self.units) / self._sigma) - ndtr(-12.0)

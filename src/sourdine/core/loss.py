@@ -53,7 +53,9 @@ class Loss:
 
         Without a better bound, rho = epsilon^2/2 (Bun and Steinke 2016, proposition 1.4).
         """
-        best = epsilon**2 / 2 if rho is None else rho
+        best = rho
+        if best is None:
+            best = math.inf if epsilon == math.inf else Fraction(epsilon) ** 2 / 2
         return cls.symmetric(pure_law(float_above(epsilon)), neighbours=neighbours, epsilon=epsilon, rho=best)
 
     def profile(self, epsilon: ArrayLike) -> Floats:

@@ -1,53 +1,216 @@
 """Exact totals by known keys: the only thing about a table that ever leaves its engine."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 from sourdine.core.bits import Bits
-from sourdine.frames.expression import key, quoted
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.expression import Grouping, Key, literal, quoted
 from sourdine.frames.source import Source
-from sourdine.frames.unit import Unit, bounded
+from sourdine.frames.statistic import Statistic
+from sourdine.frames.unit import Unit
 
-Key = tuple[str | int | bool, ...]
+MOST_GROUPS = 1 << 22
+Keys = tuple[Key, ...]
+Numbers = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """For each combination of known keys, in their declared order, one whole number per sum.
+    """For each statistic and each combination of known keys, in their declared order, its whole numbers.
 
     There is a row for every combination, whether anybody is in it or not.
     """
 
-    by: tuple[str, ...]
-    keys: tuple[Key, ...]
-    sums: Mapping[str, tuple[int, ...]]
+    keys: tuple[Keys, ...]
+    numbers: tuple[Numbers, ...]
+
+
+def combinations(by: Sequence[Grouping]) -> tuple[Keys, ...]:
+    """Every combination of known keys, the last changing quickest."""
+    size = 1
+    for grouped in by:
+        size *= len(grouped.keys)
+    if size > MOST_GROUPS:
+        raise InvalidParameter(
+            f"The query has {size:,} groups, and at most {MOST_GROUPS:,} are answered. "
+            "Most of them would hold nobody. Group by fewer columns, or by coarser keys."
+        )
+    return tuple(product(*(grouped.keys for grouped in by)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Statistics for each combination of the keys of some groupings."""
+
+    by: tuple[Grouping, ...]
+    statistics: tuple[Statistic, ...]
 
 
 def totals(
-    source: Source, *, by: Sequence[str], sums: Mapping[str, str], unit: Unit, bits: Bits, where: str = "TRUE"
+    source: Source,
+    *,
+    by: Sequence[Grouping],
+    statistics: Sequence[Statistic],
+    unit: Unit,
+    bits: Bits,
+    where: str = "TRUE",
 ) -> Totals:
-    """Sums of whole-number expressions over the records of each group.
+    """Sums over the records of each group, each unit counting as much as it may.
 
-    An expression that is NULL for a record leaves it out of that sum; a record whose key is not known, or
-    that the condition does not hold for, is left out of all.
+    A record whose key is not known, or that the condition does not hold for, is left out. Where several
+    records are one unit, the groups it counts in are those with the least hash of a secret, the unit and the
+    group, so they depend on nobody else's records. Records without a unit are left out.
     """
-    used = [name for name in source.types if name in source.schema.columns]
-    table = bounded(source.name, unit, used, bits)
-    groups = [key(name, source.schema.columns[name]) for name in by]
-    named = [f"{group} AS key_{i}" for i, group in enumerate(groups)]
-    values = [f"coalesce(sum({expression}), 0)" for expression in sums.values()]
-    inner = ", ".join([*named, *map(quoted, used)]) or "1 AS nothing"
-    held = " AND ".join(f"key_{i} IS NOT NULL" for i in range(len(by))) or "TRUE"
+    request = Request(by=tuple(by), statistics=tuple(statistics))
+    return totals_of(source, [request], unit=unit, bits=bits, where=where)[0]
+
+
+def totals_of(
+    source: Source, requests: Sequence[Request], *, unit: Unit, bits: Bits, where: str = "TRUE"
+) -> list[Totals]:
+    """The totals of several requests: where each record is a unit, in one pass over the table."""
+    if unit.column is not None:
+        return [_of_units(source, each, unit, bits, where) for each in requests]
+    by = list(dict.fromkeys(grouped for each in requests for grouped in each.by))
+    statistics = list(dict.fromkeys(held for each in requests for held in each.statistics))
+    sets = list(dict.fromkeys(tuple(by.index(grouped) for grouped in each.by) for each in requests))
+    rows = source.ask(_by_record(source, by, statistics, sets, where))
+    return [_of_set(rows, by, statistics, each) for each in requests]
+
+
+def _of_set(
+    rows: Sequence[tuple[Any, ...]], by: Sequence[Grouping], statistics: Sequence[Statistic], request: Request
+) -> Totals:
+    """One request's totals off the answer to all: its own keys and its own statistics."""
+    places = [by.index(grouped) for grouped in request.by]
+    mask = sum(1 << (len(by) - 1 - place) for place in range(len(by)) if place not in places)
+    starts, at = [], 1 + len(by)
+    for each in statistics:
+        starts.append(at)
+        at += len(each.powers(""))
+    found = {tuple(row[1 + place] for place in places): row for row in rows if row[0] == mask}
+    keys, numbers = combinations(request.by), []
+    for each in request.statistics:
+        start = starts[statistics.index(each)]
+        end = start + len(each.powers(""))
+        nothing = (0,) * end
+        numbers.append(
+            tuple(each.from_powers([int(n or 0) for n in found.get(key, nothing)[start:end]]) for key in keys)
+        )
+    return Totals(keys=keys, numbers=tuple(numbers))
+
+
+def _by_record(
+    source: Source,
+    by: Sequence[Grouping],
+    statistics: Sequence[Statistic],
+    sets: Sequence[tuple[int, ...]],
+    where: str,
+) -> str:
+    """One pass that groups by all that stands in the records, then sums of the few groups found.
+
+    The first column of the answer tells which keys a row is not about. A key that is not known is NULL: its
+    record may still count in a request that does not ask for it.
+    """
+    raws = [f"raw_{i}" for i in range(len(by))]
+    aggregates = [sql for i, each in enumerate(statistics) for sql in each.powers(f"value_{i}")]
+    named = [f"{sql} AS sum_{i}" for i, sql in enumerate(aggregates)]
+    records = f"({_records(source, by, statistics, where)})"
+    if not by:
+        return f"SELECT {', '.join(['0', *named])} FROM {records}"
+    found = f"SELECT {', '.join([*raws, *named])} FROM {records} GROUP BY {', '.join(raws)}"
+    known = [f"{each.known(raw)} AS key_{i}" for i, (each, raw) in enumerate(zip(by, raws, strict=True))]
     marks = [f"key_{i}" for i in range(len(by))]
-    grouped = f" GROUP BY {', '.join(marks)}" if marks else ""
-    rows = source.ask(
-        f"SELECT {', '.join([*marks, *values])} FROM (SELECT {inner} FROM ({table})) "
-        f"WHERE {held} AND ({where}){grouped}"
+    sums = [f"sum(sum_{i})" for i in range(len(aggregates))]
+    grouped = ", ".join(f"({', '.join(marks[place] for place in each)})" for each in sets)
+    return (
+        f"WITH found AS MATERIALIZED ({found}), named AS (SELECT {', '.join(known)}, * FROM found) "
+        f"SELECT grouping({', '.join(marks)}), {', '.join([*marks, *sums])} FROM named "
+        f"GROUP BY GROUPING SETS ({grouped})"
     )
-    found = {row[: len(by)]: tuple(int(value) for value in row[len(by) :]) for row in rows}
-    known: list[tuple[str | int | bool, ...]] = [source.schema.keys(name) for name in by]
-    keys = tuple(product(*known))
-    nothing = (0,) * len(sums)
-    columns = {name: tuple(found.get(each, nothing)[i] for each in keys) for i, name in enumerate(sums)}
-    return Totals(by=tuple(by), keys=keys, sums=columns)
+
+
+def _of_units(source: Source, request: Request, unit: Unit, bits: Bits, where: str) -> Totals:
+    by, statistics = request.by, request.statistics
+    records = _records(source, by, statistics, where, unit.column)
+    keys = combinations(by)
+    groups = unit.groups if unit.groups < len(keys) else None
+    rows = source.ask(_by_unit(records, by, statistics, groups, bits))
+    found = {row[: len(by)]: [int(n or 0) for n in row[len(by) :]] for row in rows}
+    numbers, place = [], 0
+    for each in statistics:
+        end = place + each.coordinates
+        nothing = [0] * end
+        numbers.append(tuple(tuple(found.get(key, nothing)[place:end]) for key in keys))
+        place = end
+    return Totals(keys=keys, numbers=tuple(numbers))
+
+
+def _by_unit(
+    records: str, by: Sequence[Grouping], statistics: Sequence[Statistic], groups: int | None, bits: Bits
+) -> str:
+    """Totals of each unit in each group, then at most so many groups of a unit, then their sums."""
+    marks = [f"key_{i}" for i in range(len(by))]
+    raws = [f"raw_{i}" for i in range(len(by))]
+    known = [f"{each.known(raw)} AS {mark}" for each, raw, mark in zip(by, raws, marks, strict=True)]
+    values = [f"value_{i}" for i in range(len(statistics))]
+    named = f"SELECT {', '.join(['unit', *known, *values])} FROM ({records}) WHERE unit IS NOT NULL"
+    inner, outer, place = [], [], 0
+    for i, each in enumerate(statistics):
+        powers = each.powers(f"value_{i}")
+        columns = [f"sum_{place + j}" for j in range(len(powers))]
+        inner += [f"coalesce({sql}, 0) AS {column}" for sql, column in zip(powers, columns, strict=True)]
+        outer += [f"sum({part})" for part in each.capped(columns)]
+        place += len(powers)
+    held = " AND ".join(f"{mark} IS NOT NULL" for mark in marks) or "TRUE"
+    per_unit = (
+        f"SELECT {', '.join(['unit', *marks, *inner])} FROM ({named}) WHERE {held} "
+        f"GROUP BY {', '.join(['unit', *marks])}"
+    )
+    grouped = f" GROUP BY {', '.join(marks)}" if marks else ""
+    answer = f"SELECT {', '.join([*marks, *outer])} FROM"
+    if groups is None:
+        return f"{answer} ({per_unit}){grouped}"
+    return (
+        f"WITH per_unit AS MATERIALIZED (SELECT *, {group_order(by, marks, bits)} AS turn "
+        f"FROM ({per_unit})), "
+        f"last AS (SELECT unit, list_max(min(turn, {groups})) AS turn FROM per_unit GROUP BY unit) "
+        f"{answer} (SELECT per_unit.* FROM per_unit JOIN last ON per_unit.unit = last.unit "
+        f"WHERE per_unit.turn <= last.turn){grouped}"
+    )
+
+
+def secret_order(names: Sequence[str], bits: Bits) -> str:
+    """A number that looks random, from a secret, the unit and some columns of the same row."""
+    secret = ", ".join(str(word) for word in bits.words(2).tolist())
+    return f"hash({', '.join([secret, 'CAST(unit AS VARCHAR)', *names])})"
+
+
+def group_order(by: Sequence[Grouping], marks: Sequence[str], bits: Bits) -> str:
+    """A secret order of a unit's groups in which no two are alike, since a tie would let one more count.
+
+    Whom it favours is a matter of fairness; the bound on what a unit moves holds whatever the numbers are.
+    """
+    place = "0"
+    for each, mark in zip(by, marks, strict=True):
+        listed = ", ".join(literal(key) for key in each.keys)
+        place = f"({place}) * {len(each.keys)} + list_position([{listed}], {mark}) - 1"
+    return f"({secret_order(marks, bits)} // {MOST_GROUPS}) * {MOST_GROUPS} + ({place})"
+
+
+def _records(
+    source: Source,
+    by: Sequence[Grouping],
+    statistics: Sequence[Statistic],
+    where: str,
+    unit: str | None = None,
+) -> str:
+    """What each record counts as."""
+    whose = [] if unit is None else [f"{quoted(unit)} AS unit"]
+    raws = [f"{each.raw} AS raw_{i}" for i, each in enumerate(by)]
+    values = [f"{each.value} AS value_{i}" for i, each in enumerate(statistics)]
+    kept = "" if where == "TRUE" else f" WHERE {where}"
+    return f"SELECT {', '.join([*whose, *raws, *values])} FROM {source.view}{kept}"

@@ -6,9 +6,14 @@ missing follows the declared rule.
 """
 
 import math
-from fractions import Fraction
+from dataclasses import dataclass
+from itertools import pairwise
 
-from sourdine.frames.schema import Category, Column, Flag, Number
+from sourdine.frames.schema import Category, Column, Flag, Number, decimal
+
+Key = str | int | bool
+WHOLE = tuple(sign + size for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT"))
+_SMALL = 1 << 30
 
 
 def quoted(name: str) -> str:
@@ -22,40 +27,125 @@ def literal(value: str | int | float | bool) -> str:
         return "TRUE" if value else "FALSE"
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
-    return repr(value)
+    if isinstance(value, float):
+        return f"CAST('{value!r}' AS DOUBLE)"
+    return str(value)
 
 
-def bounds(column: Number) -> tuple[int, int]:
-    """The bounds of a number in steps of its grid."""
-    low, high = (
-        math.floor(Fraction(bound) / column.step + Fraction(1, 2)) for bound in (column.lower, column.upper)
-    )
-    return low, high
+def span(column: Number) -> tuple[int, int]:
+    """The least and the greatest step of a column, whichever way its bounds are rounded."""
+    return math.floor(decimal(column.lower) / column.step), math.ceil(decimal(column.upper) / column.step)
 
 
-def steps(name: str, column: Number) -> str:
+def place_of(name: str) -> str:
+    """The column of a source's view that holds the steps of a number above its lower bound, or -1."""
+    return quoted(f"sourdine place of {name}")
+
+
+def place(name: str, column: Number, kind: str) -> str:
+    """A number in steps above its lower bound, and -1 where the record is dropped.
+
+    Without NULL an engine knows between which bounds the answer lies, and groups by it more quickly.
+    """
+    return _clamped(name, column, kind, span(column)[0], "-1")
+
+
+def steps(name: str, column: Number, kind: str) -> str:
     """A number in steps of its grid, clamped to its bounds; NULL where the record is dropped."""
-    low, high = bounds(column)
-    value = f"TRY_CAST({quoted(name)} AS DOUBLE)"
-    inside = f"least(greatest({value}, {float(column.lower)!r}), {float(column.upper)!r})"
-    whole = f"CAST(floor({inside} / {float(column.step)!r} + 0.5) AS BIGINT)"
-    held = f"least(greatest({whole}, {low}), {high})"
-    other = "NULL" if column.missing == "drop" else str(_rounded(column.missing, column.step))
-    return f"CASE WHEN {value} IS NULL OR isnan({value}) OR isinf({value}) THEN {other} ELSE {held} END"
+    return _clamped(name, column, kind, 0, "NULL")
 
 
-def key(name: str, column: Column) -> str:
-    """A known key; NULL where the record is dropped."""
+def _clamped(name: str, column: Number, kind: str, origin: int, absent: str) -> str:
+    """Steps from an origin; `kind` is the engine's type of the column.
+
+    Comparisons pick the clamp: they are quicker than `least` and `greatest`, and NaN, which is above
+    everything there, falls through them.
+    """
+    low, high = span(column)
+    if column.missing != "drop":
+        absent = str(math.floor(decimal(column.missing) / column.step) - origin)
+    whole = "INTEGER" if low > -_SMALL and high < _SMALL else "BIGINT"
+    since = f" - ({origin})" if origin else ""
+    ends = low - origin, high - origin
+    if kind in WHOLE and column.step == 1:
+        value = quoted(name)
+        inside = f"WHEN {value} >= {low} AND {value} <= {high} THEN CAST({value} AS {whole}){since}"
+        outside = f"WHEN {value} < {low} THEN {ends[0]} WHEN {value} > {high} THEN {ends[1]}"
+        return f"CASE {inside} {outside} ELSE {absent} END"
+    value = quoted(name) if kind == "DOUBLE" else f"TRY_CAST({quoted(name)} AS DOUBLE)"
+    lower, upper = literal(float(column.lower)), literal(float(column.upper))
+    units = value if column.step == 1 else f"{value} * {literal(float(1 / column.step))}"
+    inside = f"WHEN {value} >= {lower} AND {value} <= {upper} THEN CAST({units} AS {whole}){since}"
+    outside = (
+        f"WHEN {value} < {lower} AND {value} > {literal(-math.inf)} THEN {ends[0]} "
+        f"WHEN {value} > {upper} AND {value} < {literal(math.inf)} THEN {ends[1]}"
+    )
+    return f"CASE {inside} {outside} ELSE {absent} END"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouping:
+    """What records are grouped by, in two steps, and the known keys in their declared order.
+
+    The engine groups by `raw` first, which is quick, and then turns what it found into known keys: `known` is
+    an expression of `raw`, NULL where the record is dropped.
+    """
+
+    name: str
+    raw: str
+    keys: tuple[Key, ...]
+    missing: Key | None = None
+    shift: int | None = None
+
+    def known(self, raw: str) -> str:
+        """The known key of a raw one.
+
+        With a shift, keys are numbers that many less than the raw ones, and one above them is the last.
+        """
+        if self.shift is not None:
+            last = len(self.keys) - 1
+            return f"CASE WHEN {raw} >= {self.shift} THEN least({raw} - {self.shift}, {last}) END"
+        listed = ", ".join(literal(each) for each in self.keys)
+        other = "" if self.missing is None else f" ELSE {literal(self.missing)}"
+        return f"CASE WHEN {raw} IN ({listed}) THEN {raw}{other} END"
+
+
+def grouping(name: str, column: Column, kind: str) -> Grouping:
+    """The grouping by a column of known keys."""
     if isinstance(column, Flag):
-        value = f"TRY_CAST({quoted(name)} AS BOOLEAN)"
-        return value if column.missing == "drop" else f"coalesce({value}, {literal(column.missing)})"
+        missing = None if column.missing == "drop" else column.missing
+        raw = quoted(name) if kind == "BOOLEAN" else f"TRY_CAST({quoted(name)} AS BOOLEAN)"
+        return Grouping(name=name, raw=raw, keys=(False, True), missing=missing)
     assert isinstance(column, Category)
-    kind = "BIGINT" if isinstance(column.keys[0], int) else "VARCHAR"
-    value = f"TRY_CAST({quoted(name)} AS {kind})"
-    known = ", ".join(literal(each) for each in column.keys)
-    other = "" if column.missing == "drop" else f" ELSE {literal(column.missing)}"
-    return f"CASE WHEN {value} IN ({known}) THEN {value}{other} END"
+    other = None if column.missing == "drop" else column.missing
+    wanted = "BIGINT" if isinstance(column.keys[0], int) else "VARCHAR"
+    same = kind == "VARCHAR" if wanted == "VARCHAR" else kind in WHOLE
+    raw = quoted(name) if same else f"TRY_CAST({quoted(name)} AS {wanted})"
+    return Grouping(name=name, raw=raw, keys=column.keys, missing=other)
 
 
-def _rounded(value: float, step: Fraction) -> int:
-    return math.floor(Fraction(value) / step + Fraction(1, 2))
+def bins(name: str, value: str, edges: tuple[int, ...], most: int | None = None) -> Grouping:
+    """The grouping of a number of steps by bins from edge to edge; the last one holds its upper edge.
+
+    Like bins over all that a place may hold, from 0 to `most`, need a division alone: what is missing, -1,
+    comes below the first bin, and the greatest place above the last, which it is then counted in.
+    """
+    width, last = edges[1] - edges[0], len(edges) - 2
+    like = all(b - a == width for a, b in pairwise(edges))
+    if like and most is not None and edges[0] == 0 and most <= edges[-1]:
+        raw = f"({value} + {width}) // {width}"
+        return Grouping(name=name, raw=raw, keys=tuple(range(last + 1)), shift=1)
+    found = f"({value} - ({edges[0]})) // {width}" if like else _search(value, edges, 0, len(edges) - 1)
+    least = edges[0] if most is None else max(edges[0], 0)
+    inside = f"CASE WHEN {value} = {edges[-1]} THEN {last} ELSE {found} END"
+    raw = f"CASE WHEN {value} >= {least} THEN {inside} END"
+    return Grouping(name=name, raw=raw, keys=tuple(range(last + 1)))
+
+
+def _search(value: str, edges: tuple[int, ...], low: int, high: int) -> str:
+    """The bin among [low, high) by halving, and a bin too far for what lies above."""
+    if high - low == 1:
+        return f"CASE WHEN {value} < {edges[high]} THEN {low} ELSE {len(edges)} END"
+    middle = (low + high) // 2
+    below, above = _search(value, edges, low, middle), _search(value, edges, middle, high)
+    return f"CASE WHEN {value} < {edges[middle]} THEN {below} ELSE {above} END"

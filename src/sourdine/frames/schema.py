@@ -12,7 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from sourdine.core.errors import InvalidParameter
 
-MOST_UNITS = 1 << 31  # grid steps a record may reach, so that sums of 2^31 records fit in 62 bits
+MOST_STEPS = 1 << 31  # between two bounds, so that the square of a number of steps fits in 62 bits
+_FARTHEST = 1 << 48  # steps from zero: a float rounds such a number to the right step
+_LARGEST = 10**100  # squares of such numbers are still floats
+_TYPES = ("integer", "real", "category", "flag")
 _STEPS = 1 << 20  # steps of the default grid over the range of a real column
 
 
@@ -33,8 +36,7 @@ class Integer(Declared):
     @model_validator(mode="after")
     def _ordered(self) -> "Integer":
         _check_bounds(self.lower, self.upper, self.missing)
-        if max(abs(self.lower), abs(self.upper)) > MOST_UNITS:
-            raise ValueError("bounds must be within 2^31")
+        _check_steps(self)
         return self
 
     @property
@@ -49,22 +51,21 @@ class Real(Declared):
     type: Literal["real"] = "real"
     lower: float
     upper: float
-    granularity: float | None = Field(default=None, gt=0)
+    granularity: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     missing: Literal["drop"] | float = "drop"
 
     @model_validator(mode="after")
     def _ordered(self) -> "Real":
         _check_bounds(self.lower, self.upper, self.missing)
-        if max(abs(Fraction(self.lower)), abs(Fraction(self.upper))) / self.step > MOST_UNITS:
-            raise ValueError("granularity must leave at most 2^31 steps up to each bound")
+        _check_steps(self)
         return self
 
     @property
     def step(self) -> Fraction:
         """The declared step, or a power of two that cuts the range into about a million."""
         if self.granularity is not None:
-            return Fraction(self.granularity)
-        span = Fraction(self.upper) - Fraction(self.lower)
+            return decimal(self.granularity)
+        span = decimal(self.upper) - decimal(self.lower)
         step = Fraction(1)
         while step * _STEPS > span:
             step /= 2
@@ -91,6 +92,10 @@ class Category(Declared):
     def _known(self) -> "Category":
         if len(set(self.keys)) != len(self.keys):
             raise ValueError("keys must not repeat")
+        if any(isinstance(key, int) and not -(1 << 63) <= key < 1 << 63 for key in self.keys):
+            raise ValueError("keys that are numbers must fit in 64 bits")
+        if any(isinstance(key, str) and "\0" in key for key in self.keys):
+            raise ValueError("keys must not hold the character 0")  # it stands between keys in a hash
         if self.missing != "drop" and self.missing not in self.keys:
             raise ValueError("missing must be 'drop' or one of the keys")
         return self
@@ -150,13 +155,44 @@ class Schema(Declared):
 def told(problem: ValidationError, root: str) -> InvalidParameter:
     """The first mistake of a declaration, in one sentence that names its field."""
     first = problem.errors()[0]
-    where = ".".join(
-        str(part) for part in first["loc"] if part not in ("integer", "real", "category", "flag")
-    )
-    return InvalidParameter(f"The declaration '{where or root}' is wrong: {first['msg'].lower()}.")
+    kinds = (*_TYPES, *first.get("ctx", {}).values())
+    path = [str(part) for part in first["loc"] if part not in kinds]
+    path = [part for part in path if not part.startswith(("tuple[", "literal["))]
+    either = path[-1:] in (["int"], ["float"])  # one of several types, of which only the first is told
+    path = path[:-1] if either else path
+    where = ".".join(path if root in ("", *path[:1]) else [root, *path])
+    if first["type"] == "missing":
+        return InvalidParameter(f"The declaration '{where}' is missing. Add it.")
+    if first["type"] == "extra_forbidden":
+        return InvalidParameter(f"The declaration '{where}' is unknown. Check its spelling, or leave it out.")
+    reason = first["msg"].removeprefix("Value error, ").replace("Input should be", "it must be")
+    reason = "it must be a number" if either and first["type"].endswith("_type") else reason
+    return InvalidParameter(f"The declaration '{where}' is wrong: {reason}.")
+
+
+def decimal(value: float) -> Fraction:
+    """A declared number as it was written: 0.1 is a tenth."""
+    return Fraction(repr(value))
+
+
+def sensible(value: float) -> bool:
+    """Whether a declared number is finite, and small enough to be squared."""
+    return abs(value) <= _LARGEST
+
+
+def _check_steps(column: Integer | Real) -> None:
+    lower, upper = decimal(column.lower), decimal(column.upper)
+    if not Fraction(1, _LARGEST) <= column.step <= _LARGEST:
+        raise ValueError("the granularity must be between 1e-100 and 1e100")
+    if (upper - lower) / column.step > MOST_STEPS:
+        raise ValueError("there must be at most 2^31 grid steps between the bounds")
+    if max(abs(lower), abs(upper)) / column.step > _FARTHEST:
+        raise ValueError("bounds must lie within 2^48 grid steps of zero")
 
 
 def _check_bounds(lower: float, upper: float, missing: object) -> None:
+    if not (sensible(lower) and sensible(upper)):
+        raise ValueError("bounds must be numbers up to 1e100 in size")
     if not lower < upper:
         raise ValueError("lower must be below upper")
     if isinstance(missing, int | float) and not lower <= missing <= upper:

@@ -4,26 +4,33 @@ Files are read by DuckDB, out of core. pandas, Polars and Arrow tables are scann
 engine; a DuckDB relation keeps its own connection. One language, SQL, then speaks to all of them.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import NDArray
+
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.schema import Category, Column, Flag, Schema
+from sourdine.frames.expression import WHOLE, place, place_of
+from sourdine.frames.file import ENDINGS, TEXT, opener, unreadable
+from sourdine.frames.objects import with_plain_text
+from sourdine.frames.schema import Category, Column, Flag, Integer, Real, Schema
 
 if TYPE_CHECKING:
     import duckdb
+    import narwhals as nw
 
-_TEXT = {".csv", ".tsv", ".json", ".jsonl", ".ndjson"}
-_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN")
+_NUMBERS = (*WHOLE, "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN")
 _NAME = "sourdine_source"
 
 
 @dataclass(frozen=True)
 class Source:
     """A table open for questions; its columns are known, its rows are not.
+
+    `text` are the declared columns that come as text whatever they hold.
 
     >>> import pyarrow as pa
     >>> schema = Schema.read({"age": {"type": "integer", "lower": 0, "upper": 120}})
@@ -34,7 +41,7 @@ class Source:
 
     relation: "duckdb.DuckDBPyRelation"
     schema: Schema
-    text: bool
+    text: frozenset[str] = frozenset()
     keep_alive: object = None
 
     @property
@@ -42,10 +49,26 @@ class Source:
         """What the table is called in SQL."""
         return _NAME
 
+    @cached_property
+    def view(self) -> str:
+        """The table with one more column for each declared number: its place, computed once for all uses."""
+        more = [
+            f"{place(name, column, self.types[name])} AS {place_of(name)}"
+            for name, column in self.schema.columns.items()
+            if isinstance(column, Integer | Real)
+        ]
+        return f"(SELECT *, {', '.join(more)} FROM {_NAME})" if more else _NAME
+
     def ask(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a question, as exact Python numbers."""
         answer = self.relation.query(_NAME, sql)
         return answer.fetchall() if answer is not None else []
+
+    def columns(self, sql: str) -> dict[str, NDArray[Any]]:
+        """The answer to a question as arrays, one a column."""
+        answer = self.relation.query(_NAME, sql)
+        assert answer is not None
+        return answer.fetchnumpy()
 
     @cached_property
     def types(self) -> Mapping[str, str]:
@@ -63,8 +86,8 @@ def open_source(table: object, schema: Schema, others: Sequence[str] = ()) -> So
         _file(Path(table), schema, others) if isinstance(table, str | Path) else _frame(table, schema, others)
     )
     _check_names(source.types, schema, others)
-    if not source.text:
-        for name, column in schema.columns.items():
+    for name, column in schema.columns.items():
+        if name not in source.text:
             _check_type(name, column, source.types[name])
     return source
 
@@ -86,27 +109,19 @@ def _file(path: Path, schema: Schema, others: Sequence[str]) -> Source:
     if not path.is_file():
         raise InvalidParameter(f"There is no file {path}. Check the path.")
     ending = path.suffix.lower()
-    readers: dict[str, Callable[[Any], Any]] = {
-        ".csv": lambda c: c.read_csv(str(path), header=True, all_varchar=True, ignore_errors=True),
-        ".tsv": lambda c: c.read_csv(str(path), header=True, all_varchar=True, sep="\t", ignore_errors=True),
-        ".parquet": lambda c: c.read_parquet(str(path)),
-    }
-    for json in (".json", ".jsonl", ".ndjson"):
-        readers[json] = lambda c: c.read_json(
-            str(path), columns=dict.fromkeys((*schema.columns, *others), "VARCHAR"), ignore_errors=False
-        )
-    if ending not in readers:
+    if ending not in ENDINGS:
         raise InvalidParameter(
-            f"A file ending in '{ending}' is not read. Use one of {', '.join(sorted(readers))}."
+            f"A file ending in '{ending}' is not read. Use one of {', '.join(sorted(ENDINGS))}."
         )
+    opened, names = opener(path, (*schema.columns, *others))
+    if names is not None:
+        _check_names(names, schema, others)
     connection = duckdb.connect()
     try:
-        relation = readers[ending](connection)
+        relation = opened(connection)
     except duckdb.Error:
-        raise InvalidParameter(
-            f"The file {path} cannot be read as {ending[1:]}. Check that it is complete and of that kind."
-        ) from None
-    return Source(relation, schema, ending in _TEXT, connection)
+        raise unreadable(path) from None
+    return Source(relation, schema, frozenset(schema.columns if ending in TEXT else ()), connection)
 
 
 def _frame(table: object, schema: Schema, others: Sequence[str]) -> Source:
@@ -114,25 +129,50 @@ def _frame(table: object, schema: Schema, others: Sequence[str]) -> Source:
     import narwhals as nw
 
     if isinstance(table, duckdb.DuckDBPyRelation):
-        return Source(table, schema, False)
+        return Source(table, schema)
+    connection = duckdb.connect()
+    connection.execute("SET pandas_analyze_sample = 0")  # else types are guessed from what is held
+    wanted = list(dict.fromkeys((*schema.columns, *others)))
+    text: frozenset[str] = frozenset()
     try:
-        frame = nw.from_native(table)  # type: ignore[call-overload]
+        frame = _known_frame(table)
+        if isinstance(frame, nw.LazyFrame):
+            _check_names(frame.collect_schema().names(), schema, others)
+            frame = frame.select(*wanted).collect()
+        native = frame.to_native()
+        if frame.implementation.is_pandas():
+            _check_names(frame.columns, schema, others)
+            numbers = [name for name, each in schema.columns.items() if isinstance(each, Integer | Real)]
+            native, text = with_plain_text(native, wanted, numbers)
+        connection.register("frame", native)
+        relation = connection.table("frame")
+    except (duckdb.Error, nw.exceptions.NarwhalsError):
+        raise InvalidParameter(
+            "The table has columns of a type, or with names, that the engine cannot read. "
+            "Convert them, or leave out those that are not declared."
+        ) from None
+    return Source(relation, schema, text, (connection, native))
+
+
+def _known_frame(table: object) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":
+    import narwhals as nw
+
+    try:
+        return nw.from_native(table)
     except TypeError:
         raise InvalidParameter(
             "The table must be a path or a frame of pandas, Polars, Arrow or DuckDB. "
             f"Got a {type(table).__name__}."
         ) from None
-    if isinstance(frame, nw.LazyFrame):
-        _check_names(frame.collect_schema().names(), schema, others)
-        frame = frame.select(*schema.columns, *others).collect()
-    connection = duckdb.connect()
-    connection.register("frame", frame.to_native())
-    return Source(connection.table("frame"), schema, False, (connection, frame))
 
 
 def _check_type(name: str, column: Column, found: str) -> None:
-    """Refuse a column whose type cannot hold what is declared; text may hold numbers only in text files."""
-    number = found.lstrip("U").startswith(_NUMBERS)
+    """Refuse a column whose type cannot hold what is declared.
+
+    Of the type only its name is told, since an enumeration would list values.
+    """
+    found = "lists" if found.endswith("]") else found.partition("(")[0]
+    number = found in _NUMBERS
     if isinstance(column, Category):
         whole = all(isinstance(key, int) for key in column.keys)
         good = number if whole else not number or found == "BOOLEAN"

@@ -24,6 +24,9 @@ _ORDERS = (*(1 + np.geomspace(0.05, 63, 200)).tolist(), 96.0, 128.0, 192.0, 256.
 _POWERS = tuple(float(f"1e-{k}") for k in range(10, 2, -1))
 _NOISE_SHARES = (0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
 _SLIDER_SHARES = (0.7, 1.0, 1.5, 2.0)
+_FEW_SHARES = (1.0, 2.0)
+_LONG = 10**6  # steps from which on a point of a curve takes a second
+_HOPELESS = 100.0  # an epsilon that promises nothing, so that nobody needs to know it closely
 
 Values = dict[str, float]
 
@@ -51,7 +54,7 @@ class _Point:
 
 def curves_page(training: Training, delta: float, watch: Watch = unwatched) -> Page:
     """One page with every curve around a run with Poisson batches."""
-    cost = cost_of_training(training, delta)
+    cost = next(cost_of_training(each, delta) for each in watch("computing the run", (training,)))
     return Page(
         title="What private training costs",
         lead=(
@@ -66,7 +69,8 @@ def curves_page(training: Training, delta: float, watch: Watch = unwatched) -> P
                     "The certified bracket is computed from the whole law of the privacy loss and holds the "
                     "least possible ε between its two ends, here too close to be told apart. The Rényi "
                     "accountant is a simpler upper bound. With the conversion of 2017 it is what older "
-                    "tools print.",
+                    "tools print. Where the Rényi accountant finds an ε above "
+                    f"{_HOPELESS:g}, which promises nothing anyway, its curves stand alone.",
                     "A dashed line stands at the run, and the titles speak of it. Move a slider to see other "
                     "runs; hover over a point to read it.",
                 ),
@@ -86,8 +90,10 @@ def curve_figures(training: Training, delta: float, watch: Watch = unwatched) ->
         "epochs": training.epochs,
         "delta": delta,
     }
-    curves = _curves(plan)
-    batches, noises = _batches(plan, -2, 5), _shares(plan, _NOISE_SHARES)
+    few = training.steps > _LONG
+    curves = _curves(plan, _FEW_SHARES if few else _SLIDER_SHARES)
+    batches = _batches(plan, -1, 2) if few else _batches(plan, -2, 5)
+    noises = _shares(plan, _NOISE_SHARES[::2] if few else _NOISE_SHARES)
     cells = [plan | {"noise": noise, "batch": batch} for noise in noises for batch in batches]
     places = [
         (curve, value, chosen) for curve in curves for value in curve.values for chosen in curve.slider.values
@@ -97,13 +103,13 @@ def curve_figures(training: Training, delta: float, watch: Watch = unwatched) ->
     for curve, value, chosen in watch("computing curves", places):
         ends = methods.ends(plan | {curve.x.field: value, curve.slider.field: chosen})
         found.setdefault(id(curve), []).append(_Point(value, chosen, ends))
-    heat = [(cell, _certified(cell).upper) for cell in watch("computing noise x batch", cells)]
+    heat = [(cell, methods.ends(cell)[_CERTIFIED].upper) for cell in watch("computing noise x batch", cells)]
     lines = [_lines(plan, curve, found[id(curve)]) for curve in curves]
     return (_orders(training, delta), *lines, _heat(plan, heat))
 
 
-def _curves(plan: Values) -> tuple[_Curve, ...]:
-    noise = _slider(plan, "noise", "noise", _shares(plan, _SLIDER_SHARES))
+def _curves(plan: Values, shares_of_noise: tuple[float, ...]) -> tuple[_Curve, ...]:
+    noise = _slider(plan, "noise", "noise", _shares(plan, shares_of_noise))
     batch = _slider(plan, "batch", "batch", _batches(plan, -1, 2))
     sizes = {max(plan["batch"], round(plan["size"] * 2.0**k)) for k in range(-4, 5)}
     epochs = {max(1, round(plan["epochs"] * share)) for share in (0.2, 0.5, 1, 2, 3, 4, 6)} | {1}
@@ -237,18 +243,16 @@ class _Methods:
 
     def ends(self, case: Values) -> dict[str, Bracket]:
         """What each says of a run; a single bound is both ends."""
-        found = {_CERTIFIED: _certified(case)}
-        for name, accountant in ((_TIGHT, self._tight), (_OLDER, self._older)):
-            run = _training(case)
-            cost = accountant.repeat(accountant.lift(step_loss(run.noise, run.rate)), run.steps)
-            upper = accountant.epsilon(cost, case["delta"]).upper
-            found[name] = Bracket(upper, upper)
-        return found
-
-
-def _certified(case: Values) -> Bracket:
-    run = _training(case)
-    return epsilon_of_steps(run.noise, run.rate, run.steps, case["delta"], _WIDTH)
+        run, delta = _training(case), case["delta"]
+        loss = step_loss(run.noise, run.rate)
+        tight, older = (
+            accountant.epsilon(accountant.repeat(accountant.lift(loss), run.steps), delta).upper
+            for accountant in (self._tight, self._older)
+        )
+        certified = Bracket(0.0, tight)  # no line is drawn from 0
+        if tight <= _HOPELESS:
+            certified = epsilon_of_steps(run.noise, run.rate, run.steps, delta, _WIDTH)
+        return {_CERTIFIED: certified, _TIGHT: Bracket(tight, tight), _OLDER: Bracket(older, older)}
 
 
 def _training(case: Values) -> Training:

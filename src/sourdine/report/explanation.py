@@ -17,7 +17,7 @@ from sourdine.accounting.explain import (
 from sourdine.accounting.explain.deployed import UNITS_DIFFER
 from sourdine.accounting.explain.explanation import COVER, FALSE_POSITIVES, PREMIUM, explain_guarantee
 from sourdine.accounting.explain.words import at_most, money_up, percent_down, percent_up, say_beliefs
-from sourdine.core.digits import shorten_down, shorten_up
+from sourdine.core.digits import plain, shorten_down, shorten_up
 from sourdine.report.belief_charts import draw_beliefs, draw_family, draw_roc
 from sourdine.report.page import Figure, Page, Section
 from sourdine.report.table import Cell, Table
@@ -36,6 +36,9 @@ class ExplanationPage(Page):
     template: ClassVar[str] = "explanation.html"
     words: tuple[str, ...]
     live: str  # the sentence that follows the sliders: BEFORE, MOST and LEAST stand for numbers
+    measure: str  # what the first slider sets
+    own: str  # what it says of this guarantee, and what of others
+    other: str
     start: float  # log10 of epsilon, like both ends
     lowest: float
     highest: float
@@ -58,6 +61,9 @@ def explanation_page(explanation: Explanation) -> ExplanationPage:
         ),
         words=sentences(explanation),
         live=say_beliefs(explanation, "BEFORE chances in 100", "MOST in 100", "LEAST in 100"),
+        measure="ε for beliefs" if explanation.chance else "ε",
+        own=_own(explanation),
+        other=f"Another ε. All else on this page stays about {_told(explanation)}.",
         start=math.log10(reach),
         lowest=math.log10(_LEAST),
         highest=math.log10(max(_MOST, reach)),
@@ -86,14 +92,27 @@ def _belief_table(name: str, beliefs: list[list[float]]) -> Table:
     )
 
 
+def _told(explanation: Explanation) -> str:
+    delta = f", δ = {plain(explanation.delta)}" if explanation.delta else ""
+    return f"ε = {shorten_up(explanation.epsilon.upper)}{delta}"
+
+
+def _own(explanation: Explanation) -> str:
+    """Where the slider starts; with a delta that is not the epsilon of the title."""
+    if not explanation.chance:
+        return f"This guarantee: {_told(explanation)}."
+    return (
+        f"This guarantee: {_told(explanation)}. In all but {at_most(explanation.chance)} cases at most, it "
+        f"moves beliefs no further than ε = {shorten_up(explanation.reach, 3)} without a δ."
+    )
+
+
 def _lead(explanation: Explanation) -> str:
-    delta = f", δ = {explanation.delta:g}" if explanation.delta else ""
     lower = shorten_down(explanation.epsilon.lower)
     bracket = f" The least possible ε is at least {lower}." if explanation.epsilon.width else ""
     return (
-        f"{explanation.subject[0].upper()}{explanation.subject[1:]}. It promises ε = "
-        f"{shorten_up(explanation.epsilon.upper)}{delta} for one {explanation.unit} "
-        f"({explanation.neighbours} neighbours).{bracket}"
+        f"{explanation.subject[0].upper()}{explanation.subject[1:]}. It promises {_told(explanation)} for "
+        f"one {explanation.unit} ({explanation.neighbours} neighbours).{bracket}"
     )
 
 
@@ -116,7 +135,7 @@ def _beliefs(explanation: Explanation, reach: float) -> Section:
             Figure(
                 title=f"From 50{GAP}%, this guarantee lets belief move to between {low} and {high}",
                 chart=draw_beliefs(reach, _PRIOR / 100),
-                note="The sliders above move this chart.",
+                note="The sliders above move this chart; its title stays about this guarantee.",
             ),
             Figure(
                 title="Small ε keep belief near the diagonal; from ε = 3 on, doubt can nearly vanish",

@@ -1,6 +1,8 @@
 """What a ledger has spent over time, as a page."""
 
 from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from sourdine.accounting.ledger import Entry, Status, Terms
 from sourdine.accounting.ledger.receipt import readable
@@ -8,10 +10,22 @@ from sourdine.report.charts import COLOURS, GREY, ROWS, Row, Spec, finish
 from sourdine.report.page import Figure, Page, Section
 from sourdine.report.table import Table
 
+if TYPE_CHECKING:
+    import altair as alt
+
+# how a moment is told when all charges lie within a stretch
+_FORMS = {
+    timedelta(hours=1): "%H:%M:%S",
+    timedelta(days=2): "%d %b, %H:%M",
+    timedelta(days=200): "%d %b",
+    timedelta.max: "%b %Y",
+}
+_AT_ONCE = timedelta(minutes=1)  # charges that no clock tells apart
+_FEW = 12  # charges of which each gets a tick
+
 
 def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Page:
     """The ledger for people: where it stands, how it got there, and every charge."""
-    share = float(status.spent / status.limit)
     at = f" at delta {status.delta:g}" if status.delta is not None else ""
     charges = Table(
         name="charges",
@@ -20,7 +34,7 @@ def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Pag
         rows=tuple(
             (
                 entry.number,
-                f"{entry.time:%Y-%m-%d %H:%M}",
+                f"{entry.time:%Y-%m-%d %H:%M:%S}",
                 entry.author,
                 entry.purpose,
                 float(entry.price),
@@ -28,11 +42,6 @@ def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Pag
             )
             for entry in entries
         ),
-    )
-    figure = Figure(
-        title=f"{share:.0%} of the budget is spent, in {len(entries)} charges",
-        chart=draw_spending(entries, status),
-        note=f"Steps: the total after each charge, in {status.currency}. Dashed: the whole budget.",
     )
     stand = Section(
         title="Where it stands",
@@ -42,22 +51,40 @@ def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Pag
             f"{status.epsilon:.4g} of {status.epsilon_limit:.4g}{at}.",
             f"Left: {readable(status.left)}. Nothing spent ever comes back.",
         ),
-        figures=(figure,) if entries else (),
+        figures=(_figure(entries, status),) if entries else (),
     )
     return Page(
         title="A privacy budget over time",
         lead=f"Ledger {status.ledger[:8]}, {len(entries)} charges, replayed and checked.",
-        sections=(stand, Section(title="Charges", tables=(charges,) if entries else ())),
+        sections=(
+            stand,
+            Section(
+                title="Charges",
+                paragraphs=() if entries else ("No charge yet.",),
+                tables=(charges,) if entries else (),
+            ),
+        ),
+    )
+
+
+def _figure(entries: Sequence[Entry], status: Status) -> Figure:
+    near = " The charges came within a minute, so they stand side by side." if _at_once(entries) else ""
+    return Figure(
+        title=f"{float(status.spent / status.limit):.0%} of the budget is spent, in {len(entries)} charges",
+        chart=draw_spending(entries, status),
+        note=f"Steps: the total after each charge, in {status.currency}. Dashed: the whole budget.{near}",
     )
 
 
 def draw_spending(entries: Sequence[Entry], status: Status) -> Spec:
-    """A step line of the total over time under the limit."""
+    """A step line of the total over time, or from charge to charge, under the limit."""
     import altair as alt
 
     rows: list[Row] = [
         {
+            "line": entry.number,
             "time": entry.time.isoformat(),
+            "told": f"{entry.time:%Y-%m-%d %H:%M:%S} UTC",
             "total": float(entry.total),
             "price": float(entry.price),
             "purpose": entry.purpose,
@@ -65,10 +92,10 @@ def draw_spending(entries: Sequence[Entry], status: Status) -> Spec:
         for entry in entries
     ]
     chart = alt.Chart(alt.NamedData(name=ROWS))
-    when = alt.X("time:T", title="time (UTC)")
+    when = _when(entries)
     spent = alt.Y("total:Q", title=f"{status.currency} spent", scale=alt.Scale(zero=True))
     tips = [
-        alt.Tooltip("time:T", title="time", format="%Y-%m-%d %H:%M"),
+        alt.Tooltip("told:N", title="time"),
         alt.Tooltip("purpose:N"),
         alt.Tooltip("price:Q", title=status.currency, format=".4~g"),
         alt.Tooltip("total:Q", title="total", format=".4~g"),
@@ -78,3 +105,22 @@ def draw_spending(entries: Sequence[Entry], status: Status) -> Spec:
     limit = alt.Chart(alt.InlineData(values=[{"limit": float(status.limit)}]))
     rule = limit.mark_rule(strokeDash=[4, 4], color=GREY).encode(alt.Y("limit:Q"))
     return finish(alt.layer(rule, line, points), rows)
+
+
+def _at_once(entries: Sequence[Entry]) -> bool:
+    return abs(entries[-1].time - entries[0].time) < _AT_ONCE
+
+
+def _when(entries: Sequence[Entry]) -> "alt.X":
+    """Where a charge stands: by its time, or by its number if all came within a minute."""
+    import altair as alt
+
+    first, last = entries[0].time, entries[-1].time
+    if _at_once(entries):
+        numbers = [entry.number for entry in entries]
+        axis = alt.Axis(format="d", values=numbers if len(numbers) <= _FEW else alt.Undefined, tickCount=6)
+        return alt.X("line:Q", title="line of the ledger", axis=axis, scale=alt.Scale(zero=False, nice=False))
+    form = next(form for stretch, form in _FORMS.items() if last - first < stretch)
+    axis = alt.Axis(format=form, tickCount=4, labelOverlap="greedy", labelSeparation=8)
+    title = f"time (UTC), from {first:%d %B %Y}"
+    return alt.X("time:T", title=title, axis=axis, scale=alt.Scale(type="utc"))

@@ -10,6 +10,7 @@ from sourdine.core.digits import shorten_down, shorten_up
 from sourdine.core.errors import InvalidParameter
 
 Cell = str | int | float | Bracket | None
+_LONG = 24  # characters of a cell that needs a line of its own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,11 @@ class Table:
             for place, name in enumerate(self.columns)
             if not any(isinstance(row[place], str) for row in self.rows)
         )
+
+    @property
+    def wordy(self) -> bool:
+        """Whether it holds sentences, which narrow screens show one under the other instead of in columns."""
+        return any(isinstance(cell, str) and len(cell) > _LONG for row in self.rows for cell in row)
 
     def shown(self) -> tuple[tuple[str, ...], ...]:
         """The cells as people read them."""

@@ -3,7 +3,6 @@ import math
 import multiprocessing
 import os
 import sqlite3
-import stat
 import threading
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -296,14 +295,6 @@ def test_a_line_changed_behind_the_triggers_shows(path: Path) -> None:
         Ledger.open(path).status()
     with pytest.raises(LedgerError, match="changed outside Sourdine"):
         Ledger.open(path).charge(spend(Fraction(1, 4)), purpose="p")
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_file_is_refused_before_anything_is_spent(path: Path) -> None:
-    Ledger.create(path, terms(1))
-    path.chmod(stat.S_IRUSR)
-    with pytest.raises(LedgerError, match="cannot be written"):
-        Ledger.open(path).charge(spend(Fraction(1, 2)), purpose="p")
 
 
 def test_a_full_disk_spends_nothing(path: Path) -> None:

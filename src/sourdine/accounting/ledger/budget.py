@@ -10,10 +10,12 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Rational
 from typing import ClassVar
 
+from sourdine.accounting.ledger.amount import amount
 from sourdine.accounting.renyi import Renyi
-from sourdine.accounting.rounding import float_above
+from sourdine.accounting.rounding import exactly, float_above
 from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated, tight_epsilon
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
@@ -33,14 +35,29 @@ class Budget(ABC):
 
     name: ClassVar[str]
     symbol: ClassVar[str]
+    remedy: ClassVar[str]
     limit: Fraction
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "limit", check.positive(type(self).__name__, "limit", self.limit, MOST))
 
     @abstractmethod
+    def cost(self, loss: Loss) -> Fraction | float:
+        """What a loss costs in this currency: a fraction if exact, else a float, perhaps infinite."""
+
     def price(self, loss: Loss) -> Fraction:
-        """What a loss costs in this currency, exactly or rounded up."""
+        """The cost as a fraction; an infinite one raises."""
+        cost = self.cost(loss)
+        if not math.isfinite(cost):
+            raise UnsupportedLoss(
+                f"A spend has no finite {self.symbol}, so this ledger cannot pay for it. "
+                f"Nothing was spent. {self.remedy}"
+            )
+        return Fraction(cost)
+
+    def exact(self, loss: Loss) -> bool:
+        """Whether every machine finds the same price; the last digits of a float may differ."""
+        return isinstance(self.cost(loss), Rational)
 
     @abstractmethod
     def epsilon(self, spent: Fraction, delta: float) -> float:
@@ -61,9 +78,10 @@ class PureBudget(Budget):
 
     name: ClassVar[str] = "pure"
     symbol: ClassVar[str] = "epsilon"
+    remedy: ClassVar[str] = "Pay it from a zcdp or renyi ledger."
 
-    def price(self, loss: Loss) -> Fraction:
-        return _finite(loss.epsilon, "epsilon", "Pay it from a zcdp or renyi ledger.")
+    def cost(self, loss: Loss) -> Fraction | float:
+        return loss.epsilon
 
     def epsilon(self, spent: Fraction, delta: float) -> float:
         return float_above(spent)
@@ -75,10 +93,10 @@ class ConcentratedBudget(Budget):
 
     name: ClassVar[str] = "zcdp"
     symbol: ClassVar[str] = "rho"
+    remedy: ClassVar[str] = "Pay it from a renyi ledger."
 
-    def price(self, loss: Loss) -> Fraction:
-        best = min(loss.rho, loss.epsilon**2 / 2 if math.isfinite(loss.epsilon) else math.inf)
-        return _finite(best, "rho", "Pay it from a renyi ledger.")
+    def cost(self, loss: Loss) -> Fraction | float:
+        return min(loss.rho, exactly(loss.epsilon) ** 2 / 2 if math.isfinite(loss.epsilon) else math.inf)
 
     def epsilon(self, spent: Fraction, delta: float) -> float:
         return ZeroConcentrated().epsilon(RhoCost(Neighbours.ADD_REMOVE, spent), delta).upper
@@ -104,6 +122,7 @@ class RenyiBudget(Budget):
 
     name: ClassVar[str] = "renyi"
     symbol: ClassVar[str] = "divergence"
+    remedy: ClassVar[str] = "Choose a lower order for the ledger."
     order: Fraction
 
     def __post_init__(self) -> None:
@@ -111,13 +130,10 @@ class RenyiBudget(Budget):
         order = check.between("RenyiBudget", "order", self.order, Fraction(1001, 1000), Fraction(10_000))
         object.__setattr__(self, "order", order)
 
-    def price(self, loss: Loss) -> Fraction:
-        cost = Renyi(orders=(float(self.order),)).lift(loss)
-        moment = max(float(cost.remove[0]), float(cost.add[0]))
-        remedy = "Choose a lower order for the ledger."
-        return _finite(
-            moment * (1 + 1e-12) / (float(self.order) - 1), f"divergence of order {self.order}", remedy
-        )
+    def cost(self, loss: Loss) -> float:
+        moments = Renyi(orders=(float(self.order),)).lift(loss)
+        moment = max(float(moments.remove[0]), float(moments.add[0]))
+        return moment * (1 + 1e-12) / (float(self.order) - 1)
 
     def epsilon(self, spent: Fraction, delta: float) -> float:
         import numpy as np
@@ -139,12 +155,4 @@ def budget_from_json(terms: dict[str, str]) -> Budget:
         raise InvalidParameter(WHY_NOT_PLD)
     if name not in kinds:
         raise check.fail("Ledger", "budget", f"be one of {', '.join(kinds)}", name)
-    return kinds[name](**{key: Fraction(value) for key, value in terms.items() if key != "name"})
-
-
-def _finite(price: Fraction | float, what: str, remedy: str) -> Fraction:
-    if not math.isfinite(price):
-        raise UnsupportedLoss(
-            f"A spend has no finite {what}, so this ledger cannot pay for it. Nothing was spent. {remedy}"
-        )
-    return Fraction(price)
+    return kinds[name](**{key: amount(value) for key, value in terms.items() if key != "name"})

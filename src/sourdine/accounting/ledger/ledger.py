@@ -3,23 +3,47 @@
 import getpass
 import json
 import uuid
+import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
+from types import TracebackType
 
+from sourdine.accounting.ledger.amount import add, amount
 from sourdine.accounting.ledger.budget import Budget, budget_from_json
 from sourdine.accounting.ledger.period import Period
 from sourdine.accounting.ledger.receipt import Entry, Receipt, Status, readable
 from sourdine.accounting.ledger.store import Line, Store
+from sourdine.accounting.ledger.typed import typed
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, UnsupportedLoss
+from sourdine.core.errors import (
+    BudgetExceeded,
+    InvalidParameter,
+    LedgerError,
+    SourdineError,
+    UnsupportedLoss,
+)
 
 _MOST_TEXT = 1000
+_MOST_DECLARED = 100
 _REMEMBERED = 64
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+_SLACK = Fraction(1, 10**9)  # how far a price in floats may differ between machines
+_UNREADABLE = (
+    SourdineError,
+    AttributeError,
+    ArithmeticError,
+    KeyError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +99,7 @@ class Terms:
             neighbours=Neighbours(terms["neighbours"]),
             delta=terms["delta"],
             period=Period(terms["period"]) if terms["period"] else None,
-            period_limit=Fraction(terms["period_limit"]) if terms["period_limit"] else None,
+            period_limit=amount(terms["period_limit"]) if terms["period_limit"] else None,
             identity=terms["identity"],
         )
 
@@ -85,7 +109,7 @@ class Ledger:
 
     A charge is a block fixed beforehand. Blocks add up by the budget's currency, which stays valid when the
     next block depends on earlier answers. A charge is on the disk before `charge` returns; there is no way
-    to take it back.
+    to take it back. Closing is optional: a ledger that is closed, or goes out of use, is one file again.
 
     >>> import tempfile
     >>> from sourdine.accounting.ledger.budget import PureBudget
@@ -102,7 +126,10 @@ class Ledger:
     def __init__(self, store: Store, terms: Terms) -> None:
         self._store = store
         self._known: dict[tuple[Spend, ...], tuple[Fraction, str]] = {}
+        self._recent: tuple[tuple[object, ...], tuple[Fraction, str, str]] | None = None
+        self._newest = ("", Fraction(0))  # a line found in order, by its mark, and the total after it
         self.terms = terms
+        weakref.finalize(self, store.close)
 
     @classmethod
     def create(cls, path: Path | str, terms: Terms) -> "Ledger":
@@ -115,8 +142,12 @@ class Ledger:
         store = Store(Path(path))
         try:
             terms = Terms.from_json(store.terms())
-        except (KeyError, ValueError) as problem:
-            message = f"The terms of the ledger {path} cannot be read. Restore the file from a copy."
+        except LedgerError:
+            raise
+        except _UNREADABLE as problem:
+            message = (
+                f"The terms of the ledger {path} cannot be read. Keep it, and see in a backup what was spent."
+            )
             raise LedgerError(message) from problem
         return cls(store, terms)
 
@@ -124,6 +155,31 @@ class Ledger:
     def path(self) -> Path:
         """Where the file is."""
         return self._store.path
+
+    @property
+    def is_backup(self) -> bool:
+        """Whether the file is a backup, which can be read and never charged."""
+        return self._store.is_backup
+
+    def backup(self, path: Path | str) -> "Ledger":
+        """A copy to keep, each line checked on the way: it can be read, and pays for nothing."""
+        self._store.backup(Path(path))
+        return type(self).open(path)
+
+    def close(self) -> None:
+        """Let go of the file, which then holds all of its log; the next use opens it again."""
+        self._store.close()
+
+    def __enter__(self) -> "Ledger":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
 
     def price(self, *spends: Spend) -> Fraction:
         """What a block would cost; nothing is spent."""
@@ -133,11 +189,13 @@ class Ledger:
         for spend in spends:
             cost = self._price_one(spend)
             if spend.part is None:
-                alone += cost
+                alone = add(alone, cost)
             else:
                 keys = families.setdefault(spend.part.family, {})
-                keys[spend.part.key] = keys.get(spend.part.key, Fraction(0)) + cost
-        return alone + sum((max(keys.values()) for keys in families.values()), Fraction(0))
+                keys[spend.part.key] = add(keys.get(spend.part.key, Fraction(0)), cost)
+        for keys in families.values():
+            alone = add(alone, max(keys.values()))
+        return alone
 
     def _price_one(self, spend: Spend) -> Fraction:
         relation = spend.distance.neighbours
@@ -153,54 +211,119 @@ class Ledger:
             )
         return spend.count * self.terms.budget.price(spend.one_loss())
 
-    def charge(self, *spends: Spend, purpose: str, author: str | None = None) -> Receipt:
-        """Pay for a block, or refuse it whole; noise may be drawn once this has returned."""
-        price, described = self._priced(spends)
-        who = author if author is not None else _user()
-        _text("purpose", purpose)
-        _text("author", who)
-        time, total = datetime.now(UTC), Fraction(0)
+    def charge(
+        self,
+        *spends: Spend,
+        purpose: str,
+        author: str | None = None,
+        secure: bool | None = None,
+        declared: Mapping[str, str] | None = None,
+    ) -> Receipt:
+        """Pay for a block, or refuse it whole; noise may be drawn once this has returned.
+
+        `secure` (whether the noise will come from secure bits) and `declared` (bounds and other declarations
+        the release rests on) are recorded, so that a certificate can be held against them.
+        """
+        noted = _noted(declared)
+        asked = (spends, purpose, author, secure, noted)
+        recent = self._recent  # read once: another thread may put its own there
+        if recent is None or recent[0] != asked:
+            stating = self._stated(spends, purpose, author, secure, noted)
+            self._recent = recent = (asked, stating)
+        price, stated, described = recent[1]
+        time, total = _START, price
 
         def build(last: Line | None) -> tuple[str, str]:
             nonlocal time, total
             time = datetime.now(UTC)
-            before = Fraction(last.total) if last else Fraction(0)
-            self._refuse_beyond(price, self.terms.budget.limit - before, "the budget")
-            entry: dict[str, object] = {"time": time.isoformat(), "purpose": purpose, "author": who}
-            entry["price"] = str(price)
-            if self.terms.period is not None:
-                entry |= self._in_period(price, time, last)
-            total = before + price
-            return f'{json.dumps(entry)[:-1]}, "spends": {described}}}', str(total)
+            before = self._total(last)
+            total = add(before, price)
+            if total < price:  # cannot be, since no total is negative; it would be a refund
+                raise LedgerError("The charge would lower the total of the ledger. Nothing was spent.")
+            if total > self.terms.budget.limit:
+                raise self._beyond(price, self.terms.budget.limit - before, "the budget")
+            within = self._in_period(price, time, last) if self.terms.period is not None else ""
+            return f'{{"time": "{time.isoformat()}", {stated}{within}, {described}}}', str(total)
 
         line = self._store.append(build)
+        self._newest = (line.fingerprint, total)
         return Receipt(
             ledger=self.terms.identity,
             number=line.number,
             time=time,
             price=price,
             spent=total,
-            left=self.terms.budget.limit - total,
+            limit=self.terms.budget.limit,
             currency=self.terms.budget.symbol,
             fingerprint=line.fingerprint,
         )
 
+    def _stated(
+        self,
+        spends: tuple[Spend, ...],
+        purpose: str,
+        author: str | None,
+        secure: bool | None,
+        noted: dict[str, str] | None,
+    ) -> tuple[Fraction, str, str]:
+        """The price of a charge and what its line will state, before and after what the time adds."""
+        price, described = self._priced(spends)
+        who = author if author is not None else _user()
+        _text("purpose", purpose)
+        _text("author", who)
+        stated = f'"purpose": {json.dumps(purpose)}, "author": {json.dumps(who)}, "price": "{price}"'
+        stated += f', "software": {json.dumps(_software())}'
+        if secure is not None:
+            stated += f', "secure": {json.dumps(check.boolean("Ledger", "secure", secure))}'
+        if noted is not None:
+            stated += f', "declared": {json.dumps(noted)}'
+        return price, stated, f'"spends": {described}'
+
     def _priced(self, spends: tuple[Spend, ...]) -> tuple[Fraction, str]:
         """The price and the description of a block; the last few blocks are remembered."""
-        if spends not in self._known:
+        known = self._known.get(spends)
+        if known is None:
+            known = self.price(*spends), json.dumps([spend.to_json() for spend in spends])
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            self._known[spends] = (self.price(*spends), json.dumps([spend.to_json() for spend in spends]))
-        return self._known[spends]
+            self._known[spends] = known
+        return known
+
+    def _total(self, line: Line | None) -> Fraction:
+        """The total after a line; one that this ledger did not write is looked at closely first."""
+        if line is None:
+            return Fraction(0)
+        mark, total = self._newest
+        return total if mark == line.fingerprint else self._opened(line)[2]
+
+    def _opened(self, line: Line) -> tuple[dict[str, object], Fraction, Fraction]:
+        """What a line holds, its price and the total after it."""
+        try:
+            held = json.loads(line.content)
+            price, total = amount(held["price"]), amount(line.total)
+            in_order = price <= total
+            if self.terms.period is not None:
+                in_order &= isinstance(held["period"], str) and price <= amount(held["period_total"]) <= total
+        except _UNREADABLE as problem:
+            raise self._out_of_order(line) from problem
+        if not in_order:
+            raise self._out_of_order(line)
+        return held, price, total
+
+    def _out_of_order(self, line: Line) -> LedgerError:
+        return LedgerError(
+            f"Line {line.number} of the ledger {self.path} cannot be read, or contradicts itself. "
+            "Nothing was spent. Keep the file, and do not spend from it."
+        )
 
     def status(self) -> Status:
         """What is spent and left, and what that means as an epsilon."""
         last = self._store.last()
         budget, delta = self.terms.budget, self.terms.delta
-        spent = Fraction(last.total) if last else Fraction(0)
+        held, _, spent = self._opened(last) if last else ({}, None, Fraction(0))
         key = self.terms.period.key(datetime.now(UTC)) if self.terms.period else None
-        held = json.loads(last.content) if last else {}
-        in_period = Fraction(held["period_total"]) if key and held.get("period", "") >= key else Fraction(0)
+        current = key is not None and str(held.get("period", "")) >= key
+        in_period = amount(held["period_total"]) if current else Fraction(0)
         return Status(
             ledger=self.terms.identity,
             unit=self.terms.unit,
@@ -216,36 +339,59 @@ class Ledger:
             period=key,
             period_limit=self.terms.period_limit,
             period_spent=in_period if key else None,
+            is_backup=self.is_backup,
         )
 
     def history(self) -> list[Entry]:
         """Every block, replayed: the chain, the prices and the totals are checked again."""
         entries, total = [], Fraction(0)
         for line in self._store.lines():
-            held = json.loads(line.content)
-            spends = tuple(Spend.from_json(spend) for spend in held["spends"])
-            price = Fraction(held["price"])
-            total += price
-            if Fraction(line.total) != total or price < self.price(*spends):
+            entry = self._entry(line)
+            total = add(total, entry.price)
+            if entry.total != total or not self._covers(entry.price, entry.spends):
                 raise LedgerError(
                     f"Line {line.number} of the ledger {self.path} does not replay to its price or total. "
                     "It was written by other software, or by a version that priced it otherwise. "
                     "Keep the file, and do not spend from it."
                 )
-            entries.append(
-                Entry(
-                    number=line.number,
-                    time=datetime.fromisoformat(held["time"]),
-                    purpose=held["purpose"],
-                    author=held["author"],
-                    price=price,
-                    total=total,
-                    period=held.get("period"),
-                    spends=spends,
-                    fingerprint=line.fingerprint,
-                )
-            )
+            entries.append(entry)
         return entries
+
+    def entry(self, number: int) -> Entry | None:
+        """One block, if there is one of this number; `history` also checks all before it."""
+        line = self._store.line(number)
+        return None if line is None else self._entry(line)
+
+    def _entry(self, line: Line) -> Entry:
+        held, price, total = self._opened(line)
+        try:
+            return Entry(
+                number=line.number,
+                time=datetime.fromisoformat(typed(str, held["time"])),
+                purpose=typed(str, held["purpose"]),
+                author=typed(str, held["author"]),
+                price=price,
+                total=total,
+                period=None if self.terms.period is None else typed(str, held["period"]),
+                spends=tuple(Spend.from_json(spend) for spend in typed(list, held["spends"])),
+                fingerprint=line.fingerprint,
+                software=typed(str, held["software"]) if "software" in held else None,
+                secure=typed(bool, held["secure"]) if "secure" in held else None,
+                declared=typed(dict, held["declared"]) if "declared" in held else None,
+            )
+        except _UNREADABLE as problem:
+            raise self._out_of_order(line) from problem
+
+    def _covers(self, price: Fraction, spends: tuple[Spend, ...]) -> bool:
+        """Whether a price paid once is what the spends cost; floats may differ between machines."""
+        try:
+            asked, _ = self._priced(spends)
+            if price >= asked:
+                return True
+            exact = all(self.terms.budget.exact(spend.one_loss()) for spend in spends)
+        except SourdineError:
+            return False
+        return not exact and price >= asked * (1 - _SLACK)
 
     def forecast(self, *spends: Spend) -> int:
         """How many more such blocks fit into what is left (and into this period)."""
@@ -261,32 +407,48 @@ class Ledger:
     def _repr_html_(self) -> str:
         return self.status()._repr_html_()
 
-    def _in_period(self, price: Fraction, time: datetime, last: Line | None) -> dict[str, object]:
+    def _in_period(self, price: Fraction, time: datetime, last: Line | None) -> str:
         """The stretch the charge falls in and its total; a clock set back does not open an old one."""
         assert self.terms.period is not None
         assert self.terms.period_limit is not None
-        held = json.loads(last.content) if last else {}
-        key = max(self.terms.period.key(time), held.get("period", ""))
-        before = Fraction(held["period_total"]) if held.get("period") == key else Fraction(0)
-        self._refuse_beyond(
-            price, self.terms.period_limit - before, f"the budget of this {self.terms.period}"
-        )
-        return {"period": key, "period_total": str(before + price)}
+        held = self._opened(last)[0] if last else {}
+        key = max(self.terms.period.key(time), str(held.get("period", "")))
+        before = amount(held["period_total"]) if held.get("period") == key else Fraction(0)
+        total = add(before, price)
+        if total > self.terms.period_limit:
+            left = self.terms.period_limit - before
+            raise self._beyond(price, left, f"the budget of this {self.terms.period}")
+        return f', "period": {json.dumps(key)}, "period_total": "{total}"'
 
-    def _refuse_beyond(self, price: Fraction, left: Fraction, what: str) -> None:
-        if price > left:
-            symbol = self.terms.budget.symbol
-            raise BudgetExceeded(
-                f"The charge needs {symbol} {readable(price)} and {what} has {readable(left)} left. "
-                "Nothing was spent. Ask for less, or more coarsely.",
-                asked=price,
-                left=left,
-            )
+    def _beyond(self, price: Fraction, left: Fraction, what: str) -> BudgetExceeded:
+        symbol = self.terms.budget.symbol
+        return BudgetExceeded(
+            f"The charge needs {symbol} {readable(price)} and {what} has {readable(left)} left. "
+            "Nothing was spent. Ask for less, or more coarsely.",
+            asked=price,
+            left=left,
+        )
 
 
 def _text(name: str, value: object) -> None:
     if not isinstance(value, str) or not value.strip() or len(value) > _MOST_TEXT:
         raise check.fail("Ledger", name, f"be a text of 1 to {_MOST_TEXT} characters", value)
+
+
+def _noted(declared: object) -> dict[str, str] | None:
+    """Declarations as they are now: the mapping may change later."""
+    if declared is None:
+        return None
+    if not isinstance(declared, Mapping) or len(declared) > _MOST_DECLARED:
+        raise check.fail("Ledger", "declared", f"be a mapping of up to {_MOST_DECLARED} texts", declared)
+    for text in (*declared.keys(), *declared.values()):
+        _text("declared", text)
+    return dict(declared)
+
+
+@cache
+def _software() -> str:
+    return f"sourdine {version('sourdine')}"
 
 
 @cache

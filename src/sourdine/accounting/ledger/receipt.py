@@ -1,5 +1,6 @@
 """What a ledger gives for a charge, and what it knows of itself."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -12,7 +13,7 @@ from sourdine.accounting.spend import Spend
 class Receipt:
     """Proof that a block was paid, before any noise was drawn.
 
-    `fingerprint` is the mark of the line in the ledger's chain; `left` is what the charge left of the budget.
+    `fingerprint` is the mark of the line in the ledger's chain; `spent` is the total with this charge.
     """
 
     ledger: str
@@ -20,9 +21,14 @@ class Receipt:
     time: datetime
     price: Fraction
     spent: Fraction
-    left: Fraction
+    limit: Fraction
     currency: str
     fingerprint: str
+
+    @property
+    def left(self) -> Fraction:
+        """What the charge left of the budget."""
+        return self.limit - self.spent
 
     def _repr_html_(self) -> str:
         return (
@@ -33,7 +39,10 @@ class Receipt:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A line of a ledger, read back."""
+    """A line of a ledger, read back.
+
+    `software`, `secure` and `declared` are what was recorded when the block was paid; None if nothing was.
+    """
 
     number: int
     time: datetime
@@ -44,6 +53,9 @@ class Entry:
     period: str | None
     spends: tuple[Spend, ...]
     fingerprint: str
+    software: str | None = None
+    secure: bool | None = None
+    declared: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +76,7 @@ class Status:
     period: str | None = None
     period_limit: Fraction | None = None
     period_spent: Fraction | None = None
+    is_backup: bool = False
 
     def _repr_html_(self) -> str:
         rows = {
@@ -73,6 +86,8 @@ class Status:
             "left": readable(self.left),
             "blocks": str(self.blocks),
         }
+        if self.is_backup:
+            rows["backup"] = "pays for nothing"
         cells = "".join(
             f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows.items()
         )

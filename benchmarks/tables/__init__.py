@@ -1,0 +1,1 @@
+"""Releases of tables, beside the same queries without privacy and beside peers."""

@@ -1,0 +1,141 @@
+"""`sourdine release`: pay, compute, publish."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourdine.cli import show
+from sourdine.cli.outbox import Outbox
+from sourdine.cli.plan import SpecFile, print_answers
+from sourdine.core import check
+from sourdine.core.errors import SourdineError
+
+if TYPE_CHECKING:
+    from sourdine.accounting.release import Certificate
+    from sourdine.tables import Specification, TableRelease
+
+ANSWERS, CERTIFICATE, RECORD, REPORT = "answers", "certificate.json", "release.json", "report.html"
+FORMATS = ("csv", "json", "parquet")
+_LONGEST = 200  # characters of what the ledger notes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """A release that was paid and written."""
+
+    release: "TableRelease"
+    certificate: "Certificate"
+    files: tuple[Path, ...]
+
+
+def release(
+    spec: SpecFile,
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The folder. Without it: SPEC-release, here.")
+    ] = None,
+    formats: Annotated[
+        list[str] | None, typer.Option("--format", help="csv, json or parquet; may be given several times.")
+    ] = None,
+    report: Annotated[bool, typer.Option(help="Whether to write report.html.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Pay from the ledger, then publish noisy answers with a certificate and a report.
+
+    Nothing is spent if anything in the specification, the table or the folder is wrong. The charge is on
+    the disk before a record is read, and it stands whatever happens afterwards.
+
+    Examples: sourdine release people.toml -o published ·
+    sourdine release people.toml --format csv --format parquet
+    """
+    folder = Path(f"{spec.stem}-release") if output is None else output
+    published = publish(spec, folder, formats=formats or FORMATS[:1], report=report)
+    if as_json:
+        show.document(plain(published))
+        return
+    print_answers(published.release.values, f"The rest is in {folder}.")
+    print_payment(published)
+
+
+def publish(
+    spec: Path, folder: Path, *, formats: Sequence[str] = FORMATS[:1], report: bool = True
+) -> Published:
+    """Carry out a specification: everything is checked, then paid, then computed, then written at once."""
+    from sourdine.tables import Specification, write_answers
+    from sourdine.tables.release import release as carry_out
+    from sourdine.tables.table import described
+
+    for each in formats:
+        if each not in FORMATS:
+            raise check.fail("release", "format", f"be one of {', '.join(FORMATS)}", each)
+    held = Specification.load(spec)
+    plan, source = held.plan(), held.open()
+    tables = [f"{ANSWERS}.{each}" for each in dict.fromkeys(formats)]
+    names = [*tables, CERTIFICATE, RECORD, *([REPORT] if report else [])]
+    purpose = show.one_line(described(plan.queries))[:_LONGEST]
+    with held.open_ledger() as ledger, Outbox(folder, names) as box:
+        watch = lambda scans: show.progress("reading the table", scans)
+        made = carry_out(plan, source, ledger, purpose=purpose, watch=watch)
+        certificate = made.certificate(ledger, made.declared)
+        try:
+            box.write(CERTIFICATE, certificate.to_json() + "\n")
+            for name in tables:
+                write_answers(made.values, box.place(name))
+            _describe(held, made, certificate, box, report)
+        except OSError as problem:
+            raise SourdineError(
+                f"The release was paid, and not all of it could be written ({problem.strerror}). What was "
+                "charged stays charged. Make room in the folder before you release again."
+            ) from None
+        finally:  # what is paid for is published, even if no page can be drawn
+            files = box.publish()
+    return Published(release=made, certificate=certificate, files=tuple(files))
+
+
+def _describe(
+    held: "Specification", made: "TableRelease", certificate: "Certificate", box: Outbox, report: bool
+) -> None:
+    """What a report needs, and the report."""
+    from sourdine.tables.record import Record
+
+    record = Record.of(held, made)
+    box.write(RECORD, record.to_json() + "\n")
+    if report:
+        from sourdine.report.release import release_page
+
+        box.write(REPORT, release_page(record, certificate).html())
+
+
+def print_payment(published: Published) -> None:
+    """What was paid, what is left, and where everything is."""
+    from sourdine.accounting.ledger.receipt import readable
+
+    told = published.certificate
+    at = f" at delta {told.delta:g}" if told.delta is not None else ""
+    print(
+        f"Paid {told.currency} {readable(told.price)} (epsilon {told.epsilon:.4g}{at} for each "
+        f"{show.one_line(told.unit)}), line {told.number} of the ledger. {readable(told.left)} is left."
+    )
+    for path in published.files:
+        print(f"  {path}")
+
+
+def plain(published: Published) -> dict[str, object]:
+    """A release for machines."""
+    told = published.certificate
+    return {
+        "epsilon": told.epsilon,
+        "delta": told.delta,
+        "unit": told.unit,
+        "neighbours": told.neighbours,
+        "currency": told.currency,
+        "price": str(told.price),
+        "left": str(told.left),
+        "line": told.number,
+        "files": [str(path) for path in published.files],
+        **json.loads(published.release.values.json()),
+    }

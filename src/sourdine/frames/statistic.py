@@ -1,0 +1,122 @@
+"""What is summed over records, as whole numbers of which one record moves only so much.
+
+A value v between 0 and W is not summed by its powers but by its Bernstein polynomials: of degree 1, W - v and
+v; of degree 2, (W - v)^2, 2 v (W - v) and v^2. None is negative and together they are W^d whatever v is, so
+one record moves them by W^d in L1, all at once, and the count, the sum and the sum of squares are read off
+together. Noise on three sums apart would have to be three times as large.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sourdine.core import check
+
+EVERYTHING = "0"  # a value that no record lacks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moments:
+    """The sums of the Bernstein polynomials of a value between 0 and `width`.
+
+    `value` is SQL, NULL or -1 for records that are left out; `most` records of a unit in one group count in
+    full, and more are scaled down to that.
+
+    >>> Moments(value="age", width=10, degree=2).from_powers((2, 7, 25, 2))
+    (85, 90, 25)
+    """
+
+    value: str = EVERYTHING
+    width: int = 1
+    degree: int = 0
+    most: int = 1
+
+    def __post_init__(self) -> None:
+        check.integer("Moments", "degree", self.degree, 0, 2)
+        check.integer("Moments", "width", self.width, 1, 1 << 32)
+
+    @property
+    def coordinates(self) -> int:
+        """How many numbers there are in a group."""
+        return self.degree + 1
+
+    @property
+    def reach(self) -> int:
+        """How far one record moves them, in L1."""
+        return int(self.width**self.degree)
+
+    def powers(self, value: str) -> list[str]:
+        """The aggregates that the engine computes of a column.
+
+        They are how many values there are, their sum, their sum of squares, and how many are not NULL: those
+        of -1, which stand for what is missing, are taken out again below.
+        """
+        if self.value == EVERYTHING:
+            return ["count(*)"]
+        count, squares = f"count(*) FILTER ({value} >= 0)", f"sum(CAST({value} AS BIGINT) * {value})"
+        return [[count], [count, f"sum({value})"], [count, f"sum({value})", squares]][self.degree] + (
+            [f"count({value})"] if self.degree else []
+        )
+
+    def from_powers(self, sums: Sequence[int]) -> tuple[int, ...]:
+        """The sums of the Bernstein polynomials."""
+        wide, count = self.width, sums[0]
+        if self.degree == 0:
+            return (count,)
+        absent = sums[-1] - count
+        first = sums[1] + absent
+        if self.degree == 1:
+            return wide * count - first, first
+        second = sums[2] - absent
+        return wide**2 * count - 2 * wide * first + second, 2 * (wide * first - second), second
+
+    def capped(self, columns: Sequence[str]) -> list[str]:
+        """The same in SQL for the records of one unit in one group, at most as if they were `most`."""
+        wide, count = f"CAST({self.width} AS HUGEINT)", columns[0]
+        if self.degree == 0:
+            return [f"least({count}, {self.most})"]
+        absent = f"({columns[-1]} - {count})"
+        first = f"({columns[1]} + {absent})"
+        if self.degree == 1:
+            parts = [f"({wide} * {count} - {first})", first]
+        else:
+            second = f"({columns[2]} - {absent})"
+            parts = [
+                f"({wide} * {wide} * {count} - 2 * {wide} * {first} + {second})",
+                f"(2 * ({wide} * {first} - {second}))",
+                second,
+            ]
+        return [_scaled(part, count, self.most) for part in parts]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Total:
+    """The plain sum of a value whose size is at most `reach`."""
+
+    value: str
+    reach: int
+    most: int = 1
+
+    @property
+    def coordinates(self) -> int:
+        """One number in a group."""
+        return 1
+
+    def powers(self, value: str) -> list[str]:
+        """The aggregates that the engine computes of a column: count and sum."""
+        return [f"count({value})", f"sum({value})"]
+
+    def from_powers(self, sums: Sequence[int]) -> tuple[int, ...]:
+        """The sum alone."""
+        return (sums[1],)
+
+    def capped(self, columns: Sequence[str]) -> list[str]:
+        """The sum over the records of one unit in one group, at most as if they were `most`."""
+        return [_scaled(columns[1], columns[0], self.most)]
+
+
+Statistic = Moments | Total
+
+
+def _scaled(part: str, count: str, most: int) -> str:
+    """Whole numbers only: division of whole numbers never rounds their size up."""
+    return f"CASE WHEN {count} > {most} THEN CAST({part} AS HUGEINT) * {most} // {count} ELSE {part} END"

@@ -1,0 +1,172 @@
+"""What noisy answers say, in one sentence, and no more than their intervals support.
+
+Every interval holds with the confidence of the release, one at a time. To say which of k groups is ahead, all
+of them must hold at once: each is widened by the factor 1 + log k / log(1/a), where 1 - a is the confidence.
+A sum of Laplace or Gaussian noises is log-concave, so it leaves a widened interval with probability a/k at
+most: the logarithm of its survival function falls at least in proportion to the distance. For ratios and
+quantiles, whose intervals are not even, the same factor holds nearly.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sourdine.tables import Answer, Answers
+from sourdine.tables.answer import ALL
+from sourdine.tables.answer import Cell as Key
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One value of an answer, with its interval and the words for its group."""
+
+    label: str
+    key: tuple[Key, ...]
+    value: float
+    lower: float
+    upper: float
+
+    @property
+    def half(self) -> float:
+        """The reach of the interval on its longer side: the other may be cut off where nothing can be."""
+        return max(abs(self.value - self.lower), abs(self.upper - self.value))
+
+    @property
+    def level(self) -> float:
+        """The share of values below, of a quantile."""
+        last = self.key[-1]
+        assert isinstance(last, float)
+        return last
+
+    def widened(self, factor: float) -> tuple[float, float]:
+        """The interval for a stricter confidence."""
+        return self.value - factor * self.half, self.value + factor * self.half
+
+
+def cells(answer: Answer) -> list[Cell]:
+    """The values of an answer without the sums over whole columns."""
+    return [
+        Cell(name_group(answer.columns, key), key, value, low, high)
+        for key, value, low, high in answer.rows()
+        if answer.kind != "contingency" or ALL not in key
+    ]
+
+
+def named_rows(answers: Answers) -> Iterator[tuple[str, ...]]:
+    """Query, statistic, group, value, lower end, upper end and measure of every answer, for people."""
+    for answer in answers.each:
+        unit = "" if answer.kind == "proportion" else answer.measure
+        for key, *numbers in answer.rows():
+            cell = Cell(name_group(answer.columns, key), key, *numbers)
+            shown = (show(number, cell.half, answer) for number in numbers)
+            yield answer.query, answer.statistic, cell.label, *shown, unit
+
+
+def name_group(columns: Sequence[str], key: Sequence[object]) -> str:
+    """A group as people say it.
+
+    >>> name_group(("region", "works", "floor"), ("north", True, 3))
+    'north · works: yes · floor 3'
+    """
+    return " · ".join(name_key(*pair) for pair in zip(columns, key, strict=True))
+
+
+def name_key(column: str, key: object) -> str:
+    """One key as people say it."""
+    if isinstance(key, bool):
+        return f"{column}: {'yes' if key else 'no'}"
+    if isinstance(key, float):
+        return f"{column} {key:g}"
+    return f"{column} {key}" if isinstance(key, int) else str(key)
+
+
+def show(number: float, half: float, answer: Answer) -> str:
+    """A number with as many digits as its interval leaves it."""
+    if answer.kind == "proportion":
+        return f"{_digits(100 * number, 100 * half)}\N{NO-BREAK SPACE}%"
+    return f"{number:,.0f}" if answer.whole else _digits(number, half)
+
+
+def show_cell(cell: Cell, answer: Answer) -> str:
+    """A value with its interval."""
+    value, low, high = (show(each, cell.half, answer) for each in (cell.value, cell.lower, cell.upper))
+    return f"{value} ({low} to {high})"
+
+
+def finding(answer: Answer, confidence: float) -> str:
+    """The title of an answer's chart."""
+    found = cells(answer)
+    if answer.kind == "quantiles":
+        return _of_quantiles(answer, found, confidence)
+    if len(found) == 1:
+        return f"{_subject(answer)}: {show_cell(found[0], answer)}"
+    return _lead(answer, found, confidence, _subject(answer))
+
+
+def _of_quantiles(answer: Answer, found: list[Cell], confidence: float) -> str:
+    levels = sorted({cell.level for cell in found})
+    level = min(levels, key=lambda each: abs(each - 0.5))
+    column = answer.measure
+    at = [cell for cell in found if cell.level == level]
+    if len(at) > 1:
+        named = "median" if level == 0.5 else f"{100 * level:g}\N{NO-BREAK SPACE}% quantile"
+        groups = [
+            Cell(name_group(answer.columns[:-1], c.key[:-1]), c.key[:-1], c.value, c.lower, c.upper)
+            for c in at
+        ]
+        return _lead(answer, groups, confidence, f"The {named} of {column}")
+    share = "Half" if level == 0.5 else f"{100 * level:g}\N{NO-BREAK SPACE}%"
+    said = f"{share} of the values of {column} lie below {show_cell(at[0], answer)}"
+    ends = [cell for cell in found if cell.level in (levels[0], levels[-1])]
+    if len(levels) > 2 and len(ends) == 2:
+        middle = f"{100 * (levels[-1] - levels[0]):.4g}\N{NO-BREAK SPACE}%"
+        low, high = (show(cell.value, cell.half, answer) for cell in ends)
+        said += f"; the middle {middle} go from about {low} to {high}"
+    return said
+
+
+def _lead(answer: Answer, found: list[Cell], confidence: float, subject: str) -> str:
+    """Which group is ahead, if the intervals tell."""
+    ranked = sorted(found, key=lambda cell: -cell.value)
+    factor = 1 + math.log(len(ranked)) / -math.log1p(-confidence)
+    first = ranked[0]
+    floor = first.widened(factor)[0]
+    ahead = [cell for cell in ranked if cell is first or cell.widened(factor)[1] >= floor]
+    if len(ahead) == 1 and len(ranked) == 2:
+        low, high = (f"{cell.label} ({show(cell.value, cell.half, answer)})" for cell in ranked[::-1])
+        return f"{subject}: higher for {high} than for {low}"
+    if len(ahead) == 1:
+        return f"{subject}: highest for {first.label}, {show_cell(first, answer)}"
+    if len(ahead) == len(ranked):
+        told = "two" if len(ranked) == 2 else f"{len(ranked):,}"
+        return f"{subject}: the noise does not tell the {told} groups apart"
+    if len(ahead) <= _MOST_NAMED:
+        *others, last = (cell.label for cell in ahead)
+        named = f"{', '.join(others)} and {last}"
+        return f"{subject}: {named} are highest, and the noise does not tell them apart"
+    return f"{subject}: {len(ahead)} of {len(ranked)} groups may be the highest; the noise hides which"
+
+
+def _subject(answer: Answer) -> str:
+    if answer.kind in ("count", "units", "contingency"):
+        return answer.measure.capitalize()
+    if answer.kind == "histogram":
+        return f"{answer.measure.capitalize()} by {answer.columns[-1]}"
+    if answer.kind == "proportion":
+        return answer.statistic.replace("proportion with", "Share with", 1)
+    return f"The {answer.statistic}"
+
+
+def _digits(number: float, half: float) -> str:
+    """A number rounded to the second digit of its uncertainty.
+
+    >>> _digits(33730.21, 144.3), _digits(0.123456, 0.0042), _digits(55.0, 0.0)
+    ('33,730', '0.1235', '55')
+    """
+    if half <= 0 or not math.isfinite(half):
+        return f"{number:,.10g}"
+    places = min(max(1 - math.floor(math.log10(half)), 0), 9)
+    text = f"{number:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,318 @@
+"""The page of a release: what was found, how sure it is, whom it protects, and how it was made."""
+
+from sourdine.accounting.explain import Explanation, explain_guarantee, sentences
+from sourdine.accounting.explain.words import percent_down, percent_up
+from sourdine.accounting.ledger.receipt import readable
+from sourdine.accounting.release import Certificate
+from sourdine.core.digits import plain, shorten_up
+from sourdine.core.distance import Distance, Neighbours, Norm, root_above
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.schema import Category, Column, Flag, Integer
+from sourdine.report.answer_charts import count_missing, draw_answer
+from sourdine.report.belief_charts import draw_bounds
+from sourdine.report.charts import Spec
+from sourdine.report.finding import Cell, finding, name_group
+from sourdine.report.page import Figure, Page, Section
+from sourdine.report.table import Cell as Shown
+from sourdine.report.table import Table
+from sourdine.tables import Answer, Plan
+from sourdine.tables.forecast import noise_words
+from sourdine.tables.plan import plural
+from sourdine.tables.record import Record
+
+MOST_ROWS = 200
+_MOST_NAMES = 6
+_GAP = "\N{NO-BREAK SPACE}"
+
+
+def release_page(record: Record, certificate: Certificate) -> Page:
+    """One page about one release, made from what is published with it."""
+    if record.payment != certificate.fingerprint:
+        raise InvalidParameter(
+            "The certificate belongs to another release than the answers. Put together what was published "
+            "together."
+        )
+    plan = record.specification.plan()
+    explanation = explain_guarantee(
+        certificate.epsilon,
+        certificate.delta or 0,
+        unit=certificate.unit,
+        neighbours=Neighbours(certificate.neighbours),
+    )
+    return Page(
+        title=_title(record),
+        lead=_lead(record, certificate),
+        sections=(
+            *_warning(certificate),
+            _found(record, plan),
+            _guarantee(explanation, certificate),
+            _values(record, plan),
+            _methods(record, plan),
+            _payment(record, certificate),
+        ),
+    )
+
+
+def _title(record: Record) -> str:
+    names = [query.name for query in record.specification.plan().queries]
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    source = record.specification.table.source
+    return f"{source}: {', '.join(names[:_MOST_NAMES])}{more}"
+
+
+def _lead(record: Record, certificate: Certificate) -> str:
+    people = plural(certificate.unit)
+    return (
+        f"Statistics of a table about {people}, released {certificate.time:%Y-%m-%d} with noise that "
+        f"protects each {certificate.unit}: {_epsilon(certificate)}. Every number below is noisy. It stands "
+        f"with an interval that holds, {_percent(record.answers.confidence)} of the time, what would have "
+        "been published without noise."
+    )
+
+
+def _warning(certificate: Certificate) -> tuple[Section, ...]:
+    if certificate.secure:
+        return ()
+    words = "The noise was seeded, so whoever knows the seed can take it away. Do not publish this."
+    return (Section(title="This release protects nobody", paragraphs=(words,)),)
+
+
+def _found(record: Record, plan: Plan) -> Section:
+    """A chart for every answer that has several values, and a sentence for every other."""
+    confidence = record.answers.confidence
+    figures, alone = [], []
+    for answer in record.answers.each:
+        told, where = finding(answer, confidence), _where(plan, answer)
+        chart = draw_answer(answer)
+        if chart is None:
+            alone.append(f"{told}. {where}".strip())
+        else:
+            note = f"Query '{answer.query}'. {where} {_note(answer, chart, confidence)}"
+            figures.append(Figure(title=told, chart=chart, note=" ".join(note.split())))
+    return Section(title="What was found", points=tuple(alone), figures=tuple(figures))
+
+
+def _values(record: Record, plan: Plan) -> Section:
+    return Section(
+        title="All values",
+        paragraphs=("Each with the ends of its interval.",),
+        tables=tuple(_table(answer, plan) for answer in record.answers.each),
+    )
+
+
+def _where(plan: Plan, answer: Answer) -> str:
+    """Which records a query is about, if not all."""
+    query = next(query for query in plan.queries if query.name == answer.query)
+    of = " and ".join(condition.words for condition in query.where)
+    return f"Only records with {of}." if of else ""
+
+
+def _note(answer: Answer, chart: Spec, confidence: float) -> str:
+    """How to read a chart, and what it leaves out."""
+    said = []
+    if answer.kind == "histogram":
+        said.append("A bar's height is a count, however wide its bin.")
+    if answer.kind == "contingency":
+        said.append("The sums over rows and columns are in the table, with intervals of their own.")
+    else:
+        lines = "Upright" if answer.kind == "quantiles" else "Dark"
+        said.append(f"{lines} lines: intervals of {_percent(confidence)}; some may be too short to be seen.")
+    if missing := count_missing(answer, chart):
+        said.append(f"{missing:,} values are not drawn; the file of answers has them all.")
+    return " ".join(said)
+
+
+def _table(answer: Answer, plan: Plan) -> Table:
+    """Every value with its interval; shares in per cent."""
+    rows: list[tuple[Shown, ...]] = []
+    percent = answer.kind == "proportion"
+    for key, *numbers in answer.rows():
+        cell = Cell(name_group(answer.columns, key), key, *numbers)
+        named = [_key(part) for part in key]
+        rows.append((*named, *(_number(each, cell.half, answer) for each in numbers)))
+    counted = answer.kind in ("histogram", "contingency")
+    unit = ", in %" if percent else f", in {answer.measure}" if counted else ""
+    hidden = len(rows) - MOST_ROWS
+    more = f" {hidden:,} more rows are in the file of answers." if hidden > 0 else ""
+    return Table(
+        name=f"{answer.query} {answer.statistic}",
+        title=f"{answer.query}: {answer.statistic}{unit}",
+        columns=(*answer.columns, "value", "at least", "at most"),
+        rows=tuple(rows[:MOST_ROWS]),
+        note=f"{_where(plan, answer)}{more}".strip(),
+    )
+
+
+def _number(value: float, half: float, answer: Answer) -> Shown:
+    """A number with as many digits as its interval leaves; the table writes whole numbers with commas."""
+    scale = 100.0 if answer.kind == "proportion" else 1.0
+    if answer.whole or scale * half >= 10 or abs(value) >= 1e4:
+        return round(scale * value)
+    return scale * value
+
+
+def _key(part: object) -> Shown:
+    if isinstance(part, bool):
+        return "yes" if part else "no"
+    return part if isinstance(part, int | float) else str(part)
+
+
+def _guarantee(explanation: Explanation, certificate: Certificate) -> Section:
+    bounds = explanation.posterior(0.5)
+    low, high = percent_down(bounds.lower), percent_up(bounds.upper)
+    people = plural(certificate.unit)
+    relation = {
+        Neighbours.ADD_REMOVE: f"Whether or not one {certificate.unit} is in the table",
+        Neighbours.REPLACE: f"Whatever one {certificate.unit} in the table holds",
+    }.get(explanation.neighbours, "")
+    return Section(
+        title="Whom this protects, and how much",
+        paragraphs=(
+            f"The promise is made to each of the {people} in the table. {relation}, every set of answers is "
+            f"nearly as likely: {_epsilon(certificate)} bounds how much the odds differ. It holds against "
+            "anybody, whatever they know, and whatever they do with these numbers later.",
+            "In odds and chances:",
+        ),
+        points=(
+            *sentences(explanation),
+            f"What the statistics say about {people} in general is not hidden. It can be used about somebody "
+            "who never took part.",
+        ),
+        figures=(
+            Figure(
+                title=f"From 50{_GAP}%, this release lets belief move to between {low} and {high}",
+                chart=draw_bounds(min(explanation.reach, 50.0)),
+                note="For this release alone. Other releases about the same people add to it.",
+            ),
+        ),
+    )
+
+
+def _methods(record: Record, plan: Plan) -> Section:
+    privacy = plan.privacy
+    unit = plan.unit
+    points = [_about(name, column) for name, column in plan.schema.columns.items()]
+    if unit.column is None:
+        points.append(f"Every record counts as one {unit.name}.")
+    else:
+        points.append(
+            f"Records with the same '{unit.column}' belong to one {unit.name}. In each answer a {unit.name} "
+            f"counts in at most {unit.groups:,} {_several('group', unit.groups)}, and in each with as much "
+            f"as {unit.rows:,} {_several('record', unit.rows)} could weigh. What is beyond that is left "
+            "out at random."
+        )
+    law = "Gaussian" if privacy.squared else "Laplace"
+    points += [
+        "Groups are those of the declared keys, all of them, whether or not anybody is in them: which groups "
+        "appear tells nothing.",
+        f"Sums and counts are whole numbers of grid steps. Noise follows the {law} law on whole numbers and "
+        "is drawn exactly. The budget is divided by the weights of the queries.",
+        f"Intervals hold {_percent(plan.confidence)} of the time, one at a time. They are about the noise "
+        "alone: they do not hold sampling error (these people standing for others), nor values moved to a "
+        "bound, nor records left out, nor mistakes in the table.",
+        "Titles of charts compare groups only where intervals, widened so that all of a chart hold at once, "
+        "do not meet.",
+        "Counts may be below zero, or not add up exactly between tables: every one has noise of its own. "
+        "Where a table gives sums, use those, since their intervals allow for all the noises they hold.",
+    ]
+    return Section(
+        title="How it was made",
+        paragraphs=(
+            "All of this was declared before the table was read, and nothing of it depends on the data.",
+        ),
+        points=tuple(points),
+        tables=(_lines(plan),),
+    )
+
+
+def _about(name: str, column: Column) -> str:
+    missing = (
+        "Where it is missing, the record is left out of what needs it."
+        if column.missing == "drop"
+        else f"A missing value counts as {_plain(column.missing)}."
+    )
+    if isinstance(column, Category):
+        listed = ", ".join(map(str, column.keys[:12])) + (" and others" if len(column.keys) > 12 else "")
+        many = f"{len(column.keys):,} declared keys ({listed})"
+        return f"{name}: one of {many}; any other counts as missing. {missing}"
+    if isinstance(column, Flag):
+        return f"{name}: true or false. {missing}"
+    kind = "whole numbers" if isinstance(column, Integer) else "numbers"
+    step = "" if isinstance(column, Integer) else f", rounded to steps of {plain(float(column.step))}"
+    return (
+        f"{name}: {kind} from {_plain(column.lower)} to {_plain(column.upper)}{step}; what lies outside is "
+        f"moved to the nearer bound. {missing}"
+    )
+
+
+def _plain(declared: object) -> str:
+    """A declared value as people write it."""
+    number = isinstance(declared, int | float) and not isinstance(declared, bool)
+    return f"{declared:,.15g}" if number else str(declared)
+
+
+def _lines(plan: Plan) -> Table:
+    rows: list[tuple[Shown, ...]] = [
+        (
+            line.measurement.query.name,
+            line.measurement.label,
+            noise_words(line.mechanism),
+            f"{100 * float(line.share):.3g}{_GAP}%",
+            _moved(line.distance),
+        )
+        for line in plan.lines
+    ]
+    return Table(
+        name="noise",
+        title="What was measured, and with what noise",
+        columns=("query", "measured", "noise", "share of the budget", f"one {plan.unit.name} moves it by"),
+        rows=tuple(rows),
+        note="Noise and distance are in grid steps, or their powers where a deviation is asked for.",
+    )
+
+
+def _moved(distance: Distance) -> str:
+    """A distance, and how it is measured."""
+    amount = distance.amount if distance.norm is Norm.L1 else root_above(distance.amount)
+    return f"{shorten_up(float(amount))} in {distance.norm}"
+
+
+def _payment(record: Record, certificate: Certificate) -> Section:
+    left = certificate.left
+    share = float(record.spent / record.limit)
+    facts: tuple[tuple[Shown, ...], ...] = (
+        ("paid", f"{certificate.currency} {readable(certificate.price)}, that is {_epsilon(certificate)}"),
+        ("left of the budget", f"{certificate.currency} {readable(left)} of {readable(record.limit)}"),
+        ("protects", f"each {certificate.unit} ({certificate.neighbours} neighbours)"),
+        ("ledger", f"{certificate.ledger[:8]}, line {certificate.number}"),
+        ("fingerprint of the line", f"{certificate.fingerprint[:16]}…"),
+        ("time (UTC)", f"{certificate.time:%Y-%m-%d %H:%M}"),
+        ("noise", "cryptographic" if certificate.secure else "SEEDED"),
+        ("made with", certificate.software or "sourdine"),
+    )
+    rest = (
+        "Nothing is left: no more can be published about these people from this ledger."
+        if left == 0
+        else f"{100 * share:.3g}{_GAP}% of the budget was spent after this release."
+    )
+    return Section(
+        title="What was paid",
+        paragraphs=(
+            f"The ledger was charged before the table was read. {rest} Whoever has the ledger can check this "
+            "with: sourdine certificate verify certificate.json --ledger FILE",
+        ),
+        tables=(Table(name="certificate", title="Certificate", columns=("what", "stated"), rows=facts),),
+    )
+
+
+def _epsilon(certificate: Certificate) -> str:
+    small = "" if certificate.delta is None else f", δ = {plain(certificate.delta)}"
+    return f"ε = {shorten_up(certificate.epsilon)}{small}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g}{_GAP}%"
+
+
+def _several(noun: str, count: int) -> str:
+    return noun if count == 1 else f"{noun}s"

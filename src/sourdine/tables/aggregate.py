@@ -1,0 +1,217 @@
+"""What can be asked of the records of a group."""
+
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.schema import Declared, Number, Schema, decimal, sensible
+from sourdine.tables.condition import Condition
+
+
+class Count(Declared):
+    """How many records there are."""
+
+    kind: Literal["count"] = "count"
+
+    @property
+    def label(self) -> str:
+        """What is asked, in a few words."""
+        return "count"
+
+    def check(self, schema: Schema, owner: str) -> None:
+        """Any table has a count."""
+
+
+class Units(Declared):
+    """How many different units there are."""
+
+    kind: Literal["units"] = "units"
+
+    @property
+    def label(self) -> str:
+        """What is asked, in a few words."""
+        return "units"
+
+    def check(self, schema: Schema, owner: str) -> None:
+        """Any table has units."""
+
+
+class _OfColumn(Declared):
+    """Something asked of the numbers of a column."""
+
+    kind: str
+    column: str
+
+    @property
+    def label(self) -> str:
+        """What is asked, in a few words."""
+        return f"{self.kind} of {self.column}"
+
+    def check(self, schema: Schema, owner: str) -> None:
+        """The column must hold numbers between declared bounds."""
+        schema.number(f"The {self.kind} asked for in '{owner}'", self.column)
+
+
+class Sum(_OfColumn):
+    """The sum of a column."""
+
+    kind: Literal["sum"] = "sum"
+
+
+class Mean(_OfColumn):
+    """The mean of a column."""
+
+    kind: Literal["mean"] = "mean"
+
+
+class Variance(_OfColumn):
+    """The variance of a column: the mean of squares less the square of the mean."""
+
+    kind: Literal["variance"] = "variance"
+
+
+class Deviation(_OfColumn):
+    """The standard deviation of a column."""
+
+    kind: Literal["deviation"] = "deviation"
+
+
+class Proportion(Declared):
+    """The share of records for which a condition holds, among those whose column is not missing."""
+
+    kind: Literal["proportion"] = "proportion"
+    of: Condition
+
+    @property
+    def label(self) -> str:
+        """What is asked, in a few words."""
+        return f"proportion with {self.of.words}"
+
+    def check(self, schema: Schema, owner: str) -> None:
+        """The condition must fit the schema."""
+        self.of.check(schema, owner)
+
+
+class Histogram(_OfColumn):
+    """How many records lie in each bin of a column; a bin holds its lower edge, and the last one both."""
+
+    kind: Literal["histogram"] = "histogram"
+    edges: tuple[int | float, ...] = Field(min_length=2, max_length=1 << 16)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _listed(cls, given: Any) -> Any:
+        return _as_tuple(given, "edges")
+
+    @model_validator(mode="after")
+    def _rising(self) -> "Histogram":
+        if not all(map(sensible, self.edges)):
+            raise ValueError("edges must be numbers up to 1e100 in size")
+        if not all(a < b for a, b in pairwise(self.edges)):
+            raise ValueError("edges must rise")
+        return self
+
+    def check(self, schema: Schema, owner: str) -> None:
+        """Every bin must hold a step of the column's grid."""
+        super().check(schema, owner)
+        places = self.places(schema.number(owner, self.column))
+        if not all(a < b for a, b in pairwise(places)):
+            raise InvalidParameter(
+                f"The histogram of '{self.column}' in '{owner}' has a bin narrower than the column's grid. "
+                "Use wider bins, or declare a finer granularity."
+            )
+
+    def places(self, column: Number) -> tuple[int, ...]:
+        """The edges in steps of the column's grid."""
+        return tuple(math.ceil(decimal(edge) / column.step) for edge in self.edges)
+
+    @property
+    def bins(self) -> tuple[str, ...]:
+        """The bins as people write them."""
+        pairs = list(pairwise(self.edges))
+        names = [f"{low:g} to below {high:g}" for low, high in pairs[:-1]]
+        return (*names, f"{pairs[-1][0]:g} to {pairs[-1][1]:g}")
+
+
+class Contingency(Declared):
+    """How many records there are for each combination of the keys of some columns, with margins."""
+
+    kind: Literal["contingency"] = "contingency"
+    columns: tuple[str, ...] = Field(min_length=2, max_length=6)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _listed(cls, given: Any) -> Any:
+        return _as_tuple(given, "columns")
+
+    @model_validator(mode="after")
+    def _unlike(self) -> "Contingency":
+        if len(set(self.columns)) != len(self.columns):
+            raise ValueError("columns must not repeat")
+        return self
+
+    @property
+    def label(self) -> str:
+        """What is asked, in a few words."""
+        return " by ".join(self.columns)
+
+    def check(self, schema: Schema, owner: str) -> None:
+        """Every column must have known keys."""
+        for name in self.columns:
+            schema.keys(name)
+
+
+class Normal(Declared):
+    """A guess at how a column is spread, for forecasts only."""
+
+    mean: int | float
+    deviation: int | float = Field(gt=0)
+
+
+class Quantiles(_OfColumn):
+    """The values below which given shares of the records lie."""
+
+    kind: Literal["quantiles"] = "quantiles"
+    at: tuple[float, ...] = Field(min_length=1, max_length=999)
+    law: Literal["uniform"] | Normal | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _listed(cls, given: Any) -> Any:
+        return _as_tuple(given, "at")
+
+    @model_validator(mode="after")
+    def _rising(self) -> "Quantiles":
+        if not all(0 < level < 1 for level in self.at):
+            raise ValueError("at must lie strictly between 0 and 1")
+        if not all(a < b for a, b in pairwise(self.at)):
+            raise ValueError("at must rise")
+        return self
+
+
+Aggregate = Annotated[
+    Count | Units | Sum | Mean | Variance | Deviation | Proportion | Histogram | Contingency | Quantiles,
+    Field(discriminator="kind"),
+]
+KINDS = (
+    "count",
+    "units",
+    "sum",
+    "mean",
+    "variance",
+    "deviation",
+    "proportion",
+    "histogram",
+    "contingency",
+    "quantiles",
+)
+
+
+def _as_tuple(given: Any, name: str) -> Any:
+    if isinstance(given, Mapping) and isinstance(given.get(name), list):
+        return {**given, name: tuple(given[name])}
+    return given

@@ -1,0 +1,158 @@
+"""What a release says: values with intervals under named keys, in one tidy table."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from html import escape
+from pathlib import Path
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.tables.reading import Estimate
+
+Cell = str | int | float | bool | None
+ALL = "all"
+_SHOWN = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One aggregate of one query: a value and an interval for each combination of keys.
+
+    `measure` names what the values are counted in; `whole` says that they are whole numbers.
+    """
+
+    query: str
+    statistic: str
+    kind: str
+    columns: tuple[str, ...]
+    keys: tuple[tuple[Cell, ...], ...]
+    estimate: Estimate = field(repr=False)
+    measure: str
+    whole: bool = False
+
+    def rows(self) -> Iterator[tuple[tuple[Cell, ...], float, float, float]]:
+        """Key, value, lower and upper end, group by group."""
+        found = self.estimate
+        for key, *numbers in zip(self.keys, found.value, found.lower, found.upper, strict=True):
+            low, value, high = (float(n) for n in (numbers[1], numbers[0], numbers[2]))
+            yield key, value, low, high
+
+    def at(self, *key: str | int | bool | float) -> tuple[float, float, float]:
+        """The value and the ends of its interval for one combination of keys."""
+        for found, value, low, high in self.rows():
+            if found == key:
+                return value, low, high
+        raise InvalidParameter(
+            f"The answer '{self.statistic}' of '{self.query}' has no group {key!r}. "
+            f"Its keys are for {', '.join(self.columns) or 'the whole table'}."
+        )
+
+
+@dataclass(frozen=True)
+class Answers:
+    """All answers of a release, in the order of the queries."""
+
+    each: tuple[Answer, ...]
+    confidence: float
+
+    def __getitem__(self, name: tuple[str, str] | str) -> Answer:
+        """The answer with a query's name, and with a statistic's where the query asks for several."""
+        query, statistic = (name, None) if isinstance(name, str) else name
+        found = [a for a in self.each if a.query == query and statistic in (None, a.statistic)]
+        if len(found) != 1:
+            listed = ", ".join(f"{a.query!r}, {a.statistic!r}" for a in self.each)
+            raise InvalidParameter(f"There is no single answer {name!r}. The answers are {listed}.")
+        return found[0]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the tidy table's columns."""
+        keys = dict.fromkeys(name for answer in self.each for name in answer.columns)
+        return ("query", "statistic", *keys, "value", "lower", "upper", "measure")
+
+    def rows(self) -> Iterator[tuple[Cell, ...]]:
+        """The tidy table: a row for each value, a column for each key, empty where it does not apply."""
+        names = self.columns[2:-4]
+        for answer in self.each:
+            for key, *numbers in answer.rows():
+                held = dict(zip(answer.columns, key, strict=True))
+                shown = map(round, numbers) if answer.whole else _shown(*numbers)
+                yield (
+                    answer.query,
+                    answer.statistic,
+                    *(held.get(name) for name in names),
+                    *shown,
+                    answer.measure,
+                )
+
+    def csv(self) -> str:
+        """The tidy table as CSV."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(self.rows())
+        return text.getvalue()
+
+    def json(self) -> str:
+        """The tidy table as JSON: one object a row."""
+        rows = [
+            {name: cell for name, cell in zip(self.columns, row, strict=True) if cell is not None}
+            for row in self.rows()
+        ]
+        return json.dumps({"confidence": self.confidence, "rows": rows}, indent=1, ensure_ascii=False)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
+        rows = list(self.rows())
+        body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:_SHOWN])
+        more = f"<p>{len(rows) - _SHOWN:,} more rows.</p>" if len(rows) > _SHOWN else ""
+        return f"<table><tr>{head}</tr>{body}</table>{more}"
+
+
+def write_answers(answers: Answers, path: Path) -> None:
+    """Keep the tidy table in a file: CSV, JSON or Parquet, by its ending. It appears whole or not at all."""
+    if path.suffix not in ENDINGS:
+        raise InvalidParameter(f"Answers are not written as '{path.suffix}'. Use {' or '.join(ENDINGS)}.")
+    beside = path.with_name(f".{path.name}.part")
+    if path.suffix == ".parquet":
+        _write_parquet(answers, beside)
+    else:
+        beside.write_text(answers.csv() if path.suffix == ".csv" else answers.json(), encoding="utf-8")
+    beside.replace(path)
+
+
+ENDINGS = (".csv", ".json", ".parquet")
+
+
+def _write_parquet(answers: Answers, path: Path) -> None:
+    import duckdb
+
+    text = path.with_name(f"{path.name}.csv")
+    try:
+        text.write_text(answers.csv(), encoding="utf-8")
+        numbers = dict.fromkeys(("value", "lower", "upper"), "DOUBLE")
+        types = {name: numbers.get(name, "VARCHAR") for name in answers.columns}
+        read = duckdb.connect().read_csv(str(text), header=True, dtype=types)
+        read.write_parquet(str(path))
+    finally:
+        text.unlink(missing_ok=True)
+
+
+def _shown(value: float, low: float, high: float) -> tuple[float, float, float]:
+    """A value and its interval to as many digits as the interval is worth; its ends go outwards."""
+    if not high > low:
+        return value, low, high
+    digits = 2 - math.floor(math.log10(high - low))
+    unit = Fraction(10) ** -digits
+    ends = math.floor(Fraction(low) / unit) * unit, math.ceil(Fraction(high) / unit) * unit
+    return float(round(Fraction(value) / unit) * unit), float(ends[0]), float(ends[1])
+
+
+def _cell(cell: Cell) -> str:
+    if cell is None:
+        return "<td></td>"
+    return f"<td>{cell:,.6g}</td>" if isinstance(cell, float) else f"<td>{escape(str(cell))}</td>"

@@ -1,0 +1,129 @@
+"""From the noisy numbers of a plan to its answers."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from sourdine.core.bits import Bits
+from sourdine.frames.counting import Keys
+from sourdine.frames.expression import span
+from sourdine.frames.ranks import RankSource
+from sourdine.tables.aggregate import (
+    Aggregate,
+    Contingency,
+    Count,
+    Histogram,
+    Mean,
+    Proportion,
+    Quantiles,
+    Sum,
+    Variance,
+)
+from sourdine.tables.answer import ALL, Answer
+from sourdine.tables.measurement import Kind
+from sourdine.tables.plan import Line, Plan
+from sourdine.tables.reading import Estimate, Noisy, NoisyMoments
+from sourdine.tables.spread import deviation, like_noises
+from sourdine.tables.tree import Walk, quantiles
+
+
+def answer_of(each: Aggregate, line: Line, plan: Plan, noisy: Noisy) -> Answer:
+    """One aggregate read off the numbers of its measurement."""
+    measured = line.measurement
+    columns, keys = measured.query.by, measured.keys(plan.schema)
+    if isinstance(each, Contingency):
+        columns = (*columns, *each.columns)
+        estimate, keys = _with_margins(noisy, keys, [len(plan.schema.keys(name)) for name in each.columns])
+    elif isinstance(each, Histogram):
+        columns, estimate = (*columns, each.column), _counted(noisy)
+        keys = tuple((*key[:-1], each.bins[int(key[-1])]) for key in keys)
+    elif measured.kind in (Kind.RECORDS, Kind.UNITS):
+        estimate = _counted(noisy)
+    elif measured.kind is Kind.TOTAL:
+        estimate = noisy.linear([1.0]).scaled(float(measured.number(plan.schema).step))
+    else:
+        estimate = _off_moments(each, line, plan, noisy)
+    return Answer(
+        query=measured.query.name,
+        statistic=each.label,
+        kind=each.kind,
+        columns=columns,
+        keys=keys,
+        estimate=estimate,
+        measure=plan.measure(each),
+        whole=measured.kind in (Kind.RECORDS, Kind.UNITS, Kind.BINS, Kind.CELLS),
+    )
+
+
+def quantiles_of(
+    each: Quantiles, line: Line, plan: Plan, groups: Mapping[Keys, RankSource], bits: Bits
+) -> Answer:
+    """The quantiles of each group, found by walking down its noisy tree."""
+    column = line.measurement.number(plan.schema)
+    step, low = float(column.step), span(column)[0]
+    tree, mechanism = line.measurement.tree(plan.schema), line.mechanism
+
+    def found(values: RankSource) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        walk = Walk(tree, values, lambda counts: mechanism.sample(counts, bits), deviation(mechanism))
+        return quantiles(walk, each.at, lambda many: float(like_noises(mechanism, many, plan.confidence)))
+
+    places = [found(values) for values in groups.values()]
+    value, lower, upper = (np.concatenate([part[i] for part in places]) for i in range(3))
+    on_grid = Estimate(np.rint(value), np.floor(lower), np.ceil(upper)).scaled(step, low * step)
+    return Answer(
+        query=line.measurement.query.name,
+        statistic=each.label,
+        kind=each.kind,
+        columns=(*line.measurement.query.by, "quantile"),
+        keys=tuple((*key, level) for key in groups for level in each.at),
+        estimate=on_grid.within(float(column.lower), float(column.upper)),
+        measure=plan.measure(each),
+    )
+
+
+def _counted(noisy: Noisy) -> Estimate:
+    """A count with its noise, even below 0, since cutting it off would shift sums; no interval is below 0."""
+    found = noisy.linear([1.0])
+    return Estimate(found.value, np.maximum(found.lower, 0), np.maximum(found.upper, 0))
+
+
+def _off_moments(each: Aggregate, line: Line, plan: Plan, noisy: Noisy) -> Estimate:
+    """What the sums of Bernstein polynomials tell of a column."""
+    measured = line.measurement
+    width = measured.width(plan.schema)
+    moments = NoisyMoments(noisy=noisy, width=width, degree=measured.degree)
+    if isinstance(each, Proportion):
+        return moments.mean()
+    if isinstance(each, Count):
+        return moments.count()
+    column = measured.number(plan.schema)
+    step, low = float(column.step), span(column)[0]
+    if isinstance(each, Sum):
+        return moments.total(low).scaled(step)
+    if isinstance(each, Mean):
+        return moments.mean().scaled(width * step, low * step).within(column.lower, column.upper)
+    if isinstance(each, Variance):
+        return moments.variance().scaled((width * step) ** 2)
+    return moments.deviation().scaled(width * step)
+
+
+def _with_margins(
+    noisy: Noisy, keys: tuple[Keys, ...], sizes: Sequence[int]
+) -> tuple[Estimate, tuple[Keys, ...]]:
+    """The cells, then the sums over each set of columns, whose intervals allow for all their noises."""
+    cells, shape = noisy.numbers[:, 0], (-1, *sizes)
+    named = np.empty(len(keys), dtype=object)
+    named[:] = keys
+    parts, names = [_counted(noisy)], list(keys)
+    outer = len(keys[0]) - len(sizes)
+    for gone in (set_ for many in range(1, len(sizes) + 1) for set_ in combinations(range(len(sizes)), many)):
+        value = cells.reshape(shape).sum(axis=tuple(axis + 1 for axis in gone)).ravel()
+        reach = noisy.reach(np.ones(int(np.prod([sizes[axis] for axis in gone]))))
+        parts.append(Estimate(value, np.maximum(value - reach, 0), np.maximum(value + reach, 0)))
+        first = tuple(0 if axis in gone else slice(None) for axis in range(len(sizes)))
+        places = [outer + axis for axis in gone]
+        for key in named.reshape(shape)[(slice(None), *first)].ravel():
+            names.append(tuple(ALL if place in places else part for place, part in enumerate(key)))
+    joined = [np.concatenate([getattr(part, end) for part in parts]) for end in ("value", "lower", "upper")]
+    return Estimate(*joined), tuple(names)

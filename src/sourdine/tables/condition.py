@@ -1,0 +1,92 @@
+"""Which records a query is about, or what share of them is asked for, by a declared column."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import model_validator
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.expression import grouping, literal, place_of, span
+from sourdine.frames.schema import Declared, Integer, Real, Schema, decimal, sensible
+from sourdine.frames.source import Source
+
+
+class Condition(Declared):
+    """Records whose column holds one of some keys, or a number from `at_least` up to and without `below`.
+
+    >>> Condition(column="age", at_least=18, below=65).words
+    'age from 18 to below 65'
+    """
+
+    column: str
+    keys: tuple[str | int | bool, ...] | None = None
+    at_least: int | float | None = None
+    below: int | float | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _listed(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        keys = given.get("keys")
+        if isinstance(keys, list):
+            return {**given, "keys": tuple(keys)}
+        return {**given, "keys": (keys,)} if isinstance(keys, str | int) else given
+
+    @model_validator(mode="after")
+    def _stated(self) -> "Condition":
+        numbers = [bound for bound in (self.at_least, self.below) if bound is not None]
+        if (self.keys is None) == (not numbers) or self.keys == ():
+            raise ValueError("a condition needs keys, or else at_least or below")
+        if not all(map(sensible, numbers)):
+            raise ValueError("bounds must be numbers up to 1e100 in size")
+        if len(numbers) == 2 and not numbers[0] < numbers[1]:
+            raise ValueError("at_least must be below 'below'")
+        return self
+
+    @property
+    def words(self) -> str:
+        """The condition as people say it."""
+        if self.keys is not None:
+            return f"{self.column} {' or '.join(map(str, self.keys))}"
+        if self.below is None:
+            return f"{self.column} at least {self.at_least:g}"
+        if self.at_least is None:
+            return f"{self.column} below {self.below:g}"
+        return f"{self.column} from {self.at_least:g} to below {self.below:g}"
+
+    def check(self, schema: Schema, owner: str) -> None:
+        """Refuse a condition that the declared column can not meet."""
+        found = schema.columns.get(self.column)
+        if found is None:
+            raise InvalidParameter(
+                f"The query '{owner}' has a condition on the column '{self.column}', which is not declared. "
+                f"Declare it under [columns.{self.column}]."
+            )
+        if isinstance(found, Integer | Real) != (self.keys is None):
+            right = "at_least or below" if isinstance(found, Integer | Real) else "some of its keys"
+            raise InvalidParameter(
+                f"The condition of '{owner}' on the column '{self.column}' does not fit its type. "
+                f"State {right}."
+            )
+        unknown = [key for key in self.keys or () if key not in schema.keys(self.column)]
+        if unknown:
+            raise InvalidParameter(
+                f"The query '{owner}' has a condition with the key {unknown[0]!r}, which the column "
+                f"'{self.column}' does not declare. Use one of its keys, or declare it."
+            )
+
+    def sql(self, source: Source) -> str:
+        """True, false, or NULL where the column is missing and dropped."""
+        column, kind = source.schema.columns[self.column], source.types[self.column]
+        if not isinstance(column, Integer | Real):
+            grouped = grouping(self.column, column, kind)
+            return f"({grouped.known(grouped.raw)} IN ({', '.join(map(literal, self.keys or ()))}))"
+        value, low = f"nullif({place_of(self.column)}, -1)", span(column)[0]
+        parts = []
+        if self.at_least is not None:
+            parts.append(f"{value} >= {math.ceil(decimal(self.at_least) / column.step) - low}")
+        if self.below is not None:
+            parts.append(f"{value} < {math.ceil(decimal(self.below) / column.step) - low}")
+        return f"({' AND '.join(parts)})"

@@ -1,0 +1,159 @@
+"""The error of every answer before anything is spent, in the column's own unit."""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from scipy.special import ndtri
+
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.mechanism import Mechanism
+from sourdine.frames.expression import span
+from sourdine.mechanisms import Gaussian, Laplace
+from sourdine.tables.aggregate import Aggregate, Count, Mean, Normal, Proportion, Quantiles, Sum, Variance
+from sourdine.tables.measurement import Kind
+from sourdine.tables.plan import Line, Plan, Privacy
+from sourdine.tables.reading import Estimate, Noisy, NoisyMoments
+from sourdine.tables.spread import like_noises
+
+_TOLERANCE = 1e-4
+_EVENLY = "if values are spread evenly between their bounds"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """What an aggregate's error stays within, with the plan's confidence; None where it is not known.
+
+    `note` says under which assumption, or what is missing.
+    """
+
+    query: str
+    statistic: str
+    noise: str
+    share: Fraction
+    error: float | None
+    measure: str
+    note: str = ""
+
+    @property
+    def words(self) -> str:
+        """The error as people read it, without its note."""
+        return "unknown" if self.error is None else f"± {_short(self.error)} {self.measure}".rstrip()
+
+
+def forecasts(plan: Plan) -> list[Forecast]:
+    """One forecast for each aggregate of each query."""
+    found = []
+    for query in plan.queries:
+        for each in query.ask:
+            line = plan.line_for(query, each)
+            error, measure, note = _error(each, line, plan)
+            found.append(
+                Forecast(
+                    query=query.name,
+                    statistic=each.label,
+                    noise=noise_words(line.mechanism),
+                    share=line.share,
+                    error=error,
+                    measure=measure,
+                    note=note,
+                )
+            )
+    return found
+
+
+def noise_words(mechanism: Mechanism) -> str:
+    """The noise as people read it."""
+    if isinstance(mechanism, Gaussian):
+        return f"Gaussian, sigma {float(mechanism.sigma):.4g}"
+    assert isinstance(mechanism, Laplace)
+    return f"Laplace, scale {float(mechanism.scale):.4g}"
+
+
+def epsilon_for(plan: Plan, query: str, error: float) -> Plan:
+    """The plan with the least epsilon, to four digits, that brings every error of a query within a target."""
+    wanted = float(check.positive("a target", "error", error))
+    if query not in [each.name for each in plan.queries]:
+        listed = ", ".join(f"'{each.name}'" for each in plan.queries)
+        raise InvalidParameter(f"There is no query '{query}' to set a target for. The queries are {listed}.")
+
+    def at(epsilon: Fraction) -> Plan:
+        return replace(plan, privacy=Privacy(epsilon=epsilon, delta=plan.privacy.delta))
+
+    def worst(epsilon: Fraction) -> float:
+        errors = [each.error for each in forecasts(at(epsilon)) if each.query == query]
+        if None in errors:
+            raise InvalidParameter(
+                f"The errors of '{query}' depend on how many records there are. Declare the table's size."
+            )
+        return max(each for each in errors if each is not None)
+
+    low, high = Fraction(1, 1 << 20), Fraction(1 << 10)
+    if worst(high) > wanted:
+        raise InvalidParameter(
+            f"No epsilon up to 1024 brings the error of '{query}' to {error:g}. Ask for a larger error."
+        )
+    while high > low * Fraction(1 + _TOLERANCE):
+        middle = Fraction(math.sqrt(float(low) * float(high)))
+        low, high = (low, middle) if worst(middle) <= wanted else (middle, high)
+    unit = Fraction(10) ** (math.floor(math.log10(float(high))) - 4)
+    return at(math.ceil(high / unit) * unit)
+
+
+def _error(each: Aggregate, line: Line, plan: Plan) -> tuple[float | None, str, str]:
+    """Error, measure and note of one aggregate."""
+    measured, schema = line.measurement, plan.schema
+    if isinstance(each, Quantiles):
+        return _rank_error(each, line, plan)
+    if measured.degree == 0:
+        step = float(measured.number(schema).step) if measured.kind is Kind.TOTAL else 1.0
+        return line.mechanism.error(plan.confidence) * step, plan.measure(each), ""
+    size = plan.per_group(measured)
+    linear = isinstance(each, Count | Sum)
+    if size is None and not linear:
+        return None, "", "declare the table's size"
+    width, degree = measured.width(schema), measured.degree
+    # values spread evenly between the bounds give all Bernstein polynomials the same sum
+    numbers = np.full((1, degree + 1), (size or 1.0) * float(width) ** degree / (degree + 1))
+    noisy = Noisy(numbers=numbers, mechanism=line.mechanism, confidence=plan.confidence)
+    moments = NoisyMoments(noisy=noisy, width=width, degree=degree)
+    note = _EVENLY if not measured.query.by else f"{_EVENLY}, for groups of {size or 0:,.0f}"
+    if isinstance(each, Proportion):
+        groups = f", in groups of {size or 0:,.0f}" if measured.query.by else ""
+        return 100 * _half(moments.mean()), "percentage points", f"for a share near one half{groups}"
+    if isinstance(each, Count):
+        return _half(moments.count()), plan.measure(each), ""
+    column = measured.number(schema)
+    wide = width * float(column.step)
+    if isinstance(each, Sum):
+        return _half(moments.total(span(column)[0])) * float(column.step), plan.measure(each), ""
+    if isinstance(each, Mean):
+        return _half(moments.mean()) * wide, plan.measure(each), note
+    if isinstance(each, Variance):
+        return _half(moments.variance()) * wide**2, plan.measure(each), note
+    return _half(moments.deviation()) * wide, plan.measure(each), note
+
+
+def _rank_error(each: Quantiles, line: Line, plan: Plan) -> tuple[float | None, str, str]:
+    """In ranks, or in the column's unit under the law that was declared for the forecast."""
+    level = min(each.at, key=lambda at: abs(at - 0.5))
+    many = line.measurement.tree(plan.schema).spread(level)
+    ranks = float(like_noises(line.mechanism, many, plan.confidence)) * math.sqrt(many)
+    size = plan.per_group(line.measurement)
+    if each.law is None or size is None:
+        return ranks, "ranks", "" if size is None else f"of about {size:,.0f}"
+    if isinstance(each.law, Normal):
+        slope = math.sqrt(2 * math.pi) * math.exp(float(ndtri(level)) ** 2 / 2) * each.law.deviation
+        return ranks / size * slope, each.column, "if it is normal as declared"
+    column = line.measurement.number(plan.schema)
+    return ranks / size * float(column.upper - column.lower), each.column, "if it is uniform as declared"
+
+
+def _half(found: Estimate) -> float:
+    return float((found.upper[0] - found.lower[0]) / 2)
+
+
+def _short(error: float) -> str:
+    return f"{error:,.0f}" if error >= 1000 else f"{error:.3g}"

@@ -1,0 +1,224 @@
+"""A specification to fill in, written from the names and types of a table's columns: never from a value."""
+
+import csv
+import json
+import os
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from shlex import quote
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.tables.blank import BLANK
+
+_LONGEST = 1 << 20  # characters of a header: a file without line breaks is not read to its end
+_DELIMITERS = ",;\t|"
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+_REAL = ("FLOAT", "DOUBLE", "DECIMAL")
+
+_HEAD = """\
+# What to publish about a table, for whom it is safe, and what pays for it.
+#
+# This file was written from the {known} of {source} alone; no value was looked at.
+# Fill in every "{blank}". Take bounds and keys from what you know of the subject, or from public
+# sources, never from the table itself: a bound that was read off the data tells about the data.{warning}
+#
+#   sourdine plan {spec}       the error of every answer, before anything is read or spent
+#   sourdine release {spec}    pay from the ledger, publish the answers, a certificate and a report
+
+[table]
+# Where the table is, seen from the folder of this file: CSV, TSV, JSON or Parquet.
+source = {quoted_source}
+# About how many records there are, as far as that is public. It is used for forecasts only.
+# size = 50000
+
+[privacy]
+# Whom the release protects, as the ledger names it: a person, a household, a visit.
+unit = "person"
+# If one unit can have several records: the column that tells units apart. Without it every record counts
+# as a unit of its own, and somebody with many records is protected less than promised.
+# column = "person_id"
+# With a column: how many records of a unit count at most, in one group and in how many groups. What is
+# beyond is left out at random. Lower numbers mean less noise.
+# rows = 1
+# groups = 1
+# What the guarantee compares: "add-remove" (a unit is there or not), or "replace" (it holds one thing or
+# another, and the number of units is public).
+neighbours = "add-remove"
+# How much the whole release may tell about one unit: the odds of any suspicion about it change by a factor
+# of at most e^epsilon. 1 is a common choice; see: sourdine budget explain 1
+epsilon = 1.0
+# A small delta allows Gaussian noise, which is less for many answers at once. Keep it far below 1 divided
+# by the number of units. The ledger must then have a delta too.
+# delta = 1e-6
+# The ledger that pays, seen from the folder of this file. Make it once, for everything ever published about
+# this table: sourdine ledger create {ledger} --epsilon 1 --unit person
+ledger = {quoted_ledger}
+# How sure the intervals are to hold what would have been published without noise.
+confidence = 0.95
+
+# The columns that queries use. Delete the blocks of all others. Every block has a type:
+#   "integer", "real"   numbers, with bounds: what lies outside is moved to the nearer bound. Bounds that are
+#                       too wide add noise, bounds that are too narrow change the answer.
+#   "category"          a known list of keys. Records with another value count as missing.
+#   "flag"              true or false.
+# Every block may say what happens to a missing value:
+#   missing = "drop"    the record does not count where this column is needed (so it is if nothing is said),
+#                       or a value that takes its place, such as missing = 0.
+# A real column may state the grid it is rounded to, such as granularity = 0.01. Without it, about a
+# millionth of the range is taken.
+"""
+
+_BLOCKS = {
+    "integer": """\
+type = "integer"
+lower = "{blank}"  # the least whole number that makes sense, such as 0; never the least in the table
+upper = "{blank}"  # the greatest that makes sense, such as 120; never the greatest in the table
+""",
+    "real": """\
+type = "real"
+lower = "{blank}"  # the least number that makes sense, such as 0.0; never the least in the table
+upper = "{blank}"  # the greatest that makes sense, such as 200000.0; never the greatest in the table
+# granularity = 0.01  # the grid that numbers are rounded to
+""",
+    "category": """\
+type = "category"
+keys = ["{blank}"]  # every value that may be published, such as ["north", "south"], known beforehand
+""",
+    "flag": """\
+type = "flag"
+""",
+    "": """\
+type = "{blank}"  # "integer", "real", "category" or "flag"; then keep the lines below that belong to it
+lower = "{blank}"  # integer or real: the least number that makes sense; never the least in the table
+upper = "{blank}"  # integer or real: the greatest that makes sense; never the greatest in the table
+keys = ["{blank}"]  # category: every value that may be published, known beforehand
+""",
+}
+
+_QUERIES = """
+# What to ask. Every query has a name and a list of things to ask, which may be
+#   "count"                                        how many records
+#   "units"                                        how many different units
+#   { sum = "pay" }, { mean = "pay" }, { variance = "pay" }, { deviation = "pay" }
+#   { proportion = "age", at_least = 65 }          the share of records for which this holds; also with
+#                                                  below = 18, or with of = ["a", "b"] for keys
+#   { histogram = "age", edges = [0, 20, 40] }     how many records lie in each bin
+#   { contingency = ["sex", "region"] }            how many records for each combination of keys, with sums
+#   { quantiles = "pay", at = [0.1, 0.5, 0.9] }    the values below which such shares of the records lie
+# and, if you like,
+#   by = ["sex"]                                   ask it for every key of these columns
+#   where = { age = { at_least = 18 }, sex = ["f"] }   ask it of these records only
+#   weight = 2                                     its share of the budget: more weight, less noise. It does
+#                                                  not change how well anybody is protected.
+
+[[queries]]
+name = "records"
+ask = ["count"]
+"""
+
+
+def draft(table: Path, spec: Path) -> str:
+    """The text of a specification for a table, to be kept in the file `spec`."""
+    types = read_types(table)
+    text = table.suffix.lower() != ".parquet"
+    source = Path(os.path.relpath(table.resolve(), spec.resolve().parent)).as_posix()
+    ledger = f"{spec.stem}.ledger"
+    warning = (
+        "\n# The names of the columns are the first line of the file. If they are data, the file has no"
+        "\n# header: add one to it, and write this specification anew."
+    )
+    head = _HEAD.format(
+        known="first line" if text else "schema",
+        source=_comment(table.name),
+        blank=BLANK,
+        warning=warning if text else "",
+        spec=_comment(quote(spec.name)),
+        ledger=_comment(quote(ledger)),
+        quoted_source=_quoted(source),
+        quoted_ledger=_quoted(ledger),
+    )
+    blocks = [_block(name, kind) for name, kind in types.items()]
+    return head + "".join(blocks) + _QUERIES
+
+
+def read_types(table: Path) -> Mapping[str, str | None]:
+    """The columns of a table and what they can be declared as: '' if that is not known, None for nothing."""
+    if not table.is_file():
+        raise InvalidParameter(f"There is no file {table}. Check the path.")
+    ending = table.suffix.lower()
+    if ending in (".csv", ".tsv"):
+        return dict.fromkeys(_header(table, ending), "")
+    if ending == ".parquet":
+        return _schema(table)
+    raise InvalidParameter(
+        f"A specification cannot be drafted from a file ending in '{ending}', which has no header. "
+        "Name a .csv, .tsv or .parquet file, or write the specification by hand."
+    )
+
+
+def _header(table: Path, ending: str) -> list[str]:
+    """The names in the first line; nothing below it is looked at."""
+    try:
+        with table.open(encoding="utf-8-sig", newline="") as file:
+            line = file.readline(_LONGEST)
+    except (OSError, UnicodeDecodeError):
+        raise InvalidParameter(
+            f"The file {table} cannot be read as text. Check it, and its rights."
+        ) from None
+    delimiter = "\t" if ending == ".tsv" else max(_DELIMITERS, key=line.count)
+    try:
+        names = next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:  # a field of 128 kilobytes is no name
+        names = []
+    if not names or not line.strip():
+        raise InvalidParameter(f"The file {table} has no header. Write the names of its columns first.")
+    for name in names:
+        if not name.strip() or names.count(name) > 1:
+            found = f"the name '{name}' twice" if name.strip() else "a column without a name"
+            raise InvalidParameter(f"The header of {table} has {found}. Give every column its own name.")
+    return names
+
+
+def _schema(table: Path) -> Mapping[str, str | None]:
+    import duckdb
+
+    try:
+        relation = duckdb.connect().read_parquet(str(table))
+    except duckdb.Error:
+        raise InvalidParameter(
+            f"The file {table} cannot be read as parquet. Check that it is complete and of that kind."
+        ) from None
+    return {name: _kind(str(found)) for name, found in zip(relation.columns, relation.types, strict=True)}
+
+
+def _kind(found: str) -> str | None:
+    """What a column of the engine's type can be declared as."""
+    if found.lstrip("U").startswith(_WHOLE):
+        return "integer"
+    if found.startswith(_REAL):
+        return "real"
+    if found == "BOOLEAN":
+        return "flag"
+    return "category" if found.startswith(("VARCHAR", "ENUM")) else None
+
+
+def _block(name: str, kind: str | None) -> str:
+    title = f"\n[columns.{_quoted(name) if not _bare(name) else name}]\n"
+    if kind is None:
+        return f"\n# The column {_comment(name)} is of a type that cannot be asked about.\n"
+    return title + _BLOCKS[kind].format(blank=BLANK)
+
+
+def _bare(name: str) -> bool:
+    return name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+
+
+def _quoted(text: str) -> str:
+    """A text as TOML takes it."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _comment(text: str) -> str:
+    """A text inside a comment, which ends with its line."""
+    return "".join(letter if letter.isprintable() else " " for letter in islice(text, 200))

@@ -1,0 +1,137 @@
+"""A question: what is asked, of which records, by which keys, and how much of the budget it gets."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from pydantic import Field, ValidationError, model_validator
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.schema import Declared, Schema, decimal, told
+from sourdine.tables.aggregate import KINDS, Aggregate, Contingency, Histogram
+from sourdine.tables.condition import Condition
+
+_MOST_WEIGHT = 10**6
+
+
+class Query(Declared):
+    """One or several aggregates over the records of each group.
+
+    Aggregates of one column are read off the same noisy numbers, so they cost once. Among queries the budget
+    is divided by weight: more weight means less noise, never less protection.
+
+    >>> Query.read({"name": "pay", "ask": ["count", {"mean": "pay"}], "by": ["sex"]}).ask[1].label
+    'mean of pay'
+    """
+
+    name: str = Field(min_length=1, max_length=200)
+    ask: tuple[Aggregate, ...] = Field(min_length=1, max_length=64)
+    by: tuple[str, ...] = Field(default=(), max_length=8)
+    where: tuple[Condition, ...] = ()
+    weight: int | float = Field(default=1, gt=0, le=_MOST_WEIGHT)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _listed(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+        return {**given, **lists}
+
+    @model_validator(mode="after")
+    def _unlike(self) -> "Query":
+        if len(set(self.by)) != len(self.by):
+            raise ValueError("by must not repeat a column")
+        labels = [each.label for each in self.ask]
+        if len(set(labels)) != len(labels):
+            raise ValueError("the same thing is asked twice")
+        return self
+
+    @classmethod
+    def read(cls, block: Mapping[str, Any]) -> "Query":
+        """The query of a `[[queries]]` block, in its short form; a mistake is named by its field."""
+        given = dict(block)
+        name = given.get("name")
+        owner = f"queries.{name}" if isinstance(name, str) else "queries"
+        if "ask" in given:
+            asked = given["ask"] if isinstance(given["ask"], list | tuple) else [given["ask"]]
+            given["ask"] = tuple(_aggregate(item, str(name)) for item in asked)
+        if "where" in given:
+            given["where"] = _conditions(given["where"], owner)
+        try:
+            return cls.model_validate(given)
+        except ValidationError as problem:
+            raise told(problem, owner) from None
+
+    @property
+    def share(self) -> Fraction:
+        """The weight as it was written."""
+        return decimal(self.weight)
+
+    def check(self, schema: Schema) -> None:
+        """Refuse what the declared columns cannot answer."""
+        for name in self.by:
+            schema.keys(name)
+        for condition in self.where:
+            condition.check(schema, self.name)
+        for each in self.ask:
+            each.check(schema, self.name)
+            inner = each.columns if isinstance(each, Contingency) else ()
+            if isinstance(each, Histogram):
+                inner = (each.column,)
+            if twice := set(inner) & set(self.by):
+                raise InvalidParameter(
+                    f"The query '{self.name}' groups by '{min(twice)}' twice. "
+                    "Leave it out of 'by', or out of what is asked."
+                )
+
+
+def _aggregate(item: object, query: str) -> object:
+    """The long form of 'count' or of { mean = "pay" }."""
+    if not isinstance(item, str | Mapping):
+        return item
+    if isinstance(item, str):
+        _known(item, query)
+        return {"kind": item}
+    if "kind" in item:
+        return item
+    kind = next(iter(item), "")
+    _known(kind, query)
+    rest = {name: value for name, value in item.items() if name != kind}
+    if kind == "proportion":
+        rest = {"keys" if name == "of" else name: value for name, value in rest.items()}
+        return {"kind": kind, "of": {"column": item[kind], **rest}}
+    if kind == "contingency":
+        return {"kind": kind, "columns": item[kind], **rest}
+    return {"kind": kind, "column": item[kind], **rest}
+
+
+def _known(kind: object, query: str) -> None:
+    if kind in ("min", "max", "minimum", "maximum"):
+        raise InvalidParameter(
+            f"The query '{query}' asks for the {kind}, which is the value of one record, so that no noise of "
+            'use could hide it. Ask for a quantile, such as { quantiles = "age", at = [0.01, 0.99] }.'
+        )
+    if kind in ("median", "quantile"):
+        raise InvalidParameter(
+            f"The query '{query}' asks for the {kind}. Write it as {{ quantiles = \"age\", at = [0.5] }}."
+        )
+    if kind not in KINDS:
+        raise InvalidParameter(
+            f"The query '{query}' asks for '{kind}', which is unknown. Ask for one of {', '.join(KINDS)}."
+        )
+
+
+def _conditions(where: object, owner: str) -> tuple[object, ...]:
+    """The long form of { age = { at_least = 18 }, region = ["north"] }."""
+    if isinstance(where, list | tuple):
+        return tuple(where)
+    if not isinstance(where, Mapping):
+        raise InvalidParameter(
+            f"The declaration '{owner}.where' is wrong: it must be a table. "
+            "Write it as where = { age = { at_least = 18 } }."
+        )
+    return tuple(
+        {"column": name, **bounds} if isinstance(bounds, Mapping) else {"column": name, "keys": bounds}
+        for name, bounds in where.items()
+    )

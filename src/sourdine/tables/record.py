@@ -1,0 +1,109 @@
+"""A release as a file: its answers and its declarations, from which its report can be made again."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.tables.answer import Answer, Answers
+from sourdine.tables.reading import Estimate
+from sourdine.tables.release import TableRelease
+from sourdine.tables.spec import Specification
+
+_FORMAT = 1
+_ENDS = ("value", "lower", "upper")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What was declared and what was answered; `payment` is the mark of the ledger's line that paid."""
+
+    specification: Specification
+    answers: Answers
+    payment: str
+    spent: Fraction
+    limit: Fraction
+
+    @classmethod
+    def of(cls, specification: Specification, release: TableRelease) -> "Record":
+        """The record of a release that was paid."""
+        if release.receipt is None:
+            raise InvalidParameter("A release that was not paid has no record. Pay for it from a ledger.")
+        return cls(
+            specification=specification,
+            answers=release.values,
+            payment=release.receipt.fingerprint,
+            spent=release.receipt.spent,
+            limit=release.receipt.limit,
+        )
+
+    def to_json(self) -> str:
+        """The record as text. Of the paths in the specification only names are kept."""
+        declared = self.specification.model_dump(mode="json", exclude={"folder"})
+        declared["table"]["source"] = Path(declared["table"]["source"]).name
+        if declared["privacy"]["ledger"] is not None:
+            declared["privacy"]["ledger"] = Path(declared["privacy"]["ledger"]).name
+        held = {
+            "format": _FORMAT,
+            "specification": declared,
+            "confidence": self.answers.confidence,
+            "answers": [_plain(each) for each in self.answers.each],
+            "payment": self.payment,
+            "spent": str(self.spent),
+            "limit": str(self.limit),
+        }
+        return json.dumps(held, indent=1, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Record":
+        """A record read back."""
+        try:
+            held = json.loads(text)
+            if held["format"] != _FORMAT:
+                raise ValueError("unknown format")
+            return cls(
+                specification=Specification.read(held["specification"]),
+                answers=Answers(tuple(map(_answer, held["answers"])), float(held["confidence"])),
+                payment=str(held["payment"]),
+                spent=Fraction(held["spent"]),
+                limit=Fraction(held["limit"]),
+            )
+        except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError, SourdineError):
+            raise InvalidParameter(
+                "The record of the release cannot be read. It is cut short or was changed. Get it again."
+            ) from None
+
+
+def _plain(answer: Answer) -> dict[str, object]:
+    return {
+        "query": answer.query,
+        "statistic": answer.statistic,
+        "kind": answer.kind,
+        "columns": list(answer.columns),
+        "keys": [list(key) for key in answer.keys],
+        **{end: getattr(answer.estimate, end).tolist() for end in _ENDS},
+        "measure": answer.measure,
+        "whole": answer.whole,
+    }
+
+
+def _answer(held: Mapping[str, Any]) -> Answer:
+    numbers = [np.array(held[end], dtype=float) for end in _ENDS]
+    keys = tuple(tuple(key) for key in held["keys"])
+    if {len(each) for each in numbers} != {len(keys)}:
+        raise ValueError("unlike lengths")
+    return Answer(
+        query=str(held["query"]),
+        statistic=str(held["statistic"]),
+        kind=str(held["kind"]),
+        columns=tuple(map(str, held["columns"])),
+        keys=keys,
+        estimate=Estimate(*numbers),
+        measure=str(held["measure"]),
+        whole=bool(held["whole"]),
+    )

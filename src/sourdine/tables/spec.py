@@ -1,0 +1,156 @@
+"""A specification: one TOML file that declares a table, its guarantee and its queries."""
+
+import tomllib
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from pydantic import Field, ValidationError, model_validator
+
+from sourdine.accounting.ledger import Ledger
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.schema import Declared, Schema, decimal, told
+from sourdine.frames.source import Source, open_source
+from sourdine.frames.unit import Unit
+from sourdine.tables.blank import check_filled
+from sourdine.tables.plan import Plan, Privacy
+from sourdine.tables.query import Query
+
+_BLOCKS = ("table", "privacy", "columns", "queries")
+
+
+class TableBlock(Declared):
+    """Where the table is, and about how large."""
+
+    source: str = Field(min_length=1)
+    size: int | None = Field(default=None, ge=1, le=1 << 40)
+
+
+class PrivacyBlock(Declared):
+    """Whom the release protects, how much, and what pays for it."""
+
+    unit: str = Field(min_length=1, max_length=200)
+    column: str | None = Field(default=None, min_length=1)
+    rows: int = Field(default=1, ge=1, le=1 << 20)
+    groups: int = Field(default=1, ge=1, le=1 << 20)
+    neighbours: str = "add-remove"
+    ledger: str | None = Field(default=None, min_length=1)
+    epsilon: int | float = Field(gt=0, le=1 << 20)
+    delta: float | None = Field(default=None, gt=0, lt=1)
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+
+    @model_validator(mode="after")
+    def _known(self) -> "PrivacyBlock":
+        if self.neighbours not in ("add-remove", "replace"):
+            raise ValueError('neighbours must be "add-remove" or "replace"')
+        if self.column is None and (self.rows, self.groups) != (1, 1):
+            raise ValueError("rows and groups need a column that tells units apart")
+        return self
+
+
+class Specification(Declared):
+    """All that a release needs to know. Paths in it are seen from the folder it lies in."""
+
+    table: TableBlock
+    privacy: PrivacyBlock
+    columns: Mapping[str, Any]
+    queries: tuple[Any, ...] = Field(min_length=1)
+    folder: Path = Path()
+
+    @classmethod
+    def load(cls, path: Path) -> "Specification":
+        """The specification in a file; a mistake is told in one sentence with its place."""
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise InvalidParameter(
+                f"The specification {path} cannot be read. Check the path, or write one with 'sourdine init'."
+            ) from None
+        try:
+            held = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as problem:
+            raise InvalidParameter(f"The specification {path} is not valid TOML: {problem}.") from None
+        check_filled(held, path)
+        return cls.read(held, path.parent)
+
+    @classmethod
+    def read(cls, held: Mapping[str, Any], folder: Path = Path()) -> "Specification":
+        """The specification of these blocks."""
+        for name in held:
+            if name not in _BLOCKS:
+                raise InvalidParameter(
+                    f"A specification has no block '{name}'. Its blocks are {', '.join(_BLOCKS)}."
+                )
+        given = {**held, "folder": folder}
+        if isinstance(given.get("queries"), list):
+            given["queries"] = tuple(given["queries"])
+        try:
+            made = cls.model_validate(given)
+        except ValidationError as problem:
+            raise told(problem, "") from None
+        made.plan()
+        return made
+
+    @property
+    def unit(self) -> Unit:
+        """Whom the release protects."""
+        held = self.privacy
+        return Unit(name=held.unit, column=held.column, rows=held.rows, groups=held.groups)
+
+    @property
+    def schema_of(self) -> Schema:
+        """What is declared of the columns."""
+        return Schema.read(self.columns)
+
+    @property
+    def ledger_path(self) -> Path | None:
+        """Where the ledger is."""
+        return None if self.privacy.ledger is None else self.folder / self.privacy.ledger
+
+    def plan(self, epsilon: Fraction | None = None) -> Plan:
+        """The plan of the queries, at the declared epsilon or another."""
+        queries = tuple(
+            each if isinstance(each, Query) else Query.read(_block(each, i))
+            for i, each in enumerate(self.queries)
+        )
+        exact = decimal(self.privacy.epsilon) if epsilon is None else epsilon
+        return Plan(
+            schema=self.schema_of,
+            queries=queries,
+            privacy=Privacy(epsilon=exact, delta=self.privacy.delta),
+            unit=self.unit,
+            neighbours=Neighbours(self.privacy.neighbours),
+            size=self.table.size,
+            confidence=self.privacy.confidence,
+        )
+
+    def open(self) -> Source:
+        """The table, checked against what is declared; only names and types are looked at."""
+        others = [] if self.privacy.column is None else [self.privacy.column]
+        return open_source(self.folder / self.table.source, self.schema_of, others)
+
+    def open_ledger(self) -> Ledger:
+        """The ledger that pays."""
+        path = self.ledger_path
+        if path is None:
+            raise InvalidParameter(
+                "The specification names no ledger, and a release must be paid for. "
+                "Make one with 'sourdine ledger create' and name it, as in ledger = \"people.ledger\"."
+            )
+        if not path.exists():
+            held = self.privacy
+            small = "" if held.delta is None else f" --delta {held.delta:g}"
+            raise InvalidParameter(
+                f"There is no ledger {path}. Make it with: sourdine ledger create {quote(str(path))} "
+                f"--epsilon {held.epsilon:g}{small} --unit {quote(held.unit)} --neighbours {held.neighbours}"
+            )
+        return Ledger.open(path)
+
+
+def _block(each: object, place: int) -> Mapping[str, Any]:
+    if not isinstance(each, Mapping):
+        raise InvalidParameter(f"The declaration 'queries.{place}' is wrong: it must be a [[queries]] block.")
+    return each

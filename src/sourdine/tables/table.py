@@ -1,0 +1,106 @@
+"""A table that is declared and open for private questions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sourdine.accounting.ledger import Ledger
+from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.schema import Schema
+from sourdine.frames.source import Source, open_source
+from sourdine.frames.unit import Unit
+from sourdine.tables.plan import Plan, Privacy
+from sourdine.tables.query import Query
+from sourdine.tables.release import TableRelease, release
+from sourdine.tables.twin import twin
+
+
+@dataclass(frozen=True, init=False)
+class Table:
+    """A file, or a frame of pandas, Polars, Arrow or DuckDB, and what is declared of it.
+
+    A unit given by name means that each record is one. The guarantee of a release is epsilon (or epsilon and
+    delta) for one unit, added or removed, or else replaced.
+
+    >>> import pyarrow as pa
+    >>> people = Table(
+    ...     pa.table({"age": [31, 54, 54], "sex": ["f", "m", "f"]}),
+    ...     unit="person",
+    ...     columns={
+    ...         "age": {"type": "integer", "lower": 0, "upper": 120},
+    ...         "sex": {"type": "category", "keys": ["f", "m"]},
+    ...     },
+    ... )
+    >>> plan = people.plan(Query.read({"name": "ages", "ask": [{"mean": "age"}], "by": ["sex"]}), epsilon=1)
+    >>> plan.lines[0].share
+    Fraction(1, 1)
+    """
+
+    source: Source
+    unit: Unit
+    schema: Schema
+    size: int | None
+    neighbours: Neighbours
+
+    def __init__(
+        self,
+        source: object,
+        *,
+        unit: Unit | str,
+        columns: Mapping[str, Any] | Schema,
+        size: int | None = None,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    ) -> None:
+        whose = Unit(name=unit) if isinstance(unit, str) else unit
+        schema = columns if isinstance(columns, Schema) else Schema.read(columns)
+        others = [] if whose.column is None else [whose.column]
+        for name, value in {
+            "unit": whose,
+            "schema": schema,
+            "size": size,
+            "neighbours": neighbours,
+            "source": open_source(source, schema, others),
+        }.items():
+            object.__setattr__(self, name, value)
+
+    def plan(
+        self,
+        *queries: Query | Mapping[str, Any],
+        epsilon: Fraction | float,
+        delta: float | None = None,
+        confidence: float = 0.95,
+    ) -> Plan:
+        """What these queries would do and be worth; nothing is read or spent."""
+        return Plan(
+            schema=self.schema,
+            queries=tuple(each if isinstance(each, Query) else Query.read(each) for each in queries),
+            privacy=Privacy(epsilon=epsilon, delta=delta),  # type: ignore[arg-type]
+            unit=self.unit,
+            neighbours=self.neighbours,
+            size=self.size,
+            confidence=confidence,
+        )
+
+    def release(
+        self, plan: Plan, ledger: Ledger, *, purpose: str = "tables", bits: Bits = SYSTEM
+    ) -> TableRelease:
+        """Pay for a plan from a ledger and carry it out."""
+        if (plan.schema, plan.unit, plan.neighbours) != (self.schema, self.unit, self.neighbours):
+            raise InvalidParameter(
+                "The plan was made for another table. Its distances may be too short for this one. "
+                "Make it with this table's plan()."
+            )
+        return release(plan, self.source, ledger, purpose=purpose, bits=bits)
+
+
+def rehearse(plan: Plan) -> TableRelease:
+    """The same plan on a synthetic twin: what a release will look like, without reading or spending."""
+    return release(plan, twin(plan.schema, plan.unit, plan.size), None, purpose="rehearsal")
+
+
+def described(queries: Sequence[Query]) -> str:
+    """What is asked, in one line for a ledger."""
+    return "tables: " + ", ".join(query.name for query in queries)

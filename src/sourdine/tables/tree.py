@@ -1,0 +1,152 @@
+"""A tree of bins over a grid: noisy counts at every level, and quantiles found by walking down.
+
+Every level cuts the grid into bins, and every value lies in one bin of each. All counts of the tree get the
+same noise; only those on the way are ever drawn, since the others would never be looked at.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.frames.ranks import RankSource
+
+_FAN = 16  # near e^3, where the error of a rank is least for a grid of given size
+
+
+@dataclass(frozen=True)
+class Tree:
+    """How a grid of `size` places is cut: `height` levels of bins, each with `fan` bins of the next."""
+
+    size: int
+    fan: int
+    height: int
+
+    @classmethod
+    def over(cls, size: int) -> "Tree":
+        """The tree for a grid.
+
+        >>> Tree.over(121)
+        Tree(size=121, fan=11, height=2)
+        """
+        height = max(1, math.ceil(math.log(max(size, 2)) / math.log(_FAN) - 1e-9))
+        fan = max(2, math.ceil(size ** (1 / height) - 1e-9))
+        while fan**height < size:
+            fan += 1
+        return cls(size, fan, height)
+
+    def spread(self, level: float) -> float:
+        """About the variance of the noisy count below a quantile, in variances of one noise."""
+        return max(1.0, self.fan * level * (1 - level) + (self.height - 1) * self.fan / 4)
+
+
+@dataclass
+class Walk:
+    """The noisy counts of one group as far as they were looked at, and what is read off them."""
+
+    tree: Tree
+    values: RankSource
+    noisy: Callable[[NDArray[np.int64]], NDArray[np.int64]]
+    deviation: float
+    seen: dict[tuple[int, int], NDArray[np.float64]] = field(default_factory=dict)
+
+    def total(self) -> float:
+        """The noisy number of values."""
+        return float(self._bins(0, 0).sum())
+
+    def find(self, rank: float, level: float, last: bool = False) -> "Place":
+        """The first place where the noisy count reaches a rank, or the last before it is passed for good.
+
+        Noisy counts of the bins in a bin are first made to add up to its own. A bin that holds less than the
+        noise is not cut further: its values are taken as spread evenly.
+        """
+        fan = self.tree.fan
+        start, width = 0, fan**self.tree.height
+        below, whole, spread, inside = 0.0, self.total(), 0.0, 0.0
+        for depth in range(self.tree.height):
+            counts = self._bins(depth, start)
+            if depth:
+                counts = counts + (whole - counts.sum()) / fan
+            width //= fan
+            sums = below + np.cumsum(counts)
+            j = _last_before(sums - counts, rank) if last else _first_reaching(sums, rank)
+            spread += self._added(depth, j, level)
+            below, whole = float(sums[j] - counts[j]), float(counts[j])
+            start += j * width
+            if whole < 3 * self.deviation and width > 1:
+                inside = min(max((rank - below) / whole, 0.0), 1.0) if whole > 0 else 0.5
+                break
+        most = self.tree.size - 1
+        first, middle, end = (float(min(start + part * (width - 1), most)) for part in (0.0, inside, 1.0))
+        return Place(first, middle, end, max(spread, 1.0))
+
+    def _added(self, depth: int, j: int, level: float) -> float:
+        """What a level adds to the variance of the count below a place less a share of the total, in noises.
+
+        Of the first level, bins below the place count with 1 - level and the others with -level. Below it the
+        bins before the place count but for the share j / fan of what makes them add up, and with that share
+        the bin that they are in.
+        """
+        fan = self.tree.fan
+        if depth == 0:
+            return (1 - level) ** 2 * j + level**2 * (fan - j)
+        outer = (j / fan - level) ** 2 - level**2 if depth == 1 else (j / fan) ** 2
+        return j * (1 - j / fan) + outer
+
+    def _bins(self, depth: int, start: int) -> NDArray[np.float64]:
+        key = (depth, start)
+        if key not in self.seen:
+            width = self.tree.fan ** (self.tree.height - depth - 1)
+            edges = start + width * np.arange(self.tree.fan + 1, dtype=np.int64)
+            self.seen[key] = self.noisy(np.diff(self.values.count_below(edges))).astype(float)
+        return self.seen[key]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place, the first and the last that the tree does not tell from it, and the variance of its count."""
+
+    first: float
+    middle: float
+    last: float
+    spread: float
+
+
+def _first_reaching(sums: NDArray[np.float64], rank: float) -> int:
+    found = np.flatnonzero(sums >= rank)
+    return int(found[0]) if found.size else len(sums) - 1
+
+
+def _last_before(starts: NDArray[np.float64], rank: float) -> int:
+    found = np.flatnonzero(starts <= rank)
+    return int(found[-1]) if found.size else 0
+
+
+def quantiles(
+    walk: Walk, at: Sequence[float], reach: Callable[[float], float]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Places of quantiles and the ends of their intervals, each in rising order.
+
+    An interval holds every place whose noisy count lies within reach of the rank. `reach` tells what a sum of
+    so many noises stays within, for each unit of the square root of their number.
+    """
+    found = []
+    for level in at:
+        rank = level * walk.total()  # even below 0, so that a count less its rank is a sum of noises alone
+        place = walk.find(rank, level)
+
+        def end(last: bool, rank: float = rank, level: float = level, place: Place = place) -> Place:
+            """The count at an end may have more noise than that at the place: the larger one is taken."""
+            sign, spread = 1 if last else -1, place.spread
+            for _ in range(2):
+                margin = reach(spread) * math.sqrt(spread)
+                reached = walk.find(rank + sign * margin, level, last)
+                spread = max(spread, reached.spread)
+            return reached
+
+        low, high = end(False).first, end(True).last
+        found.append((min(low, place.middle), place.middle, max(high, place.middle)))
+    lows, places, highs = np.maximum.accumulate(np.array(found), axis=0).T
+    return places, lows, highs

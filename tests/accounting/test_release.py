@@ -1,0 +1,155 @@
+import json
+from dataclasses import replace
+from fractions import Fraction
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from benchmarks.ledger.crash import new_ledger, one_spend
+from sourdine.accounting.ledger import Ledger
+from sourdine.accounting.release import Certificate, Release
+from sourdine.core.errors import LedgerError
+
+SPEND = one_spend()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return new_ledger(tmp_path / "survey.ledger", Fraction(1))
+
+
+def released(ledger: Ledger, **stated: object) -> Release:
+    receipt = ledger.charge(SPEND, purpose="p", **stated)  # type: ignore[arg-type]
+    return Release(values=[5], intervals=[(3, 7)], spends=(SPEND,), receipt=receipt)
+
+
+def changed(certificate: Certificate, **changes: object) -> Certificate:
+    return Certificate.from_json(json.dumps(json.loads(certificate.to_json()) | changes))
+
+
+def test_all_that_was_recorded_is_confirmed(ledger: Ledger) -> None:
+    made = released(ledger, secure=True, declared={"upper": "10"}).certificate(ledger)
+    assert made.declared == {"upper": "10"}
+    assert made.software == f"sourdine {version('sourdine')}"
+    assert Certificate.from_json(made.to_json()) == made
+    assert made.verify(ledger) == ()
+
+
+def test_what_was_not_recorded_is_named(ledger: Ledger) -> None:
+    made = released(ledger).certificate(ledger, {"upper": "10"})
+    assert made.declared == {"upper": "10"}
+    assert made.verify(ledger) == ("secure", "declared")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"declared": {"upper": "9"}},
+        {"declared": {}},
+        {"software": "sourdine 99"},
+        {"price": "1/2000"},
+        {"left": "1"},
+        {"unit": "household"},
+        {"neighbours": "replace"},
+        {"time": "2020-01-01T00:00:00+00:00"},
+        {"epsilon": 1e-9},
+    ],
+)
+def test_a_changed_statement_is_refused_by_name(ledger: Ledger, change: dict[str, object]) -> None:
+    made = released(ledger, secure=True, declared={"upper": "10"}).certificate(ledger)
+    with pytest.raises(
+        LedgerError, match=f"line 1 of the ledger differ in {next(iter(change))}. Do not rely"
+    ):
+        changed(made, **change).verify(ledger)
+
+
+def test_seeded_noise_cannot_be_made_secure_afterwards(ledger: Ledger) -> None:
+    made = released(ledger, secure=False).certificate(ledger)
+    assert not made.secure  # what was recorded counts, though the release claims otherwise
+    made.verify(ledger)
+    with pytest.raises(LedgerError, match="differ in secure"):
+        changed(made, secure=True).verify(ledger)
+
+
+def test_seeded_noise_may_be_admitted_afterwards(ledger: Ledger) -> None:
+    made = replace(released(ledger, secure=True), secure=False).certificate(ledger)
+    assert not made.secure
+    assert "secure" not in made.verify(ledger)
+
+
+def test_other_declarations_than_those_recorded_are_not_certified(ledger: Ledger) -> None:
+    with pytest.raises(LedgerError, match="differ in declared"):
+        released(ledger, declared={"upper": "10"}).certificate(ledger, {"upper": "9"})
+
+
+def test_other_spends_than_those_paid_are_not_certified(ledger: Ledger) -> None:
+    with pytest.raises(LedgerError, match="differ in spends"):
+        replace(released(ledger), spends=(SPEND, SPEND)).certificate(ledger)
+
+
+def test_only_the_ledger_that_paid_certifies(ledger: Ledger, tmp_path: Path) -> None:
+    other = new_ledger(tmp_path / "other.ledger", Fraction(1))
+    other.charge(SPEND, purpose="p")
+    with pytest.raises(LedgerError, match="Another ledger paid"):
+        released(ledger).certificate(other)
+    with pytest.raises(LedgerError, match="not paid from a ledger"):
+        Release(values=1, intervals=None, spends=(), receipt=None).certificate(ledger)
+
+
+def test_a_backup_confirms_what_it_holds(ledger: Ledger, tmp_path: Path) -> None:
+    early = released(ledger).certificate(ledger)
+    kept = ledger.backup(tmp_path / "kept.ledger")
+    late = released(ledger).certificate(ledger)
+    early.verify(kept)
+    with pytest.raises(LedgerError, match="no line 2 with this fingerprint"):
+        late.verify(kept)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"secure": "false"},
+        {"secure": 1},
+        {"secure": None},
+        {"number": "1"},
+        {"number": True},
+        {"number": 1.0},
+        {"epsilon": "0.1"},
+        {"delta": "1e-6"},
+        {"declared": []},
+        {"declared": {"upper": 10}},
+        {"software": None},
+        {"spends": {}},
+        {"spends": [5]},
+        {"spends": [{"mechanism": {"kind": "mechanisms.Nothing"}}]},
+        {"time": 5},
+        {"time": "yesterday"},
+        {"price": "1e999999999"},
+        {"price": 0.5},
+        {"price": "1/0"},
+        {"left": "-1"},
+        {"format": 2},
+        {"ledger": 5},
+        {"unit": None},
+    ],
+)
+def test_a_certificate_of_other_kinds_is_one_sentence(ledger: Ledger, change: dict[str, object]) -> None:
+    made = released(ledger).certificate(ledger)
+    with pytest.raises(LedgerError, match="certificate cannot be read"):
+        changed(made, **change)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"format": 1, "spends": ' + "[" * 100_000, "", "[]", "null"]
+)
+def test_text_that_is_no_certificate_is_one_sentence(text: str) -> None:
+    with pytest.raises(LedgerError, match="certificate cannot be read"):
+        Certificate.from_json(text)
+
+
+def test_a_field_left_out_is_one_sentence(ledger: Ledger) -> None:
+    whole = json.loads(released(ledger).certificate(ledger).to_json())
+    for name in whole:
+        with pytest.raises(LedgerError, match="certificate cannot be read"):
+            Certificate.from_json(json.dumps({key: value for key, value in whole.items() if key != name}))

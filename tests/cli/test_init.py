@@ -1,0 +1,136 @@
+import json
+import tomllib
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.cli.table_case import run
+
+SECRET = "SECRET"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    place = tmp_path / "people.csv"
+    place.write_text(f"age,sex,home town\n31,f,{SECRET}\n48,m,{SECRET}\n")
+    return place
+
+
+def fill(text: str) -> str:
+    """What somebody would write who knows the table."""
+    head = text[: text.index("[columns.age]")]
+    rest = text[text.index("# What to ask") :]
+    return (
+        head
+        + '[columns.age]\ntype = "integer"\nlower = 0\nupper = 120\n'
+        + '[columns.sex]\ntype = "category"\nkeys = ["f", "m"]\n'
+        + '[columns."home town"]\ntype = "category"\nkeys = ["here", "there"]\n'
+        + rest.replace('ask = ["count"]', 'ask = ["count", { mean = "age" }]\nby = ["sex"]')
+    )
+
+
+def test_a_draft_that_is_filled_in_can_be_released(table: Path) -> None:
+    spec = table.parent / "mine.toml"
+    code, out, err = run("init", table, "-o", spec)
+    assert (code, err) == (0, "")
+    assert "with 3 columns to declare" in out
+    drafted = tomllib.loads(spec.read_text())
+    assert list(drafted["columns"]) == ["age", "sex", "home town"]
+    spec.write_text(fill(spec.read_text()))
+    code, _, err = run("ledger", "create", table.parent / "mine.ledger", "--epsilon", "1", "--unit", "person")
+    assert code == 0, err
+    code, out, err = run("release", spec, "-o", table.parent / "out", "--no-report")
+    assert code == 0, err
+    assert "mean of age" in out
+
+
+def test_only_the_header_is_looked_at(table: Path) -> None:
+    spec = table.parent / "people.toml"
+    run("init", table, "-o", spec)
+    text = spec.read_text()
+    assert SECRET not in text
+    assert "31" not in text
+    table.write_text("age,sex,home town\n")
+    spec.unlink()
+    run("init", table, "-o", spec)
+    assert spec.read_text() == text
+
+
+def test_a_file_that_is_there_is_never_written_over(table: Path) -> None:
+    spec = table.parent / "mine.toml"
+    spec.write_text("mine")
+    code, out, err = run("init", table, "-o", spec)
+    assert (code, out) == (2, "")
+    assert "exists already" in err
+    assert spec.read_text() == "mine"
+
+
+def test_without_a_name_it_is_named_after_the_table(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(table.parent)
+    assert run("init", "people.csv")[0] == 0
+    assert tomllib.loads(Path("people.toml").read_text())["privacy"]["ledger"] == "people.ledger"
+
+
+def test_every_blank_is_named_until_none_is_left(table: Path) -> None:
+    spec = table.parent / "mine.toml"
+    run("init", table, "-o", spec)
+    named = []
+    for verb in ("plan", "release"):
+        code, out, err = run(verb, spec)
+        assert (code, out) == (2, "")
+        assert "'columns.age.type'" in err
+    text = spec.read_text()
+    while "FILL IN" in text.split("[columns.age]")[1].split("[columns.sex]")[0]:
+        _, _, err = run("plan", spec)
+        field = err.split("'")[1]
+        named.append(field)
+        lines = text.splitlines()
+        start = lines.index("[columns.age]")
+        place = next(i for i, line in enumerate(lines) if i > start and line.startswith(field.split(".")[-1]))
+        del lines[place]
+        text = "\n".join(lines)
+        spec.write_text(text)
+    assert named == ["columns.age.type", "columns.age.lower", "columns.age.upper", "columns.age.keys"]
+
+
+def test_parquet_gives_types(tmp_path: Path) -> None:
+    place = tmp_path / "people.parquet"
+    duckdb.connect().execute(
+        f"COPY (SELECT 7::USMALLINT AS n, 1.5 AS x, '{SECRET}' AS t, TRUE AS b, DATE '1999-01-01' AS d) "
+        f"TO '{place}' (FORMAT parquet)"
+    )
+    spec = tmp_path / "people.toml"
+    code, out, _ = run("init", place, "-o", spec, "--json")
+    assert code == 0
+    kinds = {"n": "integer", "x": "real", "t": "category", "b": "flag", "d": None}
+    assert json.loads(out)["columns"] == kinds
+    text = spec.read_text()
+    assert SECRET not in text
+    found = tomllib.loads(text)["columns"]
+    assert {name: block["type"] for name, block in found.items()} == {k: v for k, v in kinds.items() if v}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.csv", "", "has no header"),
+        ("a.csv", "x,y,x\n", "the name 'x' twice"),
+        ("a.csv", "x,,z\n", "a column without a name"),
+        ("a.csv", b"\xff\xfe\x00", "cannot be read as text"),
+        ("a.parquet", "x,y\n", "cannot be read as parquet"),
+        ("a.json", "[]", "no header"),
+    ],
+)
+def test_what_has_no_header_is_refused(tmp_path: Path, name: str, content: str | bytes, words: str) -> None:
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    code, out, err = run("init", tmp_path / name, "-o", tmp_path / "spec.toml")
+    assert (code, out) == (2, "")
+    assert words in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "spec.toml").exists()
+
+
+def test_no_table_and_no_folder_are_refused(tmp_path: Path, table: Path) -> None:
+    assert "There is no file" in run("init", tmp_path / "none.csv")[2]
+    assert "does not exist" in run("init", table, "-o", tmp_path / "none" / "a.toml")[2]

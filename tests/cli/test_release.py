@@ -1,0 +1,309 @@
+import csv
+import json
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from sourdine.accounting.ledger import Ledger
+from sourdine.cli.outbox import UNFINISHED
+from tests.cli.table_case import Case, build, run
+
+ALL = ["answers.csv", "certificate.json", "release.json", "report.html"]
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Case:
+    return build(tmp_path)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_it_writes_answers_certificate_record_and_report(case: Case) -> None:
+    folder = case.folder / "out"
+    code, out, err = run("release", case.spec, "-o", folder)
+    assert (code, err) == (0, "")
+    assert names(folder) == ALL
+    assert "Paid epsilon 1/2" in out
+    assert "1/2 is left" in out
+    assert all(str(folder / name) in out for name in ALL)
+    found = rows(folder / "answers.csv")
+    assert [(row["query"], row["sex"]) for row in found] == [("people", "f"), ("people", "m"), ("ages", "")]
+    assert case.spent() == "1/2"
+    code, out, _ = run("certificate", "verify", folder / "certificate.json", "--ledger", case.ledger)
+    assert code == 0
+    assert "line 1" in out
+    assert json.loads((folder / "certificate.json").read_text())["secure"] is True
+
+
+def test_with_next_to_no_noise_it_tells_the_truth(tmp_path: Path) -> None:
+    case = build(tmp_path, epsilon="100000")
+    case.change("epsilon = 0.5", "epsilon = 100000")
+    assert run("release", case.spec, "-o", tmp_path / "out", "--no-report")[0] == 0
+    values = [float(row["value"]) for row in rows(tmp_path / "out" / "answers.csv")]
+    assert values == pytest.approx([100, 200, 50], abs=0.01)
+
+
+def test_all_formats_hold_the_same(case: Case) -> None:
+    folder = case.folder / "out"
+    formats = [word for kind in ("csv", "json", "parquet") for word in ("--format", kind)]
+    code, out, _ = run("release", case.spec, "-o", folder, "--no-report", "--json", *formats)
+    assert code == 0
+    told = json.loads(out)
+    assert [Path(path).name for path in told["files"]] == [
+        "answers.csv",
+        "answers.json",
+        "answers.parquet",
+        "certificate.json",
+        "release.json",
+    ]
+    as_json = json.loads((folder / "answers.json").read_text())["rows"]
+    parquet = duckdb.connect().read_parquet(str(folder / "answers.parquet"))
+    as_parquet = [dict(zip(parquet.columns, row, strict=True)) for row in parquet.fetchall()]
+    for one, two, three, four in zip(
+        rows(folder / "answers.csv"), as_json, as_parquet, told["rows"], strict=True
+    ):
+        assert two == four
+        for name in ("value", "lower", "upper"):
+            assert float(one[name]) == two[name] == three[name]
+        assert one["query"] == two["query"] == three["query"]
+    assert (told["price"], told["left"], told["line"]) == ("1/2", "1/2", 1)
+
+
+def test_a_long_table_is_cut_and_the_rest_is_named(case: Case) -> None:
+    edges = ", ".join(str(edge) for edge in range(101))
+    case.change('{ mean = "age" }', f'{{ histogram = "age", edges = [{edges}] }}')
+    code, out, _ = run("release", case.spec, "-o", case.folder / "out", "--no-report")
+    assert code == 0
+    assert f"40 of 102 rows. The rest is in {case.folder / 'out'}." in out
+
+
+def test_without_a_folder_one_is_named_after_the_specification(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(case.folder)
+    assert run("release", "people.toml", "--no-report")[0] == 0
+    assert names(case.folder / "people-release") == ALL[:3]
+
+
+def test_the_ledger_refuses_and_nothing_is_written(case: Case) -> None:
+    assert run("release", case.spec, "-o", case.folder / "a", "--no-report")[0] == 0
+    assert run("release", case.spec, "-o", case.folder / "b", "--no-report")[0] == 0
+    code, out, err = run("release", case.spec, "-o", case.folder / "c", "--no-report")
+    assert (code, out) == (2, "")
+    assert "the budget has 0 left. Nothing was spent." in err
+    assert err.count("\n") == 1
+    assert not (case.folder / "c").exists()
+    assert case.spent() == "1"
+
+
+BAD = {
+    "missing column": (
+        "[columns.age]",
+        "[columns.height]\ntype = 'flag'\n[columns.age]",
+        "no column 'height'",
+    ),
+    "bounds reversed": ("lower = 0", "lower = 200", "'columns.age' is wrong: lower must be below upper"),
+    "no bounds": ("lower = 0\nupper = 120", "", "'columns.age.lower' is missing"),
+    "unknown query": ('"count"', '"mode"', "asks for 'mode', which is unknown"),
+    "undeclared column": ('mean = "age"', 'mean = "pay"', "the column 'pay' is not declared"),
+    "unit column absent": ("epsilon = 0.5", 'epsilon = 0.5\ncolumn = "id"', "no column 'id'"),
+    "no table": ("people.csv", "nobody.csv", "There is no file"),
+    "unreadable ending": ("people.csv", "people.toml", "'.toml' is not read"),
+    "unknown field": ("size = 300", "sice = 300", "'table.sice' is unknown"),
+    "unknown block": ("[table]", "[tabel]\na = 1\n[table]", "no block 'tabel'"),
+    "broken TOML": ("epsilon = 0.5", "epsilon = ", "is not valid TOML"),
+    "no epsilon": ("epsilon = 0.5", "", "'privacy.epsilon' is missing"),
+    "negative epsilon": ("epsilon = 0.5", "epsilon = -1", "'privacy.epsilon' is wrong"),
+    "blank": ("lower = 0", 'lower = "FILL IN"', "'columns.age.lower' of"),
+    "no ledger named": ('ledger = "people.ledger"', "", "names no ledger"),
+    "no ledger there": ("people.ledger", "other.ledger", "Make it with: sourdine ledger create"),
+    "not a ledger": ('ledger = "people.ledger"', 'ledger = "people.csv"', "people.csv"),
+    "another unit": ('unit = "person"', 'unit = "household"', "name them alike"),
+    "another relation": ("epsilon = 0.5", 'epsilon = 0.5\nneighbours = "replace"', "Declare neighbours ="),
+    "another filter": ("epsilon = 0.5", "epsilon = 0.5\ndelta = 1e-6", "Leave out the delta"),
+}
+
+
+@pytest.mark.parametrize("slip", BAD)
+def test_bad_input_is_told_in_one_sentence_and_costs_nothing(slip: str, case: Case) -> None:
+    old, new, words = BAD[slip]
+    case.change(old, new)
+    code, out, err = run("release", case.spec, "-o", case.folder / "out")
+    assert (code, out) == (2, "")
+    assert words in err
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    assert not (case.folder / "out").exists()
+    assert case.spent() == "0"
+
+
+def test_a_column_of_another_type_is_refused(case: Case) -> None:
+    duckdb.connect().execute(
+        f"COPY (SELECT 'old' AS age, 'f' AS sex) TO '{case.folder / 'people.parquet'}' (FORMAT parquet)"
+    )
+    case.change("people.csv", "people.parquet")
+    code, out, err = run("release", case.spec, "-o", case.folder / "out")
+    assert (code, out) == (2, "")
+    assert "The column 'age' is declared to hold numbers, and the table holds VARCHAR." in err
+    assert case.spent() == "0"
+
+
+def test_a_file_that_is_no_parquet_is_refused(case: Case) -> None:
+    (case.folder / "people.parquet").write_text("age,sex\n")
+    case.change("people.csv", "people.parquet")
+    code, _, err = run("release", case.spec, "-o", case.folder / "out")
+    assert (code, case.spent()) == (2, "0")
+    assert "cannot be read as parquet" in err
+
+
+def test_the_missing_ledger_is_made_by_the_command_that_is_told(case: Case) -> None:
+    case.change("people.ledger", "our people.ledger")
+    case.change("epsilon = 0.5", "epsilon = 0.5\ndelta = 1e-6")
+    _, _, err = run("release", case.spec, "-o", case.folder / "out")
+    words = shlex.split(err.split("Make it with: sourdine ")[1])
+    assert run(*words)[0] == 0
+    assert run("release", case.spec, "-o", case.folder / "out", "--no-report")[0] == 0
+
+
+@pytest.mark.parametrize("taken", ALL)
+def test_what_is_published_is_never_written_over(case: Case, taken: str) -> None:
+    folder = case.folder / "out"
+    folder.mkdir()
+    (folder / taken).write_text("mine")
+    code, _, err = run("release", case.spec, "-o", folder)
+    assert code == 2
+    assert f"already holds a file {taken}" in err
+    assert names(folder) == [taken]
+    assert (folder / taken).read_text() == "mine"
+    assert case.spent() == "0"
+
+
+def test_a_place_that_cannot_be_a_folder_costs_nothing(case: Case) -> None:
+    code, _, err = run("release", case.spec, "-o", case.spec)
+    assert (code, case.spent()) == (2, "0")
+    assert "cannot be a folder" in err
+
+
+def test_an_unknown_format_costs_nothing(case: Case) -> None:
+    code, _, err = run("release", case.spec, "-o", case.folder / "out", "--format", "xlsx")
+    assert (code, case.spent()) == (2, "0")
+    assert "must be one of csv, json, parquet" in err
+
+
+def test_what_is_paid_is_published_even_if_no_page_can_be_drawn(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("sourdine.report.release.release_page", fail)
+    assert run("release", case.spec, "-o", case.folder / "out")[0] != 0
+    assert names(case.folder / "out") == ALL[:3]
+
+
+def test_a_full_disk_leaves_whole_files_and_says_that_it_was_paid(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_text
+
+    def full(path: Path, text: str, **settings: str) -> int:
+        if not path.name.startswith("release.json"):
+            return write(path, text, **settings)
+        write(path, text[:10], **settings)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    code, out, err = run("release", case.spec, "-o", case.folder / "out")
+    assert (code, out) == (2, "")
+    assert "What was charged stays charged." in err
+    assert case.spent() == "1/2"
+    assert names(case.folder / "out") == ALL[:2]
+
+
+def test_an_empty_table_is_answered_like_any_other(case: Case) -> None:
+    (case.folder / "people.csv").write_text("age,sex\n")
+    case.change(
+        '[{ mean = "age" }]',
+        '[{ mean = "age" }, { deviation = "age" }, { quantiles = "age", at = [0.5] }, { sum = "age" }, '
+        '{ proportion = "age", below = 9 }, { histogram = "age", edges = [0, 9] }]',
+    )
+    code, _, err = run("release", case.spec, "-o", case.folder / "out")
+    assert (code, err) == (0, "")
+    assert names(case.folder / "out") == ALL
+
+
+def test_killed_between_charge_and_output_the_spend_stands_alone(case: Case) -> None:
+    marker, folder = case.folder / "reading", case.folder / "out"
+    script = (
+        "import sys, time\n"
+        "from sourdine.frames.source import Source\n"
+        "def hang(self, *words):\n"
+        f"    open({str(marker)!r}, 'w').close()\n"
+        "    time.sleep(600)\n"
+        "Source.ask = Source.columns = hang\n"
+        "from sourdine.cli import main\n"
+        "main()\n"
+    )
+    words = [sys.executable, "-c", script, "release", str(case.spec), "-o", str(folder)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        for _ in range(1200):
+            if marker.exists() or process.poll() is not None:
+                break
+            time.sleep(0.05)
+        assert process.poll() is None, process.communicate()
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert marker.exists()
+    assert case.spent() == "1/2"
+    with Ledger.open(case.ledger) as ledger:
+        assert len(ledger.history()) == 1
+    assert names(folder) == [UNFINISHED]
+    assert names(folder / UNFINISHED) == []
+    code, _, err = run("release", case.spec, "-o", folder)
+    assert code == 2
+    assert "was cut short after it was paid" in err
+    assert case.spent() == "1/2"
+
+
+def test_processes_that_release_at_once_never_overspend(case: Case) -> None:
+    case.change("epsilon = 0.5", "epsilon = 0.4")
+    program = "from sourdine.cli import main; main()"
+    words = [sys.executable, "-c", program, "release", str(case.spec), "--no-report", "-o"]
+    started = [
+        subprocess.Popen(
+            [*words, str(case.folder / f"out{k}")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for k in range(3)
+    ]
+    told = [process.communicate(timeout=300) for process in started]
+    codes = [process.returncode for process in started]
+    assert sorted(codes) == [0, 0, 2], told
+    assert case.spent() == "4/5"
+    for k, (code, (_, err)) in enumerate(zip(codes, told, strict=True)):
+        assert (case.folder / f"out{k}").exists() == (code == 0)
+        assert ("Nothing was spent" in err) == (code == 2)
+
+
+def test_help_shows_an_example() -> None:
+    for verb in ("init", "plan", "release", "report", "demo"):
+        code, out, _ = run(verb, "--help")
+        assert code == 0
+        assert f"sourdine {verb}" in out.replace("Usage: sourdine", "")

@@ -1,0 +1,100 @@
+"""Values in order: the same ranks as a sorted list has, and no more of a unit than is declared."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sourdine.frames import CountedValues, Schema, Source, Unit, open_source, ranks
+from sourdine.frames.expression import grouping, steps
+from sourdine.testing import SeededBits
+from tests.frames.engines import ENGINES
+
+SCHEMA = Schema.read(
+    {
+        "age": {"type": "integer", "lower": 0, "upper": 9},
+        "sex": {"type": "category", "keys": ["f", "m", "x"]},
+        "well": {"type": "flag", "missing": False},
+    }
+)
+AGES: list[Any] = [3.0, 5.0, 5.0, -4.0, 80.0, math.nan, None, 3.0, math.inf, 7.0]
+TABLE = pa.table(
+    {
+        "age": pa.array(AGES * 4, pa.float64(), from_pandas=False),
+        "sex": ["f", "m", "f", "m", "f", "f", "m", None, "f", "other"] * 4,
+        "well": [True] * 20 + [False] * 10 + [None] * 10,
+        "who": [i % 6 for i in range(40)],
+    }
+)
+
+
+EACH = Unit()
+
+
+def asked(
+    source: Source, by: list[str], unit: Unit = EACH, seed: int = 1
+) -> dict[tuple[Any, ...], CountedValues]:
+    return ranks(
+        source,
+        by=[grouping(name, SCHEMA.columns[name], source.types[name]) for name in by],
+        value=steps("age", SCHEMA.number("test", "age"), source.types["age"]),
+        unit=unit,
+        bits=SeededBits(seed),
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_ranks_are_the_same_everywhere(engine: str, tmp_path: Path) -> None:
+    source = open_source(ENGINES[engine](TABLE, tmp_path), SCHEMA, ["who"])
+    found = asked(source, ["sex", "well"])
+    assert list(found) == [(sex, well) for sex in ("f", "m", "x") for well in (False, True)]
+    everyone = {("f", well): sorted([3, 5, 9] * 2) for well in (False, True)}
+    everyone |= {("m", well): sorted([5, 0] * 2) for well in (False, True)}
+    for key, values in found.items():
+        assert values.values_between(0, 99).tolist() == everyone.get(key, [])
+        assert values.size == len(everyone.get(key, []))
+    alone = asked(source, [])[()]
+    assert alone.values_between(0, 99).tolist() == sorted([3, 5, 5, 0, 9, 3, 7] * 4)
+    some = asked(source, ["sex"], Unit(column="who", rows=2))
+    again = asked(open_source(TABLE, SCHEMA, ["who"]), ["sex"], Unit(column="who", rows=2))
+    for key, values in some.items():
+        assert values.values_between(0, 99).tolist() == again[key].values_between(0, 99).tolist()
+    assert sum(values.size for values in some.values()) == 2 * 6
+
+
+def test_nobody_is_an_empty_list() -> None:
+    source = open_source(TABLE.slice(0, 0), SCHEMA, ["who"])
+    for unit in (Unit(), Unit(column="who")):
+        assert {key: values.size for key, values in asked(source, ["well"], unit).items()} == {
+            (False,): 0,
+            (True,): 0,
+        }
+        assert asked(source, [], unit)[()].count_below([0, 5]).tolist() == [0, 0]
+
+
+def test_which_records_count_changes_with_the_secret() -> None:
+    table = pa.table({"age": list(range(10)) * 4, "sex": ["f"] * 40, "well": [True] * 40, "who": [1] * 40})
+    source = open_source(table, SCHEMA, ["who"])
+    unit = Unit(column="who", rows=3)
+    seen = [tuple(asked(source, [], unit, seed)[()].values_between(0, 99).tolist()) for seed in range(20)]
+    assert all(len(each) == 3 for each in seen)
+    assert len(set(seen)) > 12
+
+
+@given(
+    st.lists(st.integers(-20, 20)), st.lists(st.integers(-25, 25)), st.integers(-3, 45), st.integers(-3, 45)
+)
+def test_counted_values_are_a_sorted_list(
+    values: list[int], places: list[int], first: int, last: int
+) -> None:
+    distinct, counts = np.unique(np.array(values, np.int64), return_counts=True)
+    held = CountedValues(distinct, np.cumsum(counts))
+    assert held.size == len(values)
+    assert held.count_below(places).tolist() == [sum(value < place for value in values) for place in places]
+    start, end = max(first, 0), max(last, 0)
+    assert held.values_between(first, last).tolist() == sorted(values)[start:end]

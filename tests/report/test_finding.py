@@ -1,0 +1,103 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sourdine.report.finding import finding, named_rows, show
+from sourdine.tables import Answer, Answers
+from sourdine.tables.reading import Estimate
+
+
+def answer(
+    values: list[float],
+    half: float,
+    *,
+    kind: str = "count",
+    keys: list[tuple[object, ...]] | None = None,
+    columns: tuple[str, ...] = ("region",),
+    **more: object,
+) -> Answer:
+    number = np.array(values, dtype=float)
+    named = keys or [(name,) for name in "abcdefghij"[: len(values)]]
+    given = {"query": "q", "statistic": kind, "measure": "people", "whole": kind == "count"} | more
+    return Answer(
+        kind=kind,
+        columns=columns,
+        keys=tuple(named),
+        estimate=Estimate(number, number - half, number + half),
+        **given,
+    )
+
+
+def test_a_clear_lead_is_told() -> None:
+    assert finding(answer([100, 500, 90], 20), 0.95) == "People: highest for b, 500 (480 to 520)"
+    told = finding(answer([100.0, 500.0], 20, kind="mean", statistic="mean of pay", measure="pay"), 0.95)
+    assert told == "The mean of pay: higher for b (500) than for a (100)"
+
+
+def test_what_intervals_do_not_support_is_not_claimed() -> None:
+    assert finding(answer([100, 110], 20), 0.95) == "People: the noise does not tell the two groups apart"
+    assert "does not tell the 3 groups apart" in finding(answer([100, 110, 95], 20), 0.95)
+    told = finding(answer([500, 495, 90], 20), 0.95)
+    assert told == "People: a and b are highest, and the noise does not tell them apart"
+    assert "a, b and c are highest" in finding(answer([500, 495, 490, 90], 20), 0.95)
+    assert "4 of 5 groups may be the highest" in finding(answer([500, 495, 490, 485, 90], 20), 0.95)
+
+
+def test_many_groups_need_a_wider_gap() -> None:
+    # intervals that just do not meet: 95 % each is not enough for ten groups at once
+    assert "does not tell" in finding(answer([141, 100], 20), 0.95)
+    few, many = [200, 100], [200.0] + [100.0] * 9
+    assert "higher for a" in finding(answer(few, 40), 0.95)
+    assert "does not tell" in finding(answer(many, 40), 0.95)
+
+
+@pytest.mark.parametrize("law", [stats.laplace, stats.norm])
+@pytest.mark.parametrize("groups", [2, 10, 1000])
+def test_the_widened_interval_holds_all_groups_at_once(law: object, groups: int) -> None:
+    half = law.ppf(0.975)  # type: ignore[attr-defined]
+    factor = 1 + math.log(groups) / math.log(20)
+    outside = groups * 2 * law.sf(factor * half)  # type: ignore[attr-defined]
+    assert outside <= 0.05 * (1 + 1e-9)
+
+
+def test_margins_are_no_groups() -> None:
+    keys = [("x", "f"), ("x", "m"), ("x", "all"), ("all", "f"), ("all", "m"), ("all", "all")]
+    found = answer(
+        [900, 10, 910, 900, 10, 910], 5, kind="contingency", keys=keys, columns=("site", "sex"), whole=True
+    )
+    assert finding(found, 0.95) == "People: higher for x · f (900) than for x · m (10)"
+
+
+def test_a_single_number_is_told_with_its_interval() -> None:
+    alone = answer([1234], 15, keys=[()], columns=())
+    assert finding(alone, 0.95) == "People: 1,234 (1,219 to 1,249)"
+
+
+def test_quantiles_tell_the_middle() -> None:
+    keys = [(level,) for level in (0.1, 0.5, 0.9)]
+    found = answer([10, 50, 90], 2, kind="quantiles", keys=keys, columns=("quantile",), measure="age")
+    assert finding(found, 0.95) == (
+        "Half of the values of age lie below 50 (48 to 52); "
+        "the middle 80\N{NO-BREAK SPACE}% go from about 10 to 90"
+    )
+    by = [(sex, level) for sex in "fm" for level in (0.25, 0.5)]
+    found = answer([1, 50, 2, 90], 2, kind="quantiles", keys=by, columns=("sex", "quantile"), measure="age")
+    assert finding(found, 0.95) == "The median of age: higher for m (90) than for f (50)"
+
+
+def test_digits_follow_the_interval() -> None:
+    mean = answer([1], 1, kind="mean")
+    assert show(33730.214, 144.3, mean) == "33,730"
+    assert show(0.123456, 0.0042, mean) == "0.1235"
+    assert show(55.0, 0.0, mean) == "55"
+    assert show(0.37231, 0.0004, answer([1], 1, kind="proportion")) == "37.231\N{NO-BREAK SPACE}%"
+    assert show(-3.0, 10.0, answer([1], 1)) == "-3"
+
+
+def test_rows_for_people_name_every_group() -> None:
+    found = answer([1, 2], 0.5, keys=[("n", True), ("n", False)], columns=("site", "well"))
+    rows = list(named_rows(Answers((found,), 0.95)))
+    assert [row[2] for row in rows] == ["n · well: yes", "n · well: no"]
+    assert rows[0][3:] == ("1", "0", "2", "people")

@@ -1,0 +1,98 @@
+"""Answers by name and key, and the tidy table in every kind of file."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.tables import Answers, Table, release, write_answers
+from sourdine.testing import SeededBits
+
+KEYS = ["a", "it's", 'say "hi", ü', "007", "NULL", "new\nline"]
+TABLE = Table(
+    pa.table({"key": KEYS * 3, "age": list(range(18)), "well": [True, False] * 9}),
+    unit="person",
+    columns={
+        "key": {"type": "category", "keys": KEYS},
+        "age": {"type": "integer", "lower": 0, "upper": 20},
+        "well": {"type": "flag"},
+    },
+)
+
+
+@pytest.fixture(scope="module")
+def answers() -> Answers:
+    plan = TABLE.plan(
+        {"name": "people", "ask": ["count", {"mean": "age"}], "by": ["key"]},
+        {"name": "cells", "ask": [{"contingency": ["key", "well"]}]},
+        {"name": "ages", "ask": [{"histogram": "age", "edges": [0, 5, 20]}]},
+        {"name": "ranks", "ask": [{"quantiles": "age", "at": [0.25, 0.5]}], "by": ["well"]},
+        {"name": "all", "ask": ["count"]},
+        epsilon=50,
+    )
+    return release(plan, TABLE.source, None, purpose="test", bits=SeededBits(1)).values
+
+
+def test_answers_are_found_by_name_and_key(answers: Answers) -> None:
+    count = answers["people", "count"]
+    assert [key for key, *_ in count.rows()] == [(key,) for key in KEYS]
+    value, low, high = count.at("it's")
+    assert low <= value <= high
+    assert abs(value - 3) <= 2
+    assert answers["all"].at()[0] == pytest.approx(18, abs=3)
+    assert answers["cells"].at("a", True)[0] == pytest.approx(3, abs=3)
+    assert answers["cells"].at("all", "all")[0] == pytest.approx(18, abs=9)
+    assert answers["ages"].at("5 to 20")[0] == pytest.approx(13, abs=3)
+    assert answers["ranks"].at(True, 0.5)[0] == pytest.approx(8, abs=4)
+
+
+@pytest.mark.parametrize("name", ["people", "nobody", ("people", "sum"), ("nobody", "count")])
+def test_an_answer_that_is_not_there_is_told(answers: Answers, name: str) -> None:
+    with pytest.raises(InvalidParameter, match=r"no single answer .* The answers are 'people', 'count'"):
+        answers[name]
+
+
+def test_a_key_that_is_not_there_is_told(answers: Answers) -> None:
+    with pytest.raises(InvalidParameter, match=r"has no group .*Its keys are for key"):
+        answers["people", "count"].at("b")
+    with pytest.raises(InvalidParameter, match="Its keys are for the whole table"):
+        answers["all"].at("a")
+
+
+def test_every_file_holds_the_same_table(answers: Answers, tmp_path: Path) -> None:
+    rows = [dict(zip(answers.columns, row, strict=True)) for row in answers.rows()]
+    for ending in ("csv", "json", "parquet"):
+        write_answers(answers, tmp_path / f"answers.{ending}")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "answers.csv",
+        "answers.json",
+        "answers.parquet",
+    ]
+    text = (tmp_path / "answers.csv").read_text(encoding="utf-8")
+    assert text == answers.csv()
+    read = list(csv.DictReader(io.StringIO(text)))
+    assert [list(row) for row in read] == [list(answers.columns)] * len(rows)
+    held = json.loads((tmp_path / "answers.json").read_text(encoding="utf-8"))
+    assert held["confidence"] == 0.95
+    columnar = pa.parquet.read_table(tmp_path / "answers.parquet").to_pylist()
+    for row, from_csv, from_json, from_parquet in zip(rows, read, held["rows"], columnar, strict=True):
+        assert from_json == {name: cell for name, cell in row.items() if cell is not None}
+        assert from_csv == {name: "" if cell is None else str(cell) for name, cell in row.items()}
+        for name, cell in row.items():
+            if name in ("value", "lower", "upper"):
+                assert from_parquet[name] == cell
+            else:
+                assert from_parquet[name] == (None if cell is None else str(cell))
+    with pytest.raises(InvalidParameter, match=r"not written as '\.xlsx'"):
+        write_answers(answers, tmp_path / "answers.xlsx")
+
+
+def test_a_page_shows_names_as_text(answers: Answers) -> None:
+    page = answers._repr_html_()
+    assert "say &quot;hi&quot;" in page
+    assert page.count("<tr>") == 1 + min(60, len(list(answers.rows())))

@@ -1,0 +1,150 @@
+"""A specification reads every field, and names every mistake by its field."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames import Unit
+from sourdine.tables import Specification, forecasts
+
+TEXT = """
+[table]
+source = "people.csv"
+size = 1000
+
+[privacy]
+unit = "patient"
+column = "who"
+rows = 3
+groups = 2
+neighbours = "replace"
+ledger = "people.ledger"
+epsilon = 0.1
+delta = 1e-6
+confidence = 0.9
+
+[columns]
+sex = { type = "category", keys = ["f", "m"], missing = "f" }
+well = { type = "flag", missing = false }
+
+[columns.age]
+type = "integer"
+lower = 0
+upper = 120
+missing = 40
+
+[columns.pay]
+type = "real"
+lower = 0.0
+upper = 1e5
+granularity = 0.5
+
+[[queries]]
+name = "people"
+ask = ["count", "units", { mean = "pay" }, { proportion = "sex", of = ["f"] }]
+by = ["well"]
+where = { age = { at_least = 18, below = 65 }, sex = ["f", "m"] }
+weight = 2.5
+
+[[queries]]
+name = "ages"
+ask = [{ histogram = "age", edges = [0, 18, 65, 120] }, { quantiles = "age", at = [0.5], law = "uniform" }]
+
+[[queries]]
+name = "cells"
+ask = { contingency = ["sex", "well"] }
+"""
+
+
+def loaded(folder: Path, text: str) -> Specification:
+    path = folder / "people.toml"
+    path.write_text(text, encoding="utf-8")
+    return Specification.load(path)
+
+
+def test_every_field_is_read(tmp_path: Path) -> None:
+    """No table and no ledger need be there."""
+    found = loaded(tmp_path, TEXT)
+    assert found.unit == Unit(name="patient", column="who", rows=3, groups=2)
+    assert found.ledger_path == tmp_path / "people.ledger"
+    plan = found.plan()
+    assert plan.neighbours is Neighbours.REPLACE
+    assert plan.privacy.epsilon == Fraction(1, 10)
+    assert plan.privacy.delta == 1e-6
+    assert plan.confidence == 0.9
+    assert plan.size == 1000
+    people, ages, cells = plan.queries
+    assert people.share == Fraction(5, 2)
+    assert people.by == ("well",)
+    assert [each.words for each in people.where] == ["age from 18 to below 65", "sex f or m"]
+    assert [each.label for each in people.ask] == ["count", "units", "mean of pay", "proportion with sex f"]
+    assert ages.ask[0].label == "histogram of age"
+    assert cells.ask[0].label == "sex by well"
+    assert found.plan(Fraction(2)).privacy.epsilon == 2
+    assert len(forecasts(plan)) == 7
+
+
+def test_what_is_not_there_is_told_when_it_is_needed(tmp_path: Path) -> None:
+    found = loaded(tmp_path, TEXT)
+    with pytest.raises(InvalidParameter, match="There is no file"):
+        found.open()
+    with pytest.raises(InvalidParameter, match=r"no ledger .* sourdine ledger create .*--delta 1e-06"):
+        found.open_ledger()
+    with pytest.raises(InvalidParameter, match="names no ledger"):
+        loaded(tmp_path, TEXT.replace('ledger = "people.ledger"\n', "")).open_ledger()
+    (tmp_path / "people.csv").write_text("who,age,pay,sex,well\n1,2,3,f,true\n")
+    assert found.open().ask("SELECT count(*) FROM sourdine_source") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("[table]", "[tables]", "no block 'tables'"),
+        ("[table]", "[table", "is not valid TOML"),
+        ("size = 1000", "size = 0", "'table.size' is wrong"),
+        ("size = 1000", "sizes = 0", "'table.sizes' is unknown"),
+        ('source = "people.csv"', "", "'table.source' is missing"),
+        ('unit = "patient"', "", "'privacy.unit' is missing"),
+        ("epsilon = 0.1", "", "'privacy.epsilon' is missing"),
+        ("epsilon = 0.1", "epsilon = -1", "'privacy.epsilon' is wrong"),
+        ("epsilon = 0.1", "epsilon = nan", "'privacy.epsilon' is wrong"),
+        ("epsilon = 0.1", 'epsilon = "1"', "'privacy.epsilon' is wrong: it must be a number"),
+        ("missing = 40", 'missing = "x"', "'columns.age.missing' is wrong"),
+        ('keys = ["f", "m"]', 'keys = ["f", 1]', "'columns.sex.keys"),
+        ("delta = 1e-6", "delta = 1.0", "'privacy.delta' is wrong"),
+        ("confidence = 0.9", "confidence = 95.0", "'privacy.confidence' is wrong"),
+        ("rows = 3", "rows = 0", "'privacy.rows' is wrong"),
+        ('column = "who"\n', "", "rows and groups need a column"),
+        ('neighbours = "replace"', 'neighbours = "zero-out"', '"add-remove" or "replace"'),
+        ("upper = 120", "upper = -1", "'columns.age' is wrong: lower must be below upper"),
+        ("upper = 120", "", "'columns.age.upper' is missing"),
+        ('type = "real"', 'type = "text"', "'columns.pay' is wrong"),
+        ("granularity = 0.5", "granularity = 0.0", "'columns.pay.granularity' is wrong"),
+        ("weight = 2.5", "weight = 0", "'queries.people.weight' is wrong"),
+        ('by = ["well"]', 'by = "well"', "'queries.people.by' is wrong"),
+        ('by = ["well"]', 'by = ["age"]', "the column 'age' has none declared"),
+        ("at_least = 18", "at_lest = 18", "at_lest' is unknown"),
+        ('name = "ages"\n', "", "'queries.name' is missing"),
+        ('name = "ages"', 'name = "people"', "Two queries are called 'people'"),
+        ("at = [0.5]", "at = [50.0]", "strictly between 0 and 1"),
+        ('ask = { contingency = ["sex", "well"] }', 'ask = ["max"]', "asks for the max"),
+        ('source = "people.csv"', 'source = "FILL IN"', "'table.source' of"),
+    ],
+)
+def test_a_mistake_is_named_by_its_field(old: str, new: str, sentence: str, tmp_path: Path) -> None:
+    assert old in TEXT
+    with pytest.raises(InvalidParameter) as caught:
+        loaded(tmp_path, TEXT.replace(old, new, 1))
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_specification_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameter, match=r"cannot be read\. Check the path"):
+        Specification.load(tmp_path / "none.toml")
+    (tmp_path / "latin.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InvalidParameter, match="cannot be read"):
+        Specification.load(tmp_path / "latin.toml")

@@ -1,0 +1,99 @@
+"""One clear sentence for each mistake, before anything is paid."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames import Unit
+from sourdine.tables import Table
+
+ROWS = pa.table({"age": [31, 54], "sex": ["f", "m"]})
+COLUMNS: dict[str, Any] = {
+    "age": {"type": "integer", "lower": 0, "upper": 120},
+    "sex": {"type": "category", "keys": ["f", "m"]},
+}
+
+
+def test_a_table_that_does_not_fit_its_declaration_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "broken.parquet").write_bytes(b"?")
+    for rows, columns, unit, sentence in [
+        (ROWS, {"height": COLUMNS["age"]}, "person", "no column 'height'"),
+        (ROWS, {"age": {**COLUMNS["age"], "lower": 200}}, "person", "lower must be below upper"),
+        (ROWS, {"age": {"type": "integer"}}, "person", "'columns.age.lower' is missing"),
+        (ROWS, COLUMNS, Unit(name="person", column="who"), "no column 'who'"),
+        (tmp_path / "none.csv", COLUMNS, "person", "There is no file"),
+        (tmp_path / "broken.parquet", COLUMNS, "person", "cannot be read as parquet"),
+        (ROWS, {"sex": COLUMNS["age"]}, "person", "'sex' is declared to hold numbers"),
+        (ROWS, COLUMNS, "", "The 'name' of Unit must"),
+    ]:
+        with pytest.raises(InvalidParameter) as caught:
+            Table(rows, unit=unit, columns=columns)
+        assert sentence in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ({"ask": ["max"]}, "asks for the max, which is the value of one record"),
+        ({"ask": [{"min": "age"}]}, "asks for the min, which is the value of one record"),
+        ({"ask": [{"median": "age"}]}, "Write it as { quantiles ="),
+        ({"ask": ["mode"]}, "asks for 'mode', which is unknown. Ask for one of count, units, sum"),
+        ({"ask": []}, "'queries.q.ask' is wrong"),
+        ({"ask": ["count", "count"]}, "the same thing is asked twice"),
+        ({"ask": [{"mean": "sex"}]}, "needs numbers, and the column 'sex'"),
+        ({"ask": [{"mean": "height"}]}, "needs numbers, and the column 'height'"),
+        ({"ask": ["count"], "by": ["age"]}, "the column 'age' has none declared"),
+        ({"ask": ["count"], "by": ["sex", "sex"]}, "by must not repeat a column"),
+        ({"ask": [{"contingency": ["sex"]}]}, "at least 2"),
+        ({"ask": [{"contingency": ["sex", "age"]}]}, "the column 'age' has none declared"),
+        ({"ask": [{"histogram": "age", "edges": [0, 0.2, 0.3]}]}, "a bin narrower than the column's grid"),
+        ({"ask": [{"histogram": "age", "edges": [5, 1]}]}, "edges must rise"),
+        ({"ask": [{"histogram": "age", "edges": [0, 10**400]}]}, "up to 1e100 in size"),
+        ({"ask": [{"quantiles": "age", "at": [0, 0.5]}]}, "strictly between 0 and 1"),
+        ({"ask": [{"quantiles": "age", "at": [0.5, 0.5]}]}, "at must rise"),
+        ({"ask": [{"proportion": "age"}]}, "a condition needs keys, or else at_least or below"),
+        ({"ask": [{"proportion": "sex", "of": ["x"]}]}, "the key 'x', which the column"),
+        ({"ask": [{"proportion": "sex", "at_least": 1}]}, "does not fit its type"),
+        ({"ask": ["count"], "where": {"height": ["x"]}}, "on the column 'height', which is not declared"),
+        ({"ask": ["count"], "where": {"age": {"at_least": 5, "below": 5}}}, "at_least must be below"),
+        ({"ask": ["count"], "where": 3}, "it must be a table"),
+        ({"ask": ["count"], "weight": 0}, "'queries.q.weight' is wrong"),
+        ({"ask": ["count"], "wait": 1}, "'queries.q.wait' is unknown"),
+        ({"ask": ["count"], "name": ""}, "at least 1 character"),
+        ({"by": ["sex"]}, "'queries.q.ask' is missing"),
+    ],
+)
+def test_a_bad_query_is_refused_by_name(query: dict[str, Any], sentence: str) -> None:
+    table = Table(ROWS, unit="person", columns=COLUMNS)
+    with pytest.raises(InvalidParameter) as caught:
+        table.plan({"name": "q", **query}, epsilon=1)
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("terms", "sentence"),
+    [
+        ({"epsilon": 0}, "The 'epsilon' of Privacy must"),
+        ({"epsilon": float("inf")}, "The 'epsilon' of Privacy must"),
+        ({"epsilon": 1, "delta": 0}, "The 'delta' of Privacy must"),
+        ({"epsilon": 1, "delta": 1}, "The 'delta' of Privacy must"),
+        ({"epsilon": 1, "confidence": 1}, "The 'confidence' of a plan must"),
+    ],
+)
+def test_a_bad_guarantee_is_refused(terms: dict[str, Any], sentence: str) -> None:
+    table = Table(ROWS, unit="person", columns=COLUMNS)
+    with pytest.raises(InvalidParameter, match=sentence):
+        table.plan({"name": "q", "ask": ["count"]}, **terms)
+
+
+def test_two_queries_need_two_names() -> None:
+    table = Table(ROWS, unit="person", columns=COLUMNS)
+    with pytest.raises(InvalidParameter, match="Two queries are called 'q'"):
+        table.plan({"name": "q", "ask": ["count"]}, {"name": "q", "ask": ["units"]}, epsilon=1)
+    with pytest.raises(InvalidParameter, match="hold at least one query"):
+        table.plan(epsilon=1)
