@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sourdine.core.errors import SourdineError as SourdineError
     from sourdine.core.errors import UnsupportedLoss as UnsupportedLoss
     from sourdine.frames.unit import Unit as Unit
+    from sourdine.tables.quantiles import quantiles as quantiles
     from sourdine.tables.query import Query as Query
     from sourdine.tables.table import Table as Table
 
@@ -42,6 +43,7 @@ _HOMES = {
     "Table": "tables.table",
     "Unit": "frames.unit",
     "UnsupportedLoss": "core.errors",
+    "quantiles": "tables.quantiles",
 }
 
 __all__ = [
@@ -63,6 +65,7 @@ __all__ = [
     "experiments",
     "frames",
     "mechanisms",
+    "quantiles",
     "report",
     "tables",
     "testing",

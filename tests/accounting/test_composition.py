@@ -14,7 +14,7 @@ from sourdine.accounting.composition import (
 )
 from sourdine.accounting.dpsgd import step_loss
 from sourdine.accounting.sampling import PoissonRemove
-from sourdine.core.laws import AtomLaw, Floats, GaussianLaw, GeometricLaw, pure_law
+from sourdine.core.laws import AtomLaw, Floats, GaussianLaw, GeometricLaw, Law, pure_law
 from tests.accounting.profiles import gaussian_delta, least_epsilon
 
 
@@ -123,3 +123,24 @@ def test_a_count_beyond_floats_gives_the_widest_bracket(count: int) -> None:
     assert epsilon_above(laws, 1e-5, 1e-3) == epsilon_bracket(laws, 1e-5, 1e-3).upper == math.inf
     assert (delta_bracket(laws, 1.0, 1e-3).lower, delta_bracket(laws, 1.0, 1e-3).upper) == (0, 1)
     assert profile_above(laws, np.array([0.0, 1.0]), 1e-3).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("law", "epsilon", "delta"),
+    [
+        (AtomLaw([700.0], [1.0], [math.exp(-700)]), 700.0, 1.0),  # nothing that a lattice holds
+        (GaussianLaw(100.0), math.inf, 1.0),
+        (AtomLaw([0.0], [1e-17], [1.0], 1.0), math.inf, 1.0),  # hardly ever finite
+        (AtomLaw([0.0] * 4, [0.25] * 4, [0.25] * 4), 0.0, 0.0),  # no loss, which any step would show
+    ],
+    ids=["beyond", "far", "infinite", "none"],
+)
+def test_laws_at_the_end_of_floats_still_have_a_bracket(law: Law, epsilon: float, delta: float) -> None:
+    laws = [Repeated(law, 1)]
+    found, share = epsilon_bracket(laws, 1e-6, 1e-3), delta_bracket(laws, 1.0, 1e-3)
+    assert found.lower <= epsilon
+    assert share.lower <= delta <= share.upper
+    assert profile_above(laws, np.array([1.0, 2.0]), 1e-3)[0] >= delta
+    if epsilon < math.inf:
+        assert epsilon <= found.upper
+        assert epsilon <= epsilon_above(laws, 1e-6, 1e-3)

@@ -88,3 +88,16 @@ def test_products_of_random_laws_stay_bracketed(
     high = profile(sums, np.outer(masses, masses).ravel(), 1 - (1 - infinite) ** 2, epsilon)
     low = profile(sums - 2 * SHIFT, np.outer(lighter, lighter).ravel(), 0.0, epsilon)
     assert low - 1e-12 <= truth <= high + 1e-12
+
+
+def test_a_low_atom_in_the_outermost_bin_is_not_rounded_up() -> None:
+    """The atom at -5 stands in the bin of the point -1, whose neighbour has less to lend than two ask for."""
+    losses, weights = np.array([-5.0, -0.05, 1.4]), np.array([1.0, 0.62, 0.3])
+    q = weights / weights.sum()
+    p = q * np.exp(losses)
+    law = AtomLaw(losses, p, q, 1 - float(p.sum()))
+    points = np.arange(-6.0, 4.0)
+    masses = below(law, points)
+    for epsilon in np.concatenate([points, losses]):
+        truth = float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+        assert profile(points - SHIFT, masses, 0.0, epsilon) <= truth + 1e-15

@@ -33,7 +33,7 @@ COLUMNS = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(COLUMNS, st.lists(st.floats(width=64), max_size=30))
 def test_steps_stay_within_the_span_and_near_the_value(
     column: tuple[float, float, float | None], others: list[float]
@@ -65,7 +65,7 @@ def test_steps_stay_within_the_span_and_near_the_value(
             assert found == (low if value < lower else high)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(-(2**47), 2**47), st.integers(1, 2**31), st.lists(st.integers(-(2**63), 2**63 - 1)))
 def test_whole_numbers_are_clamped_exactly(lower: int, wide: int, others: list[int]) -> None:
     try:

@@ -113,7 +113,7 @@ def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
     twice = pd.DataFrame([[1, 2]], columns=["age", "age"])
     for wrong, sentence in [
         (tmp_path / "none.csv", "There is no file"),
-        (tmp_path, "There is no file"),
+        (tmp_path, "is a folder"),
         (3, "must be a path or a frame"),
         (np.zeros((2, 2)), "Got a ndarray"),
         (file("rows.xlsx"), "is not read. Use one of .csv"),
@@ -144,7 +144,7 @@ CSV = {
     "quotes": (b'"key","x, y"\n"a","say ""hi"""\n"b","new\nline"\n', [1, 1]),
     "one column": (b"key\na\na\n", [2, 0]),
     "no record": (b"key,x\n", [0, 0]),
-    "ragged": (b"key,x\na,1\na\na,1,2,3\nb,2\n", [1, 1]),
+    "ragged": (b"key,x\na,1\na\na,1,2,3\nb,2\n", [2, 1]),
     "not UTF-8": (b"key,x\na,1\n\xff\xfe,2\nb,\xff\nb,3\n", [1, 2]),
     "no end": (b"key,x\na,1\nb,2", [1, 1]),
     "very long": (b"key,x\na,1\nb," + b"z" * 3_000_000 + b"\nb,3\n", [1, 1]),
@@ -224,6 +224,15 @@ def test_no_object_in_a_column_changes_its_type_or_raises() -> None:
         assert source.ask("SELECT count(*) FILTER (x = '1') FROM sourdine_source")[0][0] >= 4321
 
 
+def test_strings_that_are_no_text_are_read_all_the_same() -> None:
+    held = pd.Series(["a", "\ud800", None, "b"], dtype=pd.StringDtype("python"))
+    assert counts(open_source(pd.DataFrame({"key": held}), KEYS)) == [1, 1]
+    with pytest.raises(InvalidParameter, match="'key' is declared to hold numbers"):
+        open_source(
+            pd.DataFrame({"key": held}), Schema.read({"key": {"type": "integer", "lower": 0, "upper": 1}})
+        )
+
+
 def test_the_callers_frame_stays_as_it_was() -> None:
     frame = pd.DataFrame({"x": pd.Series([1, None, "a"], dtype=object)})
     before = frame.copy(deep=True)
@@ -239,3 +248,17 @@ def test_a_lazy_frame_need_not_be_read_to_be_refused() -> None:
     asked: Callable[[], Source] = lambda: open_source(lazy, SCHEMA)
     with pytest.raises(InvalidParameter, match="no column 'age'"):
         asked()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-16"])
+def test_a_csv_may_be_in_another_encoding(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "accents.csv"
+    path.write_bytes("région,âge\nÎle,3\nnord,5\nÎle,7\n".encode(encoding))
+    schema = Schema.read({"région": {"type": "category", "keys": ["Île", "nord"]}})
+    source = open_source(path, schema, encoding=encoding)
+    assert source.ask(f'SELECT "région", count(*) FROM {source.name} GROUP BY 1 ORDER BY 2') == [
+        ("nord", 1),
+        ("Île", 2),
+    ]
+    with pytest.raises(InvalidParameter, match="must be one of utf-8"):
+        open_source(path, schema, encoding="ebcdic")

@@ -84,8 +84,10 @@ def test_intervals_on_the_adult_table_hold_the_exact_values(tmp_path: Path) -> N
     print({name: inside[name] / asked[name] for name in asked}, sum(inside.values()) / sum(asked.values()))
     for name in ("education", "hours", "ages"):
         assert binom.ppf(ALARM, asked[name], 0.94) <= inside[name] <= binom.isf(ALARM, asked[name], 0.965)
+    # an age is shared by hundreds of people, so that a decile hardly ever moves and its interval always holds
     assert inside["deciles"] >= 0.94 * asked["deciles"]
-    assert 0.94 <= sum(inside.values()) / sum(asked.values()) <= 0.98
+    others = [name for name in asked if name != "deciles"]
+    assert 0.94 <= sum(inside[name] for name in others) / sum(asked[name] for name in others) <= 0.96
 
     terms = Terms(budget=PureBudget(limit=Fraction(1)), unit="person", neighbours=Neighbours.ADD_REMOVE)
     ledger = Ledger.create(tmp_path / "adult.ledger", terms)

@@ -96,3 +96,18 @@ def test_a_page_shows_names_as_text(answers: Answers) -> None:
     page = answers._repr_html_()
     assert "say &quot;hi&quot;" in page
     assert page.count("<tr>") == 1 + min(60, len(list(answers.rows())))
+
+
+def test_keys_may_have_the_names_of_the_tables_own_columns(tmp_path: Path) -> None:
+    names = ["query", "value", "lower", "measure"]
+    keys = {name: {"type": "category", "keys": ["a", "b"]} for name in names}
+    table = Table(pa.table({name: ["a", "b"] for name in names}), unit="person", columns=keys)
+    queries = [{"name": name, "ask": ["count"], "by": [name]} for name in names]
+    plan = table.plan(*queries, epsilon=1)
+    found = release(plan, table.source, None, purpose="test", bits=SeededBits(1)).values
+    assert len(set(found.columns)) == len(found.columns) == 10
+    rows = json.loads(found.json())["rows"]
+    assert [row["query"] for row in rows] == [name for name in names for _ in "ab"]
+    assert rows[2]["value key"] == "a"
+    write_answers(found, tmp_path / "answers.parquet")
+    assert pa.parquet.read_table(tmp_path / "answers.parquet").column_names == list(found.columns)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sourdine.accounting.ledger import ConcentratedBudget, PureBudget
 from sourdine.core.distance import Neighbours, Norm
+from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Schema, Source, Unit, open_source
 from sourdine.tables import Plan, Privacy, Query
 from tests.tables.exact import exact_numbers
@@ -194,7 +195,11 @@ def test_what_is_spent_adds_up_to_no_more_than_the_guarantee(
         unit=Unit(column="who", rows=rows, groups=groups),
         neighbours=neighbours,
     )
-    assert sum(line.share for line in plan.lines) == 1
+    try:
+        assert sum(line.share for line in plan.lines) == 1
+    except InvalidParameter:  # the noise would drown everything
+        assert epsilon < 1
+        return
     losses = [spend.mechanism.loss(spend.distance) for spend in plan.spends]
     assert all(loss.neighbours is neighbours for loss in losses)
     if delta is None:

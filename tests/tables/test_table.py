@@ -91,6 +91,21 @@ def test_a_bad_guarantee_is_refused(terms: dict[str, Any], sentence: str) -> Non
         table.plan({"name": "q", "ask": ["count"]}, **terms)
 
 
+def test_keys_that_would_be_read_as_something_else_are_refused() -> None:
+    columns = {
+        "sex": {"type": "category", "keys": ["f", "all"]},
+        "quantile": {"type": "flag"},
+        "age": COLUMNS["age"],
+    }
+    rows = pa.table({"sex": ["f"], "quantile": [True], "age": [3]})
+    table = Table(rows, unit="person", columns=columns)
+    with pytest.raises(InvalidParameter, match="'sex' in 'q' has the key 'all', which names the margins"):
+        table.plan({"name": "q", "ask": [{"contingency": ["sex", "quantile"]}]}, epsilon=1)
+    asked = {"name": "q", "ask": [{"quantiles": "age", "at": [0.5]}], "by": ["quantile"]}
+    with pytest.raises(InvalidParameter, match="groups by 'quantile' twice"):
+        table.plan(asked, epsilon=1)
+
+
 def test_two_queries_need_two_names() -> None:
     table = Table(ROWS, unit="person", columns=COLUMNS)
     with pytest.raises(InvalidParameter, match="Two queries are called 'q'"):

@@ -20,6 +20,8 @@ _FARTHEST = 600.0  # losses beyond it count as infinite, or as no lower than its
 _TILTS = 8
 _COARSEST = 50.0  # a lattice coarser than that would not hold e^loss, and would tell nothing
 _LOW = 1e-17  # mass under P so low that moving it up changes nothing
+_NOTHING = 1e-15  # mass at finite losses that leaves no more to say than that the others are infinite
+_SHORTEST = 100 * SHIFT  # a finer lattice would only show how far its points are moved
 _DISTANCES = np.geomspace(1e-9, 1e9, 200)
 _FINE = np.linspace(0.0, 1.0, 33)
 _GRID = np.linspace(0.0, 1.0, 129)
@@ -53,7 +55,7 @@ def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least:
     if _ever(laws) > delta:
         return Bracket(math.inf, math.inf)
     best = Bracket(0.0, math.inf)
-    if _infinite(scouts) > delta:
+    if _infinite(scouts) > delta or _nothing_finite(scouts):
         return best
     looks = [scout.look for scout in scouts]
     tilt = tilt_for(looks, delta)
@@ -82,7 +84,7 @@ def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least:
 def epsilon_above(laws: Sequence[Repeated], delta: float, width: float) -> float:
     """Only the upper end, on one lattice: quick, for searches that check their answer by the bracket."""
     scouts = _scouts(laws, delta)
-    if _infinite(scouts) > delta:
+    if _infinite(scouts) > delta or _nothing_finite(scouts):
         return math.inf
     looks = [scout.look for scout in scouts]
     tilt = tilt_for(looks, delta)
@@ -101,7 +103,7 @@ def delta_bracket(laws: Sequence[Repeated], epsilon: float, share: float) -> Bra
     """delta at this epsilon, known to within a share of itself where floats allow."""
     scouts = _scouts(laws, 1e-30)
     best = Bracket(_ever(laws), 1.0)
-    if any(scout.look.masses.sum() == 0 for scout in scouts):
+    if _nothing_finite(scouts):
         return best
     tilt = tilt_at([scout.look for scout in scouts], epsilon)
     finest = _finest(scouts, tilt.order)
@@ -128,6 +130,8 @@ def profile_above(laws: Sequence[Repeated], epsilons: Floats, share: float) -> F
     looks = [scout.look for scout in scouts]
     centres = np.linspace(epsilons[0], epsilons[-1], _TILTS)
     deltas = np.ones(len(epsilons))
+    if _nothing_finite(scouts):
+        return deltas
     for tilt in {tilt_at(looks, float(centre)) for centre in centres}:
         finest = _finest(scouts, tilt.order)
         if finest <= _COARSEST:
@@ -203,7 +207,8 @@ def _ends(law: Law, tail: float) -> tuple[float, float]:
         high = _search(lambda loss: law.survival(loss).p - law.infinite <= tail)
     if not math.isfinite(low):
         low = -_search(lambda loss: law.cumulative(-loss).p <= _LOW)
-    low, high = max(low, -_FARTHEST), min(high, _FARTHEST)
+    high = min(high, _FARTHEST)
+    low = min(max(low, -_FARTHEST), high)
     if high - low < 1e-9:
         low, high = low - 1e-9, high + 1e-9
     return low, high
@@ -239,8 +244,13 @@ def _ever(laws: Sequence[Repeated]) -> float:
     return ever([(item.law.infinite * (1 - _ROUNDING), item.count) for item in laws])
 
 
+def _nothing_finite(scouts: list[_Scout]) -> bool:
+    """Whether some loss is hardly ever finite, so that no order would say where it lies."""
+    return any(float(scout.look.masses.sum()) < _NOTHING for scout in scouts)
+
+
 def _finest(scouts: list[_Scout], order: float) -> float:
-    """The step below which the window of the tilted sum would have too many places."""
+    """The step below which the window of the tilted sum would have too many places, or mean nothing."""
     variance, span = 0.0, 0.0
     for scout in scouts:
         losses, count = scout.look.losses, scout.look.count
@@ -249,7 +259,7 @@ def _finest(scouts: list[_Scout], order: float) -> float:
         mean = float(np.sum(weight * losses))
         variance += count * float(np.sum(weight * (losses - mean) ** 2))
         span = max(span, float(losses[-1] - losses[0]))
-    return (16 * math.sqrt(variance) + span) / _MOST_PLACES
+    return max((16 * math.sqrt(variance) + span) / _MOST_PLACES, _SHORTEST)
 
 
 def _first_step(laws: Sequence[Repeated], order: float, width: float) -> float:

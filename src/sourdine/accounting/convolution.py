@@ -97,19 +97,21 @@ class _Weight:
     factors: NDArray[np.complex128]
     length: int
     error: float  # what each mass may err, with the sign to charge it by
-    rounding: float  # what sums of factors may err
+    rounding: float  # the rounding unit of sums of factors, with its sign
 
     @classmethod
     def of(cls, series: "_Series", rate: float, side: int) -> "_Weight":
         turns = 2j * math.pi / series.length * series.frequencies
         factors = series.factors / -np.expm1(turns - rate)
-        rounding = math.copysign(64 * _ULP, side * series.error) * float(np.sum(np.abs(factors)))
+        rounding = math.copysign(_ULP, side * series.error) * float(np.sum(np.abs(factors)))
         return cls(rate, factors, series.length, series.error, rounding)
 
     def sums(self, places: NDArray[np.int64], turned: NDArray[np.complex128]) -> Floats:
         """The sum over t from j to N - 1 of (z r)^t is ((z r)^j - r^N)/(1 - z r)."""
         here, end = np.exp(-self.rate * places), math.exp(-self.rate * self.length)
-        found = here * ((self.factors @ turned).real + self.rounding) - end * float(self.factors.sum().real)
+        units = 64 + len(self.factors) + self.rate * places  # of the terms, of their sum and of `here`
+        found = here * ((self.factors @ turned).real + self.rounding * units)
+        found -= end * float(self.factors.sum().real)
         sums: Floats = found + self.error * (here - end) / -math.expm1(-self.rate)
         return sums
 
@@ -284,6 +286,7 @@ def convolve(
     masses = _masses(parts, tilted, _Window(start, length, step, order, pessimistic))
     cumulant = sum(part.count * cumulant for part, (cumulant, _, _) in zip(parts, tilted, strict=True))
     scale = cumulant - order * start * step
+    growth += 4 * _ULP * (1 + order * abs(start) * step)  # what the scale may err
     beyond = ever_infinite
     if pessimistic:
         weight = math.exp(min(700.0, scale - order * step * length))

@@ -91,7 +91,9 @@ def _cut(good: Callable[[Floats], NDArray[np.bool_]], start: float, end: float) 
 def _settle(p: Floats, q: Floats, x: Floats) -> Floats:
     """Masses under Q of atoms (p, q) settled on the points x, none of them negative.
 
-    Of an atom whose lender has too little, only a part is settled by a loan; the rest is rounded down.
+    Of an atom whose lender has too little, only a part is settled by a loan; the rest is rounded down, to the
+    highest point that is neither above the atom nor above its own: the outermost bin may hold a much lower
+    atom than its point says.
     """
     here = np.arange(len(x))
     gap = np.diff(x)
@@ -100,17 +102,17 @@ def _settle(p: Floats, q: Floats, x: Floats) -> Floats:
     loan = np.abs(p - x * q) / np.concatenate([gap[:1], gap, gap[-1:]])[here + (side + 1) // 2]
     lender = np.clip(here + side, 0, len(x) - 1)
     part = (lender != here) * 1.0
+    down = np.minimum(np.searchsorted(x, p / np.maximum(q, 1e-300), side="right") - 1, here)
+    rounded = np.where(down < 0, 0.0, p / x[down])  # below all points it counts for nothing
     for turn in range(_TURNS):
-        own = part * (q + loan) + np.where(high, (1 - part) * p / x, 0.0)
-        own[:-1] += np.where(high, 0.0, (1 - part) * p)[1:] / x[:-1]  # a low atom goes one point down
+        own = part * (q + loan) + np.bincount(np.maximum(down, 0), (1 - part) * rounded, minlength=len(x))
         lent = np.bincount(lender, part * loan, minlength=len(x))
         short = lent > own
         if not short.any():
             return own - lent  # type: ignore[no-any-return]
         cut = np.where(short, own / np.where(short, lent, 1.0) * (1 - 1e-9), 1.0)
         part *= np.where(loan > 0, cut[lender] if turn < _TURNS - 2 else ~short[lender], 1.0)
-    lower: Floats = np.append(np.where(high, 0.0, p)[1:] / x[:-1], 0.0)
-    return np.where(high, p / x, 0.0) + lower
+    return np.bincount(np.maximum(down, 0), rounded, minlength=len(x)).astype(np.float64)
 
 
 def _bins(law: Law, edges: Floats) -> tuple[Floats, Floats, Floats, Floats]:

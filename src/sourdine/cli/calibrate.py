@@ -219,7 +219,7 @@ def _release(
         | {"error": {"confidence": 0.95, "each": error}},
         {
             "Noise": f"{type(best).__name__}, "
-            + ", ".join(f"{key} {float(Fraction(value)):.6g}" for key, value in described.items()),
+            + ", ".join(f"{key} {float(Fraction(str(value))):.6g}" for key, value in described.items()),
             "Error": f"at most {error:g}, 95 % of the time, for each of {count:,}",
             "epsilon": say_bracket(found, share),
         },

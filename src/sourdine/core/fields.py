@@ -1,6 +1,6 @@
 """Plain frozen dataclasses as JSON and back, without losing a digit.
 
-Fields are Fraction, int, bool, str, Enum or None; a Fraction is written as '3/2'.
+Fields are Fraction, int, bool, str, Enum or None, or a tuple of those; a Fraction is written as '3/2'.
 """
 
 import dataclasses
@@ -13,14 +13,15 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from sourdine.core.errors import InvalidParameter
 
-Json = dict[str, str | int | bool | None]
+Plain = str | int | bool | None
+Json = dict[str, Plain | list[Plain]]
 T = TypeVar("T")
 
 
 def encoded(instance: object) -> Json:
     """The fields of a dataclass instance, ready for JSON."""
     fields = dataclasses.fields(instance)  # type: ignore[arg-type]
-    return {field.name: _encode(getattr(instance, field.name)) for field in fields}
+    return {field.name: _encoded(getattr(instance, field.name)) for field in fields}
 
 
 def decoded(kind: type[T], given: Mapping[str, object]) -> T:
@@ -39,7 +40,11 @@ def decoded(kind: type[T], given: Mapping[str, object]) -> T:
         raise InvalidParameter(message) from problem
 
 
-def _encode(value: object) -> str | int | bool | None:
+def _encoded(value: object) -> Plain | list[Plain]:
+    return [_encode(item) for item in value] if isinstance(value, tuple) else _encode(value)
+
+
+def _encode(value: object) -> Plain:
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, Fraction):
@@ -54,6 +59,8 @@ def _decode(hint: Any, value: object) -> object:
         if value is None:
             return None
         hint = next(choice for choice in get_args(hint) if choice is not type(None))
+    if get_origin(hint) is tuple and isinstance(value, list | tuple):
+        return tuple(_decode(get_args(hint)[0], item) for item in value)
     if hint is Fraction and isinstance(value, str):
         if not re.fullmatch(r"-?\d{1,400}(/\d{1,400})?", value):
             raise InvalidParameter("A number in a description must read like '3/2'.")

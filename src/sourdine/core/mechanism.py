@@ -53,7 +53,7 @@ class Mechanism(ABC):
     def to_json(self) -> Json:
         """A description that `from_json` turns back into an equal mechanism."""
         cls = type(self)
-        room = cls.__module__.removeprefix("sourdine.").split(".")[0]
+        room = cls.__module__.removeprefix("sourdine.").rpartition(".")[0]
         return {"mechanism": f"{room}.{cls.__name__}"} | encoded(self)
 
     @classmethod

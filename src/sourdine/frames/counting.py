@@ -1,5 +1,6 @@
 """Exact totals by known keys: the only thing about a table that ever leaves its engine."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -30,15 +31,17 @@ class Totals:
 
 def combinations(by: Sequence[Grouping]) -> tuple[Keys, ...]:
     """Every combination of known keys, the last changing quickest."""
-    size = 1
-    for grouped in by:
-        size *= len(grouped.keys)
+    check_groups(math.prod(len(grouped.keys) for grouped in by))
+    return tuple(product(*(grouped.keys for grouped in by)))
+
+
+def check_groups(size: int) -> None:
+    """Refuse a query with more groups than are answered."""
     if size > MOST_GROUPS:
         raise InvalidParameter(
             f"The query has {size:,} groups, and at most {MOST_GROUPS:,} are answered. "
             "Most of them would hold nobody. Group by fewer columns, or by coarser keys."
         )
-    return tuple(product(*(grouped.keys for grouped in by)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,9 +187,13 @@ def _by_unit(
 
 
 def secret_order(names: Sequence[str], bits: Bits) -> str:
-    """A number that looks random, from a secret, the unit and some columns of the same row."""
+    """A number that looks random, from a secret, the unit and some columns of the same row.
+
+    It is hashed twice: the hash of several things ends by mixing in the last of them alike for every unit,
+    which would favour some groups over others.
+    """
     secret = ", ".join(str(word) for word in bits.words(2).tolist())
-    return f"hash({', '.join([secret, 'CAST(unit AS VARCHAR)', *names])})"
+    return f"hash(hash({', '.join([secret, 'CAST(unit AS VARCHAR)', *names])}))"
 
 
 def group_order(by: Sequence[Grouping], marks: Sequence[str], bits: Bits) -> str:

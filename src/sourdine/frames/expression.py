@@ -14,6 +14,7 @@ from sourdine.frames.schema import Category, Column, Flag, Number, decimal
 Key = str | int | bool
 WHOLE = tuple(sign + size for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT"))
 _SMALL = 1 << 30
+_FAR = 1 << 61  # beyond every place, and sums with it fit in 64 bits
 
 
 def quoted(name: str) -> str:
@@ -37,9 +38,14 @@ def span(column: Number) -> tuple[int, int]:
     return math.floor(decimal(column.lower) / column.step), math.ceil(decimal(column.upper) / column.step)
 
 
+def place_name(name: str) -> str:
+    """What the column of a source's view is called that holds the places of a number."""
+    return f"sourdine place of {name}"
+
+
 def place_of(name: str) -> str:
     """The column of a source's view that holds the steps of a number above its lower bound, or -1."""
-    return quoted(f"sourdine place of {name}")
+    return quoted(place_name(name))
 
 
 def place(name: str, column: Number, kind: str) -> str:
@@ -118,9 +124,13 @@ def grouping(name: str, column: Column, kind: str) -> Grouping:
         return Grouping(name=name, raw=raw, keys=(False, True), missing=missing)
     assert isinstance(column, Category)
     other = None if column.missing == "drop" else column.missing
-    wanted = "BIGINT" if isinstance(column.keys[0], int) else "VARCHAR"
-    same = kind == "VARCHAR" if wanted == "VARCHAR" else kind in WHOLE
-    raw = quoted(name) if same else f"TRY_CAST({quoted(name)} AS {wanted})"
+    if isinstance(column.keys[0], int):
+        # of more than 64 bits with a sign no key is known, and an array would round them
+        same = kind in WHOLE and kind != "UBIGINT"
+        raw = quoted(name) if same else f"TRY_CAST({quoted(name)} AS BIGINT)"
+    else:
+        # by a collation of the table's own, texts that differ would be one group with the name of any of them
+        raw = f"{quoted(name) if kind == 'VARCHAR' else f'TRY_CAST({quoted(name)} AS VARCHAR)'} COLLATE C"
     return Grouping(name=name, raw=raw, keys=column.keys, missing=other)
 
 
@@ -128,14 +138,17 @@ def bins(name: str, value: str, edges: tuple[int, ...], most: int | None = None)
     """The grouping of a number of steps by bins from edge to edge; the last one holds its upper edge.
 
     Like bins over all that a place may hold, from 0 to `most`, need a division alone: what is missing, -1,
-    comes below the first bin, and the greatest place above the last, which it is then counted in.
+    comes below the first bin, and the greatest place above the last, which it is then counted in. Sums that
+    32 bits may not hold are taken in 64, since an overflow would tell that there is a large value.
     """
+    edges = tuple(max(-_FAR, min(_FAR, edge)) for edge in edges)
     width, last = edges[1] - edges[0], len(edges) - 2
-    like = all(b - a == width for a, b in pairwise(edges))
+    like = width > 0 and all(b - a == width for a, b in pairwise(edges))
+    wide = f"CAST({value} AS BIGINT)"
     if like and most is not None and edges[0] == 0 and most <= edges[-1]:
-        raw = f"({value} + {width}) // {width}"
+        raw = f"({value if edges[-1] + width < 2 * _SMALL else wide} + {width}) // {width}"
         return Grouping(name=name, raw=raw, keys=tuple(range(last + 1)), shift=1)
-    found = f"({value} - ({edges[0]})) // {width}" if like else _search(value, edges, 0, len(edges) - 1)
+    found = f"({wide} - ({edges[0]})) // {width}" if like else _search(value, edges, 0, len(edges) - 1)
     least = edges[0] if most is None else max(edges[0], 0)
     inside = f"CASE WHEN {value} = {edges[-1]} THEN {last} ELSE {found} END"
     raw = f"CASE WHEN {value} >= {least} THEN {inside} END"

@@ -13,11 +13,15 @@ _FARTHEST = 10**300
 
 
 def with_plain_text(frame: Any, names: Sequence[str], numbers: Sequence[str]) -> tuple[Any, frozenset[str]]:
-    """A pandas frame whose named columns of objects hold text or nothing, and which columns those are."""
-    held = [name for name in names if frame[name].dtype == np.object_]
-    plain = {name: [plain_text(item, name in numbers) for item in frame[name]] for name in held}
+    """A pandas frame whose named columns of objects hold text or nothing, and which columns those are.
+
+    Columns of Python's own strings are gone through as well, since such a string need not be good text.
+    """
+    objects = [name for name in names if frame[name].dtype == np.object_]
+    strings = [name for name in names if getattr(frame[name].dtype, "storage", None) == "python"]
+    plain = {name: [plain_text(item, name in numbers) for item in frame[name]] for name in objects + strings}
     columns = {name: np.array(items, dtype=object) for name, items in plain.items()}
-    return (frame.assign(**columns) if held else frame), frozenset(held)
+    return (frame.assign(**columns) if columns else frame), frozenset(objects)
 
 
 def plain_text(item: object, number: bool = False) -> str | None:

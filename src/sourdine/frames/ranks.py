@@ -81,9 +81,11 @@ def ranks(
     rows = f"SELECT * FROM ({records}) WHERE {held}"
     if unit.column is not None:
         rows = _bounded(rows, by, marks, unit, bits)
-    listed = ", ".join([*marks, "value"])
+    listed = [*marks, "value"]
+    rising = ", ".join(f"{name} ASC" for name in listed)  # said outright: a connection may have its own order
     found = source.columns(
-        f"SELECT {listed}, count(*) AS records FROM ({rows}) GROUP BY {listed} ORDER BY {listed}"
+        f"SELECT {', '.join(listed)}, count(*) AS records FROM ({rows}) "
+        f"GROUP BY {', '.join(listed)} ORDER BY {rising}"
     )
     values, counts = found["value"].astype(np.int64), found["records"].astype(np.int64)
     groups: dict[Keys, CountedValues] = {}

@@ -5,7 +5,7 @@ engine; a DuckDB relation keeps its own connection. One language, SQL, then spea
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.expression import WHOLE, place, place_of
+from sourdine.frames.expression import WHOLE, place, place_name, place_of
 from sourdine.frames.file import ENDINGS, TEXT, opener, unreadable
 from sourdine.frames.objects import with_plain_text
 from sourdine.frames.schema import Category, Column, Flag, Integer, Real, Schema
@@ -30,7 +30,8 @@ _NAME = "sourdine_source"
 class Source:
     """A table open for questions; its columns are known, its rows are not.
 
-    `text` are the declared columns that come as text whatever they hold.
+    `text` are the declared columns that come as text whatever they hold. Written out, a source shows none of
+    its rows.
 
     >>> import pyarrow as pa
     >>> schema = Schema.read({"age": {"type": "integer", "lower": 0, "upper": 120}})
@@ -39,10 +40,10 @@ class Source:
     [(2,)]
     """
 
-    relation: "duckdb.DuckDBPyRelation"
+    relation: "duckdb.DuckDBPyRelation" = field(repr=False)
     schema: Schema
     text: frozenset[str] = frozenset()
-    keep_alive: object = None
+    keep_alive: object = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -76,16 +77,19 @@ class Source:
         return dict(zip(self.relation.columns, map(str, self.relation.types), strict=True))
 
 
-def open_source(table: object, schema: Schema, others: Sequence[str] = ()) -> Source:
+def open_source(table: object, schema: Schema, others: Sequence[str] = (), encoding: str = "utf-8") -> Source:
     """A file, or a frame of pandas, Polars, Arrow or DuckDB, checked against what is declared.
 
     Only names and types are looked at. `others` are columns that must be there without being declared, such
-    as the unit's.
+    as the unit's. `encoding` is that of a CSV file.
     """
     source = (
-        _file(Path(table), schema, others) if isinstance(table, str | Path) else _frame(table, schema, others)
+        _file(Path(table), schema, others, encoding)
+        if isinstance(table, str | Path)
+        else _frame(table, schema, others)
     )
     _check_names(source.types, schema, others)
+    _check_alike(source.relation.columns, schema, others)
     for name, column in schema.columns.items():
         if name not in source.text:
             _check_type(name, column, source.types[name])
@@ -103,9 +107,28 @@ def _check_names(found: Iterable[str], schema: Schema, others: Sequence[str]) ->
         )
 
 
-def _file(path: Path, schema: Schema, others: Sequence[str]) -> Source:
+def _check_alike(found: Sequence[str], schema: Schema, others: Sequence[str]) -> None:
+    """Refuse names that the engine takes for one another: it does not tell case, and takes the first.
+
+    A column called like a place would be taken for it, and its values are clamped to nothing.
+    """
+    names = [name.casefold() for name in found]
+    for name in (*schema.columns, *others):
+        if names.count(name.casefold()) > 1:
+            raise InvalidParameter(
+                f"The table has two columns called '{name}', perhaps in other case. Rename one of them."
+            )
+        if place_name(name).casefold() in names:
+            raise InvalidParameter(
+                f"The table has a column '{place_name(name)}', a name that is used inside. Rename it."
+            )
+
+
+def _file(path: Path, schema: Schema, others: Sequence[str], encoding: str) -> Source:
     import duckdb
 
+    if path.is_dir():
+        raise InvalidParameter(f"{path} is a folder. Name a file in it.")
     if not path.is_file():
         raise InvalidParameter(f"There is no file {path}. Check the path.")
     ending = path.suffix.lower()
@@ -113,7 +136,7 @@ def _file(path: Path, schema: Schema, others: Sequence[str]) -> Source:
         raise InvalidParameter(
             f"A file ending in '{ending}' is not read. Use one of {', '.join(sorted(ENDINGS))}."
         )
-    opened, names = opener(path, (*schema.columns, *others))
+    opened, names = opener(path, (*schema.columns, *others), encoding)
     if names is not None:
         _check_names(names, schema, others)
     connection = duckdb.connect()
@@ -137,8 +160,10 @@ def _frame(table: object, schema: Schema, others: Sequence[str]) -> Source:
     try:
         frame = _known_frame(table)
         if isinstance(frame, nw.LazyFrame):
+            if not frame.implementation.is_polars():
+                raise _unknown(table)
             _check_names(frame.collect_schema().names(), schema, others)
-            frame = frame.select(*wanted).collect()
+            frame = frame.select(*wanted)  # stays lazy: what it does to the records waits for the charge
         native = frame.to_native()
         if frame.implementation.is_pandas():
             _check_names(frame.columns, schema, others)
@@ -160,10 +185,14 @@ def _known_frame(table: object) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":
     try:
         return nw.from_native(table)
     except TypeError:
-        raise InvalidParameter(
-            "The table must be a path or a frame of pandas, Polars, Arrow or DuckDB. "
-            f"Got a {type(table).__name__}."
-        ) from None
+        raise _unknown(table) from None
+
+
+def _unknown(table: object) -> InvalidParameter:
+    return InvalidParameter(
+        "The table must be a path or a frame of pandas, Polars, Arrow or DuckDB. "
+        f"Got a {type(table).__name__}."
+    )
 
 
 def _check_type(name: str, column: Column, found: str) -> None:

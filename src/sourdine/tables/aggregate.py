@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Declared, Number, Schema, decimal, sensible
+from sourdine.tables.answer import ALL
 from sourdine.tables.condition import Condition
 
 
@@ -160,9 +161,13 @@ class Contingency(Declared):
         return " by ".join(self.columns)
 
     def check(self, schema: Schema, owner: str) -> None:
-        """Every column must have known keys."""
+        """Every column must have known keys, none of which is the name of a margin."""
         for name in self.columns:
-            schema.keys(name)
+            if ALL in schema.keys(name):
+                raise InvalidParameter(
+                    f"The column '{name}' in '{owner}' has the key '{ALL}', which names the margins of a "
+                    "contingency table. Rename the key, or group by the column instead."
+                )
 
 
 class Normal(Declared):

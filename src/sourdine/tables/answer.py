@@ -15,6 +15,7 @@ from sourdine.tables.reading import Estimate
 
 Cell = str | int | float | bool | None
 ALL = "all"
+_BEFORE, _AFTER = ("query", "statistic"), ("value", "lower", "upper", "measure")
 _SHOWN = 60
 
 
@@ -70,13 +71,17 @@ class Answers:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the tidy table's columns."""
-        keys = dict.fromkeys(name for answer in self.each for name in answer.columns)
-        return ("query", "statistic", *keys, "value", "lower", "upper", "measure")
+        """The names of the tidy table's columns; a key with one of its own names is called so."""
+        keys = (f"{name} key" if name in (*_BEFORE, *_AFTER) else name for name in self._keys)
+        return (*_BEFORE, *keys, *_AFTER)
+
+    @property
+    def _keys(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for answer in self.each for name in answer.columns))
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
         """The tidy table: a row for each value, a column for each key, empty where it does not apply."""
-        names = self.columns[2:-4]
+        names = self._keys
         for answer in self.each:
             for key, *numbers in answer.rows():
                 held = dict(zip(answer.columns, key, strict=True))

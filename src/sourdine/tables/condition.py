@@ -83,10 +83,15 @@ class Condition(Declared):
         if not isinstance(column, Integer | Real):
             grouped = grouping(self.column, column, kind)
             return f"({grouped.known(grouped.raw)} IN ({', '.join(map(literal, self.keys or ()))}))"
-        value, low = f"nullif({place_of(self.column)}, -1)", span(column)[0]
+        value, (low, high) = f"nullif({place_of(self.column)}, -1)", span(column)
+
+        def bound(number: float) -> int:
+            """The first place at the number or above; one past the ends does for what lies farther out."""
+            return max(-1, min(high - low + 1, math.ceil(decimal(number) / column.step) - low))
+
         parts = []
         if self.at_least is not None:
-            parts.append(f"{value} >= {math.ceil(decimal(self.at_least) / column.step) - low}")
+            parts.append(f"{value} >= {bound(self.at_least)}")
         if self.below is not None:
-            parts.append(f"{value} < {math.ceil(decimal(self.below) / column.step) - low}")
+            parts.append(f"{value} < {bound(self.below)}")
         return f"({' AND '.join(parts)})"

@@ -12,6 +12,7 @@ from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Mechanism
+from sourdine.frames.counting import check_groups
 from sourdine.frames.schema import Schema
 from sourdine.frames.unit import Unit
 from sourdine.tables.aggregate import (
@@ -116,6 +117,8 @@ class Plan:
                 raise InvalidParameter(f"Two queries are called '{name}'. Give each its own name.")
         for query in self.queries:
             query.check(self.schema)
+            for measured in measurements(query, self.schema):
+                check_groups(measured.groups(self.schema))
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:

@@ -8,7 +8,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Declared, Schema, decimal, told
-from sourdine.tables.aggregate import KINDS, Aggregate, Contingency, Histogram
+from sourdine.tables.aggregate import KINDS, Aggregate, Contingency, Histogram, Quantiles
 from sourdine.tables.condition import Condition
 
 _MOST_WEIGHT = 10**6
@@ -79,6 +79,8 @@ class Query(Declared):
             inner = each.columns if isinstance(each, Contingency) else ()
             if isinstance(each, Histogram):
                 inner = (each.column,)
+            if isinstance(each, Quantiles):
+                inner = ("quantile",)  # the name of its levels among the keys
             if twice := set(inner) & set(self.by):
                 raise InvalidParameter(
                     f"The query '{self.name}' groups by '{min(twice)}' twice. "

@@ -57,6 +57,7 @@ def release(
     """
     import duckdb
 
+    check_source(plan, source)
     receipt: Receipt | None = None
     secure = bool(getattr(bits, "secure", False))
     if ledger is not None:
@@ -83,6 +84,15 @@ def release(
 def declared_of(plan: Plan) -> dict[str, str]:
     """What was declared of the columns, each as one text."""
     return {name: column.model_dump_json() for name, column in plan.schema.columns.items()}
+
+
+def check_source(plan: Plan, source: Source) -> None:
+    """Refuse a table that is not declared as the plan has it: its values would be clamped to other bounds."""
+    if source.schema != plan.schema or plan.unit.column not in (None, *source.types):
+        raise InvalidParameter(
+            "The table was opened with other declarations than the plan was made with. "
+            "The plan's distances may be too short for it. Open it with the plan's schema and unit."
+        )
 
 
 def check_ledger(plan: Plan, ledger: Ledger) -> None:

@@ -1,0 +1,1 @@
+"""Private deciles of an array, beside a plain sort and beside peers."""

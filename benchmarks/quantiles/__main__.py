@@ -1,0 +1,88 @@
+"""The command line: `python -m benchmarks.quantiles [--quick] [--json PATH]`."""
+
+import argparse
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.peers import Worker
+from benchmarks.tables.cases import DIFFPRIVLIB, OURS
+
+SIZE = 10_000_000
+SLOW = {"diffprivlib": 1_000_000, "plain joint": 2_000}  # peers on fewer values, extrapolated and said so
+GROWTH: dict[str, Callable[[int], float]] = {
+    "diffprivlib": lambda n: n * math.log(n),
+    "plain joint": lambda n: float(n) ** 2,
+}
+TARGET, PEERS = 2.0, 10.0
+
+
+def best(worker: Worker, task: str, size: int, rounds: int) -> float:
+    """The quickest of several answers, after one to warm up."""
+    times = [float(worker.ask({"task": task, "size": size})["seconds"]) for _ in range(rounds + 1)]
+    return min(times[1:])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.quantiles", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the values, fewer sizes")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="also write every measure here")
+    options = parser.parse_args()
+    size = SIZE // 10 if options.quick else SIZE
+    sizes = [10_000, 100_000, 1_000_000] if options.quick else [10**k for k in range(4, 9)]
+    console = Console()
+    results: dict[str, Any] = {"size": size, "growth": {}}
+    DIFFPRIVLIB.prepare()
+    with (
+        console.status("measuring"),
+        OURS.start("benchmarks.quantiles.with_sourdine") as ours,
+        DIFFPRIVLIB.start("benchmarks.quantiles.with_diffprivlib") as peers,
+    ):
+        for task in ("sort", "joint", "recursive", "smooth", "monotone histogram"):
+            results[task] = best(ours, task, size, 5)
+        results["sort"] = min(results["sort"], best(ours, "sort", size, 5))
+        for task, fewer in SLOW.items():
+            seconds = best(peers, task, fewer, 1)
+            grown = seconds * GROWTH[task](size) / GROWTH[task](fewer)
+            results[task] = {"seconds": seconds, "at": fewer, "extrapolated": grown}
+        for many in sizes:
+            results["growth"][many] = [best(ours, task, many, 1) for task in ("sort", "joint")]
+    show(results, console)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+def show(results: dict[str, Any], console: Console) -> None:
+    """Ratios to the sort and to the peers, then the cost against the number of values."""
+    limit, ours = results["sort"], results["joint"]
+    shown = Table(title=f"Nine deciles of {results['size']:,} doubles at epsilon 1")
+    for name in ("who", "seconds", "times numpy's sort"):
+        shown.add_column(name, justify="left" if name == "who" else "right")
+    for task in ("sort", "joint", "recursive", "smooth", "monotone histogram"):
+        shown.add_row(task, f"{results[task]:.3f}", f"{results[task] / limit:.2f}")
+    for task in SLOW:
+        held = results[task]
+        who = f"{task} ({held['seconds']:.2f} s for {held['at']:,}, extrapolated)"
+        shown.add_row(who, f"{held['extrapolated']:.4g}", f"{held['extrapolated'] / limit:.4g}")
+    console.print(shown)
+    growth = Table(title="Cost against the number of values")
+    for name in ("values", "sort", "joint", "times the sort"):
+        growth.add_column(name, justify="right")
+    for many, (sort, joint) in results["growth"].items():
+        growth.add_row(f"{many:,}", f"{sort:.4f}", f"{joint:.4f}", f"{joint / sort:.2f}")
+    console.print(growth)
+    verdict = "met" if ours <= TARGET * limit else "missed"
+    console.print(f"{verdict}: {ours / limit:.2f} times numpy's sort (target {TARGET:g})")
+    for task in SLOW:
+        ratio = results[task]["extrapolated"] / ours
+        verdict = "met" if ratio >= PEERS else "missed"
+        console.print(f"{verdict}: {ratio:.3g} times as quick as {task} (target {PEERS:g})")
+
+
+if __name__ == "__main__":
+    main()

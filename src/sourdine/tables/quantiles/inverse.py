@@ -1,0 +1,143 @@
+"""Inverse sensitivity: places of the grid, the likelier the fewer values would have to change for them."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core import check
+from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core.bounded_range import BoundedRangeLaw
+from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.exact import exp_coin
+from sourdine.core.loss import Loss
+from sourdine.core.mechanism import Example
+from sourdine.core.segments import choose_segments, places_in
+from sourdine.frames.ranks import RankSource
+from sourdine.tables.quantiles.method import EPSILONS, MOST_PLACES, QuantileMethod
+from sourdine.tables.quantiles.target import Target, around, gap_at
+
+_NEGLIGIBLE = 30.0  # beyond this many e-folds more than the grid can make up for, places go into a tail
+
+
+def moved_by_one(level: Fraction, neighbours: Neighbours) -> Fraction:
+    """How far one value moves the gaps of a level, in their units."""
+    if neighbours is Neighbours.REPLACE:
+        return Fraction(1)
+    return max(level, 1 - level) * level.denominator
+
+
+def draw_places(
+    source: RankSource,
+    target: Target,
+    *,
+    places: int,
+    rate: Fraction,
+    radius: int,
+    count: int,
+    bits: Bits,
+) -> NDArray[np.int64]:
+    """So many places, t with probability proportional to e^{-rate gap(t)}.
+
+    Places far from the target are two tails with a bound on their weight: when a tail is chosen, one of its
+    places is drawn and kept with what its weight is of the bound, and else all begins anew. This is the
+    stated law exactly.
+    """
+    reach = math.ceil((math.log(places) + _NEGLIGIBLE) / float(rate))
+    held = around(source, target, places, reach, radius)
+    out = np.empty(count, np.int64)
+    todo = np.arange(count)
+    while len(todo):
+        chosen = choose_segments(held.segments, rate, len(todo), bits)
+        out[todo] = places_in(held.segments, chosen, bits)
+        refused = []
+        for i in np.flatnonzero(held.tail[chosen]):
+            place, bound = int(out[todo[i]]), int(held.segments.gap[chosen[i]])
+            near = [min(max(place + step, 0), places - 1) for step in (-radius, radius)]
+            gap = min(gap_at(source, target, each) for each in near)
+            if not exp_coin(int(bits.words(1)[0]), (gap - bound) * rate, bits):
+                refused.append(todo[i])
+        todo = np.array(refused, dtype=np.int64)
+    return out
+
+
+@dataclass(frozen=True, kw_only=True)
+class InverseSensitivity(QuantileMethod):
+    """Chooses place t of a grid with probability proportional to e^{-rate gap(t)}, for each level by itself.
+
+    The gap is the number of values to replace so that t becomes the quantile (Asi and Duchi 2020, algorithm
+    1), and one value replaced costs epsilon / m = 2 rate for each of m levels. Where values may be added or
+    removed, it is the distance of q n from the ranks of t. With a radius, the gap is the least within that
+    many steps (smooth inverse sensitivity), which saves it on repeated values. rho is m (epsilon / m)^2 / 8,
+    since each is an exponential mechanism.
+
+    >>> half = (Fraction(1, 2),)
+    >>> InverseSensitivity(epsilon=1, levels=half, places=121).loss(Distance.hamming()).rho
+    Fraction(1, 8)
+    """
+
+    epsilon: Fraction
+    radius: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        name = type(self).__name__
+        object.__setattr__(self, "epsilon", check.between(name, "epsilon", self.epsilon, *EPSILONS))
+        object.__setattr__(self, "radius", check.integer(name, "radius", self.radius, 0, MOST_PLACES))
+
+    def rate(self, level: Fraction) -> Fraction:
+        """What a unit of a level's gap takes off the logarithm of a place's weight."""
+        return self.epsilon / len(self.levels) / (2 * moved_by_one(level, self.neighbours))
+
+    def draw(self, source: RankSource, count: int, bits: Bits = SYSTEM) -> NDArray[np.int64]:
+        columns = [
+            draw_places(
+                source,
+                Target.of(level, source.size, self.neighbours),
+                places=self.places,
+                rate=self.rate(level),
+                radius=self.radius,
+                count=count,
+                bits=bits,
+            )
+            for level in self.levels
+        ]
+        return np.stack(columns, axis=-1)
+
+    def loss(self, distance: Distance) -> Loss:
+        epsilon, m = self.epsilon * self.amount(distance), len(self.levels)
+        rho = (epsilon / m) ** 2 / 8 * m
+        if m > 1:
+            return Loss.pure(epsilon, neighbours=distance.neighbours, rho=rho)
+        return Loss.symmetric(
+            BoundedRangeLaw(float(epsilon)), neighbours=distance.neighbours, epsilon=epsilon, rho=rho
+        )
+
+    def error(self, confidence: float = 0.95) -> float:
+        """How many ranks any answer is off at most, all of them at once with this confidence."""
+        beta = (1 - check.confidence(type(self).__name__, confidence)) / len(self.levels)
+        units = [1 if self.neighbours is Neighbours.REPLACE else level.denominator for level in self.levels]
+        return max(
+            math.log(self.places / beta) / float(self.rate(level)) / unit
+            for level, unit in zip(self.levels, units, strict=True)
+        )
+
+    @classmethod
+    def examples(cls) -> Iterator[Example]:
+        yield Example(
+            mechanism=cls(epsilon=Fraction(4, 3), levels=(Fraction(1, 2),), places=9),
+            value=[2, 2, 4, 6, 6],
+            neighbour=[2, 2, 6, 6, 6],
+            distance=Distance.hamming(),
+            code=lambda answers: answers[..., 0],
+        )
+        yield Example(
+            mechanism=cls(epsilon=Fraction(1), levels=(Fraction(3, 10),), places=12, radius=1),
+            value=[0, 0, 5, 5, 11],
+            neighbour=[0, 5, 5, 5, 11],
+            distance=Distance.hamming(),
+            code=lambda answers: answers[..., 0],
+        )

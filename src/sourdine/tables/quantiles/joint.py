@@ -1,0 +1,204 @@
+"""All quantiles at once, by one exponential mechanism over sorted tuples of places."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core import check
+from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core.bounded_range import BoundedRangeLaw
+from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.exact import uniform
+from sourdine.core.loss import Loss
+from sourdine.core.mechanism import Example
+from sourdine.core.segments import Segments, places_in
+from sourdine.frames.ranks import RankSource
+from sourdine.tables.quantiles.chain import Chain, Stretch
+from sourdine.tables.quantiles.jitter import Jittered, fine_bits
+from sourdine.tables.quantiles.levels import shares
+from sourdine.tables.quantiles.method import EPSILONS, QuantileMethod
+
+_RARE = 40  # bits of the chance that the answer ignores the values
+_MARGIN = 30  # e-folds by which what the window leaves out is below that chance's share
+_NEAR = 64  # ranks around an aim that are looked at first
+_CROWD = 1 << 12  # values that may share a fine place, or twice the e-folds below
+_MOST_PLACES = 1 << 41  # so that a step has 2^20 fine places, and values seldom share one
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointExponential(QuantileMethod):
+    """Chooses places t_1 <= ... <= t_m with probability proportional to e^{-rate gap}.
+
+    The gap is the sum over j of |#values in [t_{j-1}, t_j) - (q_j - q_{j-1}) n| (Gillenwater, Joseph,
+    Kulesza 2021, algorithm 1). One value replaced moves it by 2, one added or removed by twice one less the
+    smallest of the shares, and 2 rate times that is epsilon, less a small slack for what floats and a
+    window of ranks leave open (docs/guarantees/quantiles.md). Equal values are set apart at random.
+
+    >>> deciles = tuple(Fraction(i, 10) for i in range(1, 10))
+    >>> JointExponential(epsilon=1, levels=deciles, places=1001).loss(Distance.hamming()).epsilon
+    Fraction(1, 1)
+    """
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        name = "JointExponential"
+        check.integer(name, "places", self.places, 1, _MOST_PLACES)
+        object.__setattr__(self, "epsilon", check.between(name, "epsilon", self.epsilon, *EPSILONS))
+        if self.slack * 10 > self.epsilon:
+            remedy = "Use the recursive method, or fewer levels."
+            must = "be larger for so many levels, or floats would not do"
+            raise check.fail(name, "epsilon", must, self.epsilon, remedy)
+
+    @property
+    def rate(self) -> Fraction:
+        """What a unit of the gap takes off the logarithm of a tuple's weight."""
+        return (self.epsilon - self.slack) / (2 * self.moved)
+
+    @property
+    def slack(self) -> Fraction:
+        """The part of epsilon that pays for floats and for the window.
+
+        A sum of logarithms is off by at most two units in the last place of the largest for each term and
+        each level. A draw meets each level's sum once going up and once going down, so the logarithm of a
+        probability is off by twice that, and its differences between neighbours by eight times.
+        """
+        m, folds, rate = len(self.levels), self._folds(), float(self.epsilon / (2 * self.moved))
+        crowd = m * max(_CROWD, 2 * folds)  # what the strays of all levels add up to
+        ranks = 2 * (folds / (1.8 * rate) + crowd + 2 * m + 16)
+        largest = 4 * (folds + math.lgamma(m + 1)) + rate * (4 * crowd + 8 * m + 64) + 8
+        error = m * (ranks + m + 64) * largest * 2.0**-51
+        return Fraction(8 * error + 2.0**-30)
+
+    def _folds(self) -> float:
+        """How many e-folds less than the best a chain must weigh to be left out."""
+        m, size = len(self.levels), self.places << fine_bits(self.places)
+        tuples = m * math.log(size + m) - math.lgamma(m + 1)
+        return tuples + _RARE * math.log(2) + _MARGIN
+
+    def draw(self, source: RankSource, count: int, bits: Bits = SYSTEM) -> NDArray[np.int64]:
+        """So many independent answers; the values are set apart anew for each."""
+        return np.concatenate(
+            [self.given(Jittered(source, self.places, bits), 1, bits) for _ in range(count)]
+        )
+
+    def given(self, jittered: Jittered, count: int, bits: Bits) -> NDArray[np.int64]:
+        """So many answers for values that have been set apart."""
+        chain, edges = self._chain(jittered)
+        ranks = chain.draw(count, bits)
+        out = np.empty(ranks.shape, np.int64)
+        for j, (stretch, held) in enumerate(zip(chain.stretches, edges, strict=True)):
+            place = ranks[:, j] - stretch.first
+            begin = held[place] + 1
+            out[:, j] = begin + _below(held[place + 1] - held[place], bits)
+        self._share(out, ranks, chain, edges, bits)
+        ignored = np.flatnonzero(bits.words(count) >> np.uint64(64 - _RARE) == 0)
+        for i in ignored:
+            out[i] = multiset(jittered.size, len(self.levels), bits)
+        return out >> fine_bits(self.places)
+
+    def _share(
+        self,
+        out: NDArray[np.int64],
+        ranks: NDArray[np.int64],
+        chain: Chain,
+        edges: list[NDArray[np.int64]],
+        bits: Bits,
+    ) -> None:
+        """Outputs that share a segment are a uniform multiset of its places."""
+        for i in np.flatnonzero((np.diff(ranks, axis=1) == 0).any(axis=1)):
+            row = ranks[i]
+            starts = np.flatnonzero(np.append(True, np.diff(row) != 0))
+            for a, b in pairwise([*starts.tolist(), len(row)]):
+                if b - a > 1:
+                    place = row[a] - chain.stretches[a].first
+                    low, high = int(edges[a][place]), int(edges[a][place + 1])
+                    out[i, a:b] = low + 1 + multiset(high - low, b - a, bits)
+
+    def _chain(self, values: Jittered) -> tuple[Chain, list[NDArray[np.int64]]]:
+        """The ranks near each quantile, and the fine places that bound them."""
+        n, m = values.source.size, len(self.levels)
+        steps = [share * n for share in shares(self.levels)]
+        aims = [level * n for level in self.levels]
+        astray = sum(self._astray(values, float(aim)) for aim in aims)
+        # an output d ranks off makes a gap of 2 d; neighbours' aims and near places differ by a few ranks
+        reach = math.ceil(self._folds() / (2 * float(self.rate)) + astray) + 2 * m + 8
+        stretches, edges = [], []
+        for aim in aims:
+            low, high = max(math.floor(aim) - reach, 0), min(math.ceil(aim) + reach, n)
+            held = self._edges(values, low, high)
+            edges.append(held)
+            stretches.append(Stretch(low, np.diff(held)))
+        return Chain(stretches, steps, n, float(self.rate)), edges
+
+    def _edges(self, values: Jittered, low: int, high: int) -> NDArray[np.int64]:
+        """The fine places before rank low, between, and after rank high; or the ends of the grid."""
+        n = values.source.size
+        inner = values.between(max(low - 1, 0), min(high + 1, n))
+        before = [-1] if low == 0 else []
+        after = [values.size - 1] if high == n else []
+        return np.concatenate([before, inner, after]).astype(np.int64)
+
+    def _astray(self, values: Jittered, aim: float) -> float:
+        """How far the nearest rank is that leaves a place, since equal fine places leave none between."""
+        n, around = values.source.size, _NEAR
+        while True:
+            low, high = max(math.floor(aim) - around, 0), min(math.ceil(aim) + around, n)
+            held = np.flatnonzero(np.diff(self._edges(values, low, high)) > 0) + low
+            if held.size:
+                return float(np.abs(held - aim).min())
+            around *= 8
+
+    def loss(self, distance: Distance) -> Loss:
+        epsilon = self.epsilon * self.amount(distance)
+        law = BoundedRangeLaw(float(epsilon))
+        return Loss.symmetric(law, neighbours=distance.neighbours, epsilon=epsilon, rho=epsilon**2 / 8)
+
+    @property
+    def moved(self) -> Fraction:
+        """How far one value moves the gap."""
+        if self.neighbours is Neighbours.REPLACE:
+            return Fraction(2)
+        return 2 * (1 - min(shares(self.levels)))
+
+    def error(self, confidence: float = 0.95) -> float:
+        """How many ranks all steps are off together at most: ln(#tuples / beta) / rate."""
+        beta = 1 - check.confidence("JointExponential.error", confidence)
+        m = len(self.levels)
+        tuples = m * math.log(self.places + m) - math.lgamma(m + 1)
+        return (tuples - math.log(beta)) / float(self.rate)
+
+    @classmethod
+    def examples(cls) -> Iterator[Example]:
+        yield Example(
+            mechanism=cls(epsilon=Fraction(4, 3), levels=(Fraction(1, 3), Fraction(2, 3)), places=6),
+            value=[1, 1, 3, 5],
+            neighbour=[1, 3, 3, 5],
+            distance=Distance.hamming(),
+            code=lambda answers: answers[..., 0] * 6 + answers[..., 1],
+        )
+
+
+def multiset(size: int, count: int, bits: Bits) -> NDArray[np.int64]:
+    """So many of the numbers 0 .. size - 1, in rising order, all multisets equally likely.
+
+    They are the subsets of size + count - 1 numbers with what comes before each taken away; a subset is drawn
+    one number at a time, the last of those in question standing in for one that is taken (Floyd).
+    """
+    taken: set[int] = set()
+    for top in range(size - 1, size + count - 1):
+        drawn = int(uniform(top + 1, 1, bits)[0])
+        taken.add(top if drawn in taken else drawn)
+    return np.array(sorted(taken), np.int64) - np.arange(count)
+
+
+def _below(sizes: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
+    """A uniform whole number below each size."""
+    segments = Segments(np.zeros(len(sizes), np.int64), np.maximum(sizes, 1), np.zeros(len(sizes), np.int64))
+    return places_in(segments, np.arange(len(sizes)), bits)

@@ -1,0 +1,63 @@
+"""What every method for quantiles shares: it draws places of a grid for values seen through their ranks."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core import check
+from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core.distance import Distance, Neighbours, Norm
+from sourdine.core.mechanism import Mechanism
+from sourdine.frames.ranks import RankSource
+from sourdine.tables.quantiles.levels import check_levels
+from sourdine.tables.quantiles.values import Values, ranked
+
+MOST_PLACES = 1 << 52
+EPSILONS = (Fraction(1, 1 << 20), Fraction(1 << 20))
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantileMethod(Mechanism):
+    """Quantiles at some levels, as places 0 .. places - 1 of a grid.
+
+    The unit is a value; neighbours have one value replaced, or one more or less. Distances count the values
+    that change.
+    """
+
+    norm: ClassVar[Norm] = Norm.HAMMING
+    levels: tuple[Fraction, ...]
+    places: int
+    neighbours: Neighbours = Neighbours.REPLACE
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        object.__setattr__(self, "levels", check_levels(name, self.levels))
+        object.__setattr__(self, "places", check.integer(name, "places", self.places, 1, MOST_PLACES))
+        check.member(name, "neighbours", self.neighbours, Neighbours)
+        if self.neighbours is Neighbours.ZERO_OUT:
+            must = "be replace or add-remove"
+            raise check.fail(name, "neighbours", must, str(self.neighbours), "Quantiles have no other.")
+
+    @abstractmethod
+    def draw(self, source: RankSource, count: int, bits: Bits = SYSTEM) -> NDArray[np.int64]:
+        """So many independent answers for the same values: one row an answer, one column a level."""
+
+    def sample(self, values: Values, bits: Bits = SYSTEM) -> NDArray[Any]:
+        """The places of the quantiles of a RankSource, or of places along the last axis of an array.
+
+        They come in rising order, which is post-processing where the method does not see to it.
+        """
+        found = ranked(values, self.places, lambda source, count: self.draw(source, count, bits))
+        return np.sort(found, axis=-1)
+
+    def amount(self, distance: Distance) -> Fraction:
+        """How many values change; a distance for other neighbours is refused."""
+        self.require(distance)
+        if distance.neighbours is not self.neighbours:
+            must = f"be those it was made for, {self.neighbours}"
+            raise check.fail(type(self).__name__, "neighbours", must, str(distance.neighbours))
+        return distance.amount

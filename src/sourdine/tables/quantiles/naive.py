@@ -1,0 +1,69 @@
+"""Laplace noise on the quantile itself: the baseline, and a warning."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core import check, exact
+from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core.distance import Distance
+from sourdine.core.loss import Loss
+from sourdine.core.mechanism import Example
+from sourdine.frames.ranks import RankSource
+from sourdine.mechanisms.laplace import MOST_SCALE, laplace_quantile
+from sourdine.tables.quantiles.method import EPSILONS, QuantileMethod
+
+
+@dataclass(frozen=True, kw_only=True)
+class NaiveLaplace(QuantileMethod):
+    """Adds Laplace noise to each quantile, and clamps to the grid.
+
+    One value may move a quantile from one end of the grid to the other, so the scale is m (places - 1) /
+    epsilon: the error is about the whole range. Kept to be compared with.
+
+    >>> NaiveLaplace(epsilon=1, levels=(Fraction(1, 2),), places=101).error()
+    300.0
+    """
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "epsilon", check.between("NaiveLaplace", "epsilon", self.epsilon, *EPSILONS))
+        if self.scale > MOST_SCALE:
+            must = "be larger for so many places and levels, or the noise would not fit"
+            raise check.fail("NaiveLaplace", "epsilon", must, self.epsilon, "Use another method.")
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of the noise, in steps."""
+        return Fraction(len(self.levels) * max(self.places - 1, 1)) / self.epsilon
+
+    def draw(self, source: RankSource, count: int, bits: Bits = SYSTEM) -> NDArray[np.int64]:
+        n = source.size
+        found = [self.places // 2] * len(self.levels)
+        if n:
+            ranks = [min(max(-(-level.numerator * n // level.denominator), 1), n) for level in self.levels]
+            found = [int(source.values_between(rank - 1, rank)[0]) for rank in ranks]
+        noise = exact.laplace(self.scale, count * len(found), bits).reshape(count, len(found))
+        return np.clip(np.array(found) + noise, 0, self.places - 1)
+
+    def loss(self, distance: Distance) -> Loss:
+        return Loss.pure(self.epsilon * self.amount(distance), neighbours=distance.neighbours)
+
+    def error(self, confidence: float = 0.95) -> float:
+        """In steps of the grid, not in ranks; for each level by itself."""
+        return float(laplace_quantile(self.scale, check.confidence("NaiveLaplace", confidence)))
+
+    @classmethod
+    def examples(cls) -> Iterator[Example]:
+        yield Example(
+            mechanism=cls(epsilon=Fraction(4, 3), levels=(Fraction(1, 2),), places=4),
+            value=[0],
+            neighbour=[3],
+            distance=Distance.hamming(),
+            code=lambda answers: answers[..., 0],
+        )

@@ -1,0 +1,71 @@
+"""Places on a grid, from an array: sorted when it must be, by selection where that is enough."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.grid import numbers
+from sourdine.frames.ranks import RankSource
+
+Values = ArrayLike | RankSource
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SortedPlaces:
+    """Places in rising order.
+
+    >>> SortedPlaces(np.array([3, 3, 5])).count_below([3, 4, 6]).tolist()
+    [0, 2, 3]
+    """
+
+    places: NDArray[Any]
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return int(self.places.size)
+
+    def count_below(self, places: ArrayLike) -> Ints:
+        """How many lie below each place."""
+        wanted = np.asarray(places, np.int64)
+        most = np.iinfo(self.places.dtype).max  # a search in another type would copy all places
+        found = np.searchsorted(self.places, np.minimum(wanted, most).astype(self.places.dtype), side="left")
+        return np.where(wanted > most, self.size, found).astype(np.int64)
+
+    def values_between(self, first: int, last: int) -> Ints:
+        """The places of these ranks, counted from 0, the last left out."""
+        return self.places[max(first, 0) : max(last, 0)].astype(np.int64)
+
+
+def ranked(
+    values: Values, places: int, draw: Callable[[RankSource, int], NDArray[np.int64]]
+) -> NDArray[np.int64]:
+    """One draw for a RankSource; for arrays one for each row of places along the last axis.
+
+    Rows that are one and the same, as a broadcast makes them, share the work.
+    """
+    if not isinstance(values, np.ndarray | list | tuple):
+        return draw(values, 1)[0]  # type: ignore[arg-type, no-any-return]
+    array = numbers(values)
+    whole = array.dtype.kind in "iu" or all(isinstance(item, int) for item in array.flat)
+    if array.ndim == 0 or not whole:
+        raise InvalidParameter(
+            "Quantiles are taken of places on a grid, whole numbers along the last axis. "
+            "Use sourdine.quantiles for values with bounds."
+        )
+    outer = array.shape[:-1]
+    if 0 in outer:
+        return draw(SortedPlaces(np.zeros(0, np.int64)), 1)[:0].reshape(*outer, -1)
+    if all(stride == 0 for stride in array.strides[:-1]):
+        row = array[(0,) * len(outer)]
+        drawn = draw(SortedPlaces(np.sort(np.clip(row, 0, places - 1).astype(np.int64))), int(np.prod(outer)))
+        return drawn.reshape(*outer, *drawn.shape[1:])
+    rows = array.reshape(-1, array.shape[-1])
+    sources = (SortedPlaces(np.sort(np.clip(row, 0, places - 1).astype(np.int64))) for row in rows)
+    drawn = np.stack([draw(source, 1)[0] for source in sources])
+    return drawn.reshape(*outer, *drawn.shape[1:])
