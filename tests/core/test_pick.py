@@ -36,7 +36,7 @@ def test_what_weighs_nothing_is_never_picked() -> None:
     assert pick(logs, 1, ScriptedBits([0] * 8)) == 5
 
 
-@pytest.mark.parametrize("drop", [100.0, 744.0, 2000.0, 1e5])
+@pytest.mark.parametrize("drop", [100.0, 744.0, 2000.0])
 def test_no_weight_is_too_small_to_be_picked(drop: float) -> None:
     """Enough zeros bring up what no float could hold; one more bit brings down the other."""
     words = math.ceil(drop / math.log(2) / 64) + 1

@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sourdine.tables import Answers, Plan, Table, release
+from sourdine.tables import Answers, Plan, Table
+from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 
 PLACES = (0, 1, 2)
@@ -40,7 +41,7 @@ def plan_of(table: Table, asks: Sequence[Any], epsilon: float, delta: float | No
 
 def answers(table: Table, plan: Plan, seed: int) -> Answers:
     """A seeded release."""
-    return release(plan, table.source, None, purpose="test", bits=SeededBits(seed)).values
+    return _carry_out(plan, table.source, bits=SeededBits(seed)).values
 
 
 def truths(values: Sequence[float] | NDArray[np.float64]) -> dict[str, Any]:

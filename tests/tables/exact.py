@@ -9,7 +9,8 @@ import numpy as np
 
 from sourdine.frames import Source, ranks
 from sourdine.mechanisms import Gaussian, Laplace
-from sourdine.tables import Plan, release
+from sourdine.tables import Plan
+from sourdine.tables.release import _carry_out
 from sourdine.tables.measurement import Kind, condition
 from sourdine.testing import SeededBits
 
@@ -28,7 +29,7 @@ def exact_numbers(plan: Plan, source: Source, seed: int = 1) -> list[list[int]]:
     """For each line of a plan all its numbers; for a tree the counts of every bin of every level."""
     seen: dict[int, list[int]] = {}
     with _without_noise(seen):
-        release(plan, source, None, purpose="test", bits=SeededBits(seed))
+        _carry_out(plan, source, bits=SeededBits(seed))
     found = []
     for line in plan.lines:
         measured = line.measurement

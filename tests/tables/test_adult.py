@@ -13,7 +13,8 @@ from scipy.stats import binom
 
 from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
-from sourdine.tables import Table, release
+from sourdine.tables import Table
+from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM
 
@@ -76,7 +77,7 @@ def test_intervals_on_the_adult_table_hold_the_exact_values(tmp_path: Path) -> N
     }
     inside: Counter[str] = Counter()
     for seed in range(RELEASES):
-        for answer in release(plan, table.source, None, purpose="t", bits=SeededBits(seed)).values.each:
+        for answer in _carry_out(plan, table.source, bits=SeededBits(seed)).values.each:
             truth = np.array(exact[answer.query], dtype=float)
             ends = answer.estimate
             inside[answer.query] += int(((ends.lower <= truth) & (truth <= ends.upper)).sum())

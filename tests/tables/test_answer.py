@@ -10,7 +10,8 @@ import pyarrow.parquet
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.tables import Answers, Table, release, write_answers
+from sourdine.tables import Answers, Table, write_answers
+from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 
 KEYS = ["a", "it's", 'say "hi", ü', "007", "NULL", "new\nline"]
@@ -35,7 +36,7 @@ def answers() -> Answers:
         {"name": "all", "ask": ["count"]},
         epsilon=50,
     )
-    return release(plan, TABLE.source, None, purpose="test", bits=SeededBits(1)).values
+    return _carry_out(plan, TABLE.source, bits=SeededBits(1)).values
 
 
 def test_answers_are_found_by_name_and_key(answers: Answers) -> None:
@@ -104,7 +105,7 @@ def test_keys_may_have_the_names_of_the_tables_own_columns(tmp_path: Path) -> No
     table = Table(pa.table({name: ["a", "b"] for name in names}), unit="person", columns=keys)
     queries = [{"name": name, "ask": ["count"], "by": [name]} for name in names]
     plan = table.plan(*queries, epsilon=1)
-    found = release(plan, table.source, None, purpose="test", bits=SeededBits(1)).values
+    found = _carry_out(plan, table.source, bits=SeededBits(1)).values
     assert len(set(found.columns)) == len(found.columns) == 10
     rows = json.loads(found.json())["rows"]
     assert [row["query"] for row in rows] == [name for name in names for _ in "ab"]

@@ -14,7 +14,8 @@ from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, T
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, SourdineError
 from sourdine.frames import Unit
-from sourdine.tables import Table, rehearse, release
+from sourdine.tables import Table, rehearse
+from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 from tests.frames.engines import ENGINES
 from tests.statistics import ALARM, fit
@@ -111,7 +112,7 @@ def test_units_of_many_records_have_the_same_law_everywhere(engine: str, tmp_pat
         columns={"group": {"type": "category", "keys": list(range(groups))}},
     )
     plan = table.plan({"name": "n", "ask": ["count"], "by": ["group"]}, epsilon=0.5)
-    (answer,) = release(plan, table.source, None, purpose="test", bits=SeededBits(4)).values.each
+    (answer,) = _carry_out(plan, table.source, bits=SeededBits(4)).values.each
     noise = np.rint(answer.estimate.value - 2).astype(np.int64)
     assert fit(noise, laplace(4)) > ALARM
     assert fit(noise, laplace(6)) < ALARM
@@ -124,7 +125,7 @@ def test_one_specification_gives_the_same_everywhere(unit: Unit, tmp_path: Path)
     for engine, made in ENGINES.items():
         table = Table(made(PEOPLE, tmp_path), unit=unit, columns=COLUMNS)
         plan = table.plan(*QUERIES, epsilon=2)
-        found[engine] = release(plan, table.source, None, purpose="test", bits=SeededBits(3)).values.csv()
+        found[engine] = _carry_out(plan, table.source, bits=SeededBits(3)).values.csv()
     assert len(set(found.values())) == 1, [name for name, text in found.items() if text != found["arrow"]]
 
 
@@ -179,7 +180,7 @@ def test_typed_tables_of_odd_values_are_released_as_any_other() -> None:
             }
         )
         table = Table(rows, unit="person", columns=COLUMNS)
-        made = release(table.plan(*QUERIES, epsilon=1), table.source, None, purpose="t", bits=SeededBits(2))
+        made = _carry_out(table.plan(*QUERIES, epsilon=1), table.source, bits=SeededBits(2))
         assert all(np.isfinite(each.estimate.value).all() for each in made.values.each)
 
 
@@ -239,7 +240,7 @@ def test_a_rehearsal_reads_and_spends_nothing() -> None:
     plan = table.plan(*QUERIES, epsilon=1)
     made = rehearse(plan)
     assert made.receipt is None
-    real = release(plan, table.source, None, purpose="t", bits=SeededBits(1))
+    real = _carry_out(plan, table.source, bits=SeededBits(1))
     assert [each.keys for each in made.values.each] == [each.keys for each in real.values.each]
 
 
@@ -249,12 +250,7 @@ def test_the_largest_sums_are_not_cut_off() -> None:
     columns = {"x": {"type": "integer", "lower": -1, "upper": most - 1}}
     table = Table(pa.table({"x": [most] * 6000}), unit="person", columns=columns)
     asks = [{"mean": "x"}, {"sum": "x"}]
-    made = release(
-        table.plan({"name": "q", "ask": asks}, epsilon=1 << 20),
-        table.source,
-        None,
-        purpose="t",
-        bits=SeededBits(1),
-    )
+    plan = table.plan({"name": "q", "ask": asks}, epsilon=1 << 20)
+    made = _carry_out(plan, table.source, bits=SeededBits(1))
     assert made.values["q", "mean of x"].at()[0] == pytest.approx(most, rel=1e-5)
     assert made.values["q", "sum of x"].at()[0] == pytest.approx(6000 * most, rel=1e-5)

@@ -1,11 +1,13 @@
 """What every private capability returns: values, their intervals, what they cost and the proof of payment."""
 
+import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from sourdine.accounting.ledger import Entry, Ledger, Receipt
@@ -15,6 +17,12 @@ from sourdine.accounting.spend import Spend
 from sourdine.core.errors import LedgerError, SourdineError
 
 _FORMAT = 1
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +35,10 @@ class Certificate:
     The ledger vouches for the payment: when, how much, for which mechanisms, by which version. It vouches for
     `secure` and `declared` as far as they were recorded with the charge, before any noise was drawn; `verify`
     names what was not. It never saw the noise, the data or the values.
+
+    `digests` are those (SHA-256) of the files that were published with it, by name: they tie the numbers to
+    the certificate. The ledger does not vouch for them, so they are worth as much as the way by which the
+    certificate came.
     """
 
     ledger: str
@@ -43,6 +55,7 @@ class Certificate:
     spends: tuple[Spend, ...]
     secure: bool
     declared: Mapping[str, str] = field(default_factory=dict)
+    digests: Mapping[str, str] = field(default_factory=dict)
     software: str
 
     def to_json(self) -> str:
@@ -64,6 +77,7 @@ class Certificate:
                 "delta": self.delta,
                 "secure": self.secure,
                 "declared": dict(self.declared),
+                "digests": dict(self.digests),
                 "spends": [spend.to_json() for spend in self.spends],
             },
             indent=2,
@@ -76,7 +90,7 @@ class Certificate:
             held = typed(dict, json.loads(text))
             if held["format"] != _FORMAT:
                 raise ValueError("unknown format")
-            declared = typed(dict, held["declared"])
+            declared, digests = typed(dict, held["declared"]), typed(dict, held.get("digests", {}))
             return cls(
                 ledger=typed(str, held["ledger"]),
                 number=typed(int, held["number"]),
@@ -92,11 +106,16 @@ class Certificate:
                 spends=tuple(Spend.from_json(typed(dict, spend)) for spend in typed(list, held["spends"])),
                 secure=typed(bool, held["secure"]),
                 declared={name: typed(str, value) for name, value in declared.items()},
+                digests={name: typed(str, value) for name, value in digests.items()},
                 software=typed(str, held["software"]),
             )
         except (SourdineError, KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as problem:
             message = "The certificate cannot be read. It is cut short or was changed. Ask for it again."
             raise LedgerError(message) from problem
+
+    def with_digests(self, files: Iterable[Path]) -> "Certificate":
+        """The same, tied to files that are published with it."""
+        return replace(self, digests={path.name: digest(path) for path in files})
 
     def verify(self, ledger: Ledger) -> tuple[str, ...]:
         """Raise unless the ledger holds this very payment, untouched; the names of what it cannot confirm."""

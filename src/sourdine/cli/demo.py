@@ -9,7 +9,7 @@ import typer
 
 from sourdine.cli import show
 from sourdine.cli.plan import print_answers
-from sourdine.cli.release import CERTIFICATE, REPORT, Published, plain, print_payment, publish
+from sourdine.cli.release import REPORT, Published, plain, print_payment, publish
 from sourdine.core.errors import BudgetExceeded, InvalidParameter
 
 if TYPE_CHECKING:
@@ -155,8 +155,8 @@ def _print(place: Path, published: Published, refusal: str) -> None:
         f"plan {_word(place / SPEC)}": "the errors of this release, before anything was spent",
         f"plan {_word(place / SPEC)} --target people=50": "the least epsilon for an error of 50 people",
         f"ledger history {_word(place / LEDGER)}": "what was paid, and for what",
-        f"certificate verify {_word(place / RELEASE / CERTIFICATE)} --ledger {_word(place / LEDGER)}": (
-            "that the release was paid"
+        f"certificate verify {_word(place / RELEASE)} --ledger {_word(place / LEDGER)}": (
+            "that the release was paid, and its files are untouched"
         ),
         f"init {_word(place / TABLE)} -o mine.toml": "begin a specification of your own",
         "budget explain 1": "what epsilon 1 means",

@@ -136,7 +136,7 @@ def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
     columns = ("line", "time (UTC)", "author", "purpose", symbol, "total")
     show.table(columns, rows, numbers=("line", symbol, "total"))
     print(
-        f"{len(entries)} charges replayed to {symbol} {_readable(opened.status().spent)}; the chain is whole."
+        f"{_charges(len(entries))} replayed to {symbol} {_readable(opened.status().spent)}; the chain is whole."
     )
 
 
@@ -177,7 +177,7 @@ def backup(
     from sourdine.accounting.ledger import Ledger
 
     blocks = Ledger.open(path).backup(to).status().blocks
-    print(f"{blocks} charges kept in {to}. It is no second budget: only {path} can be charged.")
+    print(f"{_charges(blocks)} kept in {to}. It is no second budget: only {path} can be charged.")
 
 
 @app.command()
@@ -302,18 +302,28 @@ def _blocks(
     return read_blocks(spends)
 
 
+def _charges(count: int) -> str:
+    return "1 charge" if count == 1 else f"{count:,} charges"
+
+
 def _print_status(found: "Status", as_json: bool) -> None:
+    from sourdine.accounting.ledger.receipt import remaining
+
     if as_json:
         show.document({name: str(v) if isinstance(v, Fraction) else v for name, v in asdict(found).items()})
         return
     used = float(found.spent / found.limit)
     at = f" at delta {found.delta:g}" if found.delta is not None else ""
+    pure = found.currency == "epsilon"  # which needs no second word for itself
+    limit, spent = (
+        "" if pure else f", that is epsilon {epsilon:.4g}{at}"
+        for epsilon in (found.epsilon_limit, found.epsilon)
+    )
     lines = {
         "Protects": f"each {show.one_line(found.unit)} ({found.neighbours} neighbours)",
-        "Budget": f"{found.currency} {_readable(found.limit)}, that is epsilon {found.epsilon_limit:.4g}{at}",
-        "Spent": f"{_readable(found.spent)} ({used:.0%}) in {found.blocks} charges, "
-        f"that is epsilon {found.epsilon:.4g}{at}",
-        "Left": _readable(found.left),
+        "Budget": f"{found.currency} {_readable(found.limit)}{limit}",
+        "Spent": f"{_readable(found.spent)} ({used:.0%}) in {_charges(found.blocks)}{spent}",
+        "Left": remaining(found.left, found.limit),
     }
     if found.period is not None and found.period_limit is not None and found.period_spent is not None:
         rest = found.period_limit - found.period_spent

@@ -22,7 +22,11 @@ def plan(
     spec: SpecFile,
     *,
     target: Annotated[
-        str | None, typer.Option(help="QUERY=ERROR: find the least epsilon for this error of a query.")
+        str | None,
+        typer.Option(
+            help="QUERY=ERROR or QUERY:STATISTIC=ERROR: find the least epsilon for this error, in the measure "
+            "of the answers; of a proportion, in percentage points."
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Also answer from a made-up table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -30,20 +34,23 @@ def plan(
     """Forecast the error of every answer, and what the release costs. No data is read, nothing is spent.
 
     Examples: sourdine plan people.toml · sourdine plan people.toml --target 'income=500' ·
-    sourdine plan people.toml --dry-run
+    sourdine plan people.toml --target 'income:mean of salary=500' · sourdine plan people.toml --dry-run
     """
-    from sourdine.tables import Specification, epsilon_for, rehearse
+    from sourdine.tables import Specification, rehearse
 
     held = Specification.load(spec)
     made = held.plan()
+    reached = ""
     if target is not None:
-        made = epsilon_for(made, *_target(target))
+        made, reached = _aimed(made, target)
     cost = _cost(held, made)
     twin = rehearse(made).values if dry_run else None
     if as_json:
         show.document(_plain(made, cost, twin))
         return
-    _print_plan(made, target)
+    _print_plan(made, reached)
+    if made.warning:
+        show.say(made.warning, mark="WARNING: ")
     show.say(cost.words)
     if cost.advice:
         print(cost.advice)  # in one line, since it holds a command
@@ -72,15 +79,44 @@ def print_answers(answers: "Answers", rest: str) -> None:
         print(f"{MOST_ROWS} of {count:,} rows. {rest}")
 
 
-def _target(text: str) -> tuple[str, float]:
+def _aimed(made: "Plan", text: str) -> "tuple[Plan, str]":
+    """The plan that reaches a target, and what it reaches, in words."""
     from sourdine.cli.number import number
+    from sourdine.tables.forecast import epsilon_for, largest_error
 
-    name, equals, error = text.rpartition("=")
-    if not equals or not name.strip():
+    name, equals, error = (part.strip() for part in text.rpartition("="))
+    if not equals or not name:
         raise InvalidParameter(
-            "A target names a query and an error, joined by '='. Write it like --target 'income=500'."
+            "A target names a query and an error, joined by '='. Write it like --target 'income=500', or "
+            "--target 'income:mean of salary=500' for one of its statistics."
         )
-    return name.strip(), float(number("plan", "target", error.strip(), Fraction(1, 10**12), 10**15))
+    query, statistic = _split(name, [each.name for each in made.queries])
+    wanted = float(number("plan", "target", error.removesuffix("%").strip(), Fraction(1, 10**12), 10**15))
+    found = epsilon_for(made, query, wanted, statistic)
+    decides = largest_error(found, query, statistic)
+    if error.endswith("%") and decides.measure != "percentage points":
+        raise InvalidParameter(
+            f"The error of the {decides.statistic} in '{query}' is counted in {decides.measure}, not in per "
+            "cent. Leave out the %."
+        )
+    alone = (
+        statistic is not None
+        or len([1 for each in made.queries if each.name == query for _ in each.ask]) == 1
+    )
+    which = "" if alone else ", the largest of its errors"
+    return found, (
+        f" reaches an error of {wanted:g} {decides.measure} for the {decides.statistic} in '{query}'{which}"
+    )
+
+
+def _split(name: str, queries: list[str]) -> tuple[str, str | None]:
+    """A query's name, and after a colon perhaps a statistic's; the name may have colons of its own."""
+    for query in sorted(queries, key=len, reverse=True):
+        if name == query:
+            return query, None
+        if name.startswith(f"{query}:"):
+            return query, name.removeprefix(f"{query}:").strip()
+    return name, None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,13 +144,13 @@ class _Cost:
 
 def _cost(held: "Specification", made: "Plan") -> _Cost:
     """What the ledger says to a plan. It may be made later, so none is no mistake here."""
-    from sourdine.accounting.ledger.receipt import readable
+    from sourdine.accounting.ledger.receipt import readable, remaining
     from sourdine.tables.release import check_ledger
 
     path = held.ledger_path
     if path is None or not path.exists():
         try:
-            held.open_ledger()
+            held.open_ledger(made.privacy.epsilon)
         except InvalidParameter as problem:
             return _Cost(
                 words=f"It costs {made.privacy.words} for each {made.unit.name}.", advice=str(problem)
@@ -127,19 +163,18 @@ def _cost(held: "Specification", made: "Plan") -> _Cost:
         left = min(left, status.period_limit - status.period_spent)
         until = f" for {status.period}"
     cost = _Cost(words="", currency=status.currency, price=price, left=left)
-    then = "would refuse it" if cost.after is None else f"{readable(cost.after)} after it"
+    then = "would refuse it" if cost.after is None else f"{remaining(cost.after, status.limit)} after it"
     words = (
         f"It costs {status.currency} {readable(price)} for each {made.unit.name}. The ledger {path} has "
-        f"{readable(left)} left{until}, and {then}."
+        f"{remaining(left, status.limit)} left{until}, and {then}."
     )
     return replace(cost, words=words)
 
 
-def _print_plan(made: "Plan", target: str | None) -> None:
+def _print_plan(made: "Plan", reached: str) -> None:
     from sourdine.tables import forecasts
 
-    found = f" reaches {show.one_line(target)}" if target is not None else ""
-    print(f"A plan at {made.privacy.words}{found}. Nothing was read or spent.")
+    show.say(f"A plan at {made.privacy.words}{show.one_line(reached)}. Nothing was read or spent.")
     show.table(
         ("query", "statistic", "noise", "share", "error", ""),
         [
@@ -184,6 +219,7 @@ def _plain(made: "Plan", cost: _Cost, twin: "Answers | None") -> dict[str, objec
         "unit": made.unit.name,
         "neighbours": str(made.neighbours),
         "confidence": made.confidence,
+        "warning": made.warning or None,
         "forecasts": rows,
         "ledger": cost.plain(),
     }

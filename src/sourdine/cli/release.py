@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli import show
+from sourdine.cli.certificate import CERTIFICATE
 from sourdine.cli.outbox import Outbox
 from sourdine.cli.plan import SpecFile, print_answers
 from sourdine.core import check
@@ -16,9 +17,10 @@ from sourdine.core.errors import SourdineError
 
 if TYPE_CHECKING:
     from sourdine.accounting.release import Certificate
-    from sourdine.tables import Specification, TableRelease
+    from sourdine.tables import TableRelease
+    from sourdine.tables.record import Record
 
-ANSWERS, CERTIFICATE, RECORD, REPORT = "answers", "certificate.json", "release.json", "report.html"
+ANSWERS, RECORD, REPORT = "answers", "release.json", "report.html"
 FORMATS = ("csv", "json", "parquet")
 _LONGEST = 200  # characters of what the ledger notes
 
@@ -66,6 +68,7 @@ def publish(
 ) -> Published:
     """Carry out a specification: everything is checked, then paid, then computed, then written at once."""
     from sourdine.tables import Specification, write_answers
+    from sourdine.tables.record import Record
     from sourdine.tables.release import release as carry_out
     from sourdine.tables.table import described
 
@@ -81,11 +84,18 @@ def publish(
         watch = lambda scans: show.progress("reading the table", scans)
         made = carry_out(plan, source, ledger, purpose=purpose, watch=watch)
         certificate = made.certificate(ledger, made.declared)
+        record = Record.of(held, made)
         try:
-            box.write(CERTIFICATE, certificate.to_json() + "\n")
-            for name in tables:
-                write_answers(made.values, box.place(name))
-            _describe(held, made, certificate, box, report)
+            try:
+                for name in tables:
+                    write_answers(made.values, box.place(name))
+                box.write(RECORD, record.to_json() + "\n")
+            finally:  # it speaks for what there is
+                whole = [box.place(name) for name in (*tables, RECORD) if box.place(name).exists()]
+                certificate = certificate.with_digests(whole)
+                box.write(CERTIFICATE, certificate.to_json() + "\n")
+            if report:
+                _draw(record, certificate, box)
         except OSError as problem:
             raise SourdineError(
                 f"The release was paid, and not all of it could be written ({problem.strerror}). What was "
@@ -96,29 +106,24 @@ def publish(
     return Published(release=made, certificate=certificate, files=tuple(files))
 
 
-def _describe(
-    held: "Specification", made: "TableRelease", certificate: "Certificate", box: Outbox, report: bool
-) -> None:
-    """What a report needs, and the report."""
-    from sourdine.tables.record import Record
+def _draw(record: "Record", certificate: "Certificate", box: Outbox) -> None:
+    from sourdine.report.release import release_page
 
-    record = Record.of(held, made)
-    box.write(RECORD, record.to_json() + "\n")
-    if report:
-        from sourdine.report.release import release_page
-
-        box.write(REPORT, release_page(record, certificate).html())
+    box.write(REPORT, release_page(record, certificate).html())
 
 
 def print_payment(published: Published) -> None:
     """What was paid, what is left, and where everything is."""
-    from sourdine.accounting.ledger.receipt import readable
+    from sourdine.accounting.ledger.receipt import readable, remaining
 
-    told = published.certificate
+    told, receipt = published.certificate, published.release.receipt
+    assert receipt is not None
     at = f" at delta {told.delta:g}" if told.delta is not None else ""
+    also = "" if told.currency == "epsilon" else f", that is epsilon {told.epsilon:.4g}{at},"
+    left = remaining(told.left, receipt.limit)
     print(
-        f"Paid {told.currency} {readable(told.price)} (epsilon {told.epsilon:.4g}{at} for each "
-        f"{show.one_line(told.unit)}), line {told.number} of the ledger. {readable(told.left)} is left."
+        f"Paid {told.currency} {readable(told.price)}{also} for each {show.one_line(told.unit)}, line "
+        f"{told.number} of the ledger. {left[0].upper()}{left[1:]} is left."
     )
     for path in published.files:
         print(f"  {path}")

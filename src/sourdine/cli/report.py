@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from sourdine.cli import show
-from sourdine.cli.release import CERTIFICATE, RECORD, REPORT
+from sourdine.cli.certificate import CERTIFICATE
+from sourdine.cli.release import RECORD, REPORT
 from sourdine.core.errors import InvalidParameter
 
 

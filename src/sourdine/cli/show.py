@@ -18,6 +18,7 @@ from sourdine.core.errors import InvalidParameter
 T = TypeVar("T")
 
 _PIPE = 160  # characters of a line that nobody's terminal limits
+_NARROW = 40  # below that no table can be read
 _PROSE = 100
 
 
@@ -36,7 +37,8 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[str]], numbers: Iterab
         shown.add_row(*map(Text, row))  # as it is: what people wrote is not taken for markup
     console = Console(file=sys.stdout)
     if not console.is_terminal:
-        console.width = _PIPE
+        columns = os.environ.get("COLUMNS", "")
+        console.width = max(int(columns), _NARROW) if columns.isdecimal() else _PIPE
     console.print(shown)
 
 

@@ -10,7 +10,7 @@ from sourdine.core.bits import Bits
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expression import Grouping, Key, literal, quoted
 from sourdine.frames.source import Source
-from sourdine.frames.statistic import Statistic
+from sourdine.frames.statistic import Statistic, valid
 from sourdine.frames.unit import Unit
 
 MOST_GROUPS = 1 << 22
@@ -119,18 +119,24 @@ def _by_record(
     record may still count in a request that does not ask for it.
     """
     raws = [f"raw_{i}" for i in range(len(by))]
-    aggregates = [sql for i, each in enumerate(statistics) for sql in each.powers(f"value_{i}")]
+    aggregates: list[str] = []
+    sums: list[str] = []
+    for i, each in enumerate(statistics):
+        binned = next((j for j, grouped in enumerate(by) if grouped.binned == each.value), None)
+        for sql in each.powers(f"value_{i}"):
+            known = binned is not None and sql == valid(f"value_{i}")  # the bin tells what is missing
+            sums.append(f"sum(sum_{len(sums)})" + (f" FILTER (raw_{binned} >= 1)" if known else ""))
+            aggregates.append("count(*)" if known else sql)
     named = [f"{sql} AS sum_{i}" for i, sql in enumerate(aggregates)]
     records = f"({_records(source, by, statistics, where)})"
     if not by:
         return f"SELECT {', '.join(['0', *named])} FROM {records}"
     found = f"SELECT {', '.join([*raws, *named])} FROM {records} GROUP BY {', '.join(raws)}"
-    known = [f"{each.known(raw)} AS key_{i}" for i, (each, raw) in enumerate(zip(by, raws, strict=True))]
+    keys = [f"{each.known(raw)} AS key_{i}" for i, (each, raw) in enumerate(zip(by, raws, strict=True))]
     marks = [f"key_{i}" for i in range(len(by))]
-    sums = [f"sum(sum_{i})" for i in range(len(aggregates))]
     grouped = ", ".join(f"({', '.join(marks[place] for place in each)})" for each in sets)
     return (
-        f"WITH found AS MATERIALIZED ({found}), named AS (SELECT {', '.join(known)}, * FROM found) "
+        f"WITH found AS MATERIALIZED ({found}), named AS (SELECT {', '.join(keys)}, * FROM found) "
         f"SELECT grouping({', '.join(marks)}), {', '.join([*marks, *sums])} FROM named "
         f"GROUP BY GROUPING SETS ({grouped})"
     )

@@ -102,6 +102,7 @@ class Grouping:
     keys: tuple[Key, ...]
     missing: Key | None = None
     shift: int | None = None
+    binned: str | None = None  # the place whose missing values, and no others, have raw keys below the shift
 
     def known(self, raw: str) -> str:
         """The known key of a raw one.
@@ -147,7 +148,7 @@ def bins(name: str, value: str, edges: tuple[int, ...], most: int | None = None)
     wide = f"CAST({value} AS BIGINT)"
     if like and most is not None and edges[0] == 0 and most <= edges[-1]:
         raw = f"({value if edges[-1] + width < 2 * _SMALL else wide} + {width}) // {width}"
-        return Grouping(name=name, raw=raw, keys=tuple(range(last + 1)), shift=1)
+        return Grouping(name=name, raw=raw, keys=tuple(range(last + 1)), shift=1, binned=value)
     found = f"({wide} - ({edges[0]})) // {width}" if like else _search(value, edges, 0, len(edges) - 1)
     least = edges[0] if most is None else max(edges[0], 0)
     inside = f"CASE WHEN {value} = {edges[-1]} THEN {last} ELSE {found} END"

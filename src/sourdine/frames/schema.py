@@ -16,6 +16,23 @@ MOST_STEPS = 1 << 31  # between two bounds, so that the square of a number of st
 _FARTHEST = 1 << 48  # steps from zero: a float rounds such a number to the right step
 _LARGEST = 10**100  # squares of such numbers are still floats
 _TYPES = ("integer", "real", "category", "flag")
+_PLAIN = {
+    "tuple_type": "it must be a list",
+    "string_type": "it must be a text in quotes",
+    "int_type": "it must be a whole number",
+    "int_from_float": "it must be a whole number",
+    "float_type": "it must be a number",
+    "bool_type": "it must be true or false",
+    "mapping_type": "it must be a block of fields",
+    "dict_type": "it must be a block of fields",
+    "model_type": "it must be a block of fields",
+    "model_attributes_type": "it must be a block of fields",
+    "too_short": "it must hold at least {min_length}",
+    "too_long": "it must hold at most {max_length}",
+    "string_too_short": "it must not be empty",
+    "union_tag_invalid": "its {discriminator} must be one of {expected_tags}",
+    "union_tag_not_found": "its {discriminator} is missing",
+}
 _STEPS = 1 << 20  # steps of the default grid over the range of a real column
 
 
@@ -165,7 +182,8 @@ def told(problem: ValidationError, root: str) -> InvalidParameter:
         return InvalidParameter(f"The declaration '{where}' is missing. Add it.")
     if first["type"] == "extra_forbidden":
         return InvalidParameter(f"The declaration '{where}' is unknown. Check its spelling, or leave it out.")
-    reason = first["msg"].removeprefix("Value error, ").replace("Input should be", "it must be")
+    reason = _PLAIN.get(first["type"]) or first["msg"].removeprefix("Value error, ")
+    reason = reason.format(**first.get("ctx", {})).replace("Input should be", "it must be")
     reason = "it must be a number" if either and first["type"].endswith("_type") else reason
     return InvalidParameter(f"The declaration '{where}' is wrong: {reason}.")
 

@@ -44,6 +44,7 @@ class Source:
     schema: Schema
     text: frozenset[str] = frozenset()
     keep_alive: object = field(default=None, repr=False)
+    connection: "duckdb.DuckDBPyConnection | None" = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -62,14 +63,19 @@ class Source:
 
     def ask(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a question, as exact Python numbers."""
-        answer = self.relation.query(_NAME, sql)
-        return answer.fetchall() if answer is not None else []
+        return self._answer(sql).fetchall()
 
     def columns(self, sql: str) -> dict[str, NDArray[Any]]:
         """The answer to a question as arrays, one a column."""
+        return self._answer(sql).fetchnumpy()
+
+    def _answer(self, sql: str) -> "duckdb.DuckDBPyRelation | duckdb.DuckDBPyConnection":
+        """The answer of the engine; a connection of our own knows the table by its name."""
+        if self.connection is not None:
+            return self.connection.execute(sql)
         answer = self.relation.query(_NAME, sql)
         assert answer is not None
-        return answer.fetchnumpy()
+        return answer
 
     @cached_property
     def types(self) -> Mapping[str, str]:
@@ -142,9 +148,11 @@ def _file(path: Path, schema: Schema, others: Sequence[str], encoding: str) -> S
     connection = duckdb.connect()
     try:
         relation = opened(connection)
+        relation.create_view(_NAME)
     except duckdb.Error:
         raise unreadable(path) from None
-    return Source(relation, schema, frozenset(schema.columns if ending in TEXT else ()), connection)
+    text = frozenset(schema.columns if ending in TEXT else ())
+    return Source(relation, schema, text, connection=connection)
 
 
 def _frame(table: object, schema: Schema, others: Sequence[str]) -> Source:
@@ -171,12 +179,13 @@ def _frame(table: object, schema: Schema, others: Sequence[str]) -> Source:
             native, text = with_plain_text(native, wanted, numbers)
         connection.register("frame", native)
         relation = connection.table("frame")
+        relation.create_view(_NAME)
     except (duckdb.Error, nw.exceptions.NarwhalsError):
         raise InvalidParameter(
             "The table has columns of a type, or with names, that the engine cannot read. "
             "Convert them, or leave out those that are not declared."
         ) from None
-    return Source(relation, schema, text, (connection, native))
+    return Source(relation, schema, text, native, connection)
 
 
 def _known_frame(table: object) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":

@@ -14,6 +14,11 @@ from sourdine.core import check
 EVERYTHING = "0"  # a value that no record lacks
 
 
+def valid(value: str) -> str:
+    """The aggregate that counts values which are not missing."""
+    return f"count(*) FILTER ({value} >= 0)"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Moments:
     """The sums of the Bernstein polynomials of a value between 0 and `width`.
@@ -52,7 +57,7 @@ class Moments:
         """
         if self.value == EVERYTHING:
             return ["count(*)"]
-        count, squares = f"count(*) FILTER ({value} >= 0)", f"sum(CAST({value} AS BIGINT) * {value})"
+        count, squares = valid(value), f"sum(CAST({value} AS BIGINT) * {value})"
         return [[count], [count, f"sum({value})"], [count, f"sum({value})", squares]][self.degree] + (
             [f"count({value})"] if self.degree else []
         )

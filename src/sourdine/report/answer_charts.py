@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sourdine.report.charts import COLOURS, ROWS, Row, Series, Spec, colour_of, finish
-from sourdine.report.finding import Cell, cells, name_group, name_key
+from sourdine.report.finding import Cell, cells, name_group, name_key, show_cell
 from sourdine.tables import Answer
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ _WIDE = 1.5  # of an interval's line
 def draw_answer(answer: Answer) -> Spec | None:
     """The chart that fits an answer; none for a single number."""
     found = cells(answer)
-    if answer.kind == "quantiles":
-        return _quantiles(answer, found)
     if len(found) < 2:
         return None
+    if answer.kind == "quantiles":
+        return _quantiles(answer, found)
     if answer.kind == "contingency" and len(answer.columns) == 2 and len(found) <= _MOST_CELLS:
         return _heat(answer, found)
     if answer.kind == "histogram" and len(found) <= _MOST_CELLS:
@@ -66,7 +66,9 @@ def _bars(answer: Answer, found: list[Cell]) -> Spec:
     colour = [colour_of(series)] if series else []
     layers = [
         bars.encode(across, up, *aside, *colour, tooltip=_tips(answer, series)),
-        chart.mark_rule(color=_INK, strokeWidth=_WIDE).encode(low, high, up, *aside),
+        chart.mark_rule(color=_INK, strokeWidth=_WIDE).encode(
+            low, high, up, *aside, tooltip=_tips(answer, series)
+        ),
         *(
             chart.mark_tick(color=_INK, thickness=_WIDE, size=8).encode(
                 alt.X(f"{end}:Q", title=_title(answer)), up, *aside
@@ -87,7 +89,7 @@ def _histogram(answer: Answer, found: list[Cell]) -> Spec:
     rows: list[Row] = []
     for cell in found:
         groups = name_group(answer.columns[:-1], cell.key[:-1])
-        rows.append({**_numbers(cell), "group": str(cell.key[-1]), "series": groups})
+        rows.append({**_numbers(answer, cell), "group": str(cell.key[-1]), "series": groups})
     names = tuple(dict.fromkeys(str(row["series"]) for row in rows))
     series = Series(field="series", names=names) if 1 < len(names) <= len(COLOURS) else None
     chart = alt.Chart(alt.NamedData(ROWS))
@@ -129,7 +131,8 @@ def _quantiles(answer: Answer, found: list[Cell]) -> Spec:
         if name in names:
             aside = (names.index(name) - (len(names) - 1) / 2) * _ASIDE
             told = f"{100 * cell.level:g} % lie below"
-            rows.append({**_numbers(cell), "level": cell.level + aside, "series": name, "group": told})
+            level = cell.level + aside
+            rows.append({**_numbers(answer, cell), "level": level, "series": name, "group": told})
     chart = alt.Chart(alt.NamedData(ROWS))
     across = alt.X(
         "level:Q",
@@ -163,7 +166,7 @@ def _heat(answer: Answer, found: list[Cell]) -> Spec:
     first, second = answer.columns
     rows: list[Row] = [
         {
-            **_numbers(cell),
+            **_numbers(answer, cell),
             "row": name_key(first, cell.key[0]),
             "column": name_key(second, cell.key[1]),
             "group": cell.label,
@@ -205,11 +208,11 @@ def _series(answer: Answer, found: list[Cell]) -> Series | None:
 
 def _rows(answer: Answer, kept: Sequence[Cell], series: Series | None) -> list[Row]:
     if series is None:
-        return [{**_numbers(cell), "group": cell.label} for cell in kept]
+        return [{**_numbers(answer, cell), "group": cell.label} for cell in kept]
     columns = answer.columns
     return [
         {
-            **_numbers(cell),
+            **_numbers(answer, cell),
             "group": name_group(columns[:-1], cell.key[:-1]),
             "series": name_key(columns[-1], cell.key[-1]),
         }
@@ -217,8 +220,11 @@ def _rows(answer: Answer, kept: Sequence[Cell], series: Series | None) -> list[R
     ]
 
 
-def _numbers(cell: Cell) -> dict[str, float]:
-    return {name: float(f"{getattr(cell, name):.9g}") for name in ("value", "lower", "upper")}
+def _numbers(answer: Answer, cell: Cell) -> Row:
+    """What is drawn and what is told; a value that says nothing is not drawn, only its interval."""
+    blind = answer.blind(cell.lower, cell.upper)
+    told = "nothing can be said" if blind else show_cell(cell, answer)
+    return {"value": None if blind else cell.value, "lower": cell.lower, "upper": cell.upper, "told": told}
 
 
 def _tips(answer: Answer, series: Series | None) -> "list[alt.Tooltip]":
@@ -227,8 +233,7 @@ def _tips(answer: Answer, series: Series | None) -> "list[alt.Tooltip]":
     named = [alt.Tooltip("group:N", title=" ")]
     if series is not None:
         named.append(alt.Tooltip("series:N", title=" "))
-    ends = {"value": _title(answer), "lower": "at least", "upper": "at most"}
-    return named + [alt.Tooltip(f"{end}:Q", title=title, format=_form(answer)) for end, title in ends.items()]
+    return [*named, alt.Tooltip("told:N", title=_title(answer))]
 
 
 def _title(answer: Answer) -> str:

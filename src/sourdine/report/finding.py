@@ -10,6 +10,7 @@ quantiles, whose intervals are not even, the same factor holds nearly.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from sourdine.tables import Answer, Answers
 from sourdine.tables.answer import ALL
@@ -59,9 +60,8 @@ def named_rows(answers: Answers) -> Iterator[tuple[str, ...]]:
     for answer in answers.each:
         unit = "" if answer.kind == "proportion" else answer.measure
         for key, *numbers in answer.rows():
-            cell = Cell(name_group(answer.columns, key), key, *numbers)
-            shown = (show(number, cell.half, answer) for number in numbers)
-            yield answer.query, answer.statistic, cell.label, *shown, unit
+            shown = (show(number, answer) for number in numbers)
+            yield answer.query, answer.statistic, name_group(answer.columns, key), *shown, unit
 
 
 def name_group(columns: Sequence[str], key: Sequence[object]) -> str:
@@ -82,22 +82,35 @@ def name_key(column: str, key: object) -> str:
     return f"{column} {key}" if isinstance(key, int) else str(key)
 
 
-def show(number: float, half: float, answer: Answer) -> str:
-    """A number with as many digits as its interval leaves it."""
-    if answer.kind == "proportion":
-        return f"{_digits(100 * number, 100 * half)}\N{NO-BREAK SPACE}%"
-    return f"{number:,.0f}" if answer.whole else _digits(number, half)
+def show(number: float, answer: Answer) -> str:
+    """A number of an answer with all its digits, which are those of the file of answers."""
+    told = f"{written(number, answer):,f}"
+    return f"{told}\N{NO-BREAK SPACE}%" if answer.kind == "proportion" else told
+
+
+def written(number: float, answer: Answer) -> Decimal:
+    """A number of an answer as it is written; a share in per cent.
+
+    >>> answer = Answer(query="q", statistic="mean", kind="mean", columns=(), keys=(), estimate=None, measure="")
+    >>> written(33730.0, answer), written(0.1235, answer)
+    (Decimal('33730'), Decimal('0.1235'))
+    """
+    exact = Decimal(repr(number)) * (100 if answer.kind == "proportion" else 1)
+    short = exact.normalize()
+    return short.quantize(Decimal(1)) if short == short.to_integral_value() else short
 
 
 def show_cell(cell: Cell, answer: Answer) -> str:
     """A value with its interval."""
-    value, low, high = (show(each, cell.half, answer) for each in (cell.value, cell.lower, cell.upper))
+    value, low, high = (show(each, answer) for each in (cell.value, cell.lower, cell.upper))
     return f"{value} ({low} to {high})"
 
 
 def finding(answer: Answer, confidence: float) -> str:
     """The title of an answer's chart."""
     found = cells(answer)
+    if all(answer.blind(cell.lower, cell.upper) for cell in found):
+        return f"{_subject(answer)}: nothing can be said, since the noise hides all"
     if answer.kind == "quantiles":
         return _of_quantiles(answer, found, confidence)
     if len(found) == 1:
@@ -117,12 +130,14 @@ def _of_quantiles(answer: Answer, found: list[Cell], confidence: float) -> str:
             for c in at
         ]
         return _lead(answer, groups, confidence, f"The {named} of {column}")
+    if answer.blind(at[0].lower, at[0].upper):
+        return f"About the middle of {column} nothing can be said, since the noise hides it"
     share = "Half" if level == 0.5 else f"{100 * level:g}\N{NO-BREAK SPACE}%"
     said = f"{share} of the values of {column} lie below {show_cell(at[0], answer)}"
     ends = [cell for cell in found if cell.level in (levels[0], levels[-1])]
     if len(levels) > 2 and len(ends) == 2:
         middle = f"{100 * (levels[-1] - levels[0]):.4g}\N{NO-BREAK SPACE}%"
-        low, high = (show(cell.value, cell.half, answer) for cell in ends)
+        low, high = (show(cell.value, answer) for cell in ends)
         said += f"; the middle {middle} go from about {low} to {high}"
     return said
 
@@ -135,7 +150,7 @@ def _lead(answer: Answer, found: list[Cell], confidence: float, subject: str) ->
     floor = first.widened(factor)[0]
     ahead = [cell for cell in ranked if cell is first or cell.widened(factor)[1] >= floor]
     if len(ahead) == 1 and len(ranked) == 2:
-        low, high = (f"{cell.label} ({show(cell.value, cell.half, answer)})" for cell in ranked[::-1])
+        low, high = (f"{cell.label} ({show(cell.value, answer)})" for cell in ranked[::-1])
         return f"{subject}: higher for {high} than for {low}"
     if len(ahead) == 1:
         return f"{subject}: highest for {first.label}, {show_cell(first, answer)}"
@@ -157,16 +172,3 @@ def _subject(answer: Answer) -> str:
     if answer.kind == "proportion":
         return answer.statistic.replace("proportion with", "Share with", 1)
     return f"The {answer.statistic}"
-
-
-def _digits(number: float, half: float) -> str:
-    """A number rounded to the second digit of its uncertainty.
-
-    >>> _digits(33730.21, 144.3), _digits(0.123456, 0.0042), _digits(55.0, 0.0)
-    ('33,730', '0.1235', '55')
-    """
-    if half <= 0 or not math.isfinite(half):
-        return f"{number:,.10g}"
-    places = min(max(1 - math.floor(math.log10(half)), 0), 9)
-    text = f"{number:,.{places}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,27 +1,31 @@
 """The page of a release: what was found, how sure it is, whom it protects, and how it was made."""
 
+import math
+from collections.abc import Iterator
+
 from sourdine.accounting.explain import Explanation, explain_guarantee, sentences
 from sourdine.accounting.explain.words import percent_down, percent_up
-from sourdine.accounting.ledger.receipt import readable
+from sourdine.accounting.ledger.receipt import readable, remaining
 from sourdine.accounting.release import Certificate
 from sourdine.core.digits import plain, shorten_up
-from sourdine.core.distance import Distance, Neighbours, Norm, root_above
+from sourdine.core.distance import Neighbours, Norm, root_above
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Category, Column, Flag, Integer
 from sourdine.report.answer_charts import count_missing, draw_answer
 from sourdine.report.belief_charts import draw_bounds
 from sourdine.report.charts import Spec
-from sourdine.report.finding import Cell, finding, name_group
+from sourdine.report.finding import finding, written
 from sourdine.report.page import Figure, Page, Section
 from sourdine.report.table import Cell as Shown
 from sourdine.report.table import Table
 from sourdine.tables import Answer, Plan
 from sourdine.tables.forecast import noise_words
-from sourdine.tables.plan import plural
+from sourdine.tables.plan import Line, plural
 from sourdine.tables.record import Record
 
 MOST_ROWS = 200
 _MOST_NAMES = 6
+_WEAK = 10  # an epsilon above it promises next to nothing
 _GAP = "\N{NO-BREAK SPACE}"
 
 
@@ -43,7 +47,7 @@ def release_page(record: Record, certificate: Certificate) -> Page:
         title=_title(record),
         lead=_lead(record, certificate),
         sections=(
-            *_warning(certificate),
+            *_warnings(plan, certificate),
             _found(record, plan),
             _guarantee(explanation, certificate),
             _values(record, plan),
@@ -64,17 +68,19 @@ def _lead(record: Record, certificate: Certificate) -> str:
     people = plural(certificate.unit)
     return (
         f"Statistics of a table about {people}, released {certificate.time:%Y-%m-%d} with noise that "
-        f"protects each {certificate.unit}: {_epsilon(certificate)}. Every number below is noisy. It stands "
+        f"{'hardly ' if certificate.epsilon > _WEAK else ''}protects each {certificate.unit}: "
+        f"{_epsilon(certificate)}. Every number below is noisy. It stands "
         f"with an interval that holds, {_percent(record.answers.confidence)} of the time, what would have "
         "been published without noise."
     )
 
 
-def _warning(certificate: Certificate) -> tuple[Section, ...]:
-    if certificate.secure:
-        return ()
-    words = "The noise was seeded, so whoever knows the seed can take it away. Do not publish this."
-    return (Section(title="This release protects nobody", paragraphs=(words,)),)
+def _warnings(plan: Plan, certificate: Certificate) -> Iterator[Section]:
+    if not certificate.secure:
+        words = "The noise was seeded, so whoever knows the seed can take it away. Do not publish this."
+        yield Section(title="This release protects nobody", paragraphs=(words,))
+    if plan.warning:
+        yield Section(title="The delta is too large", paragraphs=(plan.warning,))
 
 
 def _found(record: Record, plan: Plan) -> Section:
@@ -82,7 +88,7 @@ def _found(record: Record, plan: Plan) -> Section:
     confidence = record.answers.confidence
     figures, alone = [], []
     for answer in record.answers.each:
-        told, where = finding(answer, confidence), _where(plan, answer)
+        told, where = f"{finding(answer, confidence)}{_capped(plan, answer)}", _where(plan, answer)
         chart = draw_answer(answer)
         if chart is None:
             alone.append(f"{told}. {where}".strip())
@@ -107,6 +113,17 @@ def _where(plan: Plan, answer: Answer) -> str:
     return f"Only records with {of}." if of else ""
 
 
+def _capped(plan: Plan, answer: Answer) -> str:
+    """How much of a unit counts, if that may be less than all of it."""
+    unit = plan.unit
+    if unit.column is None or answer.kind == "units":
+        return ""
+    return (
+        f" (at most {unit.rows:,} {_several('record', unit.rows)} of each {unit.name} "
+        f"{'counts' if unit.rows == 1 else 'count'})"
+    )
+
+
 def _note(answer: Answer, chart: Spec, confidence: float) -> str:
     """How to read a chart, and what it leaves out."""
     said = []
@@ -117,6 +134,8 @@ def _note(answer: Answer, chart: Spec, confidence: float) -> str:
     else:
         lines = "Upright" if answer.kind == "quantiles" else "Dark"
         said.append(f"{lines} lines: intervals of {_percent(confidence)}; some may be too short to be seen.")
+    if any(answer.blind(low, high) for _, _, low, high in answer.rows()):
+        said.append("Where only an interval is drawn, nothing can be said: it is all that is possible.")
     if missing := count_missing(answer, chart):
         said.append(f"{missing:,} values are not drawn; the file of answers has them all.")
     return " ".join(said)
@@ -127,9 +146,7 @@ def _table(answer: Answer, plan: Plan) -> Table:
     rows: list[tuple[Shown, ...]] = []
     percent = answer.kind == "proportion"
     for key, *numbers in answer.rows():
-        cell = Cell(name_group(answer.columns, key), key, *numbers)
-        named = [_key(part) for part in key]
-        rows.append((*named, *(_number(each, cell.half, answer) for each in numbers)))
+        rows.append((*map(_key, key), *(written(each, answer) for each in numbers)))
     counted = answer.kind in ("histogram", "contingency")
     unit = ", in %" if percent else f", in {answer.measure}" if counted else ""
     hidden = len(rows) - MOST_ROWS
@@ -141,14 +158,6 @@ def _table(answer: Answer, plan: Plan) -> Table:
         rows=tuple(rows[:MOST_ROWS]),
         note=f"{_where(plan, answer)}{more}".strip(),
     )
-
-
-def _number(value: float, half: float, answer: Answer) -> Shown:
-    """A number with as many digits as its interval leaves; the table writes whole numbers with commas."""
-    scale = 100.0 if answer.kind == "proportion" else 1.0
-    if answer.whole or scale * half >= 10 or abs(value) >= 1e4:
-        return round(scale * value)
-    return scale * value
 
 
 def _key(part: object) -> Shown:
@@ -168,9 +177,8 @@ def _guarantee(explanation: Explanation, certificate: Certificate) -> Section:
     return Section(
         title="Whom this protects, and how much",
         paragraphs=(
-            f"The promise is made to each of the {people} in the table. {relation}, every set of answers is "
-            f"nearly as likely: {_epsilon(certificate)} bounds how much the odds differ. It holds against "
-            "anybody, whatever they know, and whatever they do with these numbers later.",
+            f"The promise is made to each of the {people} in the table. {relation}, {_likely(certificate)} It "
+            "holds against anybody, whatever they know, and whatever they do with these numbers later.",
             "In odds and chances:",
         ),
         points=(
@@ -186,6 +194,22 @@ def _guarantee(explanation: Explanation, certificate: Certificate) -> Section:
             ),
         ),
     )
+
+
+def _likely(certificate: Certificate) -> str:
+    """How much the chances of answers may differ, in plain words."""
+    epsilon, told = certificate.epsilon, _epsilon(certificate)
+    but = "" if certificate.delta is None else " (but for the chance δ)"
+    if epsilon > _WEAK:
+        return (
+            f"some answers may be up to e^{shorten_up(epsilon)} times as likely{but}. That is a weak guarantee: "
+            f"at {told} it is not ruled out that the answers tell nearly everything about one "
+            f"{certificate.unit}, and only the noise that was really added stands against it."
+        )
+    if epsilon > 1:
+        factor = shorten_up(math.exp(epsilon), 3)
+        return f"no set of answers is more than {factor} times as likely{but}: that is what {told} means."
+    return f"every set of answers is nearly as likely: {told} bounds how much the odds differ."
 
 
 def _methods(record: Record, plan: Plan) -> Section:
@@ -212,7 +236,9 @@ def _methods(record: Record, plan: Plan) -> Section:
         "bound, nor records left out, nor mistakes in the table.",
         "Titles of charts compare groups only where intervals, widened so that all of a chart hold at once, "
         "do not meet.",
-        "Counts may be below zero, or not add up exactly between tables: every one has noise of its own. "
+        "Counts and their intervals may reach below zero, where no true count can be: they are published as "
+        "they came, since to cut them off would make sums of them too large. Nor do counts add up exactly "
+        "between tables: every one has noise of its own. "
         "Where a table gives sums, use those, since their intervals allow for all the noises they hold.",
     ]
     return Section(
@@ -256,9 +282,9 @@ def _lines(plan: Plan) -> Table:
         (
             line.measurement.query.name,
             line.measurement.label,
-            noise_words(line.mechanism),
+            noise_words(line, plan),
             f"{100 * float(line.share):.3g}{_GAP}%",
-            _moved(line.distance),
+            _moved(line, plan),
         )
         for line in plan.lines
     ]
@@ -267,22 +293,28 @@ def _lines(plan: Plan) -> Table:
         title="What was measured, and with what noise",
         columns=("query", "measured", "noise", "share of the budget", f"one {plan.unit.name} moves it by"),
         rows=tuple(rows),
-        note="Noise and distance are in grid steps, or their powers where a deviation is asked for.",
+        note="Noise and distance are in the measure of what was summed: squares where a deviation or a "
+        "variance is asked for.",
     )
 
 
-def _moved(distance: Distance) -> str:
+def _moved(line: Line, plan: Plan) -> str:
     """A distance, and how it is measured."""
+    distance, (step, measure) = line.distance, plan.unit_of(line)
     amount = distance.amount if distance.norm is Norm.L1 else root_above(distance.amount)
-    return f"{shorten_up(float(amount))} in {distance.norm}"
+    return f"{shorten_up(float(amount) * step)} {measure} in {distance.norm}"
 
 
 def _payment(record: Record, certificate: Certificate) -> Section:
     left = certificate.left
     share = float(record.spent / record.limit)
+    also = "" if certificate.currency == "epsilon" else f", that is {_epsilon(certificate)}"
     facts: tuple[tuple[Shown, ...], ...] = (
-        ("paid", f"{certificate.currency} {readable(certificate.price)}, that is {_epsilon(certificate)}"),
-        ("left of the budget", f"{certificate.currency} {readable(left)} of {readable(record.limit)}"),
+        ("paid", f"{certificate.currency} {readable(certificate.price)}{also}"),
+        (
+            "left of the budget",
+            f"{certificate.currency} {remaining(left, record.limit)} of {readable(record.limit)}",
+        ),
         ("protects", f"each {certificate.unit} ({certificate.neighbours} neighbours)"),
         ("ledger", f"{certificate.ledger[:8]}, line {certificate.number}"),
         ("fingerprint of the line", f"{certificate.fingerprint[:16]}…"),
@@ -299,7 +331,8 @@ def _payment(record: Record, certificate: Certificate) -> Section:
         title="What was paid",
         paragraphs=(
             f"The ledger was charged before the table was read. {rest} Whoever has the ledger can check this "
-            "with: sourdine certificate verify certificate.json --ledger FILE",
+            "with: sourdine certificate verify FOLDER --ledger FILE. The ledger vouches for the payment, not for "
+            "the numbers; the certificate holds digests of the files they were published in.",
         ),
         tables=(Table(name="certificate", title="Certificate", columns=("what", "stated"), rows=facts),),
     )

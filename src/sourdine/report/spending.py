@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from sourdine.accounting.ledger import Entry, Status, Terms
-from sourdine.accounting.ledger.receipt import readable
+from sourdine.accounting.ledger.receipt import readable, remaining
 from sourdine.report.charts import COLOURS, GREY, ROWS, Row, Spec, finish
 from sourdine.report.page import Figure, Page, Section
 from sourdine.report.table import Table
@@ -27,6 +27,8 @@ _FEW = 12  # charges of which each gets a tick
 def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Page:
     """The ledger for people: where it stands, how it got there, and every charge."""
     at = f" at delta {status.delta:g}" if status.delta is not None else ""
+    also = f", that is epsilon {status.epsilon:.4g} of {status.epsilon_limit:.4g}{at}"
+    also = "" if status.currency == "epsilon" else also  # which needs no second word for itself
     charges = Table(
         name="charges",
         title="Every charge",
@@ -47,15 +49,14 @@ def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Pag
         title="Where it stands",
         points=(
             f"It protects each {terms.unit}, between {terms.neighbours} neighbours.",
-            f"Spent: {status.currency} {readable(status.spent)} of {readable(status.limit)}, that is epsilon "
-            f"{status.epsilon:.4g} of {status.epsilon_limit:.4g}{at}.",
-            f"Left: {readable(status.left)}. Nothing spent ever comes back.",
+            f"Spent: {status.currency} {readable(status.spent)} of {readable(status.limit)}{also}.",
+            f"Left: {remaining(status.left, status.limit)}. Nothing spent ever comes back.",
         ),
         figures=(_figure(entries, status),) if entries else (),
     )
     return Page(
         title="A privacy budget over time",
-        lead=f"Ledger {status.ledger[:8]}, {len(entries)} charges, replayed and checked.",
+        lead=f"Ledger {status.ledger[:8]}, {_charges(entries)}, replayed and checked.",
         sections=(
             stand,
             Section(
@@ -70,7 +71,7 @@ def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Pag
 def _figure(entries: Sequence[Entry], status: Status) -> Figure:
     near = " The charges came within a minute, so they stand side by side." if _at_once(entries) else ""
     return Figure(
-        title=f"{float(status.spent / status.limit):.0%} of the budget is spent, in {len(entries)} charges",
+        title=f"{float(status.spent / status.limit):.0%} of the budget is spent, in {_charges(entries)}",
         chart=draw_spending(entries, status),
         note=f"Steps: the total after each charge, in {status.currency}. Dashed: the whole budget.{near}",
     )
@@ -105,6 +106,10 @@ def draw_spending(entries: Sequence[Entry], status: Status) -> Spec:
     limit = alt.Chart(alt.InlineData(values=[{"limit": float(status.limit)}]))
     rule = limit.mark_rule(strokeDash=[4, 4], color=GREY).encode(alt.Y("limit:Q"))
     return finish(alt.layer(rule, line, points), rows)
+
+
+def _charges(entries: Sequence[Entry]) -> str:
+    return "1 charge" if len(entries) == 1 else f"{len(entries):,} charges"
 
 
 def _at_once(entries: Sequence[Entry]) -> bool:

@@ -4,12 +4,13 @@ import csv
 import io
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 
 from sourdine.accounting.bracket import Bracket
 from sourdine.core.digits import shorten_down, shorten_up
 from sourdine.core.errors import InvalidParameter
 
-Cell = str | int | float | Bracket | None
+Cell = str | int | float | Decimal | Bracket | None
 _LONG = 24  # characters of a cell that needs a line of its own
 
 
@@ -67,7 +68,7 @@ class Table:
             header += [f"{name} lower", f"{name} upper"] if two else [name]
         writer.writerow(header)
         for row in self.rows:
-            line: list[str | int | float | None] = []
+            line: list[str | int | float | Decimal | None] = []
             for cell, two in zip(row, split, strict=True):
                 if isinstance(cell, Bracket):
                     line += [cell.lower, cell.upper]
@@ -80,8 +81,8 @@ class Table:
 def show(cell: Cell) -> str:
     """One cell as people read it.
 
-    >>> show(14070), show(0.000123456), show(None), show(Bracket(0, 1))
-    ('14,070', '0.0001235', '–', 'at most 1')
+    >>> show(14070), show(0.000123456), show(None), show(Bracket(0, 1)), show(Decimal("1234.50"))
+    ('14,070', '0.0001235', '–', 'at most 1', '1,234.50')
     """
     if cell is None:
         return "–"
@@ -89,6 +90,8 @@ def show(cell: Cell) -> str:
         return cell
     if isinstance(cell, int):
         return f"{cell:,}"
+    if isinstance(cell, Decimal):  # has the digits that it is worth
+        return f"{cell:,f}"
     if isinstance(cell, Bracket):
         high = shorten_up(cell.upper)
         return f"{shorten_down(cell.lower)} to {high}" if cell.lower > 0 else f"at most {high}"

@@ -216,7 +216,20 @@ KINDS = (
 )
 
 
+def columns_of(each: Aggregate) -> tuple[str, ...]:
+    """The columns that an aggregate is about."""
+    if isinstance(each, Contingency):
+        return each.columns
+    if isinstance(each, Proportion):
+        return (each.of.column,)
+    return () if isinstance(each, Count | Units) else (each.column,)
+
+
 def _as_tuple(given: Any, name: str) -> Any:
-    if isinstance(given, Mapping) and isinstance(given.get(name), list):
-        return {**given, name: tuple(given[name])}
-    return given
+    """A list, or one thing alone, as the model takes it."""
+    if not isinstance(given, Mapping) or name not in given:
+        return given
+    value = given[name]
+    if isinstance(value, list):
+        return {**given, name: tuple(value)}
+    return {**given, name: (value,)} if isinstance(value, str | int | float) else given

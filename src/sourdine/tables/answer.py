@@ -3,15 +3,17 @@
 import csv
 import io
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from fractions import Fraction
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.tables.reading import Estimate
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Cell = str | int | float | bool | None
 ALL = "all"
@@ -23,7 +25,9 @@ _SHOWN = 60
 class Answer:
     """One aggregate of one query: a value and an interval for each combination of keys.
 
-    `measure` names what the values are counted in; `whole` says that they are whole numbers.
+    `measure` names what the values are counted in; `whole` says that they are whole numbers; `span` is the
+    least and the most that any table could give. The numbers are rounded already, to what their interval is
+    worth, so that files, pages and terminals show the same ones.
     """
 
     query: str
@@ -34,13 +38,18 @@ class Answer:
     estimate: Estimate = field(repr=False)
     measure: str
     whole: bool = False
+    span: tuple[float, float] | None = None
 
     def rows(self) -> Iterator[tuple[tuple[Cell, ...], float, float, float]]:
         """Key, value, lower and upper end, group by group."""
         found = self.estimate
         for key, *numbers in zip(self.keys, found.value, found.lower, found.upper, strict=True):
-            low, value, high = (float(n) for n in (numbers[1], numbers[0], numbers[2]))
+            value, low, high = map(float, numbers)
             yield key, value, low, high
+
+    def blind(self, low: float, high: float) -> bool:
+        """Whether an interval is all that is possible, so that its value says nothing."""
+        return self.span is not None and low <= self.span[0] and high >= self.span[1]
 
     def at(self, *key: str | int | bool | float) -> tuple[float, float, float]:
         """The value and the ends of its interval for one combination of keys."""
@@ -85,7 +94,7 @@ class Answers:
         for answer in self.each:
             for key, *numbers in answer.rows():
                 held = dict(zip(answer.columns, key, strict=True))
-                shown = map(round, numbers) if answer.whole else _shown(*numbers)
+                shown = map(round, numbers) if answer.whole else numbers
                 yield (
                     answer.query,
                     answer.statistic,
@@ -93,6 +102,16 @@ class Answers:
                     *shown,
                     answer.measure,
                 )
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The tidy table as a pandas frame."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise InvalidParameter(
+                "pandas is not installed. Install it, or use rows() with columns."
+            ) from None
+        return pd.DataFrame.from_records(list(self.rows()), columns=list(self.columns))
 
     def csv(self) -> str:
         """The tidy table as CSV."""
@@ -145,16 +164,6 @@ def _write_parquet(answers: Answers, path: Path) -> None:
         read.write_parquet(str(path))
     finally:
         text.unlink(missing_ok=True)
-
-
-def _shown(value: float, low: float, high: float) -> tuple[float, float, float]:
-    """A value and its interval to as many digits as the interval is worth; its ends go outwards."""
-    if not high > low:
-        return value, low, high
-    digits = 2 - math.floor(math.log10(high - low))
-    unit = Fraction(10) ** -digits
-    ends = math.floor(Fraction(low) / unit) * unit, math.ceil(Fraction(high) / unit) * unit
-    return float(round(Fraction(value) / unit) * unit), float(ends[0]), float(ends[1])
 
 
 def _cell(cell: Cell) -> str:

@@ -13,6 +13,7 @@ from sourdine.tables.aggregate import (
     Aggregate,
     Contingency,
     Count,
+    Deviation,
     Histogram,
     Mean,
     Proportion,
@@ -44,15 +45,17 @@ def answer_of(each: Aggregate, line: Line, plan: Plan, noisy: Noisy) -> Answer:
         estimate = noisy.linear([1.0]).scaled(float(measured.number(plan.schema).step))
     else:
         estimate = _off_moments(each, line, plan, noisy)
+    whole = measured.kind in (Kind.RECORDS, Kind.UNITS, Kind.BINS, Kind.CELLS)
     return Answer(
         query=measured.query.name,
         statistic=each.label,
         kind=each.kind,
         columns=columns,
         keys=keys,
-        estimate=estimate,
+        estimate=_published(estimate, whole, span_of(each, plan)),
         measure=plan.measure(each),
-        whole=measured.kind in (Kind.RECORDS, Kind.UNITS, Kind.BINS, Kind.CELLS),
+        whole=whole,
+        span=span_of(each, plan),
     )
 
 
@@ -77,15 +80,35 @@ def quantiles_of(
         kind=each.kind,
         columns=(*line.measurement.query.by, "quantile"),
         keys=tuple((*key, level) for key in groups for level in each.at),
-        estimate=on_grid.within(float(column.lower), float(column.upper)),
+        estimate=_published(on_grid, False, span_of(each, plan)),
         measure=plan.measure(each),
+        span=span_of(each, plan),
     )
 
 
+def span_of(each: Aggregate, plan: Plan) -> tuple[float, float] | None:
+    """The least and the most that an aggregate can be, whatever the table holds; None if that is not known."""
+    if isinstance(each, Proportion):
+        return 0.0, 1.0
+    if not isinstance(each, Mean | Quantiles | Variance | Deviation):
+        return None
+    column = plan.schema.number(each.kind, each.column)
+    step, (low, high) = float(column.step), span(column)
+    if isinstance(each, Mean | Quantiles):
+        return max(low * step, float(column.lower)), min(high * step, float(column.upper))
+    half = (high - low) * step / 2
+    return 0.0, half if isinstance(each, Deviation) else half**2
+
+
+def _published(found: Estimate, whole: bool, span: tuple[float, float] | None) -> Estimate:
+    """Numbers as they are published: rounded once, and within what is possible."""
+    rounded = found.rounded(whole)
+    return rounded if span is None else rounded.within(*span)
+
+
 def _counted(noisy: Noisy) -> Estimate:
-    """A count with its noise, even below 0, since cutting it off would shift sums; no interval is below 0."""
-    found = noisy.linear([1.0])
-    return Estimate(found.value, np.maximum(found.lower, 0), np.maximum(found.upper, 0))
+    """A count with its noise, even below 0: to cut it or its interval off would shift sums."""
+    return noisy.linear([1.0])
 
 
 def _off_moments(each: Aggregate, line: Line, plan: Plan, noisy: Noisy) -> Estimate:
@@ -102,7 +125,7 @@ def _off_moments(each: Aggregate, line: Line, plan: Plan, noisy: Noisy) -> Estim
     if isinstance(each, Sum):
         return moments.total(low).scaled(step)
     if isinstance(each, Mean):
-        return moments.mean().scaled(width * step, low * step).within(column.lower, column.upper)
+        return moments.mean().scaled(width * step, low * step)
     if isinstance(each, Variance):
         return moments.variance().scaled((width * step) ** 2)
     return moments.deviation().scaled(width * step)
@@ -120,7 +143,7 @@ def _with_margins(
     for gone in (set_ for many in range(1, len(sizes) + 1) for set_ in combinations(range(len(sizes)), many)):
         value = cells.reshape(shape).sum(axis=tuple(axis + 1 for axis in gone)).ravel()
         reach = noisy.reach(np.ones(int(np.prod([sizes[axis] for axis in gone]))))
-        parts.append(Estimate(value, np.maximum(value - reach, 0), np.maximum(value + reach, 0)))
+        parts.append(Estimate(value, value - reach, value + reach))
         first = tuple(0 if axis in gone else slice(None) for axis in range(len(sizes)))
         places = [outer + axis for axis in gone]
         for key in named.reshape(shape)[(slice(None), *first)].ravel():

@@ -9,13 +9,18 @@ BLANK = "FILL IN"
 
 
 def check_filled(held: object, path: Path) -> None:
-    """Refuse a specification with a field that still waits to be filled in, and name the field."""
-    for field in _blanks(held, ()):
-        rest = " Delete the line if its type has no such field, and the block if no query needs the column."
-        raise InvalidParameter(
-            f"The field '{'.'.join(field)}' of {path} still says {BLANK}. "
-            f"Write there what its comment asks for.{rest if field[0] == 'columns' else ''}"
-        )
+    """Refuse a specification with fields that still wait to be filled in, and name them all."""
+    fields = list(dict.fromkeys(_blanks(held, ())))
+    if not fields:
+        return
+    *others, last = [f"'{'.'.join(field)}'" for field in fields]
+    which = f"fields {', '.join(others)} and {last}" if others else f"field {last}"
+    rest = " Delete the line if its type has no such field, and the block if no query needs the column."
+    raise InvalidParameter(
+        f"The {which} of {path} still {'say' if others else 'says'} {BLANK}. "
+        "Write there what the comment beside it asks for."
+        f"{rest if any(field[0] == 'columns' for field in fields) else ''}"
+    )
 
 
 def _blanks(held: object, place: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

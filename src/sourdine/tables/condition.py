@@ -1,5 +1,6 @@
 """Which records a query is about, or what share of them is asked for, by a declared column."""
 
+import difflib
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -8,8 +9,10 @@ from pydantic import model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expression import grouping, literal, place_of, span
-from sourdine.frames.schema import Declared, Integer, Real, Schema, decimal, sensible
+from sourdine.frames.schema import Column, Declared, Flag, Integer, Real, Schema, decimal, sensible
 from sourdine.frames.source import Source
+
+_FLAGS = {"true": True, "false": False, "yes": True, "no": False}
 
 
 class Condition(Declared):
@@ -49,7 +52,8 @@ class Condition(Declared):
     def words(self) -> str:
         """The condition as people say it."""
         if self.keys is not None:
-            return f"{self.column} {' or '.join(map(str, self.keys))}"
+            named = (str(key).lower() if isinstance(key, bool) else str(key) for key in self.keys)
+            return f"{self.column} {' or '.join(named)}"
         if self.below is None:
             return f"{self.column} at least {self.at_least:g}"
         if self.at_least is None:
@@ -58,31 +62,37 @@ class Condition(Declared):
 
     def check(self, schema: Schema, owner: str) -> None:
         """Refuse a condition that the declared column can not meet."""
-        found = schema.columns.get(self.column)
-        if found is None:
-            raise InvalidParameter(
-                f"The query '{owner}' has a condition on the column '{self.column}', which is not declared. "
-                f"Declare it under [columns.{self.column}]."
-            )
+        check_column(self.column, schema, owner)
+        found = schema.columns[self.column]
         if isinstance(found, Integer | Real) != (self.keys is None):
             right = "at_least or below" if isinstance(found, Integer | Real) else "some of its keys"
             raise InvalidParameter(
                 f"The condition of '{owner}' on the column '{self.column}' does not fit its type. "
                 f"State {right}."
             )
-        unknown = [key for key in self.keys or () if key not in schema.keys(self.column)]
+        unknown = [key for key in self._known(found) if key not in schema.keys(self.column)]
+        if unknown and self.keys == (True,):
+            raise InvalidParameter(
+                f"The query '{owner}' does not say which keys of the column '{self.column}' it is about. "
+                'Name them, as in { proportion = "region", of = ["north"] }.'
+            )
         if unknown:
             raise InvalidParameter(
                 f"The query '{owner}' has a condition with the key {unknown[0]!r}, which the column "
                 f"'{self.column}' does not declare. Use one of its keys, or declare it."
             )
 
+    def _known(self, column: Column) -> tuple[str | int | bool, ...]:
+        """The keys as the column has them: "true" and "false" are those of a flag."""
+        keys = self.keys or ()
+        return tuple(_FLAGS.get(str(key).lower(), key) for key in keys) if isinstance(column, Flag) else keys
+
     def sql(self, source: Source) -> str:
         """True, false, or NULL where the column is missing and dropped."""
         column, kind = source.schema.columns[self.column], source.types[self.column]
         if not isinstance(column, Integer | Real):
             grouped = grouping(self.column, column, kind)
-            return f"({grouped.known(grouped.raw)} IN ({', '.join(map(literal, self.keys or ()))}))"
+            return f"({grouped.known(grouped.raw)} IN ({', '.join(map(literal, self._known(column)))}))"
         value, (low, high) = f"nullif({place_of(self.column)}, -1)", span(column)
 
         def bound(number: float) -> int:
@@ -95,3 +105,14 @@ class Condition(Declared):
         if self.below is not None:
             parts.append(f"{value} < {bound(self.below)}")
         return f"({' AND '.join(parts)})"
+
+
+def check_column(name: str, schema: Schema, owner: str) -> None:
+    """Refuse a column that is not declared, and name the one that was perhaps meant."""
+    if name in schema.columns:
+        return
+    near = difflib.get_close_matches(name, schema.columns, n=1)
+    remedy = f"Did you mean '{near[0]}'? If not, declare" if near else "Declare"
+    raise InvalidParameter(
+        f"In the query '{owner}' the column '{name}' is not declared. {remedy} it under [columns.{name}]."
+    )

@@ -9,7 +9,6 @@ from scipy.special import ndtri
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.mechanism import Mechanism
 from sourdine.frames.expression import span
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables.aggregate import Aggregate, Count, Mean, Normal, Proportion, Quantiles, Sum, Variance
@@ -54,7 +53,7 @@ def forecasts(plan: Plan) -> list[Forecast]:
                 Forecast(
                     query=query.name,
                     statistic=each.label,
-                    noise=noise_words(line.mechanism),
+                    noise=noise_words(line, plan),
                     share=line.share,
                     error=error,
                     measure=measure,
@@ -64,31 +63,38 @@ def forecasts(plan: Plan) -> list[Forecast]:
     return found
 
 
-def noise_words(mechanism: Mechanism) -> str:
-    """The noise as people read it."""
+def noise_words(line: Line, plan: Plan) -> str:
+    """The noise as people read it, in the measure of what it is added to."""
+    mechanism, (step, measure) = line.mechanism, plan.unit_of(line)
     if isinstance(mechanism, Gaussian):
-        return f"Gaussian, sigma {float(mechanism.sigma):.4g}"
+        return f"Gaussian, sigma {float(mechanism.sigma) * step:.4g} {measure}"
     assert isinstance(mechanism, Laplace)
-    return f"Laplace, scale {float(mechanism.scale):.4g}"
+    return f"Laplace, scale {float(mechanism.scale) * step:.4g} {measure}"
 
 
-def epsilon_for(plan: Plan, query: str, error: float) -> Plan:
-    """The plan with the least epsilon, to four digits, that brings every error of a query within a target."""
+def epsilon_for(plan: Plan, query: str, error: float, statistic: str | None = None) -> Plan:
+    """The plan with the least epsilon, to four digits, that brings errors of a query within a target.
+
+    All its errors, or that of one statistic; each in its own measure, which for a proportion is percentage
+    points.
+    """
     wanted = float(check.positive("a target", "error", error))
-    if query not in [each.name for each in plan.queries]:
+    asked = [each for each in plan.queries if each.name == query]
+    if not asked:
         listed = ", ".join(f"'{each.name}'" for each in plan.queries)
         raise InvalidParameter(f"There is no query '{query}' to set a target for. The queries are {listed}.")
+    labels = [each.label for each in asked[0].ask]
+    if statistic is not None and statistic not in labels:
+        listed = ", ".join(f"'{each}'" for each in labels)
+        raise InvalidParameter(f"The query '{query}' has no statistic '{statistic}'. It asks for {listed}.")
 
     def at(epsilon: Fraction) -> Plan:
         return replace(plan, privacy=Privacy(epsilon=epsilon, delta=plan.privacy.delta))
 
     def worst(epsilon: Fraction) -> float:
-        errors = [each.error for each in forecasts(at(epsilon)) if each.query == query]
-        if None in errors:
-            raise InvalidParameter(
-                f"The errors of '{query}' depend on how many records there are. Declare the table's size."
-            )
-        return max(each for each in errors if each is not None)
+        found = largest_error(at(epsilon), query, statistic).error
+        assert found is not None
+        return found
 
     low, high = Fraction(1, 1 << 20), Fraction(1 << 10)
     if worst(high) > wanted:
@@ -100,6 +106,16 @@ def epsilon_for(plan: Plan, query: str, error: float) -> Plan:
         low, high = (low, middle) if worst(middle) <= wanted else (middle, high)
     unit = Fraction(10) ** (math.floor(math.log10(float(high))) - 4)
     return at(math.ceil(high / unit) * unit)
+
+
+def largest_error(plan: Plan, query: str, statistic: str | None = None) -> Forecast:
+    """The forecast of a query whose error is the largest number, among all or for one statistic."""
+    found = [each for each in forecasts(plan) if each.query == query and statistic in (None, each.statistic)]
+    if any(each.error is None for each in found):
+        raise InvalidParameter(
+            f"The errors of '{query}' depend on how many records there are. Declare the table's size."
+        )
+    return max(found, key=lambda each: each.error or 0.0)
 
 
 def _error(each: Aggregate, line: Line, plan: Plan) -> tuple[float | None, str, str]:

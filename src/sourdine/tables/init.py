@@ -1,5 +1,6 @@
 """A specification to fill in, written from the names and types of a table's columns: never from a value."""
 
+import codecs
 import csv
 import json
 import os
@@ -12,6 +13,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.tables.blank import BLANK
 
 _LONGEST = 1 << 20  # characters of a header: a file without line breaks is not read to its end
+_TEXT = (".csv", ".tsv")
 _DELIMITERS = ",;\t|"
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _REAL = ("FLOAT", "DOUBLE", "DECIMAL")
@@ -29,6 +31,8 @@ _HEAD = """\
 [table]
 # Where the table is, seen from the folder of this file: CSV, TSV, JSON or Parquet.
 source = {quoted_source}
+# How a CSV or TSV file is encoded: "utf-8" (so it is if nothing is said), "latin-1" or "utf-16".
+{encoding}
 # About how many records there are, as far as that is public. It is used for forecasts only.
 # size = 50000
 
@@ -61,7 +65,9 @@ confidence = 0.95
 #   "integer", "real"   numbers, with bounds: what lies outside is moved to the nearer bound. Bounds that are
 #                       too wide add noise, bounds that are too narrow change the answer.
 #   "category"          a known list of keys. Records with another value count as missing.
-#   "flag"              true or false.
+#   "flag"              true or false, yes or no.
+# In a file of text a number is written like 1.5 or -3: no separators of thousands, no %, no currency. What
+# cannot be read as a number counts as missing.
 # Every block may say what happens to a missing value:
 #   missing = "drop"    the record does not count where this column is needed (so it is if nothing is said),
 #                       or a value that takes its place, such as missing = 0.
@@ -102,7 +108,8 @@ _QUERIES = """
 #   "units"                                        how many different units
 #   { sum = "pay" }, { mean = "pay" }, { variance = "pay" }, { deviation = "pay" }
 #   { proportion = "age", at_least = 65 }          the share of records for which this holds; also with
-#                                                  below = 18, or with of = ["a", "b"] for keys
+#                                                  below = 18, or with of = ["a", "b"] for keys; of a flag
+#                                                  alone the share of true
 #   { histogram = "age", edges = [0, 20, 40] }     how many records lie in each bin
 #   { contingency = ["sex", "region"] }            how many records for each combination of keys, with sums
 #   { quantiles = "pay", at = [0.1, 0.5, 0.9] }    the values below which such shares of the records lie
@@ -121,6 +128,7 @@ ask = ["count"]
 def draft(table: Path, spec: Path) -> str:
     """The text of a specification for a table, to be kept in the file `spec`."""
     types = read_types(table)
+    encoding = _encoding(table) if table.suffix.lower() in _TEXT else "utf-8"
     text = table.suffix.lower() != ".parquet"
     source = Path(os.path.relpath(table.resolve(), spec.resolve().parent)).as_posix()
     ledger = f"{spec.stem}.ledger"
@@ -136,6 +144,7 @@ def draft(table: Path, spec: Path) -> str:
         spec=_comment(quote(spec.name)),
         ledger=_comment(quote(ledger)),
         quoted_source=_quoted(source),
+        encoding=f'{"# " if encoding == "utf-8" else ""}encoding = "{encoding}"',
         quoted_ledger=_quoted(ledger),
     )
     blocks = [_block(name, kind) for name, kind in types.items()]
@@ -147,7 +156,7 @@ def read_types(table: Path) -> Mapping[str, str | None]:
     if not table.is_file():
         raise InvalidParameter(f"There is no file {table}. Check the path.")
     ending = table.suffix.lower()
-    if ending in (".csv", ".tsv"):
+    if ending in _TEXT:
         return dict.fromkeys(_header(table, ending), "")
     if ending == ".parquet":
         return _schema(table)
@@ -159,10 +168,15 @@ def read_types(table: Path) -> Mapping[str, str | None]:
 
 def _header(table: Path, ending: str) -> list[str]:
     """The names in the first line; nothing below it is looked at."""
+    encoding = _encoding(table)
     try:
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            line = file.readline(_LONGEST)
-    except (OSError, UnicodeDecodeError):
+        if encoding == "utf-16":
+            with table.open(encoding=encoding, newline="") as file:
+                line = file.readline(_LONGEST)
+        else:  # by bytes, since only the first line is decoded
+            with table.open("rb") as raw:
+                line = raw.readline(_LONGEST).decode("utf-8-sig" if encoding == "utf-8" else encoding)
+    except (OSError, UnicodeError):
         raise InvalidParameter(
             f"The file {table} cannot be read as text. Check it, and its rights."
         ) from None
@@ -178,6 +192,22 @@ def _header(table: Path, ending: str) -> list[str]:
             found = f"the name '{name}' twice" if name.strip() else "a column without a name"
             raise InvalidParameter(f"The header of {table} has {found}. Give every column its own name.")
     return names
+
+
+def _encoding(table: Path) -> str:
+    """The encoding that the first line shows: by the mark of UTF-16, or by letters that are no UTF-8."""
+    try:
+        with table.open("rb") as raw:
+            line = raw.readline(_LONGEST)
+    except OSError:
+        return "utf-8"  # reading it again will tell
+    if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return "utf-8" if b"\0" in line else "latin-1"
+    return "utf-8"
 
 
 def _schema(table: Path) -> Mapping[str, str | None]:

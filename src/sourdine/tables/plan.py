@@ -9,6 +9,7 @@ from html import escape
 from sourdine.accounting.ledger.budget import ConcentratedBudget
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
+from sourdine.core.digits import plain
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Mechanism
@@ -25,10 +26,11 @@ from sourdine.tables.aggregate import (
     Units,
     Variance,
 )
-from sourdine.tables.measurement import Measurement, measurements, noise, source_of
+from sourdine.tables.measurement import Kind, Measurement, measurements, noise, source_of
 from sourdine.tables.query import Query
 
 MOST_EPSILON = 1 << 20
+_POWERS = {1: "", 2: "²"}
 EACH_RECORD = Unit()
 
 
@@ -156,11 +158,33 @@ class Plan:
         alone = isinstance(each, Units) or self.unit.column is None
         return plural(self.unit.name if alone else "record")
 
+    def unit_of(self, line: Line) -> tuple[float, str]:
+        """What a step of a measurement is worth, and in which measure."""
+        measured = line.measurement
+        if measured.kind is Kind.TOTAL:
+            return float(measured.number(self.schema).step), str(measured.column)
+        if measured.kind is Kind.MOMENTS:
+            power = measured.degree
+            return float(measured.number(self.schema).step) ** power, f"{measured.column}{_POWERS[power]}"
+        alone = measured.kind is Kind.UNITS or self.unit.column is None
+        return 1.0, plural(self.unit.name if alone else "record")
+
     def per_group(self, measured: Measurement) -> float | None:
         """How many records a group of a query holds, were they spread evenly over the declared keys."""
         if self.size is None:
             return None
         return self.size / math.prod(len(self.schema.keys(name)) for name in measured.query.by)
+
+    @property
+    def warning(self) -> str:
+        """What is doubtful about the guarantee; empty if nothing is."""
+        if self.privacy.delta is not None and self.size is not None and self.privacy.delta * self.size > 1:
+            return (
+                f"The delta of {plain(self.privacy.delta)} is above 1 divided by the declared size of "
+                f"{self.size:,}: such a guarantee would even allow to publish the whole record of somebody "
+                "drawn at random. Take a delta far below that."
+            )
+        return ""
 
     def _repr_html_(self) -> str:
         from sourdine.tables.forecast import forecasts

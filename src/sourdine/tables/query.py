@@ -8,10 +8,30 @@ from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Declared, Schema, decimal, told
-from sourdine.tables.aggregate import KINDS, Aggregate, Contingency, Histogram, Quantiles
-from sourdine.tables.condition import Condition
+from sourdine.tables.aggregate import KINDS, Aggregate, Contingency, Histogram, Quantiles, columns_of
+from sourdine.tables.condition import Condition, check_column
 
 _MOST_WEIGHT = 10**6
+_PAY = '"pay"'
+_EXAMPLES = {
+    "proportion": '{ proportion = "age", at_least = 65 }',
+    "histogram": '{ histogram = "age", edges = [0, 20, 40] }',
+    "contingency": '{ contingency = ["sex", "region"] }',
+    "quantiles": '{ quantiles = "pay", at = [0.5] }',
+}
+_OTHER_NAMES = {
+    "average": "mean",
+    "avg": "mean",
+    "std": "deviation",
+    "stdev": "deviation",
+    "stddev": "deviation",
+    "var": "variance",
+    "total": "sum",
+    "share": "proportion",
+    "distinct": "units",
+    "unique": "units",
+    "nunique": "units",
+}
 
 
 class Query(Declared):
@@ -36,7 +56,8 @@ class Query(Declared):
         if not isinstance(given, Mapping):
             return given
         lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
-        return {**given, **lists}
+        alone = {"by": (given["by"],)} if isinstance(given.get("by"), str) else {}
+        return {**given, **lists, **alone}
 
     @model_validator(mode="after")
     def _unlike(self) -> "Query":
@@ -50,6 +71,11 @@ class Query(Declared):
     @classmethod
     def read(cls, block: Mapping[str, Any]) -> "Query":
         """The query of a `[[queries]]` block, in its short form; a mistake is named by its field."""
+        if not isinstance(block, Mapping):
+            raise InvalidParameter(
+                "A query must be a table with a name and what to ask. "
+                'Write it like { name = "people", ask = ["count"] }.'
+            )
         given = dict(block)
         name = given.get("name")
         owner = f"queries.{name}" if isinstance(name, str) else "queries"
@@ -70,6 +96,8 @@ class Query(Declared):
 
     def check(self, schema: Schema) -> None:
         """Refuse what the declared columns cannot answer."""
+        for name in (*self.by, *(name for each in self.ask for name in columns_of(each))):
+            check_column(name, schema, self.name)
         for name in self.by:
             schema.keys(name)
         for condition in self.where:
@@ -90,18 +118,34 @@ class Query(Declared):
 
 def _aggregate(item: object, query: str) -> object:
     """The long form of 'count' or of { mean = "pay" }."""
-    if not isinstance(item, str | Mapping):
+    if isinstance(item, Declared):
         return item
+    if not isinstance(item, str | Mapping):
+        raise InvalidParameter(
+            f"The query '{query}' asks for something that is no text and no table. "
+            'Write it like "count" or { mean = "pay" }.'
+        )
     if isinstance(item, str):
         _known(item, query)
+        if item not in ("count", "units"):
+            raise InvalidParameter(
+                f"The query '{query}' asks for the {item} of no column. "
+                f"Write it like {_EXAMPLES.get(item, f'{{ {item} = {_PAY} }}')}."
+            )
         return {"kind": item}
     if "kind" in item:
+        _known(item["kind"], query)
         return item
     kind = next(iter(item), "")
     _known(kind, query)
+    if kind in ("count", "units"):
+        raise InvalidParameter(
+            f"The query '{query}' asks for the {kind} of a column. Write \"{kind}\" alone."
+        )
     rest = {name: value for name, value in item.items() if name != kind}
     if kind == "proportion":
-        rest = {"keys" if name == "of" else name: value for name, value in rest.items()}
+        # of a flag alone, the share of those for which it is true
+        rest = {"keys" if name == "of" else name: value for name, value in rest.items()} or {"keys": True}
         return {"kind": kind, "of": {"column": item[kind], **rest}}
     if kind == "contingency":
         return {"kind": kind, "columns": item[kind], **rest}
@@ -117,6 +161,12 @@ def _known(kind: object, query: str) -> None:
     if kind in ("median", "quantile"):
         raise InvalidParameter(
             f"The query '{query}' asks for the {kind}. Write it as {{ quantiles = \"age\", at = [0.5] }}."
+        )
+    if isinstance(kind, str) and kind.lower() in _OTHER_NAMES:
+        name = _OTHER_NAMES[kind.lower()]
+        written = '"units"' if name == "units" else f"{{ {name} = {_PAY} }}"
+        raise InvalidParameter(
+            f"The query '{query}' asks for the {kind}. It is called {name}: write {written}."
         )
     if kind not in KINDS:
         raise InvalidParameter(

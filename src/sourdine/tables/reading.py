@@ -3,6 +3,7 @@
 Intervals are about the noise alone: they hold what the exact computation on the declared grid would give.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,16 @@ class Estimate:
     def within(self, least: float, most: float = np.inf) -> "Estimate":
         """The same where nothing outside these bounds can be true."""
         return Estimate(*(np.clip(each, least, most) for each in (self.value, self.lower, self.upper)))
+
+    def rounded(self, whole: bool = False) -> "Estimate":
+        """The same to three digits of each interval's width, or to whole numbers; its ends go outwards.
+
+        >>> Estimate(*(np.array([x]) for x in (33730.214, 33586.9, 33874.6))).rounded().upper
+        array([33875.])
+        """
+        rows = zip(self.value.tolist(), self.lower.tolist(), self.upper.tolist(), strict=True)
+        found = np.array([_rounded(*row, whole) for row in rows]).reshape(-1, 3)
+        return Estimate(*found.T)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +83,19 @@ class Noisy:
         return Estimate(value, np.where(unsure, 0.0, ends[0]), np.where(unsure, 1.0, ends[1]))
 
 
+def _rounded(value: float, low: float, high: float, whole: bool) -> tuple[float, float, float]:
+    if not (high > low and math.isfinite(high - low)):
+        return value, low, high
+    digits = 0 if whole else 2 - math.floor(math.log10(high - low))
+    unit = 10.0**-digits
+    below, above = round(low, digits), round(high, digits)
+    return (
+        round(value, digits) + 0.0,  # not -0.0
+        (below if below <= low else round(below - unit, digits)) + 0.0,
+        (above if above >= high else round(above + unit, digits)) + 0.0,
+    )
+
+
 def _edge(inside: Floats, end: Floats, outside: object) -> Floats:
     """The place between a point inside and an end where a condition begins to hold, or the end."""
     assert callable(outside)
@@ -103,7 +127,7 @@ class NoisyMoments:
 
     def count(self) -> Estimate:
         """How many records."""
-        return self.noisy.linear(self._ones).within(0)
+        return self.noisy.linear(self._ones)
 
     def total(self, low: int) -> Estimate:
         """The sum of values that begin at `low` steps."""

@@ -89,6 +89,7 @@ def _plain(answer: Answer) -> dict[str, object]:
         **{end: getattr(answer.estimate, end).tolist() for end in _ENDS},
         "measure": answer.measure,
         "whole": answer.whole,
+        "span": answer.span,
     }
 
 
@@ -106,4 +107,5 @@ def _answer(held: Mapping[str, Any]) -> Answer:
         estimate=Estimate(*numbers),
         measure=str(held["measure"]),
         whole=bool(held["whole"]),
+        span=None if held.get("span") is None else (float(held["span"][0]), float(held["span"][1])),
     )

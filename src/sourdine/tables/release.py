@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,26 +44,45 @@ class TableRelease(Release):
 def release(
     plan: Plan,
     source: Source,
-    ledger: Ledger | None,
+    ledger: Ledger | Path | str,
     *,
     purpose: str,
     bits: Bits = SYSTEM,
     watch: Watch = lambda scans: scans,
 ) -> TableRelease:
-    """Pay for a plan, then carry it out. Without a ledger nothing is paid and nothing can be certified.
+    """Pay for a plan from a ledger, or from the one in a file, then carry it out.
 
     The guarantee is the plan's: epsilon, or (epsilon, delta), for one unit under the plan's neighbours. The
     charge is on the disk before any record is read. After it nothing that is raised or shown depends on the
     data: an error of the engine is told without its words, and the charge stands.
     """
+    if isinstance(ledger, str | Path):
+        with Ledger.open(ledger) as opened:
+            return release(plan, source, opened, purpose=purpose, bits=bits, watch=watch)
+    if not isinstance(ledger, Ledger):
+        raise InvalidParameter(
+            "A release must be paid for: give the ledger, or the path of its file. "
+            "Make one with Ledger.create or 'sourdine ledger create'."
+        )
+    check_source(plan, source)
+    check_ledger(plan, ledger)
+    secure = bool(getattr(bits, "secure", False))
+    receipt = ledger.charge(*plan.spends, purpose=purpose, secure=secure, declared=declared_of(plan))
+    return _carry_out(plan, source, receipt=receipt, bits=bits, watch=watch)
+
+
+def _carry_out(
+    plan: Plan,
+    source: Source,
+    *,
+    receipt: Receipt | None = None,
+    bits: Bits = SYSTEM,
+    watch: Watch = lambda scans: scans,
+) -> TableRelease:
+    """The answers of a plan. Without a receipt they are for rehearsals and measurements only."""
     import duckdb
 
     check_source(plan, source)
-    receipt: Receipt | None = None
-    secure = bool(getattr(bits, "secure", False))
-    if ledger is not None:
-        check_ledger(plan, ledger)
-        receipt = ledger.charge(*plan.spends, purpose=purpose, secure=secure, declared=declared_of(plan))
     try:
         answers = Answers(_answers(plan, source, bits, watch), plan.confidence)
     except duckdb.Error:
@@ -77,7 +97,7 @@ def release(
         spends=plan.spends,
         receipt=receipt,
         confidence=plan.confidence,
-        secure=secure,
+        secure=bool(getattr(bits, "secure", False)),
     )
 
 

@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.file import ENDINGS
 from sourdine.frames.schema import Declared, Schema, decimal, told
 from sourdine.frames.source import Source, open_source
 from sourdine.frames.unit import Unit
@@ -26,6 +27,7 @@ class TableBlock(Declared):
     """Where the table is, and about how large."""
 
     source: str = Field(min_length=1)
+    encoding: str = "utf-8"
     size: int | None = Field(default=None, ge=1, le=1 << 40)
 
 
@@ -63,6 +65,11 @@ class Specification(Declared):
     @classmethod
     def load(cls, path: Path) -> "Specification":
         """The specification in a file; a mistake is told in one sentence with its place."""
+        if path.suffix.lower() in ENDINGS:
+            raise InvalidParameter(
+                f"{path} is a table, not a specification. Write a specification for it with: "
+                f"sourdine init {quote(str(path))}"
+            )
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
@@ -85,8 +92,17 @@ class Specification(Declared):
                     f"A specification has no block '{name}'. Its blocks are {', '.join(_BLOCKS)}."
                 )
         given = {**held, "folder": folder}
-        if isinstance(given.get("queries"), list):
-            given["queries"] = tuple(given["queries"])
+        if isinstance(queries := given.get("queries"), Mapping):
+            raise InvalidParameter(
+                "The queries must be a list of blocks. Write [[queries]] with two brackets before each query."
+            )
+        if isinstance(queries, list):
+            given["queries"] = tuple(queries)
+        for name in ("table", "privacy", "columns"):
+            if not isinstance(given.get(name, {}), Mapping):
+                raise InvalidParameter(
+                    f"The declaration '{name}' is wrong: it must be a block. Write it under [{name}]."
+                )
         try:
             made = cls.model_validate(given)
         except ValidationError as problem:
@@ -130,10 +146,11 @@ class Specification(Declared):
     def open(self) -> Source:
         """The table, checked against what is declared; only names and types are looked at."""
         others = [] if self.privacy.column is None else [self.privacy.column]
-        return open_source(self.folder / self.table.source, self.schema_of, others)
+        place = self.folder / self.table.source
+        return open_source(place, self.schema_of, others, encoding=self.table.encoding)
 
-    def open_ledger(self) -> Ledger:
-        """The ledger that pays."""
+    def open_ledger(self, epsilon: Fraction | None = None) -> Ledger:
+        """The ledger that pays; if there is none, the error says how to make one with this epsilon."""
         path = self.ledger_path
         if path is None:
             raise InvalidParameter(
@@ -143,9 +160,10 @@ class Specification(Declared):
         if not path.exists():
             held = self.privacy
             small = "" if held.delta is None else f" --delta {held.delta:g}"
+            budget = held.epsilon if epsilon is None else float(epsilon)
             raise InvalidParameter(
                 f"There is no ledger {path}. Make it with: sourdine ledger create {quote(str(path))} "
-                f"--epsilon {held.epsilon:g}{small} --unit {quote(held.unit)} --neighbours {held.neighbours}"
+                f"--epsilon {budget:g}{small} --unit {quote(held.unit)} --neighbours {held.neighbours}"
             )
         return Ledger.open(path)
 

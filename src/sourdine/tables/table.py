@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from sourdine.accounting.ledger import Ledger
@@ -14,7 +15,7 @@ from sourdine.frames.source import Source, open_source
 from sourdine.frames.unit import Unit
 from sourdine.tables.plan import Plan, Privacy
 from sourdine.tables.query import Query
-from sourdine.tables.release import TableRelease, release
+from sourdine.tables.release import TableRelease, _carry_out, release
 from sourdine.tables.twin import twin
 
 
@@ -23,7 +24,8 @@ class Table:
     """A file, or a frame of pandas, Polars, Arrow or DuckDB, and what is declared of it.
 
     A unit given by name means that each record is one. The guarantee of a release is epsilon (or epsilon and
-    delta) for one unit, added or removed, or else replaced.
+    delta) for one unit, added or removed, or else replaced. `encoding` is that of a file of text: "utf-8",
+    "latin-1" or "utf-16".
 
     >>> import pyarrow as pa
     >>> people = Table(
@@ -53,6 +55,7 @@ class Table:
         columns: Mapping[str, Any] | Schema,
         size: int | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        encoding: str = "utf-8",
     ) -> None:
         whose = Unit(name=unit) if isinstance(unit, str) else unit
         schema = columns if isinstance(columns, Schema) else Schema.read(columns)
@@ -62,7 +65,7 @@ class Table:
             "schema": schema,
             "size": size,
             "neighbours": neighbours,
-            "source": open_source(source, schema, others),
+            "source": open_source(source, schema, others, encoding=encoding),
         }.items():
             object.__setattr__(self, name, value)
 
@@ -76,7 +79,7 @@ class Table:
         """What these queries would do and be worth; nothing is read or spent."""
         return Plan(
             schema=self.schema,
-            queries=tuple(each if isinstance(each, Query) else Query.read(each) for each in queries),
+            queries=tuple(each if isinstance(each, Query) else Query.read(_asked(each)) for each in queries),
             privacy=Privacy(epsilon=epsilon, delta=delta),  # type: ignore[arg-type]
             unit=self.unit,
             neighbours=self.neighbours,
@@ -85,9 +88,11 @@ class Table:
         )
 
     def release(
-        self, plan: Plan, ledger: Ledger, *, purpose: str = "tables", bits: Bits = SYSTEM
+        self, plan: Plan, ledger: Ledger | Path | str, *, purpose: str = "tables", bits: Bits = SYSTEM
     ) -> TableRelease:
-        """Pay for a plan from a ledger and carry it out."""
+        """Pay for a plan from a ledger, or from the one in a file, and carry it out."""
+        if not isinstance(plan, Plan):
+            raise InvalidParameter("A release needs a plan. Make it with this table's plan().")
         if (plan.schema, plan.unit, plan.neighbours) != (self.schema, self.unit, self.neighbours):
             raise InvalidParameter(
                 "The plan was made for another table. Its distances may be too short for this one. "
@@ -96,9 +101,18 @@ class Table:
         return release(plan, self.source, ledger, purpose=purpose, bits=bits)
 
 
+def _asked(query: object) -> Mapping[str, Any]:
+    if isinstance(query, Mapping):
+        return query
+    remedy = "Give each on its own, or write * before the list." if isinstance(query, list | tuple) else ""
+    raise InvalidParameter(
+        f"A query is written like {{'name': 'people', 'ask': ['count']}}. Got a {type(query).__name__}. {remedy}"
+    )
+
+
 def rehearse(plan: Plan) -> TableRelease:
     """The same plan on a synthetic twin: what a release will look like, without reading or spending."""
-    return release(plan, twin(plan.schema, plan.unit, plan.size), None, purpose="rehearsal")
+    return _carry_out(plan, twin(plan.schema, plan.unit, plan.size))
 
 
 def described(queries: Sequence[Query]) -> str:

@@ -33,7 +33,7 @@ class Receipt:
     def _repr_html_(self) -> str:
         return (
             f"<p>Paid {self.currency} {readable(self.price)}, line {self.number} of ledger "
-            f"{self.ledger[:8]}; {readable(self.left)} left.</p>"
+            f"{self.ledger[:8]}; {remaining(self.left, self.limit)} left.</p>"
         )
 
 
@@ -83,7 +83,7 @@ class Status:
             "unit": self.unit,
             "neighbours": self.neighbours,
             f"{self.currency} spent": f"{readable(self.spent)} of {readable(self.limit)}",
-            "left": readable(self.left),
+            "left": remaining(self.left, self.limit),
             "blocks": str(self.blocks),
         }
         if self.is_backup:
@@ -97,7 +97,17 @@ class Status:
 def readable(number: Fraction) -> str:
     """A fraction as people read it.
 
-    >>> readable(Fraction(1, 20)), readable(Fraction(1, 3001))
-    ('1/20', '0.000333222')
+    >>> readable(Fraction(1, 20)), readable(Fraction(1, 3001)), readable(Fraction(99999, 1000))
+    ('1/20', '0.000333222', '99.999')
     """
-    return str(number) if number.denominator <= 1000 else f"{float(number):.6g}"
+    short = number.denominator == 1 or (number.denominator <= 1000 and number.numerator < 100)
+    return str(number) if short else f"{float(number):.6g}"
+
+
+def remaining(left: Fraction, limit: Fraction) -> str:
+    """What is left of a budget as people read it; a crumb that rounding left over is not told in digits.
+
+    >>> remaining(Fraction(1, 2), Fraction(1)), remaining(Fraction(1, 10**24), Fraction(1))
+    ('1/2', 'almost nothing')
+    """
+    return "almost nothing" if 0 < left * 10**9 < limit else readable(left)

@@ -60,7 +60,8 @@ def ranked(
         )
     outer = array.shape[:-1]
     if 0 in outer:
-        return draw(SortedPlaces(np.zeros(0, np.int64)), 1)[:0].reshape(*outer, -1)
+        answer = draw(SortedPlaces(np.zeros(0, np.int64)), 1)[0]
+        return np.zeros((*outer, answer.size), np.int64)
     if all(stride == 0 for stride in array.strides[:-1]):
         row = array[(0,) * len(outer)]
         drawn = draw(SortedPlaces(np.sort(np.clip(row, 0, places - 1).astype(np.int64))), int(np.prod(outer)))
