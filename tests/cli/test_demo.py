@@ -29,7 +29,7 @@ def test_it_publishes_spends_and_is_refused(shown: tuple[Path, str]) -> None:
         "register.toml",
         "release",
     ]
-    assert "Paid epsilon 1 (epsilon 1 for each person)" in out
+    assert "Paid epsilon 1 for each person, line 1 of the ledger. 0 is left." in out
     assert "the budget has 0 left. Nothing was spent." in out
     assert str(folder / "release" / "report.html") in out
     with Ledger.open(folder / "register.ledger") as ledger:

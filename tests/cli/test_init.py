@@ -134,3 +134,21 @@ def test_what_has_no_header_is_refused(tmp_path: Path, name: str, content: str |
 def test_no_table_and_no_folder_are_refused(tmp_path: Path, table: Path) -> None:
     assert "There is no file" in run("init", tmp_path / "none.csv")[2]
     assert "does not exist" in run("init", table, "-o", tmp_path / "none" / "a.toml")[2]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "line"), [("utf-8", "# encoding ="), ("latin-1", "encoding ="), ("utf-16", "encoding =")]
+)
+def test_the_encoding_of_the_first_line_is_written_down(tmp_path: Path, encoding: str, line: str) -> None:
+    table, spec = tmp_path / "people.csv", tmp_path / "people.toml"
+    table.write_bytes(f"âge,sex\n31,{SECRET}\n".encode(encoding))
+    assert run("init", table, "-o", spec)[0] == 0
+    assert f'\n{line} "{encoding}"\n' in spec.read_text()
+    assert list(tomllib.loads(spec.read_text())["columns"]) == ["âge", "sex"]
+
+
+def test_letters_below_the_first_line_are_not_looked_at(tmp_path: Path) -> None:
+    table = tmp_path / "people.csv"
+    table.write_bytes("age,sex\n31,é\n".encode("latin-1"))
+    assert run("init", table, "-o", tmp_path / "people.toml")[0] == 0
+    assert '# encoding = "utf-8"' in (tmp_path / "people.toml").read_text()

@@ -33,7 +33,8 @@ def test_status_says_what_is_left(path: Path) -> None:
     Ledger.open(path).charge(COUNT, purpose="how many said yes", author="Ada")
     code, out, _ = run("ledger", "status", path)
     assert code == 0
-    assert "1/10 (10%) in 1 charges" in out
+    assert "1/10 (10%) in 1 charge\n" in out
+    assert "that is epsilon" not in out  # the budget is in epsilon already
     assert "Left         9/10" in out
     found = json.loads(run("ledger", "status", path, "--json")[1])
     assert (found["spent"], found["left"], found["currency"]) == ("1/10", "9/10", "epsilon")

@@ -20,7 +20,7 @@ def test_a_backup_says_what_it_is(tmp_path: Path) -> None:
         ledger.charge(one_spend(), purpose="p")
     code, out, _ = run("ledger", "backup", path, kept)
     assert code == 0
-    assert out.startswith("1 charges kept in ")
+    assert out.startswith("1 charge kept in ")
     assert "this file pays for nothing" in run("ledger", "status", kept)[1]
     assert "this file pays for nothing" not in run("ledger", "status", path)[1]
     assert run("ledger", "history", kept)[0] == 0

@@ -73,7 +73,8 @@ def test_a_target_finds_the_least_epsilon(case: Case) -> None:
     scale = 2 / Fraction(found["epsilon"])  # half of epsilon pays for the counts
     a, less = math.exp(-1 / scale), math.exp(-1 / (scale * Fraction(1001, 1000)))
     assert 2 * a**6 / (1 + a) <= 0.05 < 2 * less**6 / (1 + less)
-    assert "reaches people=5" in run("plan", case.spec, "--target", "people=5")[1]
+    out = " ".join(run("plan", case.spec, "--target", "people=5")[1].split())
+    assert "reaches an error of 5 people for the count in 'people'. Nothing" in out
 
 
 @pytest.mark.parametrize(
@@ -84,6 +85,8 @@ def test_a_target_finds_the_least_epsilon(case: Case) -> None:
         ("people=many", "must be a finite number"),
         ("people=-1", "must lie between"),
         ("nothing=5", "There is no query 'nothing'"),
+        ("people:mean=5", "has no statistic 'mean'. It asks for 'count'."),
+        ("people=5%", "is counted in people, not in per cent"),
     ],
 )
 def test_a_target_that_is_none_is_refused(case: Case, target: str, words: str) -> None:
@@ -111,3 +114,60 @@ def test_a_mistake_in_the_specification_is_told(case: Case) -> None:
     code, out, err = run("plan", case.spec)
     assert (code, out) == (2, "")
     assert "not valid TOML" in err
+
+
+def test_a_target_may_be_for_one_statistic_and_the_one_that_decides_is_named(case: Case) -> None:
+    case.change('{ mean = "age" }', '"count", { mean = "age" }, { proportion = "age", below = 40 }')
+    whole = " ".join(run("plan", case.spec, "--target", "ages=20")[1].split())
+    assert "reaches an error of 20 people for the count in 'ages', the largest of its errors." in whole
+    one = json.loads(run("plan", case.spec, "--target", "ages:mean of age=20", "--json")[1])
+    both = json.loads(run("plan", case.spec, "--target", "ages=20", "--json")[1])
+    assert Fraction(one["epsilon"]) < Fraction(both["epsilon"])
+    (mean,) = (each for each in one["forecasts"] if each["statistic"] == "mean of age")
+    assert 19 < mean["error"] <= 20
+    for written in ("4", "4%"):
+        target = f"ages:proportion with age below 40={written}"
+        share = " ".join(run("plan", case.spec, "--target", target)[1].split())
+        assert "reaches an error of 4 percentage points for the proportion with age below 40" in share
+
+
+def test_the_ledger_that_is_proposed_can_pay_for_the_target(case: Case) -> None:
+    case.change("people.ledger", "later.ledger")
+    out = run("plan", case.spec, "--target", "people=5")[1]
+    found = json.loads(run("plan", case.spec, "--target", "people=5", "--json")[1])
+    assert f"--epsilon {float(Fraction(found['epsilon'])):g} " in out
+    assert "--epsilon 0.5" not in out
+
+
+def test_a_delta_above_one_divided_by_the_size_is_a_warning(case: Case) -> None:
+    case.change('ledger = "people.ledger"', "delta = 0.01")
+    out = " ".join(run("plan", case.spec)[1].split())
+    assert "WARNING: The delta of 0.01 is above 1 divided by the declared size of 300" in out
+    case.change("delta = 0.01", "delta = 1e-6")
+    assert "WARNING" not in run("plan", case.spec)[1]
+    assert json.loads(run("plan", case.spec, "--json")[1])["warning"] is None
+
+
+def test_a_table_is_not_taken_for_a_specification(case: Case) -> None:
+    code, out, err = run("plan", case.folder / "people.csv")
+    assert (code, out) == (2, "")
+    assert (
+        f"is a table, not a specification. Write a specification for it with: sourdine init {case.folder}"
+        in err
+    )
+
+
+def test_all_blanks_are_named_at_once(case: Case) -> None:
+    case.change("lower = 0\nupper = 120", 'lower = "FILL IN"\nupper = "FILL IN"')
+    case.change('["f", "m"]', '["FILL IN"]')
+    _, _, err = run("plan", case.spec)
+    assert "The fields 'columns.age.lower', 'columns.age.upper' and 'columns.sex.keys' of" in err
+
+
+@pytest.mark.parametrize("width", [60, 200])
+def test_tables_are_as_wide_as_columns_says(case: Case, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = [line for line in run("plan", case.spec)[1].splitlines() if "│" in line or "━" in line]
+    assert lines
+    assert max(map(len, lines)) <= width
+    assert (max(map(len, lines)) > 60) == (width == 200)

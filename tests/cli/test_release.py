@@ -1,5 +1,7 @@
 import csv
+import hashlib
 import json
+import re
 import shlex
 import signal
 import subprocess
@@ -307,3 +309,62 @@ def test_help_shows_an_example() -> None:
         code, out, _ = run(verb, "--help")
         assert code == 0
         assert f"sourdine {verb}" in out.replace("Usage: sourdine", "")
+
+
+def test_files_terminal_and_report_show_the_same_numbers(case: Case) -> None:
+    folder = case.folder / "out"
+    out = run("release", case.spec, "-o", folder)[1]
+    listed = [
+        [float(row[end]) for end in ("value", "lower", "upper")] for row in rows(folder / "answers.csv")
+    ]
+    shown = [line.split("│")[4:7] for line in out.splitlines() if line.startswith("│")]
+    assert [[float(cell.replace(",", "")) for cell in line] for line in shown] == listed
+    held = json.loads((folder / "release.json").read_text())["answers"]
+    ends = [each for one in held for each in zip(one["value"], one["lower"], one["upper"], strict=True)]
+    assert [list(each) for each in ends] == listed
+    page = (folder / "report.html").read_text()
+    body = page[page.index("All values") : page.index("How it was made")]
+    cells = re.findall(r'data-column="(?:value|at least|at most)" class="number">([^<]*)<', body)
+    assert [float(cell.replace(",", "")) for cell in cells] == [number for line in listed for number in line]
+
+
+def verify(case: Case, place: Path) -> tuple[int, str, str]:
+    code, out, err = run("certificate", "verify", place, "--ledger", case.ledger)
+    return code, " ".join(out.split()), err
+
+
+def test_the_certificate_is_tied_to_the_files(case: Case) -> None:
+    folder = case.folder / "out"
+    run("release", case.spec, "-o", folder, "--no-report")
+    stated = json.loads((folder / "certificate.json").read_text())["digests"]
+    for name in ("answers.csv", "release.json"):
+        assert stated[name] == hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    for place in (folder, folder / "certificate.json"):
+        code, out, _ = verify(case, place)
+        assert code == 0
+        assert "As published with the certificate: answers.csv, release.json." in out
+        assert "The ledger vouches for the payment, not for the numbers" in out
+    told = json.loads(run("certificate", "verify", folder, "--ledger", case.ledger, "--json")[1])
+    assert (told["files"], told["absent"]) == (["answers.csv", "release.json"], [])
+    (folder / "release.json").unlink()
+    assert "Not beside the certificate, so not compared: release.json." in verify(case, folder)[1]
+    (folder / "answers.csv").write_text("query,value\npeople,7\n")
+    code, out, err = verify(case, folder)
+    assert (code, out) == (2, "")
+    assert "but answers.csv in" in err
+    assert "is not what was published" in err
+
+
+def test_a_file_in_another_encoding_is_read_as_declared(tmp_path: Path) -> None:
+    case = build(tmp_path, epsilon="100000")
+    case.change("epsilon = 0.5", "epsilon = 100000")
+    case.change('["f", "m"]', '["é", "m"]')
+    case.change("size = 300", 'encoding = "latin-1"')
+    table = case.folder / "people.csv"
+    table.write_bytes(table.read_text().replace("f", "é").encode("latin-1"))
+    assert run("release", case.spec, "-o", tmp_path / "out", "--no-report")[0] == 0
+    assert [float(row["value"]) for row in rows(tmp_path / "out" / "answers.csv")][:2] == [100, 200]
+    case.change('"latin-1"', '"ebcdic"')
+    code, _, err = run("release", case.spec, "-o", tmp_path / "again")
+    assert code == 2
+    assert "must be one of" in err

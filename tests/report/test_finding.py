@@ -87,17 +87,45 @@ def test_quantiles_tell_the_middle() -> None:
     assert finding(found, 0.95) == "The median of age: higher for m (90) than for f (50)"
 
 
-def test_digits_follow_the_interval() -> None:
+def test_numbers_are_told_with_all_their_digits() -> None:
     mean = answer([1], 1, kind="mean")
-    assert show(33730.214, 144.3, mean) == "33,730"
-    assert show(0.123456, 0.0042, mean) == "0.1235"
-    assert show(55.0, 0.0, mean) == "55"
-    assert show(0.37231, 0.0004, answer([1], 1, kind="proportion")) == "37.231\N{NO-BREAK SPACE}%"
-    assert show(-3.0, 10.0, answer([1], 1)) == "-3"
+    assert show(33730.0, mean) == "33,730"
+    assert show(0.1235, mean) == "0.1235"
+    assert show(1e-7, mean) == "0.0000001"
+    assert show(1.2e9, mean) == "1,200,000,000"
+    assert show(0.37231, answer([1], 1, kind="proportion")) == "37.231\N{NO-BREAK SPACE}%"
+    assert show(-3.0, answer([1], 1)) == "-3"
+
+
+def test_where_the_interval_is_all_that_is_possible_nothing_is_said() -> None:
+    alone = answer([50.0], 50, kind="mean", keys=[()], columns=(), statistic="mean of age", span=(0.0, 100.0))
+    assert finding(alone, 0.95) == "The mean of age: nothing can be said, since the noise hides all"
+    level = answer([50.0], 50, kind="quantiles", keys=[(0.5,)], columns=("quantile",), span=(0.0, 100.0))
+    assert "nothing can be said" in finding(level, 0.95)
+    narrow = answer(
+        [50.0], 49, kind="mean", keys=[()], columns=(), statistic="mean of age", span=(0.0, 100.0)
+    )
+    assert finding(narrow, 0.95) == "The mean of age: 50 (1 to 99)"
+
+
+def test_a_group_of_which_nothing_is_known_is_not_compared() -> None:
+    given = {"query": "q", "statistic": "mean of age", "kind": "mean", "columns": ("sex",), "measure": "age"}
+    ends = {"f": (50, 49, 51), "m": (30, 29, 31), "x": (60, 0, 100)}
+
+    def told(*groups: str) -> str:
+        rows = zip(*(ends[group] for group in groups), strict=True)
+        estimate = Estimate(*(np.array(row, dtype=float) for row in rows))
+        keys = tuple((group,) for group in groups)
+        return finding(Answer(keys=keys, estimate=estimate, span=(0.0, 100.0), **given), 0.95)  # type: ignore[arg-type]
+
+    assert told("f", "m") == "The mean of age: higher for f (50) than for m (30)"
+    assert told("f", "m", "x") == f"{told('f', 'm')}; of 1 more group nothing can be said"
+    assert told("f", "x") == "The mean of age: for f 50 (49 to 51); of 1 more group nothing can be said"
+    assert told("x") == "The mean of age: nothing can be said, since the noise hides all"
 
 
 def test_rows_for_people_name_every_group() -> None:
-    found = answer([1, 2], 0.5, keys=[("n", True), ("n", False)], columns=("site", "well"))
+    found = answer([1, 2], 1, keys=[("n", True), ("n", False)], columns=("site", "well"))
     rows = list(named_rows(Answers((found,), 0.95)))
     assert [row[2] for row in rows] == ["n · well: yes", "n · well: no"]
     assert rows[0][3:] == ("1", "0", "2", "people")

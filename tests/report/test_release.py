@@ -5,6 +5,7 @@ from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import vl_convert
@@ -15,9 +16,11 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.source import open_source
 from sourdine.report.answer_charts import draw_answer
+from sourdine.report.finding import finding
 from sourdine.report.page import Page
 from sourdine.report.release import release_page
-from sourdine.tables import Specification, release
+from sourdine.tables import Answer, Specification, release
+from sourdine.tables.reading import Estimate
 from sourdine.tables.record import Record
 from sourdine.testing import SeededBits
 
@@ -43,8 +46,11 @@ BLOCKS = {
 }
 
 
-def made(folder: Path, *, secure: bool = True, delta: float | None = None) -> tuple[Record, Certificate]:
-    spec = Specification.read({**BLOCKS, "privacy": {**BLOCKS["privacy"], "delta": delta}})  # type: ignore[dict-item]
+def made(
+    folder: Path, *, secure: bool = True, delta: float | None = None, epsilon: int = 2
+) -> tuple[Record, Certificate]:
+    privacy = {**BLOCKS["privacy"], "delta": delta, "epsilon": epsilon}  # type: ignore[dict-item]
+    spec = Specification.read({**BLOCKS, "privacy": privacy})
     n = 400
     table = pa.table(
         {
@@ -55,7 +61,7 @@ def made(folder: Path, *, secure: bool = True, delta: float | None = None) -> tu
             "well": [True, False, True, True] * (n // 4),
         }
     )
-    budget = PureBudget(limit=Fraction(8)) if delta is None else ConcentratedBudget.within(8, delta)
+    budget = PureBudget(limit=Fraction(4 * epsilon)) if delta is None else ConcentratedBudget.within(8, delta)
     terms = Terms(budget=budget, unit="patient", neighbours=Neighbours.ADD_REMOVE, delta=delta)
     bits = {} if secure else {"bits": SeededBits(1)}
     with Ledger.create(folder / "l", terms) as ledger:
@@ -138,8 +144,11 @@ def test_charts_draw_every_value_and_its_interval(published: tuple[Record, Certi
         inner = [row for row in answer.rows() if answer.kind != "contingency" or "all" not in row[0]]
         held = spec["datasets"]["rows"]  # type: ignore[index]
         found = [(row["value"], row["lower"], row["upper"]) for row in held]
-        assert found == [pytest.approx(row[1:], rel=1e-8) for row in inner]
-        assert marks(svg, "symbol" if answer.kind == "quantiles" else "rect") == len(inner)
+        blind = [answer.blind(*row[2:]) for row in inner]  # of which only the interval is drawn
+        assert found == [
+            (None if hidden else row[1], *row[2:]) for hidden, row in zip(blind, inner, strict=True)
+        ]
+        assert marks(svg, "symbol" if answer.kind == "quantiles" else "rect") == blind.count(False)
         assert marks(svg, "rule") == (0 if answer.kind == "contingency" else len(inner))
         drawn.append(answer.kind)
     assert drawn == ["count", "mean", "variance", "quantiles", "histogram", "contingency"]
@@ -190,3 +199,75 @@ def test_a_certificate_of_another_release_is_refused(published: tuple[Record, Ce
     record, certificate = published
     with pytest.raises(InvalidParameter, match="belongs to another release"):
         release_page(record, dataclasses.replace(certificate, fingerprint="other"))
+
+
+def test_it_says_how_much_of_a_unit_counts_beside_each_finding(page: Page) -> None:
+    found = next(section for section in page.sections if section.title == "What was found")
+    capped = "(at most 2 records of each patient count)"
+    told = [figure.title for figure in found.figures] + list(found.points)
+    assert [capped in each for each in told].count(False) == 1  # the number of patients itself
+    assert all(capped in each for each in told if not each.startswith("Patients: "))
+
+
+def test_noise_is_told_in_the_unit_of_its_column(published: tuple[Record, Certificate], page: Page) -> None:
+    methods = next(section for section in page.sections if section.title == "How it was made")
+    rows = {(row[0], row[1]): row for row in methods.tables[0].rows}
+    _, _, noise, _, moved = rows["everybody", "sum of pay"]
+    # two records of up to 100 in a table without groups: 200 in pay, whatever the grid of 0.5
+    assert moved == "200 pay in L1"
+    line = next(
+        line for line in published[0].specification.plan().lines if line.measurement.label == "sum of pay"
+    )
+    assert noise == f"Laplace, scale {float(line.mechanism.scale) / 2:.4g} pay"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "said"),
+    [(1, "is nearly as likely"), (2, "is more than 7.39 times as likely"), (11, "That is a weak guarantee")],
+)
+def test_words_are_as_strong_as_the_guarantee(tmp_path: Path, epsilon: int, said: str) -> None:
+    page = release_page(*made(tmp_path, epsilon=epsilon))
+    every = ("is nearly as likely", "times as likely: that is what", "That is a weak guarantee")
+    assert said in words(page)
+    assert sum(each in words(page) for each in every) == 1
+    assert ("hardly protects" in page.lead) == (epsilon > 10)
+
+
+def test_a_delta_that_is_too_large_is_a_warning_on_top(tmp_path: Path) -> None:
+    page = release_page(*made(tmp_path, delta=0.01))
+    assert page.sections[0].title == "The delta is too large"
+
+
+def test_one_quantile_has_no_chart() -> None:
+    numbers = Estimate(np.array([50.0]), np.array([40.0]), np.array([60.0]))
+    alone = Answer(
+        query="q",
+        statistic="quantiles of age",
+        kind="quantiles",
+        columns=("quantile",),
+        keys=((0.5,),),
+        estimate=numbers,
+        measure="age",
+    )
+    assert draw_answer(alone) is None
+    assert finding(alone, 0.95) == "Half of the values of age lie below 50 (40 to 60)"
+
+
+def test_a_group_of_which_nothing_is_known_has_no_bar() -> None:
+    numbers = Estimate(np.array([60.0, 50.0]), np.array([55.0, 0.0]), np.array([65.0, 100.0]))
+    means = Answer(
+        query="q",
+        statistic="mean of age",
+        kind="mean",
+        columns=("sex",),
+        keys=(("f",), ("m",)),
+        estimate=numbers,
+        measure="age",
+        span=(0.0, 100.0),
+    )
+    drawn = draw_answer(means)
+    assert drawn is not None
+    first, second = drawn["datasets"]["rows"]  # type: ignore[index]
+    assert (first["value"], first["told"]) == (60.0, "60 (55 to 65)")
+    assert (second["value"], second["told"]) == (None, "nothing can be said")
+    assert marks(str(vl_convert.vegalite_to_svg(json.dumps({**drawn, "width": 400}))), "rect") == 1

@@ -10,8 +10,8 @@ import numpy as np
 from sourdine.frames import Source, ranks
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables import Plan
-from sourdine.tables.release import _carry_out
 from sourdine.tables.measurement import Kind, condition
+from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 
 

@@ -5,12 +5,16 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.tables import Answers, Table, write_answers
+from sourdine.tables.reading import Estimate
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 
@@ -112,3 +116,24 @@ def test_keys_may_have_the_names_of_the_tables_own_columns(tmp_path: Path) -> No
     assert rows[2]["value key"] == "a"
     write_answers(found, tmp_path / "answers.parquet")
     assert pa.parquet.read_table(tmp_path / "answers.parquet").column_names == list(found.columns)
+
+
+def test_a_frame_of_pandas_holds_the_same_table(answers: Answers) -> None:
+    frame = answers.to_pandas()
+    assert list(frame.columns) == list(answers.columns)
+    assert frame["value"].tolist() == [row[-4] for row in answers.rows()]
+
+
+@given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9), st.floats(1e-6, 1e9), st.booleans())
+def test_rounding_goes_outwards_and_no_farther_than_needed(
+    value: float, down: float, up: float, whole: bool
+) -> None:
+    low, high = value - down, value + up
+    found = Estimate(*(np.array([number]) for number in (value, low, high))).rounded(whole)
+    unit = 1.0 if whole else (high - low) / 100
+    assert found.lower[0] <= low <= high <= found.upper[0]
+    assert found.lower[0] <= found.value[0] <= found.upper[0]
+    for exact, rounded in ((value, found.value[0]), (low, found.lower[0]), (high, found.upper[0])):
+        assert abs(exact - rounded) <= unit * (1 + 1e-6)
+    if whole:
+        assert found.value[0] == round(value)

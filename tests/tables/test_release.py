@@ -254,3 +254,38 @@ def test_the_largest_sums_are_not_cut_off() -> None:
     made = _carry_out(plan, table.source, bits=SeededBits(1))
     assert made.values["q", "mean of x"].at()[0] == pytest.approx(most, rel=1e-5)
     assert made.values["q", "sum of x"].at()[0] == pytest.approx(6000 * most, rel=1e-5)
+
+
+def test_nothing_is_released_without_a_ledger(tmp_path: Path) -> None:
+    table = Table(
+        pa.table({"x": [1, 2]}), unit="person", columns={"x": {"type": "integer", "lower": 0, "upper": 9}}
+    )
+    plan = table.plan({"name": "q", "ask": ["count"]}, epsilon=1)
+    for nothing in (None, 3, {"ledger": "l"}):
+        with pytest.raises(InvalidParameter, match="A release must be paid for: give the ledger"):
+            table.release(plan, nothing)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match=r"A release needs a plan"):
+        table.release("plan", tmp_path / "l")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_the_path_of_a_ledger_pays_as_well(tmp_path: Path, kind: type) -> None:
+    table = Table(
+        pa.table({"x": [1, 2]}), unit="person", columns={"x": {"type": "integer", "lower": 0, "upper": 9}}
+    )
+    terms = Terms(budget=PureBudget(limit=Fraction(3)), unit="person", neighbours=Neighbours.ADD_REMOVE)
+    Ledger.create(tmp_path / "l", terms).close()
+    made = table.release(table.plan({"name": "q", "ask": ["count"]}, epsilon=1), kind(tmp_path / "l"))
+    with Ledger.open(tmp_path / "l") as ledger:
+        assert ledger.status().spent == 1
+        assert made.certificate(ledger).verify(ledger) == ()
+
+
+def test_a_count_below_zero_lies_in_its_own_interval() -> None:
+    keys = [f"k{i}" for i in range(200)]
+    table = Table(pa.table({"k": ["k0"]}), unit="person", columns={"k": {"type": "category", "keys": keys}})
+    plan = table.plan({"name": "q", "ask": ["count"], "by": ["k"]}, epsilon=0.1)
+    rows = list(_carry_out(plan, table.source, bits=SeededBits(1)).values["q"].rows())
+    assert any(value < 0 for _, value, _, _ in rows)
+    for _, value, low, high in rows:
+        assert value - low == high - value > 0

@@ -124,7 +124,7 @@ def test_what_is_not_there_is_told_when_it_is_needed(tmp_path: Path) -> None:
         ('type = "real"', 'type = "text"', "'columns.pay' is wrong"),
         ("granularity = 0.5", "granularity = 0.0", "'columns.pay.granularity' is wrong"),
         ("weight = 2.5", "weight = 0", "'queries.people.weight' is wrong"),
-        ('by = ["well"]', 'by = "well"', "'queries.people.by' is wrong"),
+        ('by = ["well"]', "by = 7", "'queries.people.by' is wrong: it must be a list"),
         ('by = ["well"]', 'by = ["age"]', "the column 'age' has none declared"),
         ("at_least = 18", "at_lest = 18", "at_lest' is unknown"),
         ('name = "ages"\n', "", "'queries.name' is missing"),
@@ -148,3 +148,33 @@ def test_a_specification_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "latin.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(InvalidParameter, match="cannot be read"):
         Specification.load(tmp_path / "latin.toml")
+
+
+def test_one_pair_of_brackets_around_queries_is_told(tmp_path: Path) -> None:
+    place = tmp_path / "people.toml"
+    place.write_text(TEXT[: TEXT.index("[[queries]]")] + '[queries]\nname = "people"\nask = ["count"]\n')
+    with pytest.raises(InvalidParameter, match=r"Write \[\[queries\]\] with two brackets"):
+        Specification.load(place)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (
+            'type = "integer"',
+            'type = "number"',
+            "'columns.age' is wrong: its 'type' must be one of 'integer', 'real'",
+        ),
+        ('type = "integer"', "", "'columns.age' is wrong: its 'type' is missing"),
+        ('keys = ["f", "m"]', 'keys = "f"', "'columns.sex.keys' is wrong: it must be a list"),
+        ('unit = "patient"', "unit = 3", "'privacy.unit' is wrong: it must be a text in quotes"),
+        ("size = 1000", "size = 10.5", "'table.size' is wrong: it must be a whole number"),
+    ],
+)
+def test_mistakes_are_told_in_plain_words(tmp_path: Path, old: str, new: str, sentence: str) -> None:
+    assert old in TEXT
+    place = tmp_path / "people.toml"
+    place.write_text(TEXT.replace(old, new))
+    with pytest.raises(InvalidParameter) as caught:
+        Specification.load(place)
+    assert sentence in str(caught.value)

@@ -9,6 +9,7 @@ import pytest
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Unit
 from sourdine.tables import Table
+from sourdine.tables.release import _carry_out
 
 ROWS = pa.table({"age": [31, 54], "sex": ["f", "m"]})
 COLUMNS: dict[str, Any] = {
@@ -45,7 +46,18 @@ def test_a_table_that_does_not_fit_its_declaration_is_refused(tmp_path: Path) ->
         ({"ask": []}, "'queries.q.ask' is wrong"),
         ({"ask": ["count", "count"]}, "the same thing is asked twice"),
         ({"ask": [{"mean": "sex"}]}, "needs numbers, and the column 'sex'"),
-        ({"ask": [{"mean": "height"}]}, "needs numbers, and the column 'height'"),
+        ({"ask": [{"mean": "height"}]}, "the column 'height' is not declared. Declare it"),
+        ({"ask": [{"mean": "agge"}]}, "not declared. Did you mean 'age'?"),
+        ({"ask": ["count"], "by": "sexe"}, "not declared. Did you mean 'sex'?"),
+        ({"ask": ["mean"]}, 'of no column. Write it like { mean = "pay" }'),
+        ({"ask": [{"count": "age"}]}, 'Write "count" alone'),
+        ({"ask": [{"avg": "age"}]}, 'It is called mean: write { mean = "pay" }'),
+        ({"ask": [{"std": "age"}]}, 'It is called deviation: write { deviation = "pay" }'),
+        ({"ask": ["distinct"]}, 'It is called units: write "units"'),
+        ({"ask": [3]}, 'Write it like "count"'),
+        ({"ask": [{"kind": "mode"}]}, "asks for 'mode', which is unknown"),
+        ({"ask": ["count"], "by": 3}, "'queries.q.by' is wrong: it must be a list"),
+        ({"ask": [{"proportion": "sex"}]}, "does not say which keys of the column 'sex'"),
         ({"ask": ["count"], "by": ["age"]}, "the column 'age' has none declared"),
         ({"ask": ["count"], "by": ["sex", "sex"]}, "by must not repeat a column"),
         ({"ask": [{"contingency": ["sex"]}]}, "at least 2"),
@@ -55,15 +67,15 @@ def test_a_table_that_does_not_fit_its_declaration_is_refused(tmp_path: Path) ->
         ({"ask": [{"histogram": "age", "edges": [0, 10**400]}]}, "up to 1e100 in size"),
         ({"ask": [{"quantiles": "age", "at": [0, 0.5]}]}, "strictly between 0 and 1"),
         ({"ask": [{"quantiles": "age", "at": [0.5, 0.5]}]}, "at must rise"),
-        ({"ask": [{"proportion": "age"}]}, "a condition needs keys, or else at_least or below"),
+        ({"ask": [{"proportion": "age"}]}, "does not fit its type. State at_least or below"),
         ({"ask": [{"proportion": "sex", "of": ["x"]}]}, "the key 'x', which the column"),
         ({"ask": [{"proportion": "sex", "at_least": 1}]}, "does not fit its type"),
-        ({"ask": ["count"], "where": {"height": ["x"]}}, "on the column 'height', which is not declared"),
+        ({"ask": ["count"], "where": {"height": ["x"]}}, "the column 'height' is not declared"),
         ({"ask": ["count"], "where": {"age": {"at_least": 5, "below": 5}}}, "at_least must be below"),
         ({"ask": ["count"], "where": 3}, "it must be a table"),
         ({"ask": ["count"], "weight": 0}, "'queries.q.weight' is wrong"),
         ({"ask": ["count"], "wait": 1}, "'queries.q.wait' is unknown"),
-        ({"ask": ["count"], "name": ""}, "at least 1 character"),
+        ({"ask": ["count"], "name": ""}, "'queries.name' is wrong: it must not be empty"),
         ({"by": ["sex"]}, "'queries.q.ask' is missing"),
     ],
 )
@@ -112,3 +124,38 @@ def test_two_queries_need_two_names() -> None:
         table.plan({"name": "q", "ask": ["count"]}, {"name": "q", "ask": ["units"]}, epsilon=1)
     with pytest.raises(InvalidParameter, match="hold at least one query"):
         table.plan(epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("query", "words"), [("count", "Got a str"), ([{"name": "q", "ask": ["count"]}], r"write \* before")]
+)
+def test_what_is_no_query_is_told(query: Any, words: str) -> None:
+    table = Table(ROWS, unit="person", columns=COLUMNS)
+    with pytest.raises(InvalidParameter, match=f"A query is written like .*{words}"):
+        table.plan(query, epsilon=1)
+
+
+def test_one_key_one_column_and_one_level_need_no_list() -> None:
+    table = Table(ROWS, unit="person", columns=COLUMNS)
+    short = {"name": "q", "ask": {"quantiles": "age", "at": 0.5}, "by": "sex", "where": {"sex": "f"}}
+    long = {"name": "q", "ask": [{"quantiles": "age", "at": [0.5]}], "by": ["sex"], "where": {"sex": ["f"]}}
+    assert table.plan(short, epsilon=1) == table.plan(long, epsilon=1)
+
+
+@pytest.mark.parametrize("of", [{}, {"of": True}, {"of": "true"}, {"of": ["Yes"]}])
+def test_the_proportion_of_a_flag_is_of_those_for_which_it_is_true(of: dict[str, Any]) -> None:
+    smokers = pa.table({"smoker": [True] * 300 + [False] * 100})
+    table = Table(smokers, unit="person", columns={"smoker": {"type": "flag"}})
+    plan = table.plan({"name": "q", "ask": [{"proportion": "smoker", **of}]}, epsilon=1000)
+    assert _carry_out(plan, table.source).values.each[0].at()[0] == pytest.approx(0.75, abs=0.01)
+    where = table.plan({"name": "q", "ask": ["count"], "where": {"smoker": "false"}}, epsilon=1000)
+    assert _carry_out(where, table.source).values["q"].at()[0] == pytest.approx(100, abs=1)
+
+
+def test_a_file_is_read_in_the_encoding_that_is_stated(tmp_path: Path) -> None:
+    place = tmp_path / "people.csv"
+    place.write_bytes(("sex\n" + "é\n" * 40 + "m\n" * 60).encode("utf-16"))
+    columns = {"sex": {"type": "category", "keys": ["é", "m"]}}
+    table = Table(place, unit="person", columns=columns, encoding="utf-16")
+    plan = table.plan({"name": "q", "ask": ["count"], "by": "sex"}, epsilon=1000)
+    assert _carry_out(plan, table.source).values["q"].at("é")[0] == pytest.approx(40, abs=1)

@@ -136,7 +136,8 @@ def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
     columns = ("line", "time (UTC)", "author", "purpose", symbol, "total")
     show.table(columns, rows, numbers=("line", symbol, "total"))
     print(
-        f"{_charges(len(entries))} replayed to {symbol} {_readable(opened.status().spent)}; the chain is whole."
+        f"{_charges(len(entries))} replayed to {symbol} {_readable(opened.status().spent)}; "
+        "the chain is whole."
     )
 
 

@@ -24,8 +24,8 @@ def plan(
     target: Annotated[
         str | None,
         typer.Option(
-            help="QUERY=ERROR or QUERY:STATISTIC=ERROR: find the least epsilon for this error, in the measure "
-            "of the answers; of a proportion, in percentage points."
+            help="QUERY=ERROR or QUERY:STATISTIC=ERROR: find the least epsilon for this error, in the "
+            "measure of the answers; of a proportion, in percentage points."
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Also answer from a made-up table.")] = False,
@@ -99,10 +99,8 @@ def _aimed(made: "Plan", text: str) -> "tuple[Plan, str]":
             f"The error of the {decides.statistic} in '{query}' is counted in {decides.measure}, not in per "
             "cent. Leave out the %."
         )
-    alone = (
-        statistic is not None
-        or len([1 for each in made.queries if each.name == query for _ in each.ask]) == 1
-    )
+    asked = next(each.ask for each in made.queries if each.name == query)
+    alone = statistic is not None or len(asked) == 1
     which = "" if alone else ", the largest of its errors"
     return found, (
         f" reaches an error of {wanted:g} {decides.measure} for the {decides.statistic} in '{query}'{which}"

@@ -91,9 +91,7 @@ def show(number: float, answer: Answer) -> str:
 def written(number: float, answer: Answer) -> Decimal:
     """A number of an answer as it is written; a share in per cent.
 
-    >>> answer = Answer(query="q", statistic="mean", kind="mean", columns=(), keys=(), estimate=None, measure="")
-    >>> written(33730.0, answer), written(0.1235, answer)
-    (Decimal('33730'), Decimal('0.1235'))
+    A share of 0.1235 is 12.35, and a mean of 33730.0 is 33730.
     """
     exact = Decimal(repr(number)) * (100 if answer.kind == "proportion" else 1)
     short = exact.normalize()
@@ -109,7 +107,7 @@ def show_cell(cell: Cell, answer: Answer) -> str:
 def finding(answer: Answer, confidence: float) -> str:
     """The title of an answer's chart."""
     found = cells(answer)
-    if all(answer.blind(cell.lower, cell.upper) for cell in found):
+    if not any(_known(answer, cell) for cell in found):
         return f"{_subject(answer)}: nothing can be said, since the noise hides all"
     if answer.kind == "quantiles":
         return _of_quantiles(answer, found, confidence)
@@ -130,7 +128,7 @@ def _of_quantiles(answer: Answer, found: list[Cell], confidence: float) -> str:
             for c in at
         ]
         return _lead(answer, groups, confidence, f"The {named} of {column}")
-    if answer.blind(at[0].lower, at[0].upper):
+    if not _known(answer, at[0]):
         return f"About the middle of {column} nothing can be said, since the noise hides it"
     share = "Half" if level == 0.5 else f"{100 * level:g}\N{NO-BREAK SPACE}%"
     said = f"{share} of the values of {column} lie below {show_cell(at[0], answer)}"
@@ -143,9 +141,21 @@ def _of_quantiles(answer: Answer, found: list[Cell], confidence: float) -> str:
 
 
 def _lead(answer: Answer, found: list[Cell], confidence: float, subject: str) -> str:
-    """Which group is ahead, if the intervals tell."""
-    ranked = sorted(found, key=lambda cell: -cell.value)
-    factor = 1 + math.log(len(ranked)) / -math.log1p(-confidence)
+    """Which group is ahead, if the intervals tell, and of how many nothing can be said."""
+    known = [cell for cell in found if _known(answer, cell)]
+    # every interval counts, also of a group that is left out because of its noise
+    factor = 1 + math.log(len(found)) / -math.log1p(-confidence)
+    hidden = len(found) - len(known)
+    rest = f"; of {hidden} more {'group' if hidden == 1 else 'groups'} nothing can be said" if hidden else ""
+    if not known:
+        return f"{subject}: nothing can be said, since the noise hides all"
+    if len(known) == 1:
+        return f"{subject}: for {known[0].label} {show_cell(known[0], answer)}{rest}"
+    return f"{_ahead(answer, known, factor, subject)}{rest}"
+
+
+def _ahead(answer: Answer, known: list[Cell], factor: float, subject: str) -> str:
+    ranked = sorted(known, key=lambda cell: -cell.value)
     first = ranked[0]
     floor = first.widened(factor)[0]
     ahead = [cell for cell in ranked if cell is first or cell.widened(factor)[1] >= floor]
@@ -162,6 +172,10 @@ def _lead(answer: Answer, found: list[Cell], confidence: float, subject: str) ->
         named = f"{', '.join(others)} and {last}"
         return f"{subject}: {named} are highest, and the noise does not tell them apart"
     return f"{subject}: {len(ahead)} of {len(ranked)} groups may be the highest; the noise hides which"
+
+
+def _known(answer: Answer, cell: Cell) -> bool:
+    return not answer.blind(cell.lower, cell.upper)
 
 
 def _subject(answer: Answer) -> str:

@@ -177,8 +177,8 @@ def _guarantee(explanation: Explanation, certificate: Certificate) -> Section:
     return Section(
         title="Whom this protects, and how much",
         paragraphs=(
-            f"The promise is made to each of the {people} in the table. {relation}, {_likely(certificate)} It "
-            "holds against anybody, whatever they know, and whatever they do with these numbers later.",
+            f"The promise is made to each of the {people} in the table. {relation}, {_likely(certificate)} "
+            "It holds against anybody, whatever they know, and whatever they do with these numbers later.",
             "In odds and chances:",
         ),
         points=(
@@ -202,8 +202,8 @@ def _likely(certificate: Certificate) -> str:
     but = "" if certificate.delta is None else " (but for the chance δ)"
     if epsilon > _WEAK:
         return (
-            f"some answers may be up to e^{shorten_up(epsilon)} times as likely{but}. That is a weak guarantee: "
-            f"at {told} it is not ruled out that the answers tell nearly everything about one "
+            f"some answers may be up to e^{shorten_up(epsilon)} times as likely{but}. That is a weak "
+            f"guarantee: at {told} it is not ruled out that the answers tell nearly everything about one "
             f"{certificate.unit}, and only the noise that was really added stands against it."
         )
     if epsilon > 1:
@@ -302,7 +302,9 @@ def _moved(line: Line, plan: Plan) -> str:
     """A distance, and how it is measured."""
     distance, (step, measure) = line.distance, plan.unit_of(line)
     amount = distance.amount if distance.norm is Norm.L1 else root_above(distance.amount)
-    return f"{shorten_up(float(amount) * step)} {measure} in {distance.norm}"
+    told = shorten_up(float(amount) * step)
+    alone = {plural(name): name for name in (plan.unit.name, "record")} if told == "1" else {}
+    return f"{told} {alone.get(measure, measure)} in {distance.norm}"
 
 
 def _payment(record: Record, certificate: Certificate) -> Section:
@@ -331,8 +333,8 @@ def _payment(record: Record, certificate: Certificate) -> Section:
         title="What was paid",
         paragraphs=(
             f"The ledger was charged before the table was read. {rest} Whoever has the ledger can check this "
-            "with: sourdine certificate verify FOLDER --ledger FILE. The ledger vouches for the payment, not for "
-            "the numbers; the certificate holds digests of the files they were published in.",
+            "with: sourdine certificate verify FOLDER --ledger FILE. The ledger vouches for the payment, not "
+            "for the numbers; the certificate holds digests of the files they were published in.",
         ),
         tables=(Table(name="certificate", title="Certificate", columns=("what", "stated"), rows=facts),),
     )

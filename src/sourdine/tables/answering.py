@@ -87,7 +87,7 @@ def quantiles_of(
 
 
 def span_of(each: Aggregate, plan: Plan) -> tuple[float, float] | None:
-    """The least and the most that an aggregate can be, whatever the table holds; None if that is not known."""
+    """The least and the most that an aggregate can be, whatever the table holds; None if not known."""
     if isinstance(each, Proportion):
         return 0.0, 1.0
     if not isinstance(each, Mean | Quantiles | Variance | Deviation):

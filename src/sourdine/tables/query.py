@@ -78,7 +78,7 @@ class Query(Declared):
             )
         given = dict(block)
         name = given.get("name")
-        owner = f"queries.{name}" if isinstance(name, str) else "queries"
+        owner = f"queries.{name}" if isinstance(name, str) and name else "queries"
         if "ask" in given:
             asked = given["ask"] if isinstance(given["ask"], list | tuple) else [given["ask"]]
             given["ask"] = tuple(_aggregate(item, str(name)) for item in asked)

@@ -104,9 +104,10 @@ class Table:
 def _asked(query: object) -> Mapping[str, Any]:
     if isinstance(query, Mapping):
         return query
-    remedy = "Give each on its own, or write * before the list." if isinstance(query, list | tuple) else ""
+    listed = isinstance(query, list | tuple)
     raise InvalidParameter(
-        f"A query is written like {{'name': 'people', 'ask': ['count']}}. Got a {type(query).__name__}. {remedy}"
+        f"A query is written like {{'name': 'people', 'ask': ['count']}}. Got a {type(query).__name__}."
+        + (" Give each query on its own, or write * before the list." if listed else "")
     )
 
 

@@ -27,7 +27,7 @@ from sourdine.tables.quantiles.threshold import MOST_CUTS, ThresholdHistogram
 from sourdine.tables.quantiles.values import SortedPlaces
 
 _DEFAULT_PLACES = 1 << 20
-_FARTHEST = Fraction(1 << 1000)
+_FARTHEST = 1 << 1000
 _LEAST_RANGE = 2.0**-500
 _ALMOST = Fraction(1, 10**12)  # what a range may lack of a whole number of steps, as 0.3 does of three tenths
 _CHUNK = 1 << 15
@@ -52,7 +52,9 @@ class Grid:
             raise check.fail(
                 owner, "bounds", "be two numbers", bounds, "Declare them, as in bounds=(0, 100)."
             )
-        numbers = [check.between(owner, "bounds", bound, -_FARTHEST, _FARTHEST) for bound in bounds]
+        numbers = [check.rational(owner, "bounds", bound) for bound in bounds]
+        if max(abs(number) for number in numbers) > _FARTHEST:
+            raise check.fail(owner, "bounds", "lie within 2^1000 of 0", bounds)
         lower, upper = (float(number) for number in numbers)
         if not lower < upper:
             raise check.fail(owner, "bounds", "rise", bounds, "Give the lower one first.")
@@ -179,12 +181,23 @@ def chosen(
     if method == "auto":
         if len(levels) == 1:
             method, why = "smooth", "one quantile needs no split of the budget, and a radius saves it on ties"
-        elif len(levels) <= _MANY:
+        elif len(levels) <= _MANY and _jointly(levels, places, epsilon, neighbours):
             method, why = "joint", f"up to {_MANY} quantiles are found best all at once"
         else:
-            method, why = "recursive", f"more than {_MANY} quantiles are found best by halving"
+            method, why = "recursive", f"more than {_MANY} quantiles, or very fine ones, are found by halving"
     if method not in METHODS:
         listed = ", ".join(["auto", *METHODS])
         raise check.fail("quantiles", "method", f"be one of {listed}", method)
     made = METHODS[method](size=size, levels=levels, places=places, epsilon=epsilon, neighbours=neighbours)
     return made, why
+
+
+def _jointly(
+    levels: tuple[Fraction, ...], places: int, epsilon: Fraction | float, neighbours: Neighbours
+) -> bool:
+    """Whether floats are good enough to find all levels at once."""
+    try:
+        METHODS["joint"](size=None, levels=levels, places=places, epsilon=epsilon, neighbours=neighbours)
+    except InvalidParameter:
+        return False
+    return True

@@ -192,6 +192,8 @@ def histogram_rate(size: int, epsilon: float, *, decile: int, answers: int = 9) 
         + 16 * math.log(3) * math.log(n) / (n * case.epsilon)
         + 2 * math.exp(-2 * n * (_WINDOW - ranks / case.epsilon / n) ** 2)
     )
+    # Hoeffding's bound on each tail; whole ranks lie one farther out, for which the two integrals have room:
+    # each is over a half line, and sqrt(pi / 2n) stands for a whole one
     left = max(0.0, _WINDOW - (ranks / each + 1) / n)
     corrected = common + (24 * math.log(n) + 16 * math.log(3)) / (n * each) + 2 * math.exp(-2 * n * left**2)
     return Stated(published, min(1.0, corrected))

@@ -163,6 +163,8 @@ def inverse_error(size: int, epsilon: float, *, rho: float, answers: int = 9) ->
     n, whole, each = case.size, case.epsilon, case.each
     r = float(check.positive("inverse_error", "rho", rho))
     root = math.sqrt(n)
+    # twice the integral of the tails over u from 2 / sqrt(n) on, since the distance is 2 u + rho; the pieces
+    # are those of [0, 1], so a tail needs no term for a quantile astray, whose mean distance comes last
     spread = math.exp(-root / 4) / root
     published = r + 4 / root + 4 / (n * whole * r) * math.exp(-root * whole / 2) + 16 * spread
     corrected = r + 4.5 / root + 8 / (n * each * r) * math.exp(-root * each / 2) + 32 * spread

@@ -51,9 +51,10 @@ class JointExponential(QuantileMethod):
         name = "JointExponential"
         check.integer(name, "places", self.places, 1, _MOST_PLACES)
         object.__setattr__(self, "epsilon", check.between(name, "epsilon", self.epsilon, *EPSILONS))
-        if self.slack * 10 > self.epsilon:
+        if self.slack * 10 > min(self.epsilon, Fraction(1)):
             remedy = "Use the recursive method, or fewer levels."
-            must = "be larger for so many levels, or floats would not do"
+            change = "larger" if self.slack < Fraction(1, 10) else "smaller"
+            must = f"be {change} for so many levels, or floats would not do"
             raise check.fail(name, "epsilon", must, self.epsilon, remedy)
 
     @property
@@ -78,9 +79,12 @@ class JointExponential(QuantileMethod):
 
     def _folds(self) -> float:
         """How many e-folds less than the best a chain must weigh to be left out."""
+        return self._tuples() + _RARE * math.log(2) + _MARGIN
+
+    def _tuples(self) -> float:
+        """No less than the logarithm of how many rising tuples of fine places there are."""
         m, size = len(self.levels), self.places << fine_bits(self.places)
-        tuples = m * math.log(size + m) - math.lgamma(m + 1)
-        return tuples + _RARE * math.log(2) + _MARGIN
+        return m * math.log(size + m) - math.lgamma(m + 1)
 
     def draw(self, source: RankSource, count: int, bits: Bits = SYSTEM) -> NDArray[np.int64]:
         """So many independent answers; the values are set apart anew for each."""
@@ -170,9 +174,7 @@ class JointExponential(QuantileMethod):
     def error(self, confidence: float = 0.95) -> float:
         """How many ranks all steps are off together at most: ln(#tuples / beta) / rate."""
         beta = 1 - check.confidence("JointExponential.error", confidence)
-        m = len(self.levels)
-        tuples = m * math.log(self.places + m) - math.lgamma(m + 1)
-        return (tuples - math.log(beta)) / float(self.rate)
+        return (self._tuples() - math.log(beta)) / float(self.rate)
 
     @classmethod
     def examples(cls) -> Iterator[Example]:

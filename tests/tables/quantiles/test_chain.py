@@ -1,0 +1,129 @@
+import itertools
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sourdine.tables.quantiles.chain import Chain, Stretch
+from sourdine.testing import SeededBits
+from tests.statistics import ALARM, fit
+
+RATE = 0.37
+
+
+def multisets(size: int, count: int) -> int:
+    return math.comb(size + count - 1, count)
+
+
+def weights(chain: Chain) -> dict[tuple[int, ...], float]:
+    """Every chain of ranks with the number of its places times e^{-rate gap}, from the definition."""
+    sizes = [
+        dict(zip(range(each.first, each.last), each.sizes.tolist(), strict=True)) for each in chain.stretches
+    ]
+    found = {}
+    for ranks in itertools.product(*sizes):
+        if any(a > b for a, b in itertools.pairwise(ranks)):
+            continue
+        at = [0, *ranks, chain.total]
+        off = sum(abs(b - a - s) for (a, b), s in zip(itertools.pairwise(at), chain.steps, strict=True))
+        begins = [j for j in range(len(ranks)) if j == 0 or ranks[j] != ranks[j - 1]]
+        counts = [b - a for a, b in itertools.pairwise([*begins, len(ranks)])]
+        ways = math.prod(multisets(sizes[j][ranks[j]], r) for j, r in zip(begins, counts, strict=True))
+        if ways:
+            found[ranks] = ways * math.exp(-chain.rate * off)
+    return found
+
+
+def log_total(chain: Chain) -> float:
+    last = chain.stretches[-1]
+    ranks = np.arange(last.first, last.last)
+    after = -chain.rate * np.abs(float(chain.total - chain.steps[-1]) - ranks)
+    return float(np.logaddexp.reduce((chain.forward()[-1] + after).ravel()))
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> Chain:
+    """Sizes are those of one grid, each output looking at a window of it; some segments hold nothing."""
+    total = draw(st.integers(0, 7))
+    m = draw(st.integers(1, 3))
+    sizes = np.array(draw(st.lists(st.integers(0, 5), min_size=total + 1, max_size=total + 1)))
+    sizes[draw(st.integers(0, total))] += 1
+    levels = sorted(draw(st.lists(st.integers(1, 19), min_size=m, max_size=m, unique=True)))
+    edges = [Fraction(0), *(Fraction(level, 20) for level in levels), Fraction(1)]
+    ends = [sorted(draw(st.tuples(st.integers(0, total), st.integers(0, total)))) for _ in range(m)]
+    lows, highs = sorted(low for low, _ in ends), sorted(high for _, high in ends)
+    stretches = [Stretch(low, sizes[low : high + 1]) for low, high in zip(lows, highs, strict=True)]
+    steps = [(b - a) * total for a, b in itertools.pairwise(edges)]
+    return Chain(stretches, steps, total, draw(st.floats(0.01, 5)))
+
+
+@settings(deadline=None, max_examples=400)
+@given(chains())
+def test_totals_are_those_of_all_chains(chain: Chain) -> None:
+    total = sum(weights(chain).values())
+    if total:
+        assert log_total(chain) == pytest.approx(math.log(total), abs=1e-12)
+    else:
+        assert log_total(chain) == -math.inf
+
+
+@settings(deadline=None, max_examples=60)
+@given(chains())
+def test_every_drawn_chain_is_one_that_weighs_something(chain: Chain) -> None:
+    held = weights(chain)
+    if held:
+        drawn = {tuple(row) for row in chain.draw(200, SeededBits(0)).tolist()}
+        assert drawn <= held.keys()
+
+
+def example(rate: float = RATE) -> Chain:
+    sizes = np.array([2, 0, 3, 1, 4, 0, 2])
+    steps = [Fraction(6, 5), Fraction(9, 5), Fraction(1), Fraction(2)]
+    stretches = [Stretch(0, sizes[:5]), Stretch(2, sizes[2:6]), Stretch(2, sizes[2:])]
+    return Chain(stretches, steps, 6, rate)
+
+
+def test_draws_follow_the_law_and_not_one_ten_percent_off() -> None:
+    drawn = example().draw(200_000, SeededBits(3)) @ np.array([100, 10, 1])
+
+    def law(chain: Chain) -> dict[int, float]:
+        held = weights(chain)
+        return {a * 100 + b * 10 + c: w / sum(held.values()) for (a, b, c), w in held.items()}
+
+    assert set(drawn.tolist()) <= law(example()).keys()
+    assert fit(drawn, law(example())) > ALARM
+    assert fit(drawn, law(example(RATE * 1.1))) < ALARM
+
+
+def test_many_values_below_the_stretches_change_nothing() -> None:
+    """Ranks near 10^15 are as good as small ones: floats only see what is near."""
+    near, much = example(), 10**15
+    stretches = [Stretch(each.first + much * (j + 1), each.sizes) for j, each in enumerate(near.stretches)]
+    apart = [Stretch(each.first + 50 * (j + 1), each.sizes) for j, each in enumerate(near.stretches)]
+    steps = [step + much for step in near.steps[:3]]
+    far = Chain(stretches, [*steps, near.steps[3]], near.total + 3 * much, RATE)
+    close = Chain(apart, [step + 50 for step in near.steps[:3]] + [near.steps[3]], near.total + 150, RATE)
+    for a, b in zip(far.forward(), close.forward(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_errors_stay_far_below_what_is_paid_for_them() -> None:
+    """Against 50 digits, over long stretches and sums of hundreds of e-folds."""
+    mpmath.mp.dps = 50
+    rng = np.random.default_rng(0)
+    n, rate = 400, 1.9
+    sizes = rng.integers(0, 1 << 40, n + 1)
+    steps = [Fraction(n, 3)] * 3
+    chain = Chain([Stretch(0, sizes), Stretch(0, sizes)], steps, n, rate)
+    third = mpmath.mpf(n) / 3
+    drop = [mpmath.exp(-mpmath.mpf(rate) * abs(i - third)) for i in range(n + 1)]
+    total = mpmath.mpf(0)
+    for i in range(n + 1):
+        both = int(sizes[i]) * (int(sizes[i]) + 1) // 2 * drop[i] * drop[0] * drop[n - i]
+        apart = mpmath.fsum(int(sizes[k]) * drop[k] * drop[i - k] for k in range(i))
+        total += both + int(sizes[i]) * apart * drop[n - i]
+    assert abs(log_total(chain) - float(mpmath.log(total))) < 1e-11

@@ -1,0 +1,223 @@
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sourdine
+from sourdine.accounting.ledger import Ledger, PureBudget, Terms
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import BudgetExceeded, InvalidParameter
+from sourdine.core.mechanism import Mechanism
+from sourdine.tables.quantiles import METHODS, quantiles
+from sourdine.tables.quantiles.estimate import Grid, chosen
+from sourdine.testing import SeededBits
+
+DECILES = [i / 10 for i in range(1, 10)]
+ALL = ["auto", *METHODS]
+HARD: dict[str, list[float] | np.ndarray] = {
+    "empty": [],
+    "one": [3.0],
+    "all equal": [2.5] * 40,
+    "ties": [0.0] * 30 + [5.0] * 40 + [10.0] * 30,
+    "lower bound": [0.0] * 50,
+    "upper bound": [10.0] * 50,
+    "beyond": [-1e300, 1e300, math.inf, -math.inf] * 9,
+    "no numbers": [math.nan] * 20,
+    "some numbers": [math.nan, 1.0, math.inf, 7.0] * 10,
+    "mixed": [1, 2.5, 10**400, True],
+    "whole": np.arange(20, dtype=np.uint64),
+    "half floats": np.arange(20, dtype=np.float16),
+    "long floats": np.array([1e400, 3.0] * 5, dtype=np.longdouble),
+    "zeros and a one": np.array([0] * 1492 + [1]),
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+@pytest.mark.parametrize("method", ALL)
+def test_hard_values_give_answers_on_the_grid_in_order(method: str, name: str) -> None:
+    for at in (DECILES, [0.5]):
+        found = quantiles(
+            HARD[name], at=at, bounds=(0, 10), epsilon=1, method=method, granularity=0.5, bits=SeededBits(1)
+        ).values
+        assert found.shape == (len(at),)
+        assert np.all((found >= 0) & (found <= 10))
+        assert np.all(np.diff(found) >= 0)
+        assert np.all(found % 0.5 == 0)
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "naive"])
+def test_much_budget_finds_the_true_quantiles(method: str) -> None:
+    values = np.arange(1001) / 10
+    found = quantiles(
+        values, at=[0.1, 0.5, 0.9], bounds=(0, 100), epsilon=3000, method=method, bits=SeededBits(1)
+    ).values
+    np.testing.assert_allclose(found, [10, 50, 90], atol=0.3)
+
+
+@pytest.mark.parametrize("method", ["joint", "recursive", "smooth"])
+def test_repeated_values_are_found(method: str) -> None:
+    values = np.array([0] * 1492 + [1])
+    found = quantiles(
+        values, at=DECILES, bounds=(0, 1), epsilon=3, method=method, granularity=2.0**-20, bits=SeededBits(2)
+    ).values
+    assert np.all(found <= 1e-5)
+
+
+@pytest.mark.parametrize("method", ALL)
+def test_neighbours_may_be_added_or_removed(method: str) -> None:
+    for n in (0, 1, 500):
+        answer = quantiles(
+            np.linspace(0, 1, n),
+            at=[0.25, 0.5],
+            bounds=(0, 1),
+            epsilon=2,
+            method=method,
+            neighbours=Neighbours.ADD_REMOVE,
+            bits=SeededBits(1),
+        )
+        assert answer.spends[0].distance.neighbours is Neighbours.ADD_REMOVE
+
+
+@pytest.mark.parametrize("method", ALL)
+def test_a_seed_repeats_and_is_not_secure(method: str) -> None:
+    one, two = (
+        quantiles(range(50), at=[0.2, 0.7], bounds=(0, 49), epsilon=1, method=method, bits=SeededBits(4))
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(one.values, two.values)
+    assert not one.secure
+    assert quantiles(range(50), at=[0.5], bounds=(0, 49), epsilon=1).secure
+
+
+def test_the_ledger_is_charged_before_the_values_are_looked_at(tmp_path: Path) -> None:
+    class Untouchable:
+        def __array__(self, *_: object, **__: object) -> np.ndarray:
+            raise AssertionError("looked at")
+
+    untouchable: Any = Untouchable()
+    terms = Terms(budget=PureBudget(limit=Fraction(1)), unit="value", neighbours=Neighbours.REPLACE)
+    ledger = Ledger.create(tmp_path / "quantiles.ledger", terms)
+    with pytest.raises(BudgetExceeded):
+        quantiles(untouchable, at=[0.5], bounds=(0, 1), epsilon=2, ledger=ledger)
+    with pytest.raises(AssertionError, match="looked at"):
+        quantiles(untouchable, at=[0.5], bounds=(0, 1), epsilon=0.5, ledger=ledger)
+    with pytest.raises(BudgetExceeded):
+        quantiles([0.5], at=[0.5], bounds=(0, 1), epsilon=0.75, ledger=ledger)
+    answer = quantiles([0.5], at=[0.2, 0.5], bounds=(0, 1), epsilon=0.5, ledger=ledger, purpose="two")
+    assert answer.receipt is not None
+    again = Ledger.open(tmp_path / "quantiles.ledger")
+    with pytest.raises(BudgetExceeded):
+        quantiles([0.5], at=[0.5], bounds=(0, 1), epsilon=0.01, ledger=again)
+
+
+@pytest.mark.parametrize("method", ALL)
+def test_a_spend_names_a_mechanism_that_can_be_read_back(method: str) -> None:
+    answer = quantiles([1.0, 2.0], at=[0.5, 0.9], bounds=(0, 3), epsilon=1, method=method, bits=SeededBits(0))
+    mechanism = answer.spends[0].mechanism
+    assert Mechanism.from_json(mechanism.to_json()) == mechanism
+    assert mechanism.loss(answer.spends[0].distance).epsilon == 1
+
+
+def test_auto_goes_by_what_is_declared() -> None:
+    names = {
+        m: type(chosen("auto", at=[i / (m + 1) for i in range(1, m + 1)], places=1001, epsilon=1)[0]).__name__
+        for m in (1, 2, 29, 30, 99)
+    }
+    assert names == {
+        1: "InverseSensitivity",
+        2: "JointExponential",
+        29: "JointExponential",
+        30: "RecursiveQuantiles",
+        99: "RecursiveQuantiles",
+    }
+    some = [i / 30 for i in range(1, 30)]
+    for more in ({"places": 1 << 42, "epsilon": 1}, {"places": 1001, "epsilon": 1000}):
+        assert type(chosen("auto", at=some, **more)[0]).__name__ == "RecursiveQuantiles"  # type: ignore[arg-type]
+    for values in HARD.values():
+        answer = quantiles(values, at=[0.5], bounds=(0, 10), epsilon=1, bits=SeededBits(0))
+        assert answer.spends[0].mechanism == chosen("auto", at=[0.5], places=(1 << 20) + 1, epsilon=1)[0]
+
+
+def test_it_can_be_had_from_the_top() -> None:
+    assert sourdine.quantiles is quantiles
+
+
+BAD = [
+    ("at", {"at": []}),
+    ("at", {"at": 0.5}),
+    ("at", {"at": ["half"]}),
+    ("at", {"at": [0.0]}),
+    ("at", {"at": [0.5, 0.2]}),
+    ("at", {"at": [math.nan]}),
+    ("bounds", {"bounds": (1, 0)}),
+    ("bounds", {"bounds": (0, 0)}),
+    ("bounds", {"bounds": 5}),
+    ("bounds", {"bounds": (0, math.inf)}),
+    ("bounds", {"bounds": (0, 10**400)}),
+    ("bounds", {"bounds": (-1.7e308, 1.7e308)}),
+    ("bounds", {"bounds": (0, 5e-324)}),
+    ("granularity", {"granularity": 0}),
+    ("granularity", {"granularity": 1e-300}),
+    ("granularity", {"granularity": 2}),
+    ("granularity", {"granularity": math.nan}),
+    ("epsilon", {"epsilon": 0}),
+    ("epsilon", {"epsilon": "much"}),
+    ("method", {"method": "magic"}),
+    ("size", {"size": -1}),
+    ("size", {"size": 2.5}),
+    ("neighbours", {"neighbours": Neighbours.ZERO_OUT}),
+]
+
+
+@pytest.mark.parametrize(("name", "given"), BAD)
+def test_bad_parameters_name_themselves(name: str, given: dict[str, object]) -> None:
+    arguments: dict[str, object] = {"at": [0.5], "bounds": (0, 1), "epsilon": 1} | given
+    with pytest.raises(InvalidParameter, match=f"The '{name}' of ") as caught:
+        quantiles([0.5], **arguments)  # type: ignore[arg-type]
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("bad", [[[1.0, 2.0]], ["a"], [None], np.array([1 + 2j]), 3.0])
+def test_values_that_are_no_row_of_numbers_are_refused(bad: object) -> None:
+    with pytest.raises(InvalidParameter, match="must be one row of numbers"):
+        quantiles(bad, at=[0.5], bounds=(0, 1), epsilon=1)  # type: ignore[arg-type]
+
+
+def test_levels_may_come_as_an_array_and_thirds_are_thirds() -> None:
+    mechanism, why = chosen("recursive", at=np.array([1 / 3, 0.5]), places=9, epsilon=1)  # type: ignore[arg-type]
+    assert mechanism.levels == (Fraction(1, 3), Fraction(1, 2))
+    assert "asked for" in why
+
+
+@pytest.mark.parametrize(
+    ("bounds", "granularity", "places"),
+    [((0, 1), 0.1, 11), ((0, 0.3), 0.1, 4), ((-5, 5), 3, 4), ((2, 3), 1, 2)],
+)
+def test_a_grid_reaches_from_bound_to_bound(
+    bounds: tuple[float, float], granularity: float, places: int
+) -> None:
+    grid = Grid.declared(bounds, granularity)
+    assert grid.places == places
+    values = grid.value(np.arange(places))
+    assert values[0] == bounds[0]
+    assert bounds[1] - granularity < values[-1] <= bounds[1]
+    np.testing.assert_array_equal(grid.place(values), np.arange(places))
+    np.testing.assert_array_equal(grid.place([-1e9, 1e9]), [0, places - 1])
+
+
+def test_wide_grids_hold_wide_places() -> None:
+    for places in ((1 << 31) - 1, 1 << 31, (1 << 31) + 1):
+        grid = Grid.declared((0, places - 1), 1)
+        assert grid.places == places
+        found = quantiles(
+            [places - 1.0] * 200,
+            at=[0.5],
+            bounds=(0, places - 1),
+            epsilon=50,
+            granularity=1,
+            bits=SeededBits(1),
+        ).values
+        assert abs(found[0] - (places - 1)) <= 1

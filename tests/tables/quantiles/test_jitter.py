@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+from sourdine.tables.quantiles.jitter import Jittered, fine_bits
+from sourdine.tables.quantiles.values import SortedPlaces
+from sourdine.testing import SeededBits
+from tests.statistics import ALARM, fit
+
+VALUES = [0, 0, 0, 3, 4, 4, 9]
+
+
+def jittered(values: list[int], places: int = 10, seed: int = 0) -> Jittered:
+    return Jittered(SortedPlaces(np.array(values, np.int64)), places, SeededBits(seed))
+
+
+def test_values_stay_in_their_step_and_rise() -> None:
+    found = jittered(VALUES).between(0, 7)
+    assert (found >> fine_bits(10)).tolist() == VALUES
+    assert np.all(np.diff(found) >= 0)
+    assert len(set(found.tolist())) == 7
+
+
+@pytest.mark.parametrize("ranges", [[(2, 5), (0, 7)], [(4, 6), (1, 2), (0, 4)], [(6, 7), (0, 1), (1, 6)]])
+def test_a_value_is_set_apart_once_however_it_is_looked_at(ranges: list[tuple[int, int]]) -> None:
+    held = jittered(VALUES)
+    first = [held.between(*each) for each in ranges]
+    whole = held.between(0, 7)
+    for (low, high), part in zip(ranges, first, strict=True):
+        np.testing.assert_array_equal(part, whole[low:high])
+
+
+def test_nothing_lies_between_no_ranks() -> None:
+    assert jittered([]).between(0, 0).size == 0
+    assert jittered(VALUES).between(3, 3).size == 0
+
+
+def test_random_parts_are_uniform() -> None:
+    held = jittered([5] * 60_000 + list(range(6, 40_000)), 40_000)
+    parts = held.between(0, held.source.size) & ((1 << fine_bits(40_000)) - 1)
+    for some in (parts[:60_000], parts[60_000:]):
+        assert fit(some >> (fine_bits(40_000) - 5), dict.fromkeys(range(32), 1 / 32)) > ALARM
+
+
+@pytest.mark.parametrize(("places", "bits"), [(1, 20), (1 << 41, 20), ((1 << 41) + 1, 19), (1 << 52, 9)])
+def test_fine_places_fit_61_bits(places: int, bits: int) -> None:
+    assert fine_bits(places) == bits
+    assert jittered([places - 1] * 5, places).between(0, 5).max() < jittered([], places).size <= 1 << 61
