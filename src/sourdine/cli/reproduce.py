@@ -24,7 +24,7 @@ def reproduce(
     ),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Do a published experiment again: verdicts here, a page and CSV tables in a folder.
+    """Do a published experiment again: verdicts here; a page, CSV tables and PNG figures in a folder.
 
     Examples: sourdine reproduce budget · sourdine reproduce all --quick -o reproduced
     """
@@ -77,7 +77,8 @@ def _print(result: "Result", kept: tuple[Path, ...]) -> None:
         for each in result.verdicts
     ]
     show.table(("claim", "published", "ours", "verdict"), rows)
-    print(f"The page is {kept[0]}, with {len(kept) - 1} tables as CSV beside it.\n")
+    tables = sum(path.suffix == ".csv" for path in kept)
+    print(f"The page is {kept[0]}, with {tables} tables as CSV and its figures as PNG beside it.\n")
 
 
 def _plain(result: "Result", kept: tuple[Path, ...]) -> dict[str, object]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sourdine.core import check
 from sourdine.report.page import Page, Section
+from sourdine.report.picture import picture
 from sourdine.report.table import Table
 from sourdine.report.watch import Watch, unwatched
 
@@ -71,7 +72,7 @@ class Result:
         return Page(title=self.title, lead=self.lead, sections=(first, *self.sections))
 
     def write(self, folder: Path) -> tuple[Path, ...]:
-        """Keep the page and every table in a folder; where they are."""
+        """Keep the page, every table and every figure in a folder; where they are."""
         folder.mkdir(parents=True, exist_ok=True)
         page = folder / f"{self.name}.html"
         self.page().write(page)
@@ -80,6 +81,10 @@ class Result:
         for table in tables:
             kept.append(folder / f"{self.name}_{table.name}.csv")
             kept[-1].write_text(table.csv(), encoding="utf-8")
+        figures = [figure for section in self.sections for figure in section.figures]
+        for number, figure in enumerate(figures, 1):
+            kept.append(folder / f"{self.name}_figure_{number}.png")
+            kept[-1].write_bytes(picture(figure))
         return tuple(kept)
 
 
