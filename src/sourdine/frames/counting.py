@@ -76,7 +76,7 @@ def totals_of(
 ) -> list[Totals]:
     """The totals of several requests: where each record is a unit, in one pass over the table."""
     if unit.column is not None:
-        return [_of_units(source, each, unit, bits, where) for each in requests]
+        return _of_units(source, requests, unit, bits, where)
     by = list(dict.fromkeys(grouped for each in requests for grouped in each.by))
     statistics = list(dict.fromkeys(held for each in requests for held in each.statistics))
     sets = list(dict.fromkeys(tuple(by.index(grouped) for grouped in each.by) for each in requests))
@@ -142,20 +142,29 @@ def _by_record(
     )
 
 
-def _of_units(source: Source, request: Request, unit: Unit, bits: Bits, where: str) -> Totals:
-    by, statistics = request.by, request.statistics
-    records = _records(source, by, statistics, where, unit.column)
-    keys = combinations(by)
-    groups = unit.groups if unit.groups < len(keys) else None
-    rows = source.ask(_by_unit(records, by, statistics, groups, bits))
-    found = {row[: len(by)]: [int(n or 0) for n in row[len(by) :]] for row in rows}
-    numbers, place = [], 0
-    for each in statistics:
-        end = place + each.coordinates
-        nothing = [0] * end
-        numbers.append(tuple(tuple(found.get(key, nothing)[place:end]) for key in keys))
-        place = end
-    return Totals(keys=keys, numbers=tuple(numbers))
+def _of_units(
+    source: Source, requests: Sequence[Request], unit: Unit, bits: Bits, where: str
+) -> list[Totals]:
+    """The totals of units, in one pass for all requests with the same groups."""
+    found: dict[tuple[Grouping, ...], dict[Statistic, Numbers]] = {}
+    for by in dict.fromkeys(each.by for each in requests):
+        wanted = [held for each in requests if each.by == by for held in each.statistics]
+        statistics = list(dict.fromkeys(wanted))
+        keys = combinations(by)
+        groups = unit.groups if unit.groups < len(keys) else None
+        records = _records(source, by, statistics, where, unit.column)
+        answer = source.ask(_by_unit(records, by, statistics, groups, bits))
+        rows = {row[: len(by)]: [int(n or 0) for n in row[len(by) :]] for row in answer}
+        found[by], place = {}, 0
+        for each in statistics:
+            end = place + each.coordinates
+            nothing = [0] * end
+            found[by][each] = tuple(tuple(rows.get(key, nothing)[place:end]) for key in keys)
+            place = end
+    return [
+        Totals(keys=combinations(each.by), numbers=tuple(found[each.by][held] for held in each.statistics))
+        for each in requests
+    ]
 
 
 def _by_unit(
@@ -183,12 +192,13 @@ def _by_unit(
     answer = f"SELECT {', '.join([*marks, *outer])} FROM"
     if groups is None:
         return f"{answer} ({per_unit}){grouped}"
+    # what comes before the first that is too many counts: of several that tie with it, none
     return (
-        f"WITH per_unit AS MATERIALIZED (SELECT *, {group_order(by, marks, bits)} AS turn "
-        f"FROM ({per_unit})), "
-        f"last AS (SELECT unit, list_max(min(turn, {groups})) AS turn FROM per_unit GROUP BY unit) "
-        f"{answer} (SELECT per_unit.* FROM per_unit JOIN last ON per_unit.unit = last.unit "
-        f"WHERE per_unit.turn <= last.turn){grouped}"
+        f"WITH per_unit AS MATERIALIZED (SELECT *, {secret_order(marks, bits)} AS turn FROM ({per_unit})), "
+        f"crowd AS (SELECT unit, min(turn, {groups + 1})[{groups + 1}] AS cut FROM per_unit GROUP BY unit "
+        f"HAVING count(*) > {groups}) "
+        f"{answer} (SELECT per_unit.* FROM per_unit LEFT JOIN crowd ON per_unit.unit = crowd.unit "
+        f"WHERE cut IS NULL OR turn < cut){grouped}"
     )
 
 
