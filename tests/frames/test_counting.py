@@ -10,7 +10,18 @@ import pyarrow as pa
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import Category, Moments, Schema, Source, Total, Totals, Unit, open_source, totals
+from sourdine.frames import (
+    Category,
+    Moments,
+    Schema,
+    Source,
+    Total,
+    Totals,
+    Unit,
+    counting,
+    open_source,
+    totals,
+)
 from sourdine.frames.counting import combinations
 from sourdine.frames.expression import grouping, quoted, span, steps
 from sourdine.testing import SeededBits
@@ -209,6 +220,18 @@ def test_every_group_of_a_unit_has_the_same_chance(few: int) -> None:
     found = totals(source, by=by, statistics=[Moments()], unit=unit, bits=SeededBits(few)).numbers[0]
     mean = units * few / len(names)
     assert sum((number - mean) ** 2 / mean for (number,) in found) < 37.0
+
+
+def test_groups_that_tie_at_the_limit_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were all numbers of the secret order the same, a unit with too many groups would count in none."""
+    monkeypatch.setattr(counting, "secret_order", lambda names, bits: "CAST(7 AS UBIGINT)")
+    table = pa.table({"who": [1, 1, 1, 2, 2], "site": ["A", "B", "C", "A", "B"]})
+    schema = Schema.read({"site": {"type": "category", "keys": ["A", "B", "C"]}})
+    source = open_source(table, schema, ["who"])
+    by = [grouping("site", schema.columns["site"], source.types["site"])]
+    unit = Unit(column="who", groups=2)
+    found = totals(source, by=by, statistics=[Moments()], unit=unit, bits=SeededBits(1))
+    assert found.numbers[0] == ((1,), (1,), (0,))
 
 
 def test_too_many_groups_are_refused() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sourdine.core.bits import Bits
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.expression import Grouping, Key, literal, quoted
+from sourdine.frames.expression import Grouping, Key, quoted
 from sourdine.frames.source import Source
 from sourdine.frames.statistic import Statistic, valid
 from sourdine.frames.unit import Unit
@@ -192,12 +192,12 @@ def _by_unit(
     answer = f"SELECT {', '.join([*marks, *outer])} FROM"
     if groups is None:
         return f"{answer} ({per_unit}){grouped}"
-    # what comes before the first that is too many counts: of several that tie with it, none
+    # what comes before the first that is too many counts: of several that tie with it, none; what finds no
+    # match of its unit counts for nothing
     return (
         f"WITH per_unit AS MATERIALIZED (SELECT *, {secret_order(marks, bits)} AS turn FROM ({per_unit})), "
-        f"crowd AS (SELECT unit, min(turn, {groups + 1})[{groups + 1}] AS cut FROM per_unit GROUP BY unit "
-        f"HAVING count(*) > {groups}) "
-        f"{answer} (SELECT per_unit.* FROM per_unit LEFT JOIN crowd ON per_unit.unit = crowd.unit "
+        f"units AS (SELECT unit, min(turn, {groups + 1})[{groups + 1}] AS cut FROM per_unit GROUP BY unit) "
+        f"{answer} (SELECT per_unit.* FROM per_unit JOIN units ON per_unit.unit = units.unit "
         f"WHERE cut IS NULL OR turn < cut){grouped}"
     )
 
@@ -205,23 +205,12 @@ def _by_unit(
 def secret_order(names: Sequence[str], bits: Bits) -> str:
     """A number that looks random, from a secret, the unit and some columns of the same row.
 
-    It is hashed twice: the hash of several things ends by mixing in the last of them alike for every unit,
-    which would favour some groups over others.
+    Whom it favours is a matter of fairness; the bound on what a unit moves holds whatever the numbers are. It
+    is hashed twice: the hash of several things ends by mixing in the last of them alike for every unit, which
+    would favour some groups over others.
     """
     secret = ", ".join(str(word) for word in bits.words(2).tolist())
     return f"hash(hash({', '.join([secret, 'CAST(unit AS VARCHAR)', *names])}))"
-
-
-def group_order(by: Sequence[Grouping], marks: Sequence[str], bits: Bits) -> str:
-    """A secret order of a unit's groups in which no two are alike, since a tie would let one more count.
-
-    Whom it favours is a matter of fairness; the bound on what a unit moves holds whatever the numbers are.
-    """
-    place = "0"
-    for each, mark in zip(by, marks, strict=True):
-        listed = ", ".join(literal(key) for key in each.keys)
-        place = f"({place}) * {len(each.keys)} + list_position([{listed}], {mark}) - 1"
-    return f"({secret_order(marks, bits)} // {MOST_GROUPS}) * {MOST_GROUPS} + ({place})"
 
 
 def _records(

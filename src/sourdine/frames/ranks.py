@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.bits import Bits
-from sourdine.frames.counting import Keys, combinations, group_order, secret_order
+from sourdine.frames.counting import Keys, combinations, secret_order
 from sourdine.frames.expression import Grouping, quoted
 from sourdine.frames.source import Source
 from sourdine.frames.unit import Unit
@@ -80,7 +80,7 @@ def ranks(
     records = f"SELECT {', '.join([*whose, *known, f'{value} AS value'])} FROM {source.view} WHERE {where}"
     rows = f"SELECT * FROM ({records}) WHERE {held}"
     if unit.column is not None:
-        rows = _bounded(rows, by, marks, unit, bits)
+        rows = _bounded(rows, marks, unit, bits)
     listed = [*marks, "value"]
     rising = ", ".join(f"{name} ASC" for name in listed)  # said outright: a connection may have its own order
     found = source.columns(
@@ -95,7 +95,7 @@ def ranks(
     return {key: groups.get(key, empty) for key in combinations(by)}
 
 
-def _bounded(rows: str, by: Sequence[Grouping], marks: Sequence[str], unit: Unit, bits: Bits) -> str:
+def _bounded(rows: str, marks: Sequence[str], unit: Unit, bits: Bits) -> str:
     """At most `rows` records of a unit in each of at most `groups` groups.
 
     Equal values of a unit are told apart by their number, so that each has its own chance.
@@ -109,7 +109,8 @@ def _bounded(rows: str, by: Sequence[Grouping], marks: Sequence[str], unit: Unit
     )
     if not marks:
         return few
-    place = f"dense_rank() OVER (PARTITION BY unit ORDER BY {group_order(by, marks, bits)})"
+    order = ", ".join([secret_order(marks, bits), *marks])  # the keys set apart what would tie
+    place = f"dense_rank() OVER (PARTITION BY unit ORDER BY {order})"
     return f"SELECT * FROM ({few}) QUALIFY {place} <= {unit.groups}"
 
 
