@@ -4,23 +4,13 @@ import mpmath
 import pytest
 
 from sourdine.accounting.bracket import Bracket
-from sourdine.experiments import Result, Settings, Standing, Verdict, find_experiments
-from sourdine.report import Table
+from sourdine.experiments import Result, Settings, Standing, find_experiments
+from tests.experiments.results import table, verdict
 
 
 @pytest.fixture(scope="module")
 def result() -> Result:
     return find_experiments()["budget"].run(Settings(quick=True))
-
-
-def verdict(result: Result, claim: str) -> Verdict:
-    (found,) = [each for each in result.verdicts if claim in each.claim]
-    return found
-
-
-def table(result: Result, name: str) -> Table:
-    (found,) = [each for section in result.sections for each in section.tables if each.name == name]
-    return found
 
 
 def source(rate: float, noise: float, steps: int, delta: float, order: float) -> float:

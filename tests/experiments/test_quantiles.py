@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sourdine.experiments import Result, Settings, Standing, Verdict, find_experiments
+from sourdine.experiments import Result, Settings, Standing, find_experiments
 from sourdine.experiments.quantiles import bounds, claims, repeated, salaries
 from sourdine.experiments.quantiles.measure import (
     METHODS,
@@ -18,26 +18,16 @@ from sourdine.experiments.quantiles.measure import (
 )
 from sourdine.experiments.quantiles.published import read_methods, read_pairs, thin
 from sourdine.experiments.quantiles.trial import Trial
-from sourdine.report import Table
 from sourdine.tables.quantiles import InverseSensitivity
 from sourdine.tables.quantiles.estimate import Grid
 from sourdine.tables.quantiles.theorems import Stated, Tail
 from sourdine.testing import SeededBits
+from tests.experiments.results import table, verdict
 
 
 @pytest.fixture(scope="module")
 def result() -> Result:
     return find_experiments()["quantiles"].run(Settings(quick=True))
-
-
-def verdict(result: Result, claim: str) -> Verdict:
-    (found,) = [each for each in result.verdicts if claim in each.claim]
-    return found
-
-
-def table(result: Result, name: str) -> Table:
-    (found,) = [each for section in result.sections for each in section.tables if each.name == name]
-    return found
 
 
 def test_published_theorems_that_fail(result: Result) -> None:

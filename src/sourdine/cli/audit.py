@@ -55,9 +55,9 @@ def audit(
 def _mechanisms(name: str | None, samples: int, bits: "Bits", as_json: bool) -> bool:
     """Audit honest mechanisms; true when none is above its claim."""
     from sourdine.audit.lower_bound import FALSE_ALARM, bound_epsilon
+    from sourdine.audit.reach import farthest
     from sourdine.audit.subjects import change, find_examples, title
     from sourdine.cli import show
-    from sourdine.cli.reach import farthest
 
     examples = find_examples(name)
     alarm = FALSE_ALARM / len(examples)
@@ -158,7 +158,7 @@ def _verdict(bound: "LowerBound", reach: float) -> str:
 def _advise(samples: int, alarm: float, claims: list[float]) -> list[str]:
     """How many samples would tell more, where that helps."""
     from sourdine.audit.lower_bound import MOST_SAMPLES
-    from sourdine.cli.reach import farthest, samples_for
+    from sourdine.audit.reach import farthest, samples_for
 
     reach = farthest(samples, alarm)
     beyond = [claim for claim in claims if reach <= claim < math.inf]

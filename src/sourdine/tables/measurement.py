@@ -98,18 +98,17 @@ class Measurement:
 
     def keys(self, schema: Schema) -> tuple[Keys, ...]:
         """Every combination of known keys; a bin of a histogram is known by its number."""
-        names = [*self.query.by, *(self.asked.columns if isinstance(self.asked, Contingency) else ())]
-        lists: list[Sequence[Key]] = [schema.keys(name) for name in names]
-        if isinstance(self.asked, Histogram):
-            lists.append(range(len(self.asked.edges) - 1))
-        return tuple(product(*lists))
+        return tuple(product(*(keys for _, keys in self._grouped(schema))))
 
     def sizes(self, schema: Schema) -> list[tuple[object, int]]:
         """What records are grouped by, and how many keys each of those has."""
+        return [(name, len(keys)) for name, keys in self._grouped(schema)]
+
+    def _grouped(self, schema: Schema) -> list[tuple[object, Sequence[Key]]]:
         names = [*self.query.by, *(self.asked.columns if isinstance(self.asked, Contingency) else ())]
-        found: list[tuple[object, int]] = [(name, len(schema.keys(name))) for name in names]
+        found: list[tuple[object, Sequence[Key]]] = [(name, schema.keys(name)) for name in names]
         if isinstance(self.asked, Histogram):
-            found.append((self.asked, len(self.asked.edges) - 1))
+            found.append((self.asked, range(len(self.asked.edges) - 1)))
         return found
 
     def groups(self, schema: Schema) -> int:

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from sourdine.accounting import TrainingCost, cost_of_training
-from sourdine.experiments.budget.part import Part
 from sourdine.experiments.budget.printed_run import DELTA, RUN
+from sourdine.experiments.part import Part
 from sourdine.experiments.registry import Settings, Standing, Verdict
 from sourdine.report.budget import curve_figures
 from sourdine.report.page import Section

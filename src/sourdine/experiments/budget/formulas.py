@@ -9,8 +9,8 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.laws import GaussianLaw
 from sourdine.core.loss import Loss
 from sourdine.experiments.budget.lecture_notes import DELTA, textbook_sigma
-from sourdine.experiments.budget.part import Part
 from sourdine.experiments.budget.printed_run import RUN
+from sourdine.experiments.part import Part
 from sourdine.experiments.registry import Settings, Standing, Verdict
 from sourdine.report.page import Section
 from sourdine.report.table import Table

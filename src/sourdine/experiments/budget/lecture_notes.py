@@ -10,7 +10,7 @@ from sourdine.core.digits import plain, shorten_up
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.laws import GaussianLaw
 from sourdine.core.loss import Loss
-from sourdine.experiments.budget.part import Part
+from sourdine.experiments.part import Part
 from sourdine.experiments.registry import Settings, Standing, Verdict
 from sourdine.mechanisms import Laplace
 from sourdine.report.page import Section

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from sourdine.accounting import Sampler, Training, cost_of_training
 from sourdine.core.digits import shorten_down, shorten_up
-from sourdine.experiments.budget.part import Part
+from sourdine.experiments.part import Part
 from sourdine.experiments.registry import Settings, Standing, Verdict, compare
 from sourdine.report.page import Section
 from sourdine.report.table import Cell, Table

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from sourdine.experiments.budget.part import Part
+from sourdine.experiments.part import Part
 from sourdine.experiments.quantiles.published import read_pairs
 from sourdine.experiments.registry import Settings, Standing, Verdict, compare
 from sourdine.report.charts import Axis, Row, Series, Slider, draw_lines

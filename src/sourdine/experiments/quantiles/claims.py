@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from sourdine.core.bits import Bits
-from sourdine.experiments.budget.part import Part
+from sourdine.experiments.part import Part
 from sourdine.experiments.quantiles.measure import LEVELS, NORMAL, UNIFORM, Floats, Law, true_deciles, uniform
 from sourdine.experiments.quantiles.trial import Trial
 from sourdine.experiments.registry import Settings, Standing, Verdict, compare

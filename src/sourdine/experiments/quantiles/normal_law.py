@@ -1,6 +1,6 @@
 """Figure 4: errors on standard normal values, against n."""
 
-from sourdine.experiments.budget.part import Part
+from sourdine.experiments.part import Part
 from sourdine.experiments.quantiles.by_size import Errors, near
 from sourdine.experiments.quantiles.measure import NORMAL
 from sourdine.experiments.quantiles.published import Curve, read_methods

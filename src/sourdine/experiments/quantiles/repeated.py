@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.bits import Bits
-from sourdine.experiments.budget.part import Part
+from sourdine.experiments.part import Part
 from sourdine.experiments.quantiles.drawing import draw_errors
 from sourdine.experiments.quantiles.measure import LEVELS, method_for, rmse, uniform
 from sourdine.experiments.registry import Settings, Standing, Verdict

@@ -3,15 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.experiments.budget.part import Part
-from sourdine.experiments.quantiles.by_size import near
-from sourdine.experiments.quantiles.drawing import draw_errors, published_rows
+from sourdine.experiments.part import Part
+from sourdine.experiments.quantiles.by_epsilon import ByEpsilon
 from sourdine.experiments.quantiles.measure import METHODS, method_for, rmse
-from sourdine.experiments.quantiles.published import read_pairs
 from sourdine.experiments.registry import Settings, Standing, Verdict
-from sourdine.report.charts import Axis, Row
 from sourdine.report.page import Figure, Section
-from sourdine.report.table import Table
 from sourdine.tables.quantiles.estimate import Grid
 from sourdine.testing import SeededBits
 
@@ -52,29 +48,8 @@ def reproduce(settings: Settings) -> Part:
         )
         for name, epsilon in settings.watch("salaries", cases)
     }
-    files = {"histogram": "histogram", "inverse sensitivity": "inverse"}
-    curves = {
-        name: curve
-        for name, file in files.items()
-        if (curve := read_pairs(settings.data, f"fig5-salaries-{file}.dat")) is not None
-    }
-    rows: list[Row] = [
-        {"method": name, "epsilon": epsilon, "error": error} for (name, epsilon), error in found.items()
-    ]
-    rows += published_rows(curves, "epsilon")
-    table = Table(
-        name="salaries",
-        title=f"{SIZE:,} salaries: error in dollars by ε",
-        columns=("ε", *METHODS, *(f"{name}, published" for name in curves)),
-        rows=tuple(
-            (
-                epsilon,
-                *(found[name, epsilon] for name in METHODS),
-                *(near(curve, epsilon, 1.03) for curve in curves.values()),
-            )
-            for epsilon in epsilons
-        ),
-    )
+    errors = ByEpsilon.beside(found, settings, "fig5-salaries")
+    table = errors.table("salaries", f"{SIZE:,} salaries: error in dollars by ε", 1.03)
     last = epsilons[-1]
     mine, theirs, best = (found[name, last] for name in ("histogram", "inverse sensitivity", "joint"))
     verdicts = (
@@ -105,11 +80,7 @@ def reproduce(settings: Settings) -> Part:
             Figure(
                 title=f"Joint answers about {SIZE:,} salaries are off by {best:.2g} dollars at ε = {last:g}; "
                 f"the histogram by {mine:.0f}",
-                chart=draw_errors(
-                    rows,
-                    x=Axis(field="epsilon", title="ε for all nine deciles", log=True),
-                    y=Axis(field="error", title="root mean squared error, in dollars", log=True),
-                ),
+                chart=errors.draw(", in dollars"),
             ),
         ),
     )

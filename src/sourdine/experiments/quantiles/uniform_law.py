@@ -1,13 +1,12 @@
 """Figure 3: errors on uniform values, against n and against epsilon, and the fits read off them."""
 
 from sourdine.core.bits import Bits
-from sourdine.experiments.budget.part import Part
-from sourdine.experiments.quantiles.by_size import Errors, fit, near, power
-from sourdine.experiments.quantiles.drawing import draw_errors, published_rows
+from sourdine.experiments.part import Part
+from sourdine.experiments.quantiles.by_epsilon import ByEpsilon
+from sourdine.experiments.quantiles.by_size import Errors, fit, power
 from sourdine.experiments.quantiles.measure import METHODS, UNIFORM, mean_rmse, method_for, rmse
-from sourdine.experiments.quantiles.published import Curve, read_methods, read_pairs
+from sourdine.experiments.quantiles.published import Curve, read_methods
 from sourdine.experiments.registry import Settings, Standing, Verdict, compare
-from sourdine.report.charts import Axis, Row
 from sourdine.report.page import Figure, Section
 from sourdine.report.table import Table
 from sourdine.tables.quantiles.estimate import Grid
@@ -149,38 +148,13 @@ def _by_epsilon(settings: Settings, samples: int, bits: Bits) -> tuple[Figure, T
         (name, epsilon): mean_rmse(name, UNIFORM, SIZE, epsilon, samples=samples, bits=bits)
         for name, epsilon in settings.watch("uniform values by ε", cases)
     }
-    files = {"histogram": "histogram", "inverse sensitivity": "inverse"}
-    curves = {
-        name: curve
-        for name, file in files.items()
-        if (curve := read_pairs(settings.data, f"fig3-error-by-epsilon-{file}.dat")) is not None
-    }
-    rows: list[Row] = [
-        {"method": name, "epsilon": epsilon, "error": error} for (name, epsilon), error in found.items()
-    ]
-    rows += published_rows(curves, "epsilon")
-    table = Table(
-        name="uniform_by_epsilon",
-        title="Uniform values: error by ε at n = 5,000",
-        columns=("ε", *METHODS, *(f"{name}, published" for name in curves)),
-        rows=tuple(
-            (
-                epsilon,
-                *(found[name, epsilon] for name in METHODS),
-                *(near(curve, epsilon, 1.02) for curve in curves.values()),
-            )
-            for epsilon in epsilons
-        ),
-    )
+    errors = ByEpsilon.beside(found, settings, "fig3-error-by-epsilon")
+    table = errors.table("uniform_by_epsilon", "Uniform values: error by ε at n = 5,000", 1.02)
     low = epsilons[0]
     figure = Figure(
         title=f"At ε = {low:g}, 5,000 values give deciles to {found['joint', low]:.2g} jointly, where the "
         f"histogram is off by {found['histogram', low]:.2g}",
-        chart=draw_errors(
-            rows,
-            x=Axis(field="epsilon", title="ε for all nine deciles", log=True),
-            y=Axis(field="error", title="root mean squared error", log=True),
-        ),
+        chart=errors.draw(),
     )
     return figure, table, _left_half(found)
 
