@@ -127,13 +127,7 @@ class KaryResponse(Response):
         epsilon = float(self.epsilon)
         law = AtomLaw([epsilon, 0.0, -epsilon], [likely, same, unlikely], [unlikely, same, likely])
         changed = math.floor(distance.amount)
-        return _response_loss(distance, changed, changed * self.epsilon, law)
-
-    def estimate(self, reports: ArrayLike) -> Floats:
-        """Unbiased proportions of the categories: ((e^epsilon + k - 1) share - 1)/(e^epsilon - 1)."""
-        array = np.clip(_reports("KaryResponse", reports), 0, self.categories - 1)
-        shares = np.bincount(array.ravel(), minlength=self.categories) / array.size
-        return self.channel.estimate(shares)
+        return response_loss(distance, changed, changed * self.epsilon, law)
 
     @classmethod
     def examples(cls) -> Iterator[Example]:
@@ -179,7 +173,7 @@ class BinaryResponse(Response):
             one, epsilon = above(log_odds), above(log_odds * changed)
         likely, unlikely = self.channel
         law = AtomLaw([one, -one], [likely, unlikely], [unlikely, likely])
-        return _response_loss(distance, changed, epsilon, law)
+        return response_loss(distance, changed, epsilon, law)
 
     def estimate(self, reports: ArrayLike) -> float:
         """The unbiased proportion of yes: (share + honesty - 1)/(2 honesty - 1)."""
@@ -250,7 +244,7 @@ def proportion(owner: str, channel: Channel, reports: ArrayLike) -> float:
     return float(channel.estimate(np.mean(_reports(owner, reports) > 0)))
 
 
-def _response_loss(distance: Distance, changed: int, epsilon: Fraction | float, law: AtomLaw) -> Loss:
+def response_loss(distance: Distance, changed: int, epsilon: Fraction | float, law: AtomLaw) -> Loss:
     """One changed answer has a known law; several are that many independent reports, each at its own cost."""
     rho = epsilon**2 / (2 * max(1, changed))
     if changed == 1:

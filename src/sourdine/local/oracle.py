@@ -1,0 +1,181 @@
+"""What an oracle is: a mechanism whose reports a collector can count and read.
+
+On a device `sample` makes a report of a private value. `pack` writes reports as rows of bytes, all of one
+width, and `unpack` reads them back or refuses. A collector tallies reports into `Counts`, which add up, and
+`estimate` reads them. Reports come in two shapes, and an oracle has one of them: a whole number below
+`codes`, or a row of bits.
+"""
+
+import hashlib
+import json
+from abc import abstractmethod
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sourdine.accounting.spend import Spend
+from sourdine.core import check
+from sourdine.core.distance import Distance
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.mechanism import Mechanism
+from sourdine.local.counts import Counts
+from sourdine.local.estimate import Estimate, shares
+from sourdine.mechanisms.response import Response
+
+Bytes = NDArray[np.uint8]
+_CHUNK = 1 << 14  # rows of bits summed at once, so that they stay in the cache
+
+
+class Oracle(Mechanism):
+    """A local mechanism with reports that can be sent, counted and read.
+
+    The unit is one report of one person, and neighbours have it replaced: whoever sees a report learns at
+    most epsilon about the value it was made of.
+    """
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells this oracle from any with other parameters, in 16 hexadecimal digits."""
+        written = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(written.encode()).hexdigest()[:16]
+
+    @property
+    @abstractmethod
+    def spend(self) -> Spend:
+        """What one report costs the person it is about."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """How many bytes a packed report has."""
+
+    @abstractmethod
+    def pack(self, reports: NDArray[Any]) -> Bytes:
+        """Reports as rows of bytes."""
+
+    @abstractmethod
+    def unpack(self, rows: Bytes) -> NDArray[Any]:
+        """Reports from rows of bytes; a row that this oracle never writes is refused by its number."""
+
+    @abstractmethod
+    def tally(self, reports: NDArray[Any]) -> Counts:
+        """The counts of some reports."""
+
+    @abstractmethod
+    def estimate(self, counts: Counts, confidence: float = 0.95) -> Estimate:
+        """What the counts say of the values behind them."""
+
+    def known(self, counts: Counts) -> Counts:
+        """The counts, if they are this oracle's and not empty."""
+        if counts.fingerprint != self.fingerprint:
+            raise InvalidParameter(
+                "These counts are of reports made with other parameters. Read by these they would mean "
+                "nothing. Use the specification that the reports were made with."
+            )
+        if counts.reports < 1:
+            raise InvalidParameter("There are no reports to estimate from. Collect some first.")
+        return counts
+
+
+class CodeReports(Oracle):
+    """Oracles whose report is a whole number: 0 .. codes - 1."""
+
+    @property
+    @abstractmethod
+    def codes(self) -> int:
+        """How many different reports there are."""
+
+    @property
+    def width(self) -> int:
+        return max(1, ((self.codes - 1).bit_length() + 7) // 8)
+
+    def pack(self, reports: NDArray[Any]) -> Bytes:
+        wide = np.asarray(reports, np.int64).reshape(-1).astype(">u8")
+        return wide.view(np.uint8).reshape(-1, 8)[:, 8 - self.width :]
+
+    def unpack(self, rows: Bytes) -> NDArray[Any]:
+        wide = np.zeros((len(rows), 8), np.uint8)
+        wide[:, 8 - self.width :] = rows
+        codes = wide.view(">u8").reshape(-1)
+        refuse(codes >= np.uint64(self.codes))
+        return codes.astype(np.int64)
+
+    def tally(self, reports: NDArray[Any]) -> Counts:
+        codes = np.asarray(reports).reshape(-1)
+        if codes.dtype.kind not in "iu":
+            raise InvalidParameter("Reports of this oracle are whole numbers. Pass them as it made them.")
+        refuse((codes < 0) | (codes >= self.codes))
+        sums = np.bincount(codes.astype(np.int64, copy=False), minlength=self.codes)
+        return Counts(self.fingerprint, codes.size, sums.astype(np.int64, copy=False))
+
+
+class BitReports(Oracle):
+    """Oracles whose report is a row of bits, eight to a byte, the first one highest."""
+
+    @property
+    @abstractmethod
+    def bits(self) -> int:
+        """How many bits a report has."""
+
+    @property
+    def width(self) -> int:
+        return (self.bits + 7) // 8
+
+    def pack(self, reports: NDArray[Any]) -> Bytes:
+        return np.asarray(reports, np.uint8).reshape(-1, self.width)
+
+    def unpack(self, rows: Bytes) -> NDArray[Any]:
+        self._check(rows)
+        return rows
+
+    def tally(self, reports: NDArray[Any]) -> Counts:
+        rows = np.asarray(reports)
+        if rows.dtype != np.uint8 or rows.ndim < 1 or rows.shape[-1] != self.width:
+            raise InvalidParameter(
+                f"Reports of this oracle are rows of {self.width} bytes. Pass them as it made them."
+            )
+        rows = rows.reshape(-1, self.width)
+        self._check(rows)
+        sums = np.zeros(self.bits, np.int64)
+        for start in range(0, len(rows), _CHUNK):
+            chunk = np.unpackbits(rows[start : start + _CHUNK], axis=1, count=self.bits)
+            sums += chunk.sum(axis=0, dtype=np.int32)
+        return Counts(self.fingerprint, len(rows), sums)
+
+    def _check(self, rows: Bytes) -> None:
+        """Refuse rows with bits beyond the last."""
+        if spare := 8 * self.width - self.bits:
+            refuse((rows[:, -1] & np.uint8((1 << spare) - 1)) > 0)
+
+
+class FrequencyOracle(Oracle, Response):
+    """Oracles that tell how frequent each of the categories 0 .. k-1 is among those who reported."""
+
+    epsilon: Fraction
+    categories: int
+
+    @property
+    def spend(self) -> Spend:
+        return Spend(mechanism=self, distance=Distance.hamming())
+
+    @abstractmethod
+    def supports(self, counts: Counts) -> NDArray[np.int64]:
+        """How many reports speak for each category."""
+
+    def estimate(self, counts: Counts, confidence: float = 0.95) -> Estimate:
+        """Unbiased shares of the categories, with the variance of `channel` and intervals that follow it."""
+        level = check.confidence(f"{type(self).__name__}.estimate", confidence)
+        known = self.known(counts)
+        return shares(self.channel, self.supports(known), known.reports, level)
+
+
+def refuse(bad: ArrayLike) -> None:
+    """Refuse reports that no device can have made, by the number of the first."""
+    wrong = np.flatnonzero(bad)
+    if wrong.size:
+        raise InvalidParameter(
+            f"Report {int(wrong[0]) + 1} is none that this oracle makes. It is damaged, or was made with "
+            "other parameters. Nothing was counted: leave it out, or ask for it again."
+        )

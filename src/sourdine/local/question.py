@@ -1,0 +1,134 @@
+"""A specification: what is asked, by which oracle, with which labels. Devices and collectors share it."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.mechanism import Mechanism
+from sourdine.local.counts import Counts
+from sourdine.local.estimate import Estimate
+from sourdine.local.oracle import Bytes, FrequencyOracle, Oracle
+
+FORMAT = "sourdine local 1"
+_FIELDS = {"format", "question", "oracle", "labels", "fingerprint"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A question put to many people, and how each one's answer is made private on their own device.
+
+    Every report carries the fingerprint of the whole specification, so that reports to another question, or
+    by other parameters, are never counted in. Categories may have labels.
+
+    >>> from sourdine.local import KaryOracle
+    >>> coffee = Question(
+    ...     name="coffee", oracle=KaryOracle(epsilon=1, categories=2), labels=("no", "yes")
+    ... )
+    >>> Question.from_json(coffee.to_json()) == coffee
+    True
+    """
+
+    name: str
+    oracle: Oracle
+    labels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        name: object = self.name
+        if not isinstance(name, str) or not name.strip() or not name.isprintable():
+            raise check.fail("Question", "name", "be one line of text", name)
+        oracle: object = self.oracle
+        if not isinstance(oracle, Oracle):
+            raise check.fail("Question", "oracle", "be an oracle of sourdine.local", oracle)
+        if self.labels:
+            self._check_labels()
+
+    def _check_labels(self) -> None:
+        if not isinstance(self.oracle, FrequencyOracle):
+            raise check.fail("Question", "labels", "be left out for numbers", self.labels)
+        if len(self.labels) != self.oracle.categories:
+            must = f"be {self.oracle.categories}, one a category"
+            raise check.fail("Question", "labels", must, len(self.labels))
+        labels: tuple[object, ...] = self.labels
+        if not all(isinstance(label, str) and label.isprintable() for label in labels):
+            raise check.fail("Question", "labels", "be lines of text", self.labels)
+        if len(set(self.labels)) != len(self.labels):
+            raise check.fail("Question", "labels", "differ from each other", self.labels)
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits that any change of the specification changes."""
+        written = json.dumps(self._body(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(written.encode()).hexdigest()[:16]
+
+    def places(self, answers: Sequence[str]) -> NDArray[np.int64]:
+        """The categories of labelled answers; one that has no label is refused by its number."""
+        numbers = {label: i for i, label in enumerate(self.labels)}
+        found = np.array([numbers.get(answer, -1) for answer in answers], dtype=np.int64)
+        wrong = np.flatnonzero(found < 0)
+        if wrong.size:
+            raise InvalidParameter(
+                f"Answer {int(wrong[0]) + 1} is none of the {len(self.labels)} labels of '{self.name}'. "
+                "Nothing was reported. Add a label such as 'other' to the specification, or mend the answer."
+            )
+        return found
+
+    def tally(self, rows: Bytes) -> Counts:
+        """The counts of packed reports to this question."""
+        return replace(self.oracle.tally(self.oracle.unpack(rows)), fingerprint=self.fingerprint)
+
+    def estimate(self, counts: Counts, confidence: float = 0.95) -> Estimate:
+        """What counts of reports to this question say; those of another question are refused."""
+        if counts.fingerprint != self.fingerprint:
+            raise InvalidParameter(
+                f"These counts are not of reports to '{self.name}' as it is specified here. Read by it they "
+                "would mean nothing. Use the specification that the reports were made with."
+            )
+        return self.oracle.estimate(replace(counts, fingerprint=self.oracle.fingerprint), confidence)
+
+    def _body(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "question": self.name,
+            "oracle": self.oracle.to_json(),
+            "labels": list(self.labels),
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """The specification for a file."""
+        return {**self._body(), "fingerprint": self.fingerprint}
+
+    @classmethod
+    def from_json(cls, held: object) -> "Question":
+        """A specification read back; one that was changed by hand no longer has its fingerprint."""
+        if not isinstance(held, Mapping) or held.get("format") != FORMAT or set(held) != _FIELDS:
+            raise InvalidParameter(
+                "This is no specification of a question. Make one with 'sourdine local spec'."
+            )
+        oracle, labels = held["oracle"], held["labels"]
+        if not isinstance(oracle, Mapping) or not isinstance(labels, list):
+            raise InvalidParameter(
+                "The specification is malformed. Make it again with 'sourdine local spec'."
+            )
+        made = cls(name=held["question"], oracle=_oracle(oracle), labels=tuple(labels))
+        if held["fingerprint"] != made.fingerprint:
+            raise InvalidParameter(
+                "The specification does not match its own fingerprint: it was changed after it was made. "
+                "Make a new one with 'sourdine local spec', and collect under that."
+            )
+        return made
+
+
+def _oracle(held: Mapping[str, object]) -> Oracle:
+    found = Mechanism.from_json(held)
+    if not isinstance(found, Oracle):
+        raise InvalidParameter(
+            f"{type(found).__name__} makes no reports that can be counted. Name an oracle of sourdine.local."
+        )
+    return found

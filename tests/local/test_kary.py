@@ -1,0 +1,50 @@
+"""k-ary response as an oracle: unbiased, with the stated variance, by enumeration of every report."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.local import KaryOracle
+
+KARY = KaryOracle(epsilon=Fraction(4, 3), categories=3)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=4))
+def test_estimates_are_unbiased_with_the_stated_variance(truths: list[int]) -> None:
+    growth = math.exp(4 / 3)
+    cases = list(itertools.product(range(3), repeat=len(truths)))
+    masses = np.array(
+        [
+            math.prod((growth if a == b else 1) / (growth + 2) for a, b in zip(case, truths, strict=True))
+            for case in cases
+        ]
+    )
+    values = np.array([KARY.estimate(KARY.tally(np.array(case))).value for case in cases])
+    frequencies = np.bincount(truths, minlength=3) / len(truths)
+    assert masses.sum() == pytest.approx(1)
+    assert masses @ values == pytest.approx(frequencies, abs=1e-12)
+    assert masses @ (values - frequencies) ** 2 == pytest.approx(KARY.variance(frequencies, len(truths)))
+
+
+def test_the_estimator_is_the_published_one() -> None:
+    growth = math.exp(4 / 3)
+    assert KARY.estimate(KARY.tally(np.array([0, 0, 1]))).value == pytest.approx(
+        [((growth + 2) * share - 1) / (growth - 1) for share in (2 / 3, 1 / 3, 0)]
+    )
+
+
+def test_reports_of_another_oracle_are_refused() -> None:
+    with pytest.raises(InvalidParameter, match="Report 2 is none"):
+        KARY.tally(np.array([0, 3]))
+    other = KaryOracle(epsilon=1, categories=3)
+    with pytest.raises(InvalidParameter, match="other parameters"):
+        KARY.estimate(other.tally(np.array([0, 1])))
+    with pytest.raises(InvalidParameter, match="no reports"):
+        KARY.estimate(KARY.tally(np.zeros(0, np.int64)))
