@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sourdine import mechanisms
+from sourdine import local, mechanisms
 from tests import choice_laws
 
 Law = dict[int, float]
@@ -86,6 +86,7 @@ def bounded_staircase(m: Any, value: Any) -> Law:
 
 
 LAWS: dict[type, Callable[[Any, Any], Law]] = {
+    local.KaryOracle: choice_laws.kary_response,
     mechanisms.AboveThreshold: choice_laws.above_threshold,
     mechanisms.Exponential: choice_laws.exponential,
     mechanisms.KaryResponse: choice_laws.kary_response,
@@ -103,6 +104,7 @@ LAWS: dict[type, Callable[[Any, Any], Law]] = {
 }
 
 NOISE: dict[type, str | None] = {
+    local.KaryOracle: "epsilon",
     mechanisms.AboveThreshold: "epsilon",
     mechanisms.Exponential: "epsilon",
     mechanisms.KaryResponse: "epsilon",

@@ -109,7 +109,20 @@ def test_uniform_integers_have_no_modulo_bias(size: int, count: int) -> None:
 
 
 def test_uniform_draws_again_what_is_too_large() -> None:
-    assert list(exact.uniform(3, 1, ScriptedBits([3 << 62, 2 << 62]))) == [2]
+    assert list(exact.uniform(3, 1, ScriptedBits([3 << 14, 2 << 14]))) == [2]  # 16 bits of each word
+    assert list(exact.uniform((1 << 20) + 1, 1, ScriptedBits([1 << 31 | 1 << 11, 1 << 31]))) == [1 << 20]
+    assert list(exact.uniform((1 << 40) + 1, 1, ScriptedBits([1 << 63 | 1 << 23, 1 << 63]))) == [1 << 40]
+
+
+@pytest.mark.parametrize("size", [3, 1000, (1 << 16) - 1, (1 << 20) + 7, (1 << 40) + 3])
+def test_uniform_numbers_of_any_length_are_uniform(size: int) -> None:
+    drawn = exact.uniform(size, 200_000, SeededBits(size))
+    assert drawn.min() >= 0
+    assert drawn.max() < size
+    tenths = np.minimum(drawn * 10.0 / size, 9).astype(int)
+    edges = np.ceil(np.arange(11) * size / 10)
+    law = {i: float((edges[i + 1] - edges[i]) / size) for i in range(10)}
+    assert fit(tenths, law) > ALARM
 
 
 @pytest.mark.parametrize("count", [100_000, pytest.param(2_000_000, marks=pytest.mark.slow)])

@@ -110,3 +110,18 @@ def test_samples_follow_the_law_and_not_another(law: Weights) -> None:
     wrong = {k: p**1.1 for k, p in truth.items()}
     total = sum(wrong.values())
     assert fit(samples, {k: p / total for k, p in wrong.items()}) < ALARM
+
+
+@pytest.mark.parametrize(
+    "odds", [Fraction(1, 999), Fraction(1), Fraction(1, 65535), Fraction(2, 10**9), Fraction(10**9)]
+    [Fraction(1, 999), Fraction(1), Fraction(1, 65535), Fraction(2, 10**9), Fraction(10**9), Fraction(7)],
+)
+@pytest.mark.parametrize("log_odds", [Fraction(0), Fraction(1)])
+@pytest.mark.parametrize("count", [100, 60_000])
+def test_coins_are_the_samples_of_a_law_with_two_outcomes(
+    odds: Fraction, log_odds: Fraction, count: int
+) -> None:
+    law = table(Terms((1, odds), (0, log_odds)))
+    coins = law.coins(count, SeededBits(4))
+    assert coins.dtype == np.bool_
+    assert np.array_equal(coins, law.sample(count, SeededBits(4)).astype(bool))

@@ -5,6 +5,7 @@ goes to big numbers. The time of a call does not depend on the values of the noi
 """
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from flint import arb, fmpz
@@ -29,12 +30,12 @@ _MARGIN = 2.0**-40  # far above the error of a float64 exponential, see bernoull
 
 def bernoulli(p: Fraction, count: int, bits: Bits) -> NDArray[np.bool_]:
     """True with probability p, a rational."""
-    return table(Terms((1 - p, p), (0, 0))).sample(count, bits).astype(np.bool_)
+    return table(Terms((1 - p, p), (0, 0))).coins(count, bits)
 
 
 def bernoulli_odds(log_odds: Fraction, factor: Fraction, count: int, bits: Bits) -> NDArray[np.bool_]:
     """True with odds factor * e^{log_odds}."""
-    return table(Terms((1, factor), (0, log_odds))).sample(count, bits).astype(np.bool_)
+    return table(Terms((1, factor), (0, log_odds))).coins(count, bits)
 
 
 def bernoulli_exp(units: NDArray[np.int64], rate: Fraction, bits: Bits) -> NDArray[np.bool_]:
@@ -71,19 +72,28 @@ def exp_coin(word: int, x: Fraction, bits: Bits) -> bool:
 def uniform(size: int, count: int, bits: Bits) -> NDArray[np.int64]:
     """Whole numbers 0 .. size - 1, all equally likely, without modulo bias.
 
-    Words are cut to the length of size - 1 and those too large are drawn again. How often that happens
+    Short words are cut to the length of size - 1 and those too large are drawn again. How often that happens
     says nothing about the numbers that come out.
     """
-    spare = np.uint64(64 - (size - 1).bit_length())
-    if spare == 64:
+    length = (size - 1).bit_length()
+    if length == 0:
         return np.zeros(count, dtype=np.int64)
-    out = bits.words(count) >> spare
+    kind = np.uint16 if length <= 16 else np.uint32 if length <= 32 else np.uint64
+    out = _words(kind, length, count, bits)
     if size & (size - 1):
-        again = np.flatnonzero(out >= np.uint64(size))
+        again = np.flatnonzero(out >= size)
         while len(again):
-            out[again] = bits.words(len(again)) >> spare
-            again = again[out[again] >= np.uint64(size)]
+            out[again] = _words(kind, length, len(again), bits)
+            again = again[out[again] >= size]
     return out.astype(np.int64)
+
+
+def _words(kind: type[np.unsignedinteger[Any]], length: int, count: int, bits: Bits) -> NDArray[Any]:
+    """Words of a kind, of which the first `length` bits are kept."""
+    width = np.dtype(kind).itemsize
+    words = bits.words(-(-count * width // 8)).view(kind)[:count]
+    kept: NDArray[Any] = words >> kind(8 * width - length)
+    return kept
 
 
 def geometric(scale: Fraction, count: int, bits: Bits) -> NDArray[np.int64]:

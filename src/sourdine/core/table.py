@@ -49,6 +49,20 @@ class Table:
                 part[open_] = self._search(cells[open_], bits)
         return out
 
+    def coins(self, count: int, bits: Bits) -> NDArray[np.bool_]:
+        """`count` outcomes of a law that has two, as booleans.
+
+        The cells that settle 1 are the last ones, those that settle 0 the first; what is between is searched.
+        """
+        if count <= _STEADY:
+            return self._search(sixteens(bits, count), bits).astype(np.bool_)
+        ones, zeros = (int(np.count_nonzero(self._guide == outcome)) for outcome in (1, 0))
+        cells = sixteens(bits, count)
+        heads: NDArray[np.bool_] = cells >= _CELLS - ones
+        open_ = np.flatnonzero(cells - np.uint16(zeros) < _CELLS - ones - zeros)
+        heads[open_] = self._search(cells[open_], bits)
+        return heads
+
     def _search(self, cells: NDArray[np.uint16], bits: Bits) -> NDArray[np.int64]:
         words = bits.words(len(cells)) >> np.uint64(16) | cells.astype(np.uint64) << np.uint64(48)
         found = np.searchsorted(self._thresholds, words).astype(np.int64)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -67,15 +68,28 @@ class Question:
         written = json.dumps(self._body(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(written.encode()).hexdigest()[:16]
 
-    def places(self, answers: Sequence[str]) -> NDArray[np.int64]:
-        """The categories of labelled answers; one that has no label is refused by its number."""
-        numbers = {label: i for i, label in enumerate(self.labels)}
-        found = np.array([numbers.get(answer, -1) for answer in answers], dtype=np.int64)
-        wrong = np.flatnonzero(found < 0)
+    def values(self, answers: Sequence[str]) -> NDArray[Any]:
+        """Answers as people write them, for `sample`; one that is outside the domain is refused by its number.
+
+        Numbers beyond their bounds are no mistake: every numeric oracle takes the nearest bound.
+        """
+        if not isinstance(self.oracle, FrequencyOracle):
+            return self._found([_real(answer) for answer in answers], "a number", "Write it like 3.5.")
+        count = self.oracle.categories
+        if not self.labels:
+            numbers = [_whole(answer, count) for answer in answers]
+            return self._found(numbers, f"a category from 0 to {count - 1}", "Mend it.").astype(np.int64)
+        known = {label: i for i, label in enumerate(self.labels)}
+        remedy = "Mend it, or make a specification with a label such as 'other'."
+        places = [known.get(answer, math.nan) for answer in answers]
+        return self._found(places, f"one of the {count} labels", remedy).astype(np.int64)
+
+    def _found(self, numbers: list[float], wanted: str, remedy: str) -> NDArray[np.float64]:
+        found = np.array(numbers, dtype=np.float64)
+        wrong = np.flatnonzero(np.isnan(found))
         if wrong.size:
             raise InvalidParameter(
-                f"Answer {int(wrong[0]) + 1} is none of the {len(self.labels)} labels of '{self.name}'. "
-                "Nothing was reported. Add a label such as 'other' to the specification, or mend the answer."
+                f"Answer {int(wrong[0]) + 1} to '{self.name}' is not {wanted}. Nothing was reported. {remedy}"
             )
         return found
 
@@ -123,6 +137,21 @@ class Question:
                 "Make a new one with 'sourdine local spec', and collect under that."
             )
         return made
+
+
+def _whole(answer: str, count: int) -> float:
+    """A category, or NaN."""
+    digits = answer.strip()
+    short = digits.isascii() and digits.isdecimal() and len(digits) < 10
+    return int(digits) if short and int(digits) < count else math.nan
+
+
+def _real(answer: str) -> float:
+    """A number, or NaN."""
+    try:
+        return float(answer)
+    except ValueError:
+        return math.nan
 
 
 def _oracle(held: Mapping[str, object]) -> Oracle:

@@ -15,6 +15,14 @@ _VALUES[_DIGITS] = np.arange(16)
 _SPACE, _END = 32, 10
 
 
+_NAME = 16  # letters of a fingerprint
+
+
+def line_length(width: int) -> int:
+    """The bytes of a line that holds a report of so many bytes."""
+    return _NAME + 1 + 2 * width + 1
+
+
 def written(fingerprint: str, rows: Bytes) -> bytes:
     """The lines of packed reports.
 
@@ -37,7 +45,7 @@ def read(text: bytes, fingerprint: str, width: int) -> Bytes:
     array([[  1, 255]], dtype=uint8)
     """
     text = text.replace(b"\r\n", b"\n")
-    length = len(fingerprint) + 1 + 2 * width + 1
+    length = line_length(width)
     whole = len(text) // length
     lines = np.frombuffer(text, np.uint8, whole * length).reshape(whole, length)
     head = np.frombuffer(f"{fingerprint} ".encode(), np.uint8)

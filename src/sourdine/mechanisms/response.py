@@ -23,6 +23,7 @@ LEAST_EPSILON = Fraction(1, 1 << 20)
 LEAST_TRUTH = Fraction(1, 2) + LEAST_EPSILON
 MOST_EPSILON = 1 << 9
 MOST_CATEGORIES = 1 << 24
+_CHUNK = 1 << 15  # answers handled at once, so that the arrays stay in the cache
 Floats = NDArray[np.float64]
 
 
@@ -113,12 +114,18 @@ class KaryResponse(Response):
         return Channel(likely, likely * math.exp(-self.epsilon))
 
     def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
-        truth = np.clip(grid.to_units("KaryResponse", values, None), 0, self.categories - 1)
-        others = self.categories - 1
-        kept = exact.bernoulli_odds(self.epsilon, Fraction(1, others), truth.size, bits)
-        shift = 1 + exact.uniform(others, truth.size, bits)
-        other = (truth + shift.reshape(truth.shape)) % self.categories
-        return np.where(kept.reshape(truth.shape), truth, other)
+        array = grid.numbers(values)
+        flat, others = array.reshape(-1), self.categories - 1
+        reports = np.empty(flat.size, np.int64)
+        for start in range(0, max(flat.size, 1), _CHUNK):
+            truth = grid.to_units("KaryResponse", flat[start : start + _CHUNK], None)
+            np.clip(truth, 0, others, out=truth)
+            kept = exact.bernoulli_odds(self.epsilon, Fraction(1, others), truth.size, bits)
+            other = exact.uniform(others, truth.size, bits)
+            other += other >= truth  # of those left, the numbers from the truth on are one too small
+            np.copyto(other, truth, where=kept)
+            reports[start : start + _CHUNK] = other
+        return reports.reshape(array.shape)
 
     def loss(self, distance: Distance) -> Loss:
         self.require(distance)
