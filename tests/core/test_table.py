@@ -113,7 +113,7 @@ def test_samples_follow_the_law_and_not_another(law: Weights) -> None:
 
 
 @pytest.mark.parametrize(
-    "odds", [Fraction(1, 999), Fraction(1), Fraction(1, 65535), Fraction(2, 10**9), Fraction(10**9)]
+    "odds",
     [Fraction(1, 999), Fraction(1), Fraction(1, 65535), Fraction(2, 10**9), Fraction(10**9), Fraction(7)],
 )
 @pytest.mark.parametrize("log_odds", [Fraction(0), Fraction(1)])
