@@ -4,7 +4,19 @@ from typing import Annotated
 
 import typer
 
-from sourdine.cli import audit, budget, certificate, demo, init, ledger, plan, release, report, reproduce
+from sourdine.cli import (
+    audit,
+    budget,
+    certificate,
+    demo,
+    init,
+    ledger,
+    local,
+    plan,
+    release,
+    report,
+    reproduce,
+)
 from sourdine.cli.group import OneSentence
 from sourdine.cli.streams import soften_streams
 
@@ -19,6 +31,7 @@ app.add_typer(audit.app, name="audit")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(certificate.app, name="certificate")
 app.add_typer(budget.app, name="budget")
+app.add_typer(local.app, name="local")
 app.command(name="demo")(demo.demo)
 app.command(name="init")(init.init)
 app.command(name="plan")(plan.plan)

@@ -1,0 +1,1 @@
+"""Frequency oracles side by side with pure-ldp and multi-freq-ldpy."""

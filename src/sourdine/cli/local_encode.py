@@ -1,0 +1,89 @@
+"""`sourdine local encode`: answers in, reports out, as the devices of many people would make them."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+
+from sourdine.cli import show
+from sourdine.cli.document import read_json
+from sourdine.cli.number import decimal
+from sourdine.cli.text import lines_of
+from sourdine.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sourdine.local.question import Question
+
+_CHUNK = 1 << 15
+SpecFile = Annotated[Path, typer.Argument(help="The specification that 'sourdine local spec' wrote.")]
+
+
+def encode(
+    spec: SpecFile,
+    answers: Annotated[Path, typer.Argument(help="One answer a line; '-' for standard input.")],
+    *,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The reports, one a line.")],
+    secret: Annotated[
+        Path | None,
+        typer.Option(help="A file of at least 16 secret bytes: the same answer gets the same report again."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Make a private report of every answer. Run it where the answers are: only reports should travel.
+
+    With --secret, which belongs to one device, repeated answers to the question cost once.
+
+    Examples: sourdine local encode coffee.json answers.txt -o reports.txt ·
+    sourdine local encode coffee.json - -o report.txt --secret device.key
+    """
+    from sourdine.local.memo import Memo
+    from sourdine.local.wire import written
+
+    question = read_question(spec)
+    show.check_place(output)
+    values = question.values(lines_of(answers))
+    starts = range(0, len(values), _CHUNK)
+    memo = None if secret is None else Memo(question, _read_secret(secret))
+    parts = []
+    for start in show.progress("making reports", starts):
+        part = values[start : start + _CHUNK]
+        if memo is None:
+            rows = question.oracle.pack(question.oracle.sample(part))
+        else:
+            rows = np.concatenate([memo.row(value) for value in part])
+        parts.append(written(question.fingerprint, rows))
+    try:
+        with output.open("xb") as file:
+            file.writelines(parts)
+    except FileExistsError:
+        raise InvalidParameter(
+            f"{output} exists already and is not written over. Choose another place with -o."
+        ) from None
+    if as_json:
+        show.document({"reports": str(output), "count": len(values), "specification": question.fingerprint})
+        return
+    print(f"Wrote {len(values):,} reports to {output}.")
+    level = decimal(Fraction(question.oracle.spend.loss().epsilon))
+    show.say(
+        f"Each gives away at most epsilon {level} about its answer. Whoever reports "
+        "several times adds up that many epsilons, except for equal answers under one secret."
+    )
+
+
+def read_question(spec: Path) -> "Question":
+    """The question of a specification in a file."""
+    from sourdine.local.question import Question
+
+    return Question.from_json(read_json(spec))
+
+
+def _read_secret(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        raise InvalidParameter(
+            f"The secret {path} cannot be read ({problem.strerror}). "
+            "Make one with: head -c 32 /dev/urandom > device.key"
+        ) from None

@@ -1,0 +1,164 @@
+"""`sourdine local estimate`: what many reports say together."""
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+
+from sourdine.cli import show
+from sourdine.cli.local_encode import SpecFile, read_question
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sourdine.local.counts import Counts
+    from sourdine.local.estimate import Estimate, Floats
+    from sourdine.local.question import Question
+
+_LINES = 1 << 16  # lines read at once
+_MOST_ROWS = 60
+
+
+def estimate(
+    spec: SpecFile,
+    reports: Annotated[list[Path], typer.Argument(help="Files of reports, or of counts.")],
+    *,
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    shape: Annotated[
+        str, typer.Option(help="none, or one of simplex, norm-sub and non-negative, which add a bias.")
+    ] = "none",
+    counts: Annotated[
+        Path | None, typer.Option(help="Write the counts here: they can be added to others' later.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Count reports and estimate what is behind them, with intervals. Any wrong line stops it all.
+
+    Examples: sourdine local estimate coffee.json monday.txt tuesday.txt ·
+    sourdine local estimate coffee.json reports.txt --shape simplex --json
+    """
+    question = read_question(spec)
+    level = check.confidence("local estimate", confidence)
+    show.check_place(counts)
+    total = None
+    for path in reports:
+        found = _counted(question, path)
+        total = found if total is None else total + found
+    assert total is not None
+    answer = question.estimate(total, level)
+    values = _shaped(shape, question, answer)
+    if counts is not None:
+        show.keep(json.dumps(total.to_json()) + "\n", counts)
+    if as_json:
+        show.document(_document(question, answer, values))
+    else:
+        _print(question, answer, values, shape)
+
+
+def _counted(question: "Question", path: Path) -> "Counts":
+    """The counts of a file, of whichever kind it is."""
+    from sourdine.local.counts import Counts
+
+    try:
+        raw = path.read_bytes()
+    except OSError as problem:
+        raise InvalidParameter(
+            f"The file {path} cannot be read ({problem.strerror}). Check the path."
+        ) from None
+    if raw.lstrip()[:1] == b"{":
+        try:
+            return Counts.from_json(json.loads(raw))
+        except (ValueError, RecursionError) as problem:
+            raise InvalidParameter(f"In {path}: {problem}") from None
+    try:
+        return _count_lines(question, raw.replace(b"\r\n", b"\n"), path.name)
+    except InvalidParameter as problem:
+        raise InvalidParameter(f"In {path}: {problem}") from None
+
+
+def _count_lines(question: "Question", raw: bytes, name: str) -> "Counts":
+    from sourdine.local.wire import line_length, read
+
+    width = question.oracle.width
+    piece = _LINES * line_length(width)
+    total = question.tally(read(b"", question.fingerprint, width))
+    try:
+        for start in show.progress(f"counting {name}", range(0, len(raw), piece)):
+            total += question.tally(read(raw[start : start + piece], question.fingerprint, width))
+    except InvalidParameter:
+        question.tally(read(raw, question.fingerprint, width))  # raises again, with the right line
+        raise
+    return total
+
+
+def _shaped(shape: str, question: "Question", answer: "Estimate") -> "Floats":
+    """The values, mended as asked for."""
+    from sourdine.local import shape as shapes
+    from sourdine.local.oracle import FrequencyOracle
+
+    if shape == "none":
+        return answer.value
+    known = {"simplex": shapes.simplex, "norm-sub": shapes.norm_sub, "non-negative": shapes.non_negative}
+    if shape not in known:
+        raise check.fail("local estimate", "shape", f"be one of none, {', '.join(known)}", shape)
+    if not isinstance(question.oracle, FrequencyOracle):
+        raise InvalidParameter("Only shares of categories have a shape. Leave --shape out for numbers.")
+    return known[shape](answer.value)
+
+
+def _document(question: "Question", answer: "Estimate", values: "Floats") -> dict[str, object]:
+    return {
+        "question": question.name,
+        "specification": question.fingerprint,
+        "reports": answer.reports,
+        "confidence": answer.confidence,
+        "epsilon": float(question.oracle.spend.loss().epsilon),
+        "answers": [
+            {
+                "answer": name,
+                "value": float(value),
+                "unbiased": float(raw),
+                "standard_error": math.sqrt(variance),
+                "lower": float(low),
+                "upper": float(high),
+            }
+            for name, value, raw, variance, low, high in zip(
+                _names(question, answer),
+                values,
+                answer.value,
+                answer.variance.tolist(),
+                answer.lower,
+                answer.upper,
+                strict=True,
+            )
+        ],
+    }
+
+
+def _names(question: "Question", answer: "Estimate") -> Sequence[str]:
+    from sourdine.local.oracle import FrequencyOracle
+
+    if not isinstance(question.oracle, FrequencyOracle):
+        return ["mean"]
+    return question.labels or [str(i) for i in range(len(answer.value))]
+
+
+def _print(question: "Question", answer: "Estimate", values: "Floats", shape: str) -> None:
+    names = _names(question, answer)
+    order = np.argsort(-values, kind="stable")[:_MOST_ROWS]
+    percent = f"{100 * answer.confidence:g} % interval"
+    show.table(
+        (question.name, "estimate", percent),
+        [(names[i], f"{values[i]:.4f}", f"{answer.lower[i]:.4f} to {answer.upper[i]:.4f}") for i in order],
+        numbers=("estimate", percent),
+    )
+    if len(order) < len(values):
+        print(f"and {len(values) - len(order):,} more; --json shows them all.")
+    show.say(
+        f"{answer.reports:,} reports. Intervals are about those who reported, whose answers the noise hides."
+        + (f" Values were shaped by {shape}, which is no longer unbiased." if shape != "none" else "")
+    )

@@ -1,0 +1,85 @@
+"""`sourdine local spec`: what is asked and how, for devices and collectors alike."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourdine.cli import show
+from sourdine.cli.number import decimal, number
+from sourdine.cli.text import lines_of
+from sourdine.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sourdine.local.oracle import Oracle
+
+_FAR = 1 << 60
+
+
+def spec(
+    name: Annotated[str, typer.Argument(help="What is asked, in a few words.")],
+    *,
+    epsilon: Annotated[str, typer.Option(help="What one report may give away, such as 1.")],
+    labels: Annotated[Path | None, typer.Option(help="A file with the possible answers, one a line.")] = None,
+    categories: Annotated[
+        int | None, typer.Option(help="Instead of labels: how many answers there are, numbered from 0.")
+    ] = None,
+    lower: Annotated[str | None, typer.Option(help="For numbers: the least possible answer.")] = None,
+    upper: Annotated[str | None, typer.Option(help="For numbers: the greatest possible answer.")] = None,
+    oracle: Annotated[
+        str, typer.Option(help="How reports are made. 'auto' takes the best and says why.")
+    ] = "auto",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The specification. Without it: NAME.json, here.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Write the specification of a question. Every report carries its fingerprint.
+
+    Examples: sourdine local spec coffee --epsilon 1 --labels labels.txt -o coffee.json ·
+    sourdine local spec age --epsilon 2 --lower 0 --upper 120 --oracle square-wave
+    """
+    from sourdine.local.named import frequency_oracle, numeric_oracle
+    from sourdine.local.question import Question
+
+    place = Path(f"{name}.json") if output is None else output
+    show.check_place(place)
+    level = number("local spec", "epsilon", epsilon, Fraction(1, 1 << 20), 512)
+    if [labels is not None, categories is not None, lower is not None or upper is not None].count(True) != 1:
+        raise InvalidParameter(
+            "A question has either labels, or a number of categories, or a lower and an upper bound. "
+            "Give one of --labels, --categories, or --lower with --upper."
+        )
+    listed = () if labels is None else tuple(lines_of(labels))
+    made: Oracle
+    if lower is not None or upper is not None:
+        if lower is None or upper is None:
+            raise InvalidParameter("Numbers need both bounds. Give --lower and --upper.")
+        ends = [number("local spec", "bounds", bound, -_FAR, _FAR) for bound in (lower, upper)]
+        made, why = numeric_oracle(oracle, epsilon=level, lower=ends[0], upper=ends[1])
+    else:
+        count = len(listed) if categories is None else categories
+        made, why = frequency_oracle(oracle, epsilon=level, categories=count)
+    question = Question(name=name, oracle=made, labels=listed)
+    content = question.to_json()
+    try:
+        with place.open("x", encoding="utf-8") as file:
+            file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    except FileExistsError:
+        raise InvalidParameter(
+            f"{place} exists already and is not written over: reports may name it. "
+            "Choose another place with -o."
+        ) from None
+    if as_json:
+        show.document({"specification": str(place), "why": why, **content})
+        return
+    print(f"Wrote {place}, fingerprint {question.fingerprint}.")
+    show.say(
+        f"{type(made).__name__} at epsilon {decimal(level)}, {made.width} bytes a report. {why.rstrip('.')}."
+    )
+    show.say(
+        f"Every new report costs whoever makes it epsilon {decimal(level)}. "
+        f"Next: sourdine local encode {show.one_line(str(place))} answers.txt -o reports.txt"
+    )

@@ -1,0 +1,104 @@
+"""How batches are drawn, each way tied to the accounting that is true for it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.accounting.dpsgd import Sampler, Training
+from sourdine.core import check, exact
+from sourdine.core.bits import SYSTEM, Bits
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batches(ABC):
+    """Batches of about `batch` out of `size` units, for so many epochs; the accounting follows from the type."""
+
+    size: int
+    batch: int
+    epochs: int
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        check.integer(name, "size", self.size, 1, 1 << 40)
+        if not 1 <= check.integer(name, "batch", self.batch, 1, 1 << 40) <= self.size:
+            remedy = f"There are {self.size:,} examples."
+            raise check.fail(name, "batch", "not be larger than the data", self.batch, remedy)
+        check.integer(name, "epochs", self.epochs, 1, 1 << 30)
+
+    @property
+    @abstractmethod
+    def sampler(self) -> Sampler:
+        """Its name in the accounting."""
+
+    @abstractmethod
+    def drawn(self, bits: Bits = SYSTEM) -> Iterator[Indices]:
+        """The batches one after the other, each a row of places in the data; some may be empty."""
+
+    def training(self, noise: float) -> Training:
+        """The run that the accountants are asked about."""
+        return Training(
+            size=self.size, batch=self.batch, noise=noise, epochs=self.epochs, sampler=self.sampler
+        )
+
+    @property
+    def steps(self) -> int:
+        """How many batches there are."""
+        return self.epochs * -(-self.size // self.batch)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoissonBatches(Batches):
+    """Each unit comes into each batch with probability batch/size, independently of all else."""
+
+    @property
+    def sampler(self) -> Sampler:
+        return Sampler.POISSON
+
+    def drawn(self, bits: Bits = SYSTEM) -> Iterator[Indices]:
+        rate = Fraction(self.batch, self.size)
+        for _ in range(self.steps):
+            yield np.flatnonzero(exact.bernoulli(rate, self.size, bits))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedBatches(Batches):
+    """Each batch is a fresh choice of exactly `batch` units, every choice alike."""
+
+    @property
+    def sampler(self) -> Sampler:
+        return Sampler.FIXED
+
+    def drawn(self, bits: Bits = SYSTEM) -> Iterator[Indices]:
+        for _ in range(self.steps):
+            yield np.sort(shuffled(self.size, bits)[: self.batch])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShuffledBatches(Batches):
+    """Each epoch puts all units in a random order and cuts it into batches; the last may be smaller."""
+
+    @property
+    def sampler(self) -> Sampler:
+        return Sampler.SHUFFLE
+
+    def drawn(self, bits: Bits = SYSTEM) -> Iterator[Indices]:
+        for _ in range(self.epochs):
+            order = shuffled(self.size, bits)
+            for start in range(0, self.size, self.batch):
+                yield order[start : start + self.batch]
+
+
+def shuffled(size: int, bits: Bits) -> Indices:
+    """A uniform order of so many places: by random words, drawn again in the rare case that two are equal."""
+    while True:
+        words = bits.words(size)
+        order = np.argsort(words, kind="stable")
+        held = words[order]
+        if not (held[1:] == held[:-1]).any():
+            return order.astype(np.int64, copy=False)
