@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from sourdine import local, mechanisms
-from tests import choice_laws
+from sourdine.tables import quantiles
+from tests import bit_laws, choice_laws, code_laws, numeric_laws, quantile_laws, rappor_laws
 
 Law = dict[int, float]
 
@@ -86,7 +87,19 @@ def bounded_staircase(m: Any, value: Any) -> Law:
 
 
 LAWS: dict[type, Callable[[Any, Any], Law]] = {
+    local.BoundedLaplaceOracle: numeric_laws.bounded_laplace,
+    local.BoundedStaircaseOracle: numeric_laws.bounded_staircase,
+    local.Duchi: numeric_laws.duchi,
+    local.Hybrid: numeric_laws.hybrid,
+    local.Piecewise: numeric_laws.piecewise,
+    local.SquareWave: numeric_laws.square_wave,
+    local.HadamardResponse: code_laws.hadamard_response,
     local.KaryOracle: choice_laws.kary_response,
+    local.LocalHashing: code_laws.local_hashing,
+    local.OptimalUnary: bit_laws.optimal_unary,
+    local.ProjectiveGeometry: code_laws.projective_geometry,
+    local.SubsetSelection: bit_laws.subset_selection,
+    local.SymmetricUnary: bit_laws.symmetric_unary,
     mechanisms.AboveThreshold: choice_laws.above_threshold,
     mechanisms.Exponential: choice_laws.exponential,
     mechanisms.KaryResponse: choice_laws.kary_response,
@@ -101,10 +114,28 @@ LAWS: dict[type, Callable[[Any, Any], Law]] = {
     mechanisms.TruncatedGeometric: truncated_geometric,
     mechanisms.Gaussian: gaussian,
     mechanisms.Geometric: geometric,
+    quantiles.InverseSensitivity: quantile_laws.inverse,
+    quantiles.JointExponential: quantile_laws.joint,
+    quantiles.NaiveLaplace: quantile_laws.naive,
+    quantiles.RecursiveQuantiles: quantile_laws.recursive,
+    quantiles.ThresholdHistogram: quantile_laws.threshold,
+    **rappor_laws.LAWS,
 }
 
 NOISE: dict[type, str | None] = {
+    local.BoundedLaplaceOracle: "epsilon",
+    local.BoundedStaircaseOracle: "epsilon",
+    local.Duchi: "epsilon",
+    local.Hybrid: "epsilon",
+    local.Piecewise: "epsilon",
+    local.SquareWave: "epsilon",
+    local.HadamardResponse: "epsilon",
     local.KaryOracle: "epsilon",
+    local.LocalHashing: "epsilon",
+    local.OptimalUnary: "epsilon",
+    local.ProjectiveGeometry: "epsilon",
+    local.SubsetSelection: "epsilon",
+    local.SymmetricUnary: "epsilon",
     mechanisms.AboveThreshold: "epsilon",
     mechanisms.Exponential: "epsilon",
     mechanisms.KaryResponse: "epsilon",
@@ -119,6 +150,12 @@ NOISE: dict[type, str | None] = {
     mechanisms.Laplace: "scale",
     mechanisms.Staircase: "epsilon",
     mechanisms.TruncatedGeometric: "scale",
+    quantiles.InverseSensitivity: "epsilon",
+    quantiles.JointExponential: "epsilon",
+    quantiles.NaiveLaplace: "epsilon",
+    quantiles.RecursiveQuantiles: "epsilon",
+    quantiles.ThresholdHistogram: "epsilon",
+    **rappor_laws.NOISE,
 }
 """The parameter of each mechanism that the contract puts 10 % off, to see the law test refuse it; None when
 it has no parameter, and its own test refuses a wrong law."""

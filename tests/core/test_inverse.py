@@ -203,3 +203,13 @@ def test_floats_prove_nearly_everything(decay: Decay, monkeypatch: pytest.Monkey
     places = np.arange(101).repeat(500)
     answers = Truncated(decay, 100).sample(places, SeededBits(23))
     assert len(np.unique(answers)) == 101
+
+
+def test_masses_off_a_table_are_the_same() -> None:
+    for decay in (GeometricDecay(Fraction(70)), StepDecay(Fraction(3, 4), 50, 11)):
+        law = Truncated(decay, 100)
+        places = np.arange(1000) % 101
+        whole = law.sample(places, SeededBits(3))
+        bits = SeededBits(3)
+        parts = [law.sample(places[start : start + 50], bits) for start in range(0, 1000, 50)]
+        assert (whole == np.concatenate(parts)).all()

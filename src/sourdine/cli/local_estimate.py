@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,7 +50,7 @@ def estimate(
         found = _counted(question, path)
         total = found if total is None else total + found
     assert total is not None
-    answer = question.estimate(total, level)
+    answer = _in_rows(question.estimate(total, level))
     values = _shaped(shape, question, answer)
     if counts is not None:
         show.keep(json.dumps(total.to_json()) + "\n", counts)
@@ -93,6 +94,14 @@ def _count_lines(question: "Question", raw: bytes, name: str) -> "Counts":
         question.tally(read(raw, question.fingerprint, width))  # raises again, with the right line
         raise
     return total
+
+
+def _in_rows(answer: "Estimate") -> "Estimate":
+    """A single number, such as a mean, as a row of one."""
+    value, variance, lower, upper = map(
+        np.atleast_1d, (answer.value, answer.variance, answer.lower, answer.upper)
+    )
+    return replace(answer, value=value, variance=variance, lower=lower, upper=upper)
 
 
 def _shaped(shape: str, question: "Question", answer: "Estimate") -> "Floats":

@@ -9,6 +9,7 @@ end takes a little less often.
 """
 
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ from sourdine.core.certified import precision
 from sourdine.core.decay import Decay, Floats
 
 _CHUNK = 1 << 14  # places handled at once, so that the arrays stay in the cache
+_FEW = 1 << 12  # places whose masses stay in the first cache, where all are found equally soon
 _GUARD = 128  # bits of precision beyond those drawn
 _MARGIN = 2.0**-42  # of the total mass; see Truncated
 _SLACK = 2.0**-40  # of a probability, in the forecast of the error
@@ -41,21 +43,30 @@ class Truncated:
     def sample(self, places: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
         """One answer for each place of a flat array; places lie in 0 .. last."""
         out = np.empty(len(places), dtype=np.int64)
+        mass = self._masses(len(places))
         for start in range(0, len(places), _CHUNK):
             part = slice(start, start + _CHUNK)
-            out[part] = self._draw(places[part], bits)
+            out[part] = self._draw(places[part], mass, bits)
         return out
 
-    def _draw(self, x: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
+    def _masses(self, count: int) -> Callable[[NDArray[np.int64]], Floats]:
+        """The decay's masses: where values outnumber a few places, the same floats off a table."""
+        if self.last > min(count, _FEW):
+            return self.decay.mass
+        return self.decay.mass(np.arange(self.last + 2)).take
+
+    def _draw(
+        self, x: NDArray[np.int64], mass: Callable[[NDArray[np.int64]], Floats], bits: Bits
+    ) -> NDArray[np.int64]:
         words = bits.words(len(x))
-        left = self.decay.mass(x + 1)  # of x and what lies below it
-        total = left + (self.decay.mass(self.last - x + 1) - self._top)
+        left = mass(x + 1)  # of x and what lies below it
+        total = left + (mass(self.last - x + 1) - self._top)
         level = (words >> np.uint64(11)) * 2.0**-53 * total
         down = level < left
         guess = self.decay.guess(np.where(down, left - level, level - left + self._top))
         reach = np.where(down, x, self.last - x)
         m = np.minimum(np.maximum(guess, 0.0), reach).astype(np.int64)
-        near, far = self.decay.mass(m), self.decay.mass(m + 1)
+        near, far = mass(m), mass(m + 1)
         below = left + np.where(down, -far, near - self._top)
         until = left + np.where(down, -near, far - self._top)
         margin = _MARGIN * total

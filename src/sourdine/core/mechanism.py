@@ -75,7 +75,9 @@ def one_integer(answers: NDArray[Any]) -> NDArray[np.int64]:
 class Example:
     """A mechanism at two neighbouring inputs: what the contract tests and the audit run on.
 
-    `code` turns each answer into one integer, so that laws can be compared cell by cell.
+    `code` turns each answer into one integer, so that laws can be compared cell by cell. `draw` makes many
+    independent answers for one input where `sample` would take long; it may fix randomness that is the same
+    for both inputs, given which the claim holds too.
     """
 
     mechanism: Mechanism
@@ -83,9 +85,12 @@ class Example:
     neighbour: ArrayLike
     distance: Distance
     code: Callable[[NDArray[Any]], NDArray[np.int64]] = one_integer
+    draw: Callable[[ArrayLike, int, Bits], NDArray[Any]] | None = None
 
     def outcomes(self, value: ArrayLike, count: int, bits: Bits = SYSTEM) -> NDArray[np.int64]:
         """The codes of `count` independent answers for one input."""
+        if self.draw is not None:
+            return self.code(self.draw(value, count, bits))
         repeated = np.broadcast_to(np.asarray(value), (count, *np.shape(value)))
         return self.code(self.mechanism.sample(repeated, bits))
 

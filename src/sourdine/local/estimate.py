@@ -34,19 +34,22 @@ def deviations(confidence: float) -> float:
 
 
 def shares(channel: Channel, supports: NDArray[np.int64], reports: int, confidence: float) -> Estimate:
-    """Shares of categories, from how many reports support each.
+    """Shares of categories, from how many reports support each."""
+    none, all_ = (float(channel.variance(f, reports)) for f in (0.0, 1.0))
+    return scores(channel.estimate(supports / reports), none, all_ - none, reports, confidence)
+
+
+def scores(value: Floats, none: Floats | float, slope: float, reports: int, confidence: float) -> Estimate:
+    """Shares whose variance is none + slope f at the share f.
 
     The interval holds every share f that the estimate lies within z standard deviations of, at the variance
-    a + b f that it would have: the roots of (value - f)^2 = z^2 (a + b f) (Wilson 1927, for this channel).
+    that it would have: between the roots of (value - f)^2 = z^2 (none + slope f) (Wilson 1927, generalised).
     """
-    value = channel.estimate(supports / reports)
-    a, ab = (float(channel.variance(f, reports)) for f in (0.0, 1.0))
     square = deviations(confidence) ** 2
-    middle = value + square * (ab - a) / 2
-    reach = np.sqrt(np.maximum(middle**2 - value**2 + square * a, 0.0))
-    return Estimate(
-        value, channel.variance(value, reports), middle - reach, middle + reach, reports, confidence
-    )
+    middle = value + square * slope / 2
+    reach = np.sqrt(np.maximum(middle**2 - value**2 + square * none, 0.0))
+    variance = none + slope * np.clip(value, 0.0, 1.0)
+    return Estimate(value, variance, middle - reach, middle + reach, reports, confidence)
 
 
 def normal(value: Floats, variance: Floats, reports: int, confidence: float) -> Estimate:

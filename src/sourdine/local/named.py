@@ -4,7 +4,9 @@ from fractions import Fraction
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
+from sourdine.local.bounded import BoundedLaplaceOracle, BoundedStaircaseOracle
 from sourdine.local.choose import choose
+from sourdine.local.choose_numeric import choose_numeric
 from sourdine.local.duchi import Duchi
 from sourdine.local.hadamard import HadamardResponse
 from sourdine.local.hashing import LocalHashing
@@ -33,6 +35,8 @@ NUMERIC: dict[str, type[NumericOracle]] = {
     "piecewise": Piecewise,
     "hybrid": Hybrid,
     "square-wave": SquareWave,
+    "bounded-laplace": BoundedLaplaceOracle,
+    "bounded-staircase": BoundedStaircaseOracle,
 }
 Number = Fraction | float
 
@@ -48,14 +52,13 @@ def frequency_oracle(name: str, *, epsilon: Number, categories: int) -> tuple[Fr
 
 def numeric_oracle(name: str, *, epsilon: Number, lower: Number, upper: Number) -> tuple[Oracle, str]:
     """The oracle of a name for numbers in a range, and why it is taken."""
-    if name == AUTO:
-        name, why = "hybrid", "of all oracles for numbers, Hybrid has the least worst variance of a mean"
-    else:
-        why = f"{name} was asked for"
-    _known(name, NUMERIC)
     if lower >= upper:
         raise InvalidParameter("The lower bound must be below the upper one. Give the bounds in order.")
-    return NUMERIC[name](epsilon=Fraction(epsilon), lower=Fraction(lower), upper=Fraction(upper)), why
+    if name == AUTO:
+        return choose_numeric(epsilon, lower=lower, upper=upper)
+    _known(name, NUMERIC)
+    made = NUMERIC[name](epsilon=epsilon, lower=lower, upper=upper)  # type: ignore[arg-type]
+    return made, f"{type(made).__name__} was asked for"
 
 
 def _known(name: str, names: dict[str, type[FrequencyOracle]] | dict[str, type[NumericOracle]]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.accounting.spend import Spend
-from sourdine.core import check
+from sourdine.core import check, ones
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Mechanism
@@ -25,7 +25,6 @@ from sourdine.local.estimate import Estimate, shares
 from sourdine.mechanisms.response import Response
 
 Bytes = NDArray[np.uint8]
-_CHUNK = 1 << 14  # rows of bits summed at once, so that they stay in the cache
 
 
 class Oracle(Mechanism):
@@ -138,16 +137,16 @@ class BitReports(Oracle):
             )
         rows = rows.reshape(-1, self.width)
         self._check(rows)
-        sums = np.zeros(self.bits, np.int64)
-        for start in range(0, len(rows), _CHUNK):
-            chunk = np.unpackbits(rows[start : start + _CHUNK], axis=1, count=self.bits)
-            sums += chunk.sum(axis=0, dtype=np.int32)
-        return Counts(self.fingerprint, len(rows), sums)
+        return Counts(self.fingerprint, len(rows), ones.by_column(rows, self.bits))
+
+    @property
+    def last(self) -> np.uint8:
+        """The bits of a report that its last byte holds."""
+        return np.uint8(256 - (1 << (8 * self.width - self.bits)))
 
     def _check(self, rows: Bytes) -> None:
         """Refuse rows with bits beyond the last."""
-        if spare := 8 * self.width - self.bits:
-            refuse((rows[:, -1] & np.uint8((1 << spare) - 1)) > 0)
+        refuse((rows[:, -1] & ~self.last) > 0)
 
 
 class FrequencyOracle(Oracle, Response):

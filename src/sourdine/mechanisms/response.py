@@ -49,16 +49,24 @@ class Channel(NamedTuple):
     def half_width(self, confidence: float, reports: int) -> float:
         """What the error of one estimated frequency stays within, whatever the frequency.
 
-        The least of three bounds on a mean of independent terms of range w: Hoeffding 1963, theorem 2;
-        Bernstein with the largest variance; and the largest deviation there is.
+        `mean_error` of terms of range 1/(p - q).
         """
         width = 1 / (self.p - self.q)
         reach = width * max(self.p, 1 - self.p, self.q, 1 - self.q)
         variance = width**2 * max(self.p * (1 - self.p), self.q * (1 - self.q))
-        log_odds = math.log(2 / (1 - confidence)) / reports
-        hoeffding = width * math.sqrt(log_odds / 2)
-        third = reach * log_odds / 3
-        return min(hoeffding, third + math.sqrt(third**2 + 2 * variance * log_odds), reach)
+        return mean_error(width, reach, variance, confidence, reports)
+
+
+def mean_error(width: float, reach: float, variance: float, confidence: float, count: int) -> float:
+    """What the mean of independent terms stays within of its expectation, with this confidence.
+
+    Each term has a range of that width, deviates by at most `reach` and has at most that variance. The least
+    of three bounds: Hoeffding 1963, theorem 2; Bernstein; and the largest deviation there is.
+    """
+    log_odds = math.log(2 / (1 - confidence)) / count
+    hoeffding = width * math.sqrt(log_odds / 2)
+    third = reach * log_odds / 3
+    return min(hoeffding, third + math.sqrt(third**2 + 2 * variance * log_odds), reach)
 
 
 class Response(Mechanism):

@@ -35,6 +35,11 @@ class OneCoin:
             "say it. Use TwoCoins, whose epsilon is ln 3."
         )
 
+    @property
+    def channel(self) -> Channel:
+        """Yes is always said where it is true, and half of the time where it is not."""
+        return Channel(1.0, 0.5)
+
     def estimate(self, reports: ArrayLike) -> float:
         """The unbiased proportion of yes: 2 share - 1."""
-        return proportion("OneCoin", Channel(1.0, 0.5), reports)
+        return proportion("OneCoin", self.channel, reports)

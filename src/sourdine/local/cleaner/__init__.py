@@ -1,0 +1,7 @@
+"""Tables that may be handed out: every cell of every declared column is made private on its own."""
+
+from sourdine.local.cleaner.cells import Cells
+from sourdine.local.cleaner.cleaner import Cleaner, CleanTable
+from sourdine.local.cleaner.noise import Method
+
+__all__ = ["Cells", "CleanTable", "Cleaner", "Method"]

@@ -1,0 +1,350 @@
+"""A table cleaner: every cell made private on its own, so that the whole table may be handed out."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.accounting.ledger import Ledger, Receipt
+from sourdine.accounting.release import Release
+from sourdine.accounting.spend import Spend
+from sourdine.core import check
+from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.frames.schema import Column, Integer, Real, Schema
+from sourdine.frames.source import Source, open_source
+from sourdine.local.cleaner.cells import ABSENT, Cells, Cleaned
+from sourdine.local.cleaner.keys import KeyCells
+from sourdine.local.cleaner.noise import Method
+from sourdine.local.cleaner.numbers import NumberCells, gridded
+from sourdine.local.cleaner.writing import Output, like, write
+from sourdine.local.estimate import Estimate
+
+FORMAT = "sourdine cleaning 1"
+MOST_ROWS = 1 << 20
+SHARE = Fraction(1, 4)
+_MOST = Fraction(1 << 20)
+Watch = Callable[[Sequence[Cells]], Iterable[Cells]]
+
+
+@dataclass(frozen=True, init=False)
+class Cleaner:
+    """How every declared column of a table is made private; nothing of it is taken from the table.
+
+    One record costs the sum of its cells' epsilons (basic composition; Dwork, Roth 2014, theorem 3.16), and a
+    person with up to `rows` records that many times as much: `total`. Give the epsilon of a person, which is
+    divided evenly over the columns that have none of their `own`; or give `each` column the same epsilon.
+    Columns that are not declared are left out of the result.
+
+    >>> cleaner = Cleaner(
+    ...     {
+    ...         "age": {"type": "integer", "lower": 0, "upper": 120, "missing": 40},
+    ...         "smokes": {"type": "flag", "missing": False},
+    ...     },
+    ...     epsilon=3,
+    ...     own={"smokes": 1},
+    ... )
+    >>> {cells.name: str(cells.epsilon) for cells in cleaner.cells}, str(cleaner.total)
+    ({'age': '2', 'smokes': '1'}, '3')
+    """
+
+    schema: Schema
+    cells: tuple[Cells, ...]
+    rows: int
+    unit: str
+    share: Fraction
+
+    def __init__(
+        self,
+        columns: Mapping[str, Any] | Schema,
+        *,
+        epsilon: Fraction | float | None = None,
+        each: Fraction | float | None = None,
+        own: Mapping[str, Fraction | float] | None = None,
+        method: Method = Method.LAPLACE,
+        methods: Mapping[str, Method] | None = None,
+        rows: int = 1,
+        unit: str = "person",
+        share: Fraction | float = SHARE,
+    ) -> None:
+        declared = columns if isinstance(columns, Schema) else Schema.read(columns)
+        on_grids = {
+            name: gridded(column) if isinstance(column, Real) else column
+            for name, column in declared.columns.items()
+        }
+        if not on_grids:
+            raise InvalidParameter("No column is declared, so nothing would be left. Declare at least one.")
+        count = check.integer("a cleaning", "rows", rows, 1, MOST_ROWS)
+        costs = _divided(tuple(on_grids), epsilon, each, own or {}, count)
+        chosen = {**dict.fromkeys(on_grids, method), **_known("methods", methods or {}, on_grids)}
+        missing = check.inside("a cleaning", "share", share, 0, 1)
+        made = tuple(
+            _cells(name, column, costs[name], chosen[name], missing) for name, column in on_grids.items()
+        )
+        for name, value in {
+            "schema": Schema(columns=on_grids),
+            "cells": made,
+            "rows": count,
+            "unit": unit,
+            "share": missing,
+        }.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def record(self) -> Fraction:
+        """What one record costs."""
+        return sum((cells.epsilon for cells in self.cells), Fraction(0))
+
+    @property
+    def total(self) -> Fraction:
+        """What the cleaned table costs each person in it."""
+        return self.rows * self.record
+
+    @property
+    def spends(self) -> tuple[Spend, ...]:
+        """What is charged: every mechanism, once for each record of a person."""
+        return tuple(replace(spend, count=self.rows) for cells in self.cells for spend in cells.spends)
+
+    @property
+    def declared(self) -> dict[str, str]:
+        """What was declared of the columns, for a ledger and a certificate."""
+        return {name: column.model_dump_json() for name, column in self.schema.columns.items()}
+
+    def open(self, table: object, encoding: str = "utf-8") -> Source:
+        """A table to be cleaned, of which only names and types are looked at."""
+        return open_source(table, self.schema, encoding=encoding)
+
+    def clean(
+        self,
+        table: object,
+        *,
+        ledger: Ledger | Path | str | None = None,
+        purpose: str = "a cleaned table",
+        keep_order: bool = False,
+        encoding: str = "utf-8",
+        bits: Bits = SYSTEM,
+        watch: Watch = lambda columns: columns,
+    ) -> "CleanTable":
+        """The cleaned table, of the same kind as the one that came in.
+
+        Records come out in an order drawn anew, since an order may tell about them: that of a table sorted by
+        pay tells who earns more, whatever the noise. Keep the order only if it is public, or if each person's
+        place in it is. How many records there are is not hidden. With a ledger, the charge is on the disk
+        before any record is read.
+        """
+        source = self.open(table, encoding)
+        secure = bool(getattr(bits, "secure", False))
+        receipt = None
+        if isinstance(ledger, Ledger):
+            receipt = self._pay(ledger, purpose, secure)
+        elif ledger is not None:
+            with Ledger.open(ledger) as opened:
+                receipt = self._pay(opened, purpose, secure)
+        held = self._read(source)
+        order = None if keep_order else shuffled(len(next(iter(held.values()))), bits)
+        cleaned = {}
+        for cells in watch(self.cells):
+            private = held.pop(cells.name)
+            cleaned[cells.name] = cells.sample(private if order is None else private[order], bits)
+        return CleanTable(
+            cleaner=self,
+            columns=cleaned,
+            kept_order=keep_order,
+            values=like(table, {cells.name: Output.of(cells, cleaned[cells.name]) for cells in self.cells}),
+            intervals=None,
+            spends=self.spends,
+            receipt=receipt,
+            secure=secure,
+        )
+
+    def _pay(self, ledger: Ledger, purpose: str, secure: bool) -> Receipt:
+        if ledger.terms.unit != self.unit:
+            raise InvalidParameter(
+                f"The ledger protects each '{ledger.terms.unit}', and the cleaning each '{self.unit}'. Their "
+                "budgets do not add up. If they are the same, name them alike."
+            )
+        if ledger.terms.neighbours is not Neighbours.REPLACE:
+            raise InvalidParameter(
+                f"The ledger is for {ledger.terms.neighbours} neighbours. A cleaned table shows how many "
+                "records there are, so it protects what a record holds and not that it is there. Pay from a "
+                "ledger for replace neighbours: sourdine ledger create FILE --neighbours replace."
+            )
+        return ledger.charge(*self.spends, purpose=purpose, secure=secure, declared=self.declared)
+
+    def _read(self, source: Source) -> dict[str, NDArray[np.int64]]:
+        """All private cells, in one question so that records stay together."""
+        asked = {f"c{i}": cells for i, cells in enumerate(self.cells)}
+        sql = ", ".join(f"{cells.read(source)} AS {mark}" for mark, cells in asked.items())
+        found = _asked(source, f"SELECT {sql} FROM {source.view}")
+        return {
+            cells.name: np.ma.filled(found[mark].astype(np.int64), ABSENT) for mark, cells in asked.items()
+        }
+
+    def estimates(self, table: object, confidence: float = 0.95) -> dict[str, Estimate]:
+        """What a table that was cleaned like this says: means and shares, rid of the effect of the noise."""
+        source = self.open(table)
+        asked = {f"c{i}": cells for i, cells in enumerate(self.cells)}
+        sql = ", ".join(f"{cells.reread(source)} AS {mark}" for mark, cells in asked.items())
+        found = _asked(source, f"SELECT {sql} FROM {source.name}")
+        level = check.confidence("Cleaner.estimates", confidence)
+        return {
+            cells.name: cells.estimate(cells.restored(np.ma.asarray(found[mark])), level)
+            for mark, cells in asked.items()
+        }
+
+    def to_json(self) -> dict[str, object]:
+        """What was done to a table, to be handed out with it: it holds nothing of the data."""
+        return {
+            "format": FORMAT,
+            "unit": self.unit,
+            "rows": self.rows,
+            "epsilon": str(self.total),
+            "share": str(self.share),
+            "columns": {
+                cells.name: {
+                    "declared": cells.column.model_dump(mode="json"),
+                    "epsilon": str(cells.epsilon),
+                    **({"method": str(cells.kind)} if isinstance(cells, NumberCells) else {}),
+                    "mechanisms": [spend.mechanism.to_json() for spend in cells.spends],
+                }
+                for cells in self.cells
+            },
+        }
+
+    @classmethod
+    def from_json(cls, held: object) -> "Cleaner":
+        """The cleaner that a description tells of."""
+        wrong = InvalidParameter(
+            "This describes no cleaning. It is cut short or was changed. Get it again from whoever cleaned."
+        )
+        if not isinstance(held, Mapping) or held.get("format") != FORMAT:
+            raise wrong
+        try:
+            columns = held["columns"]
+            made = cls(
+                {name: each["declared"] for name, each in columns.items()},
+                own={name: Fraction(each["epsilon"]) for name, each in columns.items()},
+                methods={name: Method(each["method"]) for name, each in columns.items() if "method" in each},
+                rows=held["rows"],
+                unit=held["unit"],
+                share=Fraction(held["share"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+            raise wrong from None
+        if made.to_json() != held:
+            raise wrong
+        return made
+
+
+@dataclass(frozen=True, kw_only=True)
+class CleanTable(Release):
+    """A table whose every cell is private. `values` is the table; `columns` its cells as arrays."""
+
+    cleaner: Cleaner
+    columns: Mapping[str, Cleaned]
+    kept_order: bool
+
+    @property
+    def size(self) -> int:
+        """How many records there are."""
+        return len(next(iter(self.columns.values())))
+
+    def estimates(self, confidence: float = 0.95) -> dict[str, Estimate]:
+        """Means and shares of the true cells, rid of what the noise did to them; they cost nothing more."""
+        level = check.confidence("CleanTable.estimates", confidence)
+        return {cells.name: cells.estimate(self.columns[cells.name], level) for cells in self.cleaner.cells}
+
+    def write(self, path: Path | str) -> None:
+        """Keep the table in a file: CSV, TSV, JSON or Parquet, by its ending."""
+        write(
+            {cells.name: Output.of(cells, self.columns[cells.name]) for cells in self.cleaner.cells},
+            Path(path),
+        )
+
+
+def shuffled(count: int, bits: Bits) -> NDArray[np.int64]:
+    """An order in which every order is equally likely: that of random words, drawn anew if two are equal."""
+    while True:
+        words = bits.words(count)
+        order = np.argsort(words)
+        ranked = words[order]
+        if not (ranked[1:] == ranked[:-1]).any():
+            return order
+
+
+def _cells(name: str, column: Column, epsilon: Fraction, method: Method, share: Fraction) -> Cells:
+    if isinstance(column, Integer | Real):
+        return NumberCells(name=name, column=column, epsilon=epsilon, kind=method, share=share)
+    return KeyCells(name=name, column=column, epsilon=epsilon)
+
+
+def _divided(
+    names: Sequence[str],
+    epsilon: Fraction | float | None,
+    each: Fraction | float | None,
+    own: Mapping[str, Fraction | float],
+    rows: int,
+) -> dict[str, Fraction]:
+    """The epsilon of one cell of each column."""
+    owner = "a cleaning"
+    costs = {
+        name: check.positive(f"the column '{name}'", "epsilon", value, _MOST)
+        for name, value in _known("epsilons", own, names).items()
+    }
+    rest = [name for name in names if name not in costs]
+    if epsilon is not None and each is not None:
+        raise check.fail(owner, "epsilon", "be that of a person or of each column, not both", float(epsilon))
+    if each is not None:
+        return {**dict.fromkeys(names, check.positive(owner, "each", each, _MOST)), **costs}
+    if epsilon is None:
+        if rest:
+            raise InvalidParameter(
+                f"The column '{rest[0]}' has no epsilon. Give one for each person, for each column, or for "
+                "this one."
+            )
+        return costs
+    total = check.positive(owner, "epsilon", epsilon, _MOST)
+    left = total / rows - sum(costs.values())
+    if left < 0 or (rest and left == 0):
+        raise check.fail(
+            owner,
+            "epsilon",
+            f"be more than what {rows} x {', '.join(costs)} cost, {float(rows * sum(costs.values())):g}",
+            float(total),
+        )
+    if not rest and left > 0:
+        raise check.fail(
+            owner,
+            "epsilon",
+            "be what its columns cost together",
+            float(total),
+            "Leave it out, or one of theirs.",
+        )
+    return {**dict.fromkeys(rest, left / max(1, len(rest))), **costs}
+
+
+def _known(what: str, given: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    for name in given:
+        if name not in names:
+            raise InvalidParameter(
+                f"The {what} name a column '{name}' that is not declared. Declare it, or leave it out."
+            )
+    return dict(given)
+
+
+def _asked(source: Source, sql: str) -> dict[str, NDArray[Any]]:
+    """Columns of a table; an error of the engine is told without its words, which may quote cells."""
+    import duckdb
+
+    try:
+        return source.columns(sql)
+    except duckdb.Error:
+        raise SourdineError(
+            "The table could not be read to its end, so there is no result. What was charged stays charged. "
+            "Check that its file is whole and that there is room."
+        ) from None

@@ -1,0 +1,177 @@
+"""Integers and reals: noise on the declared range, and a coin of its own for what is missing."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.accounting.spend import Spend
+from sourdine.core import check
+from sourdine.core.bits import Bits
+from sourdine.core.distance import Distance
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.expression import place_of, quoted, span
+from sourdine.frames.schema import Integer, Number, Real
+from sourdine.frames.source import Source
+from sourdine.local.cleaner.cells import Cells, Cleaned
+from sourdine.local.cleaner.noise import MOST_PLACES, NOISES, Method, PlaceNoise
+from sourdine.local.estimate import Estimate, deviations
+from sourdine.mechanisms.response import Channel, KaryResponse
+
+LEAST_EPSILON, MOST_EPSILON = Fraction(1, 1 << 16), Fraction(64)
+_STEPS = 16  # a real without a declared grid is cleaned on one this many times as coarse
+_DIGITS = 7  # of the range, that a real number is shown with where it lies on no grid
+_SURE = Channel(1.0, 0.0)
+
+
+def gridded(column: Number) -> Number:
+    """The column with the grid it is cleaned on: noise is as wide as the range, so fine steps are in vain."""
+    if isinstance(column, Integer) or column.granularity is not None:
+        return column
+    return column.model_copy(update={"granularity": float(column.step * _STEPS)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberCells(Cells):
+    """Cells between two bounds.
+
+    Where nothing takes the place of a missing cell, a `share` of epsilon pays for a coin that tells, truly or
+    not, whether the cell is missing, and the rest for its value; that of a missing cell is the middle of the
+    range, with noise as for any other. A cell whose coin says missing is shown as missing.
+    """
+
+    column: Integer | Real
+    kind: Method
+    share: Fraction
+
+    def __post_init__(self) -> None:
+        owner = f"the column '{self.name}'"
+        epsilon = check.between(owner, "epsilon", self.epsilon, LEAST_EPSILON, MOST_EPSILON)
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "share", check.inside(owner, "share for missing", self.share, 0, 1))
+        check.member(owner, "method", self.kind, Method)
+        if self.last > MOST_PLACES[self.kind]:
+            raise InvalidParameter(
+                f"The column '{self.name}' has {self.last:,} steps between its bounds, and {self.method} "
+                f"noise takes at most {MOST_PLACES[self.kind]:,}. Declare a coarser granularity."
+            )
+
+    @property
+    def method(self) -> str:
+        return self.noise.name
+
+    @property
+    def last(self) -> int:
+        """The place of the upper bound; that of the lower one is 0."""
+        low, high = span(self.column)
+        return high - low
+
+    @property
+    def keeps_missing(self) -> bool:
+        return self.column.missing == "drop"
+
+    @property
+    def labels(self) -> None:
+        return None
+
+    @cached_property
+    def coin(self) -> KaryResponse | None:
+        """What tells whether a cell is missing."""
+        return KaryResponse(epsilon=self.epsilon * self.share, categories=2) if self.keeps_missing else None
+
+    @cached_property
+    def noise(self) -> PlaceNoise:
+        """What the value goes through."""
+        epsilon = self.epsilon * (1 - self.share) if self.keeps_missing else self.epsilon
+        return NOISES[self.kind](epsilon, self.last)
+
+    @property
+    def spends(self) -> tuple[Spend, ...]:
+        coins = [] if self.coin is None else [Spend(mechanism=self.coin, distance=Distance.hamming())]
+        return (*coins, self.noise.spend)
+
+    def read(self, source: Source) -> str:
+        return place_of(self.name)
+
+    def sample(self, cells: NDArray[np.int64], bits: Bits) -> Cleaned:
+        absent = cells < 0
+        values = self._values(self.noise.sample(np.where(absent, self.last // 2, cells), bits))
+        if self.coin is None:
+            return np.ma.MaskedArray(values, mask=np.zeros(len(values), np.bool_))
+        hidden = self.coin.sample(absent.astype(np.int64), bits) > 0
+        return np.ma.MaskedArray(np.where(hidden, values.dtype.type(0), values), mask=hidden)
+
+    def _values(self, places: NDArray[Any]) -> NDArray[Any]:
+        """Places as values, with no more digits than the grid has, or than the range is worth."""
+        shifted, step = places + span(self.column)[0], self.column.step
+        if not self.noise.whole:
+            digits = _DIGITS - 1 - math.floor(math.log10(self.last * step))
+            return np.round(shifted * float(step), digits)
+        if isinstance(self.column, Integer):
+            return shifted
+        most = max(abs(end) for end in span(self.column))
+        if most * step.numerator < 1 << 53 and step.denominator < 1 << 53:  # exact but for one division
+            return shifted * float(step.numerator) / float(step.denominator)
+        return shifted * float(step)
+
+    def reread(self, source: Source) -> str:
+        return f"TRY_CAST({quoted(self.name)} AS DOUBLE)"
+
+    def restored(self, cells: Cleaned) -> Cleaned:
+        values = np.ma.filled(np.ma.asarray(cells, np.float64), np.nan)
+        lost = ~np.isfinite(values)
+        return np.ma.MaskedArray(np.where(lost, 0.0, values), mask=lost)
+
+    def estimate(self, cells: Cleaned, confidence: float) -> Estimate:
+        """The mean of the true cells that are not missing.
+
+        With scores h of mean x but for a bias below B, and a coin that says present with probability p for a
+        cell that is and q for one that is not, the sum of h - c over what is shown has mean p times the sum
+        of x - c over what is there, c being the middle of the range. Both sums and their ratio are estimated,
+        the variance of the ratio to first order, and B widens the interval.
+        """
+        n = len(cells)
+        shown = ~np.ma.getmaskarray(cells)
+        p, q = self.coin.channel if self.coin is not None else _SURE
+        there = (float(shown.mean()) - q) / (p - q) if n else 0.0
+        if n == 0 or there <= 2 * math.sqrt(p * (1 - p) / n) / (p - q):
+            return self._unknown(n, confidence)
+        low, step, middle = span(self.column)[0], float(self.column.step), self.last // 2
+        scores, bias = self.noise.scores(cells.filled(0) / step - low, n)
+        terms = np.where(shown, scores - middle, 0.0) / p
+        mean = terms.mean() / there
+        spread = (terms - mean * (shown - q) / (p - q)).var() / n / there**2
+        bias *= 1 + q * max(0.0, 1 - there) / (p * there)
+        value, reach = (
+            (mean + middle + low) * step,
+            (deviations(confidence) * math.sqrt(spread) + bias) * step,
+        )
+        return Estimate(
+            np.array([value]),
+            np.array([spread * step**2]),
+            np.array([value - reach]),
+            np.array([value + reach]),
+            n,
+            confidence,
+        )
+
+    def _unknown(self, n: int, confidence: float) -> Estimate:
+        """The whole range, where nothing more can be said."""
+        ends = np.array([float(self.column.lower), float(self.column.upper)])
+        middle = ends.mean(keepdims=True)
+        return Estimate(middle, (ends[1:] - middle) ** 2, ends[:1], ends[1:], n, confidence)
+
+    def words(self) -> str:
+        return self.noise.words(float(self.column.step))
+
+    def remedy(self) -> str:
+        told = self.noise.remedy(float(self.column.lower), float(self.column.upper))
+        if self.keeps_missing:
+            told += (
+                " Some cells that are shown were missing, and stand for the middle: use the corrected mean."
+            )
+        return told

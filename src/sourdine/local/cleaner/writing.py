@@ -1,0 +1,159 @@
+"""A cleaned table as what came in: a file, or a frame of pandas, Polars, Arrow or DuckDB."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.expression import literal, quoted
+from sourdine.frames.file import ENDINGS
+from sourdine.local.cleaner.cells import Cells, Cleaned
+
+if TYPE_CHECKING:
+    import duckdb
+
+_OPTIONS = {
+    ".csv": "FORMAT csv, HEADER true",
+    ".tsv": "FORMAT csv, HEADER true, DELIMITER '\t'",
+    ".json": "FORMAT json, ARRAY true",
+    ".jsonl": "FORMAT json",
+    ".ndjson": "FORMAT json",
+    ".parquet": "FORMAT parquet",
+}
+
+
+_TYPES = {"i": "BIGINT", "f": "DOUBLE", "b": "BOOLEAN"}
+
+
+@dataclass(frozen=True)
+class Output:
+    """One cleaned column as plain values, with what is missing; its type depends on declarations only."""
+
+    values: NDArray[Any]
+    missing: NDArray[np.bool_]
+    nullable: bool
+
+    @classmethod
+    def of(cls, cells: Cells, cleaned: Cleaned) -> "Output":
+        """Cleaned cells, places of labels replaced by the labels."""
+        missing = np.ma.getmaskarray(cleaned)
+        values = cleaned.filled(0)
+        if cells.labels is not None:
+            text = isinstance(cells.labels[0], str)
+            values = np.array(cells.labels, dtype=object if text else None)[values]
+        return cls(values, missing, cells.keeps_missing)
+
+    @property
+    def objects(self) -> NDArray[np.object_]:
+        """Text, with None for what is missing."""
+        held = self.values.astype(np.object_)
+        held[self.missing] = None
+        return held
+
+    @property
+    def text(self) -> bool:
+        """Whether it holds text."""
+        return self.values.dtype == np.object_
+
+
+def like(table: object, columns: Mapping[str, Output]) -> Any:
+    """The columns as a frame of the kind that a table is; for a file, as a relation of DuckDB."""
+    kind = type(table).__module__.partition(".")[0]
+    if kind == "pandas":
+        return _pandas(columns)
+    if kind == "polars":
+        frame = _polars(columns)
+        return frame.lazy() if type(table).__name__ == "LazyFrame" else frame
+    if kind == "pyarrow":
+        return _arrow(columns)
+    return _duckdb(columns)
+
+
+def write(columns: Mapping[str, Output], path: Path) -> None:
+    """Keep the columns in a file of the kind that its ending says; it appears whole or not at all."""
+    import duckdb
+
+    check_ending(path)
+    beside = path.with_name(f".{path.name}.part")
+    relation = _duckdb(columns)
+    try:
+        relation.query("cleaned", f"COPY cleaned TO {literal(str(beside))} ({_OPTIONS[path.suffix.lower()]})")
+    except duckdb.Error:
+        beside.unlink(missing_ok=True)
+        raise InvalidParameter(f"{path} cannot be written. Check the place and its room.") from None
+    beside.replace(path)
+
+
+def check_ending(path: Path) -> None:
+    """Refuse a file of a kind that is not written."""
+    if path.suffix.lower() not in _OPTIONS:
+        raise InvalidParameter(
+            f"A file ending in '{path.suffix}' is not written. Use one of {', '.join(sorted(ENDINGS))}."
+        )
+
+
+def _pandas(columns: Mapping[str, Output]) -> Any:
+    import pandas as pd
+
+    kinds = {"i": "Int64", "b": "boolean"}
+    made: dict[str, Any] = {}
+    for name, each in columns.items():
+        if each.text:
+            made[name] = pd.array(each.objects, dtype="string")
+        elif each.values.dtype.kind == "f":
+            made[name] = np.where(each.missing, np.nan, each.values)
+        else:
+            held = pd.array(each.values, dtype=kinds[each.values.dtype.kind])
+            held[each.missing] = pd.NA
+            made[name] = held if each.nullable else each.values
+    return pd.DataFrame(made)
+
+
+def _polars(columns: Mapping[str, Output]) -> Any:
+    import polars as pl
+
+    made = []
+    for name, each in columns.items():
+        if each.text:
+            made.append(pl.Series(name, each.objects.tolist(), dtype=pl.String))
+        else:
+            kept = pl.Series(name, each.values)
+            absent = pl.Series([None], dtype=kept.dtype)
+            made.append(kept.zip_with(pl.Series(~each.missing), absent) if each.missing.any() else kept)
+    return pl.DataFrame(made)
+
+
+def _arrow(columns: Mapping[str, Output]) -> Any:
+    import pyarrow as pa
+
+    return pa.table(
+        {
+            name: pa.array(each.values, type=pa.string() if each.text else None, mask=each.missing)
+            for name, each in columns.items()
+        }
+    )
+
+
+def _duckdb(columns: Mapping[str, Output]) -> "duckdb.DuckDBPyRelation":
+    """A relation on a connection of its own, with types that are stated and not guessed."""
+    import duckdb
+
+    connection = duckdb.connect()
+    held: dict[str, Any] = {}
+    for name, each in columns.items():
+        held[name] = np.ma.MaskedArray(
+            np.where(each.missing, "", each.values).astype(object) if each.text else each.values,
+            mask=each.missing,
+        )
+    kinds = {
+        name: "VARCHAR" if each.text else _TYPES[each.values.dtype.kind] for name, each in columns.items()
+    }
+    typed = ", ".join(f"CAST({quoted(name)} AS {kind}) AS {quoted(name)}" for name, kind in kinds.items())
+    connection.register("held", held)
+    connection.execute(f"CREATE TABLE cleaned AS SELECT {typed} FROM held")
+    connection.unregister("held")
+    return connection.table("cleaned")

@@ -1,0 +1,181 @@
+"""Hadamard response: the report is a column of a Hadamard matrix, and one fast transform reads them all."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sourdine.core import check, exact
+from sourdine.core.bits import Bits
+from sourdine.core.distance import Distance
+from sourdine.core.mechanism import Example
+from sourdine.core.table import table
+from sourdine.core.weights import Terms
+from sourdine.local.coded import CodedOracle, Ints
+from sourdine.local.counts import Counts
+from sourdine.local.estimate import Estimate, scores
+from sourdine.local.transform import walsh_hadamard
+from sourdine.mechanisms.response import Channel, mean_error
+
+Floats = NDArray[np.float64]
+
+
+class Votes(NamedTuple):
+    """How often a report falls into a category's block, and how the votes in it lean.
+
+    `own` is for a category of the block, `other` for one of another block, and `lean` is how much more often
+    the report votes for the true category than against it. Between others it does not lean at all.
+    """
+
+    own: float
+    other: float
+    lean: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class HadamardResponse(CodedOracle):
+    """Reports a column of one of several Hadamard matrices, e^epsilon times as often where the row has a 1.
+
+    A changed answer costs epsilon (Acharya, Sun, Zhang 2019). Category x is row 1 + x // B of the
+    matrix x mod B, of the B = `blocks` there are; each has b = `columns` columns, a power of two. Votes for x
+    are reports where its row has 1, votes against it those where it has -1, and their difference is unbiased,
+    since any two rows agree as often as not. One block is one-bit Hadamard response. Unless given (0), B is
+    the number of least variance at a frequency of 1/k, near (e^epsilon - 1)/2.
+
+    >>> HadamardResponse(epsilon=1, categories=1000).columns
+    1024
+    >>> HadamardResponse(epsilon=3, categories=1000).blocks
+    10
+    """
+
+    epsilon: Fraction
+    categories: int
+    blocks: int = 0
+
+    def __post_init__(self) -> None:
+        self.check_declared()
+        blocks = check.integer("HadamardResponse", "blocks", self.blocks, 0, self.categories) or self._best()
+        object.__setattr__(self, "blocks", blocks)
+
+    def _best(self) -> int:
+        """The variance over all categories falls until 2B = e^epsilon - 1, and grows from there."""
+        turn = math.floor(min(math.expm1(self.epsilon) / 2, float(self.categories)))
+        near = {max(1, turn), min(turn + 1, self.categories)}
+        return min(near, key=lambda blocks: float(self._spread(1 / blocks, _votes(self.epsilon, blocks))))
+
+    @property
+    def columns(self) -> int:
+        """How many columns a block has: rows for its categories, and the row of ones that tells nothing."""
+        return 1 << (-(-self.categories // self.blocks)).bit_length()
+
+    @property
+    def codes(self) -> int:
+        return self.blocks * self.columns
+
+    @property
+    def channel(self) -> Channel:
+        """A report from another block counts as half a vote for a category."""
+        return Channel((1 + self._votes.lean) / 2, 0.5)
+
+    @property
+    def _votes(self) -> Votes:
+        return _votes(self.epsilon, self.blocks)
+
+    @property
+    def revealing(self) -> float:
+        """Rows of two blocks share no vote, and rows of one block agree on half of them."""
+        own, _, lean = self._votes
+        return (own + lean) / (2 if self.blocks > 1 else 4)
+
+    def encode(self, truth: Ints, bits: Bits) -> Ints:
+        row, block = np.divmod(truth, self.blocks)
+        row += 1
+        others = 2 * (self.blocks - 1)  # columns of other blocks, for each column that votes for the truth
+        ways = Terms((1, 1, others), (self.epsilon, 0, 0)) if others else Terms((1, 1), (self.epsilon, 0))
+        way = table(ways).sample(truth.size, bits)  # 0 votes for the truth, 1 against it, 2 goes elsewhere
+        column = exact.uniform(self.columns, truth.size, bits)
+        wrong = (_parity(row & column) != way) & (way < 2)
+        column ^= np.where(wrong, row & -row, 0)  # one bit of the row, turned over, turns the sign
+        away = 1 + exact.uniform(max(1, self.blocks - 1), truth.size, bits)
+        block = (block + np.where(way < 2, 0, away)) % self.blocks
+        return block * self.columns + column
+
+    def variance(self, frequency: ArrayLike, reports: int, mass: ArrayLike | None = None) -> Floats:
+        """The variance of the estimate of a category that has this frequency, in a block of this mass.
+
+        Unless given, the mass is what it is on average when everybody else is spread over the others.
+        """
+        count = check.integer("HadamardResponse.variance", "reports", reports, 1, 1 << 62)
+        f = np.clip(np.asarray(frequency, float), 0.0, 1.0)
+        others = (self.categories / self.blocks - 1) / (self.categories - 1)
+        m = f + (1 - f) * others if mass is None else np.clip(np.asarray(mass, float), f, 1.0)
+        return np.asarray((self._spread(m, self._votes) - f) / count)
+
+    @staticmethod
+    def _spread(mass: ArrayLike, votes: Votes) -> Floats:
+        """What the variance of one report would be if nobody had the category."""
+        m = np.asarray(mass, float)
+        spread: Floats = (m * votes.own + (1 - m) * votes.other) / votes.lean**2
+        return spread
+
+    def error(self, confidence: float = 0.95, reports: int = 1) -> float:
+        """The half-width of an interval around the estimated frequency of one answer, whatever all are."""
+        owner = "HadamardResponse.error"
+        level = check.confidence(owner, confidence)
+        count = check.integer(owner, "reports", reports, 1, 1 << 62)
+        most = 1 / self._votes.lean
+        return mean_error(2 * most, most + 1, float(self._spread(1.0, self._votes)), level, count)
+
+    def supports(self, counts: Counts) -> Ints:
+        """How many reports vote for each category."""
+        signs, totals = self._signs(counts)
+        return (signs + totals) // 2
+
+    def estimate(self, counts: Counts, confidence: float = 0.95) -> Estimate:
+        """Unbiased shares of the categories; the variance is by the mass of each block, estimated as well."""
+        level = check.confidence("HadamardResponse.estimate", confidence)
+        known = self.known(counts)
+        signs, totals = self._signs(known)
+        own, other, lean = self._votes
+        mass = np.clip((totals / known.reports - other) / (own - other), 0.0, 1.0)
+        none = self._spread(mass, self._votes) / known.reports
+        return scores(signs / (known.reports * lean), none, -1 / known.reports, known.reports, level)
+
+    def _signs(self, counts: Counts) -> tuple[Ints, Ints]:
+        """For each category the votes for it less those against it, and all reports of its block."""
+        rows = walsh_hadamard(counts.sums.reshape(self.blocks, self.columns))
+        row, block = np.divmod(np.arange(self.categories), self.blocks)
+        return rows[block, row + 1], rows[block, 0]
+
+    @classmethod
+    def examples(cls) -> Iterator[Example]:
+        yield Example(
+            mechanism=cls(epsilon=Fraction(4, 3), categories=6, blocks=1),
+            value=0,
+            neighbour=5,
+            distance=Distance.hamming(),
+        )
+        yield Example(
+            mechanism=cls(epsilon=Fraction(2), categories=8, blocks=3),
+            value=7,
+            neighbour=2,
+            distance=Distance.hamming(),
+        )
+
+
+def _votes(epsilon: Fraction, blocks: int) -> Votes:
+    """Half the columns of the own block weigh e^epsilon, the other half and all other blocks 1."""
+    decay = math.exp(-epsilon)
+    total = 1 + (2 * blocks - 1) * decay
+    return Votes((1 + decay) / total, 2 * decay / total, (1 - decay) / total)
+
+
+def _parity(numbers: Ints) -> Ints:
+    """Whether an odd number of bits is set, for numbers below 2^32."""
+    for shift in (16, 8, 4, 2, 1):
+        numbers = numbers ^ numbers >> shift
+    return numbers & 1

@@ -1,0 +1,111 @@
+"""Optimal local hashing with a hash family of dot products over a finite field."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from sourdine.core import check, exact
+from sourdine.core.bits import Bits
+from sourdine.core.distance import Distance
+from sourdine.core.mechanism import Example
+from sourdine.core.table import table
+from sourdine.core.weights import Terms
+from sourdine.local.coded import CodedOracle, Ints
+from sourdine.local.counts import Counts
+from sourdine.local.field import MOST_ORDER, ORDERS, prime_of, vectors
+from sourdine.mechanisms.response import Channel
+
+MOST_CODES = 1 << 26
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalHashing(CodedOracle):
+    """Reports a random hash function and, by k-ary response, the group that it puts the category in.
+
+    A changed answer costs epsilon. Categories are vectors of m digits over the field of g = `groups`
+    elements, a seed is such a vector too, and h_seed(x) = <seed, x>: two categories fall into one group with
+    probability 1/g exactly, which is all that the estimates of Wang, Blocki, Li, Jha 2017 ask of hash
+    functions (proof in docs/guarantees/hashing.md). The report is seed * g + response. Unless given (0), g is
+    the prime power of least variance at a frequency of 1/k, near e^epsilon + 1.
+
+    >>> oracle = LocalHashing(epsilon=1, categories=1000)
+    >>> oracle.groups, oracle.digits, oracle.width
+    (4, 5, 2)
+    """
+
+    epsilon: Fraction
+    categories: int
+    groups: int = 0
+
+    def __post_init__(self) -> None:
+        self.check_declared()
+        owner = "LocalHashing"
+        groups = check.integer(owner, "groups", self.groups, 0, MOST_ORDER) or self._best()
+        if prime_of(groups) is None or groups ** (1 + _digits(groups, self.categories)) > MOST_CODES:
+            must = f"be a power of a prime that leaves at most {check.power(MOST_CODES)} different reports"
+            raise check.fail(owner, "groups", must, groups, "Leave it out for the best.")
+        object.__setattr__(self, "groups", groups)
+
+    def _best(self) -> int:
+        k = self.categories
+        fitting = (order for order in ORDERS if order ** (1 + _digits(order, k)) <= MOST_CODES)
+        return min(fitting, key=lambda order: float(_channel(self.epsilon, order).variance(1 / k, 1)))
+
+    @property
+    def digits(self) -> int:
+        """How many digits a category has, and a seed."""
+        return _digits(self.groups, self.categories)
+
+    @property
+    def codes(self) -> int:
+        codes: int = self.groups ** (1 + self.digits)
+        return codes
+
+    @property
+    def channel(self) -> Channel:
+        return _channel(self.epsilon, self.groups)
+
+    @property
+    def revealing(self) -> float:
+        return (1 - 1 / self.groups) * self.channel.p
+
+    def encode(self, truth: Ints, bits: Bits) -> Ints:
+        space = vectors(self.groups, self.digits)
+        seeds = exact.uniform(self.groups**self.digits, truth.size, bits)
+        shifts = Terms((1,) * self.groups, (self.epsilon, *(0,) * (self.groups - 1)))
+        shift = table(shifts).sample(truth.size, bits)  # the response less the true group
+        return seeds * self.groups + space.field.add(space.dot(seeds, truth), shift)
+
+    def supports(self, counts: Counts) -> Ints:
+        """How many reports (seed, response) have <seed, x> = response: <(seed, response), (x, -1)> = 0."""
+        space = vectors(self.groups, 1 + self.digits)
+        candidates = np.arange(self.categories) * self.groups + space.field.minus[1]
+        return space.on_hyperplanes(counts.sums, candidates)
+
+    @classmethod
+    def examples(cls) -> Iterator[Example]:
+        yield Example(
+            mechanism=cls(epsilon=Fraction(4, 3), categories=7, groups=4),
+            value=0,
+            neighbour=6,
+            distance=Distance.hamming(),
+        )
+        yield Example(
+            mechanism=cls(epsilon=Fraction(1, 2), categories=9, groups=3),
+            value=5,
+            neighbour=4,
+            distance=Distance.hamming(),
+        )
+
+
+def _digits(groups: int, categories: int) -> int:
+    """The least m with g^m >= k."""
+    return next(m for m in range(1, 65) if groups**m >= categories)
+
+
+def _channel(epsilon: Fraction, groups: int) -> Channel:
+    """The true group e^epsilon times as often as any other; another category shares it once in g."""
+    return Channel(1 / (1 + (groups - 1) * math.exp(-epsilon)), 1 / groups)

@@ -1,0 +1,111 @@
+"""Numbers by a coin between a window of codes and one bit: the least variance in the worst case."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core import check, exact
+from sourdine.core.bits import Bits
+from sourdine.core.distance import Distance
+from sourdine.core.loss import Loss
+from sourdine.core.mechanism import Example
+from sourdine.local.duchi import ends_decoded, ends_noise, upper_end
+from sourdine.local.numeric import Floats, Ints, Noise
+from sourdine.local.piecewise import sliding_loss
+from sourdine.local.window import PARTS, WindowOracle, window_noise
+from sourdine.mechanisms.response import KaryResponse
+
+_SHARES = 1 << 16  # the best share is rounded to one of these parts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hybrid(WindowOracle):
+    """Reports like `Piecewise` with probability `share`, like `Duchi` otherwise, and says which.
+
+    A changed value costs epsilon, whichever it was (Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu 2019, section
+    III-C). The variance of the one grows towards the ends of the range and that of the other falls; window
+    and share are the pair of least variance in the worst case, which is then the same for every value. Below
+    an epsilon of about 0.6 `Duchi` alone is better.
+
+    >>> round(Hybrid(epsilon=1, lower=-1, upper=1).worst_variance, 2)
+    4.27
+    """
+
+    parts: ClassVar[int] = PARTS
+    share: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        WindowOracle.__post_init__(self)
+        share = self._best_share() if self.share is None else self.share
+        share = check.between("Hybrid", "share", share, Fraction(1, _SHARES), Fraction(1))
+        object.__setattr__(self, "share", share)
+
+    def best_window(self) -> int:
+        """The variance is constant along the range at a share of 1/(1 + square), the best for any window."""
+        widths = np.arange(1, self.cells + 1)
+        constant, square = window_noise(float(self.epsilon), self.cells, widths)
+        most = ends_noise(self.epsilon).constant
+        return 1 + int(np.argmin((constant + square * most) / (1 + square)))
+
+    def _best_share(self) -> Fraction:
+        return Fraction(max(1, round(_SHARES / (1 + self.sliding.noise.square))), _SHARES)
+
+    @property
+    def _share(self) -> Fraction:
+        return self.share or Fraction(1)
+
+    @property
+    def codes(self) -> int:
+        return self.sliding.codes + 2
+
+    @property
+    def decoded(self) -> Floats:
+        return np.concatenate([self.sliding.decoded, ends_decoded(self.epsilon)])
+
+    @property
+    def noise(self) -> Noise:
+        share = float(self._share)
+        pairs = zip(self.sliding.noise, ends_noise(self.epsilon), strict=True)
+        return Noise(*(share * one + (1 - share) * other for one, other in pairs))
+
+    @property
+    def response(self) -> KaryResponse:
+        """What the bit goes through."""
+        return KaryResponse(epsilon=self.epsilon, categories=2)
+
+    @property
+    def channel(self) -> Floats:
+        share = float(self._share)
+        p, q = self.response.channel
+        upper = q + (p - q) * np.linspace(0, 1, self.cells + 1)
+        ends = np.stack([1 - upper, upper], axis=1)
+        return np.concatenate([share * self.sliding.rows, (1 - share) * ends], axis=1)
+
+    def encode(self, values: NDArray[Any], bits: Bits) -> Ints:
+        fine = self.fine(values)
+        slides = exact.bernoulli(self._share, fine.size, bits).reshape(fine.shape)
+        code = self.sliding.sample(self.rounded(fine, bits), bits)
+        end = self.response.sample(upper_end(fine, self.cells * self.parts, bits), bits)
+        return np.where(slides, code, self.sliding.codes + end)
+
+    def loss(self, distance: Distance) -> Loss:
+        self.require(distance)
+        share = float(self._share)
+        p, q = self.response.channel
+        one, neither, other = self.sliding.apart
+        masses = (share * one + (1 - share) * p, share * neither, share * other + (1 - share) * q)
+        return sliding_loss(distance, self.epsilon, masses)
+
+    @classmethod
+    def examples(cls) -> Iterator[Example]:
+        for epsilon, cells, value in ((Fraction(1), 12, 0.0), (Fraction(3), 20, 0.37)):
+            yield Example(
+                mechanism=cls(epsilon=epsilon, lower=Fraction(0), upper=Fraction(1), cells=cells),
+                value=value,
+                neighbour=1.0,
+                distance=Distance.hamming(),
+            )

@@ -1,0 +1,38 @@
+"""Numbers by a window of likely codes, placed for their whole distribution."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sourdine.core.distance import Distance
+from sourdine.core.mechanism import Example
+from sourdine.local.piecewise import OneWindow
+
+
+@dataclass(frozen=True, kw_only=True)
+class SquareWave(OneWindow):
+    """Reports a code near the value e^epsilon times as often as one far from it.
+
+    A changed value costs epsilon (Li, Wang, Lopuhaä-Zwakenberg, Li, Škorić 2020, section 5.1). Their b is
+    taken, half the window as a share of the range, which lets a report tell most about the value. The
+    distribution comes from `distribution`, by smoothed EM.
+
+    >>> SquareWave(epsilon=1, lower=0, upper=1, cells=1000).window
+    512
+    """
+
+    def best_window(self) -> int:
+        epsilon = float(self.epsilon)
+        b = (epsilon + math.expm1(-epsilon)) / (2 * (math.expm1(epsilon) - epsilon))
+        return max(1, round(2 * b * self.cells))
+
+    @classmethod
+    def examples(cls) -> Iterator[Example]:
+        for epsilon, cells, value in ((Fraction(1), 16, 0.0), (Fraction(7, 3), 21, 0.4)):
+            yield Example(
+                mechanism=cls(epsilon=epsilon, lower=Fraction(0), upper=Fraction(1), cells=cells),
+                value=value,
+                neighbour=1.0,
+                distance=Distance.hamming(),
+            )

@@ -1,0 +1,48 @@
+"""The choice of an oracle: never beaten, and explained with its own figures."""
+
+import math
+
+import pytest
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.local import KaryOracle, ProjectiveGeometry, choose
+from sourdine.local.choose import kinds
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2, 4, 8])
+@pytest.mark.parametrize("categories", [2, 3, 10, 100, 1000])
+def test_no_oracle_is_better_by_more_than_its_bytes_are_worth(epsilon: float, categories: int) -> None:
+    oracle, why = choose(epsilon, categories)
+    chosen = float(oracle.variance(1 / categories, 1))
+    for kind in kinds():
+        other = kind(epsilon=epsilon, categories=categories)
+        variance = float(other.variance(1 / categories, 1))
+        assert chosen * 1.01 ** math.log2(oracle.width / other.width) <= variance * (1 + 1e-6)
+    assert why.startswith(f"{type(oracle).__name__}: a variance of {chosen:.3g}/n")
+    assert f"reports of {oracle.width} byte" in why
+
+
+def test_two_answers_are_k_ary_response() -> None:
+    assert isinstance(choose(1, 2).oracle, KaryOracle)
+    assert isinstance(choose(9, 500).oracle, KaryOracle)
+
+
+def test_many_answers_are_short_reports() -> None:
+    oracle, why = choose(1, 1000)
+    assert isinstance(oracle, ProjectiveGeometry)
+    assert "3.69/n at a frequency of 1/1000" in why
+
+
+def test_a_frequency_can_be_stated() -> None:
+    assert "at a frequency of 0.25" not in choose(1, 50).why
+    assert "at a frequency of 1/4" in choose(1, 50, frequency=0.25).why
+    assert "at a frequency of 0.3" in choose(1, 50, frequency=0.3).why
+
+
+def test_bad_questions_are_refused() -> None:
+    with pytest.raises(InvalidParameter, match="'epsilon' of choose"):
+        choose(0, 5)
+    with pytest.raises(InvalidParameter, match="'categories' of choose"):
+        choose(1, 1)
+    with pytest.raises(InvalidParameter, match="'frequency' of choose"):
+        choose(1, 5, frequency=1.5)

@@ -1,0 +1,160 @@
+"""Encode, shuffle, analyze: orders are uniform, crowds pass as stated, and what is claimed holds."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.special import chdtrc
+
+from sourdine.accounting.shuffle_model import shuffle_model
+from sourdine.core.errors import InvalidParameter
+from sourdine.local import KaryOracle
+from sourdine.local.rappor import Rappor
+from sourdine.local.shuffle import (
+    CrowdRule,
+    Sealed,
+    amplified_epsilon,
+    analyze,
+    encode,
+    look_alike,
+    permutation,
+    seal,
+    shuffle,
+)
+from sourdine.testing import ScriptedBits, SeededBits
+from tests.statistics import ALARM, fit
+
+ORACLE = KaryOracle(epsilon=2, categories=4)
+KEY = bytes(range(16))
+
+
+def test_all_orders_are_equally_likely() -> None:
+    bits = SeededBits(1)
+    orders = {order: i for i, order in enumerate(itertools.permutations(range(4)))}
+    seen = np.array([orders[tuple(permutation(4, bits).tolist())] for _ in range(12_000)])
+    assert fit(seen, dict.fromkeys(range(24), 1 / 24)) > ALARM
+    assert permutation(0, bits).tolist() == []
+
+
+def test_ties_are_settled_by_more_digits() -> None:
+    bits = ScriptedBits([5, 5, 1, 5, 3, 2, 9, 2, 8, 7, 6, 4])
+    # first digits 5 5 1 5, second 3 2 9 2, third 8 7 6 4: in order 2, then 3 (5 2 4), 1 (5 2 7), 0 (5 3)
+    assert permutation(4, bits).tolist() == [2, 3, 1, 0]
+    assert bits.left == 0
+
+
+def test_nothing_is_lost_and_the_order_is_forgotten() -> None:
+    values = np.arange(3000) % 4
+    sealed = encode(ORACLE, values, bits=SeededBits(1))
+    rows = shuffle(sealed, bits=SeededBits(2))
+    assert sorted(rows.tolist()) == sorted(sealed.rows.tolist())
+    assert rows.tolist() != sealed.rows.tolist()
+    plain = ORACLE.estimate(ORACLE.tally(ORACLE.unpack(sealed.rows)))
+    assert analyze(ORACLE, rows).value == pytest.approx(plain.value)
+
+
+def test_small_crowds_do_not_pass() -> None:
+    crowds = ["large"] * 30 + ["small"] * 9
+    sealed = encode(ORACLE, np.zeros(39, int), crowds, key=KEY, bits=SeededBits(1))
+    assert len(shuffle(sealed, rule=CrowdRule(least=10))) == 30
+    assert len(shuffle(sealed, rule=CrowdRule(least=9))) == 39
+    assert len(shuffle(sealed, rule=CrowdRule(least=31))) == 0
+    halves = [Sealed(sealed.fingerprint, sealed.crowds[i::2], sealed.rows[i::2]) for i in (0, 1)]
+    assert len(shuffle(*halves, rule=CrowdRule(least=10))) == 30
+
+
+def test_names_of_crowds_are_blinded_by_the_key() -> None:
+    rows = ORACLE.pack(ORACLE.sample([0, 1, 2]))
+    names = seal(ORACLE, rows, ["a", "b", "a"], key=KEY).crowds
+    assert names[0].tolist() == names[2].tolist() != names[1].tolist()
+    assert names.tolist() != seal(ORACLE, rows, ["a", "b", "a"], key=bytes(16)).crowds.tolist()
+    with pytest.raises(InvalidParameter, match="'key'"):
+        seal(ORACLE, rows, ["a", "b", "a"])
+    with pytest.raises(InvalidParameter, match="3 reports and 2 crowds"):
+        seal(ORACLE, rows, ["a", "b"], key=KEY)
+
+
+def passing_law(rule: CrowdRule, size: int) -> dict[int, float]:
+    """How many of a crowd pass, summed over the noise."""
+    rate = math.exp(-float(rule.epsilon or 0))
+    law: dict[int, float] = {}
+    for noise in range(-400, 401):
+        mass = (1 - rate) / (1 + rate) * rate ** abs(noise)
+        left = size - max(0, rule.shift + noise)
+        left = left if left >= rule.least else 0
+        law[left] = law.get(left, 0.0) + mass
+    return law
+
+
+RULE = CrowdRule(least=5, epsilon=Fraction(1, 2), delta=Fraction(1, 1000))
+
+
+def test_sizes_follow_their_law() -> None:
+    passing = RULE.passing(np.full(100_000, 20), SeededBits(3))
+    assert fit(passing, passing_law(RULE, 20)) > ALARM
+    wrong = CrowdRule(least=5, epsilon=Fraction(11, 20), delta=Fraction(1, 1000))
+    assert fit(passing, passing_law(wrong, 20)) < ALARM
+
+
+@pytest.mark.parametrize("least", [1, 5, 20])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(1, 2), 2])
+def test_sizes_are_as_private_as_stated(least: int, epsilon: Fraction) -> None:
+    rule = CrowdRule(least=least, epsilon=epsilon, delta=Fraction(1, 1000))
+    for size in range(40):
+        one, other = passing_law(rule, size), passing_law(rule, size + 1)
+        for a, b in ((one, other), (other, one)):
+            excess = sum(max(0.0, mass - math.exp(epsilon) * b.get(left, 0.0)) for left, mass in a.items())
+            assert excess <= 1e-3
+    less = rule.shift - 1
+    tail = math.exp(-less * epsilon) / (1 + math.exp(-epsilon))
+    assert tail > 1e-3  # one less would not do
+
+
+def test_who_is_left_out_of_a_crowd_is_chosen_evenly() -> None:
+    rows = np.arange(6, dtype=np.uint8)[:, None]
+    sealed = Sealed("x", np.zeros((6, 16), np.uint8), rows)
+    rule = CrowdRule(least=1, epsilon=8, delta=Fraction(1, 4000))
+    bits = SeededBits(4)
+    kept = np.concatenate([shuffle(sealed, rule=rule, bits=bits).ravel() for _ in range(1500)])
+    sizes = np.bincount(kept, minlength=6)
+    assert rule.shift == 2
+    assert chdtrc(5, float(np.sum((sizes - sizes.mean()) ** 2 / sizes.mean()))) > ALARM
+
+
+def test_the_amplified_epsilon_is_that_of_the_accounting() -> None:
+    assert amplified_epsilon(ORACLE, 10_000, 1e-6) == shuffle_model(2.0, 10_000, 1e-6) < 0.2
+    assert amplified_epsilon(ORACLE, 1, 1e-6) <= 2
+    oracle = Rappor(bits=16, hashes=2, cohorts=4, f=0.5, p=0.5, q=0.75)
+    assert amplified_epsilon(oracle, 100_000, 1e-6) < 0.02
+
+
+def test_reports_hide_among_those_of_their_cohort() -> None:
+    oracle = Rappor(bits=16, hashes=2, cohorts=4, f=0.5, p=0.5, q=0.75)
+    rows = oracle.encode(["a"], np.zeros(60, int), cohorts=[0] * 30 + [1] * 20 + [3] * 10)
+    assert look_alike(oracle, rows) == 10
+    assert look_alike(ORACLE, ORACLE.pack(ORACLE.sample(np.zeros(7, int)))) == 7
+
+
+def test_reports_of_other_parameters_are_not_mixed() -> None:
+    other = KaryOracle(epsilon=1, categories=4)
+    with pytest.raises(InvalidParameter, match="other parameters"):
+        shuffle(encode(ORACLE, [0, 1]), encode(other, [0, 1]))
+    with pytest.raises(InvalidParameter, match="nothing to shuffle"):
+        shuffle()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"least": 0}, "'least'"),
+        ({"epsilon": 1}, "'delta'"),
+        ({"delta": 0.1}, "'delta'"),
+        ({"epsilon": 0, "delta": 0.1}, "'epsilon'"),
+        ({"epsilon": 1, "delta": 0}, "'delta'"),
+    ],
+)
+def test_bad_rules_are_refused(wrong: dict[str, object], said: str) -> None:
+    with pytest.raises(InvalidParameter, match=said):
+        CrowdRule(**wrong)  # type: ignore[arg-type]
