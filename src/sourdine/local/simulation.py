@@ -15,6 +15,7 @@ from sourdine.local.oracle import FrequencyOracle
 LAWS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
     "zipf": lambda rank: rank**-1.1,
     "geometric": lambda rank: 0.9**rank,
+    "exponential": lambda rank: np.exp(-rank / 20),
     "uniform": lambda rank: np.ones_like(rank),
 }
 Watch = Callable[[range], Iterable[int]]
@@ -55,7 +56,7 @@ def population(law: str, categories: int, people: int) -> NDArray[np.int64]:
         raise check.fail("population", "law", f"be one of {', '.join(LAWS)}", law)
     weights = LAWS[law](np.arange(1, categories + 1, dtype=np.float64))
     ideal = people * weights / weights.sum()
-    counts = np.floor(ideal).astype(np.int64)
+    counts: NDArray[np.int64] = np.floor(ideal).astype(np.int64)
     rest = np.argsort(counts - ideal, kind="stable")[: people - counts.sum()]
     counts[rest] += 1
     return counts
