@@ -12,7 +12,7 @@ import pytest
 
 from sourdine.core.mechanism import Example, Mechanism
 
-ROOMS = ("mechanisms", "local")
+ROOMS = ("mechanisms", "learning", "local", "local.rappor", "tables.quantiles")
 
 
 def mechanisms() -> Iterator[type[Mechanism]]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from sourdine import local, mechanisms
+from sourdine import learning, local, mechanisms
 from sourdine.tables import quantiles
-from tests import bit_laws, choice_laws, code_laws, numeric_laws, quantile_laws, rappor_laws
+from tests import bit_laws, choice_laws, code_laws, gradient_laws, numeric_laws, quantile_laws, rappor_laws
 
 Law = dict[int, float]
 
@@ -93,6 +93,7 @@ LAWS: dict[type, Callable[[Any, Any], Law]] = {
     local.Hybrid: numeric_laws.hybrid,
     local.Piecewise: numeric_laws.piecewise,
     local.SquareWave: numeric_laws.square_wave,
+    learning.NoisyGradient: gradient_laws.noisy_gradient,
     local.HadamardResponse: code_laws.hadamard_response,
     local.KaryOracle: choice_laws.kary_response,
     local.LocalHashing: code_laws.local_hashing,
@@ -129,6 +130,7 @@ NOISE: dict[type, str | None] = {
     local.Hybrid: "epsilon",
     local.Piecewise: "epsilon",
     local.SquareWave: "epsilon",
+    learning.NoisyGradient: "sigma",
     local.HadamardResponse: "epsilon",
     local.KaryOracle: "epsilon",
     local.LocalHashing: "epsilon",

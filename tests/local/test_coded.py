@@ -15,8 +15,17 @@ import pytest
 
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.laws import AtomLaw
 from sourdine.core.mechanism import Mechanism
-from sourdine.local import HadamardResponse, KaryOracle, LocalHashing, ProjectiveGeometry
+from sourdine.local import (
+    FrequencyOracle,
+    HadamardResponse,
+    KaryOracle,
+    LocalHashing,
+    ProjectiveGeometry,
+    SubsetSelection,
+    SymmetricUnary,
+)
 from sourdine.local.coded import CodedOracle
 from sourdine.testing import SeededBits
 from tests.laws import LAWS
@@ -203,3 +212,15 @@ def test_errors_are_as_large_as_stated(
     ratio, coverage = spread(kind(epsilon=epsilon, categories=categories), people, rounds)
     assert 0.97 < ratio < 1.03
     assert 0.94 < coverage < 0.96
+
+
+@pytest.mark.parametrize("epsilon", [1, Fraction(7, 3), 512])
+@pytest.mark.parametrize(
+    "kind", [SubsetSelection, SymmetricUnary, LocalHashing, HadamardResponse, ProjectiveGeometry]
+)
+def test_no_mass_of_a_loss_is_negative(kind: type[FrequencyOracle], epsilon: Fraction) -> None:
+    for categories in (2, 3):
+        law = kind(epsilon=epsilon, categories=categories).loss(Distance.hamming()).remove  # type: ignore[call-arg]
+        assert isinstance(law, AtomLaw)
+        assert min(law.atoms[1].p.min(), law.atoms[1].q.min()) >= 0
+        assert law.atoms[1].p.sum() == pytest.approx(1, abs=1e-15)

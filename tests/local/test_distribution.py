@@ -132,7 +132,7 @@ SHAPES = {
 @pytest.mark.parametrize("epsilon", [1, 4])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_intervals_cover_whatever_the_shape(shape: str, epsilon: int) -> None:
-    """60 tries of 5 shares and 2 quantiles: below 91 % of all intervals would be 3 standard errors off."""
+    """60 tries of 5 shares and 2 quantiles each, at 95 %."""
     oracle = SquareWave(epsilon=Fraction(epsilon), lower=0, upper=1, cells=32)
     places = np.arange(33) / 32
     weights = SHAPES[shape](places)

@@ -23,6 +23,7 @@ from sourdine.local import (
 from sourdine.local.duchi import Duchi
 from sourdine.local.memo import KeyedBits, rehearsed
 from sourdine.local.question import Question
+from sourdine.local.rappor import Rappor
 from sourdine.local.subset import SubsetSelection
 from sourdine.testing import SeededBits
 from tests.laws import LAWS
@@ -64,7 +65,9 @@ def test_reports_of_two_answers_of_one_device_are_independent() -> None:
 def test_the_noise_is_a_keyed_stream_of_the_question_and_the_answer() -> None:
     """Built again from its parts, as a device in another language would."""
     question = Question(name="coffee", oracle=ORACLE)
-    body = b"sourdine memo 1\0" + question.fingerprint.encode() + b"<i8" + (7).to_bytes(8, "little")
+    assert question.identity.startswith(question.fingerprint)
+    assert len(question.identity) == 64
+    body = b"sourdine memo 1\0" + question.identity.encode() + b"<i8" + (7).to_bytes(8, "little")
     key = hmac.new(SECRET, body, hashlib.sha256).digest()
     stream = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update(bytes(4096))
     bits = KeyedBits(key)
@@ -82,6 +85,15 @@ def test_reports_never_change_from_one_version_to_the_next() -> None:
 def test_questions_do_not_share_reports() -> None:
     oracle = KaryOracle(epsilon=1, categories=1000)
     one, two = (Memo(Question(name=name, oracle=oracle), SECRET) for name in ("coffee", "tea"))
+    assert [one.report(x) for x in range(20)] != [two.report(x) for x in range(20)]
+
+
+def test_questions_of_one_fingerprint_do_not_share_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two specifications of 16 digits in common are found in 2^32 tries, and one coin would betray both."""
+    monkeypatch.setattr(Question, "fingerprint", "0" * 16)
+    test_questions_do_not_share_reports()
+    monkeypatch.setattr(KaryOracle, "fingerprint", "0" * 16)
+    one, two = (Memo(KaryOracle(epsilon=epsilon, categories=1000), SECRET) for epsilon in (1, 2))
     assert [one.report(x) for x in range(20)] != [two.report(x) for x in range(20)]
 
 
@@ -124,6 +136,15 @@ def test_what_is_no_oracle_or_no_single_answer_is_refused() -> None:
         Memo("coffee", SECRET)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="one answer at a time"):
         Memo(ORACLE, SECRET).report([1, 2])
+    with pytest.raises(InvalidParameter, match=r"'asked' of Memo.*Device"):
+        Memo(Rappor(bits=16, hashes=2, cohorts=1, f=0.5, p=0.5, q=0.75), SECRET)
+
+
+@pytest.mark.parametrize("value", ["private words", b"private words", 1j, None])
+def test_what_is_no_number_is_refused_and_never_quoted(value: object) -> None:
+    with pytest.raises(InvalidParameter, match="reports a number") as caught:
+        Memo(Duchi(epsilon=1, lower=0, upper=1), SECRET).report(value)  # type: ignore[arg-type]
+    assert "private" not in str(caught.value)
 
 
 def test_a_rehearsal_gives_each_device_one_report_an_answer() -> None:
@@ -151,6 +172,9 @@ def test_numbers_have_one_report_each() -> None:
         assert memo.report(value) == memo.report(value)
     assert memo.report(0) == memo.report(-0.0) == memo.report(np.float32(0))
     assert memo.report(math.nan) == memo.report(-math.nan)
+    wide = Memo(Duchi(epsilon=Fraction(1, 100), lower=0, upper=10), SECRET)
+    beyond = [int(wide.report(value)[0]) for value in (10, *np.linspace(11, 500, 50), math.inf, 10**400)]
+    assert len(set(beyond)) == 1  # whoever trembles beyond a bound is not reported anew
     assert len({int(memo.report(value)[0]) for value in np.linspace(-1, 1, 50)}) == 2
     assert memo.total_epsilon(distinct=3) == 3
 

@@ -24,6 +24,7 @@ from sourdine.local import (
 )
 from sourdine.local.numeric import UnbiasedOracle
 from sourdine.local.question import Question
+from sourdine.local.window import Window
 from sourdine.testing import SeededBits
 from tests import laws
 
@@ -58,13 +59,19 @@ def test_the_ratio_of_probabilities_is_epsilon_and_attained(
     assert worst == pytest.approx(float(epsilon), rel=1e-9)
 
 
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1 << 20), Fraction(4, 3), Fraction(512)])
 @pytest.mark.parametrize("width", [1, 3, 8])
-def test_the_ratio_of_a_window_is_exact(width: int) -> None:
-    """With e^epsilon as a symbol x: every place has the same normaliser width x + cells."""
-    x = mpmath.mpf(3)
-    for start in range(9):
-        weights = [x if start <= code < start + width else 1 for code in range(8 + width)]
-        assert sum(weights) == width * x + 8
+def test_every_place_of_a_window_has_the_same_normaliser(width: int, epsilon: Fraction) -> None:
+    """As many codes inside and outside from each place: the ratio is e^epsilon and nothing else."""
+    window = Window(epsilon, 8, width)
+    inside = window.rows == window.likely
+    assert np.all(inside.sum(axis=1) == width)
+    assert np.all((window.rows == window.unlikely).sum(axis=1) == 8)
+    assert window.codes == width + 8
+    with mpmath.workdps(40):
+        growth = mpmath.exp(mpmath.mpf(epsilon.numerator) / epsilon.denominator)
+        assert window.likely == pytest.approx(float(growth / (width * growth + 8)), rel=1e-14)
+        assert window.unlikely == pytest.approx(float(1 / (width * growth + 8)), rel=1e-13)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -260,16 +267,18 @@ def test_reports_have_the_stated_variance(kind: type[UnbiasedOracle], epsilon: F
         assert decoded.mean() == pytest.approx(value, abs=5 * math.sqrt(oracle.worst_variance / 4e6))
 
 
-def coverage(oracle: NumericOracle, people: np.ndarray, population: float | None, tries: int) -> float:
-    """How often 95 % intervals hold the mean of the people, or of the population they are drawn from."""
-    hits = 0
+def coverage(oracle: NumericOracle, people: np.ndarray, *, anew: bool, batches: int) -> float:
+    """How often 95 % intervals hold the mean of the people, or, drawn anew, of what they are drawn from."""
+    hits, tries = 0, 1000
     rng = np.random.default_rng(13)
-    for i in range(tries):
-        who = people if population is None else rng.choice(people, len(people))
-        counts = oracle.tally(oracle.sample(who, SeededBits(i)))
-        found = oracle.mean(counts, population=population is not None)
-        hits += bool(found.lower <= (who.mean() if population is None else population) <= found.upper)
-    return hits / tries
+    for seed in range(batches):
+        crowds = rng.choice(people, (tries, len(people))) if anew else np.tile(people, (tries, 1))
+        codes = oracle.sample(crowds, SeededBits(seed)) + oracle.codes * np.arange(tries)[:, None]
+        sums = np.bincount(codes.ravel(), minlength=tries * oracle.codes).reshape(tries, -1)
+        for row in sums:
+            found = oracle.mean(Counts(oracle.fingerprint, len(people), row), population=anew)
+            hits += bool(found.lower <= people.mean() <= found.upper)
+    return hits / batches / tries
 
 
 @pytest.mark.slow
@@ -279,7 +288,7 @@ def test_intervals_for_those_who_reported_cover(kind: type[UnbiasedOracle], epsi
     """12,000 tries: one standard error is 0.2 %. Duchi's bit hides the spread, so it covers more."""
     oracle = kind(epsilon=epsilon, lower=-1, upper=1)
     people = np.concatenate([np.linspace(-1, 1, 300), np.full(700, 0.75)])
-    share = coverage(oracle, people, None, 12_000)
+    share = coverage(oracle, people, anew=False, batches=12)
     assert 0.94 <= share <= (0.99 if kind is Duchi else 0.96)
 
 
@@ -288,7 +297,7 @@ def test_intervals_for_those_who_reported_cover(kind: type[UnbiasedOracle], epsi
 def test_intervals_for_the_population_cover(kind: type[UnbiasedOracle]) -> None:
     oracle = kind(epsilon=Fraction(4), lower=-1, upper=1)
     people = np.concatenate([np.linspace(-1, 1, 300), np.full(700, 0.75)])
-    assert 0.94 <= coverage(oracle, people, float(people.mean()), 12_000) <= 0.96
+    assert 0.94 <= coverage(oracle, people, anew=True, batches=12) <= 0.96
 
 
 @pytest.mark.slow
@@ -296,7 +305,7 @@ def test_intervals_for_the_population_cover(kind: type[UnbiasedOracle]) -> None:
 def test_intervals_of_bounded_mechanisms_cover_or_more(kind: type[NumericOracle]) -> None:
     oracle = kind(epsilon=Fraction(1), lower=-1, upper=1, cells=44)
     for people in (np.full(1000, -1.0), np.linspace(-1, 1, 1000)):
-        assert coverage(oracle, people, None, 3000) >= 0.94
+        assert coverage(oracle, people, anew=False, batches=3) >= 0.94
 
 
 def test_counts_add_up() -> None:

@@ -31,6 +31,7 @@ class Standing(StrEnum):
     UNDERSTATED = "understated"
     OVERSTATED = "overstated"
     WRONG = "wrong"
+    ANSWERED = "left open, answered here"
 
 
 @dataclass(frozen=True, kw_only=True)

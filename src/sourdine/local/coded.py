@@ -52,6 +52,7 @@ class CodedOracle(CodeReports, FrequencyOracle):
         self.require(distance)
         epsilon, up = float(self.epsilon), self.revealing
         down = up * math.exp(-epsilon)
-        law = AtomLaw([epsilon, 0.0, -epsilon], [up, 1 - up - down, down], [down, 1 - up - down, up])
+        same = max(0.0, 1 - up - down)  # floats may round it to less than nothing
+        law = AtomLaw([epsilon, 0.0, -epsilon], [up, same, down], [down, same, up])
         changed = math.floor(distance.amount)
         return response_loss(distance, changed, changed * self.epsilon, law)

@@ -110,8 +110,8 @@ def maximised(channel: Floats, sums: NDArray[np.int64], gain: float, given: floa
     """The distribution that makes the counts of codes most likely, by EM from a flat start.
 
     Each step multiplies a place's mass by the mean, over the reports, of how much likelier it made them; then
-    a place gives a share of its mass to each of its neighbours, if it is to be smooth (1/4 in Li et al. 2020,
-    section 5.5). Steps end as soon as one gains less than `gain` in log-likelihood.
+    a place gives a share of its mass to each of its neighbours, if it is to be smooth (1/4 in Li et al.
+    2020). Steps end as soon as one gains less than `gain` in log-likelihood.
     """
     seen = sums > 0
     heard, channel = sums[seen] / sums.sum(), np.ascontiguousarray(channel[:, seen])

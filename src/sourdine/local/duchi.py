@@ -22,9 +22,9 @@ from sourdine.mechanisms.response import KaryResponse
 class Duchi(UnbiasedOracle):
     """Reports one bit of a number: which end of its range, at random by how near it is, and perhaps flipped.
 
-    A changed value costs epsilon (Duchi, Jordan, Wainwright 2018, section 3.2). The bit decodes to
-    +-(e^epsilon + 1)/(e^epsilon - 1) on [-1, 1], without bias. It tells the mean, and nothing else of the
-    distribution.
+    A changed value costs epsilon (Duchi, Jordan, Wainwright 2018; proof in docs/guarantees/duchi.md). The bit
+    decodes to +-(e^epsilon + 1)/(e^epsilon - 1) on [-1, 1], without bias. It tells the mean, and nothing else
+    of the distribution.
 
     >>> round(Duchi(epsilon=1, lower=-1, upper=1).worst_variance, 2)
     4.68

@@ -26,10 +26,10 @@ _SHARES = 1 << 16  # the best share is rounded to one of these parts
 class Hybrid(WindowOracle):
     """Reports like `Piecewise` with probability `share`, like `Duchi` otherwise, and says which.
 
-    A changed value costs epsilon, whichever it was (Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu 2019, section
-    III-C). The variance of the one grows towards the ends of the range and that of the other falls; window
-    and share are the pair of least variance in the worst case, which is then the same for every value. Below
-    an epsilon of about 0.6 `Duchi` alone is better.
+    A changed value costs epsilon, whichever it was (Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu 2019; proof
+    in docs/guarantees/hybrid.md). The variance of the one grows towards the ends of the range and that of the
+    other falls; window and share are the pair of least variance in the worst case, which is then the same for
+    every value. Below an epsilon of about 0.6 `Duchi` alone is better.
 
     >>> round(Hybrid(epsilon=1, lower=-1, upper=1).worst_variance, 2)
     4.27

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core import check, grid
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.errors import InvalidParameter
+from sourdine.local.numeric import NumericOracle
 from sourdine.local.oracle import Bytes, FrequencyOracle, Oracle
 from sourdine.local.question import Question
 
@@ -56,8 +57,9 @@ class Memo:
 
     def __init__(self, asked: Oracle | Question, secret: bytes) -> None:
         oracle: object = asked.oracle if isinstance(asked, Question) else asked
-        if not isinstance(oracle, Oracle):
-            raise check.fail("Memo", "asked", "be a Question or an oracle of sourdine.local", asked)
+        if not isinstance(oracle, FrequencyOracle | NumericOracle):
+            must, words = "be a Question or an oracle of categories or numbers", "Words have rappor.Device."
+            raise check.fail("Memo", "asked", must, asked, words)
         held: object = secret
         if not isinstance(held, bytes) or len(held) < LEAST_SECRET:
             raise InvalidParameter(
@@ -65,7 +67,7 @@ class Memo:
                 "once with secrets.token_bytes(32), and keep it on the device."
             )
         self.oracle, self.fingerprint = oracle, asked.fingerprint
-        self._secret = held
+        self._identity, self._secret = asked.identity.encode(), held
 
     def __repr__(self) -> str:
         return f"Memo({self.oracle!r}, secret=...)"
@@ -74,7 +76,7 @@ class Memo:
         """The report of one answer, an array of one, as `sample` makes it."""
         known = self._known(value)
         held = known.astype(known.dtype.newbyteorder("<"))  # the same bytes on every machine
-        body = _LABEL + self.fingerprint.encode() + held.dtype.str.encode() + held.tobytes()
+        body = _LABEL + self._identity + held.dtype.str.encode() + held.tobytes()
         key = hmac.digest(self._secret, body, "sha256")
         return self.oracle.sample(known, KeyedBits(key))
 
@@ -95,9 +97,15 @@ class Memo:
             raise InvalidParameter("A Memo reports one answer at a time. Pass a single number.")
         if isinstance(self.oracle, FrequencyOracle):
             return _category(self.oracle, value).reshape(1)
-        number = grid.reals(value).astype(np.float64).reshape(1)
-        known: NDArray[np.float64] = np.where(np.isnan(number), np.nan, number + 0.0)
-        return known  # with one NaN, and no negative zero
+        array = grid.reals(value)
+        if array.dtype.kind not in "biuf":
+            raise InvalidParameter("A Memo of an oracle for numbers reports a number. Pass a single one.")
+        with np.errstate(over="ignore"):
+            number = array.astype(np.float64).reshape(1)
+        lower, upper = float(self.oracle.lower), float(self.oracle.upper)
+        # clamped as the oracle would: what trembles beyond a bound must not be reported anew each time
+        known: NDArray[np.float64] = np.clip(np.where(np.isnan(number), 0.0, number), lower, upper) + 0.0
+        return known  # + 0.0 leaves no negative zero
 
 
 def rehearsed(oracle: FrequencyOracle, answers: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:

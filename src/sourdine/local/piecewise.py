@@ -33,9 +33,9 @@ class OneWindow(WindowOracle):
 class Piecewise(OneWindow):
     """Reports a code from a window around the value e^epsilon times as often as one from elsewhere.
 
-    A changed value costs epsilon (Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu 2019, section III-B). Codes
-    decode without bias. The window is the one of least worst-case variance; theirs is
-    e^{-epsilon/2} * cells wide.
+    A changed value costs epsilon (Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu 2019; proof on its page). Codes
+    decode without bias. The window is the one of least worst-case variance; theirs is e^{-epsilon/2} * cells
+    wide.
 
     >>> round(Piecewise(epsilon=1, lower=-1, upper=1).worst_variance, 2)
     5.07

@@ -63,13 +63,18 @@ class Question:
             raise check.fail("Question", "labels", "differ from each other", self.labels)
 
     @property
-    def fingerprint(self) -> str:
-        """16 hexadecimal digits that any change of the specification changes."""
+    def identity(self) -> str:
+        """The SHA-256 of the whole specification, in 64 hexadecimal digits."""
         written = json.dumps(self._body(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(written.encode()).hexdigest()[:16]
+        return hashlib.sha256(written.encode()).hexdigest()
+
+    @property
+    def fingerprint(self) -> str:
+        """The first 16 digits of the identity, which any change of the specification changes."""
+        return self.identity[:16]
 
     def values(self, answers: Sequence[str]) -> NDArray[Any]:
-        """Answers as people write them, for `sample`; one that is outside the domain is refused by its number.
+        """Answers as people write them, for `sample`; one outside the domain is refused by its number.
 
         Numbers beyond their bounds are no mistake: every numeric oracle takes the nearest bound.
         """

@@ -15,7 +15,7 @@ from sourdine.local.oracle import FrequencyOracle
 LAWS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
     "zipf": lambda rank: rank**-1.1,
     "geometric": lambda rank: 0.9**rank,
-    "exponential": lambda rank: np.exp(-rank / 20),
+    "exponential": lambda rank: np.asarray(np.exp(-rank / 20)),
     "uniform": lambda rank: np.ones_like(rank),
 }
 Watch = Callable[[range], Iterable[int]]

@@ -14,8 +14,8 @@ from sourdine.local.piecewise import OneWindow
 class SquareWave(OneWindow):
     """Reports a code near the value e^epsilon times as often as one far from it.
 
-    A changed value costs epsilon (Li, Wang, Lopuhaä-Zwakenberg, Li, Škorić 2020, section 5.1). Their b is
-    taken, half the window as a share of the range, which lets a report tell most about the value. The
+    A changed value costs epsilon (Li, Wang, Lopuhaä-Zwakenberg, Škorić, Li 2020; proof on its page). Their b
+    is taken, half the window as a share of the range, which lets a report tell most about the value. The
     distribution comes from `distribution`, by smoothed EM.
 
     >>> SquareWave(epsilon=1, lower=0, upper=1, cells=1000).window

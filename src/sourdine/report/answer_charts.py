@@ -119,7 +119,7 @@ def _histogram(answer: Answer, found: list[Cell]) -> Spec:
 
 
 def _quantiles(answer: Answer, found: list[Cell]) -> Spec:
-    """Points with intervals over the share of values below, joined so that the eye can follow."""
+    """Points over the share of values below, joined so that the eye can follow, with intervals if known."""
     import altair as alt
 
     names = tuple(dict.fromkeys(name_group(answer.columns[:-1], cell.key[:-1]) for cell in found))
@@ -149,13 +149,14 @@ def _quantiles(answer: Answer, found: list[Cell]) -> Spec:
     colour: list[Any] = [colour_of(series)] if series else []
     layers = [
         chart.mark_line(strokeWidth=1, opacity=0.5, color=COLOURS[0]).encode(across, up, *colour),
-        chart.mark_rule(strokeWidth=2, color=COLOURS[0]).encode(
-            across, alt.Y("lower:Q", title=answer.measure), alt.Y2("upper:Q"), *colour
-        ),
         chart.mark_point(filled=True, size=45, opacity=1, color=COLOURS[0]).encode(
             across, up, *colour, tooltip=_tips(answer, series)
         ),
     ]
+    if answer.bounded:
+        low, high = alt.Y("lower:Q", title=answer.measure), alt.Y2("upper:Q")
+        rules = chart.mark_rule(strokeWidth=2, color=COLOURS[0]).encode(across, low, high, *colour)
+        layers.insert(1, rules)
     return finish(alt.layer(*layers), rows)
 
 
@@ -224,7 +225,8 @@ def _numbers(answer: Answer, cell: Cell) -> Row:
     """What is drawn and what is told; a value that says nothing is not drawn, only its interval."""
     blind = answer.blind(cell.lower, cell.upper)
     told = "nothing can be said" if blind else show_cell(cell, answer)
-    return {"value": None if blind else cell.value, "lower": cell.lower, "upper": cell.upper, "told": told}
+    ends = {"lower": cell.lower, "upper": cell.upper} if answer.bounded else {}
+    return {"value": None if blind else cell.value, **ends, "told": told}
 
 
 def _tips(answer: Answer, series: Series | None) -> "list[alt.Tooltip]":

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from sourdine.tables import Answer, Answers
-from sourdine.tables.answer import ALL
+from sourdine.tables.answer import ALL, NO_INTERVAL
 from sourdine.tables.answer import Cell as Key
 
 _MOST_NAMED = 3
@@ -60,7 +60,9 @@ def named_rows(answers: Answers) -> Iterator[tuple[str, ...]]:
     for answer in answers.each:
         unit = "" if answer.kind == "proportion" else answer.measure
         for key, *numbers in answer.rows():
-            shown = (show(number, answer) for number in numbers)
+            shown = [show(number, answer) for number in numbers]
+            if not answer.bounded:
+                shown[1:] = NO_INTERVAL, ""
             yield answer.query, answer.statistic, name_group(answer.columns, key), *shown, unit
 
 
@@ -84,6 +86,8 @@ def name_key(column: str, key: object) -> str:
 
 def show(number: float, answer: Answer) -> str:
     """A number of an answer with all its digits, which are those of the file of answers."""
+    if math.isnan(number):
+        return NO_INTERVAL
     told = f"{written(number, answer):,f}"
     return f"{told}\N{NO-BREAK SPACE}%" if answer.kind == "proportion" else told
 
@@ -100,6 +104,8 @@ def written(number: float, answer: Answer) -> Decimal:
 
 def show_cell(cell: Cell, answer: Answer) -> str:
     """A value with its interval."""
+    if not answer.bounded:
+        return f"about {show(cell.value, answer)} ({NO_INTERVAL})"
     value, low, high = (show(each, answer) for each in (cell.value, cell.lower, cell.upper))
     return f"{value} ({low} to {high})"
 
@@ -123,6 +129,8 @@ def _of_quantiles(answer: Answer, found: list[Cell], confidence: float) -> str:
     at = [cell for cell in found if cell.level == level]
     if len(at) > 1:
         named = "median" if level == 0.5 else f"{100 * level:g}\N{NO-BREAK SPACE}% quantile"
+        if not answer.bounded:
+            return f"The {named} of {column}: {NO_INTERVAL} is known, so groups are not compared"
         groups = [
             Cell(name_group(answer.columns[:-1], c.key[:-1]), c.key[:-1], c.value, c.lower, c.upper)
             for c in at

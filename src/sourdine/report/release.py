@@ -19,6 +19,7 @@ from sourdine.report.page import Figure, Page, Section
 from sourdine.report.table import Cell as Shown
 from sourdine.report.table import Table
 from sourdine.tables import Answer, Plan
+from sourdine.tables.answer import NO_INTERVAL
 from sourdine.tables.forecast import noise_words
 from sourdine.tables.plan import Line, plural
 from sourdine.tables.record import Record
@@ -71,8 +72,14 @@ def _lead(record: Record, certificate: Certificate) -> str:
         f"{'hardly ' if certificate.epsilon > _WEAK else ''}protects each {certificate.unit}: "
         f"{_epsilon(certificate)}. Every number below is noisy. It stands "
         f"with an interval that holds, {_percent(record.answers.confidence)} of the time, what would have "
-        "been published without noise."
+        f"been published without noise{_unless(record)}."
     )
+
+
+def _unless(record: Record) -> str:
+    """Which numbers have no interval, if any."""
+    none = [f"the {each.statistic} in '{each.query}'" for each in record.answers.each if not each.bounded]
+    return f"; there is {NO_INTERVAL} for {' and '.join(none)}" if none else ""
 
 
 def _warnings(plan: Plan, certificate: Certificate) -> Iterator[Section]:
@@ -101,7 +108,7 @@ def _found(record: Record, plan: Plan) -> Section:
 def _values(record: Record, plan: Plan) -> Section:
     return Section(
         title="All values",
-        paragraphs=("Each with the ends of its interval.",),
+        paragraphs=("Each with the ends of its interval, where one is known.",),
         tables=tuple(_table(answer, plan) for answer in record.answers.each),
     )
 
@@ -131,6 +138,8 @@ def _note(answer: Answer, chart: Spec, confidence: float) -> str:
         said.append("A bar's height is a count, however wide its bin.")
     if answer.kind == "contingency":
         said.append("The sums over rows and columns are in the table, with intervals of their own.")
+    elif not answer.bounded:
+        said.append("There is no interval: the method by which these values were found gives none.")
     else:
         lines = "Upright" if answer.kind == "quantiles" else "Dark"
         said.append(f"{lines} lines: intervals of {_percent(confidence)}; some may be too short to be seen.")
@@ -146,7 +155,8 @@ def _table(answer: Answer, plan: Plan) -> Table:
     rows: list[tuple[Shown, ...]] = []
     percent = answer.kind == "proportion"
     for key, *numbers in answer.rows():
-        rows.append((*map(_key, key), *(written(each, answer) for each in numbers)))
+        told = numbers if answer.bounded else numbers[:1]
+        rows.append((*map(_key, key), *(written(each, answer) for each in told)))
     counted = answer.kind in ("histogram", "contingency")
     unit = ", in %" if percent else f", in {answer.measure}" if counted else ""
     hidden = len(rows) - MOST_ROWS
@@ -154,9 +164,9 @@ def _table(answer: Answer, plan: Plan) -> Table:
     return Table(
         name=f"{answer.query} {answer.statistic}",
         title=f"{answer.query}: {answer.statistic}{unit}",
-        columns=(*answer.columns, "value", "at least", "at most"),
+        columns=(*answer.columns, "value", *(("at least", "at most") if answer.bounded else ())),
         rows=tuple(rows[:MOST_ROWS]),
-        note=f"{_where(plan, answer)}{more}".strip(),
+        note=f"{'' if answer.bounded else 'No interval is known. '}{_where(plan, answer)}{more}".strip(),
     )
 
 
@@ -234,6 +244,7 @@ def _methods(record: Record, plan: Plan) -> Section:
         f"Intervals hold {_percent(plan.confidence)} of the time, one at a time. They are about the noise "
         "alone: they do not hold sampling error (these people standing for others), nor values moved to a "
         "bound, nor records left out, nor mistakes in the table.",
+        *plan.notes,
         "Titles of charts compare groups only where intervals, widened so that all of a chart hold at once, "
         "do not meet.",
         "Counts and their intervals may reach below zero, where no true count can be: they are published as "
@@ -301,6 +312,10 @@ def _lines(plan: Plan) -> Table:
 def _moved(line: Line, plan: Plan) -> str:
     """A distance, and how it is measured."""
     distance, (step, measure) = line.distance, plan.unit_of(line)
+    if distance.norm is Norm.HAMMING:
+        many, groups = int(distance.amount), line.count
+        each = f"{many:,} {_several('value', many)}"
+        return each if groups == 1 else f"{each} in each of {groups:,} groups"
     amount = distance.amount if distance.norm is Norm.L1 else root_above(distance.amount)
     told = shorten_up(float(amount) * step)
     alone = {plural(name): name for name in (plan.unit.name, "record")} if told == "1" else {}

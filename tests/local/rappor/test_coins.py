@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Neighbours
+from sourdine.core.errors import UnsupportedLoss
 from sourdine.local.rappor import BasicRappor, OneTimeRappor, Rappor
 from sourdine.local.rappor.coins import Coins
 from tests.rappor_laws import bit_law, filter_law
@@ -99,6 +101,18 @@ def test_reports_approach_the_limit_and_a_delta_lowers_it() -> None:
     assert series[-1] == pytest.approx(oracle.epsilon_infinity)
     for n in (1, 10, 1000):
         assert 0 < oracle.epsilon_after(n, delta=1e-2) <= oracle.epsilon_after(n)
+
+
+def test_a_lifetime_is_paid_once() -> None:
+    oracle = Rappor(bits=32, hashes=2, cohorts=3, f=0.5, p=0.5, q=0.75)
+    basic = BasicRappor(categories=7, f=0.5, p=0.5, q=0.75)
+    for each in (oracle, basic, oracle.once(), basic.once()):
+        spend = each.lifetime_spend
+        assert float(spend.loss().epsilon) == each.epsilon_infinity
+        assert Spend.from_json(spend.to_json()) == spend
+        assert float(each.spend.loss().epsilon) == each.epsilon_one
+    with pytest.raises(UnsupportedLoss, match="no permanent response"):
+        BasicRappor(categories=7, f=0, p=0.5, q=0.75).lifetime_spend  # noqa: B018
 
 
 def test_without_a_permanent_response_there_is_no_limit() -> None:

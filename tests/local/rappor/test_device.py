@@ -22,7 +22,7 @@ def test_the_permanent_response_is_derived_as_documented() -> None:
     """Every byte from the definition: a device that answers otherwise would answer twice."""
     one = Device(oracle=ORACLE, secret=SECRET, purpose="home page", cohort=3)
     truth = ORACLE.filter("abc", 3)
-    parts = [b"sourdine rappor 1", b"permanent", ORACLE.fingerprint.encode(), b"home page"]
+    parts = [b"sourdine rappor 1", b"permanent", ORACLE.identity.encode(), b"home page"]
     parts.append(bytes([0, 0, 0, 3]) + truth.tobytes())
     message = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
     key = hmac.new(SECRET, message, hashlib.sha256).digest()
@@ -54,6 +54,17 @@ def test_it_depends_on_everything_it_should() -> None:
         )
     ]
     assert len(set(flips)) == len(flips)
+
+
+def test_parameters_of_one_fingerprint_do_not_share_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bit that one f turns over and a smaller one does not would give itself away."""
+    monkeypatch.setattr(Rappor, "fingerprint", "0" * 16)
+    kept = {"bits": 256, "hashes": 2, "cohorts": 1, "p": 0.5, "q": 0.75}
+    flips = [
+        Device(oracle=oracle, secret=SECRET).permanent("abc") ^ oracle.filter("abc", 0)
+        for oracle in (Rappor(f=Fraction(1, 2), **kept), Rappor(f=Fraction(3, 4), **kept))
+    ]
+    assert (flips[0] & ~flips[1]).any()  # from one stream, what the smaller f turns over the larger does too
 
 
 def test_keyed_coins_have_their_probability() -> None:

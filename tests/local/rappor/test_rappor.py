@@ -71,6 +71,15 @@ def test_shapes_are_kept_and_words_may_be_text_bytes_or_anything() -> None:
         assert oracle.sample([[-5, 0], [8, 1 << 40]]).shape == (2, 2, 2)
 
 
+def test_categories_of_any_size_are_clipped_and_none_are_no_mistake() -> None:
+    """numpy makes floats of integers of which one needs 64 bits and one a sign; an error would tell."""
+    oracle = BasicRappor(categories=3, f=Fraction(1, 2), p=Fraction(1, 4), q=Fraction(3, 4))
+    plain = oracle.sample([2, 0], SeededBits(1))
+    for wild in ([2**63, -1], [2**64 - 1, -5], [10**30, -(10**30)]):
+        assert np.array_equal(oracle.sample(wild, SeededBits(1)), plain)
+    assert oracle.sample([]).shape == (0, 1)
+
+
 def test_encoding_by_codes_is_sampling_of_words() -> None:
     words = ["a", "b", "c"]
     codes = np.array([0, 1, 2, 0, 1, 2, 2, 2])

@@ -32,8 +32,8 @@ class Life(NamedTuple):
 class Device:
     """One device's side of RAPPOR.
 
-    The permanent response to a filter is drawn from a stream keyed by the secret, the oracle's fingerprint,
-    the purpose, the cohort and the filter: asked again it is the same, and nothing needs to be remembered.
+    The permanent response to a filter is drawn from a stream keyed by the secret, the oracle's identity, the
+    purpose, the cohort and the filter: asked again it is the same, and nothing needs to be remembered.
     It is as private as the oracle says if HMAC-SHA256 and AES-256 are pseudorandom to whoever lacks the
     secret. A new secret, purpose or parameter means a new permanent response, at the full price again. The
     draw is fixed for all versions of this package, since a change would also be a new response.
@@ -124,7 +124,7 @@ class Device:
     def _key(self, what: bytes, about: bytes) -> bytes:
         """A key of its own for each thing drawn; lengths in front keep texts apart."""
         purpose = self.purpose.encode("utf-8", "surrogatepass")
-        parts = (b"sourdine rappor 1", what, self.oracle.fingerprint.encode(), purpose, about)
+        parts = (b"sourdine rappor 1", what, self.oracle.identity.encode(), purpose, about)
         message = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
         return hmac.new(self.secret, message, hashlib.sha256).digest()
 

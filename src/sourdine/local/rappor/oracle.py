@@ -12,6 +12,7 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.bits import Bits
 from sourdine.core.distance import Distance, Norm
+from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import Loss
 from sourdine.local.oracle import Oracle
 from sourdine.local.rappor.coins import Coins
@@ -97,7 +98,27 @@ class RapporOracle(Oracle):
 
     @property
     def spend(self) -> Spend:
+        """What one report costs.
+
+        Reports of one device on one value share a permanent response, so they do not compose as independent
+        ones do. In pure epsilon n of these spends do cover n reports; in other currencies nothing is proven,
+        and `lifetime_spend` is the one to charge.
+        """
         return Spend(mechanism=self, distance=Distance.hamming())
+
+    @property
+    def lifetime_spend(self) -> Spend:
+        """What all reports of a device on one value cost, however many: its permanent response, once."""
+        if self.coins.f == 0:
+            raise UnsupportedLoss(
+                f"{type(self).__name__} has no permanent response at f = 0, and so no limit on its reports. "
+                "Choose an f above 0, or charge every report."
+            )
+        return Spend(mechanism=self.once(), distance=Distance.hamming())
+
+    @abstractmethod
+    def once(self) -> "RapporOracle":
+        """The permanent response alone, as an oracle."""
 
     def error(self, confidence: float = 0.95, reports: int = 1) -> float:
         """The half-width of an interval around the estimated share of filters with one bit set."""

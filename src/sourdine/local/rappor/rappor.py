@@ -208,6 +208,9 @@ class Rappor(BloomOracle):
     def coins(self) -> Coins:
         return Coins(self.f, self.p, self.q)
 
+    def once(self) -> "OneTimeRappor":
+        return OneTimeRappor(bits=self.bits, hashes=self.hashes, cohorts=self.cohorts, f=self.f)
+
     @classmethod
     def within(
         cls,
@@ -259,6 +262,9 @@ class OneTimeRappor(BloomOracle):
     def coins(self) -> Coins:
         return Coins(self.f)
 
+    def once(self) -> Self:
+        return self
+
     @classmethod
     def within(
         cls, *, epsilon: Fraction | float, bits: int = 128, hashes: int = 2, cohorts: int = 16
@@ -306,7 +312,7 @@ class BasicOracle(RapporOracle, BitReports, FrequencyOracle):
 
     def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
         """A packed report of a new device for each category."""
-        array = np.asarray(values)
+        array = grid.numbers(values)
         return self.respond(self._filters(array.reshape(-1)), bits).reshape(*array.shape, self.width)
 
     def _filters(self, values: NDArray[Any]) -> Rows:
@@ -341,6 +347,9 @@ class BasicRappor(BasicOracle):
     @property
     def coins(self) -> Coins:
         return Coins(self.f, self.p, self.q)
+
+    def once(self) -> "BasicOneTimeRappor":
+        return BasicOneTimeRappor(categories=self.categories, f=self.f)
 
     @classmethod
     def within(
@@ -379,6 +388,9 @@ class BasicOneTimeRappor(BasicOracle):
     @property
     def coins(self) -> Coins:
         return Coins(self.f)
+
+    def once(self) -> Self:
+        return self
 
     @classmethod
     def within(cls, *, epsilon: Fraction | float, categories: int) -> Self:

@@ -17,9 +17,9 @@ _MOST = 500
 def decode_by_lasso(evidence: Evidence, candidates: Candidates, *, terms: Terms = STANDARD) -> Decoding:
     """Shares above 0 at a falling price on each; then plain least squares on the words that were taken.
 
-    (Erlingsson, Pihur, Korolova 2014, section 4.) Words that were not taken have share 0, p-value 1 and no error,
-    and count among the candidates when the level is shared out. There may be more candidates than bits. The
-    errors are those of the second step, as if the words had been chosen beforehand.
+    (Erlingsson, Pihur, Korolova 2014, section 4.) Words that were not taken have share 0, p-value 1 and no
+    error, and count among the candidates when the level is shared out. There may be more candidates than
+    bits. The errors are those of the second step, as if the words had been chosen beforehand.
     """
     equations = Equations(evidence, candidates, evidence.sizes)
     taken = np.append(select(equations), equations.words)

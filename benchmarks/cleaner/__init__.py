@@ -1,0 +1,1 @@
+"""A table cleaned cell by cell, beside a loop over its values."""

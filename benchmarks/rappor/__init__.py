@@ -1,0 +1,1 @@
+"""How quick RAPPOR is: encoding, counting and decoding."""

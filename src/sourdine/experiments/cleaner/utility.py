@@ -1,0 +1,284 @@
+"""Accuracy and F1 of a classifier against epsilon, for every way of cleaning."""
+
+from fractions import Fraction
+
+import numpy as np
+
+from sourdine.experiments.cleaner.drawing import draw_bars
+from sourdine.experiments.cleaner.learned import learned
+from sourdine.experiments.cleaner.measure import (
+    JUDGED,
+    LABELS,
+    NOISED,
+    TRUE,
+    Scores,
+    as_corrected,
+    as_published,
+    plain,
+)
+from sourdine.experiments.cleaner.pima import Floats, Pima, read_pima
+from sourdine.experiments.part import Part
+from sourdine.experiments.registry import Settings, Standing, Verdict, compare
+from sourdine.local.cleaner import Method
+from sourdine.report.charts import Axis, Row, Series, Spec
+from sourdine.report.page import Figure, Section
+from sourdine.report.table import Cell, Table
+from sourdine.testing import SeededBits
+
+EPSILONS = tuple(map(Fraction, ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "3", "5", "10")))
+QUICK = tuple(map(Fraction, ("0.01", "0.1", "1", "3", "10")))
+CLEANINGS = 30
+ONE = Fraction(1)
+METRICS = ("accuracy", "F1")
+PUBLISHED = {"accuracy": ("0.604", "0.786"), "F1": ("0.116", "0.637")}
+LAPLACE, STAIRCASE, OURS = "bounded Laplace", "bounded staircase", "from reports (ours)"
+_AS_PUBLISHED, _PRIVATE = "as published (not private)", "as corrected"
+_COLOURS = {
+    f"{LAPLACE}, {_AS_PUBLISHED}": "#E69F00",
+    f"{STAIRCASE}, {_AS_PUBLISHED}": "#56B4E9",
+    f"{LAPLACE}, {_PRIVATE}": "#D55E00",
+    f"{STAIRCASE}, {_PRIVATE}": "#0072B2",
+    OURS: "#009E73",
+}
+_ASIDE = 1.05  # bars of one epsilon stand side by side
+_METHODS = {LAPLACE: Method.LAPLACE, STAIRCASE: Method.STAIRCASE}
+_WAYS = {_AS_PUBLISHED: as_published, _PRIVATE: as_corrected}
+Found = dict[tuple[str, Fraction], Scores]
+
+
+def reproduce(settings: Settings) -> tuple[Part, Section]:
+    """All ways at all epsilons, what that says of the source's claims, and every score."""
+    pima = read_pima(settings.data)
+    bits = SeededBits(4)
+    repeats = 8 if settings.quick else CLEANINGS
+    found: Found = {}
+    for epsilon in settings.watch("cleaning and learning", QUICK if settings.quick else EPSILONS):
+        for way, clean in _WAYS.items():
+            for name, method in _METHODS.items():
+                found[f"{name}, {way}", epsilon] = clean(pima, epsilon, method, repeats, bits).scores
+        found[OURS, epsilon] = learned(pima, epsilon, repeats, bits)
+    verdicts = (*_plain(pima), *_at_one(pima, found), *_compared(found), _better(found))
+    return Part(verdicts, _section(pima, found, repeats)), Section(
+        title="Every score", tables=(_table(found),)
+    )
+
+
+def _plain(pima: Pima) -> tuple[Verdict, ...]:
+    """The scores without noise, where the real table is at hand."""
+    scores = dict(zip(METRICS, plain(pima, pima.with_medians()), strict=True))
+    return tuple(
+        Verdict(
+            claim=f"{metric} without noise",
+            published=PUBLISHED[metric][1],
+            found=f"{scores[metric]:.3f}",
+            standing=compare(PUBLISHED[metric][1], scores[metric]) if pima.real else Standing.REPRODUCED,
+            why="" if pima.real else "The real table is not at hand: this is a made-up one of its moments.",
+        )
+        for metric in METRICS
+    )
+
+
+def _at_one(pima: Pima, found: Found) -> tuple[Verdict, ...]:
+    """One published cleaning beside many."""
+    verdicts = []
+    for metric in METRICS:
+        scores = found[f"{LAPLACE}, {_AS_PUBLISHED}", ONE].of(metric, NOISED)
+        mean, deviation = float(scores.mean()), float(scores.std(ddof=1))
+        shown = float(PUBLISHED[metric][0])
+        near = abs(shown - mean) <= 2 * deviation
+        away = Standing.UNDERSTATED if shown < mean else Standing.OVERSTATED
+        verdicts.append(
+            Verdict(
+                claim=f"{metric} at ε = 1 a column, Laplace, judged by noised outcomes",
+                published=PUBLISHED[metric][0],
+                found=f"{mean:.3f} ± {deviation:.3f}",
+                standing=Standing.REPRODUCED if near else away,
+                why=(
+                    "One cleaning was published; it lies within two standard deviations of ours."
+                    if near
+                    else "One cleaning was published, and it is not a typical one."
+                ),
+            )
+        )
+    return tuple(verdicts)
+
+
+def _compared(found: Found) -> tuple[Verdict, ...]:
+    """The two sentences that the source drew from its figure."""
+    epsilons = sorted({epsilon for _, epsilon in found})
+    low, high = [e for e in epsilons if e < 1], [e for e in epsilons if e >= 1]
+    gaps = {
+        (way, e): _mean(found, f"{STAIRCASE}, {way}", e) - _mean(found, f"{LAPLACE}, {way}", e)
+        for way in _WAYS
+        for e in epsilons
+    }
+    random = max(abs(_mean(found, f"{name}, {_AS_PUBLISHED}", e) - 0.5) for name in _METHODS for e in low)
+    apart = abs(float(np.mean([gaps[_AS_PUBLISHED, e] for e in low])))
+    ahead = {way: np.mean([gaps[way, e] for e in high]) for way in _WAYS}
+    return (
+        Verdict(
+            claim="below ε = 1, both answer about at random",
+            published="similar",
+            found=f"accuracy within {random:.2f} of a coin's, {apart:.3f} apart",
+            standing=Standing.REPRODUCED if random < 0.1 else Standing.WRONG,
+            why="That is judged by noised outcomes, which are coins themselves.",
+        ),
+        Verdict(
+            claim="from ε = 1 on, the staircase is more useful than Laplace",
+            published="more useful",
+            found=(
+                f"{100 * ahead[_AS_PUBLISHED]:+.1f} points of accuracy on average as published, "
+                f"{100 * ahead[_PRIVATE]:+.1f} at the same true ε"
+            ),
+            standing=Standing.REPRODUCED if ahead[_PRIVATE] > 0 else Standing.WRONG,
+            why="Part of the published lead is an ε that was larger than stated.",
+        ),
+    )
+
+
+def _better(found: Found) -> Verdict:
+    theirs = [_best(found, metric) for metric in METRICS]
+    ours = [float(found[OURS, ONE].of(metric, TRUE).mean()) for metric in METRICS]
+    more = all(mine > other for mine, other in zip(ours, theirs, strict=True))
+    return Verdict(
+        claim="what can be learned at this price (ε = 9 a person), on true rows and outcomes",
+        published="only the above",
+        found=(
+            f"accuracy {theirs[0]:.3f} and F1 {theirs[1]:.3f} from cleaned rows; "
+            f"{ours[0]:.3f} and {ours[1]:.3f} from reports"
+        ),
+        standing=Standing.UNDERSTATED if more else Standing.REPRODUCED,
+        why="Reports without bias, about a few features a person, cost the same and tell more."
+        if more
+        else "",
+    )
+
+
+def _best(found: Found, metric: str) -> float:
+    """The better of the private ways to learn from cleaned rows, at epsilon 1."""
+    return max(float(found[f"{name}, {_PRIVATE}", ONE].of(metric, TRUE).mean()) for name in _METHODS)
+
+
+def _mean(found: Found, name: str, epsilon: Fraction) -> float:
+    return float(found[name, epsilon].of("accuracy", NOISED).mean())
+
+
+def _section(pima: Pima, found: Found, repeats: int) -> Section:
+    ours, best = found[OURS, ONE].of("accuracy", TRUE).mean(), _best(found, "accuracy")
+    level = plain(pima, pima.imputed())
+    one = f"{LAPLACE}, {_AS_PUBLISHED}"
+    noised = _mean(found, one, ONE)
+    true = found[one, ONE].of("accuracy", LABELS).mean()
+    source = (
+        "768 women of the Pima table, split as in the source."
+        if pima.real
+        else "The Pima table is not at hand (give its folder with --data). This one is made up: 768 records "
+        "with the published means and deviations of the ill and the healthy. Its numbers are its own."
+    )
+    return Section(
+        title="What a classifier still learns",
+        paragraphs=(
+            f"{source} Gaussian naive Bayes learns from four fifths and is judged on the rest; each point is "
+            f"the mean over {repeats} cleanings, and bars reach one standard deviation to either side. ε is "
+            "that of a column: a person pays nine times as much.",
+            "As published, bounds and medians come from the table and the staircase is not calibrated: not "
+            "private. As corrected, bounds are declared and every cell costs ε exactly. From reports, the "
+            "same nine ε are spent otherwise: a third, but at most 4, on the outcome, and the rest on as "
+            "many features, drawn for each person, as can have 2.5 each. They are reported without bias, and "
+            "class means are estimated from the reports instead of noisy rows. The rule of 2.5 is the "
+            "published one of that way of reporting; the other constants are round numbers, chosen with this "
+            "table in sight, so read the lead as a little flattered.",
+        ),
+        tables=(_summary(found),),
+        figures=(
+            Figure(
+                title=f"On true rows, learning from reports is right {100 * ours:.0f} % of the time at ε = 1 "
+                f"a column; from cleaned rows {100 * best:.0f} %",
+                chart=_draw(found, "accuracy", TRUE, level[0]),
+                note="Dashed: without noise. True rows: people apply what was learned to themselves.",
+            ),
+            Figure(
+                title=f"At ε = 1 a column, cleaned rows bring F1 to {_best(found, 'F1'):.2f} and reports to "
+                f"{found[OURS, ONE].of('F1', TRUE).mean():.2f}",
+                chart=_draw(found, "F1", TRUE, level[1]),
+                note="F1 for the ill. Dashed: without noise. At the smallest ε all of them guess.",
+            ),
+            Figure(
+                title=f"Judged as published, by noised outcomes, accuracy is {noised:.2f} at ε = 1 a column",
+                chart=_draw(found, "accuracy", NOISED),
+                note="Laplace, as published. Even a perfect guess would score less than 1.",
+            ),
+            Figure(
+                title=f"Judged by true outcomes, accuracy of the same guesses is {true:.2f}",
+                chart=_draw(found, "accuracy", LABELS),
+                note="Laplace at ε = 1 a column, as published; cleaned test rows.",
+            ),
+        ),
+    )
+
+
+def _draw(found: Found, metric: str, judged: str, level: float | None = None) -> Spec:
+    names = [name for name in _COLOURS if judged == TRUE or name != OURS]
+    rows: list[Row] = [
+        {
+            "way": name,
+            "epsilon": float(epsilon),
+            "place": float(epsilon) * _ASIDE ** (names.index(name) - (len(names) - 1) / 2),
+            "score": float(scores.of(metric, judged).mean()),
+            "deviation": float(scores.of(metric, judged).std(ddof=1)),
+        }
+        for (name, epsilon), scores in found.items()
+        if name in names
+    ]
+    return draw_bars(
+        rows,
+        x=Axis(field="place", title="ε of a column", log=True),
+        y=Axis(field="score", title=metric),
+        series=Series(field="way", names=tuple(names), colours=tuple(_COLOURS[name] for name in names)),
+        level=level,
+    )
+
+
+def _summary(found: Found) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for name in _COLOURS:
+        scores = found[name, ONE]
+        cells: list[Cell] = [
+            _with_deviation(scores.of(metric, judged)) if judged in scores.accuracy else None
+            for metric in METRICS
+            for judged in JUDGED
+        ]
+        rows.append((name, *cells))
+    return Table(
+        name="at_one",
+        title="At ε = 1 a column, so 9 a person",
+        columns=("way", *(f"{metric}, {judged}" for metric in METRICS for judged in JUDGED)),
+        rows=tuple(rows),
+        note="Mean ± one standard deviation over the cleanings.",
+    )
+
+
+def _with_deviation(scores: Floats) -> str:
+    return f"{scores.mean():.3f} ± {scores.std(ddof=1):.3f}"
+
+
+def _table(found: Found) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for (name, epsilon), scores in found.items():
+        for judged in JUDGED:
+            if judged in scores.accuracy:
+                cells = [
+                    cell
+                    for metric in METRICS
+                    for cell in (
+                        float(scores.of(metric, judged).mean()),
+                        float(scores.of(metric, judged).std(ddof=1)),
+                    )
+                ]
+                rows.append((float(epsilon), name, judged, *cells))
+    return Table(
+        name="scores",
+        title="Mean and standard deviation over the cleanings",
+        columns=("ε of a column", "way", "judged on", "accuracy", "± of accuracy", "F1", "± of F1"),
+        rows=tuple(rows),
+    )
