@@ -445,6 +445,28 @@ def test_intervals_of_means_cover(method: Method) -> None:
     assert held >= 0.92 * 400  # of 0.95: less than once in a hundred by chance, and the seed is fixed
 
 
+@pytest.mark.parametrize("method", Method)
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_intervals_from_few_cells_are_not_too_narrow(method: Method, n: int) -> None:
+    """A single cell shows no spread at all, and its interval once was a point."""
+    column = {"type": "integer", "lower": 0, "upper": 100, "missing": 0}
+    (cells,) = Cleaner({"x": column}, each=1, method=method).cells
+    drawn = cells.sample(np.zeros(300 * n, np.int64), SeededBits(11)).reshape(300, n)
+    made = [cells.estimate(row, 0.95) for row in drawn]
+    held = sum(bool(each.lower[0] <= 0 <= each.upper[0]) for each in made)
+    assert held >= 0.9 * 300  # with no less than the variance of the noise; as low as none without
+
+
+def test_epsilons_that_no_mechanism_takes_are_refused_before_a_table_is_opened() -> None:
+    for declared, more in (
+        ({"type": "flag"}, {"each": Fraction(1, 1 << 21)}),
+        ({"type": "integer", "lower": 0, "upper": 1}, {"each": Fraction(1, 1 << 16), "share": 0.001}),
+        ({"type": "integer", "lower": 0, "upper": 1 << 28, "missing": 0}, {"each": Fraction(1, 1 << 16)}),
+    ):
+        with pytest.raises(InvalidParameter, match=r"'(epsilon|scale)'"):
+            Cleaner({"x": declared}, **more)
+
+
 # What is said of a cleaning
 
 

@@ -25,13 +25,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """Scores of cleaned places 0 .. last, and the largest bias of a mean of them; all in places.
+    """Scores of cleaned places 0 .. last, the largest bias of a mean of them, and the least variance that one
+    has whatever the true place; all in places.
 
     The bias is looked at on a grid of places; between them it is smooth, and a tenth is added for that.
     """
 
     scores: Floats
     bias: float
+    least: float
     last: int
 
     def of(self, places: Floats) -> Floats:
@@ -59,8 +61,10 @@ def _found(mechanism: Mechanism, cells: int) -> Correction:
     centred = places - last / 2
     system = response.T @ response / len(places) + np.diag(response.mean(axis=0) / cells)
     scores = np.linalg.solve(system, response.T @ centred / len(places))
-    bias = 1.1 * float(np.abs(response @ scores - centred).max())
-    return Correction(np.asarray(scores + last / 2, np.float64), bias, last)
+    means = response @ scores
+    bias = 1.1 * float(np.abs(means - centred).max())
+    least = max(0.0, float((response @ scores**2 - means**2).min()))
+    return Correction(np.asarray(scores + last / 2, np.float64), bias, least, last)
 
 
 def _response(decay: Decay, last: int, places: NDArray[np.int64]) -> Floats:

@@ -34,6 +34,7 @@ class KeyCells(Cells):
             raise check.fail(
                 owner, "keys", "be at least two, or say nothing", len(self.labels), "Leave it out."
             )
+        _ = self.spends  # the mechanism refuses what it cannot do now, and not once the table was read
 
     @property
     def method(self) -> str:

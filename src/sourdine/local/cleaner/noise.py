@@ -60,8 +60,9 @@ class PlaceNoise(ABC):
         """Noisy places."""
 
     @abstractmethod
-    def scores(self, places: Floats, cells: int) -> tuple[Floats, float]:
-        """Numbers whose mean is that of the true places of so many cells, and the largest bias of that."""
+    def scores(self, places: Floats, cells: int) -> tuple[Floats, float, float]:
+        """Numbers whose mean is that of the true places of so many cells, the largest bias of that, and the
+        least variance that the noise gives one of them."""
 
     @abstractmethod
     def words(self, step: float) -> str:
@@ -93,9 +94,9 @@ class BoundedNoise(PlaceNoise):
         drawn: NDArray[np.int64] = np.rint(self.mechanism.sample(places, bits)).astype(np.int64)
         return drawn
 
-    def scores(self, places: Floats, cells: int) -> tuple[Floats, float]:
+    def scores(self, places: Floats, cells: int) -> tuple[Floats, float, float]:
         found = correction_of(self.mechanism, cells)
-        return found.of(np.rint(places)), found.bias
+        return found.of(np.rint(places)), found.bias, found.least
 
     def words(self, step: float) -> str:
         return f"within {shorten_up(self.mechanism.error(0.95) * step, 3)} of the truth, 95 % of the time"
@@ -157,8 +158,9 @@ class UnbiasedNoise(PlaceNoise):
         drawn: Floats = decoded[self.oracle.sample(places, bits)]
         return drawn
 
-    def scores(self, places: Floats, cells: int) -> tuple[Floats, float]:
-        return places, 0.0
+    def scores(self, places: Floats, cells: int) -> tuple[Floats, float, float]:
+        constant, square = self.oracle.noise
+        return places, 0.0, (constant + min(square, 0.0)) * self.oracle.reach**2
 
     def words(self, step: float) -> str:
         wide = math.sqrt(self.oracle.worst_variance) * step

@@ -59,6 +59,7 @@ class NumberCells(Cells):
                 f"The column '{self.name}' has {self.last:,} steps between its bounds, and {self.method} "
                 f"noise takes at most {MOST_PLACES[self.kind]:,}. Declare a coarser granularity."
             )
+        _ = self.spends  # mechanisms refuse what they cannot do now, and not once the table was read
 
     @property
     def method(self) -> str:
@@ -132,7 +133,8 @@ class NumberCells(Cells):
         With scores h of mean x but for a bias below B, and a coin that says present with probability p for a
         cell that is and q for one that is not, the sum of h - c over what is shown has mean p times the sum
         of x - c over what is there, c being the middle of the range. Both sums and their ratio are estimated,
-        the variance of the ratio to first order, and B widens the interval.
+        the variance of the ratio to first order, and B widens the interval. Few cells may look alike by
+        chance, so the variance is taken to be no less than noise alone makes it.
         """
         n = len(cells)
         shown = ~np.ma.getmaskarray(cells)
@@ -141,10 +143,10 @@ class NumberCells(Cells):
         if n == 0 or there <= 2 * math.sqrt(p * (1 - p) / n) / (p - q):
             return self._unknown(n, confidence)
         low, step, middle = span(self.column)[0], float(self.column.step), self.last // 2
-        scores, bias = self.noise.scores(cells.filled(0) / step - low, n)
+        scores, bias, least = self.noise.scores(cells.filled(0) / step - low, n)
         terms = np.where(shown, scores - middle, 0.0) / p
         mean = terms.mean() / there
-        spread = (terms - mean * (shown - q) / (p - q)).var() / n / there**2
+        spread = max((terms - mean * (shown - q) / (p - q)).var(), least * there / p) / n / there**2
         bias *= 1 + q * max(0.0, 1 - there) / (p * there)
         value, reach = (
             (mean + middle + low) * step,
