@@ -312,3 +312,21 @@ def test_counts_add_up() -> None:
     oracle = Hybrid(epsilon=1, lower=0, upper=1)
     one, two = (oracle.tally(oracle.sample(np.full(50, 0.5), SeededBits(i))) for i in (1, 2))
     assert Counts.from_json((one + two).to_json()).reports == 100
+
+
+@pytest.mark.parametrize("epsilon", [1, 4])
+@pytest.mark.parametrize("reports", [1, 2, 5, 30])
+@pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
+def test_intervals_of_one_bit_cover_from_the_first_report_on(
+    epsilon: int, reports: int, place: float
+) -> None:
+    """Exactly: so many people at one place give a binomial number of upper ends."""
+    oracle = Duchi(epsilon=epsilon, lower=-1, upper=1)  # type: ignore[arg-type]
+    growth = math.exp(epsilon)
+    upper = 0.5 + place * (growth - 1) / (2 * (growth + 1))
+    covered = 0.0
+    for ones in range(reports + 1):
+        found = oracle.mean(oracle.tally(np.repeat([0, 1], [reports - ones, ones])))
+        mass = math.comb(reports, ones) * upper**ones * (1 - upper) ** (reports - ones)
+        covered += mass * bool(found.lower <= place <= found.upper)
+    assert covered >= 0.9

@@ -45,7 +45,7 @@ def test_answers_become_values() -> None:
     with pytest.raises(InvalidParameter, match="Answer 2 to 'coffee' is not one of the 3 labels"):
         COFFEE.values(["a", "SECRET"])
     for bad in ("3", "-1", "1.5", "x", "", "9" * 40, "³"):
-        with pytest.raises(InvalidParameter, match="Answer 1 .* category from 0 to 2"):
+        with pytest.raises(InvalidParameter, match=r"Answer 1 .* category from 0 to 2"):
             replace(COFFEE, labels=()).values([bad])
 
 

@@ -9,7 +9,7 @@ from sourdine.core import check
 from sourdine.core.distance import Norm
 from sourdine.core.mechanism import Example, Mechanism
 
-_ROOMS = ("mechanisms",)
+_ROOMS = ("mechanisms", "tables.quantiles", "local", "local.rappor")
 
 
 def kinds() -> dict[str, type[Mechanism]]:
@@ -65,5 +65,7 @@ def change(example: Example) -> str:
 
 def _short(value: object) -> str:
     """A parameter in a few characters; a long fraction is rounded, for reading only."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_short, value))})"
     text = str(value)
     return f"~{float(value):.6g}" if isinstance(value, Fraction) and len(text) > 12 else text

@@ -78,6 +78,7 @@ class BoundedOracle(ResolvedOracle):
 
         The interval holds the largest bias that is left. Its variance is that of the decoded reports, with
         the spread of the values: more than the noise alone, so for those who reported it covers more often.
+        The worst variance is mixed in as if it were one report more.
         """
         owner = f"{type(self).__name__}.mean"
         level = check.confidence(owner, confidence)
@@ -86,7 +87,8 @@ class BoundedOracle(ResolvedOracle):
         decoding = self.decoding(known.reports)
         shares = known.sums / known.reports
         mean = float(shares @ decoding.codes)
-        spread = float(shares @ (decoding.codes - mean) ** 2) if known.reports > 1 else decoding.variance
+        spread = float(shares @ (decoding.codes - mean) ** 2)
+        spread += decoding.variance / known.reports  # few reports mostly show too little of the spread
         variance = self.reach**2 * spread / known.reports
         value = np.asarray(self.middle + self.reach * mean)
         reach = deviations(level) * math.sqrt(variance) + self.reach * decoding.bias

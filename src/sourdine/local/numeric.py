@@ -5,6 +5,7 @@ are a histogram of codes. Everything read from them is about the people who repo
 the population that they were drawn from.
 """
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +21,7 @@ from sourdine.core.distance import Distance, Norm
 from sourdine.core.interval import Interval
 from sourdine.local.counts import Counts
 from sourdine.local.distribution import Distribution
-from sourdine.local.estimate import Estimate, normal
+from sourdine.local.estimate import Estimate, deviations, normal
 from sourdine.local.oracle import CodeReports
 from sourdine.mechanisms.response import LEAST_EPSILON, MOST_EPSILON, mean_error
 
@@ -164,7 +165,22 @@ class UnbiasedOracle(NumericOracle):
             variance += max(square - mean**2, 0.0)
         scale = self.reach**2 / known.reports
         value = np.asarray(self.middle + self.reach * mean)
+        if 1 + self.noise.square <= 0:
+            ends = self.middle + self.reach * self._scores(mean, known.reports, level)
+            return Estimate(value, np.asarray(variance * scale), ends[0], ends[1], known.reports, level)
         return normal(value, np.asarray(variance * scale), known.reports, level)
+
+    def _scores(self, mean: float, reports: int, confidence: float) -> Floats:
+        """The ends of all means t that the observed one lies within z deviations of, at the most noise for t.
+
+        Reports that tell nothing of the spread of values have at most the noise constant + square t^2, since
+        square is below 0 and the mean of squares at least the square of the mean. So the ends are the roots
+        of a quadratic (Wilson 1927), which holds from few reports on, where an estimated variance would not.
+        """
+        z = deviations(confidence) ** 2 / reports
+        widened = 1 - z * self.noise.square
+        root = math.sqrt(max(mean**2 - widened * (mean**2 - z * (self.noise.constant + self.blur)), 0.0))
+        return np.array([mean - root, mean + root]) / widened
 
     def error(self, confidence: float = 0.95, reports: int = 1) -> float:
         """The half-width of an interval around the mean of those who report, whatever their values."""

@@ -16,7 +16,7 @@ LAWS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
     "zipf": lambda rank: rank**-1.1,
     "geometric": lambda rank: 0.9**rank,
     "exponential": lambda rank: np.asarray(np.exp(-rank / 20)),
-    "uniform": lambda rank: np.ones_like(rank),
+    "uniform": np.ones_like,
 }
 Watch = Callable[[range], Iterable[int]]
 _CHUNK = 1 << 15
