@@ -166,8 +166,8 @@ class UnbiasedOracle(NumericOracle):
         scale = self.reach**2 / known.reports
         value = np.asarray(self.middle + self.reach * mean)
         if 1 + self.noise.square <= 0:
-            ends = self.middle + self.reach * self._scores(mean, known.reports, level)
-            return Estimate(value, np.asarray(variance * scale), ends[0], ends[1], known.reports, level)
+            low, high = map(np.asarray, self.middle + self.reach * self._scores(mean, known.reports, level))
+            return Estimate(value, np.asarray(variance * scale), low, high, known.reports, level)
         return normal(value, np.asarray(variance * scale), known.reports, level)
 
     def _scores(self, mean: float, reports: int, confidence: float) -> Floats:
