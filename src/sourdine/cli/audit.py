@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sourdine.cli.audit_attack import attack
 from sourdine.cli.group import VerbOrName
 from sourdine.core.errors import InvalidParameter
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from sourdine.core.bits import Bits
 
 app = typer.Typer(cls=VerbOrName)
+app.command(name="attack")(attack)
 _ENOUGH = 10**6  # samples
 _ABOVE, _NOT_REFUTED, _OUT_OF_REACH = "ABOVE ITS CLAIM", "not refuted", "out of reach"
 
@@ -36,7 +38,7 @@ def audit(
     An audit can refute a claim, never prove it. An honest mechanism is accused at most once in a million
     runs. Exit code 1 means that a mechanism is above its claim, or that a mutant got away.
 
-    Examples: sourdine audit Laplace · sourdine audit --all · sourdine audit --mutants
+    Examples: sourdine audit Laplace · sourdine audit --all · sourdine audit --mutants · sourdine audit attack
     """
     if ctx.invoked_subcommand is not None:
         return

@@ -2,7 +2,7 @@
 
 import typer
 
-from sourdine.cli import local_encode, local_estimate, local_simulate, local_spec
+from sourdine.cli import local_clean, local_encode, local_estimate, local_rappor, local_simulate, local_spec
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -13,4 +13,6 @@ app = typer.Typer(
 app.command(name="spec")(local_spec.spec)
 app.command(name="encode")(local_encode.encode)
 app.command(name="estimate")(local_estimate.estimate)
+app.command(name="clean")(local_clean.clean)
 app.command(name="simulate")(local_simulate.simulate)
+app.add_typer(local_rappor.app, name="rappor")

@@ -45,7 +45,7 @@ def encode(
     show.check_place(output)
     values = question.values(lines_of(answers))
     starts = range(0, len(values), _CHUNK)
-    memo = None if secret is None else Memo(question, _read_secret(secret))
+    memo = None if secret is None else Memo(question, read_secret(secret))
     parts = []
     for start in show.progress("making reports", starts):
         part = values[start : start + _CHUNK]
@@ -79,7 +79,8 @@ def read_question(spec: Path) -> "Question":
     return Question.from_json(read_json(spec))
 
 
-def _read_secret(path: Path) -> bytes:
+def read_secret(path: Path) -> bytes:
+    """The bytes of a device's secret."""
     try:
         return path.read_bytes()
     except OSError as problem:

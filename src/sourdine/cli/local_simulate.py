@@ -17,7 +17,7 @@ def simulate(
     categories: Annotated[int, typer.Option(help="How many answers there are.")] = 100,
     people: Annotated[int, typer.Option(help="How many people report.")] = 100_000,
     law: Annotated[
-        str, typer.Option(help="How their answers are spread: zipf, geometric or uniform.")
+        str, typer.Option(help="How their answers are spread: zipf, geometric, exponential or uniform.")
     ] = "zipf",
     oracle: Annotated[
         list[str] | None, typer.Option(help="An oracle by name; may be given several times. Without: all.")

@@ -1,0 +1,96 @@
+"""`sourdine audit attack`: watch an attack succeed without protection, and fail with it."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sourdine.audit.attacks import Found, Outcome
+
+_MOST_SEED = 1 << 62
+
+
+def attack(
+    *,
+    name: Annotated[str | None, typer.Argument(help="An attack. Without it: which there are.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write a page with charts to this file.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Other made-up people for another number.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Try a published attack on made-up people: on a target without protection, and on the same with it.
+
+    Exit code 1 means that it failed where it should succeed, or got through where it should be stopped.
+
+    Examples: sourdine audit attack · sourdine audit attack reconstruction -o reconstruction.html
+    """
+    from sourdine.audit.attacks import ATTACKS
+    from sourdine.cli import show
+    from sourdine.testing import SeededBits
+
+    if name is None:
+        if output is not None:
+            raise InvalidParameter(f"Which attack is the page about? Name one of {', '.join(ATTACKS)}.")
+        _list(as_json)
+        return
+    if name not in ATTACKS:
+        raise check.fail("audit attack", "name", f"be one of {', '.join(ATTACKS)}", name)
+    check.integer("audit attack", "seed", seed, 0, _MOST_SEED)
+    show.check_place(output)
+    found = ATTACKS[name].run(SeededBits(seed))
+    if output is not None:
+        from sourdine.report.attack import attack_page
+
+        show.keep(attack_page(found).html(), output)
+    if as_json:
+        show.document({**plain(found), "page": str(output) if output else None})
+    else:
+        _print(found, output)
+    raise typer.Exit(0 if found.succeeds and found.stopped else 1)
+
+
+def plain(found: "Found") -> dict[str, object]:
+    """What was found, for machines."""
+    held = dataclasses.asdict(found)
+    held["unprotected"], held["protected"] = (_outcome(each) for each in (found.unprotected, found.protected))
+    for chart in held["charts"]:
+        chart["points"] = [list(point) for point in chart["points"]]
+    return {**held, "succeeds": found.succeeds, "stopped": found.stopped}
+
+
+def _outcome(outcome: "Outcome") -> dict[str, object]:
+    return dataclasses.asdict(outcome) | {"success": outcome.success}
+
+
+def _list(as_json: bool) -> None:
+    from sourdine.audit.attacks import ATTACKS
+    from sourdine.cli import show
+
+    known = ATTACKS.values()
+    if as_json:
+        show.document({"attacks": [{"name": each.name, "title": each.title} for each in known]})
+    else:
+        show.table(("attack", "what it does"), [(each.name, each.title) for each in known])
+
+
+def _print(found: "Found", output: Path | None) -> None:
+    from sourdine.cli import show
+    from sourdine.report.attack import COLUMNS, attack_rows
+
+    print(found.finding)
+    show.say(found.attacked)
+    print(f"Success: {found.goal}.")
+    show.table(COLUMNS, attack_rows(found), numbers=COLUMNS[2:])
+    if not found.succeeds:
+        print("The attack FAILED without protection.")
+    if not found.stopped:
+        print("The attack GOT THROUGH the protection.")
+    show.say(found.lesson)
+    if output is not None:
+        print(f"Wrote {output}.")

@@ -1,0 +1,230 @@
+"""`sourdine local rappor decode`: which words are behind many reports, and how many of each."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+
+from sourdine.cli import show
+from sourdine.cli.local_rappor_params import costs, oracle_of, read_question, say_costs
+from sourdine.cli.local_rappor_reports import Collected, collect
+from sourdine.cli.text import lines_of
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sourdine.local.question import Question
+    from sourdine.local.rappor.decode import Candidates, Decoding, Terms
+    from sourdine.local.rappor.rappor import BloomOracle
+
+DECODERS = ("least-squares", "lasso", "non-negative", "em")
+CORRECTIONS = {"bh": "Benjamini-Hochberg", "bonferroni": "Bonferroni"}
+Level = Annotated[float, typer.Option(help="The false-discovery rate, or the level of Bonferroni.")]
+Correct = Annotated[
+    str,
+    typer.Option(help="Over many candidates: bh (Benjamini-Hochberg) or bonferroni."),
+]
+_MOST_ROWS = 60
+
+
+def decode(
+    params: Annotated[
+        Path, typer.Argument(help="The parameters: a specification (.json), or Google's params (.csv).")
+    ],
+    reports: Annotated[list[Path], typer.Argument(help="Files of reports or of counts, ours or Google's.")],
+    *,
+    candidates: Annotated[
+        Path | None, typer.Option(help="The words to look for, one a line. With --map: some of its words.")
+    ] = None,
+    map_file: Annotated[
+        Path | None, typer.Option("--map", help="Google's map: words with the bits that they set.")
+    ] = None,
+    decoder: Annotated[str, typer.Option(help=f"One of {', '.join(DECODERS)}.")] = "least-squares",
+    level: Level = 0.05,
+    correction: Correct = "bh",
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    results: Annotated[
+        Path | None, typer.Option(help="Write the words that were found here, as Google's results.")
+    ] = None,
+    counts: Annotated[
+        Path | None, typer.Option(help="Write the counts here: JSON, or Google's for a name in .csv.")
+    ] = None,
+    keep_map: Annotated[
+        Path | None, typer.Option(help="Write the map of the candidates here, as Google's tools read it.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Read words out of reports: only those on the list of candidates can be found.
+
+    Decoding costs no privacy. Any wrong line stops it all, and then nothing is written.
+
+    Examples: sourdine local rappor decode pages.json reports.txt --candidates words.txt
+    · sourdine local rappor decode params.csv counts.csv --map map.csv --decoder lasso --results results.csv
+    """
+    terms = read_terms("local rappor decode", level, correction, confidence)
+    check_decoder("local rappor decode", decoder)
+    if results is not None and terms.confidence != 0.95:
+        raise InvalidParameter("Google's results have intervals at 95 %. Leave --confidence out.")
+    for place in (results, counts, keep_map):
+        show.check_place(place)
+    question = read_question(params)
+    oracle = oracle_of(question)
+    listed = _candidates(oracle, candidates, map_file)
+    collected = collect(question, reports)
+    found = decode_by(decoder, oracle, collected, listed, terms)
+    _keep(question, collected, listed, found, results=results, counts=counts, keep_map=keep_map)
+    if as_json:
+        show.document(_document(question, found))
+    else:
+        _print(oracle, found)
+
+
+def read_terms(owner: str, level: float, correction: str, confidence: float = 0.95) -> "Terms":
+    """How sure a word must be to be called found."""
+    from sourdine.local.rappor.decode import Correction, Terms
+
+    if not 0 < level < 1:
+        raise check.fail(owner, "level", "lie between 0 and 1", level)
+    if correction not in CORRECTIONS:
+        raise check.fail(owner, "correction", f"be one of {', '.join(CORRECTIONS)}", correction)
+    return Terms(
+        level=level,
+        correction=Correction(CORRECTIONS[correction]),
+        confidence=check.confidence(owner, confidence),
+    )
+
+
+def decode_by(
+    name: str, oracle: "BloomOracle", collected: Collected, listed: "Candidates", terms: "Terms"
+) -> "Decoding":
+    """What a decoder finds."""
+    from sourdine.local.rappor.decode import (
+        Evidence,
+        decode_by_expectation,
+        decode_by_lasso,
+        decode_by_least_squares,
+        decode_nonnegative,
+    )
+
+    if name == "em":
+        if collected.rows is None:
+            raise InvalidParameter(
+                "The decoder em needs whole reports: counts have forgotten which bits came together. "
+                "Give the reports, or choose another decoder."
+            )
+        return decode_by_expectation(oracle, collected.rows, listed, terms=terms)
+    evidence = Evidence.of(oracle, collected.counts)
+    if name == "lasso":
+        return decode_by_lasso(evidence, listed, terms=terms)
+    if name == "non-negative":
+        return decode_nonnegative(evidence, listed, terms=terms)
+    return decode_by_least_squares(evidence, listed, terms=terms)
+
+
+def check_decoder(owner: str, name: str) -> None:
+    """Refuse a decoder that there is not."""
+    if name not in DECODERS:
+        raise check.fail(owner, "decoder", f"be one of {', '.join(DECODERS)}", name)
+
+
+def _candidates(oracle: "BloomOracle", words: Path | None, map_file: Path | None) -> "Candidates":
+    from sourdine.local.rappor.decode import Candidates
+    from sourdine.local.rappor.files import read_map
+
+    if map_file is None:
+        if words is None:
+            raise InvalidParameter(
+                "There is nothing to look for. Give the words with --candidates, or a map with --map."
+            )
+        return Candidates.of(oracle, lines_of(words))
+    mapped = read_map(map_file, oracle)
+    return mapped if words is None else mapped.choose(lines_of(words))
+
+
+def _keep(
+    question: "Question",
+    collected: Collected,
+    listed: "Candidates",
+    found: "Decoding",
+    *,
+    results: Path | None,
+    counts: Path | None,
+    keep_map: Path | None,
+) -> None:
+    from sourdine.local.rappor.files import write_counts, write_map, write_results
+
+    if counts is not None and counts.suffix.lower() == ".csv":
+        write_counts(counts, oracle_of(question), collected.counts)
+    elif counts is not None:
+        named = replace(collected.counts, fingerprint=question.fingerprint)
+        show.keep(json.dumps(named.to_json()) + "\n", counts)
+    if keep_map is not None:
+        write_map(keep_map, listed)
+    if results is not None:
+        write_results(results, found)
+
+
+def _document(question: "Question", found: "Decoding") -> dict[str, object]:
+    oracle = oracle_of(question)
+    return {
+        "question": question.name,
+        "specification": question.fingerprint,
+        "reports": found.reports,
+        **costs(oracle),
+        "decoder": found.method,
+        "correction": str(found.terms.correction),
+        "level": found.terms.level,
+        "confidence": found.terms.confidence,
+        "mass": found.mass,
+        "unlisted": found.unlisted,
+        "words": [
+            {
+                "word": found.words[i],
+                "found": bool(found.detected[i]),
+                "share": float(found.shares[i]),
+                "count": float(found.counts[i]),
+                "standard_error": _finite(found.errors[i]),
+                "lower": _finite(found.lower[i]),
+                "upper": _finite(found.upper[i]),
+                "p_value": float(found.p_values[i]),
+            }
+            for i in np.argsort(-found.shares, kind="stable")
+        ],
+    }
+
+
+def _finite(number: float) -> float | None:
+    """A number for machines; a word that LASSO did not take has no error."""
+    return float(number) if math.isfinite(number) else None
+
+
+def _print(oracle: "BloomOracle", found: "Decoding") -> None:
+    shown = [i for i in np.argsort(-found.shares, kind="stable") if found.detected[i]]
+    percent = f"{100 * found.terms.confidence:g} % interval"
+    columns = ("word", "reports", "share", percent, "p-value")
+    show.table(
+        columns,
+        [
+            (
+                show.one_line(found.words[i]),
+                f"{found.counts[i]:,.0f}",
+                f"{100 * found.shares[i]:.2f} %",
+                f"{100 * found.lower[i]:.2f} to {100 * found.upper[i]:.2f} %",
+                f"{found.p_values[i]:.1e}",
+            )
+            for i in shown[:_MOST_ROWS]
+        ],
+        numbers=columns[1:],
+    )
+    if len(shown) > _MOST_ROWS:
+        print(f"and {len(shown) - _MOST_ROWS:,} more; --json shows them all.")
+    show.say(
+        f"{len(shown):,} of {len(found.words):,} candidates found in {found.reports:,} reports by "
+        f"{found.method} ({found.terms.correction}, {100 * found.terms.level:g} %). They make up "
+        f"{100 * found.mass:.0f} % of the reports; about {100 * max(0.0, found.unlisted):.0f} % are of words "
+        f"that are not listed. {say_costs(oracle)}"
+    )

@@ -1,0 +1,403 @@
+"""`sourdine train fit`: train a model on sensitive data, and hand it over with its certificate."""
+
+import json
+import statistics
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourdine.cli import show
+from sourdine.cli.bracket import plain_bracket
+from sourdine.cli.certificate import CERTIFICATE
+from sourdine.cli.number import number
+from sourdine.cli.train_bar import training_bar
+from sourdine.cli.train_options import (
+    AsJson,
+    Batch,
+    Classes,
+    Delta,
+    Drawn,
+    Epochs,
+    Epsilon,
+    Grey,
+    Kind,
+    Noise,
+    Side,
+    Spec,
+    Stated,
+    Steps,
+    Target,
+    Test,
+    Units,
+    optimizer_of,
+    read_model,
+    read_parts,
+)
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sourdine.accounting.ledger import Ledger
+    from sourdine.learning.data import Labelled, Parts
+    from sourdine.learning.features import Features
+    from sourdine.learning.models import Model, Recipe
+    from sourdine.learning.plain import Unprotected
+    from sourdine.learning.trained import Trained
+
+MODEL, CARD, RUNS = "model.pt", "card.md", "runs.json"
+_OWNER = "train fit"
+_PLAIN_BATCH = 64
+_LONGEST = 200  # characters of what the ledger notes
+
+
+def fit(
+    data: Annotated[
+        Path, typer.Argument(help="A folder of IDX files, of CIFAR-10 or of images; or a table.")
+    ],
+    *,
+    model: Kind = "scattering",
+    epsilon: Epsilon = None,
+    delta: Delta = "1e-5",
+    noise: Noise = None,
+    epochs: Epochs = None,
+    steps: Steps = None,
+    batch: Batch = None,
+    sampler: Drawn = "poisson",
+    size: Units = None,
+    rate: Annotated[
+        str | None,
+        typer.Option("--learning-rate", "--lr", help="The length of a step. Without: the usual."),
+    ] = None,
+    momentum: Annotated[
+        str | None,
+        typer.Option("--momentum", help="What goes on of a step. Without: the usual."),
+    ] = None,
+    clip: Annotated[
+        str | None,
+        typer.Option("--clip", help="The norm of clipped gradients. Without: the usual."),
+    ] = None,
+    averaging: Annotated[
+        str | None, typer.Option("--averaging", help="The decay of an average over the steps; 0 for none.")
+    ] = None,
+    without_privacy: Annotated[
+        bool, typer.Option("--without-privacy", help="Train as usual, to compare. It protects nobody.")
+    ] = False,
+    repeats: Annotated[int, typer.Option("--repeats", help="Train so often, each from a fresh start.")] = 1,
+    ledger: Annotated[Path | None, typer.Option(help="Pay from this ledger before training begins.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Keep the run in this file, and go on from it if it is there.")
+    ] = None,
+    features: Annotated[
+        Path | None,
+        typer.Option(help="Keep computed features in this folder. They are as sensitive as the images."),
+    ] = None,
+    classes: Classes = 10,
+    side: Side = 32,
+    grey: Grey = False,
+    spec: Spec = None,
+    target: Target = None,
+    test: Test = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The folder. Without it: DATA-model, here.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train a model within a budget, and write it with a card and its certificate.
+
+    model.pt holds a plain state_dict of torch. Accuracy is told on the test part of the data, which must be
+    public. Nothing is spent if anything stated is wrong.
+
+    Examples: sourdine train fit mnist --epsilon 3 ·
+    sourdine train fit mnist --model cnn --epsilon 3 --epochs 15 --repeats 3 --ledger mnist.ledger ·
+    sourdine train fit people.csv --model linear --target ill --epsilon 1 --checkpoint people.run
+    """
+    kind = read_model(_OWNER, model)
+    from sourdine.learning.models import RECIPES
+
+    recipe = _recipe(
+        RECIPES[kind], rate=rate, momentum=momentum, clip=clip, averaging=averaging, epochs=epochs
+    )
+    count = check.integer(_OWNER, "repeats", repeats, 1, 1000)
+    if without_privacy:
+        _refuse(epsilon=epsilon, noise=noise, ledger=ledger, checkpoint=checkpoint, steps=steps)
+        stated = None
+    else:
+        stated = Stated.read(
+            _OWNER,
+            recipe,
+            epsilon=epsilon,
+            noise=noise,
+            delta=delta,
+            epochs=epochs,
+            steps=steps,
+            batch=batch,
+            sampler=sampler,
+            size=size,
+        )
+    folder = Path(f"{data.resolve().stem}-model") if output is None else output
+    places = [folder] if count == 1 else [folder / f"run-{turn + 1}" for turn in range(count)]
+    _check_free([place / name for place in places for name in (MODEL, CARD, CERTIFICATE)] + [folder / RUNS])
+    show.check_place(checkpoint)
+    parts = read_parts(data, classes=classes, side=side, grey=grey, spec=spec, target=target, test=test)
+    with ExitStack() as held:
+        paid = None if ledger is None else held.enter_context(_open(ledger))
+        job = _Job(kind, recipe, stated, *_prepared(kind, parts, features), paid)
+        for place in places:
+            show.check_folder(place)
+        runs = []
+        for turn, place in enumerate(places):
+            label = "training" if count == 1 else f"run {turn + 1} of {count}"
+            file = (
+                checkpoint
+                if checkpoint is None or count == 1
+                else checkpoint.with_name(f"{checkpoint.name}.{turn + 1}")
+            )
+            run = job.run(label, file, batch)
+            job.write(run, place)
+            runs.append(run)
+    told = _plain(runs, places)
+    show.keep(json.dumps(told, indent=2) + "\n", folder / RUNS)
+    if as_json:
+        show.document(told | {"files": [str(path) for path in _files(folder)]})
+    else:
+        _print(runs, folder)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One of several like runs."""
+
+    kind: "Model"
+    recipe: "Recipe"
+    stated: Stated | None
+    train: "Labelled"
+    test: "Labelled | None"
+    features: "Features | None"
+    ledger: "Ledger | None"
+
+    def run(self, label: str, checkpoint: Path | None, batch: int | None) -> "Trained | Unprotected":
+        from sourdine.learning.clipping import Flat
+        from sourdine.learning.fitting import fit as fit_privately
+        from sourdine.learning.models import model_of
+        from sourdine.learning.plain import fit_without_privacy
+
+        fresh = model_of(self.kind, self.train.shape, len(self.train.classes))
+        optimizer = optimizer_of(self.recipe.learning_rate, self.recipe.momentum)
+        public = None if self.test is None else self.test.pair
+        with training_bar(label) as watch:
+            if self.stated is None:
+                return fit_without_privacy(
+                    fresh,
+                    self.train.pair,
+                    epochs=self.recipe.epochs,
+                    batch=min(_PLAIN_BATCH, len(self.train)) if batch is None else batch,
+                    optimizer=optimizer,
+                    public=public,
+                    watch=watch,
+                )
+            return fit_privately(
+                fresh,
+                self.train.pair,
+                delta=self.stated.delta,
+                epsilon=self.stated.epsilon,
+                noise=self.stated.noise,
+                epochs=self.stated.epochs,
+                steps=self.stated.steps,
+                batch=self.stated.batch,
+                sampler=self.stated.sampler,
+                size=self.stated.size,
+                clipping=Flat(norm=self.recipe.clip),
+                optimizer=optimizer,
+                averaging=self.recipe.averaging,
+                public=public,
+                checkpoint=checkpoint,
+                watch=watch,
+                ledger=self.ledger,
+                purpose=f"train the model {self.kind}"[:_LONGEST],
+            )
+
+    def write(self, run: "Trained | Unprotected", place: Path) -> None:
+        """The model, its card, and its certificate if it was paid."""
+        import torch
+
+        from sourdine.learning.trained import Trained
+
+        part = place / f"{MODEL}.part"
+        torch.save(run.model.state_dict(), part)
+        part.replace(place / MODEL)
+        if not isinstance(run, Trained):
+            show.keep(_WARNING.format(kind=self.kind, classes=", ".join(self.train.classes)), place / CARD)
+            return
+        from sourdine.learning.card import card_of
+
+        card = card_of(run, self.ledger, name=f"A {self.kind} model, trained with differential privacy")
+        facts = card.facts | {"model": str(self.kind), "classes": ", ".join(self.train.classes)}
+        if self.features is not None:
+            facts["features"] = (
+                f"{self.features!r}, normalised image by image, so that they take nothing from other images"
+            )
+        card = replace(card, facts=facts)
+        if card.certificate is not None:
+            tied = card.certificate.with_digests([place / MODEL])
+            show.keep(tied.to_json() + "\n", place / CERTIFICATE)
+            card = replace(card, certificate=tied)
+        show.keep(card.text(), place / CARD)
+
+
+_WARNING = """# A {kind} model, trained WITHOUT privacy
+
+It may hold anything about anybody in the data it was trained on. Do not hand it out.
+
+Classes: {classes}.
+"""
+
+
+def _recipe(
+    usual: "Recipe",
+    *,
+    rate: str | None,
+    momentum: str | None,
+    clip: str | None,
+    averaging: str | None,
+    epochs: int | None,
+) -> "Recipe":
+    """The settings of a model, with what was stated in place of what is usual."""
+    made = usual
+    if rate is not None:
+        step = float(number(_OWNER, "learning-rate", rate, Fraction(1, 10**9), 10**6))
+        made = replace(made, learning_rate=step)
+    if momentum is not None:
+        made = replace(made, momentum=float(number(_OWNER, "momentum", momentum, 0, Fraction(9999, 10**4))))
+    if clip is not None:
+        made = replace(made, clip=float(number(_OWNER, "clip", clip, Fraction(1, 10**6), 10**6)))
+    if averaging is not None:
+        decay = float(number(_OWNER, "averaging", averaging, 0, Fraction(99999, 10**5)))
+        made = replace(made, averaging=decay or None)
+    if epochs is not None:
+        made = replace(made, epochs=check.integer(_OWNER, "epochs", epochs, 1, 1 << 20))
+    return made
+
+
+def _refuse(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidParameter(
+                f"Training without privacy takes no --{name}. Leave it out, or leave out --without-privacy."
+            )
+
+
+def _check_free(places: list[Path]) -> None:
+    for place in places:
+        if place.exists():
+            raise InvalidParameter(
+                f"{place.parent} already holds a file {place.name}, which is not written over. "
+                "Name another folder with -o."
+            )
+
+
+def _open(path: Path) -> "Ledger":
+    from sourdine.accounting.ledger import Ledger
+
+    return Ledger.open(path)
+
+
+def _prepared(
+    kind: "Model", parts: "Parts", folder: Path | None
+) -> "tuple[Labelled, Labelled | None, Features | None]":
+    """The examples as the model takes them, and what was computed of them."""
+    from sourdine.learning.data import Labelled
+    from sourdine.learning.models import features_of
+
+    features = features_of(kind, parts.train.shape)
+    if features is None:
+        return parts.train, parts.test, None
+    if folder is not None:
+        show.check_folder(folder)
+
+    def looked_at(held: "Labelled", label: str) -> "Labelled":
+        watch = lambda starts: show.progress(label, starts)
+        found = features(held.inputs, watch) if folder is None else features.kept(held.inputs, folder, watch)
+        return Labelled(found, held.targets, held.classes)
+
+    train = looked_at(parts.train, "computing features")
+    return train, None if parts.test is None else looked_at(parts.test, "and of the test"), features
+
+
+def _accuracies(runs: "list[Trained | Unprotected]") -> list[float]:
+    return [run.accuracy for run in runs if run.accuracy is not None]
+
+
+def _plain(runs: "list[Trained | Unprotected]", places: list[Path]) -> dict[str, object]:
+    from sourdine.cli.train_plan import plain
+    from sourdine.learning.repeats import Repeats
+    from sourdine.learning.trained import Trained
+
+    private = [run for run in runs if isinstance(run, Trained)]
+    found = _accuracies(runs)
+    return {
+        "private": bool(private),
+        "epsilon": plain_bracket(private[0].epsilon) if private else None,
+        "epsilon_of_all": plain_bracket(Repeats(tuple(private)).epsilon) if len(private) > 1 else None,
+        "plan": plain(private[0].plan) if private else None,
+        "secure": all(run.secure for run in private) if private else None,
+        "resumed": any(run.resumed for run in private) if private else None,
+        "mean": statistics.mean(found) if found else None,
+        "deviation": statistics.stdev(found) if len(found) > 1 else None,
+        "runs": [
+            {
+                "folder": str(place),
+                "accuracy": run.accuracy,
+                "line": run.receipt.number if isinstance(run, Trained) and run.receipt else None,
+                "history": [
+                    {"epoch": each.epoch, "step": each.step, "loss": each.loss, "accuracy": each.accuracy}
+                    for each in run.history
+                ],
+            }
+            for run, place in zip(runs, places, strict=True)
+        ],
+    }
+
+
+def _print(runs: "list[Trained | Unprotected]", folder: Path) -> None:
+    from sourdine.learning.repeats import Repeats
+    from sourdine.learning.trained import Trained
+
+    private = [run for run in runs if isinstance(run, Trained)]
+    if private:
+        for name, value in private[0].plan.words().items():
+            print(f"{name.capitalize():<16} {value}")
+    else:
+        print("TRAINED WITHOUT PRIVACY: the model may hold anything about anybody.")
+    found = _accuracies(runs)
+    if len(found) > 1:
+        listed = ", ".join(f"{100 * each:.2f}" for each in found)
+        print(
+            f"{'Accuracy':<16} {100 * statistics.mean(found):.2f} % on average, standard deviation "
+            f"{100 * statistics.stdev(found):.2f} ({listed})"
+        )
+    elif found:
+        print(f"{'Accuracy':<16} {100 * found[0]:.2f} %")
+    if len(private) > 1:
+        whole = Repeats(tuple(private)).epsilon.upper
+        show.say(
+            f"Each run has this epsilon of its own. Whoever gets several models pays for several: all "
+            f"{len(private)} together have epsilon {whole:.4g}."
+        )
+    if any(run.resumed for run in private):
+        print("Went on from a checkpoint: paid once, with the same epsilon.")
+    for run in private:
+        if run.receipt is not None:
+            print(f"Paid from the ledger, line {run.receipt.number}.")
+    if private and private[0].receipt is None:
+        print("Not paid from a ledger: whoever trains on these data again must add up the epsilons.")
+    for path in _files(folder):
+        print(f"  {path}")
+
+
+def _files(folder: Path) -> list[Path]:
+    names = (MODEL, CARD, CERTIFICATE, RUNS)
+    return sorted(path for path in folder.rglob("*") if path.name in names)

@@ -1,0 +1,84 @@
+"""The life of one report: the value 68 in a filter of 256 bits by 4 hashes, as the paper draws it."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from sourdine.core.digits import shorten_up
+from sourdine.experiments.part import Part
+from sourdine.experiments.rappor.drawing import draw_bits
+from sourdine.experiments.registry import Settings, Standing, Verdict
+from sourdine.local.rappor import Device, Life, Rappor
+from sourdine.report.charts import Row
+from sourdine.report.page import Figure, Section
+from sourdine.report.table import Cell, Table
+from sourdine.testing import SeededBits
+
+ORACLE = Rappor(bits=256, hashes=4, cohorts=1, f=Fraction(1, 2), p=Fraction(1, 2), q=Fraction(3, 4))
+WORDS = Rappor(bits=128, hashes=2, cohorts=16, f=Fraction(1, 2), p=Fraction(1, 2), q=Fraction(3, 4))
+VALUE = "68"
+SET, OTHER = "set by the value", "noise"
+_REPORTS = (1, 2, 5, 10, 20, 100)
+
+
+def reproduce(settings: Settings) -> Part:
+    """The picture, and what reports reveal, one and all."""
+    life = Device.new(ORACLE, bits=SeededBits(68)).life(VALUE, SeededBits(86))
+    return Part((_ln3(),), _section(life))
+
+
+def _ln3() -> Verdict:
+    return Verdict(
+        claim="words with p = 0.5, q = 0.75, f = 0.5 and 2 hashes: ε = ln 3",
+        published=f"{math.log(3):.4f}",
+        found=f"ε₁ = {shorten_up(WORDS.epsilon_one, 4)}, ε∞ = {shorten_up(WORDS.epsilon_infinity, 4)}",
+        standing=Standing.LOOSE,
+        why="One report costs a little less than ln 3. All reports of a device on one word cost 4 ln 3, and "
+        "a device that reports on several words pays that for each.",
+    )
+
+
+def _section(life: Life) -> Section:
+    stages = {
+        "filter": life.filter,
+        "permanent": life.permanent,
+        "report": life.report,
+    }
+    rows: list[Row] = [
+        {"stage": stage, "bit": int(bit), "end": int(bit) + 1, "kind": SET if life.filter[bit] else OTHER}
+        for stage, ones in stages.items()
+        for bit in np.flatnonzero(ones)
+    ]
+    kept = int((life.report & life.filter).sum())
+    set_, held, sent = (int(ones.sum()) for ones in stages.values())
+    costs: list[tuple[Cell, ...]] = [
+        (str(count), ORACLE.epsilon_after(count), WORDS.epsilon_after(count)) for count in _REPORTS
+    ]
+    costs.append(("endlessly many", ORACLE.epsilon_infinity, WORDS.epsilon_infinity))
+    return Section(
+        title="The life of a report",
+        paragraphs=(
+            f"The value {VALUE} sets {set_} of 256 bits by 4 hashes. The permanent answer turns each bit "
+            "over with probability f/2 = 0.25, once for ever. The report, drawn anew every time, has a 1 "
+            "with probability q = 0.75 where the permanent bit is 1, and p = 0.5 where it is 0.",
+        ),
+        tables=(
+            Table(
+                name="costs",
+                title="What reports of one device on one word reveal (ε)",
+                columns=("reports", "256 bits, 4 hashes", "128 bits, 2 hashes"),
+                rows=tuple(costs),
+                note="f = 0.5, p = 0.5, q = 0.75. Pure ε, against whoever sees them all.",
+            ),
+        ),
+        figures=(
+            Figure(
+                title=f"Of the {set_} bits that the value sets, the report shows {kept} among {sent} ones: "
+                "nobody can tell which they are",
+                chart=draw_bits(rows, size=ORACLE.bits, stages=tuple(stages), names=(SET, OTHER)),
+                note=f"Every bar is a 1. The filter has {set_} of them, the permanent answer {held}, the "
+                f"report {sent}. Only the last is ever sent.",
+            ),
+        ),
+    )
