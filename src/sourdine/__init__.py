@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sourdine import accounting as accounting
+    from sourdine import anonymity as anonymity
     from sourdine import audit as audit
     from sourdine import core as core
     from sourdine import experiments as experiments
     from sourdine import frames as frames
+    from sourdine import learning as learning
+    from sourdine import local as local
     from sourdine import mechanisms as mechanisms
     from sourdine import report as report
     from sourdine import tables as tables
@@ -29,7 +32,20 @@ if TYPE_CHECKING:
     __version__: str
 
 _ROOMS = frozenset(
-    {"accounting", "audit", "core", "experiments", "frames", "mechanisms", "report", "tables", "testing"}
+    {
+        "accounting",
+        "anonymity",
+        "audit",
+        "core",
+        "experiments",
+        "frames",
+        "learning",
+        "local",
+        "mechanisms",
+        "report",
+        "tables",
+        "testing",
+    }
 )
 _HOMES = {
     "BudgetExceeded": "core.errors",
@@ -60,10 +76,13 @@ __all__ = [
     "UnsupportedLoss",
     "__version__",
     "accounting",
+    "anonymity",
     "audit",
     "core",
     "experiments",
     "frames",
+    "learning",
+    "local",
     "mechanisms",
     "quantiles",
     "report",

@@ -98,3 +98,43 @@ def test_counted_values_are_a_sorted_list(
     assert held.count_below(places).tolist() == [sum(value < place for value in values) for place in places]
     start, end = max(first, 0), max(last, 0)
     assert held.values_between(first, last).tolist() == sorted(values)[start:end]
+
+
+KEYED = Schema.read(
+    {
+        "age": {"type": "integer", "lower": 0, "upper": 9},
+        "text": {"type": "category", "keys": ["b", "", "it's ü", "a"], "missing": "a"},
+        "far": {"type": "category", "keys": [7, -3, 10**15]},
+        "other": {"type": "category", "keys": [5, 4], "missing": 5},
+        "well": {"type": "flag"},
+    }
+)
+
+
+@pytest.mark.parametrize("places", [10, None])
+@pytest.mark.parametrize("name", ["text", "far", "other", "well"])
+def test_keys_of_every_kind_are_told_apart_however_values_are_counted(name: str, places: int | None) -> None:
+    held: dict[str, list[Any]] = {
+        "text": ["a", "b", "B", None, "it's ü", "", "zz"],
+        "far": [7, -3, None, 8, 10**15, -(10**15), 7],
+        "other": [5, 4, None, 6, 4, 4, -1],
+        "well": [True, False, None, True, True, False, None],
+    }
+    ages = [1, 2, 3, 4, 5, 6, 7]
+    rows = {**held, "age": ages}
+    source = open_source(pa.table({key: each * 2 for key, each in rows.items()}), KEYED)
+    column: Any = KEYED.columns[name]
+    found = ranks(
+        source,
+        by=[grouping(name, column, source.types[name])],
+        value=steps("age", KEYED.number("test", "age"), source.types["age"]),
+        unit=EACH,
+        bits=SeededBits(0),
+        places=places,
+    )
+    keys = [False, True] if name == "well" else list(column.keys)
+    default = None if column.missing == "drop" else column.missing
+    named = [key if key in keys else default for key in held[name]]
+    assert {key: values.values_between(0, 99).tolist() for (key,), values in found.items()} == {
+        key: sorted([age for age, mine in zip(ages, named, strict=True) if mine == key] * 2) for key in keys
+    }

@@ -163,7 +163,10 @@ class Certificate:
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """A private result. Read `values` with `intervals`; hand out the certificate with both."""
+    """A private result. Read `values` with `intervals`; hand out the certificate with both.
+
+    `notes` say what was chosen by declarations, and why, and what is not known, such as an interval.
+    """
 
     values: Any
     intervals: Any
@@ -171,6 +174,7 @@ class Release:
     receipt: Receipt | None
     confidence: float = 0.95
     secure: bool = True
+    notes: tuple[str, ...] = ()
 
     def certificate(self, ledger: Ledger, declared: Mapping[str, str] | None = None) -> Certificate:
         """The statement of what this release cost, tied to the ledger that paid."""
@@ -207,4 +211,5 @@ class Release:
         body = self.values._repr_html_() if hasattr(self.values, "_repr_html_") else escape(repr(self.values))
         warning = "" if self.secure else "<p><b>Made with seeded noise: it protects nobody.</b></p>"
         paid = self.receipt._repr_html_() if self.receipt else "<p>Not paid from a ledger.</p>"
-        return f"<div>{warning}{body}{paid}</div>"
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return f"<div>{warning}{body}{notes}{paid}</div>"

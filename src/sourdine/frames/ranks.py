@@ -2,16 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import pairwise
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.bits import Bits
 from sourdine.frames.counting import Keys, combinations, secret_order
-from sourdine.frames.expression import Grouping, quoted
+from sourdine.frames.expression import Grouping, literal, quoted
 from sourdine.frames.source import Source
 from sourdine.frames.unit import Unit
+
+Ints = NDArray[np.int64]
+_FEW = 1 << 20  # different keys and values that an engine counts quickly
 
 
 class RankSource(Protocol):
@@ -61,38 +65,79 @@ def ranks(
     unit: Unit,
     bits: Bits,
     where: str = "TRUE",
+    places: int | None = None,
 ) -> dict[Keys, CountedValues]:
     """The values of each group of known keys, in one pass, each unit counting as much as it may.
 
     Of a unit with more records in a group those count that have the least hash of a secret, the unit, the
-    group and the value.
+    group and the value. `places` is how many values there may be, if that is known: few are counted by the
+    engine, many are sorted here, which is quicker than to group by nearly every record.
     """
+    keys = combinations(by)
     marks = [f"key_{i}" for i in range(len(by))]
-    known = [f"{each.known(f'({each.raw})')} AS {mark}" for each, mark in zip(by, marks, strict=True)]
+    known = [f"{_mark(each)} AS {mark}" for each, mark in zip(by, marks, strict=True)]
     whose = [] if unit.column is None else [f"{quoted(unit.column)} AS unit"]
-    held = " AND ".join(
-        [
-            "value >= 0",
-            *(f"{name} IS NOT NULL" for name in marks),
-            *(["unit IS NOT NULL"] if whose else []),
-        ]
-    )
-    records = f"SELECT {', '.join([*whose, *known, f'{value} AS value'])} FROM {source.view} WHERE {where}"
-    rows = f"SELECT * FROM ({records}) WHERE {held}"
+    rows = f"SELECT {', '.join([*whose, *known, f'{value} AS value'])} FROM {source.view} WHERE {where}"
     if unit.column is not None:
-        rows = _bounded(rows, marks, unit, bits)
-    listed = [*marks, "value"]
-    rising = ", ".join(f"{name} ASC" for name in listed)  # said outright: a connection may have its own order
-    found = source.columns(
-        f"SELECT {', '.join(listed)}, count(*) AS records FROM ({rows}) "
-        f"GROUP BY {', '.join(listed)} ORDER BY {rising}"
-    )
-    values, counts = found["value"].astype(np.int64), found["records"].astype(np.int64)
-    groups: dict[Keys, CountedValues] = {}
-    for key, part in _runs([found[mark] for mark in marks], values.size):
-        groups[key] = CountedValues(values[part], np.cumsum(counts[part]))
-    empty = CountedValues(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    return {key: groups.get(key, empty) for key in combinations(by)}
+        held = " AND ".join(["value >= 0", "unit IS NOT NULL", *(f"{name} IS NOT NULL" for name in marks)])
+        rows = _bounded(f"SELECT * FROM ({rows}) WHERE {held}", marks, unit, bits)
+    listed = ", ".join([*marks, "value"])
+    asked = f"SELECT {listed} FROM ({rows})"
+    if places is not None and len(keys) * places <= _FEW:
+        asked = f"SELECT {listed}, count(*) AS records FROM ({rows}) GROUP BY {listed}"
+    found = source.columns(asked)
+    # what does not count is left out here: an engine would work out conditions on keys once more
+    values = np.ma.filled(found["value"], -1)
+    group = np.zeros(values.size, np.int64)
+    counts = values >= 0
+    for mark, each in zip(marks, by, strict=True):
+        index = _index(found[mark], each)
+        counts &= index >= 0
+        group *= len(each.keys)
+        group += index
+    records = np.ma.filled(found["records"], 0)[counts] if "records" in found else None
+    groups = _split(group[counts], values[counts].astype(np.int64), records, len(keys))
+    return dict(zip(keys, groups, strict=True))
+
+
+def _mark(by: Grouping) -> str:
+    """The known key of a record, in SQL; of texts the place among the known ones, which is found quickly."""
+    if not isinstance(by.keys[0], str):
+        return by.known(f"({by.raw})")
+    listed = ", ".join(literal(key) for key in by.keys)
+    found = f"CAST(enum_code(TRY_CAST(({by.raw}) AS ENUM({listed}))) AS INTEGER)"
+    return f"coalesce({found}, {by.keys.index(by.missing)})" if by.missing in by.keys else found
+
+
+def _index(column: NDArray[Any], by: Grouping) -> Ints:
+    """The places of keys among the known ones, and -1 for what is none."""
+    lost = np.ma.getmaskarray(column)
+    held = np.where(lost, -1, np.ma.getdata(column)).astype(np.int64)
+    if isinstance(by.keys[0], str):
+        return held
+    known = np.array(by.keys, np.int64)
+    order = np.argsort(known)
+    place = order[np.minimum(np.searchsorted(known[order], held), len(known) - 1)]
+    return np.where((known[place] == held) & ~lost, place, -1)
+
+
+def _split(group: Ints, values: Ints, records: Ints | None, size: int) -> list[CountedValues]:
+    """The values of each group in order, with how many records hold each."""
+    most = int(values.max(initial=0)) + 1  # at most 2^31 for at most 2^22 groups, so that codes fit
+    code = group * most + values
+    if records is None:
+        code.sort()
+        starts = np.flatnonzero(np.diff(code, prepend=-1))
+        upto = np.append(starts[1:], code.size)
+    else:
+        order = np.argsort(code)
+        code, upto = code[order], np.cumsum(records[order])
+        starts = np.arange(code.size)
+    kept = code[starts]
+    edges = np.searchsorted(kept, np.arange(size + 1) * most)
+    held = kept % most
+    before = np.concatenate([np.zeros(1, np.int64), upto])
+    return [CountedValues(held[a:b], upto[a:b] - before[a]) for a, b in pairwise(edges.tolist())]
 
 
 def _bounded(rows: str, marks: Sequence[str], unit: Unit, bits: Bits) -> str:
@@ -112,24 +157,3 @@ def _bounded(rows: str, marks: Sequence[str], unit: Unit, bits: Bits) -> str:
     order = ", ".join([secret_order(marks, bits), *marks])  # the keys set apart what would tie
     place = f"dense_rank() OVER (PARTITION BY unit ORDER BY {order})"
     return f"SELECT * FROM ({few}) QUALIFY {place} <= {unit.groups}"
-
-
-def _runs(keys: Sequence[NDArray[np.generic]], size: int) -> list[tuple[Keys, slice]]:
-    """Where equal keys stand together in sorted columns."""
-    if not keys or size == 0:
-        return [((), slice(0, size))] if not keys else []
-    changed = np.zeros(size, bool)
-    changed[0] = True
-    for column in keys:
-        changed[1:] |= column[1:] != column[:-1]
-    starts = np.flatnonzero(changed)
-    ends = [*starts[1:].tolist(), size]
-    return [
-        (
-            tuple(
-                column[start].item() if hasattr(column[start], "item") else column[start] for column in keys
-            ),
-            slice(start, end),
-        )
-        for start, end in zip(starts.tolist(), ends, strict=True)
-    ]

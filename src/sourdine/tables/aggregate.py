@@ -170,6 +170,19 @@ class Contingency(Declared):
                 )
 
 
+MethodName = Literal[
+    "tree",
+    "auto",
+    "joint",
+    "recursive",
+    "inverse",
+    "smooth",
+    "histogram",
+    "monotone histogram",
+    "naive",
+]
+
+
 class Normal(Declared):
     """A guess at how a column is spread, for forecasts only."""
 
@@ -178,10 +191,15 @@ class Normal(Declared):
 
 
 class Quantiles(_OfColumn):
-    """The values below which given shares of the records lie."""
+    """The values below which given shares of the records lie.
+
+    They are read off a tree of noisy counts, which also gives intervals, or found by one of the methods of
+    `tables.quantiles`, which mostly come nearer and give none.
+    """
 
     kind: Literal["quantiles"] = "quantiles"
     at: tuple[float, ...] = Field(min_length=1, max_length=999)
+    method: MethodName = "tree"
     law: Literal["uniform"] | Normal | None = None
 
     @model_validator(mode="before")

@@ -3,11 +3,14 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.tables.reading import Estimate
@@ -17,7 +20,9 @@ if TYPE_CHECKING:
 
 Cell = str | int | float | bool | None
 ALL = "all"
-_BEFORE, _AFTER = ("query", "statistic"), ("value", "lower", "upper", "measure")
+NO_INTERVAL = "no interval"
+_ENDS = ("lower", "upper")
+_BEFORE, _AFTER, _NOTE = ("query", "statistic"), ("value", *_ENDS, "measure"), "note"
 _SHOWN = 60
 
 
@@ -27,7 +32,7 @@ class Answer:
 
     `measure` names what the values are counted in; `whole` says that they are whole numbers; `span` is the
     least and the most that any table could give. The numbers are rounded already, to what their interval is
-    worth, so that files, pages and terminals show the same ones.
+    worth, so that files, pages and terminals show the same ones. Where no interval is known its ends are NaN.
     """
 
     query: str
@@ -41,11 +46,16 @@ class Answer:
     span: tuple[float, float] | None = None
 
     def rows(self) -> Iterator[tuple[tuple[Cell, ...], float, float, float]]:
-        """Key, value, lower and upper end, group by group."""
+        """Key, value, lower and upper end, group by group; ends that are not known are NaN."""
         found = self.estimate
         for key, *numbers in zip(self.keys, found.value, found.lower, found.upper, strict=True):
             value, low, high = map(float, numbers)
             yield key, value, low, high
+
+    @property
+    def bounded(self) -> bool:
+        """Whether its values have intervals: not all methods for quantiles give them."""
+        return not np.isnan(self.estimate.lower).any()
 
     def blind(self, low: float, high: float) -> bool:
         """Whether an interval is all that is possible, so that its value says nothing."""
@@ -81,8 +91,13 @@ class Answers:
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the tidy table's columns; a key with one of its own names is called so."""
-        keys = (f"{name} key" if name in (*_BEFORE, *_AFTER) else name for name in self._keys)
-        return (*_BEFORE, *keys, *_AFTER)
+        keys = (f"{name} key" if name in (*_BEFORE, *_AFTER, _NOTE) else name for name in self._keys)
+        return (*_BEFORE, *keys, *_AFTER, *self._notes)
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        """A last column where there is something to note."""
+        return () if all(answer.bounded for answer in self.each) else (_NOTE,)
 
     @property
     def _keys(self) -> tuple[str, ...]:
@@ -94,13 +109,16 @@ class Answers:
         for answer in self.each:
             for key, *numbers in answer.rows():
                 held = dict(zip(answer.columns, key, strict=True))
-                shown = map(round, numbers) if answer.whole else numbers
+                shown = (
+                    map(round, numbers) if answer.whole else (None if math.isnan(x) else x for x in numbers)
+                )
                 yield (
                     answer.query,
                     answer.statistic,
                     *(held.get(name) for name in names),
                     *shown,
                     answer.measure,
+                    *(None if answer.bounded else NO_INTERVAL for _ in self._notes),
                 )
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -124,7 +142,11 @@ class Answers:
     def json(self) -> str:
         """The tidy table as JSON: one object a row."""
         rows = [
-            {name: cell for name, cell in zip(self.columns, row, strict=True) if cell is not None}
+            {
+                name: cell
+                for name, cell in zip(self.columns, row, strict=True)
+                if cell is not None or name in _ENDS
+            }
             for row in self.rows()
         ]
         return json.dumps({"confidence": self.confidence, "rows": rows}, indent=1, ensure_ascii=False)

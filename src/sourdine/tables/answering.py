@@ -1,5 +1,6 @@
 """From the noisy numbers of a plan to its answers."""
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
@@ -9,6 +10,7 @@ from sourdine.core.bits import Bits
 from sourdine.frames.counting import Keys
 from sourdine.frames.expression import span
 from sourdine.frames.ranks import RankSource
+from sourdine.frames.schema import Number
 from sourdine.tables.aggregate import (
     Aggregate,
     Contingency,
@@ -24,9 +26,9 @@ from sourdine.tables.aggregate import (
 from sourdine.tables.answer import ALL, Answer
 from sourdine.tables.measurement import Kind
 from sourdine.tables.plan import Line, Plan
+from sourdine.tables.quantiles.method import QuantileMethod
 from sourdine.tables.reading import Estimate, Noisy, NoisyMoments
-from sourdine.tables.spread import deviation, like_noises
-from sourdine.tables.tree import Walk, quantiles
+from sourdine.tables.tree import read_quantiles
 
 
 def answer_of(each: Aggregate, line: Line, plan: Plan, noisy: Noisy) -> Answer:
@@ -62,18 +64,20 @@ def answer_of(each: Aggregate, line: Line, plan: Plan, noisy: Noisy) -> Answer:
 def quantiles_of(
     each: Quantiles, line: Line, plan: Plan, groups: Mapping[Keys, RankSource], bits: Bits
 ) -> Answer:
-    """The quantiles of each group, found by walking down its noisy tree."""
+    """The quantiles of each group: by walking down its noisy tree, or as the line's method chooses them."""
+    if isinstance(line.mechanism, QuantileMethod):
+        places = [_chosen(line.mechanism, values, bits) for values in groups.values()]
+    else:
+        tree = line.measurement.tree(plan.schema)
+        places = [
+            read_quantiles(
+                values, tree, mechanism=line.mechanism, at=each.at, confidence=plan.confidence, bits=bits
+            )
+            for values in groups.values()
+        ]
     column = line.measurement.number(plan.schema)
-    step, low = float(column.step), span(column)[0]
-    tree, mechanism = line.measurement.tree(plan.schema), line.mechanism
-
-    def found(values: RankSource) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        walk = Walk(tree, values, lambda counts: mechanism.sample(counts, bits), deviation(mechanism))
-        return quantiles(walk, each.at, lambda many: float(like_noises(mechanism, many, plan.confidence)))
-
-    places = [found(values) for values in groups.values()]
-    value, lower, upper = (np.concatenate([part[i] for part in places]) for i in range(3))
-    on_grid = Estimate(np.rint(value), np.floor(lower), np.ceil(upper)).scaled(step, low * step)
+    joined = (np.concatenate([getattr(part, end) for part in places]) for end in ("value", "lower", "upper"))
+    on_grid = Estimate(*(_steps(part, column) for part in joined))
     return Answer(
         query=line.measurement.query.name,
         statistic=each.label,
@@ -84,6 +88,19 @@ def quantiles_of(
         measure=plan.measure(each),
         span=span_of(each, plan),
     )
+
+
+def _chosen(mechanism: QuantileMethod, values: RankSource, bits: Bits) -> Estimate:
+    """Places of quantiles, without intervals."""
+    found = mechanism.sample(values, bits).astype(float)
+    return Estimate(found, np.full(found.shape, np.nan), np.full(found.shape, np.nan))
+
+
+def _steps(places: np.ndarray, column: Number) -> np.ndarray:
+    """Places as values of the column, each the nearest float; what is not known stays so."""
+    low = span(column)[0]
+    exact = [math.nan if math.isnan(p) else float((low + int(p)) * column.step) for p in places.tolist()]
+    return np.array(exact)
 
 
 def span_of(each: Aggregate, plan: Plan) -> tuple[float, float] | None:

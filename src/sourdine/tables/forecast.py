@@ -14,11 +14,14 @@ from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables.aggregate import Aggregate, Count, Mean, Normal, Proportion, Quantiles, Sum, Variance
 from sourdine.tables.measurement import Kind
 from sourdine.tables.plan import Line, Plan, Privacy
+from sourdine.tables.quantiles.method import QuantileMethod
 from sourdine.tables.reading import Estimate, Noisy, NoisyMoments
 from sourdine.tables.spread import like_noises
 
 _TOLERANCE = 1e-4
 _EVENLY = "if values are spread evenly between their bounds"
+_AT_MOST = "at most, mostly far less; no interval"
+_BY_ITSELF = "noise on the quantile itself; no interval"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +69,9 @@ def forecasts(plan: Plan) -> list[Forecast]:
 def noise_words(line: Line, plan: Plan) -> str:
     """The noise as people read it, in the measure of what it is added to."""
     mechanism, (step, measure) = line.mechanism, plan.unit_of(line)
+    if isinstance(mechanism, QuantileMethod):
+        assert line.choice is not None
+        return f"{line.choice.name} method, epsilon {float(mechanism.epsilon):.4g} for one value"
     if isinstance(mechanism, Gaussian):
         return f"Gaussian, sigma {float(mechanism.sigma) * step:.4g} {measure}"
     assert isinstance(mechanism, Laplace)
@@ -92,20 +98,33 @@ def epsilon_for(plan: Plan, query: str, error: float, statistic: str | None = No
         return replace(plan, privacy=Privacy(epsilon=epsilon, delta=plan.privacy.delta))
 
     def worst(epsilon: Fraction) -> float:
+        if not _possible(at(epsilon)):  # too small for the noise, or for the method of quantiles
+            return math.inf
         found = largest_error(at(epsilon), query, statistic).error
         assert found is not None
         return found
 
     low, high = Fraction(1, 1 << 20), Fraction(1 << 10)
+    while high > low and not _possible(at(high)):  # some methods take no large one
+        high /= 2
     if worst(high) > wanted:
+        most = float(high)
         raise InvalidParameter(
-            f"No epsilon up to 1024 brings the error of '{query}' to {error:g}. Ask for a larger error."
+            f"No epsilon up to {most:g} brings the error of '{query}' to {error:g}. Ask for a larger error."
         )
     while high > low * Fraction(1 + _TOLERANCE):
         middle = Fraction(math.sqrt(float(low) * float(high)))
         low, high = (low, middle) if worst(middle) <= wanted else (middle, high)
     unit = Fraction(10) ** (math.floor(math.log10(float(high))) - 4)
     return at(math.ceil(high / unit) * unit)
+
+
+def _possible(plan: Plan) -> bool:
+    """Whether every measurement has noise at this budget."""
+    try:
+        return bool(plan.lines)
+    except InvalidParameter:
+        return False
 
 
 def largest_error(plan: Plan, query: str, statistic: str | None = None) -> Forecast:
@@ -154,17 +173,24 @@ def _error(each: Aggregate, line: Line, plan: Plan) -> tuple[float | None, str, 
 
 def _rank_error(each: Quantiles, line: Line, plan: Plan) -> tuple[float | None, str, str]:
     """In ranks, or in the column's unit under the law that was declared for the forecast."""
-    level = min(each.at, key=lambda at: abs(at - 0.5))
-    many = line.measurement.tree(plan.schema).spread(level)
-    ranks = float(like_noises(line.mechanism, many, plan.confidence)) * math.sqrt(many)
-    size = plan.per_group(line.measurement)
-    if each.law is None or size is None:
-        return ranks, "ranks", "" if size is None else f"of about {size:,.0f}"
-    if isinstance(each.law, Normal):
-        slope = math.sqrt(2 * math.pi) * math.exp(float(ndtri(level)) ** 2 / 2) * each.law.deviation
-        return ranks / size * slope, each.column, "if it is normal as declared"
-    column = line.measurement.number(plan.schema)
-    return ranks / size * float(column.upper - column.lower), each.column, "if it is uniform as declared"
+    level, column = min(each.at, key=lambda at: abs(at - 0.5)), line.measurement.number(plan.schema)
+    size, noted, mechanism = plan.per_group(line.measurement), "", line.mechanism
+    if isinstance(mechanism, QuantileMethod):
+        bound, noted = mechanism.ranks_off(plan.confidence), _AT_MOST
+        if bound is None:
+            return mechanism.error(plan.confidence) * float(column.step), each.column, _BY_ITSELF
+        ranks = bound
+    else:
+        many = line.measurement.tree(plan.schema).spread(level)
+        ranks = float(like_noises(mechanism, many, plan.confidence)) * math.sqrt(many)
+    error, measure, given = ranks, "ranks", "" if size is None else f"of about {size:,.0f}"
+    if each.law is not None and size is not None:
+        slope, law = float(column.upper - column.lower), "uniform"
+        if isinstance(each.law, Normal):
+            slope = math.sqrt(2 * math.pi) * math.exp(float(ndtri(level)) ** 2 / 2) * each.law.deviation
+            law = "normal"
+        error, measure, given = ranks / size * slope, each.column, f"if it is {law} as declared"
+    return error, measure, "; ".join(part for part in (given, noted) if part)
 
 
 def _half(found: Estimate) -> float:

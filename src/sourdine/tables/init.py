@@ -112,7 +112,9 @@ _QUERIES = """
 #                                                  alone the share of true
 #   { histogram = "age", edges = [0, 20, 40] }     how many records lie in each bin
 #   { contingency = ["sex", "region"] }            how many records for each combination of keys, with sums
-#   { quantiles = "pay", at = [0.1, 0.5, 0.9] }    the values below which such shares of the records lie
+#   { quantiles = "pay", at = [0.1, 0.5, 0.9] }    the values below which such shares of the records lie,
+#                                                  with intervals; with method = "auto" they mostly come
+#                                                  nearer, and have none
 # and, if you like,
 #   by = ["sex"]                                   ask it for every key of these columns
 #   where = { age = { at_least = 18 }, sex = ["f"] }   ask it of these records only

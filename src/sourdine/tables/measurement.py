@@ -1,4 +1,4 @@
-"""The noisy numbers that answers are read off: what is summed, how far a unit moves it, and its noise."""
+"""What answers are read off: what is summed or put in order, and how far a unit moves it."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,18 +7,13 @@ from enum import StrEnum
 from fractions import Fraction
 from itertools import product
 
-from sourdine.core.distance import Distance, Neighbours, root_above
-from sourdine.core.errors import InvalidParameter
-from sourdine.core.mechanism import Mechanism
+from sourdine.core.distance import Distance, Neighbours
 from sourdine.frames.counting import Keys
 from sourdine.frames.expression import Grouping, Key, bins, grouping, place_of, span
 from sourdine.frames.schema import Number, Schema
 from sourdine.frames.source import Source
 from sourdine.frames.statistic import EVERYTHING, Moments, Statistic, Total
 from sourdine.frames.unit import Unit
-from sourdine.mechanisms import Gaussian, Laplace
-from sourdine.mechanisms.gaussian import LEAST_SIGMA
-from sourdine.mechanisms.laplace import LEAST_SCALE
 from sourdine.tables.aggregate import (
     Aggregate,
     Contingency,
@@ -34,10 +29,6 @@ from sourdine.tables.aggregate import (
 from sourdine.tables.query import Query
 from sourdine.tables.tree import Tree
 
-_FINEST = 1 << 20  # noise of more steps is drawn on a coarser grid, so that sums keep 42 bits above it
-_COARSEST = 1 << 30  # noise of more steps is not drawn
-_TRIES = 40
-
 
 class Kind(StrEnum):
     """What is summed."""
@@ -50,6 +41,7 @@ class Kind(StrEnum):
     BINS = "bins"
     CELLS = "cells"
     TREE = "tree"
+    ORDER = "order"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +50,7 @@ class Measurement:
 
     kind: Kind
     query: Query
-    asked: Histogram | Contingency | Proportion | None = None
+    asked: Histogram | Contingency | Proportion | Quantiles | None = None
     column: str | None = None
     degree: int = 0
     share: Fraction = Fraction(0)
@@ -129,8 +121,10 @@ class Measurement:
         A unit moves `groups` groups, each by what `rows` records weigh. When a unit is replaced, one leaves
         and another enters: twice as many numbers move. None of them is negative but a plain sum, whose size
         is bounded, so the square of the length doubles too; for a plain sum, which may go from one bound to
-        the other, it is taken fourfold.
+        the other, it is taken fourfold. Values in order are counted in values that change in one group.
         """
+        if self.kind is Kind.ORDER:
+            return Distance.hamming(unit.rows, neighbours=neighbours)
         twice = 2 if neighbours is Neighbours.REPLACE else 1
         groups = min(unit.groups, self.groups(schema))
         if self.kind is Kind.TREE:
@@ -217,7 +211,9 @@ def source_of(each: Aggregate, query: Query, schema: Schema) -> Measurement:
     if isinstance(each, Contingency):
         return Measurement(kind=Kind.CELLS, query=query, asked=each)
     if isinstance(each, Quantiles):
-        return Measurement(kind=Kind.TREE, query=query, column=each.column)
+        if each.method == "tree":
+            return Measurement(kind=Kind.TREE, query=query, column=each.column)
+        return Measurement(kind=Kind.ORDER, query=query, asked=each, column=each.column)
     if each.column not in degrees:
         return Measurement(kind=Kind.TOTAL, query=query, column=each.column)
     return Measurement(kind=Kind.MOMENTS, query=query, column=each.column, degree=degrees[each.column])
@@ -230,36 +226,3 @@ def _degrees(query: Query) -> Mapping[str, int]:
         if isinstance(each, Mean | Variance | Deviation):
             found[each.column] = max(found.get(each.column, 0), 1 if isinstance(each, Mean) else 2)
     return found
-
-
-def noise(distance: Distance, budget: Fraction, squared: bool) -> Mechanism:
-    """The least noise that costs at most so much epsilon, or rho."""
-    step: Fraction | None = None
-    for _ in range(_TRIES):
-        size = _noise_size(distance, budget, squared, step)
-        if size <= (_FINEST if step is None else _COARSEST * step):
-            return (
-                Gaussian(sigma=max(size, LEAST_SIGMA), granularity=step)
-                if squared
-                else Laplace(scale=max(size, LEAST_SCALE), granularity=step)
-            )
-        step = _coarser(size) if step is None else 4 * step
-    raise InvalidParameter(
-        "The budget is so small that the noise would drown everything. "
-        "Ask for a larger epsilon, for fewer queries, or for more equal weights."
-    )
-
-
-def _noise_size(distance: Distance, budget: Fraction, squared: bool, step: Fraction | None) -> Fraction:
-    """The scale, or sigma, for a distance that grows by a coarse step for each number that changes."""
-    changed = Fraction(distance.coordinates or 0)
-    if not squared:
-        return (distance.amount + (step or 0) * changed) / budget
-    if step is None:
-        return root_above(distance.amount / (2 * budget))
-    return root_above((root_above(distance.amount) + step * root_above(changed)) ** 2 / (2 * budget))
-
-
-def _coarser(size: Fraction) -> Fraction:
-    """A power of two that leaves a noise of this size about 2^20 steps."""
-    return Fraction(1 << (math.ceil(size / _FINEST) - 1).bit_length())

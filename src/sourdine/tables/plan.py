@@ -26,7 +26,9 @@ from sourdine.tables.aggregate import (
     Units,
     Variance,
 )
-from sourdine.tables.measurement import Kind, Measurement, measurements, noise, source_of
+from sourdine.tables.measurement import Kind, Measurement, measurements, source_of
+from sourdine.tables.noise import noise
+from sourdine.tables.quantiles.choice import AUTO, Allowance, Choice, chosen
 from sourdine.tables.query import Query
 
 MOST_EPSILON = 1 << 20
@@ -72,17 +74,31 @@ class Privacy:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One measurement of a plan: its noise, how far a unit moves it, and its share of the budget."""
+    """One measurement of a plan: its noise, how far a unit moves it, and its share of the budget.
+
+    `count` is how many groups a unit moves so far, where each group is asked on its own; `choice` is the
+    method of quantiles, where there is one.
+    """
 
     measurement: Measurement
     mechanism: Mechanism
     distance: Distance
     share: Fraction
+    count: int = 1
+    choice: Choice | None = None
 
     @property
     def spend(self) -> Spend:
         """What it costs."""
-        return Spend(mechanism=self.mechanism, distance=self.distance)
+        return Spend(mechanism=self.mechanism, distance=self.distance, count=self.count)
+
+    @property
+    def note(self) -> str:
+        """Which method was taken and why, where there is a choice; empty elsewhere."""
+        if self.choice is None:
+            return ""
+        of = f"{self.measurement.label} in '{self.measurement.query.name}'"
+        return f"Method for the {of}: {self.choice.words}. No interval is known for it."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,10 +146,71 @@ class Plan:
         for query in self.queries:
             for measured in measurements(query, self.schema):
                 share = measured.share * query.share / weight
+                if measured.kind is Kind.ORDER:
+                    found.append(self._in_order(measured, share))
+                    continue
                 distance = measured.distance(self.schema, self.unit, self.neighbours, self.privacy.squared)
                 mechanism = noise(distance, share * self.privacy.total, self.privacy.squared)
                 found.append(Line(measurement=measured, mechanism=mechanism, distance=distance, share=share))
         return tuple(found)
+
+    def _in_order(self, measured: Measurement, share: Fraction) -> Line:
+        """Quantiles by a method that is asked in each group on its own.
+
+        A unit changes up to `rows` values in each of up to `groups` groups. One that is replaced may leave a
+        group and enter another, unless it may count in all of them: so each group is asked as if values come
+        and go, and a value replaced counts as two (docs/guarantees/tables.md).
+        """
+        asked = measured.asked
+        assert isinstance(asked, Quantiles)
+        groups, replaced = measured.groups(self.schema), self.neighbours is Neighbours.REPLACE
+        moves = replaced and groups > self.unit.groups
+        distance = measured.distance(self.schema, self.unit, self.neighbours, self.privacy.squared)
+        allowance = Allowance(
+            budget=share * self.privacy.total,
+            squared=self.privacy.squared,
+            values=self.unit.rows * (2 if moves else 1),
+            groups=min(self.unit.groups, groups),
+        )
+        size = self.per_group(measured)
+        try:
+            mechanism, choice = chosen(
+                asked.method,
+                at=asked.at,
+                places=measured.width(self.schema) + 1,
+                allowance=allowance,
+                neighbours=Neighbours.ADD_REMOVE if moves else self.neighbours,
+                size=None if size is None else math.ceil(size),
+            )
+        except InvalidParameter as problem:
+            of = (
+                f"The {asked.label} in '{measured.query.name}' cannot be found by the method '{asked.method}'"
+            )
+            raise InvalidParameter(f"{of}. {problem}") from None
+        return Line(
+            measurement=measured,
+            mechanism=mechanism,
+            distance=distance,
+            share=share,
+            count=allowance.groups,
+            choice=choice,
+        )
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What was chosen by the declarations, and why."""
+        return tuple(line.note for line in self.lines if line.note)
+
+    @cached_property
+    def picked(self) -> dict[str, str]:
+        """The methods that were left to be picked, and why each was taken."""
+        return {
+            f"method of {line.measurement.label} in {line.measurement.query.name}": line.choice.words
+            for line in self.lines
+            if line.choice is not None
+            and isinstance(line.measurement.asked, Quantiles)
+            and line.measurement.asked.method == AUTO
+        }
 
     @cached_property
     def spends(self) -> tuple[Spend, ...]:
@@ -166,6 +243,8 @@ class Plan:
         if measured.kind is Kind.MOMENTS:
             power = measured.degree
             return float(measured.number(self.schema).step) ** power, f"{measured.column}{_POWERS[power]}"
+        if measured.kind is Kind.ORDER:
+            return 1.0, "values"
         alone = measured.kind is Kind.UNITS or self.unit.column is None
         return 1.0, plural(self.unit.name if alone else "record")
 

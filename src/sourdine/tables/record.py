@@ -1,6 +1,7 @@
 """A release as a file: its answers and its declarations, from which its report can be made again."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -86,7 +87,10 @@ def _plain(answer: Answer) -> dict[str, object]:
         "kind": answer.kind,
         "columns": list(answer.columns),
         "keys": [list(key) for key in answer.keys],
-        **{end: getattr(answer.estimate, end).tolist() for end in _ENDS},
+        **{
+            end: [None if math.isnan(x) else x for x in getattr(answer.estimate, end).tolist()]
+            for end in _ENDS
+        },
         "measure": answer.measure,
         "whole": answer.whole,
         "span": answer.span,
@@ -98,6 +102,8 @@ def _answer(held: Mapping[str, Any]) -> Answer:
     keys = tuple(tuple(key) for key in held["keys"])
     if {len(each) for each in numbers} != {len(keys)}:
         raise ValueError("unlike lengths")
+    if np.isnan(numbers if held["kind"] != "quantiles" else numbers[0]).any():
+        raise ValueError("numbers are missing")
     return Answer(
         query=str(held["query"]),
         statistic=str(held["statistic"]),

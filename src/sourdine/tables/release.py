@@ -37,7 +37,7 @@ class TableRelease(Release):
 
     @property
     def declared(self) -> dict[str, str]:
-        """What was declared of the columns, for the certificate."""
+        """What was declared and what was picked by it, for the certificate."""
         return declared_of(self.plan)
 
 
@@ -93,17 +93,20 @@ def _carry_out(
     return TableRelease(
         plan=plan,
         values=answers,
-        intervals=tuple((each.estimate.lower, each.estimate.upper) for each in answers.each),
+        intervals=tuple(
+            (each.estimate.lower, each.estimate.upper) if each.bounded else None for each in answers.each
+        ),
         spends=plan.spends,
         receipt=receipt,
         confidence=plan.confidence,
         secure=bool(getattr(bits, "secure", False)),
+        notes=plan.notes,
     )
 
 
 def declared_of(plan: Plan) -> dict[str, str]:
-    """What was declared of the columns, each as one text."""
-    return {name: column.model_dump_json() for name, column in plan.schema.columns.items()}
+    """What was declared of the columns, each as one text, and the methods that were picked by it."""
+    return plan.picked | {name: column.model_dump_json() for name, column in plan.schema.columns.items()}
 
 
 def check_source(plan: Plan, source: Source) -> None:
@@ -154,7 +157,7 @@ def scans(plan: Plan) -> list[Scan]:
 def _together(lines: Scan, plan: Plan) -> bool:
     """Whether one pass over the table may serve these lines."""
     measured = [line.measurement for line in lines]
-    if any(each.kind is Kind.TREE for each in measured):
+    if any(each.kind in (Kind.TREE, Kind.ORDER) for each in measured):
         return False
     if any(each.query.where != measured[0].query.where for each in measured):
         return False
@@ -169,10 +172,11 @@ def _answers(plan: Plan, source: Source, bits: Bits, watch: Watch) -> tuple[Answ
     asked = [(query, each, plan.line_for(query, each)) for query in plan.queries for each in query.ask]
     for scan in watch(scans(plan)):
         where = condition(scan[0].measurement.query, source)
-        if scan[0].measurement.kind is Kind.TREE:
+        if scan[0].measurement.kind in (Kind.TREE, Kind.ORDER):
             line = scan[0]
             by, value = line.measurement.groupings(source), line.measurement.value(source)
-            groups = ranks(source, by=by, value=value, unit=plan.unit, bits=bits, where=where)
+            places = line.measurement.width(plan.schema) + 1
+            groups = ranks(source, by=by, value=value, unit=plan.unit, bits=bits, where=where, places=places)
             for query, each, held in asked:
                 if held is line and isinstance(each, Quantiles):
                     found[query.name, each.label] = quantiles_of(each, line, plan, groups, bits)

@@ -11,7 +11,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.core.bits import Bits
+from sourdine.core.mechanism import Mechanism
 from sourdine.frames.ranks import RankSource
+from sourdine.tables.reading import Estimate
+from sourdine.tables.spread import deviation, like_noises
 
 _FAN = 16  # near e^3, where the error of a rank is least for a grid of given size
 
@@ -150,3 +154,19 @@ def quantiles(
         found.append((min(low, place.middle), place.middle, max(high, place.middle)))
     lows, places, highs = np.maximum.accumulate(np.array(found), axis=0).T
     return places, lows, highs
+
+
+def read_quantiles(
+    values: RankSource,
+    tree: Tree,
+    *,
+    mechanism: Mechanism,
+    at: Sequence[float],
+    confidence: float,
+    bits: Bits,
+) -> Estimate:
+    """Places of quantiles with their intervals, by a noisy tree; whole numbers, the ends going outwards."""
+    walk = Walk(tree, values, lambda counts: mechanism.sample(counts, bits), deviation(mechanism))
+    reach = lambda many: float(like_noises(mechanism, many, confidence))
+    place, lower, upper = quantiles(walk, at, reach)
+    return Estimate(np.rint(place), np.floor(lower), np.ceil(upper))

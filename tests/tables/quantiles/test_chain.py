@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sourdine.tables.quantiles.chain import Chain, Stretch
+from sourdine.tables.quantiles.chain import Chain, Stretch, _sliding
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM, fit
 
@@ -127,3 +127,18 @@ def test_errors_stay_far_below_what_is_paid_for_them() -> None:
         apart = mpmath.fsum(int(sizes[k]) * drop[k] * drop[i - k] for k in range(i))
         total += both + int(sizes[i]) * apart * drop[n - i]
     assert abs(log_total(chain) - float(mpmath.log(total))) < 1e-11
+
+
+def test_sliding_sums_are_those_of_each_range() -> None:
+    """Ranges of one length whose ends rise by one, cut off by either end of the items, or beyond them."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        size, length = int(rng.integers(1, 40)), int(rng.integers(0, 50))
+        logs = rng.normal(0, 30, size)
+        logs[rng.random(size) < 0.2] = -np.inf
+        first = int(rng.integers(-60, 50)) + np.arange(int(rng.integers(0, 90)))
+        found = _sliding(logs, first, first + length)
+        for value, low in zip(found, first, strict=True):
+            held = logs[max(low, 0) : max(low + length, 0)]
+            true = np.logaddexp.reduce(held) if held.size else -np.inf
+            np.testing.assert_allclose(value, true, rtol=1e-13)

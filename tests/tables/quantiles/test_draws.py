@@ -21,7 +21,7 @@ from sourdine.tables.quantiles import (
 from sourdine.tables.quantiles import inverse as inverse_file
 from sourdine.tables.quantiles.inverse import draw_places
 from sourdine.tables.quantiles.jitter import Jittered
-from sourdine.tables.quantiles.joint import multiset
+from sourdine.tables.quantiles.joint import multisets
 from sourdine.tables.quantiles.method import QuantileMethod
 from sourdine.tables.quantiles.target import Target
 from sourdine.tables.quantiles.values import SortedPlaces
@@ -146,12 +146,12 @@ def test_naive_laplace() -> None:
 def test_multisets_are_all_equally_likely(size: int, count: int) -> None:
     held = list(itertools.combinations_with_replacement(range(size), count))
     bits = SeededBits(size)
-    drawn = np.array([multiset(size, count, bits) for _ in range(3000)])
+    drawn = multisets(size, count, 3000, bits)
     assert fits(drawn, dict.fromkeys(held, 1 / len(held))) > ALARM
 
 
 def test_multisets_of_many_places() -> None:
-    drawn = multiset(1 << 61, 999, SeededBits(1))
+    drawn = multisets(1 << 61, 999, 1, SeededBits(1))[0]
     assert np.all(np.diff(drawn) >= 0)
     assert 0 <= drawn.min() <= drawn.max() < 1 << 61
 

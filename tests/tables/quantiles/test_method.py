@@ -132,8 +132,15 @@ def test_other_norms_and_neighbours_are_refused(kind: type[QuantileMethod]) -> N
         mechanism.loss(Distance.l1(1))
     with pytest.raises(InvalidParameter, match="neighbours"):
         mechanism.loss(Distance.hamming(neighbours=Neighbours.ADD_REMOVE))
-    with pytest.raises(InvalidParameter, match="neighbours"):
-        made(kind, neighbours=Neighbours.ADD_REMOVE).loss(Distance.hamming())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_replaced_is_one_that_goes_and_one_that_comes(kind: type[QuantileMethod]) -> None:
+    mechanism = made(kind, neighbours=Neighbours.ADD_REMOVE)
+    replaced = mechanism.loss(Distance.hamming(3))
+    two = mechanism.loss(Distance.hamming(6, neighbours=Neighbours.ADD_REMOVE))
+    assert (replaced.epsilon, replaced.rho) == (two.epsilon, two.rho) == (9, 81 * kind.rho_at_one(2))
+    assert replaced.neighbours is Neighbours.REPLACE
 
 
 def test_what_each_costs() -> None:

@@ -13,7 +13,8 @@ from sourdine.experiments.registry import Settings, Standing, Verdict, compare
 from sourdine.report.page import Section
 from sourdine.report.table import Table
 from sourdine.tables.quantiles import InverseSensitivity, QuantileMethod, ThresholdHistogram
-from sourdine.tables.quantiles.estimate import Grid, chosen
+from sourdine.tables.quantiles.choice import Allowance, chosen
+from sourdine.tables.quantiles.estimate import Grid
 from sourdine.tables.quantiles.theorems import (
     histogram_error,
     histogram_on_normal,
@@ -123,9 +124,8 @@ def _distances(
 
 def _histogram(size: int, epsilon: Fraction, decile: int) -> QuantileMethod:
     """One of nine deciles, with its share."""
-    return chosen("histogram", at=[decile / 10], places=UNIFORM.grid.places, epsilon=epsilon / 9, size=size)[
-        0
-    ]
+    share = Allowance(budget=epsilon / 9)
+    return chosen("histogram", at=[decile / 10], places=UNIFORM.grid.places, allowance=share, size=size)[0]
 
 
 def _tails(scale: int, bits: Bits) -> list[Trial]:

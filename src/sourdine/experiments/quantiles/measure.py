@@ -10,7 +10,8 @@ from scipy.special import ndtri
 
 from sourdine.core.bits import Bits
 from sourdine.tables.quantiles import QuantileMethod
-from sourdine.tables.quantiles.estimate import Grid, chosen
+from sourdine.tables.quantiles.choice import Allowance, chosen
+from sourdine.tables.quantiles.estimate import Grid
 from sourdine.tables.quantiles.values import SortedPlaces
 
 Floats = NDArray[np.float64]
@@ -59,7 +60,7 @@ def true_deciles(ordered: Floats) -> Floats:
 def method_for(name: str, places: int, epsilon: float, size: int) -> QuantileMethod:
     """The method under a name that people read, for nine deciles that share epsilon."""
     exact = Fraction(str(epsilon))
-    return chosen(METHODS[name], at=DECILES, places=places, epsilon=exact, size=size)[0]
+    return chosen(METHODS[name], at=DECILES, places=places, allowance=Allowance(budget=exact), size=size)[0]
 
 
 def rmse(method: QuantileMethod, ordered: Floats, grid: Grid, count: int, bits: Bits) -> Floats:

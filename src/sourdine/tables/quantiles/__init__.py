@@ -1,6 +1,7 @@
 """Private quantiles, one file a method."""
 
-from sourdine.tables.quantiles.estimate import METHODS, quantiles
+from sourdine.tables.quantiles.choice import METHODS
+from sourdine.tables.quantiles.estimate import quantiles
 from sourdine.tables.quantiles.inverse import InverseSensitivity
 from sourdine.tables.quantiles.joint import JointExponential
 from sourdine.tables.quantiles.method import QuantileMethod

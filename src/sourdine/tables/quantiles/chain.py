@@ -8,6 +8,7 @@ Ranks are counted from the beginning of their stretch and steps taken between su
 that floats only ever see small numbers, however many values there are.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -44,11 +45,11 @@ class Chain:
     total: int
     rate: float
 
-    def _step(self, j: int) -> float:
+    def _step(self, j: int) -> Fraction:
         """The step before output j, between the beginnings of the stretches around it."""
         before = self.stretches[j - 1].first if j else 0
         after = self.stretches[j].first if j < len(self.stretches) else self.total
-        return float(self.steps[j] - (after - before))
+        return self.steps[j] - (after - before)
 
     def forward(self) -> list[Floats]:
         """For each output j and each number r of outputs up to it in one segment, log weights by rank.
@@ -60,7 +61,7 @@ class Chain:
         for j, stretch in enumerate(self.stretches):
             ranks = np.arange(len(stretch.sizes), dtype=float)
             if j == 0:
-                arrived.append(-self.rate * np.abs(ranks - self._step(0)))
+                arrived.append(-self.rate * np.abs(ranks - float(self._step(0))))
             else:
                 arrived.append(self._moved(j, np.logaddexp.reduce(found[j - 1], axis=0)))
             rows = np.full((j + 1, len(ranks)), -np.inf)
@@ -91,10 +92,10 @@ class Chain:
         """
         here, rate = self.stretches[j], self.rate
         old = np.arange(len(log_weights)) - len(log_weights) / 2
-        ranks = np.arange(len(here.sizes)) + (here.first - self.stretches[j - 1].first)
-        aims = np.arange(len(here.sizes)) - self._step(j)
-        split = np.minimum(np.floor(aims).astype(np.int64), ranks - 1)  # the last k of the running sum
-        aims -= len(log_weights) / 2
+        places, step = np.arange(len(here.sizes)), self._step(j)
+        ranks = places + (here.first - self.stretches[j - 1].first)
+        split = np.minimum(places + math.floor(-step), ranks - 1)  # the last k of the running sum
+        aims = places - float(step) - len(log_weights) / 2
         rising = np.logaddexp.accumulate(log_weights + rate * old)
         place = np.clip(split, -1, len(old) - 1)
         far = np.where(place >= 0, rising[np.maximum(place, 0)], -np.inf) - rate * aims
@@ -116,7 +117,7 @@ class Chain:
             stretch, rows = self.stretches[j - 1], tables[j - 1]
             ranks = np.arange(stretch.first, stretch.last)
             ahead = 0 if after < 0 else after - self.stretches[j].first
-            tail = -self.rate * np.abs(ahead - np.arange(len(ranks)) - self._step(j))
+            tail = -self.rate * np.abs(ahead - np.arange(len(ranks)) - float(self._step(j)))
             if after >= 0:
                 tail = np.where(ranks < after, tail, -np.inf)
             chosen = pick((rows + tail).ravel(), len(chains), bits)
@@ -131,10 +132,10 @@ class Chain:
 
 
 def _sliding(log_weights: Floats, first: Ints, last: Ints) -> Floats:
-    """Log sums of the items first .. last - 1, for ranges whose ends rise together by one.
+    """Log sums of the items first .. last - 1, for ranges of one length whose ends rise together by one.
 
     The items are cut into blocks as long as a range: a range is the end of one block and the beginning of
-    the next.
+    the next. One that is cut off by the first item begins a block, one by the last ends the last.
     """
     size = len(log_weights)
     length = min(max(int((last - first).max()), 1), size) if len(first) else 1
@@ -148,9 +149,6 @@ def _sliding(log_weights: Floats, first: Ints, last: Ints) -> Floats:
     inside = end > begin
     begin, end = np.where(inside, begin, 0), np.where(inside, end, 1)
     same = begin // length == (end - 1) // length
-    whole = np.logaddexp(tails[begin], heads[end - 1])
-    within = np.where(same, np.where(begin % length == 0, heads[end - 1], tails[begin]), whole)
-    short = same & (begin % length != 0) & (end % length != 0)
-    for i in np.flatnonzero(short & inside):
-        within[i] = np.logaddexp.reduce(log_weights[begin[i] : end[i]])
-    return np.where(inside, within, -np.inf)
+    one = np.where(begin % length == 0, heads[end - 1], tails[begin])
+    both = np.logaddexp(tails[begin], heads[end - 1])
+    return np.where(inside, np.where(same, one, both), -np.inf)

@@ -1,7 +1,8 @@
 """Private quantiles of an array, in one call."""
 
+import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,21 +18,18 @@ from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.grid import reals
-from sourdine.tables.quantiles.inverse import InverseSensitivity
-from sourdine.tables.quantiles.joint import JointExponential
-from sourdine.tables.quantiles.levels import check_levels
+from sourdine.tables.noise import noise
+from sourdine.tables.quantiles.choice import TREE, Allowance, Choice, chosen, levels_of
 from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod
-from sourdine.tables.quantiles.naive import NaiveLaplace
-from sourdine.tables.quantiles.recursive import RecursiveQuantiles
-from sourdine.tables.quantiles.threshold import MOST_CUTS, ThresholdHistogram
 from sourdine.tables.quantiles.values import SortedPlaces
+from sourdine.tables.tree import Tree, read_quantiles
 
 _DEFAULT_PLACES = 1 << 20
 _FARTHEST = 1 << 1000
 _LEAST_RANGE = 2.0**-500
 _ALMOST = Fraction(1, 10**12)  # what a range may lack of a whole number of steps, as 0.3 does of three tenths
 _CHUNK = 1 << 15
-_MANY = 29  # levels up to which the joint mechanism is best
+_LEAST_TREE, _MOST_TREE = Fraction(1, 1 << 20), Fraction(1 << 20)  # epsilon by a tree
 
 
 @dataclass(frozen=True)
@@ -78,20 +76,23 @@ class Grid:
             )
         kind = np.int32 if self.places < 1 << 31 else np.int64  # half as wide sorts twice as quickly
         out = np.empty(array.size, kind)
-        filled = 0
+        filled, room = 0, np.empty(min(_CHUNK, array.size))
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, array.size, _CHUNK):  # pieces that stay in the cache
-                steps = array[start : start + _CHUNK].astype(np.float64)
+                piece = array[start : start + _CHUNK]
+                steps = room[: piece.size]
+                steps[:] = piece
                 steps -= self.lower
                 steps /= self.step
                 np.rint(steps, out=steps)
                 np.clip(steps, 0, self.places - 1, out=steps)
-                known = steps[~np.isnan(steps)]
-                out[filled : filled + known.size] = known
-                filled += known.size
+                if np.isnan(steps).any():
+                    steps = steps[~np.isnan(steps)]
+                out[filled : filled + steps.size] = steps
+                filled += steps.size
         return out[:filled]
 
-    def value(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+    def value(self, places: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:
         """Places as values again; rounding takes none beyond the upper bound."""
         return np.asarray(np.minimum(self.lower + places * self.step, self.upper), dtype=np.float64)
 
@@ -106,98 +107,81 @@ def quantiles(
     granularity: float | None = None,
     neighbours: Neighbours = Neighbours.REPLACE,
     size: int | None = None,
+    confidence: float = 0.95,
     ledger: Ledger | None = None,
     purpose: str = "quantiles",
     bits: Bits = SYSTEM,
 ) -> Release:
     """Quantiles of values between declared bounds, epsilon-DP for one value replaced, or added or removed.
 
-    `method` is one of those in METHODS, or "auto", which goes by what is declared and never by the values.
-    What is not a number is left out, what lies outside the bounds is clamped. `size` is about how many values
-    there are, for methods that need to know. The ledger, if there is one, is charged before the values are
-    looked at.
+    `method` is one of those in METHODS, or "tree", which alone gives intervals, or "auto", which goes by what
+    is declared and never by the values; the release's notes tell what was taken. What is not a number is left
+    out, what lies outside the bounds is clamped. `size` is about how many values there are, for methods that
+    need to know. The ledger, if there is one, is charged before the values are looked at.
 
     >>> from sourdine.testing import SeededBits
     >>> ages = range(101)
-    >>> quantiles(ages, at=[0.5], bounds=(0, 100), epsilon=20, granularity=1, bits=SeededBits(2)).values
+    >>> found = quantiles(ages, at=[0.5], bounds=(0, 100), epsilon=20, granularity=1, bits=SeededBits(2))
+    >>> found.values
     array([50.])
+    >>> found.notes[0][:24]
+    'Method: smooth, since on'
     """
     grid = Grid.declared(bounds, granularity)
-    mechanism, _ = chosen(
-        method, at=at, places=grid.places, epsilon=epsilon, neighbours=neighbours, size=size
-    )
-    spend = Spend(mechanism=mechanism, distance=Distance.hamming(neighbours=neighbours))
+    sure = check.confidence("quantiles", confidence)
+    spend, choice = _planned(method, grid, at=at, epsilon=epsilon, neighbours=neighbours, size=size)
     secure = bool(getattr(bits, "secure", False))
     receipt: Receipt | None = None
     if ledger is not None:
-        receipt = ledger.charge(spend, purpose=purpose, secure=secure)
+        stated = {"bounds": json.dumps([grid.lower, grid.upper]), "step": repr(grid.step)}
+        stated["method"] = choice.words
+        receipt = ledger.charge(spend, purpose=purpose, secure=secure, declared=stated)
     held = grid.place(values)
     held.sort()
-    places = mechanism.sample(SortedPlaces(held), bits)
-    return Release(values=grid.value(places), intervals=None, spends=(spend,), receipt=receipt, secure=secure)
+    found, ends = SortedPlaces(held), None
+    if isinstance(spend.mechanism, QuantileMethod):
+        places = spend.mechanism.sample(found, bits)
+    else:
+        levels = [float(level) for level in levels_of(at)]
+        tree = Tree.over(grid.places)
+        read = read_quantiles(found, tree, mechanism=spend.mechanism, at=levels, confidence=sure, bits=bits)
+        places, ends = read.value, (grid.value(read.lower), grid.value(read.upper))
+    return Release(
+        values=grid.value(places),
+        intervals=ends,
+        spends=(spend,),
+        receipt=receipt,
+        confidence=sure,
+        secure=secure,
+        notes=(f"Method: {choice.words}.", *(["No interval is known for it."] if ends is None else [])),
+    )
 
 
-Maker = Callable[..., QuantileMethod]
-
-
-def _histogram(monotone: bool) -> Maker:
-    def make(*, size: int | None, places: int, **common: object) -> QuantileMethod:
-        """The source's number of cut points, 1.5 n / log n, for a declared size."""
-        wanted = 1000 if size is None else max(2, math.ceil(1.5 * size / math.log(max(size, 3))))
-        cuts = min(wanted, places, MOST_CUTS)
-        return ThresholdHistogram(cuts=cuts, places=places, monotone=monotone, **common)  # type: ignore[arg-type]
-
-    return make
-
-
-METHODS: dict[str, Maker] = {
-    "joint": lambda size, **common: JointExponential(**common),
-    "recursive": lambda size, **common: RecursiveQuantiles(radius=1, **common),
-    "inverse": lambda size, **common: InverseSensitivity(**common),
-    "smooth": lambda size, **common: InverseSensitivity(radius=1, **common),
-    "histogram": _histogram(False),
-    "monotone histogram": _histogram(True),
-    "naive": lambda size, **common: NaiveLaplace(**common),
-}
-
-
-def chosen(
+def _planned(
     method: str,
+    grid: Grid,
     *,
     at: Sequence[float],
-    places: int,
     epsilon: Fraction | float,
-    neighbours: Neighbours = Neighbours.REPLACE,
-    size: int | None = None,
-) -> tuple[QuantileMethod, str]:
-    """The mechanism of a method's name, and for "auto" why it was taken."""
-    given: object = at
-    if not isinstance(given, tuple | list | np.ndarray):
-        raise check.fail("quantiles", "at", "be a list of numbers", given, "Write at=[0.5] for the median.")
-    levels = check_levels("quantiles", tuple(given), "at")
-    if size is not None:
-        check.integer("quantiles", "size", size, 0, 1 << 62)
-    why = f"'{method}' was asked for"
-    if method == "auto":
-        if len(levels) == 1:
-            method, why = "smooth", "one quantile needs no split of the budget, and a radius saves it on ties"
-        elif len(levels) <= _MANY and _jointly(levels, places, epsilon, neighbours):
-            method, why = "joint", f"up to {_MANY} quantiles are found best all at once"
-        else:
-            method, why = "recursive", f"more than {_MANY} quantiles, or very fine ones, are found by halving"
-    if method not in METHODS:
-        listed = ", ".join(["auto", *METHODS])
-        raise check.fail("quantiles", "method", f"be one of {listed}", method)
-    made = METHODS[method](size=size, levels=levels, places=places, epsilon=epsilon, neighbours=neighbours)
-    return made, why
-
-
-def _jointly(
-    levels: tuple[Fraction, ...], places: int, epsilon: Fraction | float, neighbours: Neighbours
-) -> bool:
-    """Whether floats are good enough to find all levels at once."""
-    try:
-        METHODS["joint"](size=None, levels=levels, places=places, epsilon=epsilon, neighbours=neighbours)
-    except InvalidParameter:
-        return False
-    return True
+    neighbours: Neighbours,
+    size: int | None,
+) -> tuple[Spend, Choice]:
+    """What is spent on which mechanism, by declarations alone."""
+    if method != TREE:
+        allowance = Allowance(budget=check.positive("quantiles", "epsilon", epsilon))
+        mechanism, choice = chosen(
+            method, at=at, places=grid.places, allowance=allowance, neighbours=neighbours, size=size
+        )
+        return Spend(mechanism=mechanism, distance=Distance.hamming(neighbours=neighbours)), choice
+    levels_of(at)
+    budget = check.between("quantiles", "epsilon", epsilon, _LEAST_TREE, _MOST_TREE)
+    check.member("quantiles", "neighbours", neighbours, Neighbours)
+    if neighbours is Neighbours.ZERO_OUT:
+        must = "be replace or add-remove"
+        raise check.fail("quantiles", "neighbours", must, str(neighbours), "Quantiles have no other.")
+    # a value lies in one bin of each level of the tree; one that is replaced leaves a bin and enters another
+    moved = Tree.over(grid.places).height * (2 if neighbours is Neighbours.REPLACE else 1)
+    distance = Distance.l1(moved, coordinates=moved, neighbours=neighbours)
+    return Spend(mechanism=noise(distance, budget, squared=False), distance=distance), Choice(
+        TREE, "it was asked for"
+    )

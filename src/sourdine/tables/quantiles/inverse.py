@@ -17,7 +17,7 @@ from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example
 from sourdine.core.segments import choose_segments, places_in
 from sourdine.frames.ranks import RankSource
-from sourdine.tables.quantiles.method import EPSILONS, MOST_PLACES, QuantileMethod
+from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod
 from sourdine.tables.quantiles.target import Target, around, gap_at
 
 _NEGLIGIBLE = 30.0  # beyond this many e-folds more than the grid can make up for, places go into a tail
@@ -79,14 +79,12 @@ class InverseSensitivity(QuantileMethod):
     Fraction(1, 8)
     """
 
-    epsilon: Fraction
     radius: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        name = type(self).__name__
-        object.__setattr__(self, "epsilon", check.between(name, "epsilon", self.epsilon, *EPSILONS))
-        object.__setattr__(self, "radius", check.integer(name, "radius", self.radius, 0, MOST_PLACES))
+        radius = check.integer(type(self).__name__, "radius", self.radius, 0, MOST_PLACES)
+        object.__setattr__(self, "radius", radius)
 
     def rate(self, level: Fraction) -> Fraction:
         """What a unit of a level's gap takes off the logarithm of a place's weight."""
@@ -108,13 +106,17 @@ class InverseSensitivity(QuantileMethod):
         return np.stack(columns, axis=-1)
 
     def loss(self, distance: Distance) -> Loss:
-        epsilon, m = self.epsilon * self.amount(distance), len(self.levels)
-        rho = (epsilon / m) ** 2 / 8 * m
+        epsilon, m = self.spent(distance), len(self.levels)
+        rho = epsilon**2 * self.rho_at_one(m)
         if m > 1:
             return Loss.pure(epsilon, neighbours=distance.neighbours, rho=rho)
         return Loss.symmetric(
             BoundedRangeLaw(float(epsilon)), neighbours=distance.neighbours, epsilon=epsilon, rho=rho
         )
+
+    @classmethod
+    def rho_at_one(cls, levels: int) -> Fraction:
+        return Fraction(1, 8 * levels)
 
     def error(self, confidence: float = 0.95) -> float:
         """How many ranks any answer is off at most, all of them at once with this confidence."""
@@ -140,4 +142,14 @@ class InverseSensitivity(QuantileMethod):
             neighbour=[0, 5, 5, 5, 11],
             distance=Distance.hamming(),
             code=lambda answers: answers[..., 0],
+        )
+        relation = Neighbours.ADD_REMOVE
+        yield Example(
+            mechanism=cls(
+                epsilon=Fraction(3, 2), levels=(Fraction(1, 4), Fraction(1, 2)), places=6, neighbours=relation
+            ),
+            value=[0, 0, 5, 5],
+            neighbour=[0, 5, 5],
+            distance=Distance.hamming(neighbours=relation),
+            code=lambda answers: answers @ [6, 1],
         )

@@ -4,10 +4,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check
 from sourdine.core.bits import SYSTEM, Bits
@@ -19,9 +20,9 @@ from sourdine.core.mechanism import Example
 from sourdine.core.segments import Segments, places_in
 from sourdine.frames.ranks import RankSource
 from sourdine.tables.quantiles.chain import Chain, Stretch
-from sourdine.tables.quantiles.jitter import Jittered, fine_bits
+from sourdine.tables.quantiles.jitter import FinePlaces, Jittered, SetApart, fine_bits
 from sourdine.tables.quantiles.levels import shares
-from sourdine.tables.quantiles.method import EPSILONS, QuantileMethod
+from sourdine.tables.quantiles.method import QuantileMethod
 
 _RARE = 40  # bits of the chance that the answer ignores the values
 _MARGIN = 30  # e-folds by which what the window leaves out is below that chance's share
@@ -44,13 +45,10 @@ class JointExponential(QuantileMethod):
     Fraction(1, 1)
     """
 
-    epsilon: Fraction
-
     def __post_init__(self) -> None:
         super().__post_init__()
         name = "JointExponential"
         check.integer(name, "places", self.places, 1, _MOST_PLACES)
-        object.__setattr__(self, "epsilon", check.between(name, "epsilon", self.epsilon, *EPSILONS))
         if self.slack * 10 > min(self.epsilon, Fraction(1)):
             remedy = "Use the recursive method, or fewer levels."
             change = "larger" if self.slack < Fraction(1, 10) else "smaller"
@@ -92,7 +90,7 @@ class JointExponential(QuantileMethod):
             [self.given(Jittered(source, self.places, bits), 1, bits) for _ in range(count)]
         )
 
-    def given(self, jittered: Jittered, count: int, bits: Bits) -> NDArray[np.int64]:
+    def given(self, jittered: FinePlaces, count: int, bits: Bits) -> NDArray[np.int64]:
         """So many answers for values that have been set apart."""
         chain, edges = self._chain(jittered)
         ranks = chain.draw(count, bits)
@@ -104,7 +102,7 @@ class JointExponential(QuantileMethod):
         self._share(out, ranks, chain, edges, bits)
         ignored = np.flatnonzero(bits.words(count) >> np.uint64(64 - _RARE) == 0)
         for i in ignored:
-            out[i] = multiset(jittered.size, len(self.levels), bits)
+            out[i] = multisets(jittered.size, len(self.levels), 1, bits)
         return out >> fine_bits(self.places)
 
     def _share(
@@ -115,19 +113,25 @@ class JointExponential(QuantileMethod):
         edges: list[NDArray[np.int64]],
         bits: Bits,
     ) -> None:
-        """Outputs that share a segment are a uniform multiset of its places."""
-        for i in np.flatnonzero((np.diff(ranks, axis=1) == 0).any(axis=1)):
-            row = ranks[i]
-            starts = np.flatnonzero(np.append(True, np.diff(row) != 0))
-            for a, b in pairwise([*starts.tolist(), len(row)]):
-                if b - a > 1:
-                    place = row[a] - chain.stretches[a].first
+        """Outputs that share a segment are a uniform multiset of its places, drawn for all like answers."""
+        shared = np.diff(ranks, axis=1) == 0
+        if not shared.any():
+            return
+        like, who = np.unique(shared, axis=0, return_inverse=True)
+        for i, together in enumerate(like):
+            rows = np.flatnonzero(who.ravel() == i)
+            starts = np.flatnonzero(np.append(True, ~together))
+            for a, b in pairwise([*starts.tolist(), ranks.shape[1]]):
+                if b - a == 1:
+                    continue
+                for rank in np.unique(ranks[rows, a]).tolist():
+                    here, place = rows[ranks[rows, a] == rank], rank - chain.stretches[a].first
                     low, high = int(edges[a][place]), int(edges[a][place + 1])
-                    out[i, a:b] = low + 1 + multiset(high - low, b - a, bits)
+                    out[here, a:b] = low + 1 + multisets(high - low, b - a, len(here), bits)
 
-    def _chain(self, values: Jittered) -> tuple[Chain, list[NDArray[np.int64]]]:
+    def _chain(self, values: FinePlaces) -> tuple[Chain, list[NDArray[np.int64]]]:
         """The ranks near each quantile, and the fine places that bound them."""
-        n, m = values.source.size, len(self.levels)
+        n, m = values.count, len(self.levels)
         steps = [share * n for share in shares(self.levels)]
         aims = [level * n for level in self.levels]
         astray = sum(self._astray(values, float(aim)) for aim in aims)
@@ -141,17 +145,17 @@ class JointExponential(QuantileMethod):
             stretches.append(Stretch(low, np.diff(held)))
         return Chain(stretches, steps, n, float(self.rate)), edges
 
-    def _edges(self, values: Jittered, low: int, high: int) -> NDArray[np.int64]:
+    def _edges(self, values: FinePlaces, low: int, high: int) -> NDArray[np.int64]:
         """The fine places before rank low, between, and after rank high; or the ends of the grid."""
-        n = values.source.size
+        n = values.count
         inner = values.between(max(low - 1, 0), min(high + 1, n))
         before = [-1] if low == 0 else []
         after = [values.size - 1] if high == n else []
         return np.concatenate([before, inner, after]).astype(np.int64)
 
-    def _astray(self, values: Jittered, aim: float) -> float:
+    def _astray(self, values: FinePlaces, aim: float) -> float:
         """How far the nearest rank is that leaves a place, since equal fine places leave none between."""
-        n, around = values.source.size, _NEAR
+        n, around = values.count, _NEAR
         while True:
             low, high = max(math.floor(aim) - around, 0), min(math.ceil(aim) + around, n)
             held = np.flatnonzero(np.diff(self._edges(values, low, high)) > 0) + low
@@ -160,9 +164,18 @@ class JointExponential(QuantileMethod):
             around *= 8
 
     def loss(self, distance: Distance) -> Loss:
-        epsilon = self.epsilon * self.amount(distance)
+        epsilon = self.spent(distance)
         law = BoundedRangeLaw(float(epsilon))
-        return Loss.symmetric(law, neighbours=distance.neighbours, epsilon=epsilon, rho=epsilon**2 / 8)
+        return Loss.symmetric(
+            law,
+            neighbours=distance.neighbours,
+            epsilon=epsilon,
+            rho=epsilon**2 * self.rho_at_one(len(self.levels)),
+        )
+
+    @classmethod
+    def rho_at_one(cls, levels: int) -> Fraction:
+        return Fraction(1, 8)
 
     @property
     def moved(self) -> Fraction:
@@ -176,28 +189,51 @@ class JointExponential(QuantileMethod):
         beta = 1 - check.confidence("JointExponential.error", confidence)
         return (self._tuples() - math.log(beta)) / float(self.rate)
 
+    def ranks_off(self, confidence: float = 0.95) -> float | None:
+        """An answer that is off by some ranks makes a gap of twice as many."""
+        return self.error(confidence) / 2
+
     @classmethod
     def examples(cls) -> Iterator[Example]:
-        yield Example(
-            mechanism=cls(epsilon=Fraction(4, 3), levels=(Fraction(1, 3), Fraction(2, 3)), places=6),
-            value=[1, 1, 3, 5],
-            neighbour=[1, 3, 3, 5],
-            distance=Distance.hamming(),
-            code=lambda answers: answers[..., 0] * 6 + answers[..., 1],
-        )
+        """Given how equal values are set apart: the claim holds for each way, and draws are quick.
+
+        There are ties, a value that goes from one bound to the other, and one that is removed.
+        """
+        thirds = (Fraction(1, 3), Fraction(2, 3))
+        for one, other, relation in (
+            ([1, 1, 3, 5], [1, 3, 3, 5], Neighbours.REPLACE),
+            ([0, 0, 0, 5, 5], [0, 0, 5, 5, 5], Neighbours.REPLACE),
+            ([5, 0, 5, 0, 0], [5, 0, 5, 0], Neighbours.ADD_REMOVE),
+        ):
+            mechanism = cls(epsilon=Fraction(4, 3), levels=thirds, places=6, neighbours=relation)
+            yield Example(
+                mechanism=mechanism,
+                value=one,
+                neighbour=other,
+                distance=Distance.hamming(neighbours=relation),
+                code=lambda answers: answers[..., 0] * 6 + answers[..., 1],
+                draw=partial(_given, mechanism),
+            )
 
 
-def multiset(size: int, count: int, bits: Bits) -> NDArray[np.int64]:
-    """So many of the numbers 0 .. size - 1, in rising order, all multisets equally likely.
+def _given(mechanism: JointExponential, value: ArrayLike, count: int, bits: Bits) -> NDArray[np.int64]:
+    """So many answers for values that are set apart by where they stand."""
+    return mechanism.given(SetApart.evenly(value, mechanism.places), count, bits)
+
+
+def multisets(size: int, count: int, rows: int, bits: Bits) -> NDArray[np.int64]:
+    """Rows of so many of the numbers 0 .. size - 1, each rising, all multisets equally likely.
 
     They are the subsets of size + count - 1 numbers with what comes before each taken away; a subset is drawn
     one number at a time, the last of those in question standing in for one that is taken (Floyd).
     """
-    taken: set[int] = set()
-    for top in range(size - 1, size + count - 1):
-        drawn = int(uniform(top + 1, 1, bits)[0])
-        taken.add(top if drawn in taken else drawn)
-    return np.array(sorted(taken), np.int64) - np.arange(count)
+    taken = np.empty((rows, count), np.int64)
+    for j in range(count):
+        top = size - 1 + j
+        drawn = uniform(top + 1, rows, bits)
+        again = (taken[:, :j] == drawn[:, None]).any(axis=1)
+        taken[:, j] = np.where(again, top, drawn)
+    return np.sort(taken, axis=1) - np.arange(count)
 
 
 def _below(sizes: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:

@@ -25,16 +25,19 @@ class QuantileMethod(Mechanism):
     """Quantiles at some levels, as places 0 .. places - 1 of a grid.
 
     The unit is a value; neighbours have one value replaced, or one more or less. Distances count the values
-    that change.
+    that change. Where it is made for values that come and go, one replaced is one that goes and one that
+    comes.
     """
 
     norm: ClassVar[Norm] = Norm.HAMMING
+    epsilon: Fraction
     levels: tuple[Fraction, ...]
     places: int
     neighbours: Neighbours = Neighbours.REPLACE
 
     def __post_init__(self) -> None:
         name = type(self).__name__
+        object.__setattr__(self, "epsilon", check.between(name, "epsilon", self.epsilon, *EPSILONS))
         object.__setattr__(self, "levels", check_levels(name, self.levels))
         object.__setattr__(self, "places", check.integer(name, "places", self.places, 1, MOST_PLACES))
         check.member(name, "neighbours", self.neighbours, Neighbours)
@@ -54,10 +57,21 @@ class QuantileMethod(Mechanism):
         found = ranked(values, self.places, lambda source, count: self.draw(source, count, bits))
         return np.sort(found, axis=-1)
 
-    def amount(self, distance: Distance) -> Fraction:
-        """How many values change; a distance for other neighbours is refused."""
+    def spent(self, distance: Distance) -> Fraction:
+        """The epsilon of a distance; one for neighbours that it was not made for is refused."""
         self.require(distance)
-        if distance.neighbours is not self.neighbours:
-            must = f"be those it was made for, {self.neighbours}"
-            raise check.fail(type(self).__name__, "neighbours", must, str(distance.neighbours))
-        return distance.amount
+        if distance.neighbours is self.neighbours:
+            return self.epsilon * distance.amount
+        if distance.neighbours is Neighbours.REPLACE:
+            return self.epsilon * distance.amount * 2
+        must = f"be those it was made for, {self.neighbours}"
+        raise check.fail(type(self).__name__, "neighbours", must, str(distance.neighbours))
+
+    @classmethod
+    def rho_at_one(cls, levels: int) -> Fraction:
+        """The rho of epsilon 1 for so many levels; that of another epsilon grows with its square."""
+        return Fraction(1, 2)
+
+    def ranks_off(self, confidence: float = 0.95) -> float | None:
+        """How many ranks any answer is off at most, all at once, whatever the values; None if not known."""
+        return self.error(confidence)

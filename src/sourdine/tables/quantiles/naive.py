@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from sourdine.core import check, exact
 from sourdine.core.bits import SYSTEM, Bits
-from sourdine.core.distance import Distance
+from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example
 from sourdine.frames.ranks import RankSource
 from sourdine.mechanisms.laplace import MOST_SCALE, laplace_quantile
-from sourdine.tables.quantiles.method import EPSILONS, QuantileMethod
+from sourdine.tables.quantiles.method import QuantileMethod
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +28,8 @@ class NaiveLaplace(QuantileMethod):
     300.0
     """
 
-    epsilon: Fraction
-
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "epsilon", check.between("NaiveLaplace", "epsilon", self.epsilon, *EPSILONS))
         if self.scale > MOST_SCALE:
             must = "be larger for so many places and levels, or the noise would not fit"
             raise check.fail("NaiveLaplace", "epsilon", must, self.epsilon, "Use another method.")
@@ -52,18 +49,28 @@ class NaiveLaplace(QuantileMethod):
         return np.clip(np.array(found) + noise, 0, self.places - 1)
 
     def loss(self, distance: Distance) -> Loss:
-        return Loss.pure(self.epsilon * self.amount(distance), neighbours=distance.neighbours)
+        return Loss.pure(self.spent(distance), neighbours=distance.neighbours)
 
     def error(self, confidence: float = 0.95) -> float:
         """In steps of the grid, not in ranks; for each level by itself."""
         return float(laplace_quantile(self.scale, check.confidence("NaiveLaplace", confidence)))
 
+    def ranks_off(self, confidence: float = 0.95) -> float | None:
+        return None
+
     @classmethod
     def examples(cls) -> Iterator[Example]:
-        yield Example(
-            mechanism=cls(epsilon=Fraction(4, 3), levels=(Fraction(1, 2),), places=4),
-            value=[0],
-            neighbour=[3],
-            distance=Distance.hamming(),
-            code=lambda answers: answers[..., 0],
-        )
+        for one, other, relation in (
+            ([0], [3], Neighbours.REPLACE),
+            ([0, 0, 3, 3], [0, 3, 3, 3], Neighbours.REPLACE),
+            ([0, 0, 3, 3], [0, 3, 3], Neighbours.ADD_REMOVE),
+        ):
+            yield Example(
+                mechanism=cls(
+                    epsilon=Fraction(4, 3), levels=(Fraction(1, 2),), places=4, neighbours=relation
+                ),
+                value=one,
+                neighbour=other,
+                distance=Distance.hamming(neighbours=relation),
+                code=lambda answers: answers[..., 0],
+            )

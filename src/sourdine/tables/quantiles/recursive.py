@@ -16,7 +16,7 @@ from sourdine.core.mechanism import Example
 from sourdine.frames.ranks import RankSource
 from sourdine.tables.quantiles.inverse import draw_places, moved_by_one
 from sourdine.tables.quantiles.levels import nearest
-from sourdine.tables.quantiles.method import EPSILONS, MOST_PLACES, QuantileMethod
+from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod
 from sourdine.tables.quantiles.target import Target
 
 
@@ -46,6 +46,15 @@ class Part:
         return self.source.values_between(before + begin, before + max(begin, end)) - self.first
 
 
+def _parts(
+    source: RankSource, begins: NDArray[np.int64], ends: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.intp], Part]]:
+    """The different parts among these, and who is in each."""
+    distinct, who = np.unique(np.stack([begins, ends], axis=1), axis=0, return_inverse=True)
+    for i, (begin, end) in enumerate(distinct.tolist()):
+        yield np.flatnonzero(who.ravel() == i), Part(source, begin, end)
+
+
 @dataclass(frozen=True, kw_only=True)
 class RecursiveQuantiles(QuantileMethod):
     """Finds the middle level by inverse sensitivity, splits the values there, and goes on in both parts.
@@ -60,14 +69,12 @@ class RecursiveQuantiles(QuantileMethod):
     2
     """
 
-    epsilon: Fraction
     radius: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        name = "RecursiveQuantiles"
-        object.__setattr__(self, "epsilon", check.between(name, "epsilon", self.epsilon, *EPSILONS))
-        object.__setattr__(self, "radius", check.integer(name, "radius", self.radius, 0, MOST_PLACES))
+        radius = check.integer("RecursiveQuantiles", "radius", self.radius, 0, MOST_PLACES)
+        object.__setattr__(self, "radius", radius)
 
     @property
     def rounds(self) -> int:
@@ -75,43 +82,40 @@ class RecursiveQuantiles(QuantileMethod):
         return len(self.levels).bit_length()
 
     def draw(self, source: RankSource, count: int, bits: Bits = SYSTEM) -> NDArray[np.int64]:
-        whole = Part(source, 0, self.places)
-        return np.stack([self._one(whole, bits) for _ in range(count)])
-
-    def _one(self, whole: Part, bits: Bits) -> NDArray[np.int64]:
-        found = np.empty(len(self.levels), np.int64)
-        todo: list[tuple[Part, int, int, Fraction, Fraction]] = [
-            (whole, 0, len(self.levels), Fraction(0), Fraction(1))
+        """So many independent answers; those that have come to the same part go on together."""
+        found = np.empty((count, len(self.levels)), np.int64)
+        todo = [
+            (0, len(self.levels), np.zeros(count, np.int64), np.full(count, self.places), np.arange(count))
         ]
         while todo:
-            part, first, last, low, high = todo.pop()
+            first, last, begins, ends, answers = todo.pop()
             middle = (first + last) // 2
-            level = nearest((self.levels[middle] - low) / (high - low))
-            root = first == 0 and last == len(self.levels)
-            place = part.first + self._split(part, level, root, bits)
-            found[middle] = place
-            if place == part.first:  # nothing lies below it, and no other place is left
-                found[first:middle] = place
-            elif first < middle:
-                below = Part(part.source, part.first, place)
-                todo.append((below, first, middle, low, self.levels[middle]))
+            places = np.empty(len(answers), np.int64)
+            for rows, part in _parts(source, begins, ends):
+                places[rows] = part.first + self._split(part, first, last, len(rows), bits)
+            found[answers, middle] = places
+            low = places == begins  # nothing lies below it, and no other place is left
+            found[answers[low], first:middle] = places[low, None]
+            if first < middle and not low.all():
+                todo.append((first, middle, begins[~low], places[~low], answers[~low]))
             if middle + 1 < last:
-                above = Part(part.source, place, part.last)
-                todo.append((above, middle + 1, last, self.levels[middle], high))
+                todo.append((middle + 1, last, places, ends, answers))
         return found
 
-    def _split(self, part: Part, level: Fraction, root: bool, bits: Bits) -> int:
+    def _split(self, part: Part, first: int, last: int, count: int, bits: Bits) -> NDArray[np.int64]:
+        """The places in a part of the middle one of the levels first .. last - 1."""
+        low, high = ([Fraction(0), *self.levels, Fraction(1)][i] for i in (first, last + 1))
+        level = nearest((self.levels[(first + last) // 2] - low) / (high - low))
+        root = first == 0 and last == len(self.levels)
         relation = self.neighbours if root else Neighbours.ADD_REMOVE
-        return int(
-            draw_places(
-                part,
-                Target.of(level, part.size, relation),
-                places=part.last - part.first,
-                rate=self._price(root) / (2 * moved_by_one(level, relation)),
-                radius=self.radius,
-                count=1,
-                bits=bits,
-            )[0]
+        return draw_places(
+            part,
+            Target.of(level, part.size, relation),
+            places=part.last - part.first,
+            rate=self._price(root) / (2 * moved_by_one(level, relation)),
+            radius=self.radius,
+            count=count,
+            bits=bits,
         )
 
     def _price(self, root: bool) -> Fraction:
@@ -120,9 +124,13 @@ class RecursiveQuantiles(QuantileMethod):
         return self.epsilon / self.rounds / touched
 
     def loss(self, distance: Distance) -> Loss:
-        epsilon = self.epsilon * self.amount(distance)
-        rho = (epsilon / self.rounds) ** 2 / 8 * self.rounds
+        epsilon = self.spent(distance)
+        rho = epsilon**2 * self.rho_at_one(len(self.levels))
         return Loss.pure(epsilon, neighbours=distance.neighbours, rho=rho)
+
+    @classmethod
+    def rho_at_one(cls, levels: int) -> Fraction:
+        return Fraction(1, 8 * levels.bit_length())
 
     def error(self, confidence: float = 0.95) -> float:
         """How many ranks any answer is off at most: the errors of all rounds on its way add up."""
@@ -132,10 +140,17 @@ class RecursiveQuantiles(QuantileMethod):
 
     @classmethod
     def examples(cls) -> Iterator[Example]:
-        yield Example(
-            mechanism=cls(epsilon=Fraction(4, 3), levels=(Fraction(1, 2),), places=5),
-            value=[1, 1, 3],
-            neighbour=[1, 3, 3],
-            distance=Distance.hamming(),
-            code=lambda answers: answers[..., 0],
-        )
+        """With ties, a value that goes from one bound to the other, and one that is removed."""
+        quartiles = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+        for one, other, relation in (
+            ([1, 1, 3], [1, 3, 3], Neighbours.REPLACE),
+            ([0, 0, 4, 4], [0, 4, 4, 4], Neighbours.REPLACE),
+            ([0, 0, 4], [0, 4], Neighbours.ADD_REMOVE),
+        ):
+            yield Example(
+                mechanism=cls(epsilon=Fraction(4, 3), levels=quartiles, places=5, neighbours=relation),
+                value=one,
+                neighbour=other,
+                distance=Distance.hamming(neighbours=relation),
+                code=lambda answers: answers @ [25, 5, 1],
+            )

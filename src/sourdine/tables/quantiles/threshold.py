@@ -14,7 +14,7 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example
 from sourdine.frames.ranks import RankSource
-from sourdine.tables.quantiles.method import EPSILONS, QuantileMethod
+from sourdine.tables.quantiles.method import QuantileMethod
 
 MOST_CUTS = 1 << 24
 _CHUNK = 1 << 16
@@ -34,14 +34,12 @@ class ThresholdHistogram(QuantileMethod):
     Fraction(1, 1)
     """
 
-    epsilon: Fraction
     cuts: int
     monotone: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         name = "ThresholdHistogram"
-        object.__setattr__(self, "epsilon", check.between(name, "epsilon", self.epsilon, *EPSILONS))
         most = min(MOST_CUTS, self.places)
         object.__setattr__(self, "cuts", check.integer(name, "cuts", self.cuts, 1, most))
         check.boolean(name, "monotone", self.monotone)
@@ -83,7 +81,7 @@ class ThresholdHistogram(QuantileMethod):
         return 2 * moved / share, 2 * spread / share
 
     def loss(self, distance: Distance) -> Loss:
-        return Loss.pure(self.epsilon * self.amount(distance), neighbours=distance.neighbours)
+        return Loss.pure(self.spent(distance), neighbours=distance.neighbours)
 
     def error(self, confidence: float = 0.95) -> float:
         """How many ranks all answers are off at most, beside the width of a cut."""
@@ -103,3 +101,13 @@ class ThresholdHistogram(QuantileMethod):
                 distance=Distance.hamming(),
                 code=lambda answers: answers[..., 0],
             )
+        relation = Neighbours.ADD_REMOVE
+        yield Example(
+            mechanism=cls(
+                epsilon=Fraction(5, 3), levels=(Fraction(1, 4),), places=6, cuts=3, neighbours=relation
+            ),
+            value=[0, 0, 0, 5, 5],
+            neighbour=[0, 0, 5, 5],
+            distance=Distance.hamming(neighbours=relation),
+            code=lambda answers: answers[..., 0],
+        )
