@@ -14,16 +14,22 @@ _GAP = "\N{NO-BREAK SPACE}"
 LIMITS = (
     "Other knowledge. Whoever knows more than the quasi-identifiers named here, or another table of the same "
     "people, may single them out or rule others out. No figure here accounts for that.",
-    "What a class has in common. If all or most of a class share a sensitive value, it is known of everybody in "
-    "it without finding anybody: l and t limit this, k does not.",
-    "Two tables. Two generalised tables that overlap can be put side by side, and their classes cut each other "
-    "into smaller ones. None of these guarantees adds up.",
-    "The method itself. Whoever knows that no more was generalised than had to be can sometimes undo part of it.",
-    "Rare values that stay: a sensitive value that one person has shows that this person is in the table.",
+    "What a class has in common. If all or most of a class share a sensitive value, it is known of everybody "
+    "in it without finding anybody: l and t limit this, k does not.",
+    "Two tables. Two generalised tables that overlap can be put side by side, and their classes cut each "
+    "other into smaller ones. None of these guarantees adds up.",
+    "The method itself. Whoever knows that no more was generalised than had to be can sometimes undo part "
+    "of it.",
+    "Rare values that stay. A sensitive value that one person has shows that this person is in the table.",
 )
 REMEDY = (
-    "A private release answers questions about the table instead of giving it away, with noise whose guarantee "
-    "holds whatever others know and adds up over releases. To begin: sourdine init TABLE, then sourdine release."
+    "A private release answers questions about the table instead of giving it away, with noise whose "
+    "guarantee holds whatever others know and adds up over releases. To begin: sourdine init TABLE, then "
+    "sourdine release."
+)
+_NOTE = (
+    "This page describes the raw table as well: not for publication. Only the generalised table itself is "
+    "meant to be given away."
 )
 
 
@@ -31,7 +37,7 @@ def measure_page(measures: Measures, name: str) -> Page:
     """How identifiable a table is."""
     tables = {RAW: measures}
     figures = [
-        Figure(title=_about_sizes(measures), chart=draw_sizes(tables), note=_sizes_note(measures)),
+        Figure(title=_upper(_about_sizes(measures)), chart=draw_sizes(tables), note=_sizes_note(measures)),
         Figure(
             title=_about_risk(measures),
             chart=draw_hiding(tables),
@@ -45,7 +51,7 @@ def measure_page(measures: Measures, name: str) -> Page:
         sections=(
             Section(title="What was found", figures=tuple(figures)),
             Section(title="All measures", tables=tuple(_tables({"value": measures}))),
-            _limits(),
+            *_limits(),
         ),
     )
 
@@ -57,7 +63,7 @@ def generalised_page(made: Generalised, before: Measures, after: Measures, name:
     columns = dict(sorted(made.penalties.items(), key=lambda pair: -pair[1]))
     figures = (
         Figure(
-            title=f"{_about_sizes(before)} before; {_lower(_about_sizes(after))} after",
+            title=f"{_upper(_about_sizes(before))} before; {_about_sizes(after)} after",
             chart=draw_sizes(tables),
         ),
         Figure(
@@ -77,15 +83,9 @@ def generalised_page(made: Generalised, before: Measures, after: Measures, name:
         sections=(
             Section(title="What was done", points=tuple(_points(made)), figures=figures),
             Section(title="All measures", tables=tuple(_tables({"raw": before, "generalised": after}))),
-            _limits(),
+            *_limits(),
         ),
     )
-
-
-_NOTE = (
-    "This page describes the raw table as well: not for publication. Only the generalised table itself is meant "
-    "to be given away."
-)
 
 
 def measure_rows(tables: dict[str, Measures]) -> list[tuple[str, ...]]:
@@ -157,7 +157,7 @@ def _sensitive(columns: tuple[Sensitivity, ...]) -> Iterator[tuple[str, str, lis
     )
     yield (
         "delta",
-        "largest change of the log-odds of a value's share",
+        "largest |log ratio| of a value's share to the table's",
         [_number(each.delta) for each in columns],
     )
     yield (
@@ -209,17 +209,22 @@ def _subset_figure(measures: Measures) -> list[Figure]:
         return []
     first = measures.subsets[0]
     shares = {" + ".join(each.columns): each.average_risk for each in measures.subsets[:MOST_SUBSETS]}
+    columns = " and ".join(f"'{name}'" for name in first.columns)
+    largest = max(len(each.columns) for each in measures.subsets)
     title = (
-        f"X single out {_of(first.unique, measures.records)}"
+        f"{columns} alone single out {_of(first.unique, measures.records)} records"
         if first.unique
-        else f"No combination of up to {max(len(s.columns) for s in measures.subsets)} columns singles anybody out"
+        else f"No combination of up to {largest} columns singles anybody out"
     )
     note = "The share of records that would be linked rightly by these columns alone."
     return [Figure(title=title, chart=draw_columns(shares, "average risk"), note=note)]
 
 
-def _limits() -> Section:
-    return Section(title="What this does not protect against", points=LIMITS, paragraphs=(REMEDY,))
+def _limits() -> tuple[Section, Section]:
+    return (
+        Section(title="What this does not protect against", points=LIMITS),
+        Section(title="What does", paragraphs=(REMEDY,)),
+    )
 
 
 def _points(made: Generalised) -> Iterator[str]:
@@ -227,8 +232,8 @@ def _points(made: Generalised) -> Iterator[str]:
     yield f"Left out: {_of(made.suppressed, made.size)} records."
     loss = made.loss
     yield (
-        f"Lost: {_percent(loss.ncp)} by the normalised certainty penalty; discernibility {loss.discernibility:,}; "
-        f"{loss.average_class:,.4g} records in a class on average."
+        f"Lost: {_percent(loss.ncp)} by the normalised certainty penalty; discernibility "
+        f"{loss.discernibility:,}; {loss.average_class:,.4g} records in a class on average."
     )
     if made.levels is not None and made.heights is not None:
         levels = ", ".join(f"{name} {level} of {made.heights[name]}" for name, level in made.levels.items())
@@ -261,8 +266,8 @@ def _about_risk(measures: Measures) -> str:
     )
 
 
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _listed(names: tuple[str, ...]) -> str:

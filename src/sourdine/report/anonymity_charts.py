@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sourdine.anonymity import Measures
-from sourdine.report.charts import COLOURS, ROWS, Axis, Row, Series, Spec, colour_of, draw_lines, finish
+from sourdine.report.charts import COLOURS, ROWS, Axis, Row, Series, Spec, draw_lines, finish
 
 if TYPE_CHECKING:
     import altair as alt
 
 RAW, MADE = "raw table", "generalised table"
-_EDGES = (1, 2, 3, 5, 10, 20, 50, 100, 1000)
+_EDGES = (1, 2, 3, 5, 10, 20, 100)
 _PER_BAR = 28  # pixels
 _LABEL = 170  # pixels at most, beside a bar
 _MOST_POINTS = 60
@@ -33,7 +33,10 @@ def draw_sizes(tables: Mapping[str, Measures]) -> Spec:
             for name, count in zip(names, held, strict=True)
         ]
     across = alt.X(
-        "class size:N", sort=names, title="records in the class", axis=alt.Axis(labelAngle=0, ticks=False)
+        "class size:N",
+        sort=names,
+        title="records in the class",
+        axis=alt.Axis(labelAngle=0, ticks=False, labelOverlap=True),
     )
     up = alt.Y("share:Q", title="share of records", axis=alt.Axis(format="%", tickCount=5))
     return _bars(tables, rows, across, up)
@@ -84,9 +87,17 @@ def _bars(tables: Mapping[str, Measures], rows: Sequence[Row], across: "alt.X", 
         alt.Tooltip("records:Q", title="records", format=","),
         alt.Tooltip("share:Q", title="share", format=".2~%"),
     ]
-    aside = [alt.XOffset("table:N", sort=list(tables))] if len(tables) > 1 else []
     bars = alt.Chart(alt.NamedData(ROWS)).mark_bar(opacity=0.85)
-    return finish(alt.layer(bars.encode(across, up, *aside, colour_of(_series(tables)), tooltip=tips)), rows)
+    series = _series(tables)
+    if len(tables) == 1:
+        return finish(
+            alt.layer(bars.encode(across, up, color=alt.value(series.colours[0]), tooltip=tips)), rows
+        )
+    scale = alt.Scale(domain=list(series.names), range=list(series.colours))
+    legend = alt.Legend(orient="bottom", symbolType="square", symbolStrokeWidth=0)
+    colour = alt.Color("table:N", title=None, scale=scale, legend=legend)
+    aside = alt.XOffset("table:N", sort=list(tables))
+    return finish(alt.layer(bars.encode(across, up, aside, colour, tooltip=tips)), rows)
 
 
 def _series(tables: Mapping[str, Measures]) -> Series:

@@ -1,0 +1,74 @@
+"""How identifiable a table is, and how to make it less so. None of this is differential privacy."""
+
+from sourdine.anonymity.classes import Cells, Classes, cells_of, classes_of
+from sourdine.anonymity.closeness import Distance, Ground
+from sourdine.anonymity.demand import Demand, Diversity
+from sourdine.anonymity.generalise import Generalised, Method, generalise, generalise_records
+from sourdine.anonymity.hierarchy import (
+    Dates,
+    Hierarchy,
+    Intervals,
+    Period,
+    Prefixes,
+    Suppression,
+    Tree,
+    read_hierarchies,
+)
+from sourdine.anonymity.ladder import Ladder
+from sourdine.anonymity.loss import Loss
+from sourdine.anonymity.measure import (
+    NOT_FOR_PUBLICATION,
+    Measures,
+    Sensitivity,
+    delta_disclosure,
+    k_anonymity,
+    l_diversity,
+    measure,
+    measure_records,
+    t_closeness,
+)
+from sourdine.anonymity.records import Coded, Missing, Records
+from sourdine.anonymity.risk import Risk, journalist_risk, prosecutor_risk
+from sourdine.anonymity.uniqueness import Uniqueness, uniqueness
+
+__all__ = [
+    "NOT_FOR_PUBLICATION",
+    "Cells",
+    "Classes",
+    "Coded",
+    "Dates",
+    "Demand",
+    "Distance",
+    "Diversity",
+    "Generalised",
+    "Ground",
+    "Hierarchy",
+    "Intervals",
+    "Ladder",
+    "Loss",
+    "Measures",
+    "Method",
+    "Missing",
+    "Period",
+    "Prefixes",
+    "Records",
+    "Risk",
+    "Sensitivity",
+    "Suppression",
+    "Tree",
+    "Uniqueness",
+    "cells_of",
+    "classes_of",
+    "delta_disclosure",
+    "generalise",
+    "generalise_records",
+    "journalist_risk",
+    "k_anonymity",
+    "l_diversity",
+    "measure",
+    "measure_records",
+    "prosecutor_risk",
+    "read_hierarchies",
+    "t_closeness",
+    "uniqueness",
+]

@@ -1,0 +1,272 @@
+"""Tables made coarser until they satisfy a demand.
+
+This hides people among those who share their labels. It is no differential privacy and claims no loss.
+"""
+
+import csv
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.anonymity.classes import Classes, cells_of, classes_of
+from sourdine.anonymity.closeness import Distance, Ground, distances_of
+from sourdine.anonymity.demand import Demand
+from sourdine.anonymity.hierarchy import Hierarchy, usual_hierarchy
+from sourdine.anonymity.loss import Loss
+from sourdine.anonymity.measure import EQUAL
+from sourdine.anonymity.mondrian import cut
+from sourdine.anonymity.records import Coded, Codes, Label, Missing, Records, rows_of
+from sourdine.anonymity.search import Lattice, search
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.schema import Schema
+
+Told = Callable[[float], None]
+NONE: Mapping[str, Hierarchy] = MappingProxyType({})
+
+
+class Method(StrEnum):
+    """How a table is made coarser."""
+
+    FULL = "full"
+    """Every value of a column at one level, the same everywhere; the best such choice of levels."""
+    MONDRIAN = "mondrian"
+    """Each class as coarse as it has to be, by halving; equal values stay together."""
+    RELAXED = "relaxed"
+    """Halving, in which equal numbers may go to either half."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Generalised:
+    """A table that satisfies a demand, and what that has cost.
+
+    `levels` and `proven` belong to full-domain generalisation: the level of each column, and whether no other
+    choice of levels loses less.
+    """
+
+    records: Records = field(repr=False)
+    demand: Demand
+    method: Method
+    size: int
+    suppressed: int
+    loss: Loss
+    penalties: Mapping[str, float]
+    """The normalised certainty penalty of each column; their mean is that of the table."""
+    levels: Mapping[str, int] | None = None
+    heights: Mapping[str, int] | None = None
+    proven: bool = False
+    evaluated: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the table."""
+        return tuple(each.name for each in self._columns)
+
+    def rows(self) -> Iterator[tuple[Label, ...]]:
+        """The rows, in the order of their labels: nothing of the order they had is left."""
+        order = np.lexsort([_ranks(each) for each in reversed(self._columns)])
+        texts = [np.array([*each.labels, None], object)[each.codes[order]] for each in self._columns]
+        counts = self.records.counts[order].tolist()
+        for row, count in zip(zip(*texts, strict=True), counts, strict=True):
+            for _ in range(count):
+                yield row
+
+    def columns(self) -> dict[str, list[Label]]:
+        """The table by columns, as any library of frames takes it."""
+        return dict(zip(self.names, map(list, zip(*self.rows(), strict=True)), strict=True))
+
+    def write(self, path: str | Path) -> None:
+        """Keep the table as CSV."""
+        with Path(path).open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(self.names)
+            writer.writerows(self.rows())
+
+    @property
+    def _columns(self) -> tuple[Coded, ...]:
+        held = self.records
+        return (*held.quasi, *held.sensitive, *held.others)
+
+
+def generalise(
+    table: object,
+    demand: Demand,
+    *,
+    quasi: Sequence[str],
+    sensitive: Sequence[str] = (),
+    others: Sequence[str] = (),
+    hierarchies: Mapping[str, Hierarchy] = NONE,
+    distances: Mapping[str, Ground | Hierarchy] = EQUAL,
+    limit: Fraction | float = 0,
+    method: Method = Method.FULL,
+    schema: Schema | None = None,
+    missing: Missing = Missing.VALUE,
+    encoding: str = "utf-8",
+    told: Told | None = None,
+) -> Generalised:
+    """A table made coarser until it satisfies a demand, with as little loss as can be.
+
+    At most the share `limit` of its records is left out, and by halving none. Only quasi-identifiers,
+    sensitive columns and `others` are in it. A quasi-identifier without a hierarchy gets a usual one; halving
+    needs none, and says numbers by the ends of their range.
+
+    >>> import pyarrow as pa
+    >>> from sourdine.anonymity.hierarchy import Intervals
+    >>> people = pa.table({"age": [31, 34, 52, 58], "ill": ["flu", "none", "flu", "none"]})
+    >>> ages = {"age": Intervals(0, 100, (10, 20))}
+    >>> made = generalise(people, Demand(k=2, l=2), quasi=["age"], sensitive=["ill"], hierarchies=ages)
+    >>> list(made.rows())
+    [('30-39', 'flu'), ('30-39', 'none'), ('50-59', 'flu'), ('50-59', 'none')]
+    """
+    records = Records.read(
+        table,
+        quasi=quasi,
+        sensitive=sensitive,
+        others=others,
+        schema=schema,
+        missing=missing,
+        encoding=encoding,
+    )
+    return generalise_records(
+        records,
+        demand,
+        hierarchies=hierarchies,
+        distances=distances,
+        limit=limit,
+        method=method,
+        told=told,
+    )
+
+
+def generalise_records(
+    records: Records,
+    demand: Demand,
+    *,
+    hierarchies: Mapping[str, Hierarchy] = NONE,
+    distances: Mapping[str, Ground | Hierarchy] = EQUAL,
+    limit: Fraction | float = 0,
+    method: Method = Method.FULL,
+    told: Told | None = None,
+) -> Generalised:
+    """Records that were read before, made coarser until they satisfy a demand."""
+    share = check.between("generalise", "limit", limit, Fraction(0), Fraction(1))
+    check.member("generalise", "method", method, Method)
+    grounds = distances_of(records.sensitive, distances)
+    _check_possible(records, demand, grounds)
+    if method is Method.FULL:
+        return _full(records, demand, hierarchies=hierarchies, distances=grounds, limit=share, told=told)
+    return _local(records, demand, hierarchies=hierarchies, distances=grounds, method=method, told=told)
+
+
+def _check_possible(records: Records, demand: Demand, distances: Sequence[Distance]) -> None:
+    """One class of everybody is the last resort; it must satisfy the demand."""
+    if demand.k > records.size:
+        raise InvalidParameter(
+            f"A k of {demand.k:,} is more than the {records.size:,} records of the table. Ask for less."
+        )
+    if demand.of_sensitive and not records.sensitive:
+        raise InvalidParameter(
+            "A demand on sensitive values needs a sensitive column. Name one, or ask for k alone."
+        )
+    everybody = Classes(np.zeros(len(records.counts), np.int64), np.array([records.size]))
+    columns = [cells_of(everybody, each, records.counts) for each in records.sensitive]
+    if demand.of_sensitive and not demand.satisfies(everybody.sizes, columns, distances)[0]:
+        raise InvalidParameter(
+            f"Even the whole table as one class does not satisfy {demand.words}: its sensitive values are "
+            "not varied enough. Ask for less."
+        )
+
+
+def _full(
+    records: Records,
+    demand: Demand,
+    *,
+    hierarchies: Mapping[str, Hierarchy],
+    distances: Sequence[Distance],
+    limit: Fraction,
+    told: Told | None,
+) -> Generalised:
+    ladders = [(hierarchies.get(each.name) or usual_hierarchy(each)).ladder(each) for each in records.quasi]
+    found = search(Lattice(records, ladders, demand, distances, limit), told)
+    quasi = tuple(
+        Coded(each.name, ladder.labels[level], ladder.codes[level][each.codes])
+        for each, ladder, level in zip(records.quasi, ladders, found.node, strict=True)
+    )
+    made = Records(quasi, records.sensitive, records.others, records.counts, records.dropped).only(found.kept)
+    names = [each.name for each in records.quasi]
+    return Generalised(
+        records=made,
+        demand=demand,
+        method=Method.FULL,
+        size=records.size,
+        suppressed=found.suppressed,
+        loss=_loss(found.ncp, made, found.suppressed),
+        penalties={
+            each.name: _penalty(ladder.losses[level][each.codes], records, found.kept)
+            for each, ladder, level in zip(records.quasi, ladders, found.node, strict=True)
+        },
+        levels=dict(zip(names, found.node, strict=True)),
+        heights=dict(zip(names, (ladder.height for ladder in ladders), strict=True)),
+        proven=found.proven,
+        evaluated=found.evaluated,
+    )
+
+
+def _local(
+    records: Records,
+    demand: Demand,
+    *,
+    hierarchies: Mapping[str, Hierarchy],
+    distances: Sequence[Distance],
+    method: Method,
+    told: Told | None,
+) -> Generalised:
+    ladders = [
+        hierarchies[each.name].ladder(each) if each.name in hierarchies and each.numbers is None else None
+        for each in records.quasi
+    ]
+    found = cut(records, ladders, demand, distances, relaxed=method is Method.RELAXED, told=told)
+    others = rows_of(records.sensitive, found.rows), rows_of(records.others, found.rows)
+    made = Records(found.columns, *others, np.ones(len(found.rows), np.int64), records.dropped)
+    return Generalised(
+        records=made,
+        demand=demand,
+        method=method,
+        size=records.size,
+        suppressed=0,
+        loss=_loss(float(np.mean(found.penalties)), made, 0),
+        penalties={each.name: lost for each, lost in zip(records.quasi, found.penalties, strict=True)},
+    )
+
+
+def _penalty(losses: NDArray[np.float64], records: Records, kept: NDArray[np.bool_]) -> float:
+    """The mean penalty of a column, 1 for every record left out."""
+    return float(np.where(kept, losses, 1.0) @ records.counts / records.size)
+
+
+def _loss(ncp: float, made: Records, suppressed: int) -> Loss:
+    return Loss.of(ncp, classes_of(made).sizes, suppressed)
+
+
+def _ranks(column: Coded) -> Codes:
+    """The codes of a column by the order of its labels: those that begin with a number by that."""
+    order = sorted(range(len(column.labels)), key=lambda code: _natural(column.labels[code]))
+    rank = np.empty(len(order) + 1, np.int64)
+    rank[order] = np.arange(len(order))
+    rank[-1] = len(order)
+    return rank[column.codes]
+
+
+def _natural(label: Label) -> tuple[bool, float, str]:
+    if label is None:
+        return True, 0.0, ""
+    number = re.match(r"-?\d{1,30}(\.\d{1,30})?", label)
+    return False, float(number[0]) if number else math.inf, label

@@ -1,0 +1,307 @@
+"""Hierarchies: how the values of a column may be said less exactly.
+
+Each kind turns the values of a column into a `Ladder`. A missing value stays missing until '*'.
+"""
+
+import csv
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from sourdine.anonymity.ladder import TOP, Ladder, raise_ladder, with_losses
+from sourdine.anonymity.records import Coded, Label
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+
+_BINS = 16  # about as many intervals at the finest level, if nobody says otherwise
+
+
+class Hierarchy(ABC):
+    """How to say the values of a column less exactly."""
+
+    @abstractmethod
+    def ladder(self, column: Coded) -> Ladder:
+        """The labels of the column's values, level by level."""
+
+
+@dataclass(frozen=True)
+class Suppression(Hierarchy):
+    """The value or '*', and nothing between."""
+
+    def ladder(self, column: Coded) -> Ladder:
+        """Two levels."""
+        return raise_ladder(column.name, [column.labels, [TOP] * len(column.labels)])
+
+
+@dataclass(frozen=True)
+class Tree(Hierarchy):
+    """A tree over known values, written out: each value with its labels, ever coarser.
+
+    >>> tree = Tree({"flu": ("lungs", "*"), "asthma": ("lungs", "*"), "ulcer": ("stomach", "*")})
+    >>> column = Coded("ill", ("asthma", "flu", "ulcer"), np.arange(3))
+    >>> tree.ladder(column).label(1)
+    ['lungs', 'lungs', 'stomach']
+    """
+
+    rows: Mapping[str, tuple[str, ...]] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.rows:
+            raise InvalidParameter("A hierarchy must hold at least one value. Write a line for each.")
+        if len({len(labels) for labels in self.rows.values()}) > 1:
+            raise InvalidParameter(
+                "Every line of a hierarchy must have the same number of levels. Repeat a label where there "
+                "is nothing coarser to say."
+            )
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Tree":
+        """A hierarchy in ARX's layout: a line a value, `value;level 1;level 2;...`, without a header."""
+        try:
+            with Path(path).open(encoding="utf-8-sig", newline="") as lines:
+                read = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=";") if row]
+        except (OSError, UnicodeDecodeError, csv.Error):
+            raise InvalidParameter(
+                f"The hierarchy {path} cannot be read. Name a text file with semicolons, in UTF-8."
+            ) from None
+        rows = {row[0]: tuple(row[1:]) for row in read}
+        if any(rows[row[0]] != tuple(row[1:]) for row in read):
+            raise InvalidParameter(f"The hierarchy {path} has two unlike lines for one value. Keep one.")
+        try:
+            return cls(rows)
+        except InvalidParameter as problem:
+            raise InvalidParameter(f"The hierarchy {path} cannot be used. {problem}") from None
+
+    def ladder(self, column: Coded) -> Ladder:
+        """The labels of the column's values; every value must have a line."""
+        lines = [None if label is None else self._line(label) for label in column.labels]
+        lacking = sum(
+            line is None and label is not None for line, label in zip(lines, column.labels, strict=True)
+        )
+        if lacking:
+            raise InvalidParameter(
+                f"The hierarchy of '{column.name}' misses {lacking:,} of the {len(column.labels):,} values "
+                "in the table. Add a line for each, spelt as in the table."
+            )
+        steps: list[Sequence[Label]] = [column.labels]
+        leaves: list[Sequence[Label]] = [list(self.rows)]
+        for level in range(len(next(iter(self.rows.values())))):
+            leaves.append([labels[level] for labels in self.rows.values()])
+            steps.append([None if line is None else line[level] for line in lines])
+        if len(steps) == 1 or len(set(leaves[-1])) > 1:
+            steps.append([TOP] * len(lines))
+            leaves.append([TOP] * len(self.rows))
+        steps[-1] = [leaves[-1][0]] * len(lines)  # also of what is missing
+        return raise_ladder(column.name, steps, leaves)
+
+    def _line(self, label: str) -> tuple[str, ...] | None:
+        """The labels of a value; a whole number may be written as a real."""
+        found = self.rows.get(label)
+        if found is None and label.endswith(".0"):
+            found = self.rows.get(label[:-2])
+        return found
+
+
+@dataclass(frozen=True)
+class Intervals(Hierarchy):
+    """Numbers in intervals of ever greater width, counted from a lower bound.
+
+    Each width is a multiple of the one before. What lies outside the bounds is one group on either side.
+
+    >>> column = Coded("age", ("17", "34", "38"), np.arange(3))
+    >>> Intervals(0, 100, (5, 10)).ladder(column).label(2)
+    ['10-19', '30-39', '30-39']
+    """
+
+    lower: Fraction | float
+    upper: Fraction | float
+    widths: tuple[Fraction | float, ...]
+
+    def __post_init__(self) -> None:
+        lower = check.rational("Intervals", "lower", self.lower)
+        if not lower < check.rational("Intervals", "upper", self.upper):
+            raise check.fail("Intervals", "upper", "be above the lower bound", self.upper)
+        if not self.widths:
+            raise check.fail("Intervals", "widths", "hold at least one width", self.widths)
+        widths = [_exact(check.positive("Intervals", "widths", width)) for width in self.widths]
+        for below, above in pairwise(widths):
+            if above <= below or (above / below).denominator != 1:
+                raise check.fail("Intervals", "widths", "each be a multiple of the one before", self.widths)
+
+    @classmethod
+    def over(cls, column: Coded) -> "Intervals":
+        """Intervals that fit the numbers of a column: about sixteen, then of double the width, and so on."""
+        numbers = column.numbers
+        assert numbers is not None
+        known = numbers[~np.isnan(numbers)]
+        low, high = _exact(float(known.min())), _exact(float(known.max()))
+        width = _round(max(high - low, Fraction(1, 10**9)) / _BINS)
+        if all(float(x).is_integer() for x in known):
+            width = Fraction(max(1, math.ceil(width)))
+        lower = math.floor(low / width / 8) * 8 * width
+        widths = tuple(width * 2**power for power in range(4))
+        return cls(lower, max(high, lower + width), widths)
+
+    def ladder(self, column: Coded) -> Ladder:
+        """The intervals of the column's values, which must be numbers."""
+        numbers = column.numbers
+        if numbers is None:
+            raise InvalidParameter(
+                f"The hierarchy of '{column.name}' is of intervals, and not all of its values are numbers. "
+                "Write a tree for it."
+            )
+        exact = [None if label is None else _exact(float(label)) for label in column.labels]
+        whole = all(x is None or x.denominator == 1 for x in (*exact, _exact(self.lower)))
+        steps: list[Sequence[Label]] = [column.labels]
+        losses = [np.zeros(len(exact))]
+        span = _exact(self.upper) - _exact(self.lower)
+        for width in map(_exact, self.widths):
+            steps.append([None if x is None else self._interval(x, width, whole) for x in exact])
+            share = min(1.0, float((width - (1 if whole else 0)) / span))
+            losses.append(np.array([0.0 if x is None else 1.0 if self._outside(x) else share for x in exact]))
+        top = np.ones(len(exact))
+        return with_losses(column.name, [*steps, [TOP] * len(exact)], [*losses, top])
+
+    def _outside(self, x: Fraction) -> bool:
+        return not _exact(self.lower) <= x <= _exact(self.upper)
+
+    def _interval(self, x: Fraction, width: Fraction, whole: bool) -> str:
+        lower, upper = _exact(self.lower), _exact(self.upper)
+        if self._outside(x):
+            return f"<{_short(lower)}" if x < lower else f">{_short(upper)}"
+        low = lower + (x - lower) // width * width
+        if whole and width.denominator == 1:
+            return _short(low) if width == 1 else f"{_short(low)}-{_short(low + width - 1)}"
+        return f"[{_short(low)}, {_short(low + width)})"
+
+
+@dataclass(frozen=True)
+class Prefixes(Hierarchy):
+    """The first characters of a code such as a postcode, ever fewer; a star stands for each one left out.
+
+    >>> column = Coded("home", ("25000", "25170"), np.arange(2))
+    >>> Prefixes((4, 2)).ladder(column).label(2)
+    ['25***', '25***']
+    """
+
+    lengths: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        for length in self.lengths:
+            check.integer("Prefixes", "lengths", length, 1, 1 << 16)
+        if not self.lengths or list(self.lengths) != sorted(set(self.lengths), reverse=True):
+            raise check.fail("Prefixes", "lengths", "fall from each to the next", self.lengths)
+
+    def ladder(self, column: Coded) -> Ladder:
+        """The prefixes of the column's values."""
+        steps: list[Sequence[Label]] = [column.labels]
+        for length in self.lengths:
+            steps.append(
+                [None if x is None else x[:length] + TOP * max(0, len(x) - length) for x in column.labels]
+            )
+        return raise_ladder(column.name, [*steps, [TOP] * len(column.labels)])
+
+
+class Period(StrEnum):
+    """How exactly a day is said."""
+
+    MONTH = "month"
+    QUARTER = "quarter"
+    YEAR = "year"
+    DECADE = "decade"
+
+
+_SAID: Mapping[Period, Callable[[date], str]] = {
+    Period.MONTH: lambda day: f"{day.year:04}-{day.month:02}",
+    Period.QUARTER: lambda day: f"{day.year:04}-Q{(day.month + 2) // 3}",
+    Period.YEAR: lambda day: f"{day.year:04}",
+    Period.DECADE: lambda day: f"{day.year // 10:03}0s",
+}
+
+
+@dataclass(frozen=True)
+class Dates(Hierarchy):
+    """Days, said as months, quarters, years or decades.
+
+    >>> column = Coded("born", ("1984-02-29", "1985-07-14"), np.arange(2))
+    >>> Dates((Period.YEAR, Period.DECADE)).ladder(column).label(1)
+    ['1984', '1985']
+    """
+
+    periods: tuple[Period, ...] = (Period.MONTH, Period.YEAR, Period.DECADE)
+
+    def __post_init__(self) -> None:
+        places = [list(Period).index(check.member("Dates", "periods", each, Period)) for each in self.periods]
+        if not places or places != sorted(set(places)):
+            raise check.fail("Dates", "periods", "go from shorter to longer", self.periods)
+
+    def ladder(self, column: Coded) -> Ladder:
+        """The periods of the column's values, which must begin like 2024-05-31."""
+        days = [None if label is None else _day(label) for label in column.labels]
+        if any(day is None and label is not None for day, label in zip(days, column.labels, strict=True)):
+            raise InvalidParameter(
+                f"The hierarchy of '{column.name}' is of dates, and not all of its values are days written "
+                "like 2024-05-31. Convert them, or write a tree."
+            )
+        steps: list[Sequence[Label]] = [column.labels]
+        for period in self.periods:
+            steps.append([None if day is None else _SAID[period](day) for day in days])
+        return raise_ladder(column.name, [*steps, [TOP] * len(days)])
+
+
+def usual_hierarchy(column: Coded) -> Hierarchy:
+    """What a column gets for which nobody has written a hierarchy: intervals for numbers, dates for days."""
+    if column.numbers is not None:
+        return Intervals.over(column)
+    if all(label is None or _day(label) for label in column.labels):
+        return Dates()
+    return Suppression()
+
+
+def read_hierarchies(folder: str | Path, columns: Sequence[str]) -> dict[str, Hierarchy]:
+    """The trees in a folder: for each column the CSV file whose name is, or ends in, that of the column."""
+    if not Path(folder).is_dir():
+        raise InvalidParameter(f"There is no folder {folder}. Name the one that holds the hierarchies.")
+    files = sorted(path for path in Path(folder).iterdir() if path.suffix.lower() == ".csv")
+    found: dict[str, Hierarchy] = {}
+    for name in columns:
+        exact = [path for path in files if path.stem == name]
+        fits = exact or [path for path in files if path.stem.endswith((f"_{name}", f"-{name}"))]
+        if len(fits) > 1:
+            raise InvalidParameter(
+                f"Two files in {folder} may be the hierarchy of '{name}': {fits[0].name} and {fits[1].name}. "
+                "Remove one, or call one of them exactly as the column."
+            )
+        if fits:
+            found[name] = Tree.read(fits[0])
+    return found
+
+
+def _day(label: str) -> date | None:
+    try:
+        return date.fromisoformat(label[:10])
+    except ValueError:
+        return None
+
+
+def _exact(number: Fraction | float) -> Fraction:
+    """A number as it is written: 0.1 is a tenth."""
+    return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
+
+
+def _short(number: Fraction) -> str:
+    return str(number) if number.denominator == 1 else f"{float(number):.12g}"
+
+
+def _round(width: Fraction) -> Fraction:
+    """The next number above of the form 1, 2 or 5 times a power of ten."""
+    power = Fraction(10) ** math.floor(math.log10(width))
+    return next(power * digit for digit in (1, 2, 5, 10, 20) if power * digit >= width)

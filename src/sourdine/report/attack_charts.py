@@ -1,0 +1,86 @@
+"""Charts of attacks: bars over places in words, lines over numbers."""
+
+from typing import Any
+
+from sourdine.audit.attacks import Chart
+from sourdine.audit.attacks.attack import BLIND, MOST, PROTECTED, UNPROTECTED
+from sourdine.report.charts import COLOURS, GREY, ROWS, Axis, Row, Series, Spec, colour_of, draw_lines, finish
+
+_COLOURS = {UNPROTECTED: COLOURS[1], PROTECTED: COLOURS[0]}
+_PER_BAR = 30  # pixels
+_LABEL = 210  # pixels at most, beside a bar
+_FEW = 10  # numbers that may all stand at an axis
+_QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def draw_attack(chart: Chart) -> Spec:
+    """The chart of an attack's data; all values are shares."""
+    return _bars(chart) if isinstance(chart.points[0].place, str) else _lines(chart)
+
+
+def _lines(chart: Chart) -> Spec:
+    rows: list[Row] = [
+        {"place": each.place, "value": each.value, "series": each.series} for each in chart.points
+    ]
+    places = tuple(sorted({float(each.place) for each in chart.points}))
+    return draw_lines(
+        rows,
+        x=Axis(
+            field="place",
+            title=chart.across,
+            log=chart.log,
+            form=",.4~g",
+            ticks=places if len(places) <= _FEW else (),
+        ),
+        y=Axis(field="value", title=chart.up, form=".0%", ticks=_QUARTERS),
+        series=_series(chart),
+    )
+
+
+def _bars(chart: Chart) -> Spec:
+    import altair as alt
+
+    rows: list[Row] = [
+        {"place": each.place, "value": each.value, "series": each.series} for each in chart.points
+    ]
+    series = _series(chart)
+    places = list(dict.fromkeys(str(each.place) for each in chart.points))
+    twice = len(rows) > len(places)
+    across = alt.X(
+        "value:Q",
+        title=chart.across,
+        scale=alt.Scale(domain=[0, 1.12]),
+        axis=alt.Axis(format=".0%", values=list(_QUARTERS)),
+    )
+    up = alt.Y(
+        "place:N", title=chart.up, sort=places, axis=alt.Axis(labelLimit=_LABEL, ticks=False, titlePadding=10)
+    )
+    tips = [
+        alt.Tooltip("place:N", title=chart.up),
+        alt.Tooltip("series:N", title=" "),
+        alt.Tooltip("value:Q", title=chart.across, format=".2%"),
+    ]
+    aside = [alt.YOffset("series:N", sort=list(series.names))] if twice else []
+    colour = colour_of(series)
+    if len(series.names) == 1:
+        colour = colour.legend(None)
+    held = alt.Chart(alt.NamedData(ROWS))
+    words = held.mark_text(align="left", dx=4, fontSize=11, color=GREY).encode(
+        across, up, *aside, text=alt.Text("value:Q", format=".1~%")
+    )
+    bars = held.mark_bar(opacity=0.85).encode(across, up, *aside, colour, tooltip=tips)
+    height = _PER_BAR * len(places) * (len(series.names) * 0.7 if twice else 1)
+    spec: dict[str, Any] = {**finish(alt.layer(bars, words), rows), "height": height}
+    legend = {**spec["config"]["legend"], "symbolType": "square"}  # bars are named by squares, not by lines
+    return {**spec, "config": {**spec["config"], "legend": legend}}
+
+
+def _series(chart: Chart) -> Series:
+    """Series in their order: without protection always in one colour, with it in another, limits in grey."""
+    names = tuple(dict.fromkeys(each.series for each in chart.points))
+    others = iter((COLOURS[0], *COLOURS[2:]))
+    grey = (MOST, BLIND)
+    colours = tuple(
+        _COLOURS[name] if name in _COLOURS else GREY if name in grey else next(others) for name in names
+    )
+    return Series(field="series", names=names, colours=colours)
