@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from sourdine.cli import (
+    anonymity,
     audit,
     budget,
     certificate,
@@ -27,6 +28,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,  # a plain trace, and only for whoever asked for it
 )
+app.add_typer(anonymity.app, name="anonymity")
 app.add_typer(audit.app, name="audit")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(certificate.app, name="certificate")
