@@ -9,6 +9,7 @@ from sourdine.report.charts import COLOURS, GREY, ROWS, Axis, Row, Series, Spec,
 _COLOURS = {UNPROTECTED: COLOURS[1], PROTECTED: COLOURS[0]}
 _PER_BAR = 30  # pixels
 _LABEL = 210  # pixels at most, beside a bar
+_ROOM = 1.25  # of the axis, so that the value beside a whole bar fits in
 _FEW = 10  # numbers that may all stand at an axis
 _QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -49,7 +50,7 @@ def _bars(chart: Chart) -> Spec:
     across = alt.X(
         "value:Q",
         title=chart.across,
-        scale=alt.Scale(domain=[0, 1.12]),
+        scale=alt.Scale(domain=[0, _ROOM]),
         axis=alt.Axis(format=".0%", values=list(_QUARTERS)),
     )
     up = alt.Y(
@@ -64,6 +65,8 @@ def _bars(chart: Chart) -> Spec:
     colour = colour_of(series)
     if len(series.names) == 1:
         colour = colour.legend(None)
+    elif len(series.names) > 2:
+        colour = colour.legend(orient="bottom", columns=2)
     held = alt.Chart(alt.NamedData(ROWS))
     words = held.mark_text(align="left", dx=4, fontSize=11, color=GREY).encode(
         across, up, *aside, text=alt.Text("value:Q", format=".1~%")
@@ -78,7 +81,8 @@ def _bars(chart: Chart) -> Spec:
 def _series(chart: Chart) -> Series:
     """Series in their order: without protection always in one colour, with it in another, limits in grey."""
     names = tuple(dict.fromkeys(each.series for each in chart.points))
-    others = iter((COLOURS[0], *COLOURS[2:]))
+    taken = {_COLOURS[name] for name in names if name in _COLOURS}
+    others = iter([each for each in (COLOURS[0], *COLOURS[2:]) if each not in taken])
     grey = (MOST, BLIND)
     colours = tuple(
         _COLOURS[name] if name in _COLOURS else GREY if name in grey else next(others) for name in names

@@ -1,0 +1,33 @@
+"""Attacks as demonstrations on made-up people: each succeeds without protection, and fails with it."""
+
+from types import MappingProxyType
+
+from sourdine.audit.attacks import (
+    averaging,
+    differencing,
+    homogeneity,
+    linkage,
+    local,
+    reconstruction,
+    skewness,
+    traces,
+)
+from sourdine.audit.attacks.attack import Attack, Chart, Found, Outcome, Point
+
+ATTACKS = MappingProxyType(
+    {
+        each.ATTACK.name: each.ATTACK
+        for each in (
+            linkage,
+            traces,
+            homogeneity,
+            skewness,
+            differencing,
+            averaging,
+            reconstruction,
+            local,
+        )
+    }
+)
+
+__all__ = ["ATTACKS", "Attack", "Chart", "Found", "Outcome", "Point"]

@@ -1,0 +1,108 @@
+"""What an attack is, and what it found: on a target without protection, and on the same with it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sourdine.audit import binomial
+from sourdine.core.bits import Bits
+
+BETA = 1e-6  # how rarely chance alone may turn a verdict
+UNPROTECTED, PROTECTED = "without protection", "with protection"
+MOST, BLIND = "the most that protection allows", "seeing nothing"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How often an attack was right about one target.
+
+    >>> Outcome(target="exact answers", hits=9, tries=10).success
+    0.9
+    """
+
+    target: str
+    hits: int
+    tries: int
+
+    @property
+    def success(self) -> float:
+        """The share of tries in which it was right."""
+        return self.hits / self.tries
+
+    @property
+    def least(self) -> float:
+        """The probability of being right is below this once in a million runs at most."""
+        return binomial.least(self.hits, self.tries, BETA)
+
+
+class Point(NamedTuple):
+    """One point of a chart; a place in words makes bars, a number makes lines."""
+
+    series: str
+    place: str | float
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """The data of a chart under a title that says what it shows; axes name their units."""
+
+    finding: str
+    across: str
+    up: str
+    points: tuple[Point, ...]
+    log: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What an attack found.
+
+    `chance` is the success of somebody who sees nothing, and `limit` the most that the protection allows any
+    attack of this kind, by a theorem; `guess` and `why` say both in words.
+    """
+
+    name: str
+    attacked: str
+    goal: str
+    unprotected: Outcome
+    protected: Outcome
+    chance: float
+    guess: str
+    limit: float
+    why: str
+    finding: str
+    lesson: str
+    charts: tuple[Chart, ...]
+
+    @property
+    def succeeds(self) -> bool:
+        """Whether the target without protection falls: above chance, and above what protection allows."""
+        return self.unprotected.least > max(self.chance, self.limit)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing that was seen contradicts the limit of the protection."""
+        return self.protected.least <= self.limit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attack:
+    """A demonstration on made-up people, repeatable by its bits."""
+
+    name: str
+    title: str
+    run: Callable[[Bits], Found]
+
+
+def percent(share: float) -> str:
+    """A share as people read it; certainty and nothing are said only where they are exact.
+
+    >>> [percent(share).split()[0] for share in (0.4567, 0.99996, 1 / 60_000, 1.0)]
+    ['45.7', '99.9', '0.0017', '100']
+    """
+    if share in (0.0, 1.0):
+        return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
+    text = f"{min(100 * share, 99.9):.1f}" if share >= 0.0005 else f"{100 * share:.2g}"
+    return f"{text}\N{NO-BREAK SPACE}%"

@@ -1,0 +1,83 @@
+"""Reports of a device with fresh noise every day give its answer away; a memo says the same every day."""
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.audit.attacks.attack import (
+    MOST,
+    PROTECTED,
+    UNPROTECTED,
+    Attack,
+    Chart,
+    Found,
+    Outcome,
+    Point,
+    percent,
+)
+from sourdine.core import exact
+from sourdine.core.bits import Bits
+from sourdine.local import KaryOracle
+from sourdine.local.memo import rehearsed
+
+PEOPLE, DAYS = 1000, 365
+DAYS_SEEN = (1, 3, 7, 14, 30, 60, 120, 240, DAYS)
+ORACLE = KaryOracle(epsilon=Fraction(1), categories=10)
+
+
+def run(bits: Bits) -> Found:
+    """Take for each person the answer that was reported most often."""
+    truth = exact.uniform(ORACLE.categories, PEOPLE, bits)
+    asked = np.tile(truth[:, None], DAYS)
+    fresh = ORACLE.sample(asked.reshape(-1), bits).reshape(PEOPLE, DAYS)
+    memo = rehearsed(ORACLE, asked, bits)
+    right = {
+        series: {days: told(reports[:, :days], truth, bits) for days in DAYS_SEEN}
+        for series, reports in ((UNPROTECTED, fresh), (PROTECTED, memo))
+    }
+    odds = float(np.exp(float(ORACLE.epsilon)))
+    limit = odds / (odds + ORACLE.categories - 1)
+    hits = right[UNPROTECTED][DAYS]
+    return Found(
+        name=ATTACK.name,
+        attacked=f"{PEOPLE:,} devices asked every day for a year which of {ORACLE.categories} answers is "
+        f"theirs. It never changes, and every report has epsilon {float(ORACLE.epsilon):g}.",
+        goal="people whose answer is found",
+        unprotected=Outcome(target="fresh noise every day", hits=hits, tries=PEOPLE),
+        protected=Outcome(target="memo: one report for ever", hits=right[PROTECTED][DAYS], tries=PEOPLE),
+        chance=1 / ORACLE.categories,
+        guess=f"any of {ORACLE.categories} answers",
+        limit=limit,
+        why=f"one report of epsilon {float(ORACLE.epsilon):g}, whatever the days",
+        finding=f"After a year of noisy reports, {percent(hits / PEOPLE)} of the answers are known",
+        lesson="Fresh noise on the same answer costs epsilon every day. A memo gives the same answer the "
+        "same report, so a year tells no more than a day. What it does not hide is that an answer changed.",
+        charts=(
+            Chart(
+                finding="Fresh noise wears off within weeks; the memo tells no more than on the first day",
+                across="days",
+                up="people whose answer is found",
+                points=(
+                    *(
+                        Point(s, days, hit / PEOPLE)
+                        for s, each in right.items()
+                        for days, hit in each.items()
+                    ),
+                    *(Point(MOST, days, limit) for days in DAYS_SEEN),
+                ),
+                log=True,
+                note=f"Whoever sees nothing is right in {percent(1 / ORACLE.categories)} of cases.",
+            ),
+        ),
+    )
+
+
+def told(reports: NDArray[np.int64], truth: NDArray[np.int64], bits: Bits) -> int:
+    """How often the most frequent report is the truth; of equally frequent ones any is taken."""
+    seen = np.stack([(reports == each).sum(axis=1) for each in range(ORACLE.categories)], axis=1)
+    ties = (bits.words(seen.size) >> np.uint64(11)).reshape(seen.shape) * 2.0**-53
+    return int(np.count_nonzero(np.argmax(seen + ties, axis=1) == truth))
+
+
+ATTACK = Attack(name="local", title="the same local question every day, until the noise is gone", run=run)

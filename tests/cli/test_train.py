@@ -1,0 +1,235 @@
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+import typer
+from typer.testing import CliRunner
+
+from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
+from sourdine.accounting.release import Certificate
+from sourdine.cli import train
+from sourdine.cli.group import OneSentence
+from sourdine.cli.train_bar import told, training_bar
+from sourdine.core.distance import Neighbours
+from sourdine.learning.models import linear
+from sourdine.learning.trained import Progress
+from tests.learning.idx_files import write_digits
+
+app = typer.Typer(cls=OneSentence)
+app.add_typer(train.app, name="train")
+app.callback()(lambda: None)
+BUDGET = ("--epsilon", "8", "--delta", "1e-3", "--batch", "50", "--epochs", "3")
+PEOPLE = """\
+[columns.age]
+type = "integer"
+lower = 0
+upper = 100
+
+[columns.ill]
+type = "flag"
+"""
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_digits(tmp_path_factory.mktemp("data") / "digits", 200, 50)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: object, code: int = 0):
+    torch.set_num_threads(1)
+    result = CliRunner().invoke(app, ["train", *map(str, words)])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def ledger_at(path: Path, limit: int = 1000) -> Path:
+    budget = RenyiBudget(limit=limit, order=4)
+    terms = Terms(budget=budget, unit="example", neighbours=Neighbours.ADD_REMOVE, delta=1e-3)
+    Ledger.create(path, terms).close()
+    return path
+
+
+def test_help_and_what_there_is() -> None:
+    assert {"plan", "fit"} <= set(re.findall(r"\w+", run().stdout))
+
+
+def test_a_plan_from_numbers_alone() -> None:
+    found = json.loads(run("plan", "-s", 60000, "-m", "cnn", "-n", 1, "-e", 15, "-b", 64, "--json").stdout)
+    assert found["steps"] == 14070
+    assert found["epsilon"]["lower"] <= 0.6111 <= found["epsilon"]["upper"]  # known from the accounting
+    assert found["parameters"] == 26010
+    assert found["memory"] > 0
+    assert found["seconds"] > 0
+
+
+def test_a_plan_for_data_chooses_noise_and_batch(digits: Path) -> None:
+    said = run("plan", digits, "--epsilon", 3, "--delta", "1e-3", "--memory", 64).stdout
+    assert re.search(r"Units +200\n", said)
+    assert re.search(r"Epsilon +(3|2\.99\d*) at delta 0\.001, add-remove neighbours", said)
+    assert re.search(r"Parameters +39,700", said)
+    assert "It holds if:" in said
+
+
+def test_a_model_is_paid_and_handed_over_with_its_certificate(digits: Path, here: Path) -> None:
+    ledger = ledger_at(here / "digits.ledger")
+    loud = ("--epsilon", 80, "--delta", "1e-3", "-b", 50, "-e", 5)  # hardly any noise: it must learn
+    words = ("fit", digits, *loud, "--ledger", ledger, "--features", here / "kept", "-o", "made")
+    said = run(*words).stdout
+    assert "Paid from the ledger, line 1." in said
+    accuracy = float(re.search(r"Accuracy +([\d.]+) %", said)[1])
+    assert accuracy > 80
+    state = torch.load(here / "made/model.pt", weights_only=True)
+    model = linear((3969,), 10)
+    model.load_state_dict(state)
+    kept = sorted((here / "kept").iterdir())
+    assert len(kept) == 2
+    card = (here / "made/card.md").read_text()
+    assert "| model | scattering |" in card
+    assert "normalised image by image" in card
+    certificate = Certificate.from_json((here / "made/certificate.json").read_text())
+    with Ledger.open(ledger) as opened:
+        certificate.verify(opened)
+        assert len(opened.history()) == 1
+    assert set(certificate.digests) == {"model.pt"}
+    assert json.loads((here / "made/runs.json").read_text())["mean"] == pytest.approx(accuracy / 100)
+    again = run(*words, code=2)
+    assert again.stderr.strip().endswith("which is not written over. Name another folder with -o.")
+    with Ledger.open(ledger) as opened:
+        assert len(opened.history()) == 1
+
+
+def test_repeats_have_a_mean_and_a_deviation_and_cost_more_together(digits: Path, here: Path) -> None:
+    words = ("-m", "linear", "--lr", 0.1, "--clip", 2, "--momentum", 0, "--averaging", 0)
+    found = json.loads(run("fit", digits, *BUDGET, *words, "--repeats", 2, "--json").stdout)
+    accuracies = [each["accuracy"] for each in found["runs"]]
+    assert found["mean"] == pytest.approx(sum(accuracies) / 2)
+    assert found["deviation"] == pytest.approx(abs(accuracies[0] - accuracies[1]) / 2**0.5)
+    assert found["epsilon"]["upper"] <= 8 < found["epsilon_of_all"]["upper"]
+    assert len(found["runs"][0]["history"]) == 3
+    made = here / "digits-model"
+    first, second = (torch.load(made / f"run-{i}/model.pt", weights_only=True) for i in (1, 2))
+    assert not torch.equal(first["1.weight"], second["1.weight"])
+    assert "| clipping | Flat(norm=2.0) |" in (made / "run-2/card.md").read_text()
+    assert not list(made.rglob("certificate.json"))
+
+
+def test_a_finished_run_is_taken_up_from_its_checkpoint_and_paid_once(digits: Path, here: Path) -> None:
+    ledger = ledger_at(here / "digits.ledger")
+    words = ("fit", digits, *BUDGET, "-m", "mlp", "--ledger", ledger, "--checkpoint", here / "digits.run")
+    run(*words, "-o", "first")
+    said = run(*words, "-o", "second").stdout
+    assert "Went on from a checkpoint: paid once, with the same epsilon." in said
+    states = [torch.load(here / name / "model.pt", weights_only=True) for name in ("first", "second")]
+    assert all(torch.equal(states[0][name], value) for name, value in states[1].items())
+    with Ledger.open(ledger) as opened:
+        assert len(opened.history()) == 1
+
+
+def test_training_without_privacy_says_so(digits: Path, here: Path) -> None:
+    said = run("fit", digits, "--without-privacy", "-m", "cnn", "-e", 1, "-o", "open").stdout
+    assert "TRAINED WITHOUT PRIVACY" in said
+    assert "Accuracy" in said
+    assert "WITHOUT privacy" in (here / "open/card.md").read_text()
+    held = json.loads((here / "open/runs.json").read_text())
+    assert held["private"] is False
+    assert held["epsilon"] is None
+
+
+def test_a_table_is_learnt_by_its_declarations(here: Path) -> None:
+    rows = "".join(f"{age},{str(age > 50).lower()}\n" for age in range(1, 100)) * 5
+    for name in ("people.csv", "public.csv"):
+        (here / name).write_text("age,ill\n" + rows)
+    (here / "people.toml").write_text(PEOPLE)
+    words = ("-m", "linear", "--target", "ill", "--test", "public.csv", "--size", 500, *BUDGET, "--json")
+    found = json.loads(run("fit", "people.csv", *words).stdout)
+    assert found["mean"] > 0.9
+    assert found["plan"]["size"] == 500
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("fit", "none", "--epsilon", 1), "There is nothing at none. Check the path."),
+        (
+            ("fit", "none"),
+            "The 'epsilon' of train fit must be given, or else 'noise'. Got None.",
+        ),
+        (
+            ("fit", "none", "-m", "oracle", "--epsilon", 1),
+            "The 'model' of train fit must be one of cnn, mlp, linear, scattering. Got 'oracle'.",
+        ),
+        (
+            ("fit", "none", "--epsilon", 1, "--lr", 0),
+            "The 'learning-rate' of train fit must lie between 1e-9 and 1,000,000. Got '0'.",
+        ),
+        (
+            ("fit", "none", "--without-privacy", "--epsilon", 1),
+            "Training without privacy takes no --epsilon. Leave it out, or leave out --without-privacy.",
+        ),
+        (
+            ("fit", "none", "--epsilon", 1, "--repeats", 0),
+            "The 'repeats' of train fit must lie between 1 and 1000. Got 0.",
+        ),
+        (("plan", "--epsilon", 1), "Name the data, or say how many examples there are with --size."),
+        (
+            ("plan", "--epsilon", 1, "-s", 10, "--shape", "3x"),
+            "The 'shape' of train plan must be whole numbers with x between them. Got '3x'. Write 3x32x32.",
+        ),
+        (
+            ("plan", "--epsilon", 1, "-s", 10, "-b", 64),
+            "The 'batch' of plan must not be larger than the data, 10. Got 64. "
+            "Batches are parts of the data.",
+        ),
+        (
+            ("plan", "--epsilon", 1, "-s", 100, "--sampler", "luck", "-b", 4),
+            "The 'sampler' of plan must be one of poisson, fixed, shuffle. Got 'luck'.",
+        ),
+        (
+            ("plan", "--epsilon", 1, "-s", 100, "-m", "cnn", "--shape", "12"),
+            "This model is for images, with colours, height and width. The examples are of 12. "
+            "Take the model mlp or linear.",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_bad_input_ends_in_one_sentence(words: tuple[object, ...], sentence: str) -> None:
+    result = run(*words, code=2)
+    assert result.stderr == sentence + "\n"
+    assert result.stdout == ""
+
+
+def test_a_budget_that_is_spent_trains_nothing(digits: Path, here: Path) -> None:
+    ledger = ledger_at(here / "small.ledger", limit=1)
+    words = ("fit", digits, "-m", "linear", "--noise", 0.5, "-b", 50, "-e", 1, "--ledger", ledger)
+    result = run(*words, code=2)
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert "left" in result.stderr
+    assert not list(here.rglob("model.pt"))
+
+
+def test_torch_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        "sourdine.cli.train_options.find_spec", lambda name: None if name == "torch" else found(name)
+    )
+    result = run("plan", "-s", 100, "--epsilon", 1, code=2)
+    assert result.stderr.startswith("Training needs torch, which is not installed.")
+
+
+def test_the_bar_tells_epsilon_so_far_and_the_last_accuracy(capsys: pytest.CaptureFixture[str]) -> None:
+    now = Progress(step=3, steps=9, epoch=1, epsilon=0.5678)
+    assert told(now, []) == "epsilon 0.568 so far"
+    assert told(now, [0.5, 0.75]) == "epsilon 0.568 so far, accuracy 75.00 %"
+    assert told(Progress(step=1, steps=2, epoch=0, epsilon=float("inf")), []) == "NOT private"
+    with training_bar("training") as watch:
+        watch(now)
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,75 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from sourdine.experiments import Result, Settings, Standing, find_experiments
+from sourdine.experiments.mnist.accuracy import _verdicts
+from sourdine.experiments.mnist.runs import NAMES, OURS, PLAIN, PRIVATE, Outcome
+from tests.experiments.results import table, verdict
+from tests.learning.idx_files import write_digits
+
+
+@pytest.fixture(scope="module")
+def learnt(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    torch = pytest.importorskip("torch")
+    torch.set_num_threads(1)
+    data = tmp_path_factory.mktemp("data")
+    write_digits(data / "mnist", 600, 100)
+    return find_experiments()["mnist"].run(Settings(quick=True, data=data))
+
+
+def test_without_images_the_accounting_is_there_and_what_is_missing_is_said() -> None:
+    result = find_experiments()["mnist"].run(Settings(quick=True))
+    (claim,) = result.verdicts
+    assert claim.standing is Standing.WRONG
+    priced = {row[1]: row[2] for row in table(result, "accounting").rows[1:]}
+    assert 0.4 < priced["Poisson"].lower <= priced["Poisson"].upper < 0.611  # which 15 epochs cost
+    assert priced["shuffled epochs, as in the source"].upper > 10
+    said = result.sections[-1].paragraphs[0]
+    assert "train-images-idx3-ubyte" in said
+    assert "--data" in said
+
+
+def test_a_quick_run_says_that_it_is_one_and_judges_nothing(learnt: Result) -> None:
+    assert learnt.sections[0].paragraphs[0].startswith("QUICK: fewer images")
+    assert len(learnt.verdicts) == 1
+    rows = {row[0]: row for row in table(learnt, "accuracy").rows}
+    assert tuple(rows) == NAMES
+    assert rows[PLAIN][2] == "none"
+    for epsilon, name in OURS.items():
+        assert 0.95 * epsilon < rows[name][2] <= epsilon
+        assert "Poisson" in rows[name][1]
+    assert rows[PRIVATE][3] is None  # nothing to compare with
+    assert all(0 <= row[4] <= 100 for row in rows.values())
+    assert rows[OURS[3]][4] > 50  # bars are easy
+
+
+def test_the_page_is_written_with_figures_and_tables(learnt: Result, tmp_path: Path) -> None:
+    kept = {path.name for path in learnt.write(tmp_path)}
+    assert {"mnist.html", "mnist_accuracy.csv", "mnist_accounting.csv", "mnist_figure_2.png"} <= kept
+    text = (tmp_path / "mnist.html").read_text(encoding="utf-8")
+    assert "Accuracy against the ε spent so far" in text
+
+
+def outcome(name: str, *accuracies: float) -> Outcome:
+    return Outcome(
+        name=name, epsilon=1.0, settings="", accuracies=accuracies, seconds=(1.0,), curve=((1, 0.5, 90.0),)
+    )
+
+
+def test_verdicts_follow_from_the_means() -> None:
+    found = {PLAIN: outcome(PLAIN, 0.99, 0.992), PRIVATE: outcome(PRIVATE, 0.94, 0.95)}
+    found |= {name: outcome(name, 0.982, 0.983) for name in OURS.values()}
+    plain, private, cost = _verdicts(found)
+    assert plain.standing is Standing.REPRODUCED
+    assert plain.found == "99.10 ± 0.14 %"
+    assert private.standing is Standing.UNDERSTATED
+    assert cost.standing is Standing.OVERSTATED
+    assert re.match(r"0\.85 points at ε = 1, 0\.85 points at ε = 3", cost.found)
+    found |= {name: outcome(name, 0.9) for name in OURS.values()}
+    assert _verdicts(found)[2].standing is Standing.REPRODUCED
+
+
+def test_the_published_claim_stands_first(learnt: Result) -> None:
+    assert verdict(learnt, "the privacy of 10 epochs").published.startswith("ε = ")
