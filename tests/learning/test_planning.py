@@ -1,0 +1,127 @@
+import dataclasses
+import math
+
+import pytest
+
+from sourdine.accounting import PLD, Sampler, cost_of_steps, epsilon_of_steps, plan_cost
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import InvalidParameter
+from sourdine.learning import Forecast, plan
+
+RUN = {"size": 10_000, "delta": 1e-5}
+
+
+def test_noise_for_a_budget_keeps_to_it_and_hardly_less_would() -> None:
+    made = plan(**RUN, epsilon=2, epochs=5, batch=100)
+    assert made.steps == 500
+    assert made.rate == 0.01
+    assert made.epsilon.upper <= 2
+    assert epsilon_of_steps(made.noise * 0.998, 0.01, 500, 1e-5).lower > 2
+
+
+def test_the_reverse() -> None:
+    made = plan(**RUN, noise=1.1, steps=321, batch=128)
+    assert made.epsilon == cost_of_steps(1.1, 0.0128, 321, 1e-5).epsilon
+
+
+def test_both_stop_where_the_budget_ends() -> None:
+    made = plan(**RUN, noise=1.0, epsilon=1.5, batch=100)
+    assert made.epsilon.upper <= 1.5
+    assert epsilon_of_steps(1.0, 0.01, made.steps + 3, 1e-5).upper > 1.5
+    assert plan(**RUN, noise=1.0, epsilon=1.5, batch=100, epochs=1).steps == 100
+    assert plan(**RUN, noise=1.0, epsilon=1.5, batch=100, steps=10**9).steps == made.steps
+
+
+@pytest.mark.parametrize(
+    ("sampler", "neighbours"),
+    [("poisson", Neighbours.ADD_REMOVE), ("fixed", Neighbours.REPLACE), ("shuffle", Neighbours.ZERO_OUT)],
+)
+def test_every_sampler_pays_what_is_true_for_it(sampler: str, neighbours: Neighbours) -> None:
+    made = plan(**RUN, epsilon=4, epochs=2, batch=500, sampler=sampler)
+    assert made.neighbours is neighbours
+    assert made.epsilon.upper <= 4
+    spend = made.spend(norm=3.0)
+    paid = PLD().epsilon(plan_cost([spend], PLD()), 1e-5)
+    assert spend.distance.neighbours is neighbours
+    assert paid.upper == pytest.approx(made.epsilon.upper, abs=5e-3)
+    assert made.batches.sampler is made.sampler
+
+
+def test_poisson_needs_the_least_noise() -> None:
+    poisson, fixed, shuffle = (
+        plan(**RUN, epsilon=4, epochs=2, batch=500, sampler=each).noise for each in Sampler
+    )
+    assert poisson < min(fixed, shuffle)
+
+
+def test_the_batch_that_is_chosen_is_worth_its_size() -> None:
+    made = plan(**RUN, epsilon=2, epochs=10)
+
+    def ratio(batch: int) -> float:
+        other = plan(**RUN, epsilon=2, epochs=10, batch=batch)
+        return other.batch * math.sqrt(other.steps) / other.noise
+
+    assert made.steps >= 100
+    assert ratio(made.batch) >= 0.94 * ratio(1000)
+    assert ratio(made.batch // 2) < 0.96 * ratio(1000)
+
+
+def test_with_few_epochs_the_smallest_batch_is_left() -> None:
+    assert plan(size=300, delta=1e-4, epsilon=2, epochs=1).batch == 16
+    assert plan(size=10, delta=1e-4, epsilon=2, epochs=1).batch == 10
+
+
+def test_forecasts_follow_from_what_a_step_takes() -> None:
+    forecast = Forecast(
+        parameters=10_000, physical=64, memory=1 << 20, memory_each=1 << 14, seconds=0.01, seconds_each=0.001
+    )
+    made = plan(**RUN, noise=2.0, epochs=2, batch=100, forecast=forecast)
+    assert made.memory == (1 << 20) + 64 * (1 << 14)
+    assert made.seconds == pytest.approx(200 * 0.11)
+    assert made.signal_to_noise == pytest.approx(100 / (2 * 100))
+    assert plan(**RUN, noise=2.0, epochs=2, batch=100).seconds is None
+
+
+def test_it_is_told_in_words() -> None:
+    forecast = Forecast(
+        parameters=10_000, physical=64, memory=1 << 20, memory_each=1 << 14, seconds=0.01, seconds_each=0.001
+    )
+    words = plan(**RUN, noise=2.0, epochs=2, batch=100, forecast=forecast).words()
+    assert words["units"] == "10,000"
+    assert words["steps"] == "200 (2 epochs)"
+    assert words["memory"] == "about 2 MiB for tensors"
+    assert words["time"] == "about 22.0 seconds on this machine"
+    assert words["signal to noise"].startswith("0.5 a step")
+    assert "at delta 1e-5, add-remove neighbours" in words["epsilon"]
+
+
+def test_it_is_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        plan(**RUN, noise=2.0, epochs=2, batch=100).noise = 1.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"epochs": 1, "batch": 100}, "epsilon"),
+        ({"epsilon": 1, "epochs": 1, "batch": 10_001}, "batch"),
+        ({"epsilon": 1, "epochs": 1, "batch": 0}, "batch"),
+        ({"noise": 1, "epochs": 1}, "batch"),
+        ({"epsilon": 1, "batch": 10}, "epochs"),
+        ({"epsilon": 1, "epochs": 1, "steps": 1, "batch": 10}, "steps"),
+        ({"epsilon": 1, "steps": 5, "batch": 10, "sampler": "fixed"}, "steps"),
+        ({"epsilon": 1, "epochs": 1, "batch": 10, "sampler": "cyclic"}, "sampler"),
+        ({"epsilon": 0.01, "noise": 0.3, "batch": 100}, "noise"),
+        ({"epsilon": -1, "epochs": 1, "batch": 10}, "epsilon"),
+        ({"noise": 0, "epochs": 1, "batch": 10}, "noise"),
+        ({"epsilon": 1, "epochs": 0, "batch": 10}, "epochs"),
+    ],
+)
+def test_bad_plans_name_what_is_wrong(given: dict, field: str) -> None:
+    with pytest.raises(InvalidParameter, match=f"'{field}'"):
+        plan(**RUN, **given)
+
+
+def test_delta_zero_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match="'delta'"):
+        plan(size=100, delta=0, noise=1, epochs=1, batch=10)

@@ -1,0 +1,95 @@
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.learning.losses import cross_entropy
+from sourdine.learning.self_test import self_test
+from sourdine.learning.task import Task
+
+
+def batch(*shape: int) -> tuple[Tensor, Tensor]:
+    source = torch.Generator().manual_seed(1)
+    return torch.randn(6, *shape, generator=source), torch.randint(0, 2, (6,), generator=source)
+
+
+class Mixing(nn.Module):
+    """Centres a batch, as BatchNorm does, under another name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x - x.mean(0)) * self.scale
+
+
+class Noting(nn.Module):
+    """Keeps a mean of what it saw."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(4))
+        self.inner = nn.Linear(4, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training:
+            self.seen = 0.9 * self.seen + 0.1 * x.detach().mean(0)
+        return self.inner(x)
+
+
+class Idle(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.used, self.idle = nn.Linear(4, 2), nn.Linear(4, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.used(x) + 0 * self.idle(x)
+
+
+def test_good_models_pass_and_stay_as_they_are() -> None:
+    for model in (
+        nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.ReLU(), nn.Linear(8, 2)),
+        nn.Sequential(nn.Linear(4, 6), nn.GroupNorm(2, 6), nn.Linear(6, 2)),
+        nn.Sequential(nn.Unflatten(1, (1, 2, 2)), nn.Conv2d(1, 3, 2), nn.Flatten(), nn.Linear(3, 2)),
+    ):
+        before = {name: value.clone() for name, value in model.state_dict().items()}
+        self_test(Task(model, cross_entropy), batch(4))
+        assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+        assert all(value.grad is None for value in model.parameters())
+
+
+def test_a_head_that_starts_at_zero_passes() -> None:
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+    nn.init.zeros_(model[2].weight)
+    self_test(Task(model, cross_entropy), batch(4))
+
+
+def test_a_layer_that_mixes_is_named() -> None:
+    model = nn.Sequential(nn.Linear(4, 4), Mixing(), nn.Linear(4, 2))
+    with pytest.raises(InvalidParameter, match=r"layer '\d' .* mixes examples"):
+        self_test(Task(model, cross_entropy), batch(4))
+
+
+def test_a_loss_that_mixes_is_refused() -> None:
+    def scaled(outputs: Tensor, targets: Tensor) -> Tensor:
+        found = cross_entropy(outputs, targets)
+        return found * found.detach().mean()
+
+    with pytest.raises(InvalidParameter, match="the loss mixes examples"):
+        self_test(Task(nn.Linear(4, 2), scaled), batch(4))
+
+
+def test_a_parameter_that_does_nothing_is_named() -> None:
+    with pytest.raises(InvalidParameter, match=r"'idle.weight' does not move the loss"):
+        self_test(Task(Idle(), cross_entropy), batch(4))
+
+
+def test_a_buffer_that_notes_the_data_is_named() -> None:
+    with pytest.raises(InvalidParameter, match="buffer 'seen'"):
+        self_test(Task(Noting(), cross_entropy), batch(4))
+
+
+def test_a_model_that_fails_is_told_in_one_sentence() -> None:
+    with pytest.raises(InvalidParameter, match=r"failed in a rehearsal.*rehearsal="):
+        self_test(Task(nn.Linear(5, 2), cross_entropy), batch(4))
