@@ -24,6 +24,9 @@ PEERS = Environment(
         "multi-freq-ldpy==0.2.5",
         "xxhash==3.8.2",  # version 4 no longer takes texts, which both hand to it
         "scikit-learn==1.9.1",
+        "statsmodels==0.15.0",
+        "matplotlib==3.11.2",
+        "seaborn==0.13.2",
         "bitstring==5.0.0",
         "numpy==2.4.6",
         "numba==0.68.1",

@@ -70,22 +70,27 @@ def exp_coin(word: int, x: Fraction, bits: Bits) -> bool:
 
 
 def uniform(size: int, count: int, bits: Bits) -> NDArray[np.int64]:
-    """Whole numbers 0 .. size - 1, all equally likely, without modulo bias.
+    """Whole numbers 0 .. size - 1, all equally likely, without modulo bias."""
+    return narrow_uniform(size, count, bits).astype(np.int64)
+
+
+def narrow_uniform(size: int, count: int, bits: Bits) -> NDArray[Any]:
+    """The same in the shortest unsigned words of 16, 32 or 64 bits that hold them, and size itself.
 
     Short words are cut to the length of size - 1 and those too large are drawn again. How often that happens
     says nothing about the numbers that come out.
     """
     length = (size - 1).bit_length()
     if length == 0:
-        return np.zeros(count, dtype=np.int64)
-    kind = np.uint16 if length <= 16 else np.uint32 if length <= 32 else np.uint64
+        return np.zeros(count, dtype=np.uint16)
+    kind = np.uint16 if size < 1 << 16 else np.uint32 if size < 1 << 32 else np.uint64
     out = _words(kind, length, count, bits)
     if size & (size - 1):
         again = np.flatnonzero(out >= size)
         while len(again):
             out[again] = _words(kind, length, len(again), bits)
             again = again[out[again] >= size]
-    return out.astype(np.int64)
+    return out
 
 
 def _words(kind: type[np.unsignedinteger[Any]], length: int, count: int, bits: Bits) -> NDArray[Any]:

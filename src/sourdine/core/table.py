@@ -34,6 +34,7 @@ class Table:
         self._weights = weights
         self._thresholds = self._certify()
         self._guide = self._cells()
+        self._zeros, self._ones = (int(np.count_nonzero(self._guide == outcome)) for outcome in (0, 1))
 
     def sample(self, count: int, bits: Bits) -> NDArray[np.int64]:
         """`count` independent outcomes."""
@@ -56,10 +57,9 @@ class Table:
         """
         if count <= _STEADY:
             return self._search(sixteens(bits, count), bits).astype(np.bool_)
-        ones, zeros = (int(np.count_nonzero(self._guide == outcome)) for outcome in (1, 0))
         cells = sixteens(bits, count)
-        heads: NDArray[np.bool_] = cells >= _CELLS - ones
-        open_ = np.flatnonzero(cells - np.uint16(zeros) < _CELLS - ones - zeros)
+        heads: NDArray[np.bool_] = cells >= _CELLS - self._ones
+        open_ = np.flatnonzero(cells - np.uint16(self._zeros) < _CELLS - self._ones - self._zeros)
         heads[open_] = self._search(cells[open_], bits)
         return heads
 

@@ -23,7 +23,7 @@ LEAST_EPSILON = Fraction(1, 1 << 20)
 LEAST_TRUTH = Fraction(1, 2) + LEAST_EPSILON
 MOST_EPSILON = 1 << 9
 MOST_CATEGORIES = 1 << 24
-_CHUNK = 1 << 15  # answers handled at once, so that the arrays stay in the cache
+_CHUNK = 1 << 16  # answers handled at once, so that the arrays stay in the cache
 Floats = NDArray[np.float64]
 
 
@@ -129,9 +129,10 @@ class KaryResponse(Response):
             truth = grid.to_units("KaryResponse", flat[start : start + _CHUNK], None)
             np.clip(truth, 0, others, out=truth)
             kept = exact.bernoulli_odds(self.epsilon, Fraction(1, others), truth.size, bits)
-            other = exact.uniform(others, truth.size, bits)
-            other += other >= truth  # of those left, the numbers from the truth on are one too small
-            np.copyto(other, truth, where=kept)
+            other = exact.narrow_uniform(others, truth.size, bits)
+            short = truth.astype(other.dtype)
+            other += other >= short  # of those left, the numbers from the truth on are one too small
+            np.copyto(other, short, where=kept)
             reports[start : start + _CHUNK] = other
         return reports.reshape(array.shape)
 
