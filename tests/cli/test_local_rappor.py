@@ -182,10 +182,10 @@ def refused(place: Path, said: str, *words: object) -> None:
     ("noise", "said"),
     [
         (("--f", "0.5"), "not stated in full"),
-        (("--f", "0.5", "--p", "0.8", "--q", "0.75"), "'q'"),
+        (("--f", "0.5", "--p", "0.8", "--q", "0.75"), "--q above --p"),
         (("--f", "2", "--p", "0.5", "--q", "0.75"), "'f'"),
         (("--epsilon", "1"), "--epsilon-infinity"),
-        (("--epsilon", "1", "--epsilon-infinity", "1/2"), "'epsilon_infinity'"),
+        (("--epsilon", "1", "--epsilon-infinity", "1/2"), "must be above --epsilon"),
         (("--epsilon", "1", "--epsilon-infinity", "4", "--once"), "--once"),
         (("--epsilon", "1", "--once", "--f", "0.5"), "Both were given"),
         (("--once", "--f", "0.5", "--p", "0.1"), "neither --p nor --q"),

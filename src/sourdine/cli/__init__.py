@@ -17,6 +17,7 @@ from sourdine.cli import (
     release,
     report,
     reproduce,
+    train,
 )
 from sourdine.cli.group import OneSentence
 from sourdine.cli.streams import soften_streams
@@ -34,6 +35,7 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(certificate.app, name="certificate")
 app.add_typer(budget.app, name="budget")
 app.add_typer(local.app, name="local")
+app.add_typer(train.app, name="train")
 app.command(name="demo")(demo.demo)
 app.command(name="init")(init.init)
 app.command(name="plan")(plan.plan)

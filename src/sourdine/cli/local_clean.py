@@ -146,7 +146,10 @@ def _declared(
     check_filled({name: found[name] for name in ("columns", "clean") if name in found}, spec)
     held = Specification.read(found)
     owner = "local clean"
-    own = dict(_pair(owner, text) for text in column)
+    own: dict[str, Fraction] = {}
+    for name, value in (_pair(owner, text) for text in column):
+        if own.setdefault(name, value) != value:
+            raise InvalidParameter(f"The column '{name}' is given two epsilons with --column. Give it one.")
     if rows is not None:
         check.integer(owner, "rows", rows, 1, 1 << 20)
     cleaner = held.cleaner(
@@ -204,6 +207,16 @@ def _print(cleaned: "CleanTable", files: list[Path]) -> None:
         f"EPSILON {decimal(cleaner.total)} FOR EACH {show.one_line(cleaner.unit).upper()}"
         f"{f' = ({sums}){many}' if len(cleaner.cells) <= 12 else ''}. Whoever gets the table learns at most "
         "that much about one of them; handing it out again costs nothing more."
+    )
+    lines = (
+        " Lines that are too short or not text were left out."
+        if files[0].suffix.lower() in (".csv", ".tsv")
+        else ""
+    )
+    show.say(
+        f"{cleaned.size:,} record{'s' * (cleaned.size != 1)}.{lines} That number is not hidden, nor that "
+        f"somebody is among them. A {show.one_line(cleaner.unit)} with more than {cleaner.rows:,} "
+        f"record{'s' * (cleaner.rows != 1)} is protected less."
     )
     show.say(order_words(cleaned))
     if any(isinstance(cells, NumberCells) and cells.noise.whole for cells in cleaner.cells):

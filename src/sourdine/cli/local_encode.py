@@ -64,19 +64,38 @@ def encode(
     if as_json:
         show.document({"reports": str(output), "count": len(values), "specification": question.fingerprint})
         return
-    print(f"Wrote {len(values):,} reports to {output}.")
+    print(f"Wrote {show_reports(len(values))} to {output}.")
     level = decimal(Fraction(question.oracle.spend.loss().epsilon))
     show.say(
-        f"Each gives away at most epsilon {level} about its answer. Whoever reports "
-        "several times adds up that many epsilons, except for equal answers under one secret."
+        f"Each gives away at most epsilon {level} about its answer. "
+        + (
+            f"Every line was taken for another person. Whoever reports again gives away {level} more each "
+            "time, unless a secret of their device makes equal answers give equal reports (--secret)."
+            if memo is None
+            else "All lines were taken for answers of the one device with this secret: its total is "
+            f"{level} times the number of different answers it ever gives. Do not use one secret for "
+            "several people: estimates and their intervals would be wrong."
+        )
     )
+
+
+def show_reports(count: int) -> str:
+    """So many reports, in words."""
+    return f"{count:,} report{'s' * (count != 1)}"
 
 
 def read_question(spec: Path) -> "Question":
     """The question of a specification in a file."""
     from sourdine.local.question import Question
+    from sourdine.local.rappor.rappor import BloomOracle
 
-    return Question.from_json(read_json(spec))
+    question = Question.from_json(read_json(spec))
+    if isinstance(question.oracle, BloomOracle):
+        raise InvalidParameter(
+            f"The specification {spec} asks for words by RAPPOR. "
+            "Use 'sourdine local rappor encode' and 'sourdine local rappor decode' for it."
+        )
+    return question
 
 
 def read_secret(path: Path) -> bytes:

@@ -11,7 +11,8 @@ import numpy as np
 import typer
 
 from sourdine.cli import show
-from sourdine.cli.local_encode import SpecFile, read_question
+from sourdine.cli.local_encode import SpecFile, read_question, show_reports
+from sourdine.cli.local_files import refuse_existing, refuse_twice
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
@@ -45,6 +46,8 @@ def estimate(
     question = read_question(spec)
     level = check.confidence("local estimate", confidence)
     show.check_place(counts)
+    refuse_existing([counts])
+    refuse_twice(reports)
     total = None
     for path in reports:
         found = _counted(question, path)
@@ -65,7 +68,7 @@ def _counted(question: "Question", path: Path) -> "Counts":
     from sourdine.local.counts import Counts
 
     try:
-        raw = path.read_bytes()
+        raw = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
     except OSError as problem:
         raise InvalidParameter(
             f"The file {path} cannot be read ({problem.strerror}). Check the path."
@@ -73,8 +76,10 @@ def _counted(question: "Question", path: Path) -> "Counts":
     if raw.lstrip()[:1] == b"{":
         try:
             return Counts.from_json(json.loads(raw))
-        except (ValueError, RecursionError) as problem:
-            raise InvalidParameter(f"In {path}: {problem}") from None
+        except (ValueError, RecursionError):
+            raise InvalidParameter(
+                f"The counts in {path} cannot be read. They are cut short or were changed. Make them anew."
+            ) from None
     try:
         return _count_lines(question, raw.replace(b"\r\n", b"\n"), path.name)
     except InvalidParameter as problem:
@@ -168,6 +173,11 @@ def _print(question: "Question", answer: "Estimate", values: "Floats", shape: st
     if len(order) < len(values):
         print(f"and {len(values) - len(order):,} more; --json shows them all.")
     show.say(
-        f"{answer.reports:,} reports. Intervals are about those who reported, whose answers the noise hides."
+        f"{show_reports(answer.reports)}. Each interval is about those who reported, not about others."
+        + (
+            " An estimate below 0 or above 1 is so by noise; --shape simplex makes shares of all."
+            if shape == "none" and len(values) > 1 and np.any((values < 0) | (values > 1))
+            else ""
+        )
         + (f" Values were shaped by {shape}, which is no longer unbiased." if shape != "none" else "")
     )

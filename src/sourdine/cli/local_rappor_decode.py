@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from sourdine.cli import show
+from sourdine.cli.local_files import refuse_existing, refuse_twice
 from sourdine.cli.local_rappor_params import costs, oracle_of, read_question, say_costs
 from sourdine.cli.local_rappor_reports import Collected, collect
 from sourdine.cli.text import lines_of
@@ -71,6 +72,8 @@ def decode(
         raise InvalidParameter("Google's results have intervals at 95 %. Leave --confidence out.")
     for place in (results, counts, keep_map):
         show.check_place(place)
+    refuse_existing((results, counts, keep_map))
+    refuse_twice(reports)
     question = read_question(params)
     oracle = oracle_of(question)
     listed = _candidates(oracle, candidates, map_file)
@@ -225,6 +228,15 @@ def _print(oracle: "BloomOracle", found: "Decoding") -> None:
     show.say(
         f"{len(shown):,} of {len(found.words):,} candidates found in {found.reports:,} reports by "
         f"{found.method} ({found.terms.correction}, {100 * found.terms.level:g} %). They make up "
-        f"{100 * found.mass:.0f} % of the reports; about {100 * max(0.0, found.unlisted):.0f} % are of words "
-        f"that are not listed. {say_costs(oracle)}"
+        f"{100 * found.mass:.0f} % of the reports. {_say_unlisted(found.unlisted)} {say_costs(oracle)}"
     )
+
+
+def _say_unlisted(share: float) -> str:
+    """How many reports are of other words; more than all of them there cannot be."""
+    if share > 1:
+        return (
+            "How many are of words that are not listed cannot be told: there are too few reports, or they "
+            "were made with other parameters than these, and then nothing here is right."
+        )
+    return f"About {100 * max(0.0, share):.0f} % are of words that are not listed."

@@ -7,7 +7,8 @@ import numpy as np
 import typer
 
 from sourdine.cli import show
-from sourdine.cli.local_encode import read_secret
+from sourdine.cli.local_encode import read_secret, show_reports
+from sourdine.cli.local_files import refuse_existing
 from sourdine.cli.local_rappor_params import (
     NAME,
     Bits,
@@ -27,7 +28,6 @@ from sourdine.cli.local_rappor_params import (
     write_question,
 )
 from sourdine.cli.text import lines_of
-from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sourdine.local.question import Question
@@ -64,7 +64,8 @@ def encode(
 ) -> None:
     """Make a private report of every word. Run it where the words are: only reports should travel.
 
-    Without --secret every line is a device of its own. With noise given, PARAMS is written anew.
+    Without --secret every line is a device of its own. With noise given, PARAMS is written anew;
+    it must not exist yet.
 
     Examples: sourdine local rappor encode pages.json words.txt -o reports.txt --epsilon 1
     --epsilon-infinity 4 · sourdine local rappor encode params.csv words.txt -o reports.csv --f 0.5 --p 0.5
@@ -88,8 +89,8 @@ def encode(
     question = Question(name=name, oracle=given.oracle()) if given.any else read_question(params)
     if given.any:
         show.check_place(params)
-        _refuse_existing(params, "Choose another place, or leave the noise out to use its parameters.")
-    _refuse_existing(output, "Choose another place with -o.")
+        refuse_existing([params], "Choose another place, or leave the noise out to use its parameters.")
+    refuse_existing([output], "Choose another place with -o.")
     words = lines_of(answers)
     rows = _of_one(question, words, secret) if secret else _of_many(question, words)
     if given.any:
@@ -100,19 +101,20 @@ def encode(
         told = {"reports": str(output), "count": len(rows), "parameters": str(params)}
         show.document({**told, "specification": question.fingerprint, **costs(oracle)})
         return
-    print(f"Wrote {len(rows):,} reports to {output}.")
+    print(f"Wrote {show_reports(len(rows))} to {output}.")
     if given.any:
         print(f"Wrote the parameters to {params}.")
     show.say(
         f"{say_costs(oracle)} A device that reports on several words pays for each. "
-        f"Next: sourdine local rappor decode {show.one_line(str(params))} {show.one_line(str(output))} "
+        + (
+            "Every line was taken for a new device. To ask the same people again give --secret, the one of "
+            "each device: without it a new report on the same word adds its epsilon without a limit. "
+            if secret is None
+            else ""
+        )
+        + f"Next: sourdine local rappor decode {show.one_line(str(params))} {show.one_line(str(output))} "
         "--candidates candidates.txt"
     )
-
-
-def _refuse_existing(path: Path, remedy: str) -> None:
-    if path.exists():
-        raise InvalidParameter(f"{path} exists already and is not written over. {remedy}")
 
 
 def _of_many(question: "Question", words: list[str]) -> "Rows":

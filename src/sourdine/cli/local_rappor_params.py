@@ -83,6 +83,8 @@ class Given:
                 "--epsilon-infinity, or --epsilon with --once."
             )
         f, p, q = (self._share(name, text) for name, text in (("f", self.f), ("p", self.p), ("q", self.q)))
+        if p >= q:
+            raise InvalidParameter("The noise needs a --q above --p, or reports would tell nothing. Raise q.")
         return Rappor(**size, f=f, p=p, q=q)
 
     def _by_epsilons(self) -> "BloomOracle":
@@ -99,6 +101,11 @@ class Given:
             return OneTimeRappor.within(epsilon=one, **size)
         endless = self.epsilon_infinity.lower() in ("inf", "infinity", "∞")
         limit = math.inf if endless else self._level("epsilon_infinity", self.epsilon_infinity)
+        if limit <= one:
+            raise InvalidParameter(
+                "The limit --epsilon-infinity of all reports must be above --epsilon, that of one. "
+                "Raise it, or use --once if there is one report only."
+            )
         return Rappor.within(epsilon=one, epsilon_infinity=limit, **size)
 
     def _share(self, name: str, text: str) -> Fraction:

@@ -52,12 +52,12 @@ def _read(question: "Question", path: Path) -> "Rows | Counts":
     from sourdine.local.rappor.files import read_counts, read_reports
 
     try:
-        raw = path.read_bytes()
+        raw = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
     except OSError as problem:
         raise InvalidParameter(
             f"The file {path} cannot be read ({problem.strerror}). Check the path."
         ) from None
-    start = raw.removeprefix(b"\xef\xbb\xbf").lstrip()[: len(_HEADER)]
+    start = raw.lstrip()[: len(_HEADER)]
     oracle = oracle_of(question)
     if start == _HEADER:
         return read_reports(path, oracle).rows

@@ -9,6 +9,7 @@ import typer
 from numpy.typing import NDArray
 
 from sourdine.cli import show
+from sourdine.cli.local_files import refuse_existing
 from sourdine.cli.local_rappor_decode import DECODERS, Correct, Level, check_decoder, decode_by, read_terms
 from sourdine.cli.local_rappor_params import (
     Bits,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from sourdine.local.rappor.rappor import BloomOracle
 
 _CHUNK = 1 << 16
+FILES = PARAMS, COUNTS, MAP, RESULTS, TRUE = "params.csv", "counts.csv", "map.csv", "results.csv", "true.csv"
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,7 @@ def simulate(
         check_decoder(owner, name)
     if output is not None:
         show.check_folder(output)
+        refuse_existing(output / name for name in FILES)
     counts = population(law, words, people)
     candidates = Candidates.of(oracle, [f"v{i}" for i in range(1, words + absent + 1)])
     truth = np.append(counts, np.zeros(absent, np.int64)) / people
@@ -131,7 +134,8 @@ def simulate(
     show.table(columns, [_row(score) for score in scores], numbers=columns[1:])
     show.say(
         f"{people:,} made-up people with {words:,} words by a law that is {law}; {absent:,} more candidates "
-        f"are absent. {terms.correction} at {100 * level:g} %. {say_costs(oracle)}"
+        f"are absent. {terms.correction} at {100 * level:g} %. 'Share found' is how much of all reports the "
+        f"found words make up. {say_costs(oracle)}"
     )
     if output is not None:
         print(f"The files are in {output}; the results are those of {scores[0].decoder}.")
@@ -165,12 +169,12 @@ def _write(
     from sourdine.local.rappor.decode import Candidates
     from sourdine.local.rappor.files import write_counts, write_map, write_params, write_results
 
-    write_params(folder / "params.csv", oracle)
-    write_counts(folder / "counts.csv", oracle, collected.counts)
-    write_map(folder / "map.csv", Candidates.of(oracle, found.words))
-    write_results(folder / "results.csv", found)
+    write_params(folder / PARAMS, oracle)
+    write_counts(folder / COUNTS, oracle, collected.counts)
+    write_map(folder / MAP, Candidates.of(oracle, found.words))
+    write_results(folder / RESULTS, found)
     lines = [f"{word},{share!r}" for word, share in zip(found.words, truth.tolist(), strict=True)]
-    show.keep("\n".join(["string,proportion", *lines]) + "\n", folder / "true.csv")
+    show.keep("\n".join(["string,proportion", *lines]) + "\n", folder / TRUE)
 
 
 def _plain(score: _Score) -> dict[str, object]:

@@ -84,5 +84,6 @@ def simulate(
     )
     show.say(
         f"{people:,} made-up people, {categories:,} answers by a {law} law, epsilon {epsilon} a report. "
-        f"Errors are of shares (root mean square). The least is forecast for {names[best]}."
+        "Errors are of shares (root mean square), in this run and as forecast; 'in interval' is how many "
+        f"of the true shares lie in their 95 % intervals. The least error is forecast for {names[best]}."
     )

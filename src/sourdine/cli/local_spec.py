@@ -1,6 +1,7 @@
 """`sourdine local spec`: what is asked and how, for devices and collectors alike."""
 
 import json
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,12 +11,14 @@ import typer
 from sourdine.cli import show
 from sourdine.cli.number import decimal, number
 from sourdine.cli.text import lines_of
+from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sourdine.local.oracle import Oracle
 
 _FAR = 1 << 60
+_CROWD = 10_000  # people of a forecast
 
 
 def spec(
@@ -54,6 +57,7 @@ def spec(
         )
     listed = () if labels is None else tuple(lines_of(labels))
     made: Oracle
+    forecast = ""
     if lower is not None or upper is not None:
         if lower is None or upper is None:
             raise InvalidParameter("Numbers need both bounds. Give --lower and --upper.")
@@ -61,7 +65,14 @@ def spec(
         made, why = numeric_oracle(oracle, epsilon=level, lower=ends[0], upper=ends[1])
     else:
         count = len(listed) if categories is None else categories
+        if categories is None and count < 2:
+            raise InvalidParameter(f"The file {labels} has one label. Write at least two, one a line.")
+        check.integer("local spec", "categories", count, 2, 1 << 24)
         made, why = frequency_oracle(oracle, epsilon=level, categories=count)
+        off = 100 * math.sqrt(made.variance(1 / count, _CROWD))
+        forecast = (
+            f" With {_CROWD:,} reports a share of 1/{count} is off by about {off:.2g} percentage points."
+        )
     question = Question(name=name, oracle=made, labels=listed)
     content = question.to_json()
     try:
@@ -77,7 +88,8 @@ def spec(
         return
     print(f"Wrote {place}, fingerprint {question.fingerprint}.")
     show.say(
-        f"{type(made).__name__} at epsilon {decimal(level)}, {made.width} bytes a report. {why.rstrip('.')}."
+        f"Each report has {made.width:,} byte{'s' * (made.width > 1)}. "
+        f"How reports are made: {why.rstrip('.')}.{forecast}"
     )
     show.say(
         f"Every new report costs whoever makes it epsilon {decimal(level)}. "

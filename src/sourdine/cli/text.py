@@ -16,10 +16,12 @@ def lines_of(path: Path) -> list[str]:
             f"The file {path} cannot be read ({problem.strerror}). Check the path."
         ) from None
     except UnicodeDecodeError:
-        raise InvalidParameter(f"The file {path} is not a text. Name a file with one line each.") from None
+        raise InvalidParameter(
+            f"The file {path} is not text in UTF-8. Save it as UTF-8, one entry a line."
+        ) from None
     lines = text.replace("\r\n", "\n").split("\n")
     while lines and not lines[-1]:
         lines.pop()
     if not lines:
-        raise InvalidParameter(f"The file {path} is empty. Write one line each.")
+        raise InvalidParameter(f"The file {path} is empty. Write one entry a line.")
     return lines

@@ -1,6 +1,103 @@
-"""Training on sensitive data: clipped gradients, noise, samplers tied to their accounting."""
+"""Training on sensitive data: clipped gradients, noise, samplers tied to their accounting.
 
-from sourdine.learning.clipping import Automatic, Clipping, Flat, PerLayer
-from sourdine.learning.engine import Engine
+Names are imported when first used: what needs no torch works without it.
+"""
 
-__all__ = ["Automatic", "Clipping", "Engine", "Flat", "PerLayer"]
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from sourdine.core.errors import SourdineError
+
+if TYPE_CHECKING:
+    from sourdine.accounting.dpsgd import Sampler as Sampler
+    from sourdine.learning.card import Card as Card
+    from sourdine.learning.card import card_of as card_of
+    from sourdine.learning.clipping import Automatic as Automatic
+    from sourdine.learning.clipping import Clipping as Clipping
+    from sourdine.learning.clipping import Flat as Flat
+    from sourdine.learning.clipping import PerLayer as PerLayer
+    from sourdine.learning.engine import Engine as Engine
+    from sourdine.learning.fitting import fit as fit
+    from sourdine.learning.forecast import measure as measure
+    from sourdine.learning.group_norm import with_group_norm as with_group_norm
+    from sourdine.learning.noisy_gradient import NoisyGradient as NoisyGradient
+    from sourdine.learning.planning import Forecast as Forecast
+    from sourdine.learning.planning import Plan as Plan
+    from sourdine.learning.planning import plan as plan
+    from sourdine.learning.repeats import Repeats as Repeats
+    from sourdine.learning.repeats import repeat as repeat
+    from sourdine.learning.samplers import FixedBatches as FixedBatches
+    from sourdine.learning.samplers import PoissonBatches as PoissonBatches
+    from sourdine.learning.samplers import ShuffledBatches as ShuffledBatches
+    from sourdine.learning.step import Step as Step
+    from sourdine.learning.trained import Progress as Progress
+    from sourdine.learning.trained import Trained as Trained
+
+_HOMES = {
+    "Automatic": "learning.clipping",
+    "Card": "learning.card",
+    "Clipping": "learning.clipping",
+    "Engine": "learning.engine",
+    "FixedBatches": "learning.samplers",
+    "Flat": "learning.clipping",
+    "Forecast": "learning.planning",
+    "NoisyGradient": "learning.noisy_gradient",
+    "PerLayer": "learning.clipping",
+    "Plan": "learning.planning",
+    "PoissonBatches": "learning.samplers",
+    "Progress": "learning.trained",
+    "Repeats": "learning.repeats",
+    "Sampler": "accounting.dpsgd",
+    "ShuffledBatches": "learning.samplers",
+    "Step": "learning.step",
+    "Trained": "learning.trained",
+    "card_of": "learning.card",
+    "fit": "learning.fitting",
+    "measure": "learning.forecast",
+    "plan": "learning.planning",
+    "repeat": "learning.repeats",
+    "with_group_norm": "learning.group_norm",
+}
+
+__all__ = [
+    "Automatic",
+    "Card",
+    "Clipping",
+    "Engine",
+    "FixedBatches",
+    "Flat",
+    "Forecast",
+    "NoisyGradient",
+    "PerLayer",
+    "Plan",
+    "PoissonBatches",
+    "Progress",
+    "Repeats",
+    "Sampler",
+    "ShuffledBatches",
+    "Step",
+    "Trained",
+    "card_of",
+    "fit",
+    "measure",
+    "plan",
+    "repeat",
+    "with_group_norm",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'sourdine.learning' has no attribute '{name}'")
+    try:
+        return getattr(import_module(f"sourdine.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as problem:
+        if problem.name != "torch":
+            raise
+        raise SourdineError(
+            "Training needs torch, which is not installed. Install it with: pip install 'sourdine[learn]'."
+        ) from problem
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

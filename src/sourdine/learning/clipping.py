@@ -3,12 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import torch
 from torch import Tensor
 
 from sourdine.core import check
 
+_LEAST, _MOST = Fraction(1, 2**40), Fraction(2**40)  # beyond, float32 takes squares for 0 or infinity
 _MARGIN = 1 - 2.0**-18  # what float32 can be off by in a norm, a product and a sum of them
 
 
@@ -23,7 +25,7 @@ class Clipping(ABC):
     norm: float = 1.0
 
     def __post_init__(self) -> None:
-        check.positive(type(self).__name__, "norm", self.norm, 2**40)
+        check.between(type(self).__name__, "norm", self.norm, _LEAST, _MOST)
 
     @abstractmethod
     def weights(self, squares: Mapping[str, Tensor]) -> Mapping[str, Tensor]:

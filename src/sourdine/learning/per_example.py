@@ -1,16 +1,23 @@
-"""The gradients of one parameter for each example of a batch, kept as products and never whole if it can be helped.
+"""The gradients of one parameter for each example of a batch, kept as products if they are large.
 
-Clipping needs the norm of every example's gradient, and training needs a weighted sum of them. Both can be had
-from the inputs of a layer and the gradients at its outputs (Goodfellow 2015; Bu, Wang, Zha, Karypis 2023), so
-that the gradients themselves, one copy of the parameter for each example, need not exist.
+Clipping needs the norm of every example's gradient, and training needs a weighted sum of them. Both can be
+had from the inputs of a layer and the gradients at its outputs (Goodfellow 2015; Bu, Wang, Zha, Karypis
+2023), so that the gradients themselves, one copy of the parameter for each example, need not exist. Where
+they are hardly larger than what they are made of, they are made once: the sum then weighs the very numbers
+that were measured.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 
 import torch
 from torch import Tensor
+from torch.nn import functional
+
+_CHUNK = 1 << 20  # numbers that are made at a time where all at once would not stay in the cache
+_BLOCK = 512
+_CANCELLED = 2.0**-14  # of the length of all terms: what counts as norm where they cancel to less
 
 
 class PerExample(ABC):
@@ -32,6 +39,10 @@ class PerExample(ABC):
     def merged(self, size: int) -> "PerExample":
         """The sums over so many examples in a row, which belong to one person."""
 
+    @abstractmethod
+    def without(self, left_out: Tensor) -> "PerExample":
+        """The same, but exactly zero for some examples, whatever their numbers were."""
+
 
 class Rows(PerExample):
     """Gradients that are there: those of small parameters."""
@@ -40,17 +51,20 @@ class Rows(PerExample):
         self._held = gradients
 
     def squares(self) -> Tensor:
-        flat = self._held.flatten(1)
-        return (flat * flat).sum(1)
+        return _squares(self._held.flatten(1))
 
     def weighted(self, weights: Tensor) -> Tensor:
-        return torch.tensordot(weights, self._held, dims=1)
+        found: Tensor = torch.tensordot(weights.to(self._held.dtype), self._held, dims=1)
+        return found
 
     def whole(self) -> Tensor:
         return self._held
 
     def merged(self, size: int) -> PerExample:
-        return Rows(self._held.unflatten(0, (-1, size)).sum(1))
+        return Rows(self._held.reshape(-1, size, *self._held.shape[1:]).sum(1))
+
+    def without(self, left_out: Tensor) -> PerExample:
+        return Rows(_zeroed(self._held, left_out))
 
 
 class Outer(PerExample):
@@ -63,76 +77,131 @@ class Outer(PerExample):
     def __init__(self, a: Tensor, g: Tensor, shape: torch.Size) -> None:
         self.a, self.g, self.shape = a, g, shape
 
-    @cached_property
-    def _instance(self) -> Tensor:
-        return torch.matmul(self.g.transpose(2, 3), self.a)
-
-    @property
-    def _few(self) -> bool:
-        """Whether the gradients themselves are smaller than tables of places by places, and quicker to make."""
-        places, inputs, outputs = self.a.shape[2], self.a.shape[3], self.g.shape[3]
-        return inputs * outputs <= places * (inputs + outputs) and inputs * outputs < 2 * places**2
-
     def squares(self) -> Tensor:
         if self.a.shape[2] == 1:
-            return ((self.a * self.a).sum((2, 3)) * (self.g * self.g).sum((2, 3))).sum(1)
-        if self._few:
-            flat = self._instance.flatten(1)
-            return (flat * flat).sum(1)
-        products = torch.matmul(self.a, self.a.transpose(2, 3)) * torch.matmul(self.g, self.g.transpose(2, 3))
-        return products.sum((1, 2, 3))
+            return (_squares(self.a.flatten(2)) * _squares(self.g.flatten(2))).sum(1)
+        examples, groups, places, inputs = self.a.shape
+        size = max(1, _CHUNK // (groups * places * (inputs + self.g.shape[3] + places)))
+        found = [
+            _squares_of_products(self.a[start : start + size].double(), self.g[start : start + size].double())
+            for start in range(0, examples, size)
+        ]
+        return torch.cat(found).to(self.a.dtype)
 
     def weighted(self, weights: Tensor) -> Tensor:
-        if self.a.shape[2] > 1 and self._few:
-            return torch.tensordot(weights, self._instance, dims=1).reshape(self.shape)
         groups, inputs, outputs = self.a.shape[1], self.a.shape[3], self.g.shape[3]
-        scaled = self.g * weights[:, None, None, None]
+        scaled = self.g * weights.to(self.g.dtype)[:, None, None, None]
         left = scaled.permute(1, 3, 0, 2).reshape(groups, outputs, -1)
         right = self.a.transpose(0, 1).reshape(groups, -1, inputs)
         return torch.bmm(left, right).reshape(self.shape)
 
     def whole(self) -> Tensor:
-        return self._instance.reshape(-1, *self.shape)
+        return torch.matmul(self.g.transpose(2, 3), self.a).reshape(-1, *self.shape)
 
     def merged(self, size: int) -> PerExample:
-        a, g = (each.unflatten(0, (-1, size)).transpose(1, 2).flatten(2, 3) for each in (self.a, self.g))
+        a, g = (
+            each.reshape(-1, size, *each.shape[1:]).transpose(1, 2).flatten(2, 3) for each in (self.a, self.g)
+        )
         return Outer(a, g, self.shape)
+
+    def without(self, left_out: Tensor) -> PerExample:
+        return Outer(_zeroed(self.a, left_out), _zeroed(self.g, left_out), self.shape)
 
 
 class Lookup(PerExample):
     """Gradients of a table that is looked up: g_t is added to row i_t, and some row gets none."""
 
     def __init__(self, indices: Tensor, g: Tensor, rows: int, without: int | None = None) -> None:
-        self._i, self._rows = indices.reshape(len(indices), -1), rows
+        self._i, self._rows = indices.reshape(len(indices), -1).long(), rows
         g = g.reshape(*self._i.shape, g.shape[-1])
-        self._g = g if without is None else g * (self._i != without).unsqueeze(-1)
+        self._g = g if without is None else g.masked_fill((self._i == without).unsqueeze(-1), 0)
+
+    @cached_property
+    def _sums(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Whose each changed row is, which row it is, and the change."""
+        examples = torch.arange(len(self._i), device=self._i.device).unsqueeze(1)
+        keys, place = torch.unique(self._i + examples * self._rows, return_inverse=True)
+        sums = self._g.new_zeros(len(keys), self._g.shape[-1])
+        sums.index_add_(0, place.flatten(), self._g.flatten(0, 1))
+        return keys // self._rows, keys % self._rows, sums
 
     def squares(self) -> Tensor:
-        same = self._i[:, :, None] == self._i[:, None, :]
-        return (torch.bmm(self._g, self._g.transpose(1, 2)) * same).sum((1, 2))
+        owner, _, sums = self._sums
+        return sums.new_zeros(len(self._i)).index_add_(0, owner, _squares(sums))
 
     def weighted(self, weights: Tensor) -> Tensor:
-        width = self._g.shape[-1]
-        out = self._g.new_zeros(self._rows, width)
-        return out.index_add_(0, self._i.flatten(), (self._g * weights[:, None, None]).reshape(-1, width))
+        owner, row, sums = self._sums
+        out = sums.new_zeros(self._rows, sums.shape[1])
+        return out.index_add_(0, row, sums * weights.to(sums.dtype)[owner].unsqueeze(1))
 
     def whole(self) -> Tensor:
-        examples, places = self._i.shape
-        out = self._g.new_zeros(examples, self._rows, self._g.shape[-1])
-        which = torch.arange(examples, device=self._i.device).repeat_interleave(places)
-        return out.index_put_((which, self._i.flatten()), self._g.flatten(0, 1), accumulate=True)
+        owner, row, sums = self._sums
+        out = sums.new_zeros(len(self._i), self._rows, sums.shape[1])
+        out[owner, row] = sums
+        return out
 
     def merged(self, size: int) -> PerExample:
         return Lookup(self._i.reshape(-1, size * self._i.shape[1]), self._g.flatten(0, 1), self._rows)
+
+    def without(self, left_out: Tensor) -> PerExample:
+        return Lookup(self._i, _zeroed(self._g, left_out), self._rows)
+
+    def as_outer(self) -> Outer:
+        """The same as products: the row of a table is its product with a unit vector."""
+        chosen = functional.one_hot(self._i, self._rows).to(self._g.dtype)
+        return Outer(self._g.unsqueeze(1), chosen.unsqueeze(1), torch.Size((self._rows, self._g.shape[-1])))
+
+
+def is_small(places: int, inputs: int, outputs: int) -> bool:
+    """Whether the gradients of a matrix are at most twice as large as what they are made of."""
+    return inputs * outputs <= 2 * places * (inputs + outputs)
+
+
+def products(a: Tensor, g: Tensor, shape: torch.Size) -> PerExample:
+    """Gradients that are sums of products (`Outer`), made whole if they are small."""
+    found = Outer(a, g, shape)
+    return Rows(found.whole()) if is_small(a.shape[2], a.shape[3], g.shape[3]) else found
 
 
 def together(parts: Sequence[PerExample]) -> PerExample:
     """The gradients of a parameter that is used several times: their sum, cross terms and all."""
     if len(parts) == 1:
         return parts[0]
-    products = [part for part in parts if isinstance(part, Outer)]
-    if len(products) == len(parts) and len({part.shape for part in products}) == 1:
-        a = torch.cat([part.a for part in products], dim=2)
-        g = torch.cat([part.g for part in products], dim=2)
-        return Outer(a, g, products[0].shape)
-    return Rows(torch.stack([part.whole() for part in parts]).sum(0))
+    if any(isinstance(part, Outer) for part in parts):
+        parts = [part.as_outer() if isinstance(part, Lookup) else part for part in parts]
+    outer = [part for part in parts if isinstance(part, Outer)]
+    if len(outer) == len(parts) and len({(part.shape, part.a.shape[1]) for part in outer}) == 1:
+        a = torch.cat([part.a for part in outer], dim=2)
+        g = torch.cat([part.g for part in outer], dim=2)
+        return Outer(a, g, outer[0].shape)
+    return Rows(reduce(torch.add, (part.whole() for part in parts)))
+
+
+def _squares(rows: Tensor) -> Tensor:
+    """Squared norms along the last axis, in blocks: torch adds up long rows so simply that rounding shows."""
+    whole = rows.shape[-1] // _BLOCK * _BLOCK
+    rest = _short_squares(rows[..., whole:])
+    if not whole:
+        return rest
+    return rest + _short_squares(rows[..., :whole].reshape(*rows.shape[:-1], -1, _BLOCK)).sum(-1)
+
+
+def _short_squares(rows: Tensor) -> Tensor:
+    norms: Tensor = torch.linalg.vector_norm(rows, dim=-1)
+    return norms.square()
+
+
+def _squares_of_products(a: Tensor, g: Tensor) -> Tensor:
+    """|sum of g_t a_t^T|^2 = sum over s, t of (a_s . a_t)(g_s . g_t).
+
+    Terms may cancel almost wholly, and what float32 leaves of them in the weighted sum is rounding. It is as
+    long as a part of all terms together, so a norm is not taken to be below that.
+    """
+    inputs, outputs = torch.matmul(a, a.transpose(2, 3)), torch.matmul(g, g.transpose(2, 3))
+    lengths = (inputs.diagonal(dim1=2, dim2=3) * outputs.diagonal(dim1=2, dim2=3)).sqrt().sum(2)
+    found = (inputs * outputs).sum((2, 3)).clamp(min=0.0) + (_CANCELLED * lengths).square()
+    return found.sum(1)
+
+
+def _zeroed(given: Tensor, left_out: Tensor) -> Tensor:
+    return given.masked_fill(left_out.reshape(-1, *[1] * (given.ndim - 1)), 0)

@@ -17,7 +17,7 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Batches(ABC):
-    """Batches of about `batch` out of `size` units, for so many epochs; the accounting follows from the type."""
+    """Batches of about `batch` out of `size` units, for so many epochs; its type decides the accounting."""
 
     size: int
     batch: int
@@ -37,8 +37,11 @@ class Batches(ABC):
         """Its name in the accounting."""
 
     @abstractmethod
-    def drawn(self, bits: Bits = SYSTEM) -> Iterator[Indices]:
-        """The batches one after the other, each a row of places in the data; some may be empty."""
+    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+        """The batches one after the other, each a row of places in the data; some may be empty.
+
+        `after` so many that were drawn before, the rest follow.
+        """
 
     def training(self, noise: float) -> Training:
         """The run that the accountants are asked about."""
@@ -54,16 +57,22 @@ class Batches(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonBatches(Batches):
-    """Each unit comes into each batch with probability batch/size, independently of all else."""
+    """Each unit comes into each batch with probability batch/size, independently of all else.
+
+    `present` is how many units there really are, where only the `size` that was declared is public.
+    """
+
+    present: int | None = None
 
     @property
     def sampler(self) -> Sampler:
         return Sampler.POISSON
 
-    def drawn(self, bits: Bits = SYSTEM) -> Iterator[Indices]:
+    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
         rate = Fraction(self.batch, self.size)
-        for _ in range(self.steps):
-            yield np.flatnonzero(exact.bernoulli(rate, self.size, bits))
+        present = self.size if self.present is None else self.present
+        for _ in range(after, self.steps):
+            yield np.flatnonzero(exact.bernoulli(rate, present, bits))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +83,8 @@ class FixedBatches(Batches):
     def sampler(self) -> Sampler:
         return Sampler.FIXED
 
-    def drawn(self, bits: Bits = SYSTEM) -> Iterator[Indices]:
-        for _ in range(self.steps):
+    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+        for _ in range(after, self.steps):
             yield np.sort(shuffled(self.size, bits)[: self.batch])
 
 
@@ -87,8 +96,11 @@ class ShuffledBatches(Batches):
     def sampler(self) -> Sampler:
         return Sampler.SHUFFLE
 
-    def drawn(self, bits: Bits = SYSTEM) -> Iterator[Indices]:
-        for _ in range(self.epochs):
+    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+        done, within = divmod(after, -(-self.size // self.batch))
+        if within:
+            raise check.fail("ShuffledBatches", "after", "be a whole number of epochs", after)
+        for _ in range(done, self.epochs):
             order = shuffled(self.size, bits)
             for start in range(0, self.size, self.batch):
                 yield order[start : start + self.batch]

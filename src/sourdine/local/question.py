@@ -57,10 +57,15 @@ class Question:
             must = f"be {self.oracle.categories}, one a category"
             raise check.fail("Question", "labels", must, len(self.labels))
         labels: tuple[object, ...] = self.labels
-        if not all(isinstance(label, str) and label.isprintable() for label in labels):
-            raise check.fail("Question", "labels", "be lines of text", self.labels)
-        if len(set(self.labels)) != len(self.labels):
-            raise check.fail("Question", "labels", "differ from each other", self.labels)
+        for place, label in enumerate(labels, 1):
+            if not isinstance(label, str) or not label.strip() or not label.isprintable():
+                must = "be lines of text, none of them blank and none with tabs"
+                raise check.fail("Question", f"label {place}", must, label)
+        first: dict[str, int] = {}
+        for place, name in enumerate(self.labels, 1):
+            if first.setdefault(name, place) != place:
+                must = f"differ from each other, and {first[name]} and {place} do not"
+                raise check.fail("Question", "labels", must, name, "List every label once.")
 
     @property
     def identity(self) -> str:
@@ -85,7 +90,7 @@ class Question:
             numbers = [_whole(answer, count) for answer in answers]
             return self._found(numbers, f"a category from 0 to {count - 1}", "Mend it.").astype(np.int64)
         known = {label: i for i, label in enumerate(self.labels)}
-        remedy = "Mend it, or make a specification with a label such as 'other'."
+        remedy = "Spaces and capitals count. Mend it, or make a specification with a label such as 'other'."
         places = [known.get(answer, math.nan) for answer in answers]
         return self._found(places, f"one of the {count} labels", remedy).astype(np.int64)
 

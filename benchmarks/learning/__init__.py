@@ -1,0 +1,1 @@
+"""Steps of private training, beside Opacus and plain training."""

@@ -1,0 +1,33 @@
+"""Sourdine's step, with any optimizer of torch, beside a plain one."""
+
+import time
+
+import torch
+from torch.nn import functional
+
+from benchmarks.learning.cases import NOISE, NORM, PLAIN, RATE, SOURDINE, Case, Stages, answers, plain
+from benchmarks.peers import serve
+from sourdine.learning import Flat, Step
+
+
+def private(case: Case) -> Stages:
+    """A private step; the stage is the clipped sum."""
+    model, (x, y) = case.model(), case.batch_of_data()
+    optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
+    step = Step(model, noise=NOISE, batch=case.batch, clipping=Flat(norm=NORM))
+
+    def one() -> tuple[float, ...]:
+        start = time.perf_counter()
+        step.add(lambda: functional.cross_entropy(model(x), y, reduction="none"))
+        summed = time.perf_counter()
+        step.close()
+        noised = time.perf_counter()
+        optimizer.step()
+        end = time.perf_counter()
+        return start, end - (noised - summed), end
+
+    return one
+
+
+if __name__ == "__main__":
+    serve(answers({PLAIN: plain, SOURDINE: private}))

@@ -1,0 +1,26 @@
+"""Files of a collection: none is written over, and none is counted twice."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from sourdine.core.errors import InvalidParameter
+
+ELSEWHERE = "Choose another place."
+
+
+def refuse_existing(places: Iterable[Path | None], remedy: str = ELSEWHERE) -> None:
+    """Refuse places that hold something: reports and counts are often the only copy of a collection."""
+    for place in places:
+        if place is not None and place.exists():
+            raise InvalidParameter(f"{place} exists already and is not written over. {remedy}")
+
+
+def refuse_twice(paths: Sequence[Path]) -> None:
+    """Refuse a file that is named twice: its people would count twice, and intervals would be too narrow."""
+    seen = set()
+    for path in paths:
+        if path.resolve() in seen:
+            raise InvalidParameter(
+                f"The file {path} is named twice, and its reports would be counted twice. Name it once."
+            )
+        seen.add(path.resolve())

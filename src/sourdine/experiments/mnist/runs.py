@@ -1,0 +1,196 @@
+"""The runs: the source's network with and without privacy, and scattering features with a linear head."""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sourdine.experiments.registry import Settings
+
+if TYPE_CHECKING:
+    from sourdine.learning.data import Labelled
+    from sourdine.learning.plain import Unprotected
+    from sourdine.learning.trained import Trained
+
+FOLDER = "mnist"
+DELTA = 1e-5
+SIZE = 60_000
+BATCH, EPOCHS, NOISE, RATE = 64, 10, 1.0, 0.1
+PLAIN, PRIVATE = "source's network, no privacy", "source's network, private"
+OURS = {1: "scattering, ε = 1", 3: "scattering, ε = 3"}
+NAMES = (PLAIN, PRIVATE, *OURS.values())
+_REPEATS = 3
+_QUICK_TRAIN, _QUICK_TEST, _QUICK_EPOCHS = 4_000, 1_000, 2
+_OUR_BATCH, _MOMENTUM, _AVERAGING = 4096, 0.9, 0.98
+_OUR_EPOCHS, _OUR_RATES = {1: 25, 3: 40}, {1: 0.25, 3: 0.5}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """Several runs of one kind: what each reached, how long it took, and how it went."""
+
+    name: str
+    epsilon: float | None
+    settings: str
+    accuracies: tuple[float, ...]
+    seconds: tuple[float, ...]
+    curve: tuple[tuple[int, float | None, float], ...]  # of the first run: epoch, epsilon so far, accuracy
+
+    @property
+    def mean(self) -> float:
+        """The mean accuracy, in percent."""
+        return 100 * statistics.mean(self.accuracies)
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard deviation of the accuracies, in points."""
+        return 100 * statistics.stdev(self.accuracies) if len(self.accuracies) > 1 else None
+
+    def words(self) -> str:
+        """The accuracy in words."""
+        more = "" if self.deviation is None else f" ± {self.deviation:.2f}"
+        return f"{self.mean:.2f}{more} %"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Digits:
+    """The images to learn from and to judge by, all or some of them, and their scattering features."""
+
+    train: "Labelled"
+    test: "Labelled"
+    features: "tuple[Labelled, Labelled]"
+    seconds: float  # that the features took
+
+
+def folder_of(data: Path | None) -> Path | None:
+    """Where the images are, if they are there."""
+    from sourdine.learning.data_idx import is_idx_folder
+
+    places = [] if data is None else [data / FOLDER, data]
+    return next((place for place in places if place.is_dir() and is_idx_folder(place)), None)
+
+
+def read_digits(folder: Path, settings: Settings) -> Digits:
+    """The images; with their features, computed once for all runs."""
+    from sourdine.learning.data import Labelled
+    from sourdine.learning.data_idx import read_idx_folder
+    from sourdine.learning.features import Features
+
+    parts = read_idx_folder(folder)
+    assert parts.test is not None
+    train, test = parts.train, parts.test
+    if settings.quick:
+        train, test = train.first(_QUICK_TRAIN), test.first(_QUICK_TEST)
+    _, height, width = train.shape
+    features = Features(height=height, width=width)
+    start = time.perf_counter()
+    made = tuple(
+        Labelled(
+            features(each.inputs, lambda starts: settings.watch("scattering features", starts)),
+            each.targets,
+            each.classes,
+        )
+        for each in (train, test)
+    )
+    return Digits(train=train, test=test, features=(made[0], made[1]), seconds=time.perf_counter() - start)
+
+
+def outcomes(digits: Digits, settings: Settings) -> dict[str, Outcome]:
+    """All runs, as often as they are repeated."""
+    jobs: dict[str, Callable[[], Trained | Unprotected]] = {
+        PLAIN: lambda: _plain(digits, settings),
+        PRIVATE: lambda: _private(digits, settings),
+        **{name: _ours(digits, settings, epsilon) for epsilon, name in OURS.items()},
+    }
+    turns = [name for name in NAMES for _ in range(1 if settings.quick else _REPEATS)]
+    found: dict[str, list[tuple[Trained | Unprotected, float]]] = {name: [] for name in NAMES}
+    for name in settings.watch("training", turns):
+        start = time.perf_counter()
+        run = jobs[name]()
+        found[name].append((run, time.perf_counter() - start))
+    return {name: _outcome(name, runs) for name, runs in found.items()}
+
+
+def _plain(digits: Digits, settings: Settings) -> "Unprotected":
+    from torch.optim import SGD
+
+    from sourdine.learning.models import cnn
+    from sourdine.learning.plain import fit_without_privacy
+
+    return fit_without_privacy(
+        cnn(digits.train.shape, 10),
+        digits.train.pair,
+        epochs=_QUICK_EPOCHS if settings.quick else EPOCHS,
+        batch=BATCH,
+        optimizer=lambda values: SGD(values, lr=RATE),
+        public=digits.test.pair,
+    )
+
+
+def _private(digits: Digits, settings: Settings) -> "Trained":
+    from torch.optim import SGD
+
+    from sourdine.learning import Flat, fit
+    from sourdine.learning.models import cnn
+
+    return fit(
+        cnn(digits.train.shape, 10),
+        digits.train.pair,
+        noise=NOISE,
+        delta=DELTA,
+        epochs=_QUICK_EPOCHS if settings.quick else EPOCHS,
+        batch=BATCH,
+        clipping=Flat(norm=1.0),
+        optimizer=lambda values: SGD(values, lr=RATE),
+        public=digits.test.pair,
+    )
+
+
+def _ours(digits: Digits, settings: Settings, epsilon: int) -> "Callable[[], Trained]":
+    from torch.optim import SGD
+
+    from sourdine.learning import Flat, fit
+    from sourdine.learning.models import linear
+
+    train, test = digits.features
+    return lambda: fit(
+        linear(train.shape, 10),
+        train.pair,
+        epsilon=epsilon,
+        delta=DELTA,
+        epochs=_QUICK_EPOCHS * 2 if settings.quick else _OUR_EPOCHS[epsilon],
+        batch=min(_OUR_BATCH, len(train) // 2),
+        clipping=Flat(norm=1.0),
+        optimizer=lambda values: SGD(values, lr=_OUR_RATES[epsilon], momentum=_MOMENTUM),
+        averaging=_AVERAGING,
+        public=test.pair,
+    )
+
+
+def _outcome(name: str, runs: "list[tuple[Trained | Unprotected, float]]") -> Outcome:
+    from sourdine.learning.trained import Trained
+
+    first = runs[0][0]
+    private = isinstance(first, Trained)
+    return Outcome(
+        name=name,
+        epsilon=first.epsilon.upper if isinstance(first, Trained) else None,
+        settings=_said(first),
+        accuracies=tuple(run.accuracy or 0.0 for run, _ in runs),
+        seconds=tuple(seconds for _, seconds in runs),
+        curve=tuple(
+            (each.epoch, each.epsilon if private else None, 100 * (each.accuracy or 0.0))
+            for each in first.history
+        ),
+    )
+
+
+def _said(run: "Trained | Unprotected") -> str:
+    from sourdine.learning.trained import Trained
+
+    if not isinstance(run, Trained):
+        return f"{run.history[-1].epoch} epochs of shuffled batches of {BATCH}"
+    plan = run.plan
+    return f"{plan.steps:,} steps, Poisson batches of {plan.batch:,}, noise {plan.noise:.4g}"

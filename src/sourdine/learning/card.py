@@ -1,0 +1,74 @@
+"""A page that goes with a trained model: what it is, what it cost, and what that rests on."""
+
+import json
+from dataclasses import dataclass
+
+from sourdine.accounting.ledger import Ledger
+from sourdine.accounting.release import Certificate
+from sourdine.core.digits import plain
+from sourdine.learning.trained import Trained
+
+_LIMITS = (
+    "Noise and sums are in 32-bit floating point; the proof is for real numbers.",
+    "Settings that were tuned on the same data, and other runs on them, cost extra and are not counted here.",
+    "The guarantee is about one unit. What is true of a whole group may be learnt, and should be.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """What to tell about a model: facts, assumptions, limits, and the certificate if it was paid."""
+
+    name: str
+    facts: dict[str, str]
+    assumptions: tuple[str, ...]
+    limits: tuple[str, ...]
+    certificate: Certificate | None
+
+    def text(self) -> str:
+        """The card as Markdown."""
+        rows = [f"| {name} | {value} |" for name, value in self.facts.items()]
+        lines = [f"# {self.name}", "", "| | |", "| --- | --- |", *rows, "", "## What the guarantee rests on"]
+        lines += [f"- {each}" for each in self.assumptions]
+        lines += ["", "## What it does not say"] + [f"- {each}" for each in self.limits]
+        if self.certificate is not None:
+            lines += ["", "## Certificate", "```json", self.certificate.to_json(), "```"]
+        else:
+            lines += ["", "No ledger paid for this model, so there is no certificate."]
+        return "\n".join(lines) + "\n"
+
+    def to_json(self) -> str:
+        """The card for machines."""
+        told = {
+            "name": self.name,
+            "facts": self.facts,
+            "assumptions": list(self.assumptions),
+            "limits": list(self.limits),
+            "certificate": None if self.certificate is None else json.loads(self.certificate.to_json()),
+        }
+        return json.dumps(told, indent=2)
+
+
+def card_of(trained: Trained, ledger: Ledger | None = None, *, name: str | None = None) -> Card:
+    """The card of a trained model; with the ledger that paid, its certificate is part of it."""
+    plan, model = trained.plan, trained.model
+    most = "" if trained.per_unit == 1 else f", at most {trained.per_unit} examples of each at a time"
+    facts = plan.words() | {
+        "model": type(model).__name__,
+        "trained parameters": f"{sum(v.numel() for v in model.parameters() if v.requires_grad):,}",
+        "epsilon": f"{plan.epsilon.upper:.6g} (at least {plan.epsilon.lower:.6g} by this accounting)",
+        "delta": plain(plan.delta),
+        "unit": trained.unit + most,
+        "neighbours": str(plan.neighbours),
+        "clipping": trained.clipping,
+        "noise bits": "secure" if trained.secure else "SEEDED: this model protects nobody",
+    }
+    if trained.accuracy is not None:
+        facts["accuracy on public data"] = f"{100 * trained.accuracy:.2f} %"
+    return Card(
+        name=name or f"{type(model).__name__}, trained with differential privacy",
+        facts=facts,
+        assumptions=trained.notes,
+        limits=_LIMITS,
+        certificate=None if ledger is None or trained.receipt is None else trained.certificate(ledger),
+    )

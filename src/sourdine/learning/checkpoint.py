@@ -1,0 +1,159 @@
+"""A run on disk, so that one that was killed goes on where it was saved, paid once.
+
+A checkpoint holds the model, the optimizer, how many batches were drawn and the receipt. It holds no noise,
+no key and no order of the data: what comes after a resumption is drawn afresh. Steps that were taken after
+the last checkpoint are taken again with other noise; nobody saw what they gave, so they cost nothing more.
+"""
+
+import contextlib
+import json
+import os
+import pickle
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sourdine.accounting.ledger import Ledger, Receipt
+from sourdine.accounting.ledger.amount import amount
+from sourdine.core.errors import InvalidParameter, LedgerError
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """Where a run stands. `settings` are what its epsilon rests on."""
+
+    settings: dict[str, str]
+    receipt: Receipt | None
+    secure: bool
+    step: int
+    parts: dict[str, Any]
+    history: tuple[dict[str, Any], ...] = ()
+
+
+class Checkpoint:
+    """The file of one run. Only one process may go on with it at a time."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+
+    def save(self, state: State) -> None:
+        """Put a state in the place of the last; a kill in between leaves one of the two."""
+        held = {
+            "format": _FORMAT,
+            "settings": state.settings,
+            "receipt": None if state.receipt is None else _written(state.receipt),
+            "secure": state.secure,
+            "step": state.step,
+            "parts": state.parts,
+            "history": list(state.history),
+        }
+        part = self.path.with_name(self.path.name + ".part")
+        with part.open("wb") as file:
+            torch.save(held, file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(self.path)
+
+    def load(self) -> State | None:
+        """The state of a run that was begun, if there is one."""
+        if not self.path.exists():
+            return None
+        try:
+            held = torch.load(self.path, map_location="cpu", weights_only=True)
+            if held["format"] != _FORMAT:
+                raise ValueError("unknown format")
+            receipt = held["receipt"]
+            return State(
+                settings=held["settings"],
+                receipt=None if receipt is None else _read(receipt),
+                secure=bool(held["secure"]),
+                step=int(held["step"]),
+                parts=held["parts"],
+                history=tuple(held["history"]),
+            )
+        except (
+            ArithmeticError,
+            EOFError,
+            KeyError,
+            OSError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+            pickle.UnpicklingError,
+            InvalidParameter,
+            LedgerError,
+        ) as problem:
+            raise InvalidParameter(
+                f"The checkpoint {self.path} cannot be read. It is none, or was cut short. "
+                "Move it away to begin anew, which is paid anew."
+            ) from problem
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes from going on with the same run; a kill lets go."""
+        if not self.path.parent.is_dir():
+            raise InvalidParameter(
+                f"There is no folder {self.path.parent} for the checkpoint. Make it first."
+            )
+        beside = self.path.with_name(self.path.name + ".lock")
+        lock = sqlite3.connect(beside, timeout=0, isolation_level=None)
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as problem:
+            lock.close()
+            raise InvalidParameter(
+                f"Another process is training with the checkpoint {self.path}. "
+                "Two runs from one payment would cost twice. Wait for it, or take another path."
+            ) from problem
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):  # some systems keep what is open
+                beside.unlink()
+            lock.close()
+
+
+def check_same(path: Path, state: State, settings: dict[str, str], ledger: Ledger | None) -> None:
+    """Refuse to go on with a run under other settings, or from a ledger that did not pay for it."""
+    if differ := sorted(
+        name for name in settings | state.settings if settings.get(name) != state.settings.get(name)
+    ):
+        raise InvalidParameter(
+            f"The run in the checkpoint {path} has another {differ[0]}. "
+            "Its epsilon holds for its own settings. Repeat them, or take another path."
+        )
+    if ledger is None:
+        return
+    if state.receipt is None or state.receipt.ledger != ledger.terms.identity:
+        raise LedgerError(
+            f"The run in the checkpoint {path} was not paid from this ledger. "
+            "Pass the one that paid, or take another path."
+        )
+    entry = ledger.entry(state.receipt.number)
+    if entry is None or entry.fingerprint != state.receipt.fingerprint:
+        raise LedgerError(
+            f"The ledger does not hold the payment for the run in the checkpoint {path}. Do not rely on it."
+        )
+
+
+def _written(receipt: Receipt) -> str:
+    return json.dumps(
+        {
+            name: value.isoformat() if isinstance(value, datetime) else str(value)
+            for name, value in asdict(receipt).items()
+        }
+    )
+
+
+def _read(text: str) -> Receipt:
+    held = json.loads(text)
+    exact = {name: amount(held[name]) for name in ("price", "spent", "limit")}
+    number, time = int(held["number"]), datetime.fromisoformat(held["time"])
+    return Receipt(**(held | exact | {"number": number, "time": time}))

@@ -1,0 +1,137 @@
+"""Small models that private training can teach: a network for images, a perceptron, a linear head."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import torch
+from torch import Tensor, nn
+
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+from sourdine.learning.data import said
+from sourdine.learning.features import Features
+
+
+class Model(StrEnum):
+    """What can be trained by name."""
+
+    CNN = "cnn"
+    MLP = "mlp"
+    LINEAR = "linear"
+    SCATTERING = "scattering"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How a model is trained unless told otherwise. Nothing of it was chosen by looking at private data."""
+
+    epochs: int
+    learning_rate: float
+    momentum: float
+    clip: float
+    averaging: float | None
+
+
+RECIPES = {
+    Model.CNN: Recipe(epochs=15, learning_rate=0.5, momentum=0.0, clip=1.0, averaging=0.98),
+    Model.MLP: Recipe(epochs=15, learning_rate=0.5, momentum=0.0, clip=1.0, averaging=0.98),
+    Model.LINEAR: Recipe(epochs=15, learning_rate=0.5, momentum=0.9, clip=1.0, averaging=0.98),
+    Model.SCATTERING: Recipe(epochs=25, learning_rate=0.25, momentum=0.9, clip=1.0, averaging=0.98),
+}
+
+
+def cnn(shape: Sequence[int], classes: int) -> nn.Sequential:
+    """The network of the source for MNIST: two convolutions of 16 and 32 channels, then 32 units.
+
+    >>> sum(value.numel() for value in cnn((1, 28, 28), 10).parameters())
+    26010
+    """
+    colours, *size = _image(shape)
+    if min(size) < 24:
+        raise check.fail("cnn", "shape", "be of 24 x 24 pixels at least", said(shape))
+    body = nn.Sequential(
+        nn.Conv2d(colours, 16, 8, stride=2, padding=3),
+        nn.ReLU(),
+        nn.MaxPool2d(2, stride=1),
+        nn.Conv2d(16, 32, 4, stride=2),
+        nn.ReLU(),
+        nn.MaxPool2d(2, stride=1),
+        nn.Flatten(),
+    )
+    with torch.no_grad():
+        inner = body(torch.zeros(1, colours, *size)).shape[1]
+    return nn.Sequential(*body, nn.Linear(inner, 32), nn.ReLU(), nn.Linear(32, classes))
+
+
+def mlp(shape: Sequence[int], classes: int, hidden: Sequence[int] = (128,)) -> nn.Sequential:
+    """A perceptron. Its units are bounded (tanh), which learns better from clipped gradients than ReLU.
+
+    >>> mlp((1, 4, 4), 3, hidden=(8,))(torch.zeros(2, 1, 4, 4)).shape
+    torch.Size([2, 3])
+    """
+    layers: list[nn.Module] = [nn.Flatten()]
+    width = math.prod(shape)
+    for units in hidden:
+        layers += [nn.Linear(width, check.integer("mlp", "hidden", units, 1, 1 << 20)), nn.Tanh()]
+        width = units
+    return nn.Sequential(*layers, nn.Linear(width, classes))
+
+
+def linear(shape: Sequence[int], classes: int) -> nn.Sequential:
+    """A linear model that starts at zero, where all classes are alike: it needs no luck.
+
+    >>> linear((3,), 2)(torch.ones(1, 3)).tolist()
+    [[0.0, 0.0]]
+    """
+    head = nn.Linear(math.prod(shape), classes)
+    nn.init.zeros_(head.weight)
+    nn.init.zeros_(head.bias)
+    return nn.Sequential(nn.Flatten(), head)
+
+
+def features_of(model: Model, shape: Sequence[int]) -> Features | None:
+    """What is computed of images before the model sees them, if anything."""
+    if model is not Model.SCATTERING:
+        return None
+    _, height, width = _image(shape)
+    return Features(height=height, width=width)
+
+
+def model_of(model: Model, shape: Sequence[int], classes: int) -> nn.Module:
+    """A fresh model for inputs of a shape; that of the scattering model is the shape of its features."""
+    check.integer("model_of", "classes", classes, 2, 1 << 20)
+    return _BUILDERS[model](shape, classes)
+
+
+class Whole(nn.Module):
+    """A trained head together with its features: it takes images as they are."""
+
+    def __init__(self, features: Features, head: nn.Module) -> None:
+        super().__init__()
+        self._features = features
+        self.head = head
+
+    def forward(self, images: Tensor) -> Tensor:
+        """The scores of the classes."""
+        found: Tensor = self.head(self._features(images).to(torch.float32))
+        return found
+
+
+_BUILDERS: dict[Model, Callable[[Sequence[int], int], nn.Module]] = {
+    Model.CNN: cnn,
+    Model.MLP: mlp,
+    Model.LINEAR: linear,
+    Model.SCATTERING: linear,
+}
+
+
+def _image(shape: Sequence[int]) -> tuple[int, int, int]:
+    if len(shape) != 3:
+        raise InvalidParameter(
+            f"This model is for images, with colours, height and width. The examples are of {said(shape)}. "
+            "Take the model mlp or linear."
+        )
+    colours, height, width = shape
+    return colours, height, width

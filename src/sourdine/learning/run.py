@@ -1,0 +1,286 @@
+"""A run of private training, step by step: draw, clip, add noise, let the optimizer step."""
+
+import itertools
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.optim import LBFGS, Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+
+from sourdine.accounting.dpsgd import Sampler
+from sourdine.accounting.ledger import Ledger
+from sourdine.accounting.pld import PLD
+from sourdine.core.bits import Bits
+from sourdine.core.errors import InvalidParameter
+from sourdine.learning.average import Average
+from sourdine.learning.checkpoint import Checkpoint, State, check_same
+from sourdine.learning.clipping import Clipping
+from sourdine.learning.loader import Examples
+from sourdine.learning.losses import cross_entropy
+from sourdine.learning.planning import Plan
+from sourdine.learning.samplers import Batches, Indices, PoissonBatches
+from sourdine.learning.step import Step
+from sourdine.learning.task import Task
+from sourdine.learning.trained import Progress, Trained
+from sourdine.learning.unit import People
+
+MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
+MakeSchedule = Callable[[Optimizer], LRScheduler]
+Watch = Callable[[Progress], None]
+_MARKS = 20  # how often on the way epsilon is computed anew
+_HOPELESS = 1000.0
+_CHANGED = {
+    Sampler.POISSON: "added or removed (add-remove)",
+    Sampler.FIXED: "replaced by another (replace)",
+    Sampler.SHUFFLE: "left out of their batches (zero-out)",
+}
+_AT_ONCE = 1000  # public examples
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """All that a run needs, checked; `done` pays for it and carries it out on the task's own model."""
+
+    task: Task
+    plan: Plan
+    clipping: Clipping
+    examples: Examples
+    people: People | None
+    optimizer: MakeOptimizer
+    schedule: MakeSchedule | None
+    averaging: float | None
+    physical: int
+    public: Examples | None
+    every: int | None
+    watch: Watch | None
+    bits: Bits
+
+    def done(self, file: Checkpoint | None, ledger: Ledger | None, purpose: str) -> Trained:
+        """Pay, or find in the checkpoint that it was paid; train; hand over."""
+        moving = _Moving(self)  # made before paying: a bad optimizer costs nothing
+        spend = self.plan.spend(self.clipping.norm)
+        state = None if file is None else file.load()
+        if state is None:
+            receipt = None
+            if ledger is not None:
+                receipt = ledger.charge(
+                    spend, purpose=purpose, secure=self.bits.secure, declared=self.settings
+                )
+            state = State(
+                settings=self.settings, receipt=receipt, secure=self.bits.secure, step=0, parts=moving.parts()
+            )
+            resumed = False
+            if file is not None:
+                file.save(state)
+        else:
+            assert file is not None
+            check_same(file.path, state, self.settings, ledger)
+            state = replace(state, secure=state.secure and self.bits.secure)
+            try:
+                moving.load(state.parts)
+            except (KeyError, RuntimeError, TypeError, ValueError) as problem:
+                raise InvalidParameter(
+                    f"The run in the checkpoint {file.path} has another model or optimizer. "
+                    "Repeat them, or take another path."
+                ) from problem
+            resumed = True
+        history = self._trained(moving, state, file)
+        moving.finish()
+        return Trained(
+            values=self.task.model.eval(),
+            intervals=None,
+            spends=(spend,),
+            receipt=state.receipt,
+            secure=state.secure,
+            notes=self._assumptions,
+            plan=self.plan,
+            clipping=repr(self.clipping),
+            history=history,
+            unit="example" if self.people is None else "person",
+            per_unit=self._per_unit,
+            resumed=resumed,
+        )
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What the epsilon rests on."""
+        return {
+            "size": str(self.plan.size),
+            "batch": str(self.plan.batch),
+            "steps": str(self.plan.steps),
+            "noise": repr(self.plan.noise),
+            "delta": repr(self.plan.delta),
+            "sampler": str(self.plan.sampler),
+            "clipping": repr(self.clipping),
+            "unit": "example" if self.people is None else f"id with at most {self._per_unit} examples",
+        }
+
+    @property
+    def _assumptions(self) -> tuple[str, ...]:
+        """What the epsilon rests on, in words; a person with an id is more than an example."""
+        told = self.plan.cost.assumptions
+        if self.people is None:
+            return told
+        unit = (
+            "The unit is one person, with all examples of one id: neighbours are data sets where one person "
+            f"is {_CHANGED[self.plan.sampler]}. At most {self._per_unit} examples of each count at a time."
+        )
+        return tuple(unit if each.startswith("The unit is") else each for each in told)
+
+    @property
+    def _per_unit(self) -> int:
+        return 1 if self.people is None else self.people.most
+
+    @cached_property
+    def _batches(self) -> Batches:
+        drawn = self.plan.batches
+        if isinstance(drawn, PoissonBatches):
+            present = self.examples.size if self.people is None else len(self.people)
+            return replace(drawn, present=present)
+        return drawn
+
+    def _trained(self, moving: "_Moving", state: State, file: Checkpoint | None) -> tuple[Progress, ...]:
+        steps, epoch = self.plan.steps, self._epoch
+        history = [Progress(**each) for each in state.history]
+
+        def save(step: int) -> None:
+            if file is not None:
+                told = tuple(asdict(each) for each in history)
+                file.save(replace(state, step=step, parts=moving.parts(), history=told))
+
+        done = state.step
+        if done and (done % epoch == 0 or done == steps) and not (history and history[-1].step == done):
+            # killed after it was saved, before it was told
+            history.append(self._judged(self._at(done), moving))
+        drawn = self._batches.drawn(self.bits, after=done)
+        for step, units in enumerate(itertools.islice(drawn, steps - done), start=done + 1):
+            self._take(units, moving)
+            now = self._at(step)
+            if step % epoch == 0 or step == steps:
+                save(step)  # before anything is told: what was told of a step must not be drawn again
+                now = self._judged(now, moving)
+                history.append(now)
+            elif self.every and step % self.every == 0 and self.plan.sampler is not Sampler.SHUFFLE:
+                save(step)
+            if self.watch is not None:
+                self.watch(now)
+        save(steps)
+        return tuple(history)
+
+    def _take(self, units: Indices, moving: "_Moving") -> None:
+        """One logical batch, in physical ones."""
+        for start in range(0, len(units), self.physical):
+            some = units[start : start + self.physical]
+            if self.people is None:
+                batch, weights = self.examples.batch(some), None
+            else:
+                chosen = self.people.drawn(some, self.bits)
+                batch, weights = self.examples.batch(chosen.places), torch.from_numpy(chosen.weights)
+            moving.step.add(lambda: self.task.losses(batch, weights), per_unit=self._per_unit)  # noqa: B023
+        moving.close()
+
+    @property
+    def _epoch(self) -> int:
+        """How many steps an epoch has."""
+        return -(-self.plan.size // self.plan.batch)
+
+    def _at(self, step: int) -> Progress:
+        """How far the run is after a step, with what it cost so far at most.
+
+        Epsilon is computed at some marks; between two, that of the next is told.
+        """
+        epsilon = self.plan.epsilon.upper
+        if self.watch is not None or step % self._epoch == 0:
+            mark = -(-step * _MARKS // self.plan.steps)
+            if mark not in self._marks:
+                self._marks[mark] = self._cost_until(-(-mark * self.plan.steps // _MARKS))
+            epsilon = self._marks[mark]
+        return Progress(step=step, steps=self.plan.steps, epoch=step // self._epoch, epsilon=epsilon)
+
+    @cached_property
+    def _marks(self) -> dict[int, float]:
+        return {_MARKS: self.plan.epsilon.upper}
+
+    def _cost_until(self, step: int) -> float:
+        most = self.plan.epsilon.upper
+        if most > _HOPELESS:
+            return most
+        accountant = PLD(width=0.01 * most)
+        cost = accountant.lift(self.plan.spend().one_loss())
+        count = -(-step // self._epoch) if self.plan.sampler is Sampler.SHUFFLE else step
+        return min(most, accountant.epsilon(accountant.repeat(cost, count), self.plan.delta).upper)
+
+    def _judged(self, now: Progress, moving: "_Moving") -> Progress:
+        """Loss and accuracy on public data."""
+        if self.public is None:
+            return now
+        losses, hits, size = 0.0, 0, self.public.size
+        classes = self.task.loss is cross_entropy and self.public.like()[-1].ndim == 1
+        self.task.model.eval()
+        with torch.no_grad(), moving.averaged():
+            for start in range(0, size, _AT_ONCE):
+                batch = self.public.batch(np.arange(start, min(start + _AT_ONCE, size)))
+                outputs, targets = self.task.outputs(batch)
+                losses += float(self.task.loss(outputs, targets).sum())
+                if classes:
+                    hits += int((outputs.argmax(1) == targets).sum())
+        self.task.model.train()
+        return replace(now, loss=losses / size, accuracy=hits / size if classes else None)
+
+
+class _Moving:
+    """What changes from step to step."""
+
+    def __init__(self, run: Run) -> None:
+        self._model = run.task.model
+        wanted = [value for value in self._model.parameters() if value.requires_grad]
+        self._optimizer = run.optimizer(wanted)
+        if isinstance(self._optimizer, LBFGS):
+            raise InvalidParameter(
+                "LBFGS looks at the data again and again within one step, and each look would cost. "
+                "Take an optimizer that needs one gradient a step, such as SGD or Adam."
+            )
+        self._schedule = None if run.schedule is None else run.schedule(self._optimizer)
+        self._average = None if run.averaging is None else Average(self._model, run.averaging)
+        self.step = Step(
+            self._model, noise=run.plan.noise, batch=run.plan.batch, clipping=run.clipping, bits=run.bits
+        )
+
+    def close(self) -> None:
+        self.step.close()
+        self._optimizer.step()
+        if self._schedule is not None:
+            self._schedule.step()
+        if self._average is not None:
+            self._average.take()
+
+    def averaged(self) -> Any:
+        return nullcontext() if self._average is None else self._average.applied()
+
+    def finish(self) -> None:
+        if self._average is not None:
+            self._average.keep()
+        for value in self._model.parameters():
+            value.grad = None
+
+    def parts(self) -> dict[str, Any]:
+        return {
+            "model": self._model.state_dict(),
+            "optimizer": self._optimizer.state_dict(),
+            "schedule": None if self._schedule is None else self._schedule.state_dict(),
+            "average": None if self._average is None else self._average.state(),
+        }
+
+    def load(self, parts: dict[str, Any]) -> None:
+        self._model.load_state_dict(parts["model"])
+        self._optimizer.load_state_dict(parts["optimizer"])
+        if self._schedule is not None and parts["schedule"] is not None:
+            self._schedule.load_state_dict(parts["schedule"])
+        if self._average is not None and parts["average"] is not None:
+            self._average.load(**parts["average"])

@@ -1,0 +1,76 @@
+"""One step of private training, for people with a loop of their own."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from sourdine.core import check
+from sourdine.core.bits import SYSTEM, Bits
+from sourdine.learning.clipping import Clipping, Flat
+from sourdine.learning.engine import Engine, Sums
+from sourdine.learning.noise import gaussian
+from sourdine.learning.noisy_gradient import NoisyGradient
+
+
+class Step:
+    """The noisy gradient of one logical batch, for any optimizer of torch.
+
+    `add` takes a physical batch, as often as there are some; `close` adds noise once, divides by the declared
+    `batch`, a public constant, and writes `.grad`. A batch without examples is closed like any other. The
+    noise has a standard deviation of `noise` clipping norms, so what a step costs is what the accounting says
+    of `noise` and the way the batches were drawn.
+
+    >>> model = nn.Linear(3, 1)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> step = Step(model, noise=1.1, batch=2)
+    >>> step.add(lambda: model(torch.ones(2, 3)).squeeze(1))
+    >>> step.close()
+    >>> optimizer.step()
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        noise: float,
+        batch: int,
+        clipping: Clipping | None = None,
+        bits: Bits = SYSTEM,
+    ) -> None:
+        self.clipping = Flat() if clipping is None else clipping
+        deviations = check.positive("Step", "noise", noise, 1 << 20)
+        self.batch = check.integer("Step", "batch", batch, 1, 1 << 40)
+        self.mechanism = NoisyGradient(sigma=deviations * check.rational("Step", "norm", self.clipping.norm))
+        self._engine = Engine(model, self.clipping)
+        self._bits = bits
+        self._wanted = {name: value for name, value in model.named_parameters() if value.requires_grad}
+        self._sums: Sums = {}
+
+    def add(self, losses: Callable[[], Tensor], *, per_unit: int = 1) -> None:
+        """Take some examples in: `losses` runs the model and gives one loss for each.
+
+        With `per_unit` above 1, so many examples in a row belong to one person and are clipped together.
+        """
+        for name, found in self._engine.clipped_sum(losses, per_unit=per_unit).items():
+            exact = found.to(_wide(found.dtype))
+            self._sums[name] = self._sums[name].add_(exact) if name in self._sums else exact
+
+    def close(self) -> None:
+        """Draw the noise of the step and write the noisy mean to `.grad`."""
+        sums, self._sums = self._sums, {}
+        sigma = float(self.mechanism.sigma)
+        sizes = [value.numel() for value in self._wanted.values()]
+        whole = gaussian(torch.Size((sum(sizes),)), self._bits)  # many small draws are slow
+        with torch.no_grad():
+            for (name, value), noise in zip(self._wanted.items(), torch.split(whole, sizes), strict=True):
+                total = sums.pop(name, None)
+                if total is None:
+                    total = torch.zeros_like(value, dtype=_wide(value.dtype))
+                total.add_(noise.to(value.device).view_as(value), alpha=sigma)
+                value.grad = total.div_(self.batch).to(value.dtype)
+
+
+def _wide(dtype: torch.dtype) -> torch.dtype:
+    """Sums and noise are float32 at least, whatever the model computes in."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
