@@ -115,7 +115,7 @@ def test_a_rehearsal_compares_all_oracles() -> None:
     ("words", "said"),
     [
         (("spec", "x", "--epsilon", "0", "--categories", "3"), "'epsilon'"),
-        (("spec", "x", "--epsilon", "1", "--categories", "1"), "'categories'"),
+        (("spec", "x", "--epsilon", "1", "--categories", "1"), "'categories' of local spec"),
         (("spec", "x", "--epsilon", "1"), "either labels"),
         (("spec", "x", "--epsilon", "1", "--lower", "0"), "both bounds"),
         (("spec", "x", "--epsilon", "1", "--lower", "3", "--upper", "3"), "below the upper"),
@@ -165,3 +165,67 @@ def test_bad_files_lose_nothing(place: Path) -> None:
     code, _, err = run("local", "estimate", spec, reports)
     assert code == 2
     assert "own fingerprint" in err
+
+
+def test_what_was_collected_is_not_written_over_nor_counted_twice(place: Path) -> None:
+    spec, reports = place / "spec.json", encode(place)
+    whole = reports.read_bytes()
+    code, out, err = run("local", "estimate", spec, reports, "--counts", reports)
+    assert (code, out) == (2, "")
+    assert "not written over" in err
+    assert reports.read_bytes() == whole
+    code, out, err = run("local", "estimate", spec, reports, reports)
+    assert (code, out) == (2, "")
+    assert "named twice" in err
+
+
+def test_files_that_editors_changed_are_read(place: Path) -> None:
+    spec, reports = place / "spec.json", encode(place)
+    plain = run("local", "estimate", spec, reports, "--json")
+    reports.write_bytes(b"\xef\xbb\xbf" + reports.read_bytes().replace(b"\n", b"\r\n"))
+    assert run("local", "estimate", spec, reports, "--json") == plain
+
+
+def test_counts_that_are_cut_short_are_one_sentence_of_ours(place: Path) -> None:
+    (place / "cut.json").write_text('{"counts": "8e26')
+    code, _, err = run("local", "estimate", place / "spec.json", place / "cut.json")
+    assert code == 2
+    assert "cut short or were changed" in err
+    assert "column" not in err
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("one\n", "has one label"),
+        ("a\n\nb\n", "'label 2'"),
+        ("a\nb\na\n", "1 and 3 do not"),
+        ("caf\xe9\ntea\n", "UTF-8"),
+    ],
+)
+def test_bad_labels_are_one_sentence(tmp_path: Path, lines: str, said: str) -> None:
+    labels, spec = tmp_path / "labels.txt", tmp_path / "spec.json"
+    labels.write_text(lines, encoding="latin-1")
+    code, out, err = run("local", "spec", "x", "--epsilon", "1", "--labels", labels, "-o", spec)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert not spec.exists()
+
+
+def test_words_by_rappor_have_verbs_of_their_own(place: Path) -> None:
+    params, reports = place / "pages.json", place / "r.txt"
+    noise = ("--f", "0.5", "--p", "0.5", "--q", "0.75")
+    assert run("local", "rappor", "encode", params, place / "answers.txt", "-o", reports, *noise)[0] == 0
+    asked = ("encode", params, place / "answers.txt", "-o", place / "n.txt")
+    for words in (asked, ("estimate", params, reports)):
+        code, out, err = run("local", *words)
+        assert (code, out) == (2, "")
+        assert "sourdine local rappor" in err
+
+
+def test_a_secret_is_said_to_be_of_one_device(place: Path) -> None:
+    (place / "device.key").write_bytes(bytes(range(32)))
+    words = ("encode", place / "spec.json", place / "answers.txt", "-o")
+    assert "another person" in " ".join(run("local", *words, place / "a.txt")[1].split())
+    told = run("local", *words, place / "b.txt", "--secret", place / "device.key")[1]
+    assert "one secret for several people" in " ".join(told.split())

@@ -167,3 +167,17 @@ def test_a_table_named_like_a_file_that_goes_with_it(folder: Path) -> None:
     code, _, err = call("cleaning.json", "--spec", "people.toml", "--epsilon", "3")
     assert code == 2
     assert "Rename it" in err
+
+
+def test_it_says_how_many_records_and_that_they_are_not_hidden(folder: Path) -> None:
+    with (folder / "people.csv").open("a") as file:
+        file.write("9,40\n")  # too short: it is left out, and the number tells
+    out = " ".join(call("people.csv", "--epsilon", "9")[1].split())
+    assert "300 records. Lines that are too short or not text, if any, were left out." in out
+    assert "nor that somebody is among them" in out
+
+
+def test_a_column_has_one_epsilon(folder: Path) -> None:
+    code, out, err = call("people.csv", "--epsilon", "9", "--column", "age=1", "--column", "age=2")
+    assert (code, out) == (2, "")
+    assert "two epsilons" in err

@@ -280,3 +280,33 @@ def test_other_bad_requests_are_one_sentence(place: Path) -> None:
     (place / "short.key").write_bytes(b"abc")
     secret = ("--secret", place / "short.key")
     refused(place, "'secret'", "encode", spec, place / "words.txt", "-o", place / "r.txt", *secret)
+
+
+def test_nothing_is_written_over(place: Path) -> None:
+    spec, sent = encode(place, "params.csv", "reports.csv")
+    words = ("--candidates", place / "candidates.txt")
+    for option, kept in (("--counts", sent), ("--results", words[1]), ("--keep-map", spec)):
+        refused(place, "not written over", "decode", spec, sent, *words, option, kept)
+    refused(place, "named twice", "decode", spec, sent, sent, *words)
+    refused(place, "not written over", "simulate", "--people", "10", "-o", place)  # which holds a params.csv
+
+
+def test_more_unlisted_words_than_reports_are_no_share(place: Path) -> None:
+    _, sent = encode(place, "params.csv", "reports.csv")
+    other = place / "other.csv"
+    noise = ("--f", "0.5", "--p", "0.1", "--q", "0.2", *NOISE[6:])
+    assert rappor("encode", other, place / "words.txt", "-o", place / "o.csv", *noise)[0] == 0
+    code, out, _ = rappor("decode", other, sent, "--candidates", place / "candidates.txt")
+    assert code == 0
+    assert "nothing here is right" in " ".join(out.split())
+
+
+def test_a_limit_needs_a_secret(place: Path) -> None:
+    (place / "words.txt").write_text("a.org\nb.org\n")
+    words = ("encode", place / "spec.json", place / "words.txt", "-o")
+    told = rappor(*words, place / "a.txt", "--epsilon", "1", "--epsilon-infinity", "4")[1]
+    assert "without a limit" in " ".join(told.split())
+    (place / "device.key").write_bytes(bytes(range(32)))
+    told = rappor(*words, place / "b.txt", "--secret", place / "device.key")[1]
+    assert "Wrote" in told
+    assert "without a limit" not in " ".join(told.split())

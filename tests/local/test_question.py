@@ -86,3 +86,10 @@ def test_counts_are_read_back() -> None:
     counts = COFFEE.tally(COFFEE.oracle.pack(np.array([0, 2, 2, 1])))
     back = Counts.from_json(json.loads(json.dumps(counts.to_json())))
     assert (back.fingerprint, back.reports, back.sums.tolist()) == (counts.fingerprint, 4, [1, 1, 2])
+
+
+@pytest.mark.parametrize("sums", [[5, 0, -1], [3, 3, 3], [2, 2], [4, 0, 0, 0]])
+def test_counts_that_no_reports_have_are_refused(sums: list[int]) -> None:
+    counts = Counts(COFFEE.fingerprint, 4, np.array(sums))
+    with pytest.raises(InvalidParameter, match="none that reports can have given"):
+        COFFEE.estimate(counts)

@@ -10,7 +10,7 @@ from sourdine.core.errors import InvalidParameter
 def read_json(path: Path) -> object:
     """What a JSON file holds."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as problem:
         raise InvalidParameter(
             f"The file {path} cannot be read ({problem.strerror}). Check the path."

@@ -208,11 +208,8 @@ def _print(cleaned: "CleanTable", files: list[Path]) -> None:
         f"{f' = ({sums}){many}' if len(cleaner.cells) <= 12 else ''}. Whoever gets the table learns at most "
         "that much about one of them; handing it out again costs nothing more."
     )
-    lines = (
-        " Lines that are too short or not text were left out."
-        if files[0].suffix.lower() in (".csv", ".tsv")
-        else ""
-    )
+    text = files[0].suffix.lower() in (".csv", ".tsv")
+    lines = " Lines that are too short or not text, if any, were left out." if text else ""
     show.say(
         f"{cleaned.size:,} record{'s' * (cleaned.size != 1)}.{lines} That number is not hidden, nor that "
         f"somebody is among them. A {show.one_line(cleaner.unit)} with more than {cleaner.rows:,} "

@@ -5,7 +5,9 @@ learns from few and noisy steps.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -71,11 +73,18 @@ class Scattering:
         colours = images.shape[1]
         channels, *patches = self.shape
         found = torch.empty(len(images), colours * channels, *patches, dtype=torch.float16)
-        with torch.no_grad():
-            for start in watch(range(0, len(images), _AT_ONCE)):
+
+        def put(start: int) -> None:
+            with torch.no_grad():  # which is a thread's own affair
                 some = images[start : start + _AT_ONCE].to(torch.float32)
                 made = self._coefficients(some.flatten(0, 1))
                 found[start : start + _AT_ONCE] = made.view(-1, *found.shape[1:])
+
+        starts = range(0, len(images), _AT_ONCE)
+        with _apart() as workers, ThreadPoolExecutor(workers) as pool:
+            done = [pool.submit(put, start) for start in starts]
+            for _, each in zip(watch(starts), done, strict=True):
+                each.result()
         return found
 
     def _coefficients(self, images: Tensor) -> Tensor:
@@ -184,6 +193,17 @@ class Scattering:
         )
         assert isinstance(weights, Tensor)
         return (weights / weights.sum(1, keepdim=True)).to(torch.float32)
+
+
+@contextmanager
+def _apart() -> Iterator[int]:
+    """How many threads compute, each on images of its own: those that share small tensors wait a lot."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield threads
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _folded(spectra: Tensor, fold: int) -> Tensor:

@@ -83,7 +83,16 @@ class Oracle(Mechanism):
             )
         if counts.reports < 1:
             raise InvalidParameter("There are no reports to estimate from. Collect some first.")
+        if not self.possible(counts):
+            raise InvalidParameter(
+                "These counts are none that reports can have given: they were damaged or changed. "
+                "Make them again from the reports."
+            )
         return counts
+
+    def possible(self, counts: Counts) -> bool:
+        """Whether some reports could have these counts."""
+        return bool((counts.sums >= 0).all())
 
 
 class CodeReports(Oracle):
@@ -116,6 +125,11 @@ class CodeReports(Oracle):
         refuse((codes < 0) | (codes >= self.codes))
         sums = np.bincount(codes.astype(np.int64, copy=False), minlength=self.codes)
         return Counts(self.fingerprint, codes.size, sums.astype(np.int64, copy=False))
+
+
+    def possible(self, counts: Counts) -> bool:
+        shaped = counts.sums.shape == (self.codes,)
+        return shaped and super().possible(counts) and int(counts.sums.sum()) == counts.reports
 
 
 class BitReports(Oracle):
@@ -151,6 +165,10 @@ class BitReports(Oracle):
     def last(self) -> np.uint8:
         """The bits of a report that its last byte holds."""
         return np.uint8(256 - (1 << (8 * self.width - self.bits)))
+
+    def possible(self, counts: Counts) -> bool:
+        shaped = counts.sums.shape == (self.bits,)
+        return shaped and super().possible(counts) and int(counts.sums.max()) <= counts.reports
 
     def _check(self, rows: Bytes) -> None:
         """Refuse rows with bits beyond the last."""

@@ -60,7 +60,7 @@ class Question:
         for place, label in enumerate(labels, 1):
             if not isinstance(label, str) or not label.strip() or not label.isprintable():
                 must = "be lines of text, none of them blank and none with tabs"
-                raise check.fail("Question", f"label {place}", must, label)
+                raise check.fail("Question", f"label {place}", must, label, "Mend that line.")
         first: dict[str, int] = {}
         for place, name in enumerate(self.labels, 1):
             if first.setdefault(name, place) != place:

@@ -128,7 +128,7 @@ def _found(cleaned: CleanTable) -> Section:
     return Section(
         title="How to read the table",
         paragraphs=(
-            "Single cells say next to nothing. Statistics of many do, once the effect of the noise is taken "
+            "A single cell may be noise. Statistics of many tell more, once the effect of the noise is taken "
             "out of them.",
         ),
         points=tuple(f"{cells.name}: {cells.remedy()}" for cells in cleaned.cleaner.cells),
