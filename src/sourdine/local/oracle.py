@@ -126,7 +126,6 @@ class CodeReports(Oracle):
         sums = np.bincount(codes.astype(np.int64, copy=False), minlength=self.codes)
         return Counts(self.fingerprint, codes.size, sums.astype(np.int64, copy=False))
 
-
     def possible(self, counts: Counts) -> bool:
         shaped = counts.sums.shape == (self.codes,)
         return shaped and super().possible(counts) and int(counts.sums.sum()) == counts.reports
