@@ -165,6 +165,57 @@ def test_a_file_that_is_there_is_never_written_over(table: Path) -> None:
     assert table.read_text() == ROWS
 
 
+@pytest.mark.parametrize("way", ["itself", "link", "hard link"])
+def test_a_page_never_takes_the_place_of_a_table(way: str, table: Path, tmp_path: Path) -> None:
+    page, out = tmp_path / "report.html", tmp_path / "out.csv"
+    if way == "itself":
+        page = table
+    elif way == "link":
+        page.symlink_to(table)
+    else:
+        page.hardlink_to(table)
+    for words in (("measure", table), ("generalise", table, "--k", "2", "-o", out)):
+        done = run(*words, "--quasi", "age", "--html", page)
+        assert done.exit_code == 2
+        assert "is not written over" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+        assert table.read_text() == ROWS
+        assert not out.exists()
+
+
+def test_a_page_takes_the_place_of_no_other_file(table: Path, tmp_path: Path) -> None:
+    people, out = tmp_path / "people.csv", tmp_path / "out.csv"
+    people.write_text(ROWS)
+    done = run("measure", table, "--quasi", "age", "--population", people, "--html", people)
+    assert done.exit_code == 2
+    assert people.read_text() == ROWS
+    done = run("generalise", table, "--quasi", "age", "--k", "2", "-o", out, "--html", out)
+    assert done.exit_code == 2
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("threshold", ["20%", "0.2", "1/5"])
+def test_a_threshold_is_a_share(threshold: str, table: Path) -> None:
+    done = run("measure", table, "--quasi", "age", "--threshold", threshold, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["prosecutor"]["threshold"] == 0.2
+
+
+@pytest.mark.parametrize("threshold", ["0", "1", "100%", "-1"])
+def test_a_threshold_that_is_no_risk_is_refused(threshold: str, table: Path) -> None:
+    done = run("measure", table, "--quasi", "age", "--threshold", threshold)
+    assert done.exit_code == 2
+    assert "'threshold'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("threshold", ["1e-99", "0." + "3" * 50])
+def test_a_threshold_of_many_digits_is_taken_exactly(threshold: str, table: Path) -> None:
+    done = run("measure", table, "--quasi", "age", "--threshold", threshold, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["prosecutor"]["records_at_risk"] == 6
+
+
 def test_a_specification_that_cannot_be_read_is_named(table: Path, tmp_path: Path) -> None:
     spec = tmp_path / "spec.toml"
     assert "cannot be read" in run("measure", table, "--quasi", "age", "--columns", spec).stderr

@@ -42,6 +42,12 @@ def test_models_train_privately(kind: Model) -> None:
     assert all(not torch.equal(before, after) for before, after in moved)
 
 
+def test_the_usual_batch_is_a_part_of_the_data() -> None:
+    usual = RECIPES[Model.SCATTERING]
+    assert [usual.batch_for(size) for size in (5, 400, 60_000)] == [1, 50, 4096]
+    assert RECIPES[Model.CNN].batch_for(60_000) is None
+
+
 def test_a_linear_model_starts_at_zero_and_a_perceptron_has_its_layers() -> None:
     assert not any(value.any() for value in linear((1, 4, 4), 3).parameters())
     widths = [layer.out_features for layer in mlp((5,), 3, hidden=(8, 4)) if isinstance(layer, nn.Linear)]

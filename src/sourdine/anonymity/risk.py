@@ -61,7 +61,9 @@ def journalist_risk(
 def risk_of(sizes: Codes, among: Codes, threshold: Fraction | float = Fraction(1, 5)) -> Risk:
     """The risk where a class of some size hides among so many; it is above the threshold or not, exactly."""
     limit = check.inside("Risk", "threshold", threshold, 0, 1)
-    at_risk = int(sizes[among * limit.numerator < limit.denominator].sum())
+    # 1/n > limit, said of n alone: a product with the digits of the limit may not fit 64 bits
+    largest = min((limit.denominator - 1) // limit.numerator, 1 << 62)
+    at_risk = int(sizes[among <= largest].sum())
     size = int(sizes.sum())
     return Risk(
         highest=1 / int(among.min()),

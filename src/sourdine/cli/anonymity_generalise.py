@@ -70,8 +70,8 @@ def generalise(
     )
     from sourdine.report.anonymity import limits_words, measure_rows, sensitive_rows
 
-    for place in (output, html):
-        show.check_place(place)
+    show.check_place(output)
+    options.check_page(html, (table, output, columns))
     if output.exists():
         raise InvalidParameter(f"{output} exists already and is not written over. Name another file with -o.")
     owner = "anonymity generalise"

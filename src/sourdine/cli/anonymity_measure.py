@@ -10,7 +10,6 @@ import typer
 
 from sourdine.cli import anonymity_options as options
 from sourdine.cli import show
-from sourdine.cli.number import number
 from sourdine.core import check
 
 if TYPE_CHECKING:
@@ -52,10 +51,10 @@ def measure(
     from sourdine.anonymity import measure as measure_table
     from sourdine.report.anonymity import limits_words, measure_rows, sensitive_rows
 
-    show.check_place(html)
-    limit = number(
-        "anonymity measure", "threshold", threshold, Fraction(1, 10**9), Fraction(10**9 - 1, 10**9)
-    )
+    options.check_page(html, (table, population, columns))
+    limit = options.share("anonymity measure", "threshold", threshold)
+    if not 0 < limit < 1:
+        raise check.fail("anonymity measure", "threshold", "be above 0 and below 1", threshold)
     check.integer("anonymity measure", "subsets", subsets, 0, 100)
     secret = options.names(sensitive)
     found = measure_table(

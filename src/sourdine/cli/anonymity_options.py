@@ -112,6 +112,20 @@ def distances_of(
     return {**trees, **dict.fromkeys(ordered, Ground.ORDERED)}
 
 
+def check_page(page: Path | None, others: Sequence[Path | None]) -> None:
+    """Refuse a place for a page, also where it would take that of a file which is read or written."""
+    show.check_place(page)
+    if page is not None and any(other is not None and _same(page, other) for other in others):
+        raise InvalidParameter(
+            f"{page} is another file of this command and is not written over. Name another file with --html."
+        )
+
+
+def _same(one: Path, other: Path) -> bool:
+    # a link, also a hard one, is the file it leads to
+    return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
+
+
 @contextmanager
 def bar(label: str) -> Iterator[Told]:
     """A bar on stderr that follows a share done, if anybody is looking."""

@@ -134,7 +134,6 @@ def fit(
             delta=delta,
             epochs=epochs,
             steps=steps,
-            batch=batch,
             sampler=sampler,
             size=size,
         )
@@ -207,7 +206,7 @@ class _Job:
                 noise=self.stated.noise,
                 epochs=self.stated.epochs,
                 steps=self.stated.steps,
-                batch=self.stated.batch,
+                batch=self.recipe.batch_for(self.stated.size or len(self.train)) if batch is None else batch,
                 sampler=self.stated.sampler,
                 size=self.stated.size,
                 clipping=Flat(norm=self.recipe.clip),

@@ -32,7 +32,8 @@ Noise = Annotated[
 Epochs = Annotated[int | None, typer.Option("--epochs", "-e", help="Passes over the data.")]
 Steps = Annotated[int | None, typer.Option("--steps", help="Instead of epochs: the steps.")]
 Batch = Annotated[
-    int | None, typer.Option("--batch", "-b", help="Examples in a batch, on average. Without: planned.")
+    int | None,
+    typer.Option("--batch", "-b", help="Examples in a batch, on average. Without: the usual, or planned."),
 ]
 Drawn = Annotated[str, typer.Option("--sampler", help="How batches are drawn: poisson, fixed or shuffle.")]
 Units = Annotated[
@@ -60,7 +61,6 @@ class Stated:
     delta: float
     epochs: int | None
     steps: int | None
-    batch: int | None
     sampler: str
     size: int | None
 
@@ -75,7 +75,6 @@ class Stated:
         delta: str,
         epochs: int | None,
         steps: int | None,
-        batch: int | None,
         sampler: str,
         size: int | None,
     ) -> "Stated":
@@ -91,7 +90,6 @@ class Stated:
             delta=float(number(owner, "delta", delta, *_DELTA)),
             epochs=recipe.epochs if lasts else epochs,
             steps=steps,
-            batch=batch,
             sampler=sampler,
             size=size,
         )

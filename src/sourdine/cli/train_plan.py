@@ -85,7 +85,6 @@ def plan(
         delta=delta,
         epochs=epochs,
         steps=steps,
-        batch=batch,
         sampler=sampler,
         size=size,
     )
@@ -97,14 +96,15 @@ def plan(
     else:
         parts = read_parts(data, classes=classes, side=side, grey=grey, spec=spec, target=target, test=None)
         present, like, classes = len(parts.train), parts.train.shape, len(parts.train.classes)
+    units = present if size is None else size
     found = made_plan(
-        size=present if size is None else size,
+        size=units,
         delta=stated.delta,
         epsilon=stated.epsilon,
         noise=stated.noise,
         epochs=stated.epochs,
         steps=stated.steps,
-        batch=stated.batch,
+        batch=RECIPES[kind].batch_for(units) if batch is None else batch,
         sampler=stated.sampler,
         forecast=_forecast(kind, like, classes, room),
     )

@@ -32,13 +32,20 @@ class Recipe:
     momentum: float
     clip: float
     averaging: float | None
+    batch: int | None = None
+
+    def batch_for(self, size: int) -> int | None:
+        """The usual batch, or an eighth of few data; None where the planner is to choose."""
+        return None if self.batch is None else max(1, min(self.batch, size // 8))
 
 
 RECIPES = {
     Model.CNN: Recipe(epochs=15, learning_rate=0.5, momentum=0.0, clip=1.0, averaging=0.98),
     Model.MLP: Recipe(epochs=15, learning_rate=0.5, momentum=0.0, clip=1.0, averaging=0.98),
     Model.LINEAR: Recipe(epochs=15, learning_rate=0.5, momentum=0.9, clip=1.0, averaging=0.98),
-    Model.SCATTERING: Recipe(epochs=25, learning_rate=0.25, momentum=0.9, clip=1.0, averaging=0.98),
+    Model.SCATTERING: Recipe(
+        epochs=25, learning_rate=0.25, momentum=0.9, clip=1.0, averaging=0.98, batch=4096
+    ),
 }
 
 
