@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.local import KaryOracle
+from sourdine.testing import SeededBits
 
 KARY = KaryOracle(epsilon=Fraction(4, 3), categories=3)
 
@@ -48,3 +49,23 @@ def test_reports_of_another_oracle_are_refused() -> None:
         KARY.estimate(other.tally(np.array([0, 1])))
     with pytest.raises(InvalidParameter, match="no reports"):
         KARY.estimate(KARY.tally(np.zeros(0, np.int64)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(4)])
+@pytest.mark.parametrize("categories", [16, 1000])
+def test_the_variance_and_the_intervals_are_as_stated(epsilon: Fraction, categories: int) -> None:
+    """Averaged over all categories and many crowds, 3 % are more than five standard errors."""
+    oracle = KaryOracle(epsilon=epsilon, categories=categories)
+    people, rounds = 20_000, 40 if categories > 100 else 1200
+    answers = np.arange(people) % categories
+    truth = np.bincount(answers, minlength=categories) / people
+    bits = SeededBits(categories)
+    squares, held = 0.0, 0
+    for _ in range(rounds):
+        found = oracle.estimate(oracle.tally(oracle.sample(answers, bits)))
+        squares += float(((found.value - truth) ** 2).sum())
+        held += int(((found.lower <= truth) & (truth <= found.upper)).sum())
+    variance = float(oracle.variance(truth, people).mean())
+    assert squares / (rounds * categories) == pytest.approx(variance, rel=0.03)
+    assert 0.94 <= held / (rounds * categories) <= 0.96
