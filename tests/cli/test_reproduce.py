@@ -73,3 +73,17 @@ def test_bad_input_ends_in_one_sentence_and_code_2(tmp_path: Path) -> None:
         assert result.stdout == ""
         assert len(result.stderr.strip().splitlines()) == 1
         assert told in result.stderr
+
+
+def test_all_comes_on_one_page_and_is_not_done_twice(tmp_path: Path, toys: list[Settings]) -> None:
+    first = reproduce("all", "-o", str(tmp_path / "out"))
+    assert first.exit_code == 0
+    page = tmp_path / "out" / "all.html"
+    assert str(page.name) in first.stdout.replace("\n", "")
+    assert "A toy" in page.read_text()
+    assert len(toys) == 2
+    again = reproduce("all", "-o", str(tmp_path / "out"))
+    assert "earlier run" in again.stdout
+    assert len(toys) == 2
+    reproduce("toy1", "--again", "-o", str(tmp_path / "out"))
+    assert len(toys) == 3

@@ -1,5 +1,6 @@
 """`sourdine reproduce`: do again what the source documents published, and say how it stands."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,14 +23,22 @@ def reproduce(
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder for pages and tables.")] = Path(
         "reproduced"
     ),
+    again: Annotated[
+        bool, typer.Option("--again", help="Do anew what an earlier run has left in the folder.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Do a published experiment again: verdicts here; a page, CSV tables and PNG figures in a folder.
+
+    With all, everything comes on one page as well, all.html. Results are kept as they are found: a run that
+    was broken off goes on where it was.
 
     Examples: sourdine reproduce budget · sourdine reproduce all --quick -o reproduced
     """
     from sourdine.cli import show
     from sourdine.experiments import Settings, find_experiments
+    from sourdine.experiments.kept import forget, run_or_read
+    from sourdine.experiments.whole import whole
 
     known = find_experiments()
     if name is None:
@@ -42,16 +51,27 @@ def reproduce(
     show.check_folder(output)
     settings = Settings(quick=quick, data=data, watch=show.progress)
     chosen = list(known.values()) if name == "all" else [known[name]]
-    told = []
-    for each in chosen:
-        result = each.run(settings)
+    told, results = [], []
+    for place, each in enumerate(chosen, 1):
+        if len(chosen) > 1:
+            print(f"{place} of {len(chosen)}: {each.title}", file=sys.stderr)
+        if again:
+            forget(each, output)
+        result, earlier = run_or_read(each, settings, output)
         kept = result.write(output)
+        results.append(result)
         if as_json:
             told.append(_plain(result, kept))
         else:
-            _print(result, kept)
+            _print(result, kept, earlier)
+    page = None
+    if name == "all":
+        page = output / "all.html"
+        whole(results, quick=quick).write(page)
     if as_json:
-        show.document({"experiments": told})
+        show.document({"experiments": told} | ({} if page is None else {"page": str(page)}))
+    elif page is not None:
+        print(f"All of it is on one page: {page}")
 
 
 def _list(known: "dict[str, Experiment]", as_json: bool) -> None:
@@ -63,10 +83,10 @@ def _list(known: "dict[str, Experiment]", as_json: bool) -> None:
         show.table(("name", "what it does again"), [(each.name, each.title) for each in known.values()])
 
 
-def _print(result: "Result", kept: tuple[Path, ...]) -> None:
+def _print(result: "Result", kept: tuple[Path, ...], earlier: bool) -> None:
     from sourdine.cli import show
 
-    print(result.title)
+    print(result.title + (" (from an earlier run; --again does it anew)" if earlier else ""))
     rows = [
         (
             each.claim,
@@ -76,7 +96,10 @@ def _print(result: "Result", kept: tuple[Path, ...]) -> None:
         )
         for each in result.verdicts
     ]
-    show.table(("claim", "published", "ours", "verdict"), rows)
+    if rows:
+        show.table(("claim", "published", "ours", "verdict"), rows)
+    else:
+        show.say(result.lead)
     tables = sum(path.suffix == ".csv" for path in kept)
     print(f"The page is {kept[0]}, with {tables} tables as CSV and its figures as PNG beside it.\n")
 

@@ -69,8 +69,12 @@ class Result:
 
     def page(self) -> Page:
         """Everything on one page, verdicts first."""
+        return Page(title=self.title, lead=self.lead, sections=self.told())
+
+    def told(self) -> tuple[Section, ...]:
+        """The verdicts, if there are any, then what they rest on."""
         first = Section(title="Verdicts", tables=(self.summary(),))
-        return Page(title=self.title, lead=self.lead, sections=(first, *self.sections))
+        return (first, *self.sections) if self.verdicts else self.sections
 
     def write(self, folder: Path) -> tuple[Path, ...]:
         """Keep the page, every table and every figure in a folder; where they are."""
@@ -78,8 +82,7 @@ class Result:
         page = folder / f"{self.name}.html"
         self.page().write(page)
         kept = [page]
-        tables = (self.summary(), *(table for section in self.sections for table in section.tables))
-        for table in tables:
+        for table in (table for section in self.told() for table in section.tables):
             kept.append(folder / f"{self.name}_{table.name}.csv")
             kept[-1].write_text(table.csv(), encoding="utf-8")
         figures = [figure for section in self.sections for figure in section.figures]

@@ -21,9 +21,13 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Paragraphs, then points, then tables, then figures."""
+    """Paragraphs, then points, then tables, then figures.
+
+    A section that opens a chapter has a name, by which the contents at the top of a page lead to it.
+    """
 
     title: str
+    chapter: str = ""
     paragraphs: tuple[str, ...] = ()
     points: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
