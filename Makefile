@@ -30,7 +30,7 @@ format: .venv/.dev
 	$(BIN)/ruff format .
 
 bench: .venv/.dev
-	$(BIN)/python -m benchmarks.noise
+	$(BIN)/python -m benchmarks
 
 clean:
 	rm -rf .venv .bench build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.accounting.cases import CASES, Case
+from benchmarks.finding import verdict
 from benchmarks.peers import Environment, Worker
 
 OURS = Environment(name="sourdine")
@@ -59,8 +60,8 @@ def show(rows: list[dict[str, Any]], console: Console) -> None:
         )
     console.print(table)
     least = min(row["peer"]["seconds"] / row["ours"]["seconds"] for row in rows)
-    verdict = "met" if least >= TARGET else "missed"
-    console.print(f"{verdict}: at least {least:.0f} times dp_accounting's PLD everywhere (target {TARGET})")
+    told = f"at least {least:.0f} times as quick as dp_accounting's PLD everywhere (target {TARGET})"
+    verdict(console, least >= TARGET, told)
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from benchmarks.anonymity import cases
 from benchmarks.anonymity.odd import TRUTH
+from benchmarks.finding import verdict
 from benchmarks.peers import Worker
 
 MEASURED, MADE, LOSS, MANY, TWELVE = 100.0, 10.0, 0.265, 20.0, 60.0  # targets
@@ -89,30 +90,30 @@ def show(results: dict[str, Any], tables: list[str], console: Console) -> None:
         held = results[name]
         peer, own = held["measure"]["pycanon"], held["measure"]["Sourdine"]
         same = (peer["k"], peer["l"]) == (own["k"], own["l"]) and abs(peer["t"] - own["t"]) < 1e-9
-        _say(console, same, f"{name}: the same k, l and t as pycanon")
+        verdict(console, same, f"{name}: the same k, l and t as pycanon")
         ratio = peer["seconds"] / own["seconds"]
-        _say(
+        verdict(
             console, ratio >= MEASURED, f"{name}: {ratio:.0f} times as quick as pycanon (target {MEASURED:g})"
         )
         peer, own = held["generalise"]["anjana"], held["generalise"]["Sourdine"]
         ratio = peer["seconds"] / own["seconds"]
         target = f" (target {MADE:g})" if name != tables[0] else ""
         good = ratio >= MADE or not target
-        _say(console, good, f"{name}: {ratio:.1f} times as quick as anjana{target}")
-        _say(
+        verdict(console, good, f"{name}: {ratio:.1f} times as quick as anjana{target}")
+        verdict(
             console,
             own["ncp"] < peer["ncp"],
             f"{name}: NCP {own['ncp']:.4f} below anjana's {peer['ncp']:.4f}",
         )
     loss = results[tables[0]]["generalise"]["Sourdine"]["ncp"]
-    _say(console, loss <= LOSS, f"{tables[0]}: NCP {loss:.4f} (target {LOSS})")
-    _say(console, results["odd"]["Sourdine"] == TRUTH, "right where it is easy to go wrong")
+    verdict(console, loss <= LOSS, f"{tables[0]}: NCP {loss:.4f} (target {LOSS})")
+    verdict(console, results["odd"]["Sourdine"] == TRUTH, "right where it is easy to go wrong")
     if "many" in results:
         seconds = results["many"]["seconds"]
-        _say(console, seconds < MANY, f"{HUGE:,} rows measured in {seconds:.1f} s (target {MANY:g})")
+        verdict(console, seconds < MANY, f"{HUGE:,} rows measured in {seconds:.1f} s (target {MANY:g})")
         seconds = results["twelve"]["seconds"]
         text = f"12 quasi-identifiers in {seconds:.1f} s (target {TWELVE:g}), {_told(results['twelve'])}"
-        _say(console, seconds < TWELVE, text)
+        verdict(console, seconds < TWELVE, text)
 
 
 def _told(answer: dict[str, Any]) -> str:
@@ -120,10 +121,6 @@ def _told(answer: dict[str, Any]) -> str:
         return f"k {answer['k']}, l {answer['l']}, t {answer['t']:.6f}"
     best_ = ", the best there is" if answer.get("proven") else ""
     return f"NCP {answer['ncp']:.4f}{best_}, {answer['suppressed']:,} left out"
-
-
-def _say(console: Console, good: bool, text: str) -> None:
-    console.print(f"{'met' if good else 'missed'}: {text}")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cleaner.cases import DIFFPRIVLIB, OURS
+from benchmarks.finding import verdict
 from benchmarks.peers import Worker
 
 ROWS = 1_000_000
@@ -75,10 +76,11 @@ def show(results: list[dict[str, Any]], console: Console) -> None:
     for held in results:
         if "peer" in held and held["epsilon"] == AT:
             ratio = held["extrapolated"] / held["ours"]
-            verdict = "met" if ratio >= TARGET else "missed"
-            console.print(
-                f"{verdict}: {ratio:,.0f} times as quick as the loop with {held['method']} noise at epsilon "
-                f"{AT:g} a column (target {TARGET:g})"
+            verdict(
+                console,
+                ratio >= TARGET,
+                f"{ratio:,.0f} times as quick as the loop with {held['method']} noise at epsilon "
+                f"{AT:g} a column (target {TARGET:g})",
             )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.finding import better, verdict
 from benchmarks.learning.cases import CASES, GHOST, HOOKS, OPACUS, OURS, PLAIN, SOURDINE, Case
 from benchmarks.peers import Environment, Worker
 
@@ -77,22 +78,24 @@ def show(case: Case, results: list[Result], console: Console) -> None:
         )
     console.print(table)
     ours, base = held[OURS.name, SOURDINE], held[OURS.name, PLAIN]["seconds"]
+    whole = ours["seconds"] / base
+    better(console, f"{case.name}: a step without privacy takes {1 / whole:.2f} of the time")
     ratio = ours["seconds" if case.with_noise else "before_noise"] / base
     told = "the whole step" if case.with_noise else "before noise"
-    verdict(console, ratio <= case.most, f"{ratio:.2f} times a plain step, {told} (at most {case.most:g})")
+    verdict(
+        console,
+        ratio <= case.most,
+        f"{case.name}: {ratio:.2f} times a plain step, {told} (at most {case.most:g})",
+    )
     best = min(held[OPACUS.name, way]["seconds"] for way in (HOOKS, GHOST))
     verdict(
         console,
         ours["seconds"] < best,
-        f"{best / ours['seconds']:.2f} times as quick as the better way of Opacus (above 1)",
+        f"{case.name}: {best / ours['seconds']:.2f} times as quick as the better way of Opacus (above 1)",
     )
     if case.most_memory is not None:
-        told = f"{ours['peak'] / 1e9:.2f} GB at the peak (below {case.most_memory / 1e9:g})"
+        told = f"{case.name}: {ours['peak'] / 1e9:.2f} GB at the peak (below {case.most_memory / 1e9:g})"
         verdict(console, ours["peak"] < case.most_memory, told)
-
-
-def verdict(console: Console, met: bool, text: str) -> None:
-    console.print(f"{'met' if met else 'missed'}: {text}")
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.finding import verdict
 from benchmarks.local.cases import CATEGORIES, EPSILON, FEWER, OURS, PEERS, PEOPLE, SHARED
 from benchmarks.peers import Worker
 
@@ -90,21 +91,18 @@ def show(results: dict[str, Any], console: Console) -> None:
     for oracle, each in results.items():
         for who, held in each["peers"].items():
             wanted = CLIENT.get(oracle, CLIENT_ELSE)
-            verdict(console, rate(each["ours"]) / rate(held), wanted, f"{oracle}: client against {who}")
+            quick = rate(each["ours"]) / rate(held)
+            told = f"{oracle}: {quick:,.0f} times as fast as {who} on the client (target {wanted:g})"
+            verdict(console, quick >= wanted, told)
             if oracle == "local hashing":
                 quicker = whole(held) / whole(each["ours"])
-                verdict(console, quicker, HASHING, f"{oracle}: aggregation against {who}")
+                told = f"{oracle}: {quicker:,.0f} times as fast as {who} to aggregate (target {HASHING:g})"
+                verdict(console, quicker >= HASHING, told)
             name = "error" if "error" in held else "shaped"
             ratio = each["ours on fewer"][name] / held[name]
-            said = "met" if ratio <= SLACK else "missed"
             how = "" if name == "error" else ", both cut at 0 and scaled to sum to 1"
-            console.print(f"{said}: {oracle}: error {ratio:.3f} times that of {who}{how} (target 1)")
-
-
-def verdict(console: Console, ratio: float, target: float, what: str) -> None:
-    """Whether we are so many times as fast."""
-    said = "met" if ratio >= target else "missed"
-    console.print(f"{said}: {what}: {ratio:,.0f} times as fast (target {target:g})")
+            told = f"{oracle}: error {ratio:.3f} times that of {who}{how} (target 1)"
+            verdict(console, ratio <= SLACK, told)
 
 
 if __name__ == "__main__":

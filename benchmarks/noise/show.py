@@ -2,9 +2,9 @@
 
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from benchmarks.finding import better, verdict
 from benchmarks.noise.cases import (
     CASES,
     LIBRARIES,
@@ -29,12 +29,15 @@ def show(results: Results, console: Console) -> None:
     console.print(_speed_table(results))
     console.print(_sizes(results), style="dim", highlight=False)
     console.print(_timing_table(results))
-    for line in verdicts(results):
-        console.print(line, soft_wrap=True)
+    for met, text in verdicts(results):
+        verdict(console, met, text)
+    slower = [(ratio, case.label) for case in CASES if (ratio := _ratio(results, case, NUMPY)) and ratio < 1]
+    for ratio, label in slower:
+        better(console, f"{label}: {ratio:.2f} of the rate of numpy, which is neither exact nor private")
 
 
-def verdicts(results: Results) -> list[str]:
-    """One line a target."""
+def verdicts(results: Results) -> list[tuple[bool, str]]:
+    """Whether each target is met, and what was found."""
     targets = [case for case in CASES if case.target]
     laplace = [case for case in targets if case.law is Law.LAPLACE]
     ours = [timing for timing in results.timings if timing.library == SOURDINE.name]
@@ -42,23 +45,19 @@ def verdicts(results: Results) -> list[str]:
     return [
         _at_least(results, targets, OPENDP, LEAST_TIMES_OPENDP, "OpenDP"),
         _at_least(results, laplace, NUMPY, LEAST_TIMES_NUMPY, "numpy's float Laplace"),
-        _verdict(
+        (
             abs(widest.correlation) < MOST_CORRELATION,
-            f"rank correlation of time with noise below {MOST_CORRELATION}",
-            f"{abs(widest.correlation):.3f} ({widest.case})",
+            f"{abs(widest.correlation):.3f} rank correlation of time with noise, {widest.case} "
+            f"(target {MOST_CORRELATION})",
         ),
     ]
 
 
-def _at_least(results: Results, cases: list[Case], other: Library, target: float, name: str) -> str:
+def _at_least(
+    results: Results, cases: list[Case], other: Library, target: float, name: str
+) -> tuple[bool, str]:
     ratio, worst = min((_ratio(results, case, other) or 0.0, case.label) for case in cases)
-    found = f"{ratio:.3g} times at worst ({worst})"
-    return _verdict(ratio >= target, f"at least {target:g} times {name}", found)
-
-
-def _verdict(met: bool, target: str, found: str) -> str:
-    mark = "[bold green]met[/]   " if met else "[bold red]missed[/]"
-    return f"{mark} {escape(target)}: [bold]{escape(found)}[/]"
+    return ratio >= target, f"{ratio:.3g} times the rate of {name} at worst, {worst} (target {target:g})"
 
 
 def _ratio(results: Results, case: Case, *others: Library) -> float | None:
