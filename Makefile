@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo install dev test test-slow check format bench clean
+.PHONY: demo install dev test test-slow check format bench docs clean
 .DEFAULT_GOAL := demo
 
 demo: .venv/.base
@@ -32,11 +32,16 @@ format: .venv/.dev
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks
 
+# The notebooks are executed; --strict makes a broken link an error. DISABLE_MKDOCS_2_WARNING keeps out an advertisement.
+docs: .venv/.docs
+	DISABLE_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet
+	@echo "Open site/index.html in a browser."
+
 clean:
-	rm -rf .venv .bench build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .bench .docs site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The stamps .base and .dev make a second run quick: pip runs again only when the requirements change.
+# The stamps .base, .dev and .docs make a second run quick: pip runs again only when the requirements change.
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Sourdine needs Python 3.11 or later.")'
 	$(PYTHON) -m venv .venv
@@ -47,4 +52,8 @@ clean:
 
 .venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
 	$(PIP) -e '.[dev]'
+	@touch .venv/.base $@
+
+.venv/.docs: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) -e '.[docs]'
 	@touch .venv/.base $@

@@ -30,6 +30,34 @@ def permute_and_flip(m: Any, value: Any) -> Law:
     return law
 
 
+def top_k(m: Any, value: Any) -> Law:
+    """Every row of k different indices, drawn one after the other from what is left; coded in base 16."""
+    rate = float(m.epsilon / m.sensitivity) / (1 if m.monotone else 2) / m.k
+    weights = [math.exp(rate * (score - max(value))) for score in value]
+    law = {}
+    for row in itertools.permutations(range(len(value)), m.k):
+        chance, left = 1.0, sum(weights)
+        for i in row:
+            chance *= weights[i] / left
+            left -= weights[i]
+        law[sum(i * 16**rank for rank, i in enumerate(row))] = chance
+    return law
+
+
+def key_threshold(m: Any, value: Any) -> Law:
+    """Each key on its own, as binary numbers: the noise must make up for what its count lacks."""
+    size = np.arange(-400, 401)
+    power = 1 if m.noise == "Laplace" else 2
+    mass = np.exp(-(np.abs(size / float(m.scale)) ** power) / power)
+    shown = [mass[count + size >= m.threshold].sum() / mass.sum() if count else 0.0 for count in value]
+    law: Law = {}
+    for row in itertools.product((0, 1), repeat=len(value)):
+        chance = math.prod(p if yes else 1 - p for p, yes in zip(shown, row, strict=True))
+        if chance:
+            law[sum(yes << i for i, yes in enumerate(row))] = float(chance)
+    return law
+
+
 def laplace_tail(at: np.ndarray, scale: float) -> np.ndarray:
     """P[noise >= at] for discrete Laplace noise."""
     a = math.exp(-1 / scale)

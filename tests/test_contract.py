@@ -129,7 +129,7 @@ def test_the_loss_covers_the_true_laws(example: Example) -> None:
     if math.isfinite(loss.epsilon):
         shared = [(p[code], q[code]) for code in p if code in q and min(p[code], q[code]) > 1e-9]
         worst = max(abs(math.log(one / other)) for one, other in shared)
-        assert worst <= float(loss.epsilon) + 1e-6
+        assert worst <= float(loss.epsilon) - math.log1p(-float(loss.delta)) + 1e-6
 
 
 @pytest.mark.parametrize("example", contract.examples())
@@ -140,7 +140,8 @@ def test_the_profile_falls_and_is_convex_in_exp_epsilon(example: Example) -> Non
     assert np.all(np.diff(deltas) <= 1e-12)
     assert contract.convex_in_exp(epsilons, deltas)
     if math.isfinite(loss.epsilon):
-        assert float(loss.profile(float(loss.epsilon) * (1 + 1e-12) + 1e-12)) == pytest.approx(0, abs=1e-12)
+        left = float(loss.profile(float(loss.epsilon) * (1 + 1e-12) + 1e-12))
+        assert left == pytest.approx(float(loss.delta), abs=1e-12)
 
 
 @pytest.mark.parametrize("example", contract.examples())
@@ -151,6 +152,7 @@ def test_a_larger_distance_never_costs_less(example: Example) -> None:
         assert far.profile(epsilon) >= near.profile(epsilon) - 1e-12
     assert far.epsilon >= near.epsilon
     assert far.rho >= near.rho
+    assert far.delta >= near.delta
 
 
 @pytest.mark.parametrize("example", contract.examples())

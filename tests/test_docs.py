@@ -1,23 +1,91 @@
-"""The examples in the README and the tutorials run, and the pages they point to exist."""
+"""Every block of code in the README and the documentation runs, and the pages they point to exist."""
 
-import doctest
 import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.documents import ROOT, blocks, run_notebook, run_page
+
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.py"))
+SPARK = ROOT / "docs" / "tutorials" / "spark.md"
+SLOW = [page for page in PAGES if any(block.mark == "slow" for block in blocks(page))]
+
+# Why blocks are not run here, and how many there are of each kind: whoever marks another one changes this.
+NOT_RUN = {
+    "make sets up an environment": 2,
+    "needs the files of MNIST": 4,
+    "needs a file of weights and images": 1,
+    "needs a Spark session": 1,
+}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples_run(page: Path) -> None:
-    failed, _ = doctest.testfile(str(page), module_relative=False, optionflags=FLAGS)
-    assert failed == 0
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", sorted({*PAGES} - {SPARK}), ids=name_of)
+def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page(page, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", SLOW, ids=name_of)
+def test_slow_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page(page, tmp_path, slow=True)
+
+
+def test_blocks_that_are_not_run_are_known() -> None:
+    marked = Counter(block.reason for page in PAGES for block in blocks(page) if block.mark == "not run")
+    assert dict(marked) == NOT_RUN
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\nsourdine budget explain -1\n```\n",
+        "```\nrm -rf people.csv\n```\n",
+        "```console\n$ sourdine --version\nsourdine 99\n```\n",
+        "```pycon\n>>> 1 + 1\n3\n```\n",
+        "```python\nassert 1 + 1 == 3\n```\n",
+        "```toml\nepsilon = \n```\n",
+        "```ruby\nputs 1\n```\n",
+        "```python {.wide}\n1 + 1\n```\n",
+    ],
+)
+def test_a_wrong_block_is_found(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((AssertionError, ValueError)):
+        run_page(page, tmp_path)
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS, ids=name_of)
+def test_notebooks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_notebook(page)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # PySpark warns of the pandas that is installed
+def test_examples_on_spark_run() -> None:
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java, which is not installed")
+    pytest.importorskip("pyspark", reason="PySpark is not installed")
+    asked = [sys.executable, "-W", "ignore", "-m", "doctest", "-o", "ELLIPSIS", str(SPARK)]
+    done = subprocess.run(asked, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\(([^)#\s]+)[^)\s]*\)", page.read_text()):
         assert "://" in link or (page.parent / link).exists(), link

@@ -23,6 +23,11 @@ WARNER = Example(mechanism=Warner(truth=Fraction(3, 4)), value=1, neighbour=0, d
 )
 def test_honest_mechanisms_stay_below_their_claim(example: Example) -> None:
     bound = bound_epsilon(example, samples=50_000, bits=SeededBits(1))
+    leak = float(example.mechanism.loss(example.distance).delta)
+    if leak > 0.02:  # all there is to see is the leak: the claim holds at its delta, and falls below it
+        less = bound_epsilon(example, samples=50_000, delta=0.6 * leak, bits=SeededBits(1))
+        assert bound.audited <= bound.claimed < less.audited < less.claimed
+        return
     several = len(getattr(example.mechanism, "levels", ())) > 1
     least = 0.05 if several else 0.3  # a few values move several quantiles far less than the worst data would
     assert least * bound.claimed < bound.audited <= bound.claimed  # not by being blind

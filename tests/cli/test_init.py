@@ -103,7 +103,7 @@ def test_parquet_gives_types(tmp_path: Path) -> None:
     spec = tmp_path / "people.toml"
     code, out, _ = run("init", place, "-o", spec, "--json")
     assert code == 0
-    kinds = {"n": "integer", "x": "real", "t": "category", "b": "flag", "d": None}
+    kinds = {"n": "integer", "x": "real", "t": "text", "b": "flag", "d": None}
     assert json.loads(out)["columns"] == kinds
     text = spec.read_text()
     assert SECRET not in text

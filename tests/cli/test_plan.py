@@ -30,7 +30,8 @@ def test_it_tells_errors_costs_and_what_is_left_without_the_table(case: Case) ->
 def test_json_has_the_same(case: Case) -> None:
     found = json.loads(run("plan", case.spec, "--json")[1])
     assert found["epsilon"] == "1/2"
-    assert found["ledger"] == {"currency": "epsilon", "price": "1/2", "left": "1", "left_after": "1/2"}
+    held = {"currency": "epsilon", "price": "1/2", "left": "1", "left_after": "1/2", "delta": "0"}
+    assert found["ledger"] == held
     count, mean = found["forecasts"]
     assert (count["query"], count["share"], count["measure"]) == ("people", "1/2", "people")
     # discrete Laplace noise of scale 4: P[|X| > k] = 2 a^(k+1) / (1 + a), with a = exp(-1/4)
@@ -171,3 +172,26 @@ def test_tables_are_as_wide_as_columns_says(case: Case, width: int, monkeypatch:
     assert lines
     assert max(map(len, lines)) <= width
     assert (max(map(len, lines)) > 60) == (width == 200)
+
+
+def test_keys_chosen_privately_are_told_and_paid_from_a_reserve(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("town\n" + "here\n" * 99 + "there\n")
+    spec = tmp_path / "t.toml"
+    spec.write_text(
+        '[table]\nsource = "t.csv"\n[privacy]\nunit = "person"\nepsilon = 9\ndelta = 1e-6\nledger = "l"\n'
+        '[columns.town]\ntype = "text"\n[[queries]]\nname = "towns"\nask = ["count"]\nby = ["town"]\n'
+    )
+    advice = run("plan", spec)[1].splitlines()[-1]
+    assert "--epsilon 9 --delta 1e-06 --reserve 5e-07" in advice
+    _, _, command = advice.partition("Make it with: sourdine ")
+    assert run(*command.split())[0] == 0
+    code, out, _ = run("plan", spec)
+    told = " ".join(out.split())
+    assert code == 0
+    assert "keys of town" in told
+    assert "of the 5e-07 of delta in its reserve" in told
+    assert json.loads(run("plan", spec, "--json")[1])["ledger"]["delta"] != "0"
+    code, out, _ = run("release", spec, "-o", tmp_path / "out", "--no-report")
+    assert code == 0
+    assert "here" in out
+    assert "there" not in (tmp_path / "out" / "answers.csv").read_text()

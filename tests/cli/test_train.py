@@ -3,6 +3,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import typer
@@ -82,7 +83,7 @@ def test_a_plan_for_data_chooses_noise_and_batch(digits: Path) -> None:
 def test_a_model_is_paid_and_handed_over_with_its_certificate(digits: Path, here: Path) -> None:
     ledger = ledger_at(here / "digits.ledger")
     loud = ("--epsilon", 80, "--delta", "1e-3", "-b", 50, "-e", 5)  # hardly any noise: it must learn
-    words = ("fit", digits, *loud, "--ledger", ledger, "--features", here / "kept", "-o", "made")
+    words = ("fit", digits, *loud, "--ledger", ledger, "--cache", here / "kept", "-o", "made")
     said = run(*words).stdout
     assert "Paid from the ledger, line 1." in said
     accuracy = float(re.search(r"Accuracy +([\d.]+) %", said)[1])
@@ -94,7 +95,7 @@ def test_a_model_is_paid_and_handed_over_with_its_certificate(digits: Path, here
     assert len(kept) == 2
     card = (here / "made/card.md").read_text()
     assert "| model | scattering |" in card
-    assert "normalised image by image" in card
+    assert "computed image by image" in card
     certificate = Certificate.from_json((here / "made/certificate.json").read_text())
     with Ledger.open(ledger) as opened:
         certificate.verify(opened)
@@ -105,6 +106,42 @@ def test_a_model_is_paid_and_handed_over_with_its_certificate(digits: Path, here
     assert again.stderr.strip().endswith("which is not written over. Name another folder with -o.")
     with Ledger.open(ledger) as opened:
         assert len(opened.history()) == 1
+
+
+def test_a_head_on_kept_features_of_reduced_images(digits: Path, here: Path) -> None:
+    words = ("--features", "random", "--reduce", 2, "--patches", 2, "--cache", here / "kept", "--single")
+    head = ("--head", "mlp", "--hidden", 8, "--extra-layer", 6, "-o", "made", "--json")
+    found = json.loads(run("fit", digits, *BUDGET, *words, *head).stdout)
+    assert found["epsilon"]["upper"] <= 8
+    state = torch.load(here / "made/model.pt", weights_only=True)
+    shapes = [tuple(value.shape) for value in state.values()]
+    assert shapes == [(8, 256), (8,), (6, 8), (6,), (10, 6), (10,)]  # 2 x 32 filters over 2 x 2 patches
+    card = (here / "made/card.md").read_text()
+    assert "| model | mlp on random features |" in card
+    assert "reduced to 1/2 of their height and width" in card
+    kept = list((here / "kept").iterdir())
+    assert len(kept) == 2
+    assert all(path.stat().st_mode & 0o077 == 0 for path in kept)
+    assert {str(np.load(path).dtype) for path in kept} == {"float32"}
+
+
+def test_least_squares_is_one_release(digits: Path, here: Path) -> None:
+    ledger = ledger_at(here / "digits.ledger")
+    words = ("fit", digits, "--features", "random", "--head", "least-squares", "--epsilon", 50)
+    said = run(*words, "--delta", "1e-3", "--ledger", ledger, "-o", "made").stdout
+    assert re.search(r"Equations +1,024 features and a constant, 10 classes", said)
+    assert re.search(r"Epsilon +50 at delta 0\.001, add-remove neighbours|Epsilon +49\.\d+ at", said)
+    assert float(re.search(r"Accuracy +([\d.]+) %", said)[1]) > 60
+    assert "Paid from the ledger, line 1." in said
+    certificate = Certificate.from_json((here / "made/certificate.json").read_text())
+    with Ledger.open(ledger) as opened:
+        certificate.verify(opened)
+    card = (here / "made/card.md").read_text()
+    assert "| model | least-squares on random features |" in card
+    told = json.loads((here / "made/runs.json").read_text())
+    assert told["private"] is True
+    assert told["plan"] is None
+    assert told["runs"][0]["line"] == 1
 
 
 def test_repeats_have_a_mean_and_a_deviation_and_cost_more_together(digits: Path, here: Path) -> None:
@@ -165,7 +202,8 @@ def test_a_table_is_learnt_by_its_declarations(here: Path) -> None:
         ),
         (
             ("fit", "none", "-m", "oracle", "--epsilon", 1),
-            "The 'model' of train fit must be one of cnn, mlp, linear, scattering. Got 'oracle'.",
+            "The 'model' of train fit must be one of cnn, mlp, linear, scattering, vgg13, vgg16, "
+            "least-squares. Got 'oracle'.",
         ),
         (
             ("fit", "none", "--epsilon", 1, "--lr", 0),
@@ -178,6 +216,40 @@ def test_a_table_is_learnt_by_its_declarations(here: Path) -> None:
         (
             ("fit", "none", "--epsilon", 1, "--repeats", 0),
             "The 'repeats' of train fit must lie between 1 and 1000. Got 0.",
+        ),
+        (
+            ("fit", "none", "--head", "least-squares", "--epsilon", 1, "--epochs", 3),
+            "Least squares is solved in one release and takes no --epochs. Leave it out, or take "
+            "--head linear.",
+        ),
+        (
+            ("fit", "none", "--features", "vgg19", "--epsilon", 1),
+            "The 'features' of train fit must be one of scattering, random, vgg13, vgg16. Got 'vgg19'.",
+        ),
+        (
+            ("fit", "none", "--features", "random", "--model", "cnn", "--epsilon", 1),
+            "The 'model' of train fit must be linear, mlp or least-squares where features are named. "
+            "Got 'cnn'.",
+        ),
+        (
+            ("fit", "none", "--features", "random", "--weights", "w.pth", "--epsilon", 1),
+            "The 'weights' of train fit must come with VGG, as features or as the model. Got 'w.pth'.",
+        ),
+        (
+            ("fit", "none", "--reduce", 3, "--epsilon", 1),
+            "The 'reduce' of train fit must be one of 1, 2, 4. Got 3.",
+        ),
+        (
+            ("fit", "none", "--hidden", 3, "--epsilon", 1),
+            "The 'hidden' of train fit must be left out for the model scattering. Got 3.",
+        ),
+        (
+            ("fit", "none", "-m", "mlp", "--extra-layer", 3, "--epsilon", 1),
+            "The 'extra-layer' of train fit must come with 'hidden'. Got 3.",
+        ),
+        (
+            ("fit", "none", "-m", "mlp", "--patches", 3, "--epsilon", 1),
+            "The 'patches' of train fit must come with features. Got 3.",
         ),
         (("plan", "--epsilon", 1), "Name the data, or say how many examples there are with --size."),
         (

@@ -224,7 +224,7 @@ def test_every_group_of_a_unit_has_the_same_chance(few: int) -> None:
 
 def test_groups_that_tie_at_the_limit_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Were all numbers of the secret order the same, a unit with too many groups would count in none."""
-    monkeypatch.setattr(counting, "secret_order", lambda names, bits: "CAST(7 AS UBIGINT)")
+    monkeypatch.setattr(counting, "secret_order", lambda names, bits, dialect: "CAST(7 AS UBIGINT)")
     table = pa.table({"who": [1, 1, 1, 2, 2], "site": ["A", "B", "C", "A", "B"]})
     schema = Schema.read({"site": {"type": "category", "keys": ["A", "B", "C"]}})
     source = open_source(table, schema, ["who"])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.frames import CountedValues, Schema, Source, Unit, open_source, ranks
-from sourdine.frames.expression import grouping, steps
+from sourdine.frames.expression import grouping, span, steps
 from sourdine.testing import SeededBits
 from tests.frames.engines import ENGINES
 
@@ -138,3 +138,48 @@ def test_keys_of_every_kind_are_told_apart_however_values_are_counted(name: str,
     assert {key: values.values_between(0, 99).tolist() for (key,), values in found.items()} == {
         key: sorted([age for age, mine in zip(ages, named, strict=True) if mine == key] * 2) for key in keys
     }
+
+
+MIXED = Schema.read(
+    {
+        "few": {"type": "category", "keys": [4, 5, 6]},
+        "odd": {"type": "category", "keys": [9, -2, 7]},
+        "text": {"type": "category", "keys": ["b", "a'"], "missing": "b"},
+        "flag": {"type": "flag"},
+        "x": {"type": "real", "lower": 0.0, "upper": 10.0, "granularity": 0.01},
+        "fine": {"type": "real", "lower": 0.0, "upper": 10.0, "granularity": 1e-8},
+    }
+)
+
+
+@pytest.mark.parametrize("column", ["x", "fine"])
+@pytest.mark.parametrize("by", [(), ("few",), ("few", "flag", "text"), ("odd", "few"), ("text",)])
+def test_many_places_are_counted_or_sorted_alike(column: str, by: tuple[str, ...]) -> None:
+    """By the engine, by an array of counts, by sorting: every way gives the values in order."""
+    chance = np.random.default_rng(4)
+    pick = lambda items: [items[i] for i in chance.integers(0, len(items), 600)]
+    values = [*chance.uniform(-1, 11, 300).tolist(), *[2.5, math.nan, math.inf, 0.0, 10.0] * 60]
+    rows = pa.table(
+        {
+            "few": pick([4, 5, 6, 7, None, -(2**63)]),
+            "odd": pick([9, -2, 7, 8, None]),
+            "text": pick(["a'", "b", "c", None]),
+            "flag": pick([True, False, None]),
+            "x": pa.array(values, pa.float64(), from_pandas=False),
+            "fine": pa.array(values, pa.float64(), from_pandas=False),
+        }
+    )
+    source = open_source(rows, MIXED)
+    number, grouped = MIXED.number("test", column), [source.grouping(name) for name in by]
+    places = span(number)[1] + 1
+    value, bits = source.place_of(column), SeededBits(1)
+    found = ranks(source, by=grouped, value=value, unit=Unit(), bits=bits, places=places)
+    asked = ", ".join([*(each.known(f"({each.raw})") for each in grouped), value])
+    expected: dict[tuple[Any, ...], list[int]] = {key: [] for key in found}
+    for *key, place in source.ask(f"SELECT {asked} FROM {source.view}"):
+        if place >= 0 and tuple(key) in expected:
+            expected[tuple(key)].append(place)
+    assert sum(map(len, expected.values())) > 50
+    for key, held in found.items():
+        assert held.values_between(0, 999).tolist() == sorted(expected[key])
+        assert held.size == len(expected[key])

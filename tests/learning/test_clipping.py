@@ -67,6 +67,7 @@ def test_bad_norms_are_refused(kind: type[Clipping], norm: object) -> None:
         kind(norm=norm)  # type: ignore[arg-type]
 
 
-def test_a_bad_stability_is_refused() -> None:
+@pytest.mark.parametrize("bad", [0.0, -1.0, 1e-13, 1e-60, math.inf])  # float32 takes 1e-60 for 0
+def test_a_bad_stability_is_refused(bad: float) -> None:
     with pytest.raises(InvalidParameter, match="'stability' of Automatic"):
-        Automatic(stability=0.0)
+        Automatic(stability=bad)

@@ -1,4 +1,5 @@
 import gzip
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -179,6 +180,30 @@ def test_a_folder_for_each_class(tmp_path: Path) -> None:
     assert len(parts.test) == 4
     assert read_image_folder(tmp_path / "train", 8, grey=True).train.shape == (1, 8, 8)
     assert read_image_folder(tmp_path / "train", 8).test is None
+
+
+@pytest.mark.usefixtures("pillow")
+def test_flowers_come_in_numbered_folders_with_their_names_in_a_file(tmp_path: Path) -> None:
+    """As the source had them: train, valid and test, folders 1 to 102, cat_to_name.json."""
+    for part in ("train", "valid"):
+        for number in ("10", "2", "102"):
+            put(tmp_path, f"{part}/{number}/image_1.jpg", bytes([int(number)]))
+    names = {"2": "pink primrose", "10": "globe thistle", "102": "blackberry lily", "7": "not here"}
+    (tmp_path / "cat_to_name.json").write_text(json.dumps(names))
+    parts = read_data(tmp_path, side=8)
+    assert parts.train.classes == ("pink primrose", "globe thistle", "blackberry lily")  # by number
+    assert (parts.train.inputs[:, 0, 0, 0] * 255).round().tolist() == [2, 10, 102]
+    assert parts.test is not None  # valid, as long as there is no test
+    for number in ("10", "2", "102"):
+        for i in range(2):
+            put(tmp_path, f"test/{number}/image_{i}.jpg", bytes([5]))
+    tested = read_data(tmp_path, side=8).test
+    assert tested is not None
+    assert len(tested) == 6
+    for wrong in ("[]", "{", '{"2": "pink primrose"}', '{"2": 1, "10": 2, "102": 3}'):
+        (tmp_path / "cat_to_name.json").write_text(wrong)
+        with pytest.raises(InvalidParameter, match="must be JSON with a name for each folder of images"):
+            read_data(tmp_path, side=8)
 
 
 @pytest.mark.usefixtures("pillow")

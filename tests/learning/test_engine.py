@@ -560,3 +560,26 @@ def test_a_frozen_part_is_left_alone() -> None:
     x = torch.randn(5, 3)
     check(model, x)
     assert list(Engine(model, Flat()).clipped_sum(lambda: model(x).sum(1))) == ["2.weight"]
+
+
+class Scaled(nn.Module):
+    """A parameter of its own, and a layer in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale, self.inner = nn.Parameter(torch.rand(40)), nn.Linear(40, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.inner(x * self.scale)
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+def test_sums_of_models_in_half_precision_are_in_single(kind: torch.dtype) -> None:
+    torch.manual_seed(1)
+    model = Scaled().to(kind)
+    x = torch.randn(300, 40).to(kind)
+    sums = Engine(model, Flat(norm=1.0)).clipped_sum(lambda: model(x).float()[:, 0])
+    assert {each.dtype for each in sums.values()} == {torch.float32}
+    one = Engine(model, Flat(norm=1e-3)).clipped_sum(lambda: model(x[:1]).float()[:, 0])
+    length = float(torch.stack([each.double().square().sum() for each in one.values()]).sum().sqrt())
+    assert length == pytest.approx(1e-3 * (1 - 2.0**-18), rel=1e-6)

@@ -360,3 +360,36 @@ def test_bad_input_is_told_in_one_message_before_anything_is_paid(
         fit(given.pop("model"), given.pop("data"), ledger=ledger, **given)
     assert len(str(caught.value)) < 400
     assert ledger.status().blocks == 0
+
+
+class Keeping(nn.Module):
+    """Keeps what it saw last, as for a picture of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.seen = nn.Linear(6, 2), []
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.last = x.detach()
+        self.seen.append(len(x))
+        return self.inner(x)
+
+
+def test_the_model_that_is_handed_out_keeps_nothing_of_the_data() -> None:
+    found = fit(Keeping(), (X, Y), epochs=1, batch=100, **PAID).model
+    assert not hasattr(found, "last")
+    assert found.seen == []
+    assert not found.training
+    assert all(value.grad is None for value in found.parameters())
+
+
+def test_nobody_knows_what_is_dropped() -> None:
+    # every unit in every batch and hardly any noise: what differs between two runs is what was dropped
+    def run() -> Tensor:
+        torch.manual_seed(3)
+        model = nn.Sequential(nn.Dropout(0.5), nn.Linear(6, 2))
+        return fit(model, (X, Y), epochs=1, batch=400, physical=400, **QUIET).model[1].weight
+
+    before = torch.get_rng_state()
+    assert (run() - run()).abs().max() > 1e-3
+    torch.set_rng_state(before)

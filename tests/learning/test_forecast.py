@@ -3,30 +3,24 @@ import torch
 from torch import nn
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning import measure
-from sourdine.learning.forecast import Peak
+from sourdine.learning import Forecast, measure
+from sourdine.learning.memory import Stage
 
 DATA = (torch.zeros(1, 1000), torch.zeros(1, dtype=torch.int64))
 
 
-def test_peak_counts_what_is_alive_at_once() -> None:
-    with Peak() as peak:
-        first = torch.zeros(1000)
-        second = first + 1
-        del first
-        third = second.view(10, 100)  # shares memory
-        torch.zeros(100)
-        del second, third
-    assert peak.most == 8000
+def grown(forecast: Forecast) -> float:
+    return (forecast.memory.peak(3000) - forecast.memory.peak(2000)) / 1000
 
 
 def test_memory_grows_by_inputs_and_activations_of_a_unit() -> None:
     wide = measure(nn.Sequential(nn.Linear(1000, 50), nn.Linear(50, 2)), DATA)
     assert wide.parameters == 1000 * 50 + 50 + 50 * 2 + 2
-    assert wide.memory >= 2 * 4 * wide.parameters
-    assert 4000 <= wide.memory_each <= 6 * 4000
+    assert wide.memory.peak(1) >= 2 * 4 * wide.parameters
+    assert wide.memory.live[Stage.MODEL].fixed == 4 * wide.parameters
+    assert 4000 <= grown(wide) <= 6 * 4000
     several = measure(nn.Sequential(nn.Linear(1000, 50), nn.Linear(50, 2)), DATA, per_unit=3)
-    assert several.memory_each > 2 * wide.memory_each
+    assert grown(several) > 2 * grown(wide)
 
 
 def test_the_physical_batch_fits_into_the_memory_given() -> None:
@@ -35,7 +29,8 @@ def test_the_physical_batch_fits_into_the_memory_given() -> None:
     poor = measure(model, DATA, memory=1 << 20)
     assert rich.physical == 1024
     assert 1 <= poor.physical < rich.physical
-    assert poor.memory + poor.physical * poor.memory_each <= 1 << 20
+    assert poor.memory.peak(poor.physical, parts=True) <= 1 << 20
+    assert poor.memory.peak(2 * poor.physical, parts=True) > 1 << 20
     assert measure(model, DATA, memory=1).physical == 1
 
 

@@ -95,3 +95,36 @@ def test_made_up_examples_have_the_shapes_and_nothing_else() -> None:
 def test_a_rehearsal_repeats_public_examples() -> None:
     inputs, _ = Rehearsal(examples_of((X, Y))).made_up(8)
     assert inputs.tolist() == X[[0, 1, 2, 3, 4, 5, 0, 1]].tolist()
+
+
+class Lines(Dataset):
+    def __init__(self, *lengths: int) -> None:
+        self._lengths = lengths
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def __getitem__(self, place: int) -> tuple[torch.Tensor, int]:
+        return torch.ones(self._lengths[place]), 0
+
+
+def padded(items: list) -> list[torch.Tensor]:
+    longest = max(len(x) for x, _ in items)
+    rows = [torch.nn.functional.pad(x, (0, longest - len(x))) for x, _ in items]
+    return [torch.stack(rows), torch.tensor([y for _, y in items])]
+
+
+def test_no_example_is_collated_with_others() -> None:
+    def centred(items: list) -> list[torch.Tensor]:
+        x = torch.stack([x for x, _ in items])
+        return [x - x.mean(0), torch.tensor([y for _, y in items])]
+
+    examples = examples_of(DataLoader(Pairs(), batch_size=3, collate_fn=centred))
+    together, alone = examples.batch(np.array([0, 4])), examples.batch(np.array([4]))
+    assert torch.equal(together[0][1:], alone[0])
+
+
+def test_padding_to_the_longest_of_a_batch_is_refused() -> None:
+    examples = examples_of(DataLoader(Lines(3, 5), batch_size=2, collate_fn=padded))
+    with pytest.raises(InvalidParameter, match="one shape"):
+        examples.batch(np.array([0, 1]))

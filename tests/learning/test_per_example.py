@@ -113,3 +113,17 @@ def test_a_norm_is_not_hidden_by_terms_that_cancel() -> None:
     left = part.weighted(torch.ones(1)).double().square().sum()
     assert float(part.squares()) >= float(left)
     assert float(part.squares()) > 0
+
+
+@pytest.mark.parametrize("small", [1e-23, 1e-30, 1e-19])
+def test_a_norm_is_not_hidden_by_a_factor_whose_square_is_too_small(small: float) -> None:
+    a, g = torch.zeros(1, 1, 1, 9), torch.zeros(1, 1, 1, 8)
+    a[..., 2], g[..., 5] = small, 1e19
+    part = Outer(a, g, torch.Size((8, 9)))
+    left = part.weighted(torch.ones(1)).double().norm()
+    assert float(part.squares().double().sqrt()) >= float(left) * (1 - 2e-6)
+
+
+def test_examples_without_a_gradient_count_next_to_nothing() -> None:
+    part = Outer(torch.zeros(2, 1, 1, 9), torch.ones(2, 1, 1, 8), torch.Size((8, 9)))
+    assert float(part.squares().max()) < 2.0**-100

@@ -7,8 +7,11 @@ from sourdine.accounting import PLD, Sampler, cost_of_steps, epsilon_of_steps, p
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning import Forecast, plan
+from sourdine.learning.memory import Course, Line, Memory, Stage
 
 RUN = {"size": 10_000, "delta": 1e-5}
+ALONE, IN_PARTS = (Course(points=(), lines=(Line(1 << power, 1 << 14),)) for power in (19, 20))
+MEMORY = Memory(live={}, most={Stage.AGAIN: ALONE, Stage.MORE: IN_PARTS})
 
 
 def test_noise_for_a_budget_keeps_to_it_and_hardly_less_would() -> None:
@@ -72,20 +75,19 @@ def test_with_few_epochs_the_smallest_batch_is_left() -> None:
 
 
 def test_forecasts_follow_from_what_a_step_takes() -> None:
-    forecast = Forecast(
-        parameters=10_000, physical=64, memory=1 << 20, memory_each=1 << 14, seconds=0.01, seconds_each=0.001
-    )
+    forecast = Forecast(parameters=10_000, physical=64, memory=MEMORY, seconds=0.01, seconds_each=0.001)
     made = plan(**RUN, noise=2.0, epochs=2, batch=100, forecast=forecast)
     assert made.memory == (1 << 20) + 64 * (1 << 14)
+    assert plan(**RUN, noise=2.0, epochs=2, batch=20, forecast=forecast).memory == (1 << 19) + 43 * (1 << 14)
+    fixed = plan(**RUN, noise=2.0, epochs=2, batch=20, sampler="fixed", forecast=forecast)
+    assert fixed.memory == (1 << 19) + 20 * (1 << 14)
     assert made.seconds == pytest.approx(200 * 0.11)
     assert made.signal_to_noise == pytest.approx(100 / (2 * 100))
     assert plan(**RUN, noise=2.0, epochs=2, batch=100).seconds is None
 
 
 def test_it_is_told_in_words() -> None:
-    forecast = Forecast(
-        parameters=10_000, physical=64, memory=1 << 20, memory_each=1 << 14, seconds=0.01, seconds_each=0.001
-    )
+    forecast = Forecast(parameters=10_000, physical=64, memory=MEMORY, seconds=0.01, seconds_each=0.001)
     words = plan(**RUN, noise=2.0, epochs=2, batch=100, forecast=forecast).words()
     assert words["units"] == "10,000"
     assert words["steps"] == "200 (2 epochs)"

@@ -121,3 +121,14 @@ def test_a_mean_over_the_batch_is_refused() -> None:
     step = Step(model, noise=1.0, batch=4)
     with pytest.raises(InvalidParameter, match="one number for each example"):
         step.add(lambda: nn.functional.cross_entropy(model(torch.randn(4, 4)), torch.zeros(4).long()))
+
+
+def test_noise_hides_all_digits_of_a_double() -> None:
+    # float32 noise on a float64 sum would leave the sum's last digits to be read off
+    model = nn.Linear(3, 2).double()
+    step = Step(model, noise=1.0, batch=1)
+    step.add(lambda: model(torch.rand(5, 3, dtype=torch.float64)).sum(1))
+    step.close()
+    for value in model.parameters():
+        assert value.grad.dtype == torch.float64
+        assert torch.equal(value.grad, value.grad.float().double())

@@ -11,7 +11,9 @@ def test_a_figure_becomes_a_png() -> None:
         y=Axis(field="y", title="cost"),
         series=Series(field="who", names=("a",)),
     )
-    found = picture(Figure(title="A long title that says the finding. " * 4, chart=chart))
+    figure = Figure(title="A long title that says the finding. " * 4, chart=chart)
+    found = picture(figure)
+    assert figure._repr_png_() == found  # what a notebook shows
     assert found.startswith(b"\x89PNG")
     width, height = (int.from_bytes(found[at : at + 4], "big") for at in (16, 20))
     assert width > 1000

@@ -121,7 +121,7 @@ def test_what_is_not_there_is_told_when_it_is_needed(tmp_path: Path) -> None:
         ('neighbours = "replace"', 'neighbours = "zero-out"', '"add-remove" or "replace"'),
         ("upper = 120", "upper = -1", "'columns.age' is wrong: lower must be below upper"),
         ("upper = 120", "", "'columns.age.upper' is missing"),
-        ('type = "real"', 'type = "text"', "'columns.pay' is wrong"),
+        ('type = "real"', 'type = "date"', "'columns.pay' is wrong"),
         ("granularity = 0.5", "granularity = 0.0", "'columns.pay.granularity' is wrong"),
         ("weight = 2.5", "weight = 0", "'queries.people.weight' is wrong"),
         ('by = ["well"]', "by = 7", "'queries.people.by' is wrong: it must be a list"),

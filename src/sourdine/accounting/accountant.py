@@ -1,6 +1,8 @@
 """What an accountant is: a monoid over losses, read off at a delta."""
 
+import math
 from abc import ABC, abstractmethod
+from fractions import Fraction
 from typing import Generic, TypeVar
 
 from sourdine.accounting.bracket import Bracket
@@ -49,6 +51,22 @@ def same_relation(first: Neighbours, second: Neighbours) -> Neighbours:
             "Their sum would protect against neither. State both for the same relation."
         )
     return first
+
+
+def without_delta(owner: str, loss: Loss, remedy: str) -> None:
+    """Refuse a loss whose epsilon and rho hold only outside an event: what it becomes here is not proven."""
+    if loss.delta:
+        raise UnsupportedLoss(
+            f"This loss has a delta of its own, as where keys are chosen privately, and {owner} is not "
+            f"proven for such. {remedy}"
+        )
+
+
+def left_of(delta: float, spent: Fraction) -> float:
+    """What is left of a delta once losses spent theirs, rounded down; negative where that is too little."""
+    left = Fraction(delta) - spent
+    nearest = float(left)
+    return nearest if nearest <= left else math.nextafter(nearest, -math.inf)
 
 
 def check_delta(owner: str, delta: float) -> float:

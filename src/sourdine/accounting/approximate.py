@@ -105,7 +105,7 @@ class Approximate(Accountant[ApproximateCost]):
         if isinstance(loss.remove, PointLaw) and loss.add is loss.remove:
             point = loss.remove.point
         elif loss.epsilon != math.inf:
-            point = Point(loss.epsilon, Fraction(0))
+            point = Point(loss.epsilon, loss.delta)
         else:
             raise UnsupportedLoss(
                 "This loss has a whole curve of epsilons and deltas, and this accountant takes one pair. "

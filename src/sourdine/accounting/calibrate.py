@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from sourdine.accounting.accountant import Accountant, check_delta
+from sourdine.accounting.accountant import Accountant, check_delta, without_delta
 from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.pld import PLD
 from sourdine.accounting.pure import Pure
@@ -73,11 +73,18 @@ def calibrate_plan(
     `plan` makes all spends from one common factor of their noise.
     """
     target = _Target.declared("calibrate_plan", epsilon, delta, accountant)
+
+    def costing(noise: Fraction) -> Sequence[Spend]:
+        spends = plan(noise)
+        for spend in spends:  # its delta grows with the noise unless the threshold does, too
+            without_delta("a search for its noise", spend.one_loss(), "Use KeyThreshold.within.")
+        return spends
+
     rough = target.rough()
     return plan(
         _least(
-            lambda noise: target.excess(plan(noise)),
-            None if rough is None else lambda noise: rough.excess(plan(noise)),
+            lambda noise: target.excess(costing(noise)),
+            None if rough is None else lambda noise: rough.excess(costing(noise)),
             _EXACT if isinstance(target.accountant, Pure) else _TOLERANCE / 4,
         )
     )
@@ -182,6 +189,8 @@ class _Target:
             remedy = "This plan has no epsilon at delta 0, as with Gaussian noise. A common choice is 1e-6."
             raise check.fail(self.owner, "delta", "be above 0", 0, remedy) from problem
         if isinstance(self.accountant, Pure):
+            if Fraction(self.delta) < cost.delta:
+                return math.inf
             ratio = cost.epsilon / self.epsilon
             return 0.0 if ratio == 1 else math.copysign(max(abs(math.log(ratio)), 1e-300), ratio - 1)
         upper = self.accountant.epsilon(cost, self.delta).upper

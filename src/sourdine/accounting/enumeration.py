@@ -14,6 +14,7 @@ from scipy.special import gammaln
 from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.composition import Repeated
 from sourdine.core.laws import AtomLaw, Floats, GeometricLaw, Law, pure_law
+from sourdine.core.leak import LeakyLaw
 
 _MOST_OUTCOMES = 1 << 18
 _FARTHEST = 600.0  # beyond, e^-loss is no longer a float
@@ -90,6 +91,9 @@ def _values(law: Law) -> tuple[Floats, Floats] | None:
     """The values of a loss and their masses under P, if they are three at most."""
     if isinstance(law, GeometricLaw) and law.units == 1:
         law = pure_law(1 / law.scale)
+    if isinstance(law, LeakyLaw):
+        inner = _values(law.base)
+        return None if inner is None else (inner[0], (1 - law.delta) * inner[1])
     if not isinstance(law, AtomLaw):
         return None
     losses, masses = law.atoms

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from sourdine.accounting.accountant import without_delta
 from sourdine.accounting.points import points
 from sourdine.accounting.rounding import exactly, float_above
 from sourdine.accounting.worst import worst
@@ -48,6 +49,7 @@ def group(loss: Loss, size: int) -> Loss:
     check.integer("group", "size", size, 1, _MOST)
     if size == 1:
         return loss
+    without_delta("a group", loss, "State the distance of the whole group, with group_distance.")
     law = _grouped(worst([loss.remove, loss.add]), loss.epsilon, size)
     return replace(
         loss, remove=law, add=law, epsilon=exactly(loss.epsilon) * size, rho=exactly(loss.rho) * size**2

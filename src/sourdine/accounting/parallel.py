@@ -42,6 +42,7 @@ def parallel(parts: Sequence[Loss], crossing: Sequence[Loss] = ()) -> Loss:
         neighbours=relation,
         epsilon=max(part.epsilon for part in parts),
         rho=max(part.rho for part in parts),
+        delta=max(part.delta for part in parts),
     )
     if relation is not Neighbours.REPLACE:
         if crossing:
@@ -63,6 +64,7 @@ def parallel(parts: Sequence[Loss], crossing: Sequence[Loss] = ()) -> Loss:
         neighbours=relation,
         epsilon=max(alone.epsilon, both.epsilon),
         rho=max(alone.rho, both.rho),
+        delta=max(alone.delta, both.delta),
     )
 
 
@@ -82,4 +84,5 @@ def _pairs(parts: Sequence[Loss]) -> Loss:
         neighbours=Neighbours.REPLACE,
         epsilon=sum(sorted((exactly(part.epsilon) for part in parts), reverse=True)[:2]),
         rho=sum(sorted((exactly(part.rho) for part in parts), reverse=True)[:2]),
+        delta=min(1, sum(sorted((exactly(part.delta) for part in parts), reverse=True)[:2])),
     )

@@ -14,7 +14,8 @@ from sourdine.accounting.worst import either_order
 from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated, above_zero
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.laws import Law, RhoLaw
+from sourdine.core.laws import Law, RhoLaw, pure_law
+from sourdine.core.leak import LeakyLaw
 from sourdine.core.loss import Loss
 
 
@@ -24,6 +25,11 @@ class PldCost:
 
     neighbours: Neighbours
     losses: tuple[tuple[Loss, int], ...]
+
+    @property
+    def leaks(self) -> Fraction:
+        """The sum of the deltas of losses that have one."""
+        return sum((Fraction(loss.delta) * count for loss, count in self.losses), Fraction(0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +67,10 @@ class PLD(Accountant[PldCost]):
     def epsilon(self, cost: PldCost, delta: float) -> Bracket:
         delta = check_delta("PLD", delta)
         pure = float_above(sum(exactly(loss.epsilon) * count for loss, count in cost.losses))
+        if delta == 0 and cost.leaks:
+            return Bracket(math.inf, math.inf)
+        if delta < cost.leaks:  # the epsilons hold outside events that are likelier than that
+            pure = math.inf
         if pure == math.inf:
             delta = above_zero("PLD", delta)
         if delta == 0 or pure == 0:
@@ -108,13 +118,16 @@ def _laws(laws: list[tuple[Law, int]]) -> list[Repeated]:
     """The laws with their counts; those that are several together one by one.
 
     A loss known only by its rho has the worst law that rho allows. The rhos add up first: the law of their
-    sum is tighter than the sum of their laws (Bun and Steinke 2016, lemma 2.3).
+    sum is tighter than the sum of their laws (Bun and Steinke 2016, lemma 2.3). A law that leaks is its base
+    together with a leak of nothing else.
     """
     found, rho = [], 0.0
     while laws:
         law, count = laws.pop(0)
         if isinstance(law, Together):
             laws = [(part, each * count) for part, each in law.parts] + laws
+        elif isinstance(law, LeakyLaw) and isinstance(law.base, RhoLaw):
+            laws = [(law.base, count), (LeakyLaw(pure_law(0.0), law.delta), count), *laws]
         elif isinstance(law, RhoLaw):
             rho += law.rho * count
         else:
@@ -143,4 +156,4 @@ def _concentrated(cost: PldCost, delta: float) -> float:
     rho = sum(exactly(loss.rho) * count for loss, count in cost.losses)
     if rho == math.inf:
         return math.inf
-    return ZeroConcentrated().epsilon(RhoCost(cost.neighbours, Fraction(rho)), delta).upper
+    return ZeroConcentrated().epsilon(RhoCost(cost.neighbours, Fraction(rho), cost.leaks), delta).upper

@@ -36,6 +36,8 @@ class Certificate:
     `secure` and `declared` as far as they were recorded with the charge, before any noise was drawn; `verify`
     names what was not. It never saw the noise, the data or the values.
 
+    `from_reserve` is the part of delta that choosing keys took; it is counted in `delta`.
+
     `digests` are those (SHA-256) of the files that were published with it, by name: they tie the numbers to
     the certificate. The ledger does not vouch for them, so they are worth as much as the way by which the
     certificate came.
@@ -54,6 +56,7 @@ class Certificate:
     delta: float | None
     spends: tuple[Spend, ...]
     secure: bool
+    from_reserve: Fraction = Fraction(0)
     declared: Mapping[str, str] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
     software: str
@@ -79,7 +82,8 @@ class Certificate:
                 "declared": dict(self.declared),
                 "digests": dict(self.digests),
                 "spends": [spend.to_json() for spend in self.spends],
-            },
+            }
+            | ({"from_reserve": str(self.from_reserve)} if self.from_reserve else {}),
             indent=2,
         )
 
@@ -103,6 +107,7 @@ class Certificate:
                 left=amount(held["left"]),
                 epsilon=typed(float, held["epsilon"]),
                 delta=None if held["delta"] is None else typed(float, held["delta"]),
+                from_reserve=amount(held.get("from_reserve", "0")),
                 spends=tuple(Spend.from_json(typed(dict, spend)) for spend in typed(list, held["spends"])),
                 secure=typed(bool, held["secure"]),
                 declared={name: typed(str, value) for name, value in declared.items()},
@@ -142,6 +147,7 @@ class Certificate:
             "left": (self.left, terms.budget.limit - entry.total),
             "currency": (self.currency, terms.budget.symbol),
             "delta": (self.delta, terms.delta),
+            "from_reserve": (self.from_reserve, entry.delta),
             "time": (self.time, entry.time),
             "software": (self.software, entry.software),
             "secure": (self.secure, entry.secure and self.secure),  # to admit a weakness later is no fraud
@@ -151,7 +157,7 @@ class Certificate:
             name for name in ("software", "secure", "declared") if getattr(entry, name) is None
         )
         differ = [name for name, (a, b) in stated.items() if a != b and name not in unconfirmed]
-        if not self.epsilon >= terms.budget.epsilon(entry.price, terms.delta or 0.0) * (1 - 1e-9):
+        if not self.epsilon >= terms.budget.epsilon(entry.price, terms.rest) * (1 - 1e-9):
             differ.append("epsilon")
         if differ:
             raise LedgerError(
@@ -197,8 +203,9 @@ class Release:
             currency=self.receipt.currency,
             price=self.receipt.price,
             left=self.receipt.left,
-            epsilon=terms.budget.epsilon(self.receipt.price, terms.delta or 0.0),
+            epsilon=terms.budget.epsilon(self.receipt.price, terms.rest),
             delta=terms.delta,
+            from_reserve=self.receipt.delta,
             spends=self.spends,
             secure=self.secure and (entry is None or entry.secure is not False),
             declared=dict(declared if declared is not None else recorded or {}),

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sourdine.accounting.accountant import Accountant, same_relation
+from sourdine.accounting.accountant import Accountant, left_of, same_relation
 from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.moments import log_moments
 from sourdine.accounting.rounding import float_above, with_margin
@@ -39,11 +39,12 @@ class Conversion(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class RenyiCost:
-    """(a-1) times the Renyi divergence at each order, in each direction."""
+    """(a-1) times the Renyi divergence at each order, in each direction, and the sum of the deltas."""
 
     neighbours: Neighbours
     remove: Floats
     add: Floats
+    delta: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,8 @@ class Renyi(Accountant[RenyiCost]):
 
     With r(a) the sum at order a, epsilon is the least over orders of r(a) + log(1 - 1/a) -
     log(a delta)/(a - 1) (Canonne, Kamath, Steinke 2020, proposition 12), or, as older tools have it, of
-    r(a) + log(1/delta)/(a - 1) (Mironov 2017, proposition 3). Nothing is known from below.
+    r(a) + log(1/delta)/(a - 1) (Mironov 2017, proposition 3). Nothing is known from below. Divergences of
+    losses with a delta of their own hold outside an event, and leave the rest of delta for that.
 
     >>> loss = Loss.pure(1)
     >>> round(Renyi().epsilon(Renyi().lift(loss), 1e-6).upper, 3)
@@ -78,7 +80,7 @@ class Renyi(Accountant[RenyiCost]):
         add = remove if loss.add is loss.remove else self._moments(loss, loss.add)
         if loss.neighbours is Neighbours.REPLACE:  # which of two records comes first is anybody's guess
             remove = add = np.maximum(remove, add)
-        return RenyiCost(loss.neighbours, remove, add)
+        return RenyiCost(loss.neighbours, remove, add, check.rational("Renyi", "delta", loss.delta))
 
     def _moments(self, loss: Loss, law: Law) -> Floats:
         """The least of what the law, rho and epsilon say."""
@@ -94,7 +96,8 @@ class Renyi(Accountant[RenyiCost]):
         relation = same_relation(first.neighbours, second.neighbours)
         if len(first.remove) != len(second.remove):
             raise check.fail("Renyi", "orders", "be the same for both costs", "other orders")
-        return RenyiCost(relation, first.remove + second.remove, first.add + second.add)
+        delta = first.delta + second.delta
+        return RenyiCost(relation, first.remove + second.remove, first.add + second.add, delta)
 
     def curve(self, cost: RenyiCost) -> Floats:
         """The Renyi divergence at each order: the larger of both directions."""
@@ -111,7 +114,9 @@ class Renyi(Accountant[RenyiCost]):
 
     def _bounds(self, cost: RenyiCost, delta: float) -> Floats:
         """What each order says about epsilon."""
-        delta = above_zero("Renyi", delta)
+        delta = left_of(above_zero("Renyi", delta), cost.delta)
+        if delta <= 0:
+            return np.full(len(self._orders), math.inf)
         if self.conversion is Conversion.MIRONOV:
             return self.curve(cost) - math.log(delta) / (self._orders - 1)
         return tight_epsilon(self._orders, self.curve(cost), delta)
@@ -122,4 +127,5 @@ class Renyi(Accountant[RenyiCost]):
         log_delta = np.maximum(cost.remove, cost.add) - less_one * epsilon
         if self.conversion is Conversion.TIGHT:
             log_delta += less_one * np.log(less_one) - self._orders * np.log(self._orders)
-        return Bracket(0.0, min(1.0, math.exp(min(0.0, float(np.min(log_delta)))) * (1 + 1e-9)))
+        found = math.exp(min(0.0, float(np.min(log_delta)))) + float_above(cost.delta)
+        return Bracket(0.0, min(1.0, found * (1 + 1e-9)))

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sourdine.accounting.accountant import without_delta
 from sourdine.accounting.rounding import float_above
 from sourdine.core import check
 from sourdine.core.certified import above as float_of_ball
@@ -129,6 +130,7 @@ def poisson(loss: Loss, rate: Fraction | float) -> Loss:
         )
     if exact == 1:
         return loss
+    without_delta("sampling", loss, "Choose the keys on all of the data.")
     share = float_above(exact)
     return replace(
         loss,

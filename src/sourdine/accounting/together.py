@@ -93,6 +93,7 @@ def together(parts: Sequence[tuple[Loss, int]]) -> Loss:
         neighbours=relation,
         epsilon=sum(exactly(loss.epsilon) * count for loss, count in parts),
         rho=sum(exactly(loss.rho) * count for loss, count in parts),
+        delta=min(1, sum(exactly(loss.delta) * count for loss, count in parts)),
     )
 
 

@@ -1,11 +1,12 @@
 """The accountant of zero-concentrated differential privacy: rhos add up."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from sourdine.accounting.accountant import Accountant, check_delta, same_relation
+from sourdine.accounting.accountant import Accountant, check_delta, left_of, same_relation
 from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.rounding import float_above, with_margin
 from sourdine.core import check
@@ -17,10 +18,11 @@ from sourdine.core.loss import Loss
 
 @dataclass(frozen=True)
 class RhoCost:
-    """A sum of rhos, exact."""
+    """A sum of rhos, and of the deltas of losses that have one, exact."""
 
     neighbours: Neighbours
     rho: Fraction
+    delta: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,9 @@ class ZeroConcentrated(Accountant[RhoCost]):
 
     Mechanisms of rho_1, rho_2, ... together are (rho_1 + rho_2 + ...)-zCDP (Bun and Steinke 2016, lemma
     1.7), hence (epsilon, delta)-DP with epsilon the least over orders a > 1 of
-    a rho + log(1 - 1/a) - log(a delta)/(a - 1) (Canonne, Kamath, Steinke 2020, proposition 12).
+    a rho + log(1 - 1/a) - log(a delta)/(a - 1) (Canonne, Kamath, Steinke 2020, proposition 12). Losses that
+    hold outside events of delta_1, delta_2, ... leave delta - (delta_1 + delta_2 + ...) for that
+    (docs/guarantees/ledger.md).
 
     >>> cost = ZeroConcentrated().repeat(ZeroConcentrated().lift(Loss.pure(Fraction(1, 10))), 100)
     >>> cost.rho, round(ZeroConcentrated().epsilon(cost, 1e-6).upper, 4)
@@ -39,17 +43,20 @@ class ZeroConcentrated(Accountant[RhoCost]):
     def lift(self, loss: Loss) -> RhoCost:
         if loss.rho == float("inf"):
             raise UnsupportedLoss(
-                "This loss has no finite rho: sampling, thresholds and a delta of their own have none. "
+                "This loss has no finite rho: sampling has none, nor has a mechanism known by one delta. "
                 "Use PLD or Renyi."
             )
-        return RhoCost(loss.neighbours, check.rational("ZeroConcentrated", "rho", loss.rho))
+        rho, delta = (check.rational("ZeroConcentrated", "rho", number) for number in (loss.rho, loss.delta))
+        return RhoCost(loss.neighbours, rho, delta)
 
     def join(self, first: RhoCost, second: RhoCost) -> RhoCost:
         relation = same_relation(first.neighbours, second.neighbours)
-        return RhoCost(relation, first.rho + second.rho)
+        return RhoCost(relation, first.rho + second.rho, first.delta + second.delta)
 
     def epsilon(self, cost: RhoCost, delta: float) -> Bracket:
-        delta = above_zero("ZeroConcentrated", delta)
+        delta = left_of(above_zero("ZeroConcentrated", delta), cost.delta)
+        if delta < 0 or (delta == 0 and cost.rho > 0):
+            return Bracket(0.0, math.inf)
         if cost.rho == 0:
             return Bracket(0.0, 0.0)
         rho = float_above(cost.rho)
@@ -62,10 +69,11 @@ class ZeroConcentrated(Accountant[RhoCost]):
 
     def delta(self, cost: RhoCost, epsilon: float) -> Bracket:
         check.rational("ZeroConcentrated", "epsilon", epsilon)
+        spent = float_above(cost.delta)
         if cost.rho == 0:
-            return Bracket(0.0, max(0.0, -float(np.expm1(epsilon))))
+            return Bracket(0.0, min(1.0, max(0.0, -float(np.expm1(epsilon))) + spent))
         delta = float(RhoLaw(float_above(cost.rho)).profile(float(epsilon)))
-        return Bracket(0.0, min(1.0, delta * (1 + 1e-9)))
+        return Bracket(0.0, min(1.0, (delta + spent) * (1 + 1e-9)))
 
 
 def above_zero(owner: str, delta: float) -> float:

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.engine import InDuckDB
 from sourdine.frames.expression import grouping, quoted, steps
 from sourdine.frames.file import TEXT
-from sourdine.frames.schema import Category, Flag, Schema
+from sourdine.frames.schema import Category, Flag, Integer, Real, Schema, Text
 from sourdine.frames.source import Source, open_source
 
 Label = str | None
@@ -92,8 +93,9 @@ class Records:
         """
         names = _checked(quasi, sensitive, others)
         check.member("Records", "missing", missing, Missing)
-        declared = Schema(columns={n: c for n, c in (schema.columns if schema else {}).items() if n in names})
-        source = open_source(table, declared, names, encoding)
+        known = {} if schema is None else {n: c for n, c in schema.columns.items() if n in names}
+        declared = Schema(columns={n: c for n, c in known.items() if not isinstance(c, Text)})
+        source = open_source(table, declared, names, encoding, spark=False)
         drop = {n: missing is Missing.DROP or n in declared.columns for n in names}
         slow = isinstance(table, str | Path) and Path(table).suffix.lower() in TEXT
         columns, counts = _encode(source, names, drop, slow)
@@ -205,9 +207,10 @@ def _encode(
 
 def _hold(source: Source, name: str, question: str) -> str:
     """What to call an answer that is needed several times: a table on a connection of our own."""
-    if source.connection is None:
+    connection = source.engine.connection if isinstance(source.engine, InDuckDB) else None
+    if connection is None:
         return f"({question})"
-    source.connection.execute(f"CREATE TEMP TABLE {name} AS {question}")
+    connection.execute(f"CREATE TEMP TABLE {name} AS {question}")
     return name
 
 
@@ -217,7 +220,7 @@ def _text(source: Source, name: str) -> str:
     if isinstance(column, Category | Flag):
         keys = grouping(name, column, kind)
         return f"CAST({keys.known(keys.raw)} AS VARCHAR)"
-    if column is not None:
+    if isinstance(column, Integer | Real):
         return f"CAST({steps(name, column, kind)} AS VARCHAR)"
     held = quoted(name)
     plain = f"CAST({held} AS VARCHAR) COLLATE C"  # by a collation of the table's own, unlike texts are one
@@ -262,7 +265,7 @@ def _without_gaps(key: Codes, span: int) -> tuple[Codes, int]:
 def _coded(name: str, values: list[str], codes: Codes, source: Source, drop: bool) -> Coded:
     """A column with its labels in order; the engine has numbered them as texts."""
     column = source.schema.columns.get(name)
-    if column is not None and not isinstance(column, Category | Flag):
+    if isinstance(column, Integer | Real):
         values = [_decimal(int(value) * column.step) for value in values]
     numbers = _numbers(values)
     order = np.arange(len(values)) if numbers is None else np.argsort(numbers, kind="stable")

@@ -69,7 +69,7 @@ def bound_epsilon(
     bounds both chances by Clopper and Pearson, independently of the choice. Both directions are tried, and
     the chance that any of the four bounds fails is at most `false_alarm`.
 
-    Without a delta, it is 0 where the claim is a pure epsilon and 1/1000 elsewhere.
+    Without a delta, it is that of the claim: 0 for a pure epsilon, and at least 1/1000 where there is none.
 
     >>> from sourdine.mechanisms import Laplace
     >>> bound_epsilon(next(Laplace.examples()), samples=10_000).exceeded
@@ -79,7 +79,7 @@ def bound_epsilon(
     alarm = float(check.inside("an audit", "false_alarm", false_alarm, 0, 1))
     loss = example.mechanism.loss(example.distance)
     if delta is None:
-        delta = 0.0 if math.isfinite(loss.epsilon) else DELTA
+        delta = max(float(loss.delta), 0.0 if math.isfinite(loss.epsilon) else DELTA)
     elif delta != 0:
         delta = float(check.inside("an audit", "delta", delta, 0, 1))
     parts = (samples // 4, samples // 4, samples - 2 * (samples // 4))
@@ -104,6 +104,8 @@ def bound_epsilon(
 
 def claim(loss: Loss, delta: float) -> float:
     """The least epsilon a loss states at a delta, rounded up; infinite where it states none."""
+    if delta < loss.delta:
+        return math.inf
     if delta == 0 or loss.profile(_FAR) > delta:
         return float(loss.epsilon)
     low, high = 0.0, 1.0

@@ -7,6 +7,7 @@ import typer
 from sourdine.cli import (
     anonymity,
     audit,
+    bounds,
     budget,
     certificate,
     demo,
@@ -36,6 +37,7 @@ app.add_typer(certificate.app, name="certificate")
 app.add_typer(budget.app, name="budget")
 app.add_typer(local.app, name="local")
 app.add_typer(train.app, name="train")
+app.command(name="bounds")(bounds.bounds)
 app.command(name="demo")(demo.demo)
 app.command(name="init")(init.init)
 app.command(name="plan")(plan.plan)

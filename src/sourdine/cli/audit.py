@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.audit_attack import attack
+from sourdine.cli.audit_plan import plan
+from sourdine.cli.audit_training import training
 from sourdine.cli.group import VerbOrName
 from sourdine.core.errors import InvalidParameter
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(cls=VerbOrName)
 app.command(name="attack")(attack)
+app.command(name="plan")(plan)
+app.command(name="training")(training)
 _ENOUGH = 10**6  # samples
 _ABOVE, _NOT_REFUTED, _OUT_OF_REACH = "ABOVE ITS CLAIM", "not refuted", "out of reach"
 
@@ -38,7 +42,8 @@ def audit(
     An audit can refute a claim, never prove it. An honest mechanism is accused at most once in a million
     runs. Exit code 1 means that a mechanism is above its claim, or that a mutant got away.
 
-    Examples: sourdine audit Laplace · sourdine audit --all · sourdine audit --mutants · sourdine audit attack
+    Examples: sourdine audit Laplace · sourdine audit --all · sourdine audit --mutants ·
+    sourdine audit attack · sourdine audit plan · sourdine audit training
     """
     if ctx.invoked_subcommand is not None:
         return

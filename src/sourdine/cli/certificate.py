@@ -59,6 +59,7 @@ def verify(
                 "number": found.number,
                 "epsilon": found.epsilon,
                 "delta": found.delta,
+                "from_reserve": str(found.from_reserve),
                 "unconfirmed": list(unconfirmed),
                 "files": same,
                 "absent": absent,
@@ -68,6 +69,8 @@ def verify(
     at = f" at delta {found.delta:g}" if found.delta is not None else ""
     unit = show.one_line(found.unit)
     print(f"Paid: line {found.number} of the ledger, epsilon {found.epsilon:.4g}{at} for each {unit}.")
+    if found.from_reserve:
+        print(f"Of that delta, {float(found.from_reserve):.3g} went into choosing keys.")
     if unconfirmed:
         print(f"Not recorded with the charge, so not confirmed by the ledger: {', '.join(unconfirmed)}.")
     if not found.secure:

@@ -25,6 +25,7 @@ app = typer.Typer(no_args_is_help=False)
 _EPSILON = Fraction(1, 10**9), 10**6
 _RHO = Fraction(1, 10**12), 10**6
 _ORDER = Fraction(1001, 1000), 10**4
+_RESERVE = Fraction(1, 10**20), Fraction(999, 1000)
 E = TypeVar("E", bound=StrEnum)
 
 Where = Annotated[Path, typer.Argument(help="The file of the ledger.")]
@@ -50,6 +51,9 @@ def create(
     rho: Annotated[str | None, typer.Option(help="The whole budget, as a rho.")] = None,
     order: Annotated[str | None, typer.Option(help="Keep it in Renyi divergence of this order.")] = None,
     divergence: Annotated[str | None, typer.Option(help="The whole budget, with --order.")] = None,
+    reserve: Annotated[
+        str | None, typer.Option(help="The part of delta that is kept for choosing keys privately.")
+    ] = None,
     unit: Annotated[str, typer.Option(help="Whom the guarantee protects.")] = "person",
     neighbours: Annotated[str, typer.Option(help="add-remove, replace or zero-out.")] = "add-remove",
     each: Annotated[
@@ -61,13 +65,15 @@ def create(
     """Make the ledger of a data set. Its terms never change.
 
     Examples: sourdine ledger create survey.ledger --epsilon 1 ·
-    sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --each month --limit 0.01
+    sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --each month --limit 0.01 ·
+    sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --reserve 5e-7
     """
     from sourdine.accounting.ledger import Ledger, Period, Terms
     from sourdine.core.distance import Neighbours
 
     share = None if delta is None else read_delta("ledger create", delta)
-    budget = _budget(epsilon, share, rho, order, divergence)
+    kept = None if reserve is None else number("ledger create", "reserve", reserve, *_RESERVE)
+    budget = _budget(epsilon, _rest(share, kept), rho, order, divergence)
     terms = Terms(
         budget=budget,
         unit=one_line("ledger create", "unit", unit),
@@ -75,6 +81,7 @@ def create(
         delta=share,
         period=None if each is None else _choice("each", each, Period),
         period_limit=_limit(each, limit, budget),
+        reserve=kept,
     )
     _print_status(Ledger.create(path, terms).status(), as_json)
 
@@ -111,7 +118,7 @@ def history(
 
         show.keep(spending_page(opened.terms, opened.status(), entries).html(), page)
     if as_json:
-        show.document({"entries": [_plain_entry(entry) for entry in entries]})
+        show.document({"entries": [_plain_entry(entry, opened) for entry in entries]})
     elif entries:
         _print_history(opened, entries)
     else:
@@ -121,6 +128,7 @@ def history(
 
 
 def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
+    reserve = opened.terms.reserve is not None
     rows = [
         (
             str(entry.number),
@@ -129,12 +137,13 @@ def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
             show.one_line(entry.purpose),
             _readable(entry.price),
             _readable(entry.total),
+            *((_readable(entry.delta),) if reserve else ()),
         )
         for entry in entries
     ]
     symbol = opened.terms.budget.symbol
-    columns = ("line", "time (UTC)", "author", "purpose", symbol, "total")
-    show.table(columns, rows, numbers=("line", symbol, "total"))
+    columns = ("line", "time (UTC)", "author", "purpose", symbol, "total", *(("delta",) if reserve else ()))
+    show.table(columns, rows, numbers=("line", symbol, "total", "delta"))
     print(
         f"{_charges(len(entries))} replayed to {symbol} {_readable(opened.status().spent)}; "
         "the chain is whole."
@@ -155,7 +164,7 @@ def export(
 
     show.check_place(output)
     opened = Ledger.open(path)
-    entries = [_plain_entry(entry) for entry in opened.history()]
+    entries = [_plain_entry(entry, opened) for entry in opened.history()]
     if output is not None and output.suffix == ".csv":
         _write_csv(output, entries)
         return
@@ -202,17 +211,22 @@ def forecast(
     opened = Ledger.open(path)
     blocks = _blocks(spends, epsilon, rho, opened.terms.neighbours)
     price, found = sum(opened.price(*block) for block in blocks), opened.status()
+    delta = sum(opened.delta(*block) for block in blocks)
     if price == 0:
         raise InvalidParameter("Such a release costs nothing, so any number of them fits.")
-    ever = fits = int(found.left // price)
+    ever = int(found.left // price)
+    if delta and found.reserve is not None and found.reserve_spent is not None:
+        ever = min(ever, int((found.reserve - found.reserve_spent) // delta))
+    fits = ever
     if found.period_limit is not None and found.period_spent is not None:
         fits = min(ever, int((found.period_limit - found.period_spent) // price))
     if as_json:
         limits = "period" if fits < ever else "budget"
-        answer = {"price": str(price), "currency": found.currency, "fits": fits}
+        answer = {"price": str(price), "currency": found.currency, "delta": str(delta), "fits": fits}
         show.document(answer | {"limited_by": limits, "fits_budget": ever})
         return
-    said = f"One such release costs {found.currency} {_readable(price)}. {fits:,} more fit"
+    also = f" and delta {_readable(delta)}" if delta else ""
+    said = f"One such release costs {found.currency} {_readable(price)}{also}. {fits:,} more fit"
     if fits < ever:
         period = opened.terms.period
         said += f" into this {period} ({found.period}). The {period} is what limits: "
@@ -254,6 +268,19 @@ def _budget(
         limit=number("ledger create", "divergence", divergence, *_RHO),
         order=number("ledger create", "order", order, *_ORDER),
     )
+
+
+def _rest(delta: float | None, reserve: Fraction | None) -> float | None:
+    """What a reserve leaves of delta, for the budget."""
+    from sourdine.accounting.accountant import left_of
+
+    if delta is None or reserve is None:
+        return delta
+    rest = left_of(delta, reserve)
+    if rest <= 0:
+        remedy = "The rest of delta is for the noise. Half of it is a common choice."
+        raise check.fail("ledger create", "reserve", f"be below delta, {delta:g}", float(reserve), remedy)
+    return rest
 
 
 def _limit(each: str | None, limit: str | None, budget: "Budget") -> Fraction | None:
@@ -317,7 +344,7 @@ def _print_status(found: "Status", as_json: bool) -> None:
     at = f" at delta {found.delta:g}" if found.delta is not None else ""
     pure = found.currency == "epsilon"  # which needs no second word for itself
     limit, spent = (
-        "" if pure else f", that is epsilon {epsilon:.4g}{at}"
+        at if pure else f", that is epsilon {epsilon:.4g}{at}"
         for epsilon in (found.epsilon_limit, found.epsilon)
     )
     lines = {
@@ -329,14 +356,18 @@ def _print_status(found: "Status", as_json: bool) -> None:
     if found.period is not None and found.period_limit is not None and found.period_spent is not None:
         rest = found.period_limit - found.period_spent
         lines["This period"] = f"{found.period}: {_readable(rest)} of {_readable(found.period_limit)} left"
+    if found.reserve is not None and found.reserve_spent is not None:
+        rest = found.reserve - found.reserve_spent
+        lines["For keys"] = f"delta {_readable(rest)} of {_readable(found.reserve)} left"
     if found.is_backup:
         lines["Backup"] = "this file pays for nothing; there may be later charges in the ledger itself"
     for name, text in lines.items():
         print(f"{name:<13}{text}")
 
 
-def _plain_entry(entry: "Entry") -> dict[str, object]:
-    return {
+def _plain_entry(entry: "Entry", ledger: "Ledger") -> dict[str, object]:
+    kept = {"delta": str(entry.delta), "delta_total": str(entry.delta_total)}
+    return (kept if ledger.terms.reserve is not None else {}) | {
         "number": entry.number,
         "time": entry.time.isoformat(),
         "author": entry.author,
@@ -353,7 +384,8 @@ def _write_csv(output: Path, entries: list[dict[str, object]]) -> None:
     import csv
 
     with output.open("w", newline="", encoding="utf-8") as file:
-        names = ("number", "time", "author", "purpose", "price", "total", "period", "fingerprint", "spends")
+        names = ["number", "time", "author", "purpose", "price", "total", "period", "fingerprint", "spends"]
+        names += [name for name in ("delta", "delta_total") if entries and name in entries[0]]
         writer = csv.DictWriter(file, names)
         writer.writeheader()
         writer.writerows(entry | {"spends": json.dumps(entry["spends"])} for entry in entries)

@@ -126,6 +126,7 @@ class _Cost:
     currency: str | None = None
     price: Fraction | None = None
     left: Fraction | None = None
+    delta: Fraction | None = None
 
     @property
     def after(self) -> Fraction | None:
@@ -136,7 +137,7 @@ class _Cost:
 
     def plain(self) -> dict[str, str | None]:
         """The cost for machines."""
-        numbers = {"price": self.price, "left": self.left, "left_after": self.after}
+        numbers = {"price": self.price, "left": self.left, "left_after": self.after, "delta": self.delta}
         return {"currency": self.currency} | {k: None if v is None else str(v) for k, v in numbers.items()}
 
 
@@ -156,15 +157,22 @@ def _cost(held: "Specification", made: "Plan") -> _Cost:
     with held.open_ledger() as ledger:
         check_ledger(made, ledger)
         price, status = ledger.price(*made.spends), ledger.status()
+        small = ledger.delta(*made.spends)
     left, until = status.left, ""
     if status.period_limit is not None and status.period_spent is not None:
         left = min(left, status.period_limit - status.period_spent)
         until = f" for {status.period}"
-    cost = _Cost(words="", currency=status.currency, price=price, left=left)
+    cost = _Cost(words="", currency=status.currency, price=price, left=left, delta=small)
+    also = ""
+    if small and status.reserve is not None and status.reserve_spent is not None:
+        kept = status.reserve - status.reserve_spent
+        also = f" Choosing keys takes {float(small):.3g} of the {float(kept):.3g} of delta in its reserve."
+        if small > kept:
+            also += " That is more than there is, so it would refuse."
     then = "would refuse it" if cost.after is None else f"{remaining(cost.after, status.limit)} after it"
     words = (
         f"It costs {status.currency} {readable(price)} for each {made.unit.name}. The ledger {path} has "
-        f"{remaining(left, status.limit)} left{until}, and {then}."
+        f"{remaining(left, status.limit)} left{until}, and {then}.{also}"
     )
     return replace(cost, words=words)
 

@@ -3,11 +3,15 @@
 import typer
 
 from sourdine.cli.train_fit import fit
+from sourdine.cli.train_memory import memory
 from sourdine.cli.train_plan import plan
+from sourdine.cli.train_sweep import sweep
 
 app = typer.Typer()
 app.command(name="plan")(plan)
 app.command(name="fit")(fit)
+app.command(name="memory")(memory)
+app.command(name="sweep")(sweep)
 
 
 @app.callback(invoke_without_command=True)

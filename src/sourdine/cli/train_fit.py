@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Union
 
 import typer
 
@@ -15,6 +15,7 @@ from sourdine.cli.bracket import plain_bracket
 from sourdine.cli.certificate import CERTIFICATE
 from sourdine.cli.number import number
 from sourdine.cli.train_bar import training_bar
+from sourdine.cli.train_chosen import Chosen, Extra, Head, Hidden, Looked, Patches, Reduce, Weights
 from sourdine.cli.train_options import (
     AsJson,
     Batch,
@@ -24,7 +25,6 @@ from sourdine.cli.train_options import (
     Epochs,
     Epsilon,
     Grey,
-    Kind,
     Noise,
     Side,
     Spec,
@@ -34,20 +34,23 @@ from sourdine.cli.train_options import (
     Test,
     Units,
     optimizer_of,
-    read_model,
     read_parts,
 )
+from sourdine.cli.train_solve import refuse as refuse_for_least_squares
+from sourdine.cli.train_solve import solve_privately
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sourdine.accounting.ledger import Ledger
-    from sourdine.learning.data import Labelled, Parts
-    from sourdine.learning.features import Features
-    from sourdine.learning.models import Model, Recipe
+    from sourdine.learning.data import Labelled
+    from sourdine.learning.extractor import Extractor
+    from sourdine.learning.models import Recipe
     from sourdine.learning.plain import Unprotected
+    from sourdine.learning.solved import Solved
     from sourdine.learning.trained import Trained
 
+Run = Union["Trained", "Unprotected", "Solved"]
 MODEL, CARD, RUNS = "model.pt", "card.md", "runs.json"
 _OWNER = "train fit"
 _PLAIN_BATCH = 64
@@ -59,7 +62,13 @@ def fit(
         Path, typer.Argument(help="A folder of IDX files, of CIFAR-10 or of images; or a table.")
     ],
     *,
-    model: Kind = "scattering",
+    model: Head = None,
+    features: Looked = None,
+    weights: Weights = None,
+    reduce: Reduce = 1,
+    patches: Patches = None,
+    hidden: Hidden = None,
+    extra_layer: Extra = None,
     epsilon: Epsilon = None,
     delta: Delta = "1e-5",
     noise: Noise = None,
@@ -91,10 +100,13 @@ def fit(
     checkpoint: Annotated[
         Path | None, typer.Option(help="Keep the run in this file, and go on from it if it is there.")
     ] = None,
-    features: Annotated[
+    cache: Annotated[
         Path | None,
         typer.Option(help="Keep computed features in this folder. They are as sensitive as the images."),
     ] = None,
+    single: Annotated[
+        bool, typer.Option("--single", help="Features in single precision, not in half: twice the room.")
+    ] = False,
     classes: Classes = 10,
     side: Side = 32,
     grey: Grey = False,
@@ -109,19 +121,46 @@ def fit(
     """Train a model within a budget, and write it with a card and its certificate.
 
     model.pt holds a plain state_dict of torch. Accuracy is told on the test part of the data, which must be
-    public. Nothing is spent if anything stated is wrong.
+    public. Nothing is spent if anything stated is wrong. With --features, the features of images are computed
+    once and frozen, and a head is trained on them; --model vgg16 trains the convolutions too.
 
     Examples: sourdine train fit mnist --epsilon 3 ·
     sourdine train fit mnist --model cnn --epsilon 3 --epochs 15 --repeats 3 --ledger mnist.ledger ·
+    sourdine train fit flowers --side 224 --features vgg16 --weights vgg16.pth --reduce 2 --head mlp
+    --hidden 512 --cache kept --epsilon 8 ·
+    sourdine train fit mnist --features random --head least-squares --epsilon 0.5 ·
     sourdine train fit people.csv --model linear --target ill --epsilon 1 --checkpoint people.run
     """
-    kind = read_model(_OWNER, model)
-    from sourdine.learning.models import RECIPES
-
+    chosen = Chosen.read(
+        _OWNER,
+        model=model,
+        features=features,
+        weights=weights,
+        reduce=reduce,
+        patches=patches,
+        hidden=hidden,
+        extra=extra_layer,
+    )
     recipe = _recipe(
-        RECIPES[kind], rate=rate, momentum=momentum, clip=clip, averaging=averaging, epochs=epochs
+        chosen.recipe, rate=rate, momentum=momentum, clip=clip, averaging=averaging, epochs=epochs
     )
     count = check.integer(_OWNER, "repeats", repeats, 1, 1000)
+    if chosen.kind is None:
+        refuse_for_least_squares(
+            noise=noise,
+            epochs=epochs,
+            steps=steps,
+            batch=batch,
+            size=size,
+            learning_rate=rate,
+            momentum=momentum,
+            clip=clip,
+            averaging=averaging,
+            checkpoint=checkpoint,
+            without_privacy=without_privacy or None,
+            repeats=None if count == 1 else count,
+            sampler=None if sampler == "poisson" else sampler,
+        )
     if without_privacy:
         _refuse(epsilon=epsilon, noise=noise, ledger=ledger, checkpoint=checkpoint, steps=steps)
         stated = None
@@ -144,7 +183,7 @@ def fit(
     parts = read_parts(data, classes=classes, side=side, grey=grey, spec=spec, target=target, test=test)
     with ExitStack() as held:
         paid = None if ledger is None else held.enter_context(_open(ledger))
-        job = _Job(kind, recipe, stated, *_prepared(kind, parts, features), paid)
+        job = _Job(chosen, recipe, stated, *chosen.prepared(parts, cache, single=single), paid)
         for place in places:
             show.check_folder(place)
         runs = []
@@ -170,21 +209,32 @@ def fit(
 class _Job:
     """One of several like runs."""
 
-    kind: "Model"
+    chosen: Chosen
     recipe: "Recipe"
     stated: Stated | None
     train: "Labelled"
     test: "Labelled | None"
-    features: "Features | None"
+    features: "Extractor | None"
     ledger: "Ledger | None"
 
-    def run(self, label: str, checkpoint: Path | None, batch: int | None) -> "Trained | Unprotected":
+    def run(self, label: str, checkpoint: Path | None, batch: int | None) -> "Run":
         from sourdine.learning.clipping import Flat
         from sourdine.learning.fitting import fit as fit_privately
-        from sourdine.learning.models import model_of
         from sourdine.learning.plain import fit_without_privacy
 
-        fresh = model_of(self.kind, self.train.shape, len(self.train.classes))
+        purpose = f"train the model {self.chosen.name}"[:_LONGEST]
+        if self.chosen.kind is None:
+            assert self.stated is not None
+            assert self.stated.epsilon is not None
+            return solve_privately(
+                self.train,
+                self.test,
+                epsilon=self.stated.epsilon,
+                delta=self.stated.delta,
+                ledger=self.ledger,
+                purpose=purpose,
+            )
+        fresh = self.chosen.fresh(self.train.shape, len(self.train.classes))
         optimizer = optimizer_of(self.recipe.learning_rate, self.recipe.momentum)
         public = None if self.test is None else self.test.pair
         with training_bar(label) as watch:
@@ -216,28 +266,37 @@ class _Job:
                 checkpoint=checkpoint,
                 watch=watch,
                 ledger=self.ledger,
-                purpose=f"train the model {self.kind}"[:_LONGEST],
+                purpose=purpose,
             )
 
-    def write(self, run: "Trained | Unprotected", place: Path) -> None:
+    def write(self, run: "Run", place: Path) -> None:
         """The model, its card, and its certificate if it was paid."""
         import torch
 
-        from sourdine.learning.trained import Trained
+        from sourdine.learning.plain import Unprotected
+        from sourdine.learning.solved import Solved
 
         part = place / f"{MODEL}.part"
         torch.save(run.model.state_dict(), part)
         part.replace(place / MODEL)
-        if not isinstance(run, Trained):
-            show.keep(_WARNING.format(kind=self.kind, classes=", ".join(self.train.classes)), place / CARD)
+        named, classes = self.chosen.name, ", ".join(self.train.classes)
+        if isinstance(run, Unprotected):
+            show.keep(_WARNING.format(kind=named, classes=classes), place / CARD)
             return
         from sourdine.learning.card import card_of
 
-        card = card_of(run, self.ledger, name=f"A {self.kind} model, trained with differential privacy")
-        facts = card.facts | {"model": str(self.kind), "classes": ", ".join(self.train.classes)}
+        title = f"A {named} model, trained with differential privacy"
+        if isinstance(run, Solved):
+            card = run.card(self.ledger, name=title)
+        else:
+            card = card_of(run, self.ledger, name=title)
+        facts = card.facts | {"model": named, "classes": classes}
+        if self.chosen.reduce > 1:
+            facts["images"] = f"reduced to 1/{self.chosen.reduce} of their height and width"
         if self.features is not None:
             facts["features"] = (
-                f"{self.features!r}, normalised image by image, so that they take nothing from other images"
+                f"{self.features!r}, fixed beforehand, computed image by image, so that they take nothing "
+                "from other images"
             )
         card = replace(card, facts=facts)
         if card.certificate is not None:
@@ -304,56 +363,33 @@ def _open(path: Path) -> "Ledger":
     return Ledger.open(path)
 
 
-def _prepared(
-    kind: "Model", parts: "Parts", folder: Path | None
-) -> "tuple[Labelled, Labelled | None, Features | None]":
-    """The examples as the model takes them, and what was computed of them."""
-    from sourdine.learning.data import Labelled
-    from sourdine.learning.models import features_of
-
-    features = features_of(kind, parts.train.shape)
-    if features is None:
-        return parts.train, parts.test, None
-    if folder is not None:
-        show.check_folder(folder)
-
-    def looked_at(held: "Labelled", label: str) -> "Labelled":
-        watch = lambda starts: show.progress(label, starts)
-        found = features(held.inputs, watch) if folder is None else features.kept(held.inputs, folder, watch)
-        return Labelled(found, held.targets, held.classes)
-
-    train = looked_at(parts.train, "computing features")
-    return train, None if parts.test is None else looked_at(parts.test, "and of the test"), features
-
-
-def _accuracies(runs: "list[Trained | Unprotected]") -> list[float]:
+def _accuracies(runs: "list[Run]") -> list[float]:
     return [run.accuracy for run in runs if run.accuracy is not None]
 
 
-def _plain(runs: "list[Trained | Unprotected]", places: list[Path]) -> dict[str, object]:
+def _plain(runs: "list[Run]", places: list[Path]) -> dict[str, object]:
     from sourdine.cli.train_plan import plain
     from sourdine.learning.repeats import Repeats
-    from sourdine.learning.trained import Trained
 
-    private = [run for run in runs if isinstance(run, Trained)]
+    trained, private = _kinds(runs)
     found = _accuracies(runs)
     return {
         "private": bool(private),
         "epsilon": plain_bracket(private[0].epsilon) if private else None,
-        "epsilon_of_all": plain_bracket(Repeats(tuple(private)).epsilon) if len(private) > 1 else None,
-        "plan": plain(private[0].plan) if private else None,
+        "epsilon_of_all": plain_bracket(Repeats(tuple(trained)).epsilon) if len(trained) > 1 else None,
+        "plan": plain(trained[0].plan) if trained else None,
         "secure": all(run.secure for run in private) if private else None,
-        "resumed": any(run.resumed for run in private) if private else None,
+        "resumed": any(run.resumed for run in trained) if private else None,
         "mean": statistics.mean(found) if found else None,
         "deviation": statistics.stdev(found) if len(found) > 1 else None,
         "runs": [
             {
                 "folder": str(place),
                 "accuracy": run.accuracy,
-                "line": run.receipt.number if isinstance(run, Trained) and run.receipt else None,
+                "line": next((each.receipt.number for each in private if each is run and each.receipt), None),
                 "history": [
                     {"epoch": each.epoch, "step": each.step, "loss": each.loss, "accuracy": each.accuracy}
-                    for each in run.history
+                    for each in getattr(run, "history", ())
                 ],
             }
             for run, place in zip(runs, places, strict=True)
@@ -361,13 +397,23 @@ def _plain(runs: "list[Trained | Unprotected]", places: list[Path]) -> dict[str,
     }
 
 
-def _print(runs: "list[Trained | Unprotected]", folder: Path) -> None:
-    from sourdine.learning.repeats import Repeats
+def _kinds(runs: "list[Run]") -> "tuple[list[Trained], list[Trained | Solved]]":
+    """Those that were trained privately, and all that are private."""
+    from sourdine.learning.solved import Solved
     from sourdine.learning.trained import Trained
 
-    private = [run for run in runs if isinstance(run, Trained)]
+    return (
+        [run for run in runs if isinstance(run, Trained)],
+        [run for run in runs if isinstance(run, Trained | Solved)],
+    )
+
+
+def _print(runs: "list[Run]", folder: Path) -> None:
+    from sourdine.learning.repeats import Repeats
+
+    trained, private = _kinds(runs)
     if private:
-        for name, value in private[0].plan.words().items():
+        for name, value in private[0].words().items():
             print(f"{name.capitalize():<16} {value}")
     else:
         print("TRAINED WITHOUT PRIVACY: the model may hold anything about anybody.")
@@ -380,13 +426,13 @@ def _print(runs: "list[Trained | Unprotected]", folder: Path) -> None:
         )
     elif found:
         print(f"{'Accuracy':<16} {100 * found[0]:.2f} %")
-    if len(private) > 1:
-        whole = Repeats(tuple(private)).epsilon.upper
+    if len(trained) > 1:
+        whole = Repeats(tuple(trained)).epsilon.upper
         show.say(
             f"Each run has this epsilon of its own. Whoever gets several models pays for several: all "
             f"{len(private)} together have epsilon {whole:.4g}."
         )
-    if any(run.resumed for run in private):
+    if any(run.resumed for run in trained):
         print("Went on from a checkpoint: paid once, with the same epsilon.")
     for run in private:
         if run.receipt is not None:

@@ -23,7 +23,7 @@ _EPSILON = Fraction(1, 1000), 1000
 _NOISE = Fraction(1, 10), 10**4
 _DELTA = Fraction(1, 10**20), Fraction(1, 2)
 
-Kind = Annotated[str, typer.Option("--model", "-m", help="cnn, mlp, linear or scattering.")]
+Kind = Annotated[str, typer.Option("--model", "-m", help="cnn, mlp, linear, scattering, vgg13 or vgg16.")]
 Epsilon = Annotated[str | None, typer.Option("--epsilon", help="The budget. The noise follows from it.")]
 Delta = Annotated[str, typer.Option("--delta", "-d", help="The delta of the guarantee.")]
 Noise = Annotated[

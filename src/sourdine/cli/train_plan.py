@@ -128,12 +128,19 @@ def _forecast(kind: "Model", shape: tuple[int, ...], classes: int, memory: int |
     import torch
 
     from sourdine.learning.forecast import measure
-    from sourdine.learning.models import features_of, model_of
+    from sourdine.learning.memory_cycle import Keeping
+    from sourdine.learning.models import RECIPES, features_of, model_of
 
     features = features_of(kind, shape)
     inner = shape if features is None else (shape[0] * math.prod(features.scattering.shape),)
     like = (torch.zeros(1, *inner), torch.zeros(1, dtype=torch.int64))
-    return measure(model_of(kind, inner, classes), like, memory=memory)
+    copies = (RECIPES[kind].momentum > 0) + (RECIPES[kind].averaging is not None)
+    return measure(
+        model_of(kind, inner, classes),
+        like,
+        optimizer=lambda values: Keeping(values, copies=copies),
+        memory=memory,
+    )
 
 
 def plain(found: "Plan") -> dict[str, object]:

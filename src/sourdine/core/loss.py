@@ -19,6 +19,10 @@ class Loss:
     way round. Under replacement and zero-out the two name the two orders of the pair. `epsilon` and `rho`
     (zero-concentrated) are bounds, exact where they are rational, infinite where there is none.
 
+    `delta` is the probability of an event outside which epsilon and rho hold: (epsilon, delta)-DP and
+    delta-approximate rho-zCDP (Bun and Steinke 2016, definition 8.1). The laws hold that mass at infinity.
+    It is 0 where epsilon and rho hold always.
+
     >>> round(float(Loss.pure(Fraction(1, 2)).profile(0.25)), 4)
     0.1377
     """
@@ -28,6 +32,7 @@ class Loss:
     neighbours: Neighbours
     epsilon: Fraction | float = math.inf
     rho: Fraction | float = math.inf
+    delta: Fraction | float = 0
 
     @classmethod
     def symmetric(
@@ -37,9 +42,10 @@ class Loss:
         neighbours: Neighbours,
         epsilon: Fraction | float = math.inf,
         rho: Fraction | float = math.inf,
+        delta: Fraction | float = 0,
     ) -> "Loss":
         """A loss with the same law in both directions."""
-        return cls(remove=law, add=law, neighbours=neighbours, epsilon=epsilon, rho=rho)
+        return cls(remove=law, add=law, neighbours=neighbours, epsilon=epsilon, rho=rho, delta=delta)
 
     @classmethod
     def pure(

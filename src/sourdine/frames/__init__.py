@@ -2,7 +2,7 @@
 
 from sourdine.frames.counting import Totals, totals
 from sourdine.frames.ranks import CountedValues, RankSource, ranks
-from sourdine.frames.schema import Category, Flag, Integer, Real, Schema
+from sourdine.frames.schema import Category, Flag, Integer, Real, Schema, Text
 from sourdine.frames.source import Source, open_source
 from sourdine.frames.statistic import Moments, Total
 from sourdine.frames.unit import Unit
@@ -17,6 +17,7 @@ __all__ = [
     "Real",
     "Schema",
     "Source",
+    "Text",
     "Total",
     "Totals",
     "Unit",

@@ -8,7 +8,8 @@ from typing import Any
 
 from sourdine.core.bits import Bits
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.expression import Grouping, Key, quoted
+from sourdine.frames.dialect import DUCKDB, Dialect
+from sourdine.frames.expression import Grouping, Key
 from sourdine.frames.source import Source
 from sourdine.frames.statistic import Statistic, valid
 from sourdine.frames.unit import Unit
@@ -123,9 +124,9 @@ def _by_record(
     sums: list[str] = []
     for i, each in enumerate(statistics):
         binned = next((j for j, grouped in enumerate(by) if grouped.binned == each.value), None)
-        for sql in each.powers(f"value_{i}"):
+        for sql in each.powers(f"value_{i}", source.dialect):
             known = binned is not None and sql == valid(f"value_{i}")  # the bin tells what is missing
-            sums.append(f"sum(sum_{len(sums)})" + (f" FILTER (raw_{binned} >= 1)" if known else ""))
+            sums.append(f"sum(sum_{len(sums)})" + (f" FILTER (WHERE raw_{binned} >= 1)" if known else ""))
             aggregates.append("count(*)" if known else sql)
     named = [f"{sql} AS sum_{i}" for i, sql in enumerate(aggregates)]
     records = f"({_records(source, by, statistics, where)})"
@@ -135,10 +136,11 @@ def _by_record(
     keys = [f"{each.known(raw)} AS key_{i}" for i, (each, raw) in enumerate(zip(by, raws, strict=True))]
     marks = [f"key_{i}" for i in range(len(by))]
     grouped = ", ".join(f"({', '.join(marks[place] for place in each)})" for each in sets)
+    lacking = " + ".join(f"grouping({mark}) * {1 << i}" for i, mark in enumerate(reversed(marks)))
     return (
-        f"WITH found AS MATERIALIZED ({found}), named AS (SELECT {', '.join(keys)}, * FROM found) "
-        f"SELECT grouping({', '.join(marks)}), {', '.join([*marks, *sums])} FROM named "
-        f"GROUP BY GROUPING SETS ({grouped})"
+        f"WITH found AS {source.dialect.materialized} ({found}), "
+        f"named AS (SELECT {', '.join(keys)}, * FROM found) "
+        f"SELECT {lacking}, {', '.join([*marks, *sums])} FROM named GROUP BY GROUPING SETS ({grouped})"
     )
 
 
@@ -153,7 +155,8 @@ def _of_units(
         keys = combinations(by)
         groups = unit.groups if unit.groups < len(keys) else None
         records = _records(source, by, statistics, where, unit.column)
-        answer = source.ask(_by_unit(records, by, statistics, groups, bits))
+        asked = _by_unit(records, by, statistics, groups=groups, bits=bits, dialect=source.dialect)
+        answer = source.ask(asked)
         rows = {row[: len(by)]: [int(n or 0) for n in row[len(by) :]] for row in answer}
         found[by], place = {}, 0
         for each in statistics:
@@ -168,7 +171,13 @@ def _of_units(
 
 
 def _by_unit(
-    records: str, by: Sequence[Grouping], statistics: Sequence[Statistic], groups: int | None, bits: Bits
+    records: str,
+    by: Sequence[Grouping],
+    statistics: Sequence[Statistic],
+    *,
+    groups: int | None,
+    bits: Bits,
+    dialect: Dialect,
 ) -> str:
     """Totals of each unit in each group, then at most so many groups of a unit, then their sums."""
     marks = [f"key_{i}" for i in range(len(by))]
@@ -178,10 +187,10 @@ def _by_unit(
     named = f"SELECT {', '.join(['unit', *known, *values])} FROM ({records}) WHERE unit IS NOT NULL"
     inner, outer, place = [], [], 0
     for i, each in enumerate(statistics):
-        powers = each.powers(f"value_{i}")
+        powers = each.powers(f"value_{i}", dialect)
         columns = [f"sum_{place + j}" for j in range(len(powers))]
         inner += [f"coalesce({sql}, 0) AS {column}" for sql, column in zip(powers, columns, strict=True)]
-        outer += [f"sum({part})" for part in each.capped(columns)]
+        outer += [f"sum({part})" for part in each.capped(columns, dialect)]
         place += len(powers)
     held = " AND ".join(f"{mark} IS NOT NULL" for mark in marks) or "TRUE"
     per_unit = (
@@ -192,25 +201,16 @@ def _by_unit(
     answer = f"SELECT {', '.join([*marks, *outer])} FROM"
     if groups is None:
         return f"{answer} ({per_unit}){grouped}"
-    # what comes before the first that is too many counts: of several that tie with it, none; what finds no
-    # match of its unit counts for nothing
-    return (
-        f"WITH per_unit AS MATERIALIZED (SELECT *, {secret_order(marks, bits)} AS turn FROM ({per_unit})), "
-        f"units AS (SELECT unit, min(turn, {groups + 1})[{groups + 1}] AS cut FROM per_unit GROUP BY unit) "
-        f"{answer} (SELECT per_unit.* FROM per_unit JOIN units ON per_unit.unit = units.unit "
-        f"WHERE cut IS NULL OR turn < cut){grouped}"
-    )
+    chosen = dialect.first(per_unit, secret_order(marks, bits, dialect), marks, groups)
+    return f"{answer} ({chosen}){grouped}"
 
 
-def secret_order(names: Sequence[str], bits: Bits) -> str:
+def secret_order(names: Sequence[str], bits: Bits, dialect: Dialect = DUCKDB) -> str:
     """A number that looks random, from a secret, the unit and some columns of the same row.
 
-    Whom it favours is a matter of fairness; the bound on what a unit moves holds whatever the numbers are. It
-    is hashed twice: the hash of several things ends by mixing in the last of them alike for every unit, which
-    would favour some groups over others.
+    Whom it favours is a matter of fairness; the bound on what a unit moves holds whatever the numbers are.
     """
-    secret = ", ".join(str(word) for word in bits.words(2).tolist())
-    return f"hash(hash({', '.join([secret, 'CAST(unit AS VARCHAR)', *names])}))"
+    return dialect.turn(bits.words(2).tolist(), names)
 
 
 def _records(
@@ -221,7 +221,7 @@ def _records(
     unit: str | None = None,
 ) -> str:
     """What each record counts as."""
-    whose = [] if unit is None else [f"{quoted(unit)} AS unit"]
+    whose = [] if unit is None else [f"{source.unit(unit)} AS unit"]
     raws = [f"{each.raw} AS raw_{i}" for i, each in enumerate(by)]
     values = [f"{each.value} AS value_{i}" for i, each in enumerate(statistics)]
     kept = "" if where == "TRUE" else f" WHERE {where}"

@@ -9,28 +9,22 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
+from sourdine.frames.dialect import DUCKDB, WHOLE, Dialect
 from sourdine.frames.schema import Category, Column, Flag, Number, decimal
 
 Key = str | int | bool
-WHOLE = tuple(sign + size for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT"))
 _SMALL = 1 << 30
 _FAR = 1 << 61  # beyond every place, and sums with it fit in 64 bits
 
 
 def quoted(name: str) -> str:
-    """A column's name as SQL takes it."""
-    return '"' + name.replace('"', '""') + '"'
+    """A column's name as DuckDB takes it."""
+    return DUCKDB.quoted(name)
 
 
 def literal(value: str | int | float | bool) -> str:
-    """A constant as SQL takes it."""
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    if isinstance(value, float):
-        return f"CAST('{value!r}' AS DOUBLE)"
-    return str(value)
+    """A constant as DuckDB takes it."""
+    return DUCKDB.literal(value)
 
 
 def span(column: Number) -> tuple[int, int]:
@@ -43,25 +37,25 @@ def place_name(name: str) -> str:
     return f"sourdine place of {name}"
 
 
-def place_of(name: str) -> str:
+def place_of(name: str, dialect: Dialect = DUCKDB) -> str:
     """The column of a source's view that holds the steps of a number above its lower bound, or -1."""
-    return quoted(place_name(name))
+    return dialect.quoted(place_name(name))
 
 
-def place(name: str, column: Number, kind: str) -> str:
+def place(name: str, column: Number, kind: str, dialect: Dialect = DUCKDB) -> str:
     """A number in steps above its lower bound, and -1 where the record is dropped.
 
     Without NULL an engine knows between which bounds the answer lies, and groups by it more quickly.
     """
-    return _clamped(name, column, kind, span(column)[0], "-1")
+    return _clamped(name, column, kind, dialect, origin=span(column)[0], absent="-1")
 
 
-def steps(name: str, column: Number, kind: str) -> str:
+def steps(name: str, column: Number, kind: str, dialect: Dialect = DUCKDB) -> str:
     """A number in steps of its grid, clamped to its bounds; NULL where the record is dropped."""
-    return _clamped(name, column, kind, 0, "NULL")
+    return _clamped(name, column, kind, dialect, origin=0, absent="NULL")
 
 
-def _clamped(name: str, column: Number, kind: str, origin: int, absent: str) -> str:
+def _clamped(name: str, column: Number, kind: str, dialect: Dialect, *, origin: int, absent: str) -> str:
     """Steps from an origin; `kind` is the engine's type of the column.
 
     Comparisons pick the clamp: they are quicker than `least` and `greatest`, and NaN, which is above
@@ -74,14 +68,14 @@ def _clamped(name: str, column: Number, kind: str, origin: int, absent: str) -> 
     since = f" - ({origin})" if origin else ""
     ends = low - origin, high - origin
     if kind in WHOLE and column.step == 1:
-        value = quoted(name)
-        inside = f"WHEN {value} >= {low} AND {value} <= {high} THEN CAST({value} AS {whole}){since}"
+        value = dialect.quoted(name)
+        inside = f"WHEN {value} >= {low} AND {value} <= {high} THEN {dialect.narrow(value, whole)}{since}"
         outside = f"WHEN {value} < {low} THEN {ends[0]} WHEN {value} > {high} THEN {ends[1]}"
         return f"CASE {inside} {outside} ELSE {absent} END"
-    value = quoted(name) if kind == "DOUBLE" else f"TRY_CAST({quoted(name)} AS DOUBLE)"
+    value, literal = dialect.double(dialect.quoted(name), kind), dialect.literal
     lower, upper = literal(float(column.lower)), literal(float(column.upper))
     units = value if column.step == 1 else f"{value} * {literal(float(1 / column.step))}"
-    inside = f"WHEN {value} >= {lower} AND {value} <= {upper} THEN CAST({units} AS {whole}){since}"
+    inside = f"WHEN {value} >= {lower} AND {value} <= {upper} THEN {dialect.nearest(units, whole)}{since}"
     outside = (
         f"WHEN {value} < {lower} AND {value} > {literal(-math.inf)} THEN {ends[0]} "
         f"WHEN {value} > {upper} AND {value} < {literal(math.inf)} THEN {ends[1]}"
@@ -102,6 +96,7 @@ class Grouping:
     keys: tuple[Key, ...]
     missing: Key | None = None
     shift: int | None = None
+    dialect: Dialect = DUCKDB
     binned: str | None = None  # the place whose missing values, and no others, have raw keys below the shift
 
     def known(self, raw: str) -> str:
@@ -112,30 +107,40 @@ class Grouping:
         if self.shift is not None:
             last = len(self.keys) - 1
             return f"CASE WHEN {raw} >= {self.shift} THEN least({raw} - {self.shift}, {last}) END"
-        listed = ", ".join(literal(each) for each in self.keys)
-        other = "" if self.missing is None else f" ELSE {literal(self.missing)}"
-        return f"CASE WHEN {raw} IN ({listed}) THEN {raw}{other} END"
+        among = f"{raw} IN ({', '.join(map(self.dialect.literal, self.keys))})"
+        if self.unbroken:
+            among = f"{raw} >= {self.keys[0]} AND {raw} <= {self.keys[-1]}"
+        held = f"CASE WHEN {among} THEN {raw} END"
+        if self.missing is None:
+            return held
+        # not by ELSE, which DuckDB 2.0 may take for NULL in a comparison with a list (measurement.condition)
+        return f"coalesce({held}, {self.dialect.literal(self.missing)})"
+
+    @property
+    def unbroken(self) -> bool:
+        """Whether the keys are whole numbers one after the other, which two comparisons tell from others."""
+        first = self.keys[0]
+        if not isinstance(first, int) or isinstance(first, bool):
+            return False
+        return all(key == first + place for place, key in enumerate(self.keys))
 
 
-def grouping(name: str, column: Column, kind: str) -> Grouping:
+def grouping(name: str, column: Column, kind: str, dialect: Dialect = DUCKDB) -> Grouping:
     """The grouping by a column of known keys."""
+    held = dialect.quoted(name)
     if isinstance(column, Flag):
         missing = None if column.missing == "drop" else column.missing
-        raw = quoted(name) if kind == "BOOLEAN" else f"TRY_CAST({quoted(name)} AS BOOLEAN)"
-        return Grouping(name=name, raw=raw, keys=(False, True), missing=missing)
+        raw = dialect.flag(held, kind)
+        return Grouping(name=name, raw=raw, keys=(False, True), missing=missing, dialect=dialect)
     assert isinstance(column, Category)
     other = None if column.missing == "drop" else column.missing
-    if isinstance(column.keys[0], int):
-        # of more than 64 bits with a sign no key is known, and an array would round them
-        same = kind in WHOLE and kind != "UBIGINT"
-        raw = quoted(name) if same else f"TRY_CAST({quoted(name)} AS BIGINT)"
-    else:
-        # by a collation of the table's own, texts that differ would be one group with the name of any of them
-        raw = f"{quoted(name) if kind == 'VARCHAR' else f'TRY_CAST({quoted(name)} AS VARCHAR)'} COLLATE C"
-    return Grouping(name=name, raw=raw, keys=column.keys, missing=other)
+    raw = dialect.whole(held, kind) if isinstance(column.keys[0], int) else dialect.text(held, kind)
+    return Grouping(name=name, raw=raw, keys=column.keys, missing=other, dialect=dialect)
 
 
-def bins(name: str, value: str, edges: tuple[int, ...], most: int | None = None) -> Grouping:
+def bins(
+    name: str, value: str, edges: tuple[int, ...], most: int | None = None, dialect: Dialect = DUCKDB
+) -> Grouping:
     """The grouping of a number of steps by bins from edge to edge; the last one holds its upper edge.
 
     Like bins over all that a place may hold, from 0 to `most`, need a division alone: what is missing, -1,
@@ -147,13 +152,16 @@ def bins(name: str, value: str, edges: tuple[int, ...], most: int | None = None)
     like = width > 0 and all(b - a == width for a, b in pairwise(edges))
     wide = f"CAST({value} AS BIGINT)"
     if like and most is not None and edges[0] == 0 and most <= edges[-1]:
-        raw = f"({value if edges[-1] + width < 2 * _SMALL else wide} + {width}) // {width}"
-        return Grouping(name=name, raw=raw, keys=tuple(range(last + 1)), shift=1, binned=value)
-    found = f"({wide} - ({edges[0]})) // {width}" if like else _search(value, edges, 0, len(edges) - 1)
+        held = value if edges[-1] + width < 2 * _SMALL else wide
+        raw, keys = dialect.quotient(f"({held} + {width})", str(width)), tuple(range(last + 1))
+        return Grouping(name=name, raw=raw, keys=keys, shift=1, dialect=dialect, binned=value)
+    found = _search(value, edges, 0, len(edges) - 1)
+    if like:
+        found = dialect.quotient(f"({wide} - ({edges[0]}))", str(width))
     least = edges[0] if most is None else max(edges[0], 0)
     inside = f"CASE WHEN {value} = {edges[-1]} THEN {last} ELSE {found} END"
     raw = f"CASE WHEN {value} >= {least} THEN {inside} END"
-    return Grouping(name=name, raw=raw, keys=tuple(range(last + 1)))
+    return Grouping(name=name, raw=raw, keys=tuple(range(last + 1)), dialect=dialect)
 
 
 def _search(value: str, edges: tuple[int, ...], low: int, high: int) -> str:

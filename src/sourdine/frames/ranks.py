@@ -3,19 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.bits import Bits
 from sourdine.frames.counting import Keys, combinations, secret_order
-from sourdine.frames.expression import Grouping, literal, quoted
+from sourdine.frames.dialect import Dialect
+from sourdine.frames.expression import Grouping
+from sourdine.frames.levels import MOST_ROWS, Levels, index_of
 from sourdine.frames.source import Source
 from sourdine.frames.unit import Unit
 
 Ints = NDArray[np.int64]
-_FEW = 1 << 20  # different keys and values that an engine counts quickly
+_QUICK = 1 << 14  # different keys and values that an engine counts more quickly than it hands out records
+_COUNTED = 1 << 24  # those that an array counts more quickly than it sorts
 
 
 class RankSource(Protocol):
@@ -66,24 +69,38 @@ def ranks(
     bits: Bits,
     where: str = "TRUE",
     places: int | None = None,
-) -> dict[Keys, CountedValues]:
+    cuts: Sequence[int] = (),
+    near: Sequence[float] = (),
+) -> dict[Keys, RankSource]:
     """The values of each group of known keys, in one pass, each unit counting as much as it may.
 
     Of a unit with more records in a group those count that have the least hash of a secret, the unit, the
     group and the value. `places` is how many values there may be, if that is known: few are counted by the
-    engine, many are sorted here, which is quicker than to group by nearly every record.
+    engine, many are counted or sorted here, which is quicker than to group by nearly every record. On a
+    cluster many values are counted in bins as wide as `cuts`, the widest first, and most finely where the
+    ranks are that are looked for, given as shares: `near`.
     """
     keys = combinations(by)
     marks = [f"key_{i}" for i in range(len(by))]
     known = [f"{_mark(each)} AS {mark}" for each, mark in zip(by, marks, strict=True)]
-    whose = [] if unit.column is None else [f"{quoted(unit.column)} AS unit"]
+    whose = [] if unit.column is None else [f"{source.unit(unit.column)} AS unit"]
     rows = f"SELECT {', '.join([*whose, *known, f'{value} AS value'])} FROM {source.view} WHERE {where}"
     if unit.column is not None:
         held = " AND ".join(["value >= 0", "unit IS NOT NULL", *(f"{name} IS NOT NULL" for name in marks)])
-        rows = _bounded(f"SELECT * FROM ({rows}) WHERE {held}", marks, unit, bits)
+        rows = _bounded(f"SELECT * FROM ({rows}) WHERE {held}", marks, unit, bits, source.dialect)
     listed = ", ".join([*marks, "value"])
+    few = places is not None and len(keys) * places <= MOST_ROWS
+    if places is not None and not few and not source.dialect.near:
+        levels = Levels(source, rows, by, cuts or [1], len(keys))
+        binned: list[RankSource] = [*levels.open(places, near)]
+        return dict(zip(keys, binned, strict=True))
+    codes = None if places is None or not source.dialect.near else _codes(by, marks)
+    if places is not None and codes is not None and len(keys) * places > _QUICK:
+        found = source.columns(_coded(rows, codes, places, len(keys)))
+        coded: list[RankSource] = [*_of_codes(np.ma.getdata(found["code"]), places, len(keys))]
+        return dict(zip(keys, coded, strict=True))
     asked = f"SELECT {listed} FROM ({rows})"
-    if places is not None and len(keys) * places <= _FEW:
+    if few or not source.dialect.near:
         asked = f"SELECT {listed}, count(*) AS records FROM ({rows}) GROUP BY {listed}"
     found = source.columns(asked)
     # what does not count is left out here: an engine would work out conditions on keys once more
@@ -91,34 +108,65 @@ def ranks(
     group = np.zeros(values.size, np.int64)
     counts = values >= 0
     for mark, each in zip(marks, by, strict=True):
-        index = _index(found[mark], each)
+        index = index_of(found[mark], each)
         counts &= index >= 0
         group *= len(each.keys)
         group += index
     records = np.ma.filled(found["records"], 0)[counts] if "records" in found else None
-    groups = _split(group[counts], values[counts].astype(np.int64), records, len(keys))
+    split = _split(group[counts], values[counts].astype(np.int64), records, len(keys))
+    groups: list[RankSource] = [*split]
     return dict(zip(keys, groups, strict=True))
 
 
 def _mark(by: Grouping) -> str:
-    """The known key of a record, in SQL; of texts the place among the known ones, which is found quickly."""
-    if not isinstance(by.keys[0], str):
+    """The known key of a record, in SQL; of texts the place among the known ones, if it is found quickly."""
+    if not isinstance(by.keys[0], str) or not by.dialect.enumerates:
         return by.known(f"({by.raw})")
-    listed = ", ".join(literal(key) for key in by.keys)
+    listed = ", ".join(map(by.dialect.literal, by.keys))
     found = f"CAST(enum_code(TRY_CAST(({by.raw}) AS ENUM({listed}))) AS INTEGER)"
     return f"coalesce({found}, {by.keys.index(by.missing)})" if by.missing in by.keys else found
 
 
-def _index(column: NDArray[Any], by: Grouping) -> Ints:
-    """The places of keys among the known ones, and -1 for what is none."""
-    lost = np.ma.getmaskarray(column)
-    held = np.where(lost, -1, np.ma.getdata(column)).astype(np.int64)
-    if isinstance(by.keys[0], str):
-        return held
-    known = np.array(by.keys, np.int64)
-    order = np.argsort(known)
-    place = order[np.minimum(np.searchsorted(known[order], held), len(known) - 1)]
-    return np.where((known[place] == held) & ~lost, place, -1)
+def _codes(by: Sequence[Grouping], marks: Sequence[str]) -> str | None:
+    """The number of a record's group in SQL, of marks; None where it takes a search among the known keys."""
+    code = "0"
+    for each, mark in zip(by, marks, strict=True):
+        held, first = mark, each.keys[0]
+        if isinstance(first, bool):
+            held = f"CAST({mark} AS INTEGER)"
+        elif isinstance(first, int):
+            if not each.unbroken:
+                return None
+            held = f"({mark} - ({first}))"
+        code = f"({code} * {len(each.keys)} + {held})"
+    return code
+
+
+def _coded(rows: str, group: str, places: int, groups: int) -> str:
+    """One number for a record's group and value, -1 for what does not count: one column comes quickest."""
+    whole = "INTEGER" if groups * places < 1 << 31 else "BIGINT"
+    code = f"CAST({group} AS {whole}) * {places} + value"
+    return f"SELECT CAST(coalesce(CASE WHEN value >= 0 THEN {code} END, -1) AS {whole}) AS code FROM ({rows})"
+
+
+def _of_codes(codes: Ints, places: int, size: int) -> list[CountedValues]:
+    """The values of each group: counted where there can only be so many, else sorted."""
+    if size * places <= _COUNTED:
+        counts = np.zeros(size * places + 1, np.int64)
+        part = max(1 << 22, counts.size)
+        for start in range(0, codes.size, part):
+            counts += np.bincount(codes[start : start + part] + 1, minlength=counts.size)
+        kept = np.flatnonzero(counts[1:])
+        upto = np.cumsum(counts[1:][kept])
+    else:
+        codes.sort()
+        codes = codes[np.searchsorted(codes, 0) :]
+        starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]])[: codes.size])
+        kept, upto = codes[starts].astype(np.int64), np.append(starts[1:], codes.size)[: starts.size]
+    edges = np.searchsorted(kept, np.arange(size + 1) * places)
+    before = np.concatenate([np.zeros(1, np.int64), upto])
+    held = kept % places
+    return [CountedValues(held[a:b], upto[a:b] - before[a]) for a, b in pairwise(edges.tolist())]
 
 
 def _split(group: Ints, values: Ints, records: Ints | None, size: int) -> list[CountedValues]:
@@ -140,20 +188,19 @@ def _split(group: Ints, values: Ints, records: Ints | None, size: int) -> list[C
     return [CountedValues(held[a:b], upto[a:b] - before[a]) for a, b in pairwise(edges.tolist())]
 
 
-def _bounded(rows: str, marks: Sequence[str], unit: Unit, bits: Bits) -> str:
+def _bounded(rows: str, marks: Sequence[str], unit: Unit, bits: Bits, dialect: Dialect) -> str:
     """At most `rows` records of a unit in each of at most `groups` groups.
 
     Equal values of a unit are told apart by their number, so that each has its own chance.
     """
     inside = ", ".join(["unit", *marks])
-    numbered = f"SELECT *, row_number() OVER (PARTITION BY {inside}, value) AS copy FROM ({rows})"
-    turn = secret_order([*marks, "value", "copy"], bits)
-    few = (
-        f"SELECT * FROM ({numbered}) "
-        f"QUALIFY row_number() OVER (PARTITION BY {inside} ORDER BY {turn}) <= {unit.rows}"
-    )
+    copy = f"row_number() OVER (PARTITION BY {inside}, value ORDER BY value)"
+    turn = secret_order([*marks, "value", "copy"], bits, dialect)
+    numbered = f"SELECT *, {copy} AS copy FROM ({rows})"
+    place = f"row_number() OVER (PARTITION BY {inside} ORDER BY {turn}, value, copy)"
+    few = f"SELECT * FROM (SELECT *, {place} AS place FROM ({numbered})) WHERE place <= {unit.rows}"
     if not marks:
         return few
-    order = ", ".join([secret_order(marks, bits), *marks])  # the keys set apart what would tie
-    place = f"dense_rank() OVER (PARTITION BY unit ORDER BY {order})"
-    return f"SELECT * FROM ({few}) QUALIFY {place} <= {unit.groups}"
+    order = ", ".join([secret_order(marks, bits, dialect), *marks])  # the keys set apart what would tie
+    group = f"dense_rank() OVER (PARTITION BY unit ORDER BY {order})"
+    return f"SELECT * FROM (SELECT *, {group} AS nth FROM ({few})) WHERE nth <= {unit.groups}"

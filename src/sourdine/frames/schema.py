@@ -4,7 +4,7 @@ Declarations come from people who know the data's meaning, never from the data. 
 `[columns]` block of a TOML file, or given as plain objects.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
@@ -15,7 +15,8 @@ from sourdine.core.errors import InvalidParameter
 MOST_STEPS = 1 << 31  # between two bounds, so that the square of a number of steps fits in 62 bits
 _FARTHEST = 1 << 48  # steps from zero: a float rounds such a number to the right step
 _LARGEST = 10**100  # squares of such numbers are still floats
-_TYPES = ("integer", "real", "category", "flag")
+LONGEST_KEY = 200  # characters of a text that may become a key
+_TYPES = ("integer", "real", "category", "flag", "text")
 _PLAIN = {
     "tuple_type": "it must be a list",
     "string_type": "it must be a text in quotes",
@@ -43,12 +44,16 @@ class Declared(BaseModel):
 
 
 class Integer(Declared):
-    """Whole numbers between two bounds; what lies outside is clamped."""
+    """Whole numbers between two bounds; what lies outside is clamped.
+
+    `found` says where the bounds come from if not from what is known: such as privately, and what that cost.
+    """
 
     type: Literal["integer"] = "integer"
     lower: int
     upper: int
     missing: Literal["drop"] | int = "drop"
+    found: str | None = Field(default=None, max_length=LONGEST_KEY, exclude_if=lambda held: held is None)
 
     @model_validator(mode="after")
     def _ordered(self) -> "Integer":
@@ -63,13 +68,17 @@ class Integer(Declared):
 
 
 class Real(Declared):
-    """Reals between two bounds; what lies outside is clamped, and everything is rounded to a grid."""
+    """Reals between two bounds; what lies outside is clamped, and everything is rounded to a grid.
+
+    `found` says where the bounds come from if not from what is known: such as privately, and what that cost.
+    """
 
     type: Literal["real"] = "real"
     lower: float
     upper: float
     granularity: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     missing: Literal["drop"] | float = "drop"
+    found: str | None = Field(default=None, max_length=LONGEST_KEY, exclude_if=lambda held: held is None)
 
     @model_validator(mode="after")
     def _ordered(self) -> "Real":
@@ -125,8 +134,30 @@ class Flag(Declared):
     missing: Literal["drop"] | bool = "drop"
 
 
+class Text(Declared):
+    """Texts that nobody can list beforehand: those that enough units have are chosen privately as keys.
+
+    No key is shown that fewer than about `at_least` units have. Records whose key is not shown count under
+    the name `other`, or nowhere. What is empty, longer than 200 characters or has control characters is
+    missing: its record is dropped, or counts under `other` too.
+    """
+
+    type: Literal["text"] = "text"
+    at_least: int | None = Field(default=None, ge=1, le=1 << 40)
+    other: str | None = Field(default=None, min_length=1, max_length=LONGEST_KEY)
+    missing: Literal["drop", "other"] = "drop"
+
+    @model_validator(mode="after")
+    def _named(self) -> "Text":
+        if self.missing == "other" and self.other is None:
+            raise ValueError('missing = "other" needs a name for the others, as in other = "others"')
+        if self.other is not None and not self.other.isprintable():
+            raise ValueError("other must be a text without control characters")
+        return self
+
+
 Number = Integer | Real
-Column = Annotated[Integer | Real | Category | Flag, Field(discriminator="type")]
+Column = Annotated[Integer | Real | Category | Flag | Text, Field(discriminator="type")]
 
 
 class Schema(Declared):
@@ -163,10 +194,26 @@ class Schema(Declared):
             return found.keys
         if isinstance(found, Flag):
             return (False, True)
+        if isinstance(found, Text):
+            raise InvalidParameter(
+                f"The keys of the column '{name}' are chosen privately, which only 'by' and 'top' allow. "
+                "Group by it, or declare it as a category with its keys."
+            )
         raise InvalidParameter(
             f"Grouping needs known keys, and the column '{name}' has none declared. "
-            f'Declare them, as in [columns.{name}] type = "category", keys = ["a", "b"].'
+            f'Declare them, as in [columns.{name}] type = "category", keys = ["a", "b"], or let them be '
+            f'chosen privately with type = "text".'
         )
+
+    def open(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Which of these columns have keys that are chosen privately."""
+        return tuple(name for name in names if isinstance(self.columns.get(name), Text))
+
+    def text(self, name: str) -> Text:
+        """A column whose keys are chosen privately."""
+        found = self.columns[name]
+        assert isinstance(found, Text)
+        return found
 
 
 def told(problem: ValidationError, root: str) -> InvalidParameter:

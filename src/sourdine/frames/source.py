@@ -1,29 +1,45 @@
 """Any table in: it stays where it is, and only small exact aggregates come back.
 
 Files are read by DuckDB, out of core. pandas, Polars and Arrow tables are scanned in place by the same
-engine; a DuckDB relation keeps its own connection. One language, SQL, then speaks to all of them.
+engine; a DuckDB relation keeps its own connection. A PySpark DataFrame is asked on its cluster. One language,
+SQL, then speaks to all of them, in the dialect of each.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.expression import WHOLE, place, place_name, place_of
+from sourdine.frames.dialect import WHOLE, Dialect
+from sourdine.frames.engine import NOTHING, Engine, InDuckDB, Lent
+from sourdine.frames.expression import Grouping, grouping, place, place_name, place_of
 from sourdine.frames.file import ENDINGS, TEXT, opener, unreadable
 from sourdine.frames.objects import with_plain_text
-from sourdine.frames.schema import Category, Column, Flag, Integer, Real, Schema
+from sourdine.frames.schema import Category, Column, Flag, Integer, Real, Schema, Text
+from sourdine.frames.spark import InSpark, is_spark
 
 if TYPE_CHECKING:
-    import duckdb
     import narwhals as nw
 
 _NUMBERS = (*WHOLE, "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN")
-_NAME = "sourdine_source"
+_BESIDE = "sourdine_beside"
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A small table of ours that records are joined with: each with at most one of its rows.
+
+    `on` pairs expressions of a record with columns of this table; `adds` is what the column `name` holds.
+    """
+
+    name: str
+    columns: Mapping[str, NDArray[Any]]
+    on: tuple[tuple[str, str], ...]
+    adds: str
 
 
 @dataclass(frozen=True)
@@ -40,62 +56,96 @@ class Source:
     [(2,)]
     """
 
-    relation: "duckdb.DuckDBPyRelation" = field(repr=False)
+    engine: Engine = field(repr=False)
     schema: Schema
     text: frozenset[str] = frozenset()
-    keep_alive: object = field(default=None, repr=False)
-    connection: "duckdb.DuckDBPyConnection | None" = field(default=None, repr=False)
+    beside: Beside | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
         """What the table is called in SQL."""
-        return _NAME
+        return self.engine.name
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the engine's SQL is written."""
+        return self.engine.dialect
+
+    @property
+    def types(self) -> Mapping[str, str]:
+        """The type of each column, by the name that DuckDB has for it."""
+        return self.engine.types
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """What the engine raises; its words may tell about records."""
+        return self.engine.failures
 
     @cached_property
     def view(self) -> str:
         """The table with one more column for each declared number: its place, computed once for all uses."""
         more = [
-            f"{place(name, column, self.types[name])} AS {place_of(name)}"
+            f"{place(name, column, self.types[name], self.dialect)} AS {self.place_of(name)}"
             for name, column in self.schema.columns.items()
             if isinstance(column, Integer | Real)
         ]
-        return f"(SELECT *, {', '.join(more)} FROM {_NAME})" if more else _NAME
+        view = f"(SELECT *, {', '.join(more)} FROM {self.name})" if more else self.name
+        if self.beside is None:
+            return view
+        quoted, text = self.dialect.quoted, self.dialect.text
+        on = " AND ".join(f"{raw} = {text(quoted(mark), '')}" for raw, mark in self.beside.on)
+        added = f"{self.beside.adds} AS {quoted(self.beside.name)}"
+        return f"(SELECT held.*, {added} FROM {view} AS held LEFT JOIN {_BESIDE} ON {on})"
+
+    def grouping(self, name: str) -> Grouping:
+        """The grouping by a declared column of known keys."""
+        return grouping(name, self.schema.columns[name], self.types[name], self.dialect)
+
+    def place_of(self, name: str) -> str:
+        """The column of the view that holds the places of a number."""
+        return place_of(name, self.dialect)
+
+    def unit(self, name: str) -> str:
+        """The column that tells units apart."""
+        return self.dialect.identity(self.dialect.quoted(name), self.types[name])
 
     def ask(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a question, as exact Python numbers."""
-        return self._answer(sql).fetchall()
+        return self.engine.ask(sql, self._lent)
 
-    def columns(self, sql: str) -> dict[str, NDArray[Any]]:
-        """The answer to a question as arrays, one a column."""
-        return self._answer(sql).fetchnumpy()
+    def columns(self, sql: str, lent: Lent = NOTHING) -> dict[str, NDArray[Any]]:
+        """The answer to a question as arrays, one a column; it may name small tables that are lent to it."""
+        return self.engine.columns(sql, {**self._lent, **lent})
 
-    def _answer(self, sql: str) -> "duckdb.DuckDBPyRelation | duckdb.DuckDBPyConnection":
-        """The answer of the engine; a connection of our own knows the table by its name."""
-        if self.connection is not None:
-            return self.connection.execute(sql)
-        answer = self.relation.query(_NAME, sql)
-        assert answer is not None
-        return answer
-
-    @cached_property
-    def types(self) -> Mapping[str, str]:
-        """The type of each column, as the engine names it."""
-        return dict(zip(self.relation.columns, map(str, self.relation.types), strict=True))
+    @property
+    def _lent(self) -> Lent:
+        return NOTHING if self.beside is None else {_BESIDE: self.beside.columns}
 
 
-def open_source(table: object, schema: Schema, others: Sequence[str] = (), encoding: str = "utf-8") -> Source:
-    """A file, or a frame of pandas, Polars, Arrow or DuckDB, checked against what is declared.
+def open_source(
+    table: object,
+    schema: Schema,
+    others: Sequence[str] = (),
+    encoding: str = "utf-8",
+    *,
+    spark: bool = True,
+) -> Source:
+    """A file, or a frame of pandas, Polars, Arrow, DuckDB or Spark, checked against what is declared.
 
     Only names and types are looked at. `others` are columns that must be there without being declared, such
-    as the unit's. `encoding` is that of a CSV file.
+    as the unit's. `encoding` is that of a CSV file. Whoever reads records rather than sums of them takes no
+    frame of Spark.
     """
-    source = (
-        _file(Path(table), schema, others, encoding)
-        if isinstance(table, str | Path)
-        else _frame(table, schema, others)
-    )
+    if isinstance(table, str | Path):
+        source = _file(Path(table), schema, others, encoding)
+    elif is_spark(table):
+        if not spark:
+            raise _unknown(table, spark)
+        source = _cluster(table, schema, others)
+    else:
+        source = _frame(table, schema, others, spark)
     _check_names(source.types, schema, others)
-    _check_alike(source.relation.columns, schema, others)
+    _check_alike(source.engine.names, schema, others)
     for name, column in schema.columns.items():
         if name not in source.text:
             _check_type(name, column, source.types[name])
@@ -148,28 +198,38 @@ def _file(path: Path, schema: Schema, others: Sequence[str], encoding: str) -> S
     connection = duckdb.connect()
     try:
         relation = opened(connection)
-        relation.create_view(_NAME)
+        engine = InDuckDB(relation, connection)
+        relation.create_view(engine.name)
     except duckdb.Error:
         raise unreadable(path) from None
     text = frozenset(schema.columns if ending in TEXT else ())
-    return Source(relation, schema, text, connection=connection)
+    return Source(engine, schema, text)
 
 
-def _frame(table: object, schema: Schema, others: Sequence[str]) -> Source:
+def _cluster(table: object, schema: Schema, others: Sequence[str]) -> Source:
+    """A frame of Spark, whose readers of text files leave every column as text."""
+    frame = cast(Any, table)
+    _check_names(frame.columns, schema, others)
+    engine = InSpark(frame, (*schema.columns, *others), others)
+    text = frozenset(name for name in schema.columns if engine.types[name] == "VARCHAR")
+    return Source(engine, schema, text)
+
+
+def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) -> Source:
     import duckdb
     import narwhals as nw
 
     if isinstance(table, duckdb.DuckDBPyRelation):
-        return Source(table, schema)
+        return Source(InDuckDB(table), schema)
     connection = duckdb.connect()
     connection.execute("SET pandas_analyze_sample = 0")  # else types are guessed from what is held
     wanted = list(dict.fromkeys((*schema.columns, *others)))
     text: frozenset[str] = frozenset()
     try:
-        frame = _known_frame(table)
+        frame = _known_frame(table, spark)
         if isinstance(frame, nw.LazyFrame):
             if not frame.implementation.is_polars():
-                raise _unknown(table)
+                raise _unknown(table, spark)
             _check_names(frame.collect_schema().names(), schema, others)
             frame = frame.select(*wanted)  # stays lazy: what it does to the records waits for the charge
         native = frame.to_native()
@@ -179,29 +239,29 @@ def _frame(table: object, schema: Schema, others: Sequence[str]) -> Source:
             native, text = with_plain_text(native, wanted, numbers)
         connection.register("frame", native)
         relation = connection.table("frame")
-        relation.create_view(_NAME)
+        engine = InDuckDB(relation, connection, native)
+        relation.create_view(engine.name)
     except (duckdb.Error, nw.exceptions.NarwhalsError):
         raise InvalidParameter(
             "The table has columns of a type, or with names, that the engine cannot read. "
             "Convert them, or leave out those that are not declared."
         ) from None
-    return Source(relation, schema, text, native, connection)
+    return Source(engine, schema, text)
 
 
-def _known_frame(table: object) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":
+def _known_frame(table: object, spark: bool) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":
     import narwhals as nw
 
     try:
         return nw.from_native(table)
     except TypeError:
-        raise _unknown(table) from None
+        raise _unknown(table, spark) from None
 
 
-def _unknown(table: object) -> InvalidParameter:
-    return InvalidParameter(
-        "The table must be a path or a frame of pandas, Polars, Arrow or DuckDB. "
-        f"Got a {type(table).__name__}."
-    )
+def _unknown(table: object, spark: bool) -> InvalidParameter:
+    kinds = "pandas, Polars, Arrow, DuckDB or Spark" if spark else "pandas, Polars, Arrow or DuckDB"
+    found = "frame of Spark" if is_spark(table) else type(table).__name__
+    return InvalidParameter(f"The table must be a path or a frame of {kinds}. Got a {found}.")
 
 
 def _check_type(name: str, column: Column, found: str) -> None:
@@ -211,7 +271,9 @@ def _check_type(name: str, column: Column, found: str) -> None:
     """
     found = "lists" if found.endswith("]") else found.partition("(")[0]
     number = found in _NUMBERS
-    if isinstance(column, Category):
+    if isinstance(column, Text):
+        good, kind = not number or found in WHOLE or found == "BOOLEAN", "text or whole numbers"
+    elif isinstance(column, Category):
         whole = all(isinstance(key, int) for key in column.keys)
         good = number if whole else not number or found == "BOOLEAN"
         kind = "whole numbers" if whole else "text"

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sourdine.core import check
+from sourdine.frames.dialect import DUCKDB, Dialect
 
 EVERYTHING = "0"  # a value that no record lacks
 
 
 def valid(value: str) -> str:
     """The aggregate that counts values which are not missing."""
-    return f"count(*) FILTER ({value} >= 0)"
+    return f"count(*) FILTER (WHERE {value} >= 0)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +50,7 @@ class Moments:
         """How far one record moves them, in L1."""
         return int(self.width**self.degree)
 
-    def powers(self, value: str) -> list[str]:
+    def powers(self, value: str, dialect: Dialect = DUCKDB) -> list[str]:
         """The aggregates that the engine computes of a column.
 
         They are how many values there are, their sum, their sum of squares, and how many are not NULL: those
@@ -57,10 +58,9 @@ class Moments:
         """
         if self.value == EVERYTHING:
             return ["count(*)"]
-        count, squares = valid(value), f"sum(CAST({value} AS BIGINT) * {value})"
-        return [[count], [count, f"sum({value})"], [count, f"sum({value})", squares]][self.degree] + (
-            [f"count({value})"] if self.degree else []
-        )
+        first = dialect.total(value, self.width)
+        second = dialect.total(f"CAST({value} AS BIGINT) * {value}", self.width**2)
+        return [valid(value), first, second][: self.degree + 1] + ([f"count({value})"] if self.degree else [])
 
     def from_powers(self, sums: Sequence[int]) -> tuple[int, ...]:
         """The sums of the Bernstein polynomials."""
@@ -74,9 +74,9 @@ class Moments:
         second = sums[2] - absent
         return wide**2 * count - 2 * wide * first + second, 2 * (wide * first - second), second
 
-    def capped(self, columns: Sequence[str]) -> list[str]:
+    def capped(self, columns: Sequence[str], dialect: Dialect = DUCKDB) -> list[str]:
         """The same in SQL for the records of one unit in one group, at most as if they were `most`."""
-        wide, count = f"CAST({self.width} AS HUGEINT)", columns[0]
+        wide, count = f"CAST({self.width} AS {dialect.wide})", columns[0]
         if self.degree == 0:
             return [f"least({count}, {self.most})"]
         absent = f"({columns[-1]} - {count})"
@@ -90,7 +90,7 @@ class Moments:
                 f"(2 * ({wide} * {first} - {second}))",
                 second,
             ]
-        return [_scaled(part, count, self.most) for part in parts]
+        return [_scaled(part, count, self.most, dialect) for part in parts]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,22 +106,22 @@ class Total:
         """One number in a group."""
         return 1
 
-    def powers(self, value: str) -> list[str]:
+    def powers(self, value: str, dialect: Dialect = DUCKDB) -> list[str]:
         """The aggregates that the engine computes of a column: count and sum."""
-        return [f"count({value})", f"sum({value})"]
+        return [f"count({value})", dialect.total(value, self.reach)]
 
     def from_powers(self, sums: Sequence[int]) -> tuple[int, ...]:
         """The sum alone."""
         return (sums[1],)
 
-    def capped(self, columns: Sequence[str]) -> list[str]:
+    def capped(self, columns: Sequence[str], dialect: Dialect = DUCKDB) -> list[str]:
         """The sum over the records of one unit in one group, at most as if they were `most`."""
-        return [_scaled(columns[1], columns[0], self.most)]
+        return [_scaled(columns[1], columns[0], self.most, dialect)]
 
 
 Statistic = Moments | Total
 
 
-def _scaled(part: str, count: str, most: int) -> str:
+def _scaled(part: str, count: str, most: int, dialect: Dialect) -> str:
     """Whole numbers only: division of whole numbers never rounds their size up."""
-    return f"CASE WHEN {count} > {most} THEN CAST({part} AS HUGEINT) * {most} // {count} ELSE {part} END"
+    return f"CASE WHEN {count} > {most} THEN {dialect.scaled(part, most, count)} ELSE {part} END"

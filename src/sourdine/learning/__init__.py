@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from sourdine.learning.fitting import fit as fit
     from sourdine.learning.forecast import measure as measure
     from sourdine.learning.group_norm import with_group_norm as with_group_norm
+    from sourdine.learning.least_squares import solve as solve
+    from sourdine.learning.memory import Memory as Memory
+    from sourdine.learning.memory_fit import memory_of as memory_of
     from sourdine.learning.noisy_gradient import NoisyGradient as NoisyGradient
     from sourdine.learning.planning import Forecast as Forecast
     from sourdine.learning.planning import Plan as Plan
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from sourdine.learning.samplers import FixedBatches as FixedBatches
     from sourdine.learning.samplers import PoissonBatches as PoissonBatches
     from sourdine.learning.samplers import ShuffledBatches as ShuffledBatches
+    from sourdine.learning.solved import Solved as Solved
     from sourdine.learning.step import Step as Step
     from sourdine.learning.trained import Progress as Progress
     from sourdine.learning.trained import Trained as Trained
@@ -41,6 +45,7 @@ _HOMES = {
     "FixedBatches": "learning.samplers",
     "Flat": "learning.clipping",
     "Forecast": "learning.planning",
+    "Memory": "learning.memory",
     "NoisyGradient": "learning.noisy_gradient",
     "PerLayer": "learning.clipping",
     "Plan": "learning.planning",
@@ -49,13 +54,16 @@ _HOMES = {
     "Repeats": "learning.repeats",
     "Sampler": "accounting.dpsgd",
     "ShuffledBatches": "learning.samplers",
+    "Solved": "learning.solved",
     "Step": "learning.step",
     "Trained": "learning.trained",
     "card_of": "learning.card",
     "fit": "learning.fitting",
     "measure": "learning.forecast",
+    "memory_of": "learning.memory_fit",
     "plan": "learning.planning",
     "repeat": "learning.repeats",
+    "solve": "learning.least_squares",
     "with_group_norm": "learning.group_norm",
 }
 
@@ -67,6 +75,7 @@ __all__ = [
     "FixedBatches",
     "Flat",
     "Forecast",
+    "Memory",
     "NoisyGradient",
     "PerLayer",
     "Plan",
@@ -75,13 +84,16 @@ __all__ = [
     "Repeats",
     "Sampler",
     "ShuffledBatches",
+    "Solved",
     "Step",
     "Trained",
     "card_of",
     "fit",
     "measure",
+    "memory_of",
     "plan",
     "repeat",
+    "solve",
     "with_group_norm",
 ]
 

@@ -79,7 +79,7 @@ class Noted(Call):
         if type(self.layer) in RULES:
             return RULES[type(self.layer)](self.layer, *_alike(inputs[0], found[0]))
         try:
-            return one_by_one(self.layer, self.args, self.kwargs, found, list(self.names))
+            made = one_by_one(self.layer, self.args, self.kwargs, found, list(self.names))
         except RuntimeError as problem:
             raise InvalidParameter(
                 f"The layer '{self.where}' ({type(self.layer).__name__}) has parameters of its own beside "
@@ -87,6 +87,7 @@ class Noted(Call):
                 "cannot: it draws at random (dropout), or does what torch cannot take apart. Put its own "
                 "parameters into a small module that uses them, or freeze them."
             ) from problem
+        return {name: Rows(wide(each)) for name, each in made.items()}
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from sourdine.accounting.ledger.amount import amount
 from sourdine.core.errors import InvalidParameter, LedgerError
 
 _FORMAT = 1
+_AMOUNTS = ("price", "spent", "limit", "delta", "reserve_left")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,12 +149,13 @@ def _written(receipt: Receipt) -> str:
         {
             name: value.isoformat() if isinstance(value, datetime) else str(value)
             for name, value in asdict(receipt).items()
+            if value is not None
         }
     )
 
 
 def _read(text: str) -> Receipt:
     held = json.loads(text)
-    exact = {name: amount(held[name]) for name in ("price", "spent", "limit")}
+    exact = {name: amount(held[name]) for name in _AMOUNTS if name in held}
     number, time = int(held["number"]), datetime.fromisoformat(held["time"])
     return Receipt(**(held | exact | {"number": number, "time": time}))

@@ -67,7 +67,7 @@ class Automatic(Clipping):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check.positive("Automatic", "stability", self.stability)
+        check.between("Automatic", "stability", self.stability, _LEAST, _MOST)
 
     def weights(self, squares: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         norms = torch.stack(list(squares.values())).sum(0).sqrt()

@@ -1,5 +1,6 @@
 """Folders of images, one folder for each class; its name is that of the class."""
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -11,13 +12,14 @@ from torch import Tensor
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.learning.data import Labelled, Parts, scaled
+from sourdine.learning.data import Labelled, Parts, content, scaled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ENDINGS = (".png", ".jpg", ".jpeg")
-_PARTS = ("train", "test")
+_JUDGES = ("test", "valid", "val")  # the first that is there is taken to judge by
+NAMES = "cat_to_name.json"
 Watch = Callable[[Sequence[tuple[Path, int]]], Iterable[tuple[Path, int]]]
 Decode = Callable[[Path, int, int], "NDArray[np.uint8]"]
 
@@ -31,16 +33,18 @@ def is_image_folder(folder: Path) -> bool:
 def read_image_folder(folder: Path, side: int = 32, *, grey: bool = False, watch: Watch = iter) -> Parts:
     """The images in `train` and `test` below a folder, or in the folder itself, to learn from.
 
-    All are scaled to `side` pixels in height and width, which is declared. An image that cannot be read is
-    left out, and nobody is told: an error would tell of one person's image.
+    Without `test`, those in `valid` are there to judge by. Folders that are named by numbers may have the
+    names of their classes in a file cat_to_name.json beside them, as 102 flowers come. All images are scaled
+    to `side` pixels in height and width, which is declared. An image that cannot be read is left out, and
+    nobody is told: an error would tell of one person's image.
     """
     check.integer("read_image_folder", "side", side, 4, 1 << 12)
     decode = _decoder()
     if not (folder / "train").is_dir():
         return Parts(_read(folder, side, grey, decode, watch))
-    train, test = (folder / part for part in _PARTS)
-    made = _read(train, side, grey, decode, watch)
-    return Parts(made, _read(test, side, grey, decode, watch) if test.is_dir() else None)
+    made = _read(folder / "train", side, grey, decode, watch)
+    judges = next((folder / part for part in _JUDGES if (folder / part).is_dir()), None)
+    return Parts(made, None if judges is None else _read(judges, side, grey, decode, watch))
 
 
 def _read(folder: Path, side: int, grey: bool, decode: Decode, watch: Watch) -> Labelled:
@@ -70,8 +74,25 @@ def _read(folder: Path, side: int, grey: bool, decode: Decode, watch: Watch) -> 
     return Labelled(
         scaled(torch.stack(inputs)),
         torch.tensor(targets, dtype=torch.int64),
-        tuple(each.name for each in classes),
+        _named(folder, [each.name for each in classes]),
     )
+
+
+def _named(folder: Path, classes: list[str]) -> tuple[str, ...]:
+    """The classes by the names that a file beside the folder, or in it, gives their folders."""
+    place = next((at / NAMES for at in (folder, folder.parent) if (at / NAMES).is_file()), None)
+    if place is None:
+        return tuple(classes)
+    try:
+        names = json.loads(content(place))
+    except ValueError:
+        names = None
+    if not isinstance(names, dict) or not all(isinstance(names.get(each), str) for each in classes):
+        raise InvalidParameter(
+            f"The file {place} must be JSON with a name for each folder of images, such as "
+            '{"1": "pink primrose"}. Correct it, or take it away.'
+        )
+    return tuple(names[each] for each in classes)
 
 
 def _colours_first(pixels: "NDArray[np.uint8]") -> Tensor:
@@ -98,11 +119,12 @@ def _decoder() -> Decode:
 
 def _classes(folder: Path) -> list[Path]:
     try:
-        return sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
+        held = [each for each in folder.iterdir() if each.is_dir() and not each.name.startswith(".")]
     except OSError as problem:
         raise InvalidParameter(
             f"The folder {folder} cannot be read ({problem.strerror}). Check the path."
         ) from None
+    return sorted(held, key=lambda each: (int(each.name) if each.name.isdecimal() else -1, each.name))
 
 
 def _images(folder: Path) -> list[Path]:

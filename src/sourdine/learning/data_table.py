@@ -40,7 +40,12 @@ def read_table(
     inputs = {name: column for name, column in schema.columns.items() if name != target}
     if not inputs:
         raise InvalidParameter("No column is declared beside the target, so there is nothing to learn from.")
-    source = open_source(table, schema, encoding=encoding)
+    if texts := schema.open(list(schema.columns)):
+        raise InvalidParameter(
+            f"The column '{texts[0]}' is declared as text, and only known keys can be learnt from. "
+            "Declare it as a category with its keys, or leave it out."
+        )
+    source = open_source(table, schema, encoding=encoding, spark=False)
     asked = {name: f"c{place}" for place, name in enumerate(schema.columns)}
     sql = ", ".join(f"{_place(source, name, schema.columns[name])} AS {mark}" for name, mark in asked.items())
     found = source.columns(f"SELECT {sql} FROM {source.view}")
@@ -78,6 +83,7 @@ def _place(source: Source, name: str, column: Column) -> str:
     """The place of a cell on its grid or among its keys, -1 where the record is left out."""
     if isinstance(column, Integer | Real):
         return place_of(name)
+    assert isinstance(column, Category | Flag)
     raw = grouping(name, column, source.types[name]).raw
     keys = (False, True) if isinstance(column, Flag) else column.keys
     absent = _ABSENT if column.missing == "drop" else list(keys).index(column.missing)
@@ -91,5 +97,5 @@ def _place(source: Source, name: str, column: Column) -> str:
 def _numbers(places: NDArray[np.int64], column: Column) -> NDArray[np.float32]:
     if isinstance(column, Category):
         return np.eye(len(column.keys), dtype=np.float32)[places]
-    low, high = (0, 1) if isinstance(column, Flag) else span(column)
+    low, high = span(column) if isinstance(column, Integer | Real) else (0, 1)
     return (2 * places[:, None] / (high - low) - 1).astype(np.float32)

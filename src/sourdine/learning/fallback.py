@@ -12,7 +12,6 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.per_example import PerExample, Rows
 from sourdine.learning.recurrent import unrolled
 
 _SHARED = -1  # the axis of what all examples have in common
@@ -181,8 +180,8 @@ def one_by_one(
     kwargs: Mapping[str, object],
     gradients: Sequence[Tensor],
     names: Sequence[str],
-) -> Mapping[str, PerExample]:
-    """Gradients of a layer's own parameters by running it, and the layers in it, once more.
+) -> Mapping[str, Tensor]:
+    """Gradients of a layer's own parameters by running it, and the layers in it, once more: a row an example.
 
     Nothing in it may be random: it would be drawn again.
     """
@@ -199,8 +198,10 @@ def one_by_one(
         terms = [(out.squeeze(0) * g).sum() for out, g in zip(found, at, strict=True)]
         return torch.stack(terms).sum()
 
-    each = torch.func.vmap(torch.func.grad(pulled), in_dims=(None, 0, 0))(moving, tensors, tuple(gradients))
-    return {name: Rows(value) for name, value in each.items()}
+    each: dict[str, Tensor] = torch.func.vmap(torch.func.grad(pulled), in_dims=(None, 0, 0))(
+        moving, tensors, tuple(gradients)
+    )
+    return each
 
 
 def outputs(given: object) -> list[Tensor]:

@@ -120,6 +120,7 @@ def fit(
         planned, physical = replace(planned, forecast=measured), measured.physical
     run = Run(
         task=task,
+        given=model,
         plan=planned,
         clipping=clip,
         examples=examples,

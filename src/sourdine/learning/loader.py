@@ -68,7 +68,10 @@ class Tensors(Examples):
 
 
 class Items(Examples):
-    """Examples of a torch Dataset, fetched one by one."""
+    """Examples of a torch Dataset, fetched and collated one by one.
+
+    A function that collates many may make one depend on the others, as when all are padded to the longest.
+    """
 
     def __init__(self, held: Dataset[Any], collate: Callable[[list[Any]], Any] = default_collate) -> None:
         self._held, self._collate = held, collate
@@ -77,8 +80,19 @@ class Items(Examples):
             raise InvalidParameter("The data must hold at least one example.")
 
     def batch(self, places: Indices) -> Batch:
-        found = self._collate([self._held[int(place)] for place in places])
-        if not isinstance(found, list | tuple) or not all(isinstance(each, Tensor) for each in found):
+        each = [self._one(int(place)) for place in places]
+        if len({tuple(part.shape for part in one) for one in each}) != 1:
+            raise InvalidParameter(
+                "The examples of the data must all have one shape. Pad or cut each to a stated length, and "
+                "not to that of others in its batch, which would make one depend on them."
+            )
+        return tuple(torch.cat(parts) for parts in zip(*each, strict=True))
+
+    def _one(self, place: int) -> Batch:
+        found = self._collate([self._held[place]])
+        if not isinstance(found, list | tuple) or not all(
+            isinstance(each, Tensor) and each.shape[:1] == (1,) for each in found
+        ):
             raise InvalidParameter(
                 "An example of the data must be a pair of an input and a target, each a tensor or a number. "
                 "Wrap the Dataset so that it gives such pairs."

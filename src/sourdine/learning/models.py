@@ -1,9 +1,10 @@
-"""Small models that private training can teach: a network for images, a perceptron, a linear head."""
+"""Models that private training can teach: networks for images, a perceptron, a linear head."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,9 @@ from torch import Tensor, nn
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.data import said
+from sourdine.learning.extractor import Extractor, reduced
 from sourdine.learning.features import Features
+from sourdine.learning.vgg import BLOCKS, VGG
 
 
 class Model(StrEnum):
@@ -21,6 +24,8 @@ class Model(StrEnum):
     MLP = "mlp"
     LINEAR = "linear"
     SCATTERING = "scattering"
+    VGG13 = "vgg13"
+    VGG16 = "vgg16"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +51,10 @@ RECIPES = {
     Model.SCATTERING: Recipe(
         epochs=25, learning_rate=0.25, momentum=0.9, clip=1.0, averaging=0.98, batch=4096
     ),
+    Model.VGG13: Recipe(epochs=15, learning_rate=0.1, momentum=0.0, clip=1.0, averaging=0.98),
+    Model.VGG16: Recipe(epochs=15, learning_rate=0.1, momentum=0.0, clip=1.0, averaging=0.98),
 }
+_HIDDEN = 512  # units of the source's perceptron behind VGG
 
 
 def cnn(shape: Sequence[int], classes: int) -> nn.Sequential:
@@ -98,6 +106,16 @@ def linear(shape: Sequence[int], classes: int) -> nn.Sequential:
     return nn.Sequential(nn.Flatten(), head)
 
 
+def vgg(depth: int, shape: Sequence[int], classes: int, hidden: Sequence[int] = (_HIDDEN,)) -> VGG:
+    """A whole VGG network to train, its convolutions too, with a perceptron of the source's size."""
+    colours, *size = _image(shape)
+    if colours not in (1, 3) or min(size) < 32:
+        raise check.fail(
+            "vgg", "shape", "be of one or three colours and 32 x 32 pixels at least", said(shape)
+        )
+    return VGG(classes=classes, hidden=hidden, blocks=BLOCKS[depth])
+
+
 def features_of(model: Model, shape: Sequence[int]) -> Features | None:
     """What is computed of images before the model sees them, if anything."""
     if model is not Model.SCATTERING:
@@ -106,32 +124,45 @@ def features_of(model: Model, shape: Sequence[int]) -> Features | None:
     return Features(height=height, width=width)
 
 
-def model_of(model: Model, shape: Sequence[int], classes: int) -> nn.Module:
-    """A fresh model for inputs of a shape; that of the scattering model is the shape of its features."""
+def model_of(
+    model: Model, shape: Sequence[int], classes: int, hidden: Sequence[int] | None = None
+) -> nn.Module:
+    """A fresh model for inputs of a shape; that of the scattering model is the shape of its features.
+
+    `hidden` are the units of the layers between, for those models that have some.
+    """
     check.integer("model_of", "classes", classes, 2, 1 << 20)
-    return _BUILDERS[model](shape, classes)
+    if hidden is None:
+        return _BUILDERS[model](shape, classes)
+    if model not in LAYERED:
+        raise check.fail("model_of", "hidden", f"be left out for the model {model}", tuple(hidden))
+    return _BUILDERS[model](shape, classes, hidden)
 
 
 class Whole(nn.Module):
-    """A trained head together with its features: it takes images as they are."""
+    """A trained head together with its features: it takes images as they are, and reduces them if asked."""
 
-    def __init__(self, features: Features, head: nn.Module) -> None:
+    def __init__(self, features: Extractor, head: nn.Module, reduce: int = 1) -> None:
         super().__init__()
         self._features = features
+        self._reduce = reduce
         self.head = head
 
     def forward(self, images: Tensor) -> Tensor:
         """The scores of the classes."""
-        found: Tensor = self.head(self._features(images).to(torch.float32))
+        found: Tensor = self.head(self._features(reduced(images, self._reduce)).to(torch.float32))
         return found
 
 
-_BUILDERS: dict[Model, Callable[[Sequence[int], int], nn.Module]] = {
+_BUILDERS: dict[Model, Callable[..., nn.Module]] = {
     Model.CNN: cnn,
     Model.MLP: mlp,
     Model.LINEAR: linear,
     Model.SCATTERING: linear,
+    Model.VGG13: partial(vgg, 13),
+    Model.VGG16: partial(vgg, 16),
 }
+LAYERED = (Model.MLP, Model.VGG13, Model.VGG16)  # which have hidden layers to choose
 
 
 def _image(shape: Sequence[int]) -> tuple[int, int, int]:

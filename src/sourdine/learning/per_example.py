@@ -79,7 +79,7 @@ class Outer(PerExample):
 
     def squares(self) -> Tensor:
         if self.a.shape[2] == 1:
-            return (_squares(self.a.flatten(2)) * _squares(self.g.flatten(2))).sum(1)
+            return (_normal_squares(self.a.flatten(2)) * _normal_squares(self.g.flatten(2))).sum(1)
         examples, groups, places, inputs = self.a.shape
         size = max(1, _CHUNK // (groups * places * (inputs + self.g.shape[3] + places)))
         found = [
@@ -184,6 +184,11 @@ def _squares(rows: Tensor) -> Tensor:
     if not whole:
         return rest
     return rest + _short_squares(rows[..., :whole].reshape(*rows.shape[:-1], -1, _BLOCK)).sum(-1)
+
+
+def _normal_squares(rows: Tensor) -> Tensor:
+    """The same, but no less than floats hold with all their digits: 0 times something huge may be large."""
+    return _squares(rows).clamp(min=rows.shape[-1] * torch.finfo(rows.dtype).tiny)
 
 
 def _short_squares(rows: Tensor) -> Tensor:

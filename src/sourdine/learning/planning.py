@@ -13,6 +13,7 @@ from sourdine.accounting.training_plan import epochs_within, noise_for_steps, no
 from sourdine.core import check
 from sourdine.core.digits import plain
 from sourdine.core.distance import Distance, Neighbours
+from sourdine.learning.memory import Memory
 from sourdine.learning.noisy_gradient import NoisyGradient
 from sourdine.learning.samplers import Batches, FixedBatches, PoissonBatches, ShuffledBatches
 
@@ -35,14 +36,12 @@ _NEIGHBOURS = {
 class Forecast:
     """What steps take on this machine, measured on made-up examples; `physical` of them fit at once.
 
-    Memory is that of tensors, in bytes: what a step needs in any case and what each unit adds. It does not
-    count the data, nor what torch itself takes.
+    Memory is that of tensors. It does not count the data, nor what torch itself takes.
     """
 
     parameters: int
     physical: int
-    memory: int
-    memory_each: int
+    memory: Memory
     seconds: float
     seconds_each: float
 
@@ -107,10 +106,17 @@ class Plan:
 
     @property
     def memory(self) -> int | None:
-        """The bytes that the tensors of a physical batch should take at most."""
+        """The bytes that the tensors of training should take at most.
+
+        Batches that are drawn unit by unit are larger than `batch` at times: five standard deviations are
+        allowed for.
+        """
         if self.forecast is None:
             return None
-        return self.forecast.memory + min(self.forecast.physical, self.batch) * self.forecast.memory_each
+        largest, physical = self.batch, self.forecast.physical
+        if self.sampler is Sampler.POISSON:
+            largest = min(self.size, largest + math.ceil(5 * math.sqrt(largest)))
+        return self.forecast.memory.peak(min(physical, largest), parts=largest > physical)
 
     @property
     def seconds(self) -> float | None:

@@ -1,8 +1,9 @@
 """A run of private training, step by step: draw, clip, add noise, let the optimizer step."""
 
+import copy
 import itertools
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -48,6 +49,7 @@ class Run:
     """All that a run needs, checked; `done` pays for it and carries it out on the task's own model."""
 
     task: Task
+    given: nn.Module  # the model of which the task trains a copy
     plan: Plan
     clipping: Clipping
     examples: Examples
@@ -90,10 +92,11 @@ class Run:
                     "Repeat them, or take another path."
                 ) from problem
             resumed = True
-        history = self._trained(moving, state, file)
+        with _unforeseen(self.bits):
+            history = self._trained(moving, state, file)
         moving.finish()
         return Trained(
-            values=self.task.model.eval(),
+            values=self._handed_out,
             intervals=None,
             spends=(spend,),
             receipt=state.receipt,
@@ -106,6 +109,19 @@ class Run:
             per_unit=self._per_unit,
             resumed=resumed,
         )
+
+    @property
+    def _handed_out(self) -> nn.Module:
+        """The model as it was given, with the parameters that were trained and with nothing else that was.
+
+        The copy that ran may have kept what it saw: a layer's last input as an attribute, say.
+        """
+        made = copy.deepcopy(self.given).eval()
+        made.zero_grad(set_to_none=True)
+        with torch.no_grad():
+            for name, value in self.task.model.named_parameters():
+                made.get_parameter(name).copy_(value)
+        return made
 
     @property
     def settings(self) -> dict[str, str]:
@@ -232,6 +248,19 @@ class Run:
                     hits += int((outputs.argmax(1) == targets).sum())
         self.task.model.train()
         return replace(now, loss=losses / size, accuracy=hits / size if classes else None)
+
+
+@contextmanager
+def _unforeseen(bits: Bits) -> Iterator[None]:
+    """Let torch draw, as in dropout, from a start that nobody knows while the block lasts.
+
+    What is drawn for an example depends on its place in the batch. Whoever knew the draws, by a seed, would
+    see how one example more moves those of all after it, which no clipping bounds.
+    """
+    with torch.random.fork_rng():
+        if bits.secure:
+            torch.manual_seed(int(bits.words(1)[0] >> 1))
+        yield
 
 
 class _Moving:

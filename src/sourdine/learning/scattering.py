@@ -5,7 +5,7 @@ learns from few and noisy steps.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from torch.nn import functional
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
+from sourdine.learning.extractor import Watch
 
 _WIDTH = 0.8  # of the finest wavelet, in pixels
 _FREQUENCY = 3 * math.pi / 4
 _WRAPS = 2  # how often a filter goes around the image, to either side
 _AT_ONCE = 64
-Watch = Callable[[Sequence[int]], Iterable[int]]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """A rehearsal before anything is paid: the engine against one example at a time, on made-up examples."""
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -30,17 +31,25 @@ def self_test(task: Task, batch: Batch) -> None:
     moved = Task(_moved(task.model), task.loss)
     try:
         _check_buffers(moved, batch)
+        Engine(moved.model, Flat()).clipped_sum(lambda: moved.losses(batch))  # it must run as it will
         if _is_random(moved, batch):
             moved.model.eval()  # dropout draws otherwise for a batch than for its examples
-        found = Engine(moved.model, Flat(norm=1.0)).clipped_sum(lambda: moved.losses(batch))
-        expected = _one_by_one(moved, batch)
+        each = _one_by_one(moved, batch)
+        pairs = [
+            (
+                Engine(moved.model, Flat(norm=norm)).clipped_sum(lambda: moved.losses(batch)),
+                _clipped(each, norm),
+            )
+            for norm in _norms(each)
+        ]
     except SourdineError:
         raise
     except (IndexError, RuntimeError, TypeError, ValueError) as problem:
         raise InvalidParameter(
             f"The model or its loss failed in a rehearsal: {problem} {_REMEDY}"
         ) from problem
-    _compare(moved.model, found, expected)
+    for found, expected in pairs:
+        _compare(moved.model, found, expected)
 
 
 def _compare(model: nn.Module, found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
@@ -63,36 +72,55 @@ def _compare(model: nn.Module, found: Mapping[str, Tensor], expected: Mapping[st
 
 def _check_buffers(task: Task, batch: Batch) -> None:
     """Refuse a model that notes the data in a buffer, which would be handed out with it."""
-    first, last = (Task(copy.deepcopy(task.model), task.loss) for _ in range(2))
+    run = Task(copy.deepcopy(task.model), task.loss)
     with torch.no_grad():
-        first.outputs(tuple(each[:-1] for each in batch))
-        last.outputs(tuple(each[1:] for each in batch))
-    after = dict(last.model.named_buffers())
-    for name, held in first.model.named_buffers():
+        run.outputs(batch)
+    after = dict(run.model.named_buffers())
+    for name, held in task.model.named_buffers():
         if not torch.equal(held, after[name]):
             raise InvalidParameter(
-                f"The buffer '{name}' of the model changes with the data, and no noise would hide what it "
-                "notes. Take it out, or replace its layer."
+                f"The buffer '{name}' of the model changes when the model runs, and no noise would hide what "
+                "it notes of the data, or of how many there are. Take it out, or replace its layer."
             )
 
 
 def _one_by_one(task: Task, batch: Batch) -> dict[str, Tensor]:
-    """The sum of gradients clipped to a norm of 1, by plain backward passes."""
+    """The gradients of the examples by plain backward passes, the first axis counting examples."""
     wanted = {name: value for name, value in task.model.named_parameters() if value.requires_grad}
-    total = {name: torch.zeros_like(value) for name, value in wanted.items()}
+    rows: dict[str, list[Tensor]] = {name: [] for name in wanted}
     for i in range(len(batch[-1])):
-        loss = task.losses(tuple(each[i : i + 1] for each in batch)).sum()
+        losses = task.losses(tuple(each[i : i + 1] for each in batch))
+        if losses.ndim != 1:
+            raise InvalidParameter(
+                "The loss of a batch of one example must be a row of one number, as for any other batch: a "
+                "run may draw one. A squeeze() without an axis takes too many away. Use squeeze(1)."
+            )
         gradients: Sequence[Tensor | None] = torch.autograd.grad(
-            loss, list(wanted.values()), allow_unused=True
+            losses.sum(), list(wanted.values()), allow_unused=True
         )
-        present = [
-            value.new_zeros(()) if each is None else each
-            for each, value in zip(gradients, wanted.values(), strict=True)
-        ]
-        length = torch.stack([each.square().sum() for each in present]).sum().sqrt()
-        for name, each in zip(wanted, present, strict=True):
-            total[name] += each / length.clamp(min=1.0)
-    return total
+        for (name, value), found in zip(wanted.items(), gradients, strict=True):
+            rows[name].append(torch.zeros_like(value) if found is None else found)
+    return {name: torch.stack(each) for name, each in rows.items()}
+
+
+def _lengths(rows: Mapping[str, Tensor]) -> Tensor:
+    return torch.stack([each.flatten(1).double().square().sum(1) for each in rows.values()]).sum(0).sqrt()
+
+
+def _norms(rows: Mapping[str, Tensor]) -> tuple[float, float]:
+    """A norm that every example is clipped to, and one that none is.
+
+    Sums without clipping hide whose gradient is whose; with it, that others make one longer or shorter.
+    """
+    found = [each for each in _lengths(rows).tolist() if 0 < each < math.inf] or [1.0]
+    low, high = (min(max(each, 2.0**-40), 2.0**40) for each in (min(found) / 2, 2 * max(found)))
+    return low, high
+
+
+def _clipped(rows: Mapping[str, Tensor], norm: float) -> dict[str, Tensor]:
+    """The sum of the gradients, each clipped to a norm."""
+    weights = norm / _lengths(rows).clamp(min=norm)
+    return {name: torch.tensordot(weights.to(each), each, dims=1) for name, each in rows.items()}
 
 
 def _moved(model: nn.Module) -> nn.Module:

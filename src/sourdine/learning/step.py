@@ -65,12 +65,12 @@ class Step:
         with torch.no_grad():
             for (name, value), noise in zip(self._wanted.items(), torch.split(whole, sizes), strict=True):
                 total = sums.pop(name, None)
-                if total is None:
-                    total = torch.zeros_like(value, dtype=_wide(value.dtype))
+                # rounded to what the noise is made of: below its last bits nothing would hide a float64
+                total = torch.zeros_like(value, dtype=torch.float32) if total is None else total.float()
                 total.add_(noise.to(value.device).view_as(value), alpha=sigma)
                 value.grad = total.div_(self.batch).to(value.dtype)
 
 
 def _wide(dtype: torch.dtype) -> torch.dtype:
-    """Sums and noise are float32 at least, whatever the model computes in."""
+    """Sums are float32 at least, whatever the model computes in."""
     return torch.float64 if dtype == torch.float64 else torch.float32

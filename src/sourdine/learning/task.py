@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from sourdine.core.errors import InvalidParameter
 from sourdine.learning.loader import Batch
 from sourdine.learning.losses import Losses
 
@@ -20,6 +21,11 @@ class Task:
         """One loss for each example, times its weight."""
         outputs, targets = self.outputs(batch)
         found = self.loss(outputs, targets)
+        if found.ndim == 1 and len(found) != len(targets):
+            raise InvalidParameter(
+                f"The loss gave {len(found):,} numbers for {len(targets):,} examples. It must give one for "
+                "each, or parts of an example are clipped on their own. Take the mean over its places."
+            )
         return found if weights is None else found * weights.to(found)
 
     def outputs(self, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -52,8 +52,10 @@ class Trained(Release):
         """The accuracy of the finished model on public data, if there were some."""
         return self.history[-1].accuracy if self.history else None
 
+    def words(self) -> dict[str, str]:
+        """The run as people read it, line by line."""
+        return self.plan.words()
+
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in self.plan.words().items()
-        )
+        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in self.words().items())
         return f"<table>{rows}</table>" + super()._repr_html_()

@@ -6,6 +6,7 @@ from sourdine.mechanisms.crossing import Crossing
 from sourdine.mechanisms.exponential import Exponential
 from sourdine.mechanisms.gaussian import Gaussian
 from sourdine.mechanisms.geometric import Geometric
+from sourdine.mechanisms.key_threshold import KeyNoise, KeyThreshold
 from sourdine.mechanisms.laplace import Laplace
 from sourdine.mechanisms.permute_and_flip import PermuteAndFlip
 from sourdine.mechanisms.response import BinaryResponse, Channel, KaryResponse, Response, TwoCoins, Warner
@@ -14,6 +15,7 @@ from sourdine.mechanisms.sparse_vector import SparseVector
 from sourdine.mechanisms.staircase import Staircase
 from sourdine.mechanisms.survey import OneCoin
 from sourdine.mechanisms.threshold import AboveThreshold
+from sourdine.mechanisms.top_k import TopK
 from sourdine.mechanisms.truncated_geometric import TruncatedGeometric
 
 __all__ = [
@@ -27,6 +29,8 @@ __all__ = [
     "Gaussian",
     "Geometric",
     "KaryResponse",
+    "KeyNoise",
+    "KeyThreshold",
     "Laplace",
     "OneCoin",
     "PermuteAndFlip",
@@ -34,6 +38,7 @@ __all__ = [
     "Selection",
     "SparseVector",
     "Staircase",
+    "TopK",
     "TruncatedGeometric",
     "TwoCoins",
     "Warner",

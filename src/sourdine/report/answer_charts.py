@@ -21,9 +21,9 @@ _WIDE = 1.5  # of an interval's line
 
 
 def draw_answer(answer: Answer) -> Spec | None:
-    """The chart that fits an answer; none for a single number, nor where nothing can be said of any."""
+    """The chart that fits an answer; none for one number or for ranks, nor where nothing can be said."""
     found = cells(answer)
-    if len(found) < 2 or all(answer.blind(cell.lower, cell.upper) for cell in found):
+    if answer.kind == "top" or len(found) < 2 or all(answer.blind(cell.lower, cell.upper) for cell in found):
         return None
     if answer.kind == "quantiles":
         return _quantiles(answer, found)

@@ -51,7 +51,7 @@ def cells(answer: Answer) -> list[Cell]:
     return [
         Cell(name_group(answer.columns, key), key, value, low, high)
         for key, value, low, high in answer.rows()
-        if answer.kind != "contingency" or ALL not in key
+        if answer.kind not in ("contingency", "hierarchy") or ALL not in key
     ]
 
 
@@ -113,6 +113,10 @@ def show_cell(cell: Cell, answer: Answer) -> str:
 def finding(answer: Answer, confidence: float) -> str:
     """The title of an answer's chart."""
     found = cells(answer)
+    if not found:
+        return f"{_subject(answer)}: no key reached the threshold, so no group is shown"
+    if answer.kind == "top":
+        return _listed(answer, found)
     if not any(_known(answer, cell) for cell in found):
         return f"{_subject(answer)}: nothing can be said, since the noise hides all"
     if answer.kind == "quantiles":
@@ -120,6 +124,15 @@ def finding(answer: Answer, confidence: float) -> str:
     if len(found) == 1:
         return f"{_subject(answer)}: {show_cell(found[0], answer)}"
     return _lead(answer, found, confidence, _subject(answer))
+
+
+def _listed(answer: Answer, found: list[Cell]) -> str:
+    """The first keys in their order, of the whole table."""
+    if len(answer.columns) > 1:
+        return f"The {answer.statistic}: their order for each group is below"
+    names = [str(cell.key[-1]) for cell in found[:_MOST_NAMED]]
+    more = f" and {len(found) - _MOST_NAMED:,} more" if len(found) > _MOST_NAMED else ""
+    return f"The {answer.statistic}, in order: {', '.join(names)}{more}"
 
 
 def _of_quantiles(answer: Answer, found: list[Cell], confidence: float) -> str:
@@ -187,7 +200,7 @@ def _known(answer: Answer, cell: Cell) -> bool:
 
 
 def _subject(answer: Answer) -> str:
-    if answer.kind in ("count", "units", "contingency"):
+    if answer.kind in ("count", "units", "contingency", "hierarchy"):
         return answer.measure.capitalize()
     if answer.kind == "histogram":
         return f"{answer.measure.capitalize()} by {answer.columns[-1]}"

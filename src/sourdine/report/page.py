@@ -18,6 +18,12 @@ class Figure:
     chart: Spec
     note: str = ""
 
+    def _repr_png_(self) -> bytes:
+        """Notebooks show a figure as a picture."""
+        from sourdine.report.picture import picture
+
+        return picture(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Section:

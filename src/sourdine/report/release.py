@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from itertools import islice
 
 from sourdine.accounting.explain import Explanation, explain_guarantee, sentences
 from sourdine.accounting.explain.words import percent_down, percent_up
@@ -10,7 +11,8 @@ from sourdine.accounting.release import Certificate
 from sourdine.core.digits import plain, shorten_up
 from sourdine.core.distance import Neighbours, Norm, root_above
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.schema import Category, Column, Flag, Integer
+from sourdine.frames.schema import LONGEST_KEY, Category, Column, Flag, Integer, Text
+from sourdine.mechanisms import KeyThreshold
 from sourdine.report.answer_charts import count_missing, draw_answer
 from sourdine.report.belief_charts import draw_bounds
 from sourdine.report.charts import Spec
@@ -21,6 +23,7 @@ from sourdine.report.table import Table
 from sourdine.tables import Answer, Plan
 from sourdine.tables.answer import NO_INTERVAL
 from sourdine.tables.forecast import noise_words
+from sourdine.tables.measurement import Kind
 from sourdine.tables.plan import Line, plural
 from sourdine.tables.record import Record
 
@@ -123,7 +126,7 @@ def _where(plan: Plan, answer: Answer) -> str:
 def _capped(plan: Plan, answer: Answer) -> str:
     """How much of a unit counts, if that may be less than all of it."""
     unit = plan.unit
-    if unit.column is None or answer.kind == "units":
+    if unit.column is None or answer.kind in ("units", "top"):
         return ""
     return (
         f" (at most {unit.rows:,} {_several('record', unit.rows)} of each {unit.name} "
@@ -136,8 +139,12 @@ def _note(answer: Answer, chart: Spec, confidence: float) -> str:
     said = []
     if answer.kind == "histogram":
         said.append("A bar's height is a count, however wide its bin.")
+    if answer.kind == "hierarchy":
+        said.append("Larger levels are in the table, with intervals of their own.")
     if answer.kind == "contingency":
         said.append("The sums over rows and columns are in the table, with intervals of their own.")
+    elif answer.kind == "top":
+        said.append("Only the order was published, no counts.")
     elif not answer.bounded:
         said.append("There is no interval: the method by which these values were found gives none.")
     else:
@@ -154,20 +161,31 @@ def _table(answer: Answer, plan: Plan) -> Table:
     """Every value with its interval; shares in per cent."""
     rows: list[tuple[Shown, ...]] = []
     percent = answer.kind == "proportion"
-    for key, *numbers in answer.rows():
-        told = numbers if answer.bounded else numbers[:1]
+    ends = 3 if answer.bounded else 1
+    for key, *numbers in islice(answer.rows(), MOST_ROWS):
+        told = numbers[:ends]
         rows.append((*map(_key, key), *(written(each, answer) for each in told)))
-    counted = answer.kind in ("histogram", "contingency")
+    counted = answer.kind in ("histogram", "contingency", "hierarchy")
     unit = ", in %" if percent else f", in {answer.measure}" if counted else ""
-    hidden = len(rows) - MOST_ROWS
+    hidden = len(answer.keys) - MOST_ROWS
     more = f" {hidden:,} more rows are in the file of answers." if hidden > 0 else ""
     return Table(
         name=f"{answer.query} {answer.statistic}",
         title=f"{answer.query}: {answer.statistic}{unit}",
         columns=(*answer.columns, "value", *(("at least", "at most") if answer.bounded else ())),
-        rows=tuple(rows[:MOST_ROWS]),
-        note=f"{'' if answer.bounded else 'No interval is known. '}{_where(plan, answer)}{more}".strip(),
+        rows=tuple(rows),
+        note=" ".join(part for part in (_said(answer), _where(plan, answer), more.strip()) if part),
     )
+
+
+def _said(answer: Answer) -> str:
+    """What is to be known of the values of an answer."""
+    told = [] if answer.bounded else ["No interval is known."]
+    if answer.chosen:
+        told.append(f"Which keys of {' and '.join(answer.chosen)} stand here was chosen privately.")
+    if not answer.keys:
+        told.append("No key reached the threshold.")
+    return " ".join(told)
 
 
 def _key(part: object) -> Shown:
@@ -236,9 +254,11 @@ def _methods(record: Record, plan: Plan) -> Section:
             "out at random."
         )
     law = "Gaussian" if privacy.squared else "Laplace"
+    chosen = any(line.measurement.kind is Kind.KEYS for line in plan.lines)
     points += [
         "Groups are those of the declared keys, all of them, whether or not anybody is in them: which groups "
-        "appear tells nothing.",
+        "appear tells nothing."
+        + (" Only of keys that were chosen privately, a key appears if enough have it." if chosen else ""),
         f"Sums and counts are whole numbers of grid steps. Noise follows the {law} law on whole numbers and "
         "is drawn exactly. The budget is divided by the weights of the queries.",
         f"Intervals hold {_percent(plan.confidence)} of the time, one at a time. They are about the noise "
@@ -255,7 +275,8 @@ def _methods(record: Record, plan: Plan) -> Section:
     return Section(
         title="How it was made",
         paragraphs=(
-            "All of this was declared before the table was read, and nothing of it depends on the data.",
+            "All of this was declared before the table was read, and nothing of it depends on the data"
+            + (", but which keys were chosen privately." if chosen else "."),
         ),
         points=tuple(points),
         tables=(_lines(plan),),
@@ -268,6 +289,8 @@ def _about(name: str, column: Column) -> str:
         if column.missing == "drop"
         else f"A missing value counts as {_plain(column.missing)}."
     )
+    if isinstance(column, Text):
+        return f"{name}: {_texts(column)}"
     if isinstance(column, Category):
         listed = ", ".join(map(str, column.keys[:12])) + (" and others" if len(column.keys) > 12 else "")
         many = f"{len(column.keys):,} declared keys ({listed})"
@@ -279,6 +302,17 @@ def _about(name: str, column: Column) -> str:
     return (
         f"{name}: {kind} from {_plain(column.lower)} to {_plain(column.upper)}{step}; what lies outside is "
         f"moved to the nearer bound. {missing}"
+    )
+
+
+def _texts(column: Text) -> str:
+    """How keys are chosen that nobody declared, and what becomes of the others."""
+    least = f" None is shown that fewer than about {column.at_least:,} have." if column.at_least else ""
+    rest = "are left out" if column.other is None else f"count under '{column.other}'"
+    lost = "is left out" if column.missing == "drop" else "counts there too"
+    return (
+        f"texts of up to {LONGEST_KEY} characters, whose keys were chosen privately.{least} Records whose "
+        f"key is not shown {rest}. Where it is missing, the record {lost}."
     )
 
 
@@ -316,6 +350,12 @@ def _moved(line: Line, plan: Plan) -> str:
         many, groups = int(distance.amount), line.count
         each = f"{many:,} {_several('value', many)}"
         return each if groups == 1 else f"{each} in each of {groups:,} groups"
+    if isinstance(line.mechanism, KeyThreshold):
+        keys = line.mechanism.keys
+        return f"1 for each of at most {keys:,} {_several('key', keys)}"
+    if line.measurement.kind is Kind.TOP:
+        groups = line.count
+        return f"1 for each key, in at most {groups:,} {_several('group', groups)}"
     amount = distance.amount if distance.norm is Norm.L1 else root_above(distance.amount)
     told = shorten_up(float(amount) * step)
     alone = {plural(name): name for name in (plan.unit.name, "record")} if told == "1" else {}

@@ -28,7 +28,7 @@ def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Pag
     """The ledger for people: where it stands, how it got there, and every charge."""
     at = f" at delta {status.delta:g}" if status.delta is not None else ""
     also = f", that is epsilon {status.epsilon:.4g} of {status.epsilon_limit:.4g}{at}"
-    also = "" if status.currency == "epsilon" else also  # which needs no second word for itself
+    also = at if status.currency == "epsilon" else also  # which needs no second word for itself
     charges = Table(
         name="charges",
         title="Every charge",
@@ -51,6 +51,7 @@ def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Pag
             f"It protects each {terms.unit}, between {terms.neighbours} neighbours.",
             f"Spent: {status.currency} {readable(status.spent)} of {readable(status.limit)}{also}.",
             f"Left: {remaining(status.left, status.limit)}. Nothing spent ever comes back.",
+            *_for_keys(status),
         ),
         figures=(_figure(entries, status),) if entries else (),
     )
@@ -66,6 +67,13 @@ def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Pag
             ),
         ),
     )
+
+
+def _for_keys(status: Status) -> tuple[str, ...]:
+    if status.reserve is None or status.reserve_spent is None:
+        return ()
+    spent, whole = readable(status.reserve_spent), readable(status.reserve)
+    return (f"For choosing keys privately, delta {spent} of {whole} is spent.",)
 
 
 def _figure(entries: Sequence[Entry], status: Status) -> Figure:

@@ -9,12 +9,15 @@ from sourdine.tables.aggregate import (
     Proportion,
     Quantiles,
     Sum,
+    Top,
     Units,
     Variance,
 )
 from sourdine.tables.answer import Answer, Answers, write_answers
+from sourdine.tables.bounds import BoundsPlan, FoundBounds, find_bounds
 from sourdine.tables.condition import Condition
 from sourdine.tables.forecast import Forecast, epsilon_for, forecasts
+from sourdine.tables.hierarchy import Hierarchy
 from sourdine.tables.plan import Plan, Privacy
 from sourdine.tables.query import Query
 from sourdine.tables.release import TableRelease, release
@@ -24,11 +27,14 @@ from sourdine.tables.table import Table, rehearse
 __all__ = [
     "Answer",
     "Answers",
+    "BoundsPlan",
     "Condition",
     "Contingency",
     "Count",
     "Deviation",
     "Forecast",
+    "FoundBounds",
+    "Hierarchy",
     "Histogram",
     "Mean",
     "Plan",
@@ -40,9 +46,11 @@ __all__ = [
     "Sum",
     "Table",
     "TableRelease",
+    "Top",
     "Units",
     "Variance",
     "epsilon_for",
+    "find_bounds",
     "forecasts",
     "rehearse",
     "release",

@@ -11,6 +11,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Declared, Number, Schema, decimal, sensible
 from sourdine.tables.answer import ALL
 from sourdine.tables.condition import Condition
+from sourdine.tables.hierarchy import Hierarchy
 
 
 class Count(Declared):
@@ -139,21 +140,52 @@ class Histogram(_OfColumn):
 
 
 class Contingency(Declared):
-    """How many records there are for each combination of the keys of some columns, with margins."""
+    """How many records there are for each combination of the keys of some columns, with margins.
+
+    Margins are sums of noisy cells; or, if `consistent`, each is measured too, and all are made into whole
+    numbers that add up. `margins` are those: 'all' for the total, a column, or several; without it, the total
+    and each column by itself.
+    """
 
     kind: Literal["contingency"] = "contingency"
     columns: tuple[str, ...] = Field(min_length=2, max_length=6)
+    consistent: bool = False
+    margins: tuple[str | tuple[str, ...], ...] | None = Field(default=None, max_length=64)
 
     @model_validator(mode="before")
     @classmethod
     def _listed(cls, given: Any) -> Any:
-        return _as_tuple(given, "columns")
+        held = _as_tuple(_as_tuple(given, "columns"), "margins")
+        if isinstance(held, Mapping) and isinstance(held.get("margins"), tuple):
+            listed = (tuple(each) if isinstance(each, list) else each for each in held["margins"])
+            return {**held, "margins": tuple(listed)}
+        return held
 
     @model_validator(mode="after")
     def _unlike(self) -> "Contingency":
         if len(set(self.columns)) != len(self.columns):
             raise ValueError("columns must not repeat")
+        if self.margins is not None and not self.consistent:
+            raise ValueError("margins need consistent = true")
+        for margin in self.summed:
+            if not set(margin) < set(self.columns):
+                raise ValueError("margins must be 'all', or some of the columns and not all of them")
+        if len({frozenset(margin) for margin in self.summed}) != len(self.summed):
+            raise ValueError("margins must not repeat")
         return self
+
+    @property
+    def summed(self) -> tuple[tuple[str, ...], ...]:
+        """The margins that are measured beside the cells, each by its columns in their order."""
+        asked = (ALL, *self.columns) if self.margins is None else self.margins
+        wanted = [(each,) if isinstance(each, str) else each for each in asked]
+        plain = [() if each == (ALL,) else each for each in wanted]
+        return tuple(
+            each
+            if not set(each) <= set(self.columns)
+            else tuple(name for name in self.columns if name in each)
+            for each in plain
+        )
 
     @property
     def label(self) -> str:
@@ -216,8 +248,46 @@ class Quantiles(_OfColumn):
         return self
 
 
+class Top(Declared):
+    """The k keys of a column that most records have, or most units where a column tells units apart.
+
+    They come in order, without their counts.
+    """
+
+    kind: Literal["top"] = "top"
+    column: str
+    k: int = Field(ge=1, le=1 << 12)
+
+    @property
+    def label(self) -> str:
+        """What is asked, in a few words."""
+        return f"top {self.k} of {self.column}"
+
+    def check(self, schema: Schema, owner: str) -> None:
+        """The column must have more keys than are asked for, or such as are chosen privately."""
+        if schema.open([self.column]):
+            return
+        keys = len(schema.keys(self.column))
+        if keys <= self.k:
+            raise InvalidParameter(
+                f"The top {self.k} of '{self.column}' in '{owner}' would be all its {keys} keys. "
+                "Ask for fewer, or for the count by this column."
+            )
+
+
 Aggregate = Annotated[
-    Count | Units | Sum | Mean | Variance | Deviation | Proportion | Histogram | Contingency | Quantiles,
+    Count
+    | Units
+    | Sum
+    | Mean
+    | Variance
+    | Deviation
+    | Proportion
+    | Histogram
+    | Contingency
+    | Quantiles
+    | Top
+    | Hierarchy,
     Field(discriminator="kind"),
 ]
 KINDS = (
@@ -231,6 +301,8 @@ KINDS = (
     "histogram",
     "contingency",
     "quantiles",
+    "top",
+    "hierarchy",
 )
 
 

@@ -24,6 +24,7 @@ NO_INTERVAL = "no interval"
 _ENDS = ("lower", "upper")
 _BEFORE, _AFTER, _NOTE = ("query", "statistic"), ("value", *_ENDS, "measure"), "note"
 _SHOWN = 60
+_FORMULAS = ("=", "+", "-", "@")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,7 @@ class Answer:
     `measure` names what the values are counted in; `whole` says that they are whole numbers; `span` is the
     least and the most that any table could give. The numbers are rounded already, to what their interval is
     worth, so that files, pages and terminals show the same ones. Where no interval is known its ends are NaN.
+    `chosen` are the columns whose keys nobody declared: which of them stand here was chosen privately.
     """
 
     query: str
@@ -44,6 +46,7 @@ class Answer:
     measure: str
     whole: bool = False
     span: tuple[float, float] | None = None
+    chosen: tuple[str, ...] = ()
 
     def rows(self) -> Iterator[tuple[tuple[Cell, ...], float, float, float]]:
         """Key, value, lower and upper end, group by group; ends that are not known are NaN."""
@@ -56,6 +59,12 @@ class Answer:
     def bounded(self) -> bool:
         """Whether its values have intervals: not all methods for quantiles give them."""
         return not np.isnan(self.estimate.lower).any()
+
+    @property
+    def note(self) -> str:
+        """What a reader of its values must know."""
+        keys = f"keys of {' and '.join(self.chosen)} chosen privately" if self.chosen else ""
+        return "; ".join(part for part in ("" if self.bounded else NO_INTERVAL, keys) if part)
 
     def blind(self, low: float, high: float) -> bool:
         """Whether an interval is all that is possible, so that its value says nothing."""
@@ -97,7 +106,7 @@ class Answers:
     @property
     def _notes(self) -> tuple[str, ...]:
         """A last column where there is something to note."""
-        return () if all(answer.bounded for answer in self.each) else (_NOTE,)
+        return (_NOTE,) if any(answer.note for answer in self.each) else ()
 
     @property
     def _keys(self) -> tuple[str, ...]:
@@ -105,20 +114,19 @@ class Answers:
 
     def rows(self) -> Iterator[tuple[Cell, ...]]:
         """The tidy table: a row for each value, a column for each key, empty where it does not apply."""
-        names = self._keys
+        names, noted = self._keys, self._notes
         for answer in self.each:
+            notes = [answer.note or None for _ in noted]
             for key, *numbers in answer.rows():
                 held = dict(zip(answer.columns, key, strict=True))
-                shown = (
-                    map(round, numbers) if answer.whole else (None if math.isnan(x) else x for x in numbers)
-                )
+                shown = (None if math.isnan(x) else round(x) if answer.whole else x for x in numbers)
                 yield (
                     answer.query,
                     answer.statistic,
                     *(held.get(name) for name in names),
                     *shown,
                     answer.measure,
-                    *(None if answer.bounded else NO_INTERVAL for _ in self._notes),
+                    *notes,
                 )
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -131,12 +139,22 @@ class Answers:
             ) from None
         return pd.DataFrame.from_records(list(self.rows()), columns=list(self.columns))
 
-    def csv(self) -> str:
-        """The tidy table as CSV."""
+    def csv(self, plain: bool = True) -> str:
+        """The tidy table as CSV.
+
+        Keys that nobody declared may be made to look like formulas. A spreadsheet takes them for text where
+        an apostrophe stands before them; without `plain`, there is none.
+        """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.columns)
-        writer.writerows(self.rows())
+        chosen = {name for answer in self.each for name in answer.chosen}
+        places = [2 + place for place, name in enumerate(self._keys) if name in chosen and plain]
+        for row in self.rows():
+            cells = list(row)
+            for place in places:
+                cells[place] = _tame(cells[place])
+            writer.writerow(cells)
         return text.getvalue()
 
     def json(self) -> str:
@@ -179,13 +197,20 @@ def _write_parquet(answers: Answers, path: Path) -> None:
 
     text = path.with_name(f"{path.name}.csv")
     try:
-        text.write_text(answers.csv(), encoding="utf-8")
+        text.write_text(answers.csv(plain=False), encoding="utf-8")
         numbers = dict.fromkeys(("value", "lower", "upper"), "DOUBLE")
         types = {name: numbers.get(name, "VARCHAR") for name in answers.columns}
-        read = duckdb.connect().read_csv(str(text), header=True, dtype=types)
+        read = duckdb.connect().read_csv(
+            str(text), header=True, dtype=types, sep=",", quotechar='"', escapechar='"'
+        )
         read.write_parquet(str(path))
     finally:
         text.unlink(missing_ok=True)
+
+
+def _tame(cell: Cell) -> Cell:
+    """A text that no spreadsheet takes for a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell
 
 
 def _cell(cell: Cell) -> str:

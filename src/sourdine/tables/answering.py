@@ -2,15 +2,18 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sourdine.core.bits import Bits
 from sourdine.frames.counting import Keys
 from sourdine.frames.expression import span
 from sourdine.frames.ranks import RankSource
 from sourdine.frames.schema import Number
+from sourdine.mechanisms import TopK
 from sourdine.tables.aggregate import (
     Aggregate,
     Contingency,
@@ -21,9 +24,12 @@ from sourdine.tables.aggregate import (
     Proportion,
     Quantiles,
     Sum,
+    Top,
     Variance,
 )
 from sourdine.tables.answer import ALL, Answer
+from sourdine.tables.consistent.structure import agreed, keys_of
+from sourdine.tables.hierarchy import Hierarchy
 from sourdine.tables.measurement import Kind
 from sourdine.tables.plan import Line, Plan
 from sourdine.tables.quantiles.method import QuantileMethod
@@ -35,6 +41,8 @@ def answer_of(each: Aggregate, line: Line, plan: Plan, noisy: Noisy) -> Answer:
     """One aggregate read off the numbers of its measurement."""
     measured = line.measurement
     columns, keys = measured.query.by, measured.keys(plan.schema)
+    if measured.kind is Kind.MARGINS:
+        return _agreed(each, line, plan, noisy)
     if isinstance(each, Contingency):
         columns = (*columns, *each.columns)
         estimate, keys = _with_margins(noisy, keys, [len(plan.schema.keys(name)) for name in each.columns])
@@ -49,6 +57,7 @@ def answer_of(each: Aggregate, line: Line, plan: Plan, noisy: Noisy) -> Answer:
         estimate = _off_moments(each, line, plan, noisy)
     whole = measured.kind in (Kind.RECORDS, Kind.UNITS, Kind.BINS, Kind.CELLS)
     return Answer(
+        chosen=measured.open,
         query=measured.query.name,
         statistic=each.label,
         kind=each.kind,
@@ -61,10 +70,30 @@ def answer_of(each: Aggregate, line: Line, plan: Plan, noisy: Noisy) -> Answer:
     )
 
 
+def _agreed(each: Aggregate, line: Line, plan: Plan, noisy: Noisy) -> Answer:
+    """A table and its sums, as whole numbers that add up."""
+    assert isinstance(each, Contingency | Hierarchy)
+    measured, held = line.measurement, line.measurement.structure(plan.schema)
+    outer = [key[: len(measured.query.by)] for key in measured.keys(plan.schema)[:: held.cells]]
+    inner = keys_of(each, plan.schema)
+    return Answer(
+        query=measured.query.name,
+        statistic=each.label,
+        kind=each.kind,
+        columns=(*measured.query.by, *(each.levels if isinstance(each, Hierarchy) else each.columns)),
+        keys=tuple((*key, *part) for key in outer for part in inner),
+        estimate=agreed(held, noisy),
+        measure=plan.measure(each),
+        whole=True,
+        chosen=measured.open,
+    )
+
+
 def quantiles_of(
-    each: Quantiles, line: Line, plan: Plan, groups: Mapping[Keys, RankSource], bits: Bits
+    each: Aggregate, line: Line, plan: Plan, groups: Mapping[Keys, RankSource], bits: Bits
 ) -> Answer:
     """The quantiles of each group: by walking down its noisy tree, or as the line's method chooses them."""
+    assert isinstance(each, Quantiles)
     if isinstance(line.mechanism, QuantileMethod):
         places = [_chosen(line.mechanism, values, bits) for values in groups.values()]
     else:
@@ -76,17 +105,55 @@ def quantiles_of(
             for values in groups.values()
         ]
     column = line.measurement.number(plan.schema)
-    joined = (np.concatenate([getattr(part, end) for part in places]) for end in ("value", "lower", "upper"))
+    ends = ("value", "lower", "upper")
+    joined = (np.concatenate([np.zeros(0), *(getattr(part, end) for part in places)]) for end in ends)
     on_grid = Estimate(*(_steps(part, column) for part in joined))
     return Answer(
+        chosen=line.measurement.open,
         query=line.measurement.query.name,
         statistic=each.label,
         kind=each.kind,
         columns=(*line.measurement.query.by, "quantile"),
-        keys=tuple((*key, level) for key in groups for level in each.at),
+        keys=tuple((*key, level) for key in line.measurement.keys(plan.schema) for level in each.at),
         estimate=_published(on_grid, False, span_of(each, plan)),
         measure=plan.measure(each),
         span=span_of(each, plan),
+    )
+
+
+def ranked(each: Aggregate, line: Line, plan: Plan, scores: NDArray[np.float64], bits: Bits) -> Answer:
+    """The top keys of each group, by a row of scores for each: a key's value is its rank.
+
+    Keys that were chosen privately may be fewer than are asked for. Then the places of those that are missing
+    are filled by candidates that nobody has, which come last and are left out.
+    """
+    measured, mechanism = line.measurement, line.mechanism
+    assert isinstance(mechanism, TopK)
+    assert isinstance(each, Top)
+    groups, size = scores.shape
+    if measured.open:
+        filled = np.full((groups, max(size, each.k)), -np.inf)
+        filled[:, :size] = scores
+        scores, mechanism = filled, replace(mechanism, candidates=filled.shape[1])
+    chosen = mechanism.sample(scores, bits)
+    keys = measured.keys(plan.schema)
+    found = [
+        (keys[group * size + place], rank + 1)
+        for group, places in enumerate(chosen.tolist())
+        for rank, place in enumerate(places)
+        if place < size
+    ]
+    unknown = np.full(len(found), np.nan)
+    return Answer(
+        query=measured.query.name,
+        statistic=each.label,
+        kind=each.kind,
+        columns=(*measured.query.by, each.column),
+        keys=tuple(key for key, _ in found),
+        estimate=Estimate(np.array([float(rank) for _, rank in found]), unknown, unknown),
+        measure=plan.measure(each),
+        whole=True,
+        chosen=measured.open,
     )
 
 
@@ -152,6 +219,8 @@ def _with_margins(
     noisy: Noisy, keys: tuple[Keys, ...], sizes: Sequence[int]
 ) -> tuple[Estimate, tuple[Keys, ...]]:
     """The cells, then the sums over each set of columns, whose intervals allow for all their noises."""
+    if not keys:
+        return _counted(noisy), ()
     cells, shape = noisy.numbers[:, 0], (-1, *sizes)
     named = np.empty(len(keys), dtype=object)
     named[:] = keys

@@ -8,8 +8,20 @@ from typing import Any
 from pydantic import model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.expression import grouping, literal, place_of, span
-from sourdine.frames.schema import Column, Declared, Flag, Integer, Real, Schema, decimal, sensible
+from sourdine.frames.expression import span
+from sourdine.frames.open_keys import fit, raw_text
+from sourdine.frames.schema import (
+    LONGEST_KEY,
+    Column,
+    Declared,
+    Flag,
+    Integer,
+    Real,
+    Schema,
+    Text,
+    decimal,
+    sensible,
+)
 from sourdine.frames.source import Source
 
 _FLAGS = {"true": True, "false": False, "yes": True, "no": False}
@@ -70,6 +82,9 @@ class Condition(Declared):
                 f"The condition of '{owner}' on the column '{self.column}' does not fit its type. "
                 f"State {right}."
             )
+        if isinstance(found, Text):
+            self._check_texts(owner)
+            return
         unknown = [key for key in self._known(found) if key not in schema.keys(self.column)]
         if unknown and self.keys == (True,):
             raise InvalidParameter(
@@ -82,6 +97,16 @@ class Condition(Declared):
                 f"'{self.column}' does not declare. Use one of its keys, or declare it."
             )
 
+    def _check_texts(self, owner: str) -> None:
+        """Any text may be asked about that could be a key: it is named here, so it is known."""
+        for key in self.keys or ():
+            if not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY:
+                raise InvalidParameter(
+                    f"The query '{owner}' has a condition on the column '{self.column}' with a key that is "
+                    f"no text of 1 to {LONGEST_KEY} characters. Name such texts, as in "
+                    f'{{ {self.column} = ["a"] }}.'
+                )
+
     def _known(self, column: Column) -> tuple[str | int | bool, ...]:
         """The keys as the column has them: "true" and "false" are those of a flag."""
         keys = self.keys or ()
@@ -89,11 +114,15 @@ class Condition(Declared):
 
     def sql(self, source: Source) -> str:
         """True, false, or NULL where the column is missing and dropped."""
-        column, kind = source.schema.columns[self.column], source.types[self.column]
+        column = source.schema.columns[self.column]
         if not isinstance(column, Integer | Real):
-            grouped = grouping(self.column, column, kind)
-            return f"({grouped.known(grouped.raw)} IN ({', '.join(map(literal, self._known(column)))}))"
-        value, (low, high) = f"nullif({place_of(self.column)}, -1)", span(column)
+            listed = ", ".join(map(source.dialect.literal, self._known(column)))
+            if isinstance(column, Text):
+                raw = raw_text(source, self.column)
+                return f"CASE WHEN {fit(raw, source.dialect)} THEN {raw} IN ({listed}) END"
+            grouped = source.grouping(self.column)
+            return f"({grouped.known(grouped.raw)} IN ({listed}))"
+        value, (low, high) = f"nullif({source.place_of(self.column)}, -1)", span(column)
 
         def bound(number: float) -> int:
             """The first place at the number or above; one past the ends does for what lies farther out."""

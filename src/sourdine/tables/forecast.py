@@ -10,10 +10,21 @@ from scipy.special import ndtri
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expression import span
-from sourdine.mechanisms import Gaussian, Laplace
-from sourdine.tables.aggregate import Aggregate, Count, Mean, Normal, Proportion, Quantiles, Sum, Variance
+from sourdine.mechanisms import Gaussian, KeyNoise, KeyThreshold, Laplace, TopK
+from sourdine.tables.aggregate import (
+    Aggregate,
+    Count,
+    Mean,
+    Normal,
+    Proportion,
+    Quantiles,
+    Sum,
+    Top,
+    Variance,
+)
+from sourdine.tables.consistent.structure import reaches
 from sourdine.tables.measurement import Kind
-from sourdine.tables.plan import Line, Plan, Privacy
+from sourdine.tables.plan import Line, Plan
 from sourdine.tables.quantiles.method import QuantileMethod
 from sourdine.tables.reading import Estimate, Noisy, NoisyMoments
 from sourdine.tables.spread import like_noises
@@ -46,8 +57,8 @@ class Forecast:
 
 
 def forecasts(plan: Plan) -> list[Forecast]:
-    """One forecast for each aggregate of each query."""
-    found = []
+    """One forecast for each aggregate of each query, after those for keys that are chosen."""
+    found = [_of_keys(line, plan) for line in plan.lines if line.measurement.kind is Kind.KEYS]
     for query in plan.queries:
         for each in query.ask:
             line = plan.line_for(query, each)
@@ -66,9 +77,31 @@ def forecasts(plan: Plan) -> list[Forecast]:
     return found
 
 
+def _of_keys(line: Line, plan: Plan) -> Forecast:
+    """From how many units on a key is shown; how many keys that will be is not known before."""
+    mechanism, measure = line.mechanism, plan.unit_of(line)[1]
+    assert isinstance(mechanism, KeyThreshold)
+    many, sure = mechanism.threshold, math.ceil(mechanism.threshold + mechanism.error(plan.confidence))
+    return Forecast(
+        query=line.measurement.query.name,
+        statistic=line.measurement.label,
+        noise=noise_words(line, plan),
+        share=line.share,
+        error=mechanism.error(plan.confidence),
+        measure=measure,
+        note=f"a key is shown from about {many:,} {measure} on, and nearly surely from {sure:,}",
+    )
+
+
 def noise_words(line: Line, plan: Plan) -> str:
     """The noise as people read it, in the measure of what it is added to."""
     mechanism, (step, measure) = line.mechanism, plan.unit_of(line)
+    if isinstance(mechanism, KeyThreshold):
+        size = "sigma" if mechanism.noise is KeyNoise.GAUSSIAN else "scale"
+        noise = f"{mechanism.noise}, {size} {float(mechanism.scale):.4g} {measure}"
+        return f"{noise}, threshold {mechanism.threshold:,}"
+    if isinstance(mechanism, TopK):
+        return f"exponential mechanism, epsilon {float(mechanism.epsilon / mechanism.k):.4g} for each rank"
     if isinstance(mechanism, QuantileMethod):
         assert line.choice is not None
         return f"{line.choice.name} method, epsilon {float(mechanism.epsilon):.4g} for one value"
@@ -95,7 +128,7 @@ def epsilon_for(plan: Plan, query: str, error: float, statistic: str | None = No
         raise InvalidParameter(f"The query '{query}' has no statistic '{statistic}'. It asks for {listed}.")
 
     def at(epsilon: Fraction) -> Plan:
-        return replace(plan, privacy=Privacy(epsilon=epsilon, delta=plan.privacy.delta))
+        return replace(plan, privacy=replace(plan.privacy, epsilon=epsilon))
 
     def worst(epsilon: Fraction) -> float:
         if not _possible(at(epsilon)):  # too small for the noise, or for the method of quantiles
@@ -129,7 +162,9 @@ def _possible(plan: Plan) -> bool:
 
 def largest_error(plan: Plan, query: str, statistic: str | None = None) -> Forecast:
     """The forecast of a query whose error is the largest number, among all or for one statistic."""
-    found = [each for each in forecasts(plan) if each.query == query and statistic in (None, each.statistic)]
+    labels = [each.label for asked in plan.queries if asked.name == query for each in asked.ask]
+    wanted = labels if statistic is None else [statistic]
+    found = [each for each in forecasts(plan) if each.query == query and each.statistic in wanted]
     if any(each.error is None for each in found):
         raise InvalidParameter(
             f"The errors of '{query}' depend on how many records there are. Declare the table's size."
@@ -142,6 +177,12 @@ def _error(each: Aggregate, line: Line, plan: Plan) -> tuple[float | None, str, 
     measured, schema = line.measurement, plan.schema
     if isinstance(each, Quantiles):
         return _rank_error(each, line, plan)
+    if isinstance(each, Top):
+        note = "a key this far above the last that is listed is not left out"
+        return line.mechanism.error(plan.confidence), plan.unit_of(line)[1], note
+    if measured.kind is Kind.MARGINS:
+        reach = reaches(measured.structure(schema), line.mechanism, plan.confidence)
+        return float(reach.max()), plan.measure(each), "at most, for numbers that add up; mostly less"
     if measured.degree == 0:
         step = float(measured.number(schema).step) if measured.kind is Kind.TOTAL else 1.0
         return line.mechanism.error(plan.confidence) * step, plan.measure(each), ""

@@ -53,8 +53,10 @@ neighbours = "add-remove"
 # of at most e^epsilon. 1 is a common choice; see: sourdine budget explain 1
 epsilon = 1.0
 # A small delta allows Gaussian noise, which is less for many answers at once. Keep it far below 1 divided
-# by the number of units. The ledger must then have a delta too.
+# by the number of units. The ledger must then have a delta too. Keys that are chosen privately need one: they
+# get half of it, or what is said here, and the ledger must have as much in reserve.
 # delta = 1e-6
+# reserve = 5e-7
 # The ledger that pays, seen from the folder of this file. Make it once, for everything ever published about
 # this table: sourdine ledger create {ledger} --epsilon 1 --unit person
 ledger = {quoted_ledger}
@@ -66,6 +68,10 @@ confidence = 0.95
 #                       too wide add noise, bounds that are too narrow change the answer.
 #   "category"          a known list of keys. Records with another value count as missing.
 #   "flag"              true or false, yes or no.
+#   "text"              keys that nobody can list, such as towns. Those that enough units have are chosen
+#                       privately, with a delta; how many that takes is told by 'sourdine plan'.
+#                         at_least = 50            show no key that fewer units have
+#                         other = "other towns"    count records whose key is not shown under this name
 # In a file of text a number is written like 1.5 or -3: no separators of thousands, no %, no currency. What
 # cannot be read as a number counts as missing.
 # Every block may say what happens to a missing value:
@@ -91,11 +97,17 @@ upper = "{blank}"  # the greatest that makes sense, such as 200000.0; never the 
 type = "category"
 keys = ["{blank}"]  # every value that may be published, such as ["north", "south"], known beforehand
 """,
+    "text": """\
+type = "text"  # keys are chosen privately, which needs a delta; if you know them all, write "category" and
+# keys = ["north", "south"]  # every value that may be published
+# at_least = 50  # show no key that fewer units have
+# other = "others"  # count records whose key is not shown under this name
+""",
     "flag": """\
 type = "flag"
 """,
     "": """\
-type = "{blank}"  # "integer", "real", "category" or "flag"; then keep the lines below that belong to it
+type = "{blank}"  # "integer", "real", "category", "flag" or "text"; then keep the lines that belong to it
 lower = "{blank}"  # integer or real: the least number that makes sense; never the least in the table
 upper = "{blank}"  # integer or real: the greatest that makes sense; never the greatest in the table
 keys = ["{blank}"]  # category: every value that may be published, known beforehand
@@ -111,10 +123,15 @@ _QUERIES = """
 #                                                  below = 18, or with of = ["a", "b"] for keys; of a flag
 #                                                  alone the share of true
 #   { histogram = "age", edges = [0, 20, 40] }     how many records lie in each bin
-#   { contingency = ["sex", "region"] }            how many records for each combination of keys, with sums
+#   { contingency = ["sex", "region"] }            how many records for each combination of keys, with sums;
+#                                                  with consistent = true as whole numbers that add up
+#   { hierarchy = "place" }                        how many records in every town, department and region,
+#                                                  which add up; declare [hierarchies.place] with levels =
+#                                                  ["region", "department", "town"] and file = "places.csv"
 #   { quantiles = "pay", at = [0.1, 0.5, 0.9] }    the values below which such shares of the records lie,
 #                                                  with intervals; with method = "auto" they mostly come
 #                                                  nearer, and have none
+#   { top = "town", k = 10 }                       the keys that most units have, in order, without counts
 # and, if you like,
 #   by = ["sex"]                                   ask it for every key of these columns
 #   where = { age = { at_least = 18 }, sex = ["f"] }   ask it of these records only
@@ -232,7 +249,9 @@ def _kind(found: str) -> str | None:
         return "real"
     if found == "BOOLEAN":
         return "flag"
-    return "category" if found.startswith(("VARCHAR", "ENUM")) else None
+    if found == "VARCHAR":
+        return "text"
+    return "category" if found.startswith("ENUM") else None
 
 
 def _block(name: str, kind: str | None) -> str:

@@ -8,8 +8,9 @@ from fractions import Fraction
 from itertools import product
 
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.frames.counting import Keys
-from sourdine.frames.expression import Grouping, Key, bins, grouping, place_of, span
+from sourdine.frames.counting import MOST_GROUPS, Keys
+from sourdine.frames.expression import Grouping, Key, bins, span
+from sourdine.frames.open_keys import TextKey
 from sourdine.frames.schema import Number, Schema
 from sourdine.frames.source import Source
 from sourdine.frames.statistic import EVERYTHING, Moments, Statistic, Total
@@ -23,9 +24,12 @@ from sourdine.tables.aggregate import (
     Mean,
     Proportion,
     Quantiles,
+    Top,
     Units,
     Variance,
 )
+from sourdine.tables.consistent.structure import Structure, distance_of, structure_of
+from sourdine.tables.hierarchy import Hierarchy
 from sourdine.tables.query import Query
 from sourdine.tables.tree import Tree
 
@@ -42,18 +46,37 @@ class Kind(StrEnum):
     CELLS = "cells"
     TREE = "tree"
     ORDER = "order"
+    KEYS = "keys"
+    TOP = "top"
+    MARGINS = "margins"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Keys that were chosen privately, in the order of their texts, and what the engine calls them.
+
+    `names` holds one more where those that were not chosen count together.
+    """
+
+    names: tuple[TextKey, ...]
+    by: Grouping
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """Some numbers for each group of a query. Every aggregate that can be read off them shares them."""
+    """Some numbers for each group of a query. Every aggregate that can be read off them shares them.
+
+    `open` are the columns whose keys are chosen privately, and `chosen` those keys, once they are known.
+    """
 
     kind: Kind
     query: Query
-    asked: Histogram | Contingency | Proportion | Quantiles | None = None
+    asked: Histogram | Contingency | Hierarchy | Proportion | Quantiles | Top | None = None
     column: str | None = None
     degree: int = 0
     share: Fraction = Fraction(0)
+    open: tuple[str, ...] = ()
+    chosen: Chosen | None = None
 
     @property
     def label(self) -> str:
@@ -66,6 +89,7 @@ class Measurement:
             Kind.TOTAL: f"sum of {self.column}",
             Kind.MOMENTS: f"{'moments' if self.degree == 2 else 'sum and count'} of {self.column}",
             Kind.TREE: f"ranks of {self.column}",
+            Kind.KEYS: f"keys of {' and '.join(self.open)}",
         }
         return names[self.kind]
 
@@ -84,28 +108,73 @@ class Measurement:
         low, high = span(self.number(schema))
         return high - low
 
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The shares of the records below the quantiles that are read off."""
+        asked = [each for each in self.query.ask if isinstance(each, Quantiles)]
+        return tuple(level for each in asked if each.column == self.column for level in each.at)
+
+    def structure(self, schema: Schema) -> Structure:
+        """The table and the sums of it that are measured."""
+        assert isinstance(self.asked, Contingency | Hierarchy)
+        return structure_of(self.asked, schema)
+
     def tree(self, schema: Schema) -> Tree:
         """The tree of bins over the column's grid."""
         return Tree.over(self.width(schema) + 1)
 
     def keys(self, schema: Schema) -> tuple[Keys, ...]:
-        """Every combination of known keys; a bin of a histogram is known by its number."""
-        return tuple(product(*(keys for _, keys in self._grouped(schema))))
+        """Every combination of keys by the names of their columns, those of the query first.
+
+        A bin of a histogram is known by its number.
+        """
+        places = list(product(*(keys for _, keys in self._grouped(schema))))
+        if not self.open:
+            return tuple(places)
+        assert self.chosen is not None
+        names, by = self.chosen.names, self.query.by
+        if self.kind is Kind.TOP:
+            return tuple((*key[:-1], *names[int(key[-1])]) for key in places)
+        held = [*self.open, *(name for name in by if name not in self.open)]
+        order = [held.index(name) for name in by]
+        spread = ((*names[int(key[0])], *key[1:]) for key in places)
+        return tuple((*(key[at] for at in order), *key[len(by) :]) for key in spread)
 
     def sizes(self, schema: Schema) -> list[tuple[object, int]]:
         """What records are grouped by, and how many keys each of those has."""
         return [(name, len(keys)) for name, keys in self._grouped(schema)]
 
     def _grouped(self, schema: Schema) -> list[tuple[object, Sequence[Key]]]:
-        names = [*self.query.by, *(self.asked.columns if isinstance(self.asked, Contingency) else ())]
-        found: list[tuple[object, Sequence[Key]]] = [(name, schema.keys(name)) for name in names]
+        """Those of chosen keys stand first, except where they are what is ranked."""
+        found: list[tuple[object, Sequence[Key]]] = [(name, schema.keys(name)) for name in self._known]
         if isinstance(self.asked, Histogram):
             found.append((self.asked, range(len(self.asked.edges) - 1)))
+        if self.open:
+            many = MOST_GROUPS if self.chosen is None else len(self.chosen.names)
+            found.insert(len(found) if self.kind is Kind.TOP else 0, (self.open, range(many)))
         return found
 
+    @property
+    def _known(self) -> list[str]:
+        """The columns with declared keys that records are grouped by."""
+        inner: tuple[str, ...] = ()
+        if isinstance(self.asked, Contingency):
+            inner = self.asked.columns
+        if isinstance(self.asked, Top | Hierarchy):
+            inner = (self.asked.column,)
+        return [name for name in (*self.query.by, *inner) if name not in self.open]
+
     def groups(self, schema: Schema) -> int:
-        """How many groups there are."""
+        """How many groups there are; of keys that are still to be chosen, as many as are answered."""
         return math.prod(size for _, size in self.sizes(schema))
+
+    def known_groups(self, schema: Schema) -> int:
+        """How many groups there are for each key that is chosen, or without such keys."""
+        return math.prod(size for name, size in self.sizes(schema) if name != self.open)
+
+    def outer_groups(self, schema: Schema) -> int:
+        """How many groups the query has by itself."""
+        return math.prod(len(schema.keys(name)) for name in self.query.by if name not in self.open)
 
     def statistic(self, schema: Schema, unit: Unit, value: str) -> Statistic:
         """What is summed, of this expression."""
@@ -113,7 +182,7 @@ class Measurement:
             return Total(value=value, reach=max(map(abs, span(self.number(schema)))), most=unit.rows)
         if self.kind in (Kind.MOMENTS, Kind.HOLDS):
             return Moments(value=value, width=self.width(schema), degree=self.degree, most=unit.rows)
-        return Moments(value=value, most=1 if self.kind is Kind.UNITS else unit.rows)
+        return Moments(value=value, most=1 if self.kind in (Kind.UNITS, Kind.TOP) else unit.rows)
 
     def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
         """How far the numbers of two neighbouring tables are apart, in L1 or in L2.
@@ -121,10 +190,16 @@ class Measurement:
         A unit moves `groups` groups, each by what `rows` records weigh. When a unit is replaced, one leaves
         and another enters: twice as many numbers move. None of them is negative but a plain sum, whose size
         is bounded, so the square of the length doubles too; for a plain sum, which may go from one bound to
-        the other, it is taken fourfold. Values in order are counted in values that change in one group.
+        the other, it is taken fourfold. Values in order are counted in values that change in one group. Keys
+        are chosen and ranked by counts of units, each of which changes by one.
         """
+        if self.kind in (Kind.KEYS, Kind.TOP):
+            return Distance.linf(1, neighbours=neighbours)
         if self.kind is Kind.ORDER:
             return Distance.hamming(unit.rows, neighbours=neighbours)
+        if self.kind is Kind.MARGINS:
+            tables = self.groups(schema) // self.structure(schema).cells
+            return distance_of(self.structure(schema), tables, unit, neighbours, squared)
         twice = 2 if neighbours is Neighbours.REPLACE else 1
         groups = min(unit.groups, self.groups(schema))
         if self.kind is Kind.TREE:
@@ -142,16 +217,16 @@ class Measurement:
 
     def groupings(self, source: Source) -> list[Grouping]:
         """What the engine groups by."""
-        schema, names = source.schema, list(self.query.by)
-        if isinstance(self.asked, Contingency):
-            names += self.asked.columns
-        found = [grouping(name, schema.columns[name], source.types[name]) for name in names]
+        schema = source.schema
+        found = [source.grouping(name) for name in self._known]
         if isinstance(self.asked, Histogram):
             column = self.asked.column
             number = schema.number(self.query.name, column)
             low, high = span(number)
             edges = tuple(edge - low for edge in self.asked.places(number))
-            found.append(bins(column, place_of(column), edges, high - low))
+            found.append(bins(column, source.place_of(column), edges, high - low, source.dialect))
+        if self.chosen is not None:
+            found.insert(len(found) if self.kind is Kind.TOP else 0, self.chosen.by)
         return found
 
     def value(self, source: Source) -> str:
@@ -161,26 +236,34 @@ class Measurement:
             return f"CAST({self.asked.of.sql(source)} AS INTEGER)"
         if self.column is None:
             return EVERYTHING
-        value = place_of(self.column)
+        value = source.place_of(self.column)
         if self.kind is Kind.TOTAL:
             return f"nullif({value}, -1) + ({span(self.number(source.schema))[0]})"
         return value
 
 
 def condition(query: Query, source: Source) -> str:
-    """The records a query is about, in SQL."""
-    return " AND ".join(each.sql(source) for each in query.where) or "TRUE"
+    """The records a query is about, in SQL.
+
+    Each condition is asked whether it is true, which an engine takes as it stands. DuckDB 2.0 makes a list of
+    keys into "not NULL" where all that a column holds are in it, though what is missing may count as one of
+    them: then whether missing values count would hang on what other records hold.
+    """
+    return " AND ".join(f"({each.sql(source)} IS TRUE)" for each in query.where) or "TRUE"
 
 
 def measurements(query: Query, schema: Schema) -> list[Measurement]:
     """The fewest measurements that a query's aggregates can be read off, with their shares of it.
 
-    Shares add up to 1: each aggregate brings a like part to the measurement it is read off.
+    Shares add up to 1: each aggregate brings a like part to the measurement it is read off, and one more part
+    goes to each choice of keys that is needed.
     """
-    part = Fraction(1, len(query.ask))
+    asked = [source_of(each, query, schema) for each in query.ask]
+    choices = dict.fromkeys(measured.open for measured in asked if measured.open)
+    keys = [Measurement(kind=Kind.KEYS, query=query, open=names) for names in choices]
+    part = Fraction(1, len(query.ask) + len(keys))
     found: list[Measurement] = []
-    for each in query.ask:
-        wanted = source_of(each, query, schema)
+    for wanted in (*keys, *asked):
         for place, held in enumerate(found):
             if held.same(wanted):
                 found[place] = replace(held, share=held.share + part)
@@ -191,12 +274,22 @@ def measurements(query: Query, schema: Schema) -> list[Measurement]:
 
 
 def source_of(each: Aggregate, query: Query, schema: Schema) -> Measurement:
-    """The measurement that an aggregate is read off.
+    """The measurement that an aggregate is read off."""
+    return replace(_source_of(each, query, schema), open=query.open(each, schema))
 
-    A mean or a variance asked of a column also gives its sum, and the count if no record is dropped for a
+
+def selection_of(measured: Measurement) -> tuple[object, ...]:
+    """What tells apart the choices of keys: measurements alike in this share one."""
+    return measured.open, measured.query.where
+
+
+def _source_of(each: Aggregate, query: Query, schema: Schema) -> Measurement:
+    """A mean or a variance asked of a column also gives its sum, and the count if no record is dropped for a
     missing value in it.
     """
     degrees = _degrees(query)
+    if isinstance(each, Top):
+        return Measurement(kind=Kind.TOP, query=query, asked=each)
     if isinstance(each, Units):
         return Measurement(kind=Kind.UNITS, query=query)
     if isinstance(each, Count):
@@ -208,6 +301,8 @@ def source_of(each: Aggregate, query: Query, schema: Schema) -> Measurement:
         return Measurement(kind=Kind.HOLDS, query=query, asked=each, degree=1)
     if isinstance(each, Histogram):
         return Measurement(kind=Kind.BINS, query=query, asked=each)
+    if isinstance(each, Hierarchy) or (isinstance(each, Contingency) and each.consistent):
+        return Measurement(kind=Kind.MARGINS, query=query, asked=each)
     if isinstance(each, Contingency):
         return Measurement(kind=Kind.CELLS, query=query, asked=each)
     if isinstance(each, Quantiles):

@@ -1,11 +1,12 @@
 """What a release will do, cost and be worth, from declarations alone: no record is read."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from html import escape
 
+from sourdine.accounting.accountant import left_of
 from sourdine.accounting.ledger.budget import ConcentratedBudget
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
@@ -13,9 +14,11 @@ from sourdine.core.digits import plain
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Mechanism
+from sourdine.core.select import MOST_CANDIDATES
 from sourdine.frames.counting import check_groups
 from sourdine.frames.schema import Schema
 from sourdine.frames.unit import Unit
+from sourdine.mechanisms import KeyThreshold, TopK
 from sourdine.tables.aggregate import (
     Aggregate,
     Deviation,
@@ -23,10 +26,11 @@ from sourdine.tables.aggregate import (
     Proportion,
     Quantiles,
     Sum,
+    Top,
     Units,
     Variance,
 )
-from sourdine.tables.measurement import Kind, Measurement, measurements, source_of
+from sourdine.tables.measurement import Kind, Measurement, measurements, selection_of, source_of
 from sourdine.tables.noise import noise
 from sourdine.tables.quantiles.choice import AUTO, Allowance, Choice, chosen
 from sourdine.tables.query import Query
@@ -40,36 +44,49 @@ EACH_RECORD = Unit()
 class Privacy:
     """The guarantee of one release: pure epsilon, or (epsilon, delta) by zero-concentrated noise.
 
+    `reserve` is the part of delta that pays for keys that are chosen privately. Where it is all of delta, the
+    noise is pure, and epsilon holds but for those keys. Without a word about it, a plan that chooses keys
+    takes half.
+
     >>> Privacy(epsilon=1).total
     Fraction(1, 1)
     """
 
     epsilon: Fraction
     delta: float | None = None
+    reserve: float | None = None
 
     def __post_init__(self) -> None:
         exact = check.positive("Privacy", "epsilon", self.epsilon, MOST_EPSILON)
         object.__setattr__(self, "epsilon", exact)
         if self.delta is not None:
             check.inside("Privacy", "delta", self.delta, 0, 1)
+        if self.reserve is not None:
+            remedy = "It is the part of delta that pays for keys that are chosen privately."
+            if self.delta is None:
+                raise check.fail("Privacy", "reserve", "come with a delta", self.reserve, remedy)
+            if not 0 <= self.reserve <= self.delta:
+                raise check.fail("Privacy", "reserve", "be from 0 to delta", self.reserve, remedy)
 
     @property
     def squared(self) -> bool:
         """Whether rho is spent, on distances in L2."""
-        return self.delta is not None
+        return self.delta is not None and self.reserve != self.delta
 
     @cached_property
     def total(self) -> Fraction:
-        """What there is to divide: epsilon, or the rho that stays within (epsilon, delta)."""
-        if self.delta is None:
+        """What there is to divide: epsilon, or the rho that stays within it at what is left of delta."""
+        if self.delta is None or not self.squared:
             return self.epsilon
-        return ConcentratedBudget.within(self.epsilon, self.delta).limit
+        rest = left_of(self.delta, Fraction(self.reserve or 0))
+        return ConcentratedBudget.within(self.epsilon, rest).limit
 
     @property
     def words(self) -> str:
         """The guarantee as people write it."""
         small = "" if self.delta is None else f", delta {self.delta:g}"
-        return f"epsilon {float(self.epsilon):g}{small}"
+        kept = f" of which {self.reserve:g} for keys chosen privately" if self.reserve else ""
+        return f"epsilon {float(self.epsilon):g}{small}{kept}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,10 +112,21 @@ class Line:
     @property
     def note(self) -> str:
         """Which method was taken and why, where there is a choice; empty elsewhere."""
+        if isinstance(self.mechanism, KeyThreshold):
+            return self._chooses(self.mechanism)
         if self.choice is None:
             return ""
         of = f"{self.measurement.label} in '{self.measurement.query.name}'"
         return f"Method for the {of}: {self.choice.words}. No interval is known for it."
+
+    def _chooses(self, mechanism: KeyThreshold) -> str:
+        """How keys are chosen."""
+        return (
+            f"The {self.measurement.label} were chosen privately: a key is shown if the count of units that "
+            f"have it reaches {mechanism.threshold:,} with {mechanism.noise} noise of scale "
+            f"{float(mechanism.scale):.4g}. Keys that one unit alone has are shown with a probability of at "
+            f"most {mechanism.leak():.3g}."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,23 +164,102 @@ class Plan:
         for query in self.queries:
             query.check(self.schema)
             for measured in measurements(query, self.schema):
-                check_groups(measured.groups(self.schema))
+                check_groups(measured.known_groups(self.schema))
+                if measured.open:
+                    self._check_delta(measured)
+        if self.privacy.delta is not None and self.privacy.reserve is None:
+            half = self.privacy.delta / 2 if self._choices else 0.0
+            object.__setattr__(self, "privacy", replace(self.privacy, reserve=half))
+
+    def _check_delta(self, measured: Measurement) -> None:
+        """Refuse to choose keys without a delta: a key that one unit alone has must be let through rarely."""
+        if self.privacy.delta is None or self.privacy.reserve == 0:
+            raise InvalidParameter(
+                f"The query '{measured.query.name}' needs the {measured.label}, which are chosen privately. "
+                "That takes a small delta, the chance that a key is shown which one "
+                f"{self.unit.name} alone has. Declare one, such as delta = 1e-6, or declare the keys."
+            )
+
+    @cached_property
+    def _choices(self) -> tuple[Measurement, ...]:
+        """The choices of keys, each once, with their shares of the budget."""
+        found: dict[tuple[object, ...], Measurement] = {}
+        for query in self.queries:
+            for measured in measurements(query, self.schema):
+                if measured.kind is Kind.KEYS:
+                    share = measured.share * query.share / self._weight
+                    held = found.setdefault(selection_of(measured), replace(measured, share=Fraction(0)))
+                    found[selection_of(measured)] = replace(held, share=held.share + share)
+        return tuple(found.values())
+
+    @cached_property
+    def _weight(self) -> Fraction:
+        return sum((query.share for query in self.queries), Fraction(0))
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
         """Every measurement with its noise; their shares add up to 1."""
-        weight = sum((query.share for query in self.queries), Fraction(0))
-        found = []
+        found = list(self.choices)
         for query in self.queries:
             for measured in measurements(query, self.schema):
-                share = measured.share * query.share / weight
-                if measured.kind is Kind.ORDER:
-                    found.append(self._in_order(measured, share))
+                share = measured.share * query.share / self._weight
+                if measured.kind is Kind.KEYS:
+                    continue
+                if measured.kind in (Kind.ORDER, Kind.TOP):
+                    ask = self._in_order if measured.kind is Kind.ORDER else self._ranked
+                    found.append(ask(measured, share))
                     continue
                 distance = measured.distance(self.schema, self.unit, self.neighbours, self.privacy.squared)
                 mechanism = noise(distance, share * self.privacy.total, self.privacy.squared)
                 found.append(Line(measurement=measured, mechanism=mechanism, distance=distance, share=share))
         return tuple(found)
+
+    @cached_property
+    def choices(self) -> tuple[Line, ...]:
+        """The lines that choose keys which nobody declared."""
+        return tuple(self._choosing(measured) for measured in self._choices)
+
+    def _choosing(self, measured: Measurement) -> Line:
+        """A choice of keys: a unit counts once for each of at most `groups` of them."""
+        budget = measured.share * self.privacy.total
+        minimum = max(self.schema.text(name).at_least or 1 for name in measured.open)
+        mechanism = KeyThreshold.within(
+            **({"rho": budget} if self.privacy.squared else {"epsilon": budget}),
+            delta=Fraction(self.privacy.reserve or 0) / len(self._choices),
+            keys=self.unit.groups,
+            minimum=minimum,
+            neighbours=self.neighbours,
+        )
+        distance = measured.distance(self.schema, self.unit, self.neighbours, self.privacy.squared)
+        return Line(measurement=measured, mechanism=mechanism, distance=distance, share=measured.share)
+
+    def _ranked(self, measured: Measurement, share: Fraction) -> Line:
+        """The top keys of each group of a query, each group asked on its own.
+
+        A unit changes counts by one, in at most `groups` groups, all the same way when it is added or
+        removed; one that is replaced may leave as many as it enters.
+        """
+        asked = measured.asked
+        assert isinstance(asked, Top)
+        replaced = self.neighbours is Neighbours.REPLACE
+        groups = min(self.unit.groups * (2 if replaced else 1), measured.outer_groups(self.schema))
+        budget = share * self.privacy.total / groups
+        keys = MOST_CANDIDATES if measured.open else len(self.schema.keys(asked.column))
+        mechanism = TopK.within(
+            **({"rho": budget} if self.privacy.squared else {"epsilon": budget}),
+            candidates=keys,
+            k=asked.k,
+            monotone=not replaced,
+        )
+        distance = measured.distance(self.schema, self.unit, self.neighbours, self.privacy.squared)
+        return Line(measurement=measured, mechanism=mechanism, distance=distance, share=share, count=groups)
+
+    def choice_for(self, measured: Measurement) -> Line | None:
+        """The line that chooses the keys of a measurement, where they are not declared."""
+        if not measured.open:
+            return None
+        same = (line for line in self.choices if selection_of(line.measurement) == selection_of(measured))
+        return next(same)
 
     def _in_order(self, measured: Measurement, share: Fraction) -> Line:
         """Quantiles by a method that is asked in each group on its own.
@@ -228,6 +335,8 @@ class Plan:
         """What an aggregate is counted in."""
         if isinstance(each, Proportion):
             return "share"
+        if isinstance(each, Top):
+            return "rank"
         if isinstance(each, Variance):
             return f"{each.column}²"
         if isinstance(each, Sum | Mean | Deviation | Quantiles):
@@ -245,14 +354,19 @@ class Plan:
             return float(measured.number(self.schema).step) ** power, f"{measured.column}{_POWERS[power]}"
         if measured.kind is Kind.ORDER:
             return 1.0, "values"
-        alone = measured.kind is Kind.UNITS or self.unit.column is None
+        alone = measured.kind in (Kind.UNITS, Kind.KEYS, Kind.TOP) or self.unit.column is None
         return 1.0, plural(self.unit.name if alone else "record")
 
     def per_group(self, measured: Measurement) -> float | None:
-        """How many records a group of a query holds, were they spread evenly over the declared keys."""
-        if self.size is None:
-            return None
-        return self.size / math.prod(len(self.schema.keys(name)) for name in measured.query.by)
+        """How many records a group of a query holds, were they spread evenly over the declared keys.
+
+        Of keys that are chosen, the least that are shown: one record a unit at the threshold.
+        """
+        size: float | None = self.size
+        if (chooses := self.choice_for(measured)) is not None and measured.kind is not Kind.TOP:
+            assert isinstance(chooses.mechanism, KeyThreshold)
+            size = chooses.mechanism.threshold
+        return None if size is None else size / measured.outer_groups(self.schema)
 
     @property
     def warning(self) -> str:

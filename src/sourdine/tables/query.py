@@ -8,8 +8,9 @@ from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Declared, Schema, decimal, told
-from sourdine.tables.aggregate import KINDS, Aggregate, Contingency, Histogram, Quantiles, columns_of
+from sourdine.tables.aggregate import KINDS, Aggregate, Contingency, Histogram, Quantiles, Top, columns_of
 from sourdine.tables.condition import Condition, check_column
+from sourdine.tables.hierarchy import Hierarchy
 
 _MOST_WEIGHT = 10**6
 _PAY = '"pay"'
@@ -18,6 +19,8 @@ _EXAMPLES = {
     "histogram": '{ histogram = "age", edges = [0, 20, 40] }',
     "contingency": '{ contingency = ["sex", "region"] }',
     "quantiles": '{ quantiles = "pay", at = [0.5] }',
+    "top": '{ top = "town", k = 10 }',
+    "hierarchy": '{ hierarchy = "place" }',
 }
 _OTHER_NAMES = {
     "average": "mean",
@@ -99,13 +102,16 @@ class Query(Declared):
         for name in (*self.by, *(name for each in self.ask for name in columns_of(each))):
             check_column(name, schema, self.name)
         for name in self.by:
-            schema.keys(name)
+            if not schema.open([name]):
+                schema.keys(name)
         for condition in self.where:
             condition.check(schema, self.name)
         for each in self.ask:
             each.check(schema, self.name)
             inner = each.columns if isinstance(each, Contingency) else ()
-            if isinstance(each, Histogram):
+            if isinstance(each, Hierarchy):
+                inner = each.levels
+            if isinstance(each, Histogram | Top):
                 inner = (each.column,)
             if isinstance(each, Quantiles):
                 inner = ("quantile",)  # the name of its levels among the keys
@@ -114,6 +120,28 @@ class Query(Declared):
                     f"The query '{self.name}' groups by '{min(twice)}' twice. "
                     "Leave it out of 'by', or out of what is asked."
                 )
+        self._check_open(schema)
+
+    def _check_open(self, schema: Schema) -> None:
+        """Refuse keys that are chosen privately where they cannot be."""
+        grouped = schema.open(self.by)
+        if len({schema.text(name).other is None for name in grouped}) > 1:
+            listed = " and ".join(f"'{name}'" for name in grouped)
+            raise InvalidParameter(
+                f"The query '{self.name}' groups by {listed} together, so that records whose keys are not "
+                "shown are those of one group. Declare 'other' for each of these columns, or for none."
+            )
+        tops = [each for each in self.ask if isinstance(each, Top)]
+        if grouped and tops:
+            raise InvalidParameter(
+                f"The query '{self.name}' asks for the {tops[0].label} by '{grouped[0]}', whose keys are "
+                "chosen privately. Ask for it in a query of its own, by declared keys or by none."
+            )
+
+    def open(self, each: Aggregate | None, schema: Schema) -> tuple[str, ...]:
+        """The columns whose keys are chosen privately for one of its aggregates, by name."""
+        names = (*self.by, each.column) if isinstance(each, Top) else self.by
+        return tuple(sorted(schema.open(names)))
 
 
 def _aggregate(item: object, query: str) -> object:
@@ -149,6 +177,13 @@ def _aggregate(item: object, query: str) -> object:
         return {"kind": kind, "of": {"column": item[kind], **rest}}
     if kind == "contingency":
         return {"kind": kind, "columns": item[kind], **rest}
+    if kind == "hierarchy":
+        if isinstance(item[kind], str):
+            raise InvalidParameter(
+                f"The query '{query}' asks for the hierarchy '{item[kind]}', which no [hierarchies] block "
+                'declares. Declare it, or write { hierarchy = ["region", "town"], rows = [["a", "b"]] }.'
+            )
+        return {"kind": kind, "levels": item[kind], **rest}
     return {"kind": kind, "column": item[kind], **rest}
 
 

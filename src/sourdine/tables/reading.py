@@ -38,8 +38,13 @@ class Estimate:
         >>> Estimate(*(np.array([x]) for x in (33730.214, 33586.9, 33874.6))).rounded().upper
         array([33875.])
         """
+        if whole:
+            wide = (self.upper > self.lower) & np.isfinite(self.upper - self.lower)
+            ends = np.rint(self.value), np.floor(self.lower), np.ceil(self.upper)
+            held = (self.value, self.lower, self.upper)
+            return Estimate(*(np.where(wide, a, b) + 0.0 for a, b in zip(ends, held, strict=True)))
         rows = zip(self.value.tolist(), self.lower.tolist(), self.upper.tolist(), strict=True)
-        found = np.array([_rounded(*row, whole) for row in rows]).reshape(-1, 3)
+        found = np.array([_rounded(*row) for row in rows]).reshape(-1, 3)
         return Estimate(*found.T)
 
 
@@ -83,10 +88,10 @@ class Noisy:
         return Estimate(value, np.where(unsure, 0.0, ends[0]), np.where(unsure, 1.0, ends[1]))
 
 
-def _rounded(value: float, low: float, high: float, whole: bool) -> tuple[float, float, float]:
+def _rounded(value: float, low: float, high: float) -> tuple[float, float, float]:
     if not (high > low and math.isfinite(high - low)):
         return value, low, high
-    digits = 0 if whole else 2 - math.floor(math.log10(high - low))
+    digits = 2 - math.floor(math.log10(high - low))
     unit = 10.0**-digits
     below, above = round(low, digits), round(high, digits)
     return (

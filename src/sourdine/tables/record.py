@@ -47,6 +47,8 @@ class Record:
         """The record as text. Of the paths in the specification only names are kept."""
         declared = self.specification.model_dump(mode="json", exclude={"folder"})
         declared["table"]["source"] = Path(declared["table"]["source"]).name
+        for join in declared["joins"].values():
+            join["file"] = Path(join["file"]).name
         if declared["privacy"]["ledger"] is not None:
             declared["privacy"]["ledger"] = Path(declared["privacy"]["ledger"]).name
         held = {
@@ -94,6 +96,7 @@ def _plain(answer: Answer) -> dict[str, object]:
         "measure": answer.measure,
         "whole": answer.whole,
         "span": answer.span,
+        "chosen": list(answer.chosen),
     }
 
 
@@ -102,7 +105,7 @@ def _answer(held: Mapping[str, Any]) -> Answer:
     keys = tuple(tuple(key) for key in held["keys"])
     if {len(each) for each in numbers} != {len(keys)}:
         raise ValueError("unlike lengths")
-    if np.isnan(numbers if held["kind"] != "quantiles" else numbers[0]).any():
+    if np.isnan(numbers if held["kind"] not in ("quantiles", "top") else numbers[0]).any():
         raise ValueError("numbers are missing")
     return Answer(
         query=str(held["query"]),
@@ -114,4 +117,5 @@ def _answer(held: Mapping[str, Any]) -> Answer:
         measure=str(held["measure"]),
         whole=bool(held["whole"]),
         span=None if held.get("span") is None else (float(held["span"][0]), float(held["span"][1])),
+        chosen=tuple(map(str, held.get("chosen", []))),
     )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,16 @@ from sourdine.accounting.ledger import Ledger, PureBudget, Receipt
 from sourdine.accounting.release import Release
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.frames.counting import Numbers, Request, totals_of
-from sourdine.frames.ranks import ranks
+from sourdine.core.select import MOST_CANDIDATES
+from sourdine.frames.counting import MOST_GROUPS, Keys, Numbers, Request, Totals, totals_of
+from sourdine.frames.levels import check_counted
+from sourdine.frames.open_keys import KeyCounts, TextKey, key_counts, with_keys
+from sourdine.frames.ranks import RankSource, ranks
 from sourdine.frames.source import Source
-from sourdine.tables.aggregate import Quantiles
+from sourdine.tables.aggregate import Aggregate
 from sourdine.tables.answer import Answer, Answers
-from sourdine.tables.answering import answer_of, quantiles_of
-from sourdine.tables.measurement import Kind, condition
+from sourdine.tables.answering import answer_of, quantiles_of, ranked
+from sourdine.tables.measurement import Chosen, Kind, condition, selection_of
 from sourdine.tables.plan import Line, Plan
 from sourdine.tables.reading import Noisy
 
@@ -80,12 +83,11 @@ def _carry_out(
     watch: Watch = lambda scans: scans,
 ) -> TableRelease:
     """The answers of a plan. Without a receipt they are for rehearsals and measurements only."""
-    import duckdb
-
     check_source(plan, source)
     try:
-        answers = Answers(_answers(plan, source, bits, watch), plan.confidence)
-    except duckdb.Error:
+        found, notes = _answers(plan, source, bits, watch)
+        answers = Answers(found, plan.confidence)
+    except source.failures:
         raise SourdineError(
             "The table could not be read to its end, so there is no release. What was charged stays charged, "
             "since part of the table was seen. Check that its file is whole and that the disk has room."
@@ -100,7 +102,7 @@ def _carry_out(
         receipt=receipt,
         confidence=plan.confidence,
         secure=bool(getattr(bits, "secure", False)),
-        notes=plan.notes,
+        notes=(*plan.notes, *notes),
     )
 
 
@@ -116,6 +118,10 @@ def check_source(plan: Plan, source: Source) -> None:
             "The table was opened with other declarations than the plan was made with. "
             "The plan's distances may be too short for it. Open it with the plan's schema and unit."
         )
+    for measured in (line.measurement for line in plan.lines):
+        if measured.kind is Kind.ORDER:
+            places = measured.width(plan.schema) + 1
+            check_counted(source, measured.label, measured.groups(plan.schema), places)
 
 
 def check_ledger(plan: Plan, ledger: Ledger) -> None:
@@ -157,45 +163,129 @@ def scans(plan: Plan) -> list[Scan]:
 def _together(lines: Scan, plan: Plan) -> bool:
     """Whether one pass over the table may serve these lines."""
     measured = [line.measurement for line in lines]
-    if any(each.kind in (Kind.TREE, Kind.ORDER) for each in measured):
+    if any(each.kind in (Kind.KEYS, Kind.TREE, Kind.ORDER) for each in measured):
         return False
     if any(each.query.where != measured[0].query.where for each in measured):
+        return False
+    if any(each.open != measured[0].open for each in measured):
         return False
     if all(each.query is measured[0].query and each.asked is None for each in measured):
         return True
     return math.prod(dict(size for each in measured for size in each.sizes(plan.schema)).values()) <= _FEW
 
 
-def _answers(plan: Plan, source: Source, bits: Bits, watch: Watch) -> tuple[Answer, ...]:
-    """Every answer in the order of the questions, scan by scan."""
+def _answers(
+    plan: Plan, source: Source, bits: Bits, watch: Watch
+) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
+    """Every answer in the order of the questions, and what is to be noted of how they came.
+
+    Keys that nobody declared are chosen first. Whatever is done with those that were chosen costs nothing.
+    """
+    notes: list[str] = []
     found: dict[tuple[str, str], Answer] = {}
+    chosen: dict[tuple[object, ...], tuple[TextKey, ...]] = {}
     asked = [(query, each, plan.line_for(query, each)) for query in plan.queries for each in query.ask]
     for scan in watch(scans(plan)):
-        where = condition(scan[0].measurement.query, source)
-        if scan[0].measurement.kind in (Kind.TREE, Kind.ORDER):
-            line = scan[0]
-            by, value = line.measurement.groupings(source), line.measurement.value(source)
-            places = line.measurement.width(plan.schema) + 1
-            groups = ranks(source, by=by, value=value, unit=plan.unit, bits=bits, where=where, places=places)
-            for query, each, held in asked:
-                if held is line and isinstance(each, Quantiles):
-                    found[query.name, each.label] = quantiles_of(each, line, plan, groups, bits)
+        measured, lines, held = scan[0].measurement, scan, source
+        if measured.open and measured.kind is not Kind.KEYS:
+            lines, held = keyed(scan, source, chosen[selection_of(measured)])
+        exact = exact_of(lines, plan, held, bits)
+        if isinstance(exact, KeyCounts):
+            shown = exact.chosen(scan[0].mechanism.sample(exact.units, bits))
+            most = most_keys(scan[0], plan)
+            chosen[selection_of(measured)] = shown[:most]
+            if len(shown) > most:
+                notes.append(f"More {measured.label} were chosen than {most:,}: the others are left out.")
             continue
-        requests = [_request(line, plan, source) for line in scan]
-        exact = totals_of(source, requests, unit=plan.unit, bits=bits, where=where)
-        for line, counted in zip(scan, exact, strict=True):
-            drawn = line.mechanism.sample(_array(counted.numbers[0], line, plan), bits).astype(float)
-            noisy = Noisy(numbers=drawn, mechanism=line.mechanism, confidence=plan.confidence)
-            for query, each, held in asked:
-                if held is line:
-                    found[query.name, each.label] = answer_of(each, line, plan, noisy)
-    return tuple(found[query.name, each.label] for query, each, _ in asked)
+        parts: Sequence[Totals | dict[Keys, RankSource]] = exact if isinstance(exact, list) else [exact]
+        for line, known, part in zip(scan, lines, parts, strict=True):
+            read = _reading(known, plan, part, bits)
+            for query, each, wanted in asked:
+                if wanted is line:
+                    found[query.name, each.label] = read(each)
+    return tuple(found[query.name, each.label] for query, each, _ in asked), tuple(notes)
+
+
+def _reading(
+    line: Line, plan: Plan, exact: dict[Keys, RankSource] | Totals, bits: Bits
+) -> Callable[[Aggregate], Answer]:
+    """How the aggregates of a line are read off: all of them off the same noise."""
+    if isinstance(exact, dict):
+        return lambda each: quantiles_of(each, line, plan, exact, bits)
+    numbers = _array(exact.numbers[0], line, plan)
+    if line.measurement.kind is Kind.TOP:
+        scores = numbers.astype(float).reshape(line.measurement.outer_groups(plan.schema), -1)
+        return lambda each: ranked(each, line, plan, scores, bits)
+    if line.measurement.kind is Kind.MARGINS:
+        held = line.measurement.structure(plan.schema)
+        numbers = held.exact(numbers.reshape(-1, held.cells))
+    drawn = line.mechanism.sample(numbers, bits).astype(float)
+    noisy = Noisy(numbers=drawn, mechanism=line.mechanism, confidence=plan.confidence)
+    return lambda each: answer_of(each, line, plan, noisy)
+
+
+def keyed(scan: Scan, source: Source, keys: Sequence[TextKey]) -> tuple[Scan, Source]:
+    """Lines that know the keys which were chosen for them, and the table with those keys."""
+    measured = scan[0].measurement
+    texts = [source.schema.text(name) for name in measured.open]
+    names = tuple(text.other or "" for text in texts)
+    others = all(names) and measured.kind is not Kind.TOP
+    table, by = with_keys(source, measured.open, keys, others=others)
+    known = Chosen(names=(*keys, names) if others else tuple(keys), by=by)
+    return [replace(line, measurement=replace(line.measurement, chosen=known)) for line in scan], table
+
+
+def most_keys(line: Line, plan: Plan) -> int:
+    """How many chosen keys are answered at most, so that no query has too many groups."""
+    sharing = [
+        other.measurement
+        for other in plan.lines
+        if selection_of(other.measurement) == selection_of(line.measurement)
+    ]
+    groups = max(measured.known_groups(plan.schema) for measured in sharing)
+    most = max(1, MOST_GROUPS // groups - 1)  # beside the others
+    return min(most, MOST_CANDIDATES) if any(each.kind is Kind.TOP for each in sharing) else most
+
+
+def exact_of(
+    scan: Scan, plan: Plan, source: Source, bits: Bits
+) -> KeyCounts | dict[Keys, RankSource] | list[Totals]:
+    """What one pass over the table finds, before noise.
+
+    It is how many units have each key, or the values of each group in order, or totals by line.
+
+    Nobody may see it. `sourdine audit plan` asks for it of made-up tables.
+    """
+    measured = scan[0].measurement
+    where = condition(measured.query, source)
+    if measured.kind is Kind.KEYS:
+        return key_counts(source, measured.open, unit=plan.unit, bits=bits, where=where)
+    none = measured.chosen is not None and not measured.chosen.names
+    if measured.kind in (Kind.TREE, Kind.ORDER):
+        if none:
+            return {}
+        return ranks(
+            source,
+            by=measured.groupings(source),
+            value=measured.value(source),
+            unit=plan.unit,
+            bits=bits,
+            where=where,
+            places=measured.width(plan.schema) + 1,
+            cuts=measured.tree(plan.schema).widths if measured.kind is Kind.TREE else (),
+            near=measured.levels,
+        )
+    if none:
+        return [Totals(keys=(), numbers=((),)) for _ in scan]
+    requests = [_request(line, plan, source) for line in scan]
+    return totals_of(source, requests, unit=plan.unit, bits=bits, where=where)
 
 
 def _array(numbers: Numbers, line: Line, plan: Plan) -> NDArray[Any]:
     """Whole numbers in 64 bits where 2^40 records could not make them larger, else of any size."""
-    reach = line.measurement.statistic(plan.schema, plan.unit, "").reach
-    return np.array(numbers, dtype=np.int64 if reach <= 1 << 22 else object)
+    statistic = line.measurement.statistic(plan.schema, plan.unit, "")
+    held = np.array(numbers, dtype=np.int64 if statistic.reach <= 1 << 22 else object)
+    return held.reshape(len(numbers), statistic.coordinates)
 
 
 def _request(line: Line, plan: Plan, source: Source) -> Request:

@@ -13,14 +13,16 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.file import ENDINGS
+from sourdine.frames.join import open_joined, read_joins
 from sourdine.frames.schema import Declared, Schema, decimal, told
-from sourdine.frames.source import Source, open_source
+from sourdine.frames.source import Source
 from sourdine.frames.unit import Unit
 from sourdine.tables.blank import check_filled
+from sourdine.tables.hierarchy import Hierarchy, read_hierarchies, with_columns, with_hierarchies
 from sourdine.tables.plan import Plan, Privacy
 from sourdine.tables.query import Query
 
-_BLOCKS = ("table", "privacy", "columns", "queries")
+_BLOCKS = ("table", "privacy", "columns", "queries", "joins", "hierarchies")
 
 
 class TableBlock(Declared):
@@ -42,6 +44,7 @@ class PrivacyBlock(Declared):
     ledger: str | None = Field(default=None, min_length=1)
     epsilon: int | float = Field(gt=0, le=1 << 20)
     delta: float | None = Field(default=None, gt=0, lt=1)
+    reserve: float | None = Field(default=None, gt=0, lt=1)
     confidence: float = Field(default=0.95, gt=0, lt=1)
 
     @model_validator(mode="after")
@@ -50,6 +53,8 @@ class PrivacyBlock(Declared):
             raise ValueError('neighbours must be "add-remove" or "replace"')
         if self.column is None and (self.rows, self.groups) != (1, 1):
             raise ValueError("rows and groups need a column that tells units apart")
+        if self.reserve is not None and not self.reserve <= (self.delta or 0):
+            raise ValueError("reserve is a part of delta: it must be at most delta")
         return self
 
 
@@ -58,7 +63,9 @@ class Specification(Declared):
 
     table: TableBlock
     privacy: PrivacyBlock
-    columns: Mapping[str, Any]
+    columns: Mapping[str, Any] = Field(default_factory=dict)
+    joins: Mapping[str, Any] = Field(default_factory=dict)
+    hierarchies: Mapping[str, Any] = Field(default_factory=dict)
     queries: tuple[Any, ...] = Field(min_length=1)
     folder: Path = Path()
 
@@ -98,11 +105,16 @@ class Specification(Declared):
             )
         if isinstance(queries, list):
             given["queries"] = tuple(queries)
-        for name in ("table", "privacy", "columns"):
+        for name in ("table", "privacy", "columns", "joins", "hierarchies"):
             if not isinstance(given.get(name, {}), Mapping):
                 raise InvalidParameter(
                     f"The declaration '{name}' is wrong: it must be a block. Write it under [{name}]."
                 )
+        # rows of public files are taken in, so that a record of a release needs no other file
+        given["hierarchies"] = {
+            name: each.model_dump(exclude={"kind"})
+            for name, each in read_hierarchies(given.get("hierarchies", {}), folder).items()
+        }
         try:
             made = cls.model_validate(given)
         except ValidationError as problem:
@@ -119,7 +131,11 @@ class Specification(Declared):
     @property
     def schema_of(self) -> Schema:
         """What is declared of the columns."""
-        return Schema.read(self.columns)
+        return Schema.read(with_columns(self.columns, self._hierarchies))
+
+    @property
+    def _hierarchies(self) -> Mapping[str, Hierarchy]:
+        return read_hierarchies(self.hierarchies, self.folder)
 
     @property
     def ledger_path(self) -> Path | None:
@@ -128,15 +144,16 @@ class Specification(Declared):
 
     def plan(self, epsilon: Fraction | None = None) -> Plan:
         """The plan of the queries, at the declared epsilon or another."""
+        known = self._hierarchies
         queries = tuple(
-            each if isinstance(each, Query) else Query.read(_block(each, i))
+            each if isinstance(each, Query) else Query.read(with_hierarchies(_block(each, i), known))
             for i, each in enumerate(self.queries)
         )
         exact = decimal(self.privacy.epsilon) if epsilon is None else epsilon
         return Plan(
             schema=self.schema_of,
             queries=queries,
-            privacy=Privacy(epsilon=exact, delta=self.privacy.delta),
+            privacy=Privacy(epsilon=exact, delta=self.privacy.delta, reserve=self.privacy.reserve),
             unit=self.unit,
             neighbours=Neighbours(self.privacy.neighbours),
             size=self.table.size,
@@ -147,7 +164,8 @@ class Specification(Declared):
         """The table, checked against what is declared; only names and types are looked at."""
         others = [] if self.privacy.column is None else [self.privacy.column]
         place = self.folder / self.table.source
-        return open_source(place, self.schema_of, others, encoding=self.table.encoding)
+        joins = read_joins(self.joins, self.folder)
+        return open_joined(place, self.schema_of, joins, others, encoding=self.table.encoding)
 
     def open_ledger(self, epsilon: Fraction | None = None) -> Ledger:
         """The ledger that pays; if there is none, the error says how to make one with this epsilon."""
@@ -159,7 +177,9 @@ class Specification(Declared):
             )
         if not path.exists():
             held = self.privacy
-            small = "" if held.delta is None else f" --delta {held.delta:g}"
+            privacy = self.plan().privacy
+            small = f" --delta {held.delta:g}" if privacy.squared else ""
+            small += f" --reserve {privacy.reserve:g}" if privacy.reserve else ""
             budget = held.epsilon if epsilon is None else float(epsilon)
             raise InvalidParameter(
                 f"There is no ledger {path}. Make it with: sourdine ledger create {quote(str(path))} "

@@ -4,15 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Literal
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.join import open_joined, read_joins
 from sourdine.frames.schema import Schema
-from sourdine.frames.source import Source, open_source
+from sourdine.frames.source import Source
 from sourdine.frames.unit import Unit
+from sourdine.tables.bounds import FoundBounds, find_bounds
 from sourdine.tables.plan import Plan, Privacy
 from sourdine.tables.query import Query
 from sourdine.tables.release import TableRelease, _carry_out, release
@@ -21,11 +24,12 @@ from sourdine.tables.twin import twin
 
 @dataclass(frozen=True, init=False)
 class Table:
-    """A file, or a frame of pandas, Polars, Arrow or DuckDB, and what is declared of it.
+    """A file, or a frame of pandas, Polars, Arrow, DuckDB or Spark, and what is declared of it.
 
     A unit given by name means that each record is one. The guarantee of a release is epsilon (or epsilon and
     delta) for one unit, added or removed, or else replaced. `encoding` is that of a file of text: "utf-8",
-    "latin-1" or "utf-16".
+    "latin-1" or "utf-16". `joins` are public tables by name, each like {"table": places, "on": "town",
+    "columns": ["region"]}: a record gets the columns of at most one of their rows, and no guarantee changes.
 
     >>> import pyarrow as pa
     >>> people = Table(
@@ -56,6 +60,7 @@ class Table:
         size: int | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
         encoding: str = "utf-8",
+        joins: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         whose = Unit(name=unit) if isinstance(unit, str) else unit
         schema = columns if isinstance(columns, Schema) else Schema.read(columns)
@@ -65,7 +70,7 @@ class Table:
             "schema": schema,
             "size": size,
             "neighbours": neighbours,
-            "source": open_source(source, schema, others, encoding=encoding),
+            "source": open_joined(source, schema, read_joins(joins), others, encoding=encoding),
         }.items():
             object.__setattr__(self, name, value)
 
@@ -74,13 +79,17 @@ class Table:
         *queries: Query | Mapping[str, Any],
         epsilon: Fraction | float,
         delta: float | None = None,
+        reserve: float | None = None,
         confidence: float = 0.95,
     ) -> Plan:
-        """What these queries would do and be worth; nothing is read or spent."""
+        """What these queries would do and be worth; nothing is read or spent.
+
+        `reserve` is the part of delta for keys that are chosen privately: half, if nothing is said.
+        """
         return Plan(
             schema=self.schema,
             queries=tuple(each if isinstance(each, Query) else Query.read(_asked(each)) for each in queries),
-            privacy=Privacy(epsilon=epsilon, delta=delta),  # type: ignore[arg-type]
+            privacy=Privacy(epsilon=epsilon, delta=delta, reserve=reserve),  # type: ignore[arg-type]
             unit=self.unit,
             neighbours=self.neighbours,
             size=self.size,
@@ -99,6 +108,37 @@ class Table:
                 "Make it with this table's plan()."
             )
         return release(plan, self.source, ledger, purpose=purpose, bits=bits)
+
+    @staticmethod
+    def find_bounds(
+        source: object,
+        column: str,
+        *,
+        unit: Unit | str,
+        epsilon: Fraction | float,
+        ledger: Ledger | Path | str,
+        kind: Literal["integer", "real"] = "real",
+        outside: float = 0.01,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        encoding: str = "utf-8",
+        bits: Bits = SYSTEM,
+    ) -> FoundBounds:
+        """Bounds of a column of which nobody knows any, before it is declared: a spend of its own.
+
+        All but the share `outside` of the records lie within, as far as noise tells.
+        """
+        return find_bounds(
+            source,
+            column,
+            unit=unit,
+            epsilon=epsilon,
+            ledger=ledger,
+            kind=kind,
+            outside=outside,
+            neighbours=neighbours,
+            encoding=encoding,
+            bits=bits,
+        )
 
 
 def _asked(query: object) -> Mapping[str, Any]:

@@ -41,6 +41,11 @@ class Tree:
             fan += 1
         return cls(size, fan, height)
 
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How many places the bins of each level hold, from the widest."""
+        return tuple(self.fan**depth for depth in reversed(range(self.height)))
+
     def spread(self, level: float) -> float:
         """About the variance of the noisy count below a quantile, in variances of one noise."""
         return max(1.0, self.fan * level * (1 - level) + (self.height - 1) * self.fan / 4)

@@ -2,15 +2,16 @@
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expression import literal, quoted
-from sourdine.frames.schema import Category, Column, Flag, Integer, Schema
+from sourdine.frames.schema import Category, Column, Flag, Integer, Schema, Text
 from sourdine.frames.source import Source, open_source
 from sourdine.frames.unit import Unit
 
 MOST_ROWS = 200_000
+_MADE_UP = 12  # keys where nobody declared any
 
 
 def twin(schema: Schema, unit: Unit, size: int | None) -> Source:
-    """A made-up table: values spread evenly between their bounds, keys equally frequent.
+    """A made-up table: values spread evenly between their bounds, keys equally frequent, or made up.
 
     It holds nothing of the real table, which is not opened.
     """
@@ -37,5 +38,8 @@ def _value(name: str, column: Column) -> str:
     if isinstance(column, Category):
         listed = ", ".join(map(literal, column.keys))
         return f"list_extract([{listed}], 1 + CAST(floor({part} * {len(column.keys)}) AS INTEGER))"
+    if isinstance(column, Text):
+        number = f"1 + CAST(floor({part} * {part} * {_MADE_UP}) AS INTEGER)"  # the first come most often
+        return f"concat({literal(f'made up {name} ')}, {number})"
     spread = f"({column.lower!r} + {part} * ({column.upper!r} - ({column.lower!r})))"
     return f"CAST(round({spread}) AS BIGINT)" if isinstance(column, Integer) else f"CAST({spread} AS DOUBLE)"

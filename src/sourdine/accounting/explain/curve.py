@@ -50,7 +50,7 @@ class Curve:
         """The curve of one loss."""
         epsilons = _grid(float_above(loss.epsilon), max(_top(loss.remove), _top(loss.add)))
         deltas = [law.profile(epsilons) for law in (loss.remove, loss.add)]
-        return cls._capped(epsilons, deltas, loss.epsilon, loss.neighbours)
+        return cls._capped(epsilons, deltas, loss.epsilon, float_above(Fraction(loss.delta)), loss.neighbours)
 
     @classmethod
     def of_cost(cls, cost: PldCost) -> "Curve":
@@ -61,18 +61,25 @@ class Curve:
         remove, add = directions(cost)
         distinct = [remove] if add is remove else [remove, add]
         pure = sum((loss.epsilon * count for loss, count in cost.losses), Fraction(0))
-        epsilons = _grid(float_above(pure), max(epsilon_above(laws, _TAIL, 0.05) for laws in distinct))
+        leaks = float_above(cost.leaks)
+        tail = min(_TAIL + leaks * (1 + _ROUNDING), 0.5)
+        epsilons = _grid(float_above(pure), max(epsilon_above(laws, tail, 0.05) for laws in distinct))
         deltas = [profile_above(laws, epsilons, _SHARE) for laws in distinct]
-        return cls._capped(epsilons, deltas, pure, cost.neighbours)
+        return cls._capped(epsilons, deltas, pure, leaks, cost.neighbours)
 
     @classmethod
     def _capped(
-        cls, epsilons: Floats, deltas: list[Floats], pure: Fraction | float, neighbours: Neighbours
+        cls,
+        epsilons: Floats,
+        deltas: list[Floats],
+        pure: Fraction | float,
+        leaks: float,
+        neighbours: Neighbours,
     ) -> "Curve":
-        """Nothing is left at the pure epsilon; elsewhere a little is added for the rounding of floats."""
+        """Nothing but the leaks is left at the pure epsilon; elsewhere a little is added for rounding."""
         deltas = [np.minimum(each * (1 + _ROUNDING) + _ROUNDING, 1.0) for each in deltas]
         for each in deltas:
-            each[epsilons >= float_above(pure)] = 0.0
+            each[epsilons >= float_above(pure)] = min(leaks, 1.0)
         return cls(epsilons, deltas[0], deltas[-1], neighbours)
 
     @property

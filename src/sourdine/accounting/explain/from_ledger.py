@@ -1,26 +1,33 @@
 """What a ledger has given away so far."""
 
+from fractions import Fraction
+
 from sourdine.accounting.explain.explanation import Explanation, explain_cost, explain_guarantee
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget
 from sourdine.accounting.pld import PLD
 from sourdine.accounting.rounding import float_above
-from sourdine.core.laws import RhoLaw
+from sourdine.core.laws import Law, RhoLaw
+from sourdine.core.leak import LeakyLaw
 from sourdine.core.loss import Loss
 
 
 def explain_ledger(ledger: Ledger) -> Explanation:
     """What everything paid from a ledger means together for one unit.
 
-    A sum of rhos has a whole curve; a pure sum and a divergence at one order are known by one epsilon.
+    A sum of rhos has a whole curve; a pure sum and a divergence at one order are known by one epsilon. What
+    keys took of the reserve is a leak in each.
     """
     status, terms = ledger.status(), ledger.terms
+    leaked = status.reserve_spent or Fraction(0)
     if status.spent == 0 or isinstance(terms.budget, PureBudget):
-        return explain_guarantee(status.spent, 0, unit=terms.unit, neighbours=terms.neighbours)
+        return explain_guarantee(status.spent, leaked, unit=terms.unit, neighbours=terms.neighbours)
     assert terms.delta is not None
     if not isinstance(terms.budget, ConcentratedBudget):
         return explain_guarantee(status.epsilon, terms.delta, unit=terms.unit, neighbours=terms.neighbours)
-    law = RhoLaw(float_above(status.spent))
-    loss = Loss.symmetric(law, neighbours=terms.neighbours, rho=status.spent)
+    law: Law = RhoLaw(float_above(status.spent))
+    if leaked:
+        law = LeakyLaw(law, float_above(leaked))
+    loss = Loss.symmetric(law, neighbours=terms.neighbours, rho=status.spent, delta=leaked)
     charges = "one charge" if status.blocks == 1 else f"{status.blocks} charges"
     return explain_cost(
         PLD().lift(loss), terms.delta, subject=f"all that a ledger has paid, in {charges}", unit=terms.unit

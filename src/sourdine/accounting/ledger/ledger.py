@@ -12,13 +12,16 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
+from sourdine.accounting.accountant import left_of
 from sourdine.accounting.ledger.amount import add, amount
 from sourdine.accounting.ledger.budget import Budget, budget_from_json
 from sourdine.accounting.ledger.period import Period
 from sourdine.accounting.ledger.receipt import Entry, Receipt, Status, readable
 from sourdine.accounting.ledger.store import Line, Store
 from sourdine.accounting.ledger.typed import typed
+from sourdine.accounting.rounding import float_above
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
@@ -48,7 +51,12 @@ _UNREADABLE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What a ledger was made for. None of it ever changes."""
+    """What a ledger was made for. None of it ever changes.
+
+    `reserve` is the part of delta that is kept for spends with a delta of their own: those that choose keys
+    privately. The rest, `rest`, is where the budget's epsilon is read off. A pure budget needs no rest, so
+    its reserve may be all of delta, and is if no delta is given.
+    """
 
     budget: Budget
     unit: str
@@ -56,16 +64,23 @@ class Terms:
     delta: float | None = None
     period: Period | None = None
     period_limit: Fraction | None = None
+    reserve: Fraction | None = None
     identity: str = ""
 
     def __post_init__(self) -> None:
         check.member("Ledger", "neighbours", self.neighbours, Neighbours)
         _text("unit", self.unit)
+        if self.reserve is not None:
+            reserve = check.inside("Ledger", "reserve", self.reserve, 0, 1)
+            object.__setattr__(self, "reserve", reserve)
+            if self.delta is None and self.budget.name == "pure":
+                object.__setattr__(self, "delta", float_above(reserve))
         if self.delta is not None:
             check.inside("Ledger", "delta", self.delta, 0, 1)
         if self.budget.name != "pure" and self.delta is None:
             remedy = "Without one, rho and divergences say nothing about epsilon. A common choice is 1e-6."
             raise check.fail("Ledger", "delta", "be given for this budget", None, remedy)
+        self._check_reserve()
         if (self.period is None) != (self.period_limit is None):
             raise check.fail("Ledger", "period", "come with its limit, and the other way round", self.period)
         if self.period is not None:
@@ -75,8 +90,23 @@ class Terms:
         if not self.identity:
             object.__setattr__(self, "identity", uuid.uuid4().hex)
 
+    def _check_reserve(self) -> None:
+        if self.reserve is None or self.delta is None:
+            return
+        remedy = f"The ledger's delta is {self.delta:g}, and the rest of it is needed for the noise."
+        if self.budget.name != "pure" and not self.rest:
+            raise check.fail("Ledger", "reserve", "be below delta", float(self.reserve), remedy)
+        if self.reserve > Fraction(self.delta):
+            raise check.fail("Ledger", "reserve", "be at most delta", float(self.reserve))
+
+    @property
+    def rest(self) -> float:
+        """The delta at which the budget's epsilon is read off: what the reserve leaves; 0 without a delta."""
+        return max(0.0, left_of(self.delta or 0.0, self.reserve or Fraction(0)))
+
     def to_json(self) -> str:
         """The terms as the file holds them."""
+        kept = {} if self.reserve is None else {"reserve": str(self.reserve)}
         return json.dumps(
             {
                 "identity": self.identity,
@@ -87,6 +117,7 @@ class Terms:
                 "period": self.period.value if self.period else None,
                 "period_limit": str(self.period_limit) if self.period_limit else None,
             }
+            | kept
         )
 
     @classmethod
@@ -100,8 +131,24 @@ class Terms:
             delta=terms["delta"],
             period=Period(terms["period"]) if terms["period"] else None,
             period_limit=amount(terms["period_limit"]) if terms["period_limit"] else None,
+            reserve=amount(terms["reserve"]) if "reserve" in terms else None,
             identity=terms["identity"],
         )
+
+
+class _Cost(NamedTuple):
+    """What a block costs: in the ledger's currency, and of its reserve."""
+
+    price: Fraction
+    delta: Fraction
+
+
+class _Stated(NamedTuple):
+    """What a charge costs and what its line will state, before and after what the time adds."""
+
+    cost: _Cost
+    before: str
+    after: str
 
 
 class Ledger:
@@ -125,8 +172,8 @@ class Ledger:
 
     def __init__(self, store: Store, terms: Terms) -> None:
         self._store = store
-        self._known: dict[tuple[Spend, ...], tuple[Fraction, str]] = {}
-        self._recent: tuple[tuple[object, ...], tuple[Fraction, str, str]] | None = None
+        self._known: dict[tuple[Spend, ...], tuple[_Cost, str]] = {}
+        self._recent: tuple[tuple[object, ...], _Stated] | None = None
         self._newest = ("", Fraction(0))  # a line found in order, by its mark, and the total after it
         self.terms = terms
         weakref.finalize(self, store.close)
@@ -134,7 +181,8 @@ class Ledger:
     @classmethod
     def create(cls, path: Path | str, terms: Terms) -> "Ledger":
         """A new ledger; an existing file is never touched."""
-        return cls(Store.create(Path(path), terms.to_json()), terms)
+        version = 1 if terms.reserve is None else 2
+        return cls(Store.create(Path(path), terms.to_json(), version), terms)
 
     @classmethod
     def open(cls, path: Path | str) -> "Ledger":
@@ -183,21 +231,20 @@ class Ledger:
 
     def price(self, *spends: Spend) -> Fraction:
         """What a block would cost; nothing is spent."""
+        return self._cost(spends).price
+
+    def delta(self, *spends: Spend) -> Fraction:
+        """What a block would take of the reserve; nothing is spent."""
+        return self._cost(spends).delta
+
+    def _cost(self, spends: tuple[Spend, ...]) -> _Cost:
         if not spends:
             raise InvalidParameter("A charge must hold at least one spend. Pass what the release will use.")
-        alone, families = Fraction(0), dict[str, dict[str, Fraction]]()
-        for spend in spends:
-            cost = self._price_one(spend)
-            if spend.part is None:
-                alone = add(alone, cost)
-            else:
-                keys = families.setdefault(spend.part.family, {})
-                keys[spend.part.key] = add(keys.get(spend.part.key, Fraction(0)), cost)
-        for keys in families.values():
-            alone = add(alone, max(keys.values()))
-        return alone
+        each = [self._cost_one(spend) for spend in spends]
+        price = _block(spends, [cost.price for cost in each])
+        return _Cost(price, _block(spends, [cost.delta for cost in each]))
 
-    def _price_one(self, spend: Spend) -> Fraction:
+    def _cost_one(self, spend: Spend) -> _Cost:
         relation = spend.distance.neighbours
         if relation is not self.terms.neighbours:
             raise InvalidParameter(
@@ -209,7 +256,14 @@ class Ledger:
                 "Parts cost as much as their worst only when a unit touches one of them, and a unit that is "
                 "replaced may leave one part and enter another. Charge the parts as spends without a part."
             )
-        return spend.count * self.terms.budget.price(spend.one_loss())
+        loss = spend.one_loss()
+        if loss.delta and self.terms.reserve is None:
+            raise UnsupportedLoss(
+                "A spend chooses keys privately, which takes a delta of its own, and this ledger keeps none "
+                "for that. Nothing was spent. Declare the keys, or make a ledger with a reserve, such as "
+                "`sourdine ledger create NEW --epsilon 3 --delta 1e-6 --reserve 5e-7`."
+            )
+        return _Cost(spend.count * self.terms.budget.price(loss), spend.count * Fraction(loss.delta))
 
     def charge(
         self,
@@ -230,11 +284,11 @@ class Ledger:
         if recent is None or recent[0] != asked:
             stating = self._stated(spends, purpose, author, secure, noted)
             self._recent = recent = (asked, stating)
-        price, stated, described = recent[1]
-        time, total = _START, price
+        (price, delta), stated, described = recent[1]
+        time, total, delta_total = _START, price, delta
 
         def build(last: Line | None) -> tuple[str, str]:
-            nonlocal time, total
+            nonlocal time, total, delta_total
             time = datetime.now(UTC)
             before = self._total(last)
             total = add(before, price)
@@ -243,6 +297,9 @@ class Ledger:
             if total > self.terms.budget.limit:
                 raise self._beyond(price, self.terms.budget.limit - before, "the budget")
             within = self._in_period(price, time, last) if self.terms.period is not None else ""
+            if self.terms.reserve is not None:
+                delta_total = self._from_reserve(delta, last)
+                within += f', "delta": "{delta}", "delta_total": "{delta_total}"'
             return f'{{"time": "{time.isoformat()}", {stated}{within}, {described}}}', str(total)
 
         line = self._store.append(build)
@@ -256,6 +313,8 @@ class Ledger:
             limit=self.terms.budget.limit,
             currency=self.terms.budget.symbol,
             fingerprint=line.fingerprint,
+            delta=delta,
+            reserve_left=None if self.terms.reserve is None else self.terms.reserve - delta_total,
         )
 
     def _stated(
@@ -265,25 +324,24 @@ class Ledger:
         author: str | None,
         secure: bool | None,
         noted: dict[str, str] | None,
-    ) -> tuple[Fraction, str, str]:
-        """The price of a charge and what its line will state, before and after what the time adds."""
-        price, described = self._priced(spends)
+    ) -> _Stated:
+        cost, described = self._priced(spends)
         who = author if author is not None else _user()
         _text("purpose", purpose)
         _text("author", who)
-        stated = f'"purpose": {json.dumps(purpose)}, "author": {json.dumps(who)}, "price": "{price}"'
+        stated = f'"purpose": {json.dumps(purpose)}, "author": {json.dumps(who)}, "price": "{cost.price}"'
         stated += f', "software": {json.dumps(_software())}'
         if secure is not None:
             stated += f', "secure": {json.dumps(check.boolean("Ledger", "secure", secure))}'
         if noted is not None:
             stated += f', "declared": {json.dumps(noted)}'
-        return price, stated, f'"spends": {described}'
+        return _Stated(cost, stated, f'"spends": {described}')
 
-    def _priced(self, spends: tuple[Spend, ...]) -> tuple[Fraction, str]:
-        """The price and the description of a block; the last few blocks are remembered."""
+    def _priced(self, spends: tuple[Spend, ...]) -> tuple[_Cost, str]:
+        """The cost and the description of a block; the last few blocks are remembered."""
         known = self._known.get(spends)
         if known is None:
-            known = self.price(*spends), json.dumps([spend.to_json() for spend in spends])
+            known = self._cost(spends), json.dumps([spend.to_json() for spend in spends])
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             self._known[spends] = known
@@ -304,6 +362,8 @@ class Ledger:
             in_order = price <= total
             if self.terms.period is not None:
                 in_order &= isinstance(held["period"], str) and price <= amount(held["period_total"]) <= total
+            if self.terms.reserve is not None:
+                in_order &= amount(held["delta"]) <= amount(held["delta_total"]) <= self.terms.reserve
         except _UNREADABLE as problem:
             raise self._out_of_order(line) from problem
         if not in_order:
@@ -319,11 +379,12 @@ class Ledger:
     def status(self) -> Status:
         """What is spent and left, and what that means as an epsilon."""
         last = self._store.last()
-        budget, delta = self.terms.budget, self.terms.delta
+        budget, rest = self.terms.budget, self.terms.rest
         held, _, spent = self._opened(last) if last else ({}, None, Fraction(0))
         key = self.terms.period.key(datetime.now(UTC)) if self.terms.period else None
         current = key is not None and str(held.get("period", "")) >= key
         in_period = amount(held["period_total"]) if current else Fraction(0)
+        reserved = None if self.terms.reserve is None else amount(held.get("delta_total", "0"))
         return Status(
             ledger=self.terms.identity,
             unit=self.terms.unit,
@@ -333,22 +394,25 @@ class Ledger:
             spent=spent,
             left=budget.limit - spent,
             blocks=last.number if last else 0,
-            delta=delta,
-            epsilon=budget.epsilon(spent, delta or 0.0) if spent else 0.0,
-            epsilon_limit=budget.epsilon(budget.limit, delta or 0.0),
+            delta=self.terms.delta,
+            epsilon=budget.epsilon(spent, rest) if spent else 0.0,
+            epsilon_limit=budget.epsilon(budget.limit, rest),
             period=key,
             period_limit=self.terms.period_limit,
             period_spent=in_period if key else None,
             is_backup=self.is_backup,
+            reserve=self.terms.reserve,
+            reserve_spent=reserved,
         )
 
     def history(self) -> list[Entry]:
         """Every block, replayed: the chain, the prices and the totals are checked again."""
-        entries, total = [], Fraction(0)
+        entries, total, delta_total = [], Fraction(0), Fraction(0)
         for line in self._store.lines():
             entry = self._entry(line)
-            total = add(total, entry.price)
-            if entry.total != total or not self._covers(entry.price, entry.spends):
+            total, delta_total = add(total, entry.price), add(delta_total, entry.delta)
+            in_order = (entry.total, entry.delta_total) == (total, delta_total)
+            if not in_order or not self._covers(_Cost(entry.price, entry.delta), entry.spends):
                 raise LedgerError(
                     f"Line {line.number} of the ledger {self.path} does not replay to its price or total. "
                     "It was written by other software, or by a version that priced it otherwise. "
@@ -378,31 +442,38 @@ class Ledger:
                 software=typed(str, held["software"]) if "software" in held else None,
                 secure=typed(bool, held["secure"]) if "secure" in held else None,
                 declared=typed(dict, held["declared"]) if "declared" in held else None,
+                delta=amount(held["delta"]) if self.terms.reserve is not None else Fraction(0),
+                delta_total=amount(held["delta_total"]) if self.terms.reserve is not None else Fraction(0),
             )
         except _UNREADABLE as problem:
             raise self._out_of_order(line) from problem
 
-    def _covers(self, price: Fraction, spends: tuple[Spend, ...]) -> bool:
-        """Whether a price paid once is what the spends cost; floats may differ between machines."""
+    def _covers(self, paid: _Cost, spends: tuple[Spend, ...]) -> bool:
+        """Whether what was paid once is what the spends cost; floats may differ between machines."""
         try:
             asked, _ = self._priced(spends)
-            if price >= asked:
+            if paid.delta < asked.delta * (1 - _SLACK):
+                return False
+            if paid.price >= asked.price:
                 return True
             exact = all(self.terms.budget.exact(spend.one_loss()) for spend in spends)
         except SourdineError:
             return False
-        return not exact and price >= asked * (1 - _SLACK)
+        return not exact and paid.price >= asked.price * (1 - _SLACK)
 
     def forecast(self, *spends: Spend) -> int:
         """How many more such blocks fit into what is left (and into this period)."""
-        price = self.price(*spends)
+        price, delta = self._cost(spends)
         status = self.status()
         left = status.left
         if status.period_limit is not None and status.period_spent is not None:
             left = min(left, status.period_limit - status.period_spent)
         if price == 0:
             raise InvalidParameter("The spend costs nothing, so any number of them fits. Check its distance.")
-        return int(left // price)
+        fits = int(left // price)
+        if delta and status.reserve is not None and status.reserve_spent is not None:
+            fits = min(fits, int((status.reserve - status.reserve_spent) // delta))
+        return fits
 
     def _repr_html_(self) -> str:
         return self.status()._repr_html_()
@@ -420,6 +491,21 @@ class Ledger:
             raise self._beyond(price, left, f"the budget of this {self.terms.period}")
         return f', "period": {json.dumps(key)}, "period_total": "{total}"'
 
+    def _from_reserve(self, delta: Fraction, last: Line | None) -> Fraction:
+        """What all spends with a delta have taken of the reserve, with this one; it has no periods."""
+        assert self.terms.reserve is not None
+        before = amount(self._opened(last)[0]["delta_total"]) if last else Fraction(0)
+        total = add(before, delta)
+        if total > self.terms.reserve:
+            left = self.terms.reserve - before
+            raise BudgetExceeded(
+                f"The charge chooses keys at delta {readable(delta)} and the reserve has {readable(left)} "
+                "left. Nothing was spent. Choose them at a smaller delta, or declare the keys.",
+                asked=delta,
+                left=left,
+            )
+        return total
+
     def _beyond(self, price: Fraction, left: Fraction, what: str) -> BudgetExceeded:
         symbol = self.terms.budget.symbol
         return BudgetExceeded(
@@ -428,6 +514,20 @@ class Ledger:
             asked=price,
             left=left,
         )
+
+
+def _block(spends: tuple[Spend, ...], costs: list[Fraction]) -> Fraction:
+    """The sum over a block, of a family of parts only the largest."""
+    alone, families = Fraction(0), dict[str, dict[str, Fraction]]()
+    for spend, cost in zip(spends, costs, strict=True):
+        if spend.part is None:
+            alone = add(alone, cost)
+        else:
+            keys = families.setdefault(spend.part.family, {})
+            keys[spend.part.key] = add(keys.get(spend.part.key, Fraction(0)), cost)
+    for keys in families.values():
+        alone = add(alone, max(keys.values()))
+    return alone
 
 
 def _text(name: str, value: object) -> None:

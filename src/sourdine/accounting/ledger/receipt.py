@@ -14,6 +14,7 @@ class Receipt:
     """Proof that a block was paid, before any noise was drawn.
 
     `fingerprint` is the mark of the line in the ledger's chain; `spent` is the total with this charge.
+    `delta` is what the charge took of the ledger's reserve, and `reserve_left` what it left of it, if any.
     """
 
     ledger: str
@@ -24,6 +25,8 @@ class Receipt:
     limit: Fraction
     currency: str
     fingerprint: str
+    delta: Fraction = Fraction(0)
+    reserve_left: Fraction | None = None
 
     @property
     def left(self) -> Fraction:
@@ -31,8 +34,9 @@ class Receipt:
         return self.limit - self.spent
 
     def _repr_html_(self) -> str:
+        also = f" and delta {readable(self.delta)}" if self.delta else ""
         return (
-            f"<p>Paid {self.currency} {readable(self.price)}, line {self.number} of ledger "
+            f"<p>Paid {self.currency} {readable(self.price)}{also}, line {self.number} of ledger "
             f"{self.ledger[:8]}; {remaining(self.left, self.limit)} left.</p>"
         )
 
@@ -42,6 +46,7 @@ class Entry:
     """A line of a ledger, read back.
 
     `software`, `secure` and `declared` are what was recorded when the block was paid; None if nothing was.
+    `delta` is what the block took of the ledger's reserve, and `delta_total` what all have taken with it.
     """
 
     number: int
@@ -56,11 +61,17 @@ class Entry:
     software: str | None = None
     secure: bool | None = None
     declared: Mapping[str, str] | None = None
+    delta: Fraction = Fraction(0)
+    delta_total: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """Where a ledger stands."""
+    """Where a ledger stands.
+
+    Everything paid is (`epsilon`, `delta`)-DP, and all that can be paid (`epsilon_limit`, `delta`)-DP. Of
+    delta, `reserve` is kept for spends with a delta of their own, which took `reserve_spent` so far.
+    """
 
     ledger: str
     unit: str
@@ -77,6 +88,8 @@ class Status:
     period_limit: Fraction | None = None
     period_spent: Fraction | None = None
     is_backup: bool = False
+    reserve: Fraction | None = None
+    reserve_spent: Fraction | None = None
 
     def _repr_html_(self) -> str:
         rows = {
@@ -86,6 +99,8 @@ class Status:
             "left": remaining(self.left, self.limit),
             "blocks": str(self.blocks),
         }
+        if self.reserve is not None and self.reserve_spent is not None:
+            rows["delta for keys spent"] = f"{readable(self.reserve_spent)} of {readable(self.reserve)}"
         if self.is_backup:
             rows["backup"] = "pays for nothing"
         cells = "".join(

@@ -19,7 +19,11 @@ from sourdine.core.errors import LedgerError
 
 APPLICATION = 0x536F7264  # "Sord", in the header of the file
 BACKUP = 0x536F7263  # "Sorc": software that does not know backups will not take one for a ledger
-VERSION = 1
+VERSION = 2
+"""The newest form that is understood: 1, or 2 for a ledger whose lines also have deltas.
+
+Software that knows only 1 would leave them out, so it must not take a ledger of form 2 for one of its own.
+"""
 _WAIT = 60.0  # seconds to wait for other writers
 _LOG_PAGES = 250  # a log that grows is slower to sync than one written over, so it is emptied early
 _INHERITED: list[sqlite3.Connection] = []
@@ -60,6 +64,7 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.is_backup = False
+        self._version = VERSION
         self._connection: sqlite3.Connection | None = None
         self._process = os.getpid()
         self._identity = (0, 0)
@@ -68,9 +73,9 @@ class Store:
         self._turn = threading.Lock()  # threads of one process share the connection
 
     @classmethod
-    def create(cls, path: Path, terms: str) -> "Store":
+    def create(cls, path: Path, terms: str, version: int = 1) -> "Store":
         """A new file with its terms; an existing one is never touched."""
-        with _new_file(path, APPLICATION, terms) as connection:
+        with _new_file(path, APPLICATION, version, terms) as connection:
             connection.execute("PRAGMA journal_mode = WAL")  # last: the header must be in the file itself
         return cls(path)
 
@@ -166,7 +171,7 @@ class Store:
         second budget if the process died in between.
         """
         terms, lines = self.terms(), self.lines()
-        with _new_file(path, BACKUP, terms, lines) as connection:
+        with _new_file(path, BACKUP, self._version, terms, lines) as connection:
             connection.executescript(_NO_MORE)
 
     def close(self) -> None:
@@ -239,7 +244,7 @@ class Store:
             application = _header(connection, "application_id")
             version = _header(connection, "user_version")
             self._recognise(application, version)
-            self.is_backup = application == BACKUP
+            self.is_backup, self._version = application == BACKUP, version
             if not self.is_backup and not self._passing:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
@@ -309,7 +314,7 @@ def fingerprint(before: str, content: str) -> str:
 
 @contextmanager
 def _new_file(
-    path: Path, application: int, terms: str, lines: Iterable[Line] = ()
+    path: Path, application: int, version: int, terms: str, lines: Iterable[Line] = ()
 ) -> Iterator[sqlite3.Connection]:
     try:
         path.open("xb").close()
@@ -323,7 +328,7 @@ def _new_file(
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute(f"PRAGMA application_id = {application}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
+            connection.execute(f"PRAGMA user_version = {version}")
             connection.executescript(_TABLES)
             connection.execute("BEGIN")
             connection.execute("INSERT INTO terms VALUES (?, ?)", (terms, fingerprint("", terms)))

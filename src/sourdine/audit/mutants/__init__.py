@@ -4,6 +4,7 @@ from sourdine.audit.mutants import (
     choices,
     distances,
     floats,
+    keys,
     noise,
     ranges,
     responses,
@@ -15,7 +16,7 @@ from sourdine.audit.mutants.mutant import Mutant, Verdict, examine
 
 __all__ = ["Mutant", "Verdict", "all_mutants", "examine"]
 
-_FAMILIES = (noise, distances, reuse, ranges, floats, choices, thresholds, responses, steps)
+_FAMILIES = (noise, distances, reuse, ranges, floats, choices, thresholds, keys, responses, steps)
 
 
 def all_mutants() -> list[Mutant]:

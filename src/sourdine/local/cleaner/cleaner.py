@@ -16,7 +16,7 @@ from sourdine.core import check
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.frames.schema import Column, Integer, Real, Schema
+from sourdine.frames.schema import Column, Integer, Real, Schema, Text
 from sourdine.frames.source import Source, open_source
 from sourdine.local.cleaner.cells import ABSENT, Cells, Cleaned
 from sourdine.local.cleaner.keys import KeyCells
@@ -117,7 +117,7 @@ class Cleaner:
 
     def open(self, table: object, encoding: str = "utf-8") -> Source:
         """A table to be cleaned, of which only names and types are looked at."""
-        return open_source(table, self.schema, encoding=encoding)
+        return open_source(table, self.schema, encoding=encoding, spark=False)
 
     def clean(
         self,
@@ -280,6 +280,11 @@ def shuffled(count: int, bits: Bits) -> NDArray[np.int64]:
 def _cells(name: str, column: Column, epsilon: Fraction, method: Method, share: Fraction) -> Cells:
     if isinstance(column, Integer | Real):
         return NumberCells(name=name, column=column, epsilon=epsilon, kind=method, share=share)
+    if isinstance(column, Text):
+        raise InvalidParameter(
+            f"The column '{name}' is declared as text, and a cell is made private among known keys. "
+            "Declare it as a category with its keys, or leave it out."
+        )
     return KeyCells(name=name, column=column, epsilon=epsilon)
 
 

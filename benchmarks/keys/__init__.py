@@ -1,0 +1,1 @@
+"""Keys chosen privately: time and memory against how many keys there are."""

@@ -1,0 +1,1 @@
+"""Random plans of every kind of query, replayed on neighbouring tables of every engine."""

@@ -1,0 +1,64 @@
+"""Pages of the site that are made from something else: the README, notebooks, help texts, the benchmarks."""
+
+import posixpath
+import re
+from pathlib import Path
+
+from commands import commands_page
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from notebooks import kept
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+KEPT = ROOT / ".docs"
+_MOVED = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changes.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "benchmarks/README.md": "measuring.md",
+}
+_NO_BENCHMARKS = "# Benchmarks\n\nThey were not run for this site: `make bench` writes this page.\n"
+_LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add every page that is made."""
+    for source, place in _MOVED.items():
+        text = _relinked((ROOT / source).read_text(encoding="utf-8"), source, place)
+        files.append(File.generated(config, place, content=text))
+    if not (DOCS / "benchmarks.md").exists():
+        files.append(File.generated(config, "benchmarks.md", content=_NO_BENCHMARKS))
+    files.append(File.generated(config, "reference/commands.md", content=commands_page()))
+    for script in sorted((DOCS / "notebooks").glob("*.py")):
+        made = kept(script, KEPT)
+        files.append(File.generated(config, f"notebooks/{script.stem}.md", content=made.markdown))
+        files.append(File.generated(config, f"notebooks/{script.stem}.ipynb", content=made.notebook))
+        for name, content in made.pictures.items():
+            files.append(File.generated(config, f"notebooks/{name}", content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Pages point to where their targets went."""
+    source = f"docs/{page.file.src_uri}"
+    if page.file.src_uri in _MOVED.values():  # its links were seen to when it was moved
+        return markdown
+    return _relinked(markdown, source, page.file.src_uri)
+
+
+def _relinked(text: str, source: str, place: str) -> str:
+    """A page with all its links as they are seen from its place in the site."""
+    return _LINK.sub(lambda link: _moved(link[1], source, place), text)
+
+
+def _moved(link: str, source: str, place: str) -> str:
+    """A link in a file of the repository, as it is seen from the file's place in the site."""
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(source), link))
+    if (ROOT / target).is_dir():
+        target += "/README.md"
+    if target.startswith("docs/notebooks/") and target.endswith(".py"):
+        target = target.removesuffix(".py") + ".md"
+    inside = _MOVED.get(target) or target.removeprefix("docs/")
+    return posixpath.relpath(inside, posixpath.dirname(place) or ".")

@@ -1,0 +1,144 @@
+"""What the cells of a made-up table hold: mostly what is declared, and everything that could go wrong."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sourdine.audit.plans.dice import Dice
+from sourdine.frames.schema import Category, Column, Flag, Integer, Real
+
+Cell = str | int | float | bool | None
+DOUBLE, BIGINT, HUGEINT, VARCHAR, BOOLEAN = "DOUBLE", "BIGINT", "HUGEINT", "VARCHAR", "BOOLEAN"
+_LONG = 1 << 63
+_ODD_DOUBLES = (math.nan, math.inf, -math.inf, 1e300, -1e300, 5e-324, -0.0, float(1 << 62), 0.1, -0.5)
+_ODD_LONGS = (_LONG - 1, -_LONG, 0, -1, 1 << 53, (1 << 53) + 1, 7)
+_ODD_HUGE = (10**38, -(10**38), _LONG, 0)
+_ODD_NUMBERS = ("", " ", "nan", "NaN", "inf", "-Infinity", "1e309", "-1e309", "1e-400", "0x1F", "1,5", " 3 ")
+_MORE_ODD_NUMBERS = ("3.", "+3", "1_000", "true", "٣", "9" * 40, "-", "NULL", "\\N", "1e", "0.1.2")
+_ODD_TEXTS = (
+    "",
+    " ",
+    "nobody",
+    "NULL",
+    "nan",
+    "0",
+    "1",
+    'a "quoted" one',
+    "two\nlines",
+    "a,b;c\td",
+    "é",
+    "🙂",
+)
+_ODD_FLAGS = ("1", "0", "t", "F", "yes", "maybe", "", "2", "TRUE", " false")
+_MANY_KEYS = 6
+SOME_TEXTS = ("a", "b", "c", "A", "a ", "é")  # of a column whose keys nobody declared
+
+
+@dataclass(frozen=True)
+class Palette:
+    """What the cells of one column may hold: what is declared, and what is odd."""
+
+    plain: Sequence[Cell]
+    odd: Sequence[Cell]
+
+    def draw(self, dice: Dice) -> Cell:
+        """Mostly something plain, else something odd, or nothing."""
+        turn = dice.below(8)
+        if turn == 0:
+            return None
+        return dice.one(self.odd) if turn == 1 else dice.one(self.plain)
+
+
+def kinds_of(column: Column | None, wide: bool) -> tuple[str, ...]:
+    """The types of the engine that a declared column may have; without a declaration, those of a unit.
+
+    `wide` allows for numbers of more than 64 bits.
+    """
+    if isinstance(column, Integer | Real):
+        return (DOUBLE, BIGINT, HUGEINT) if wide else (DOUBLE, BIGINT)
+    if isinstance(column, Flag):
+        return BOOLEAN, BIGINT
+    if isinstance(column, Category):
+        if isinstance(column.keys[0], str):
+            return (VARCHAR,)
+        exact = all(abs(int(key)) < 1 << 53 for key in column.keys)  # as floats, larger keys are one another
+        return (BIGINT, DOUBLE) if exact else (BIGINT,)
+    return (BIGINT, VARCHAR, DOUBLE) if column is None else (VARCHAR,)
+
+
+def palette(column: Column, kind: str) -> Palette:
+    """What the cells of a declared column may hold in a column of this type."""
+    if isinstance(column, Integer | Real):
+        return _numbers(column, kind)
+    if isinstance(column, Flag):
+        plain: list[Cell] = [False, True]
+        odd: list[Cell] = list(_ODD_FLAGS) if kind == VARCHAR else ([2, -1] if kind == BIGINT else [None])
+        return Palette([written(cell, kind) for cell in plain], odd)
+    keys: list[Cell] = list(column.keys[:_MANY_KEYS] if isinstance(column, Category) else SOME_TEXTS)
+    if isinstance(keys[0], int):
+        odds: dict[str, list[Cell]] = {
+            VARCHAR: [*_ODD_NUMBERS, *_MORE_ODD_NUMBERS, f"{keys[0]}.0", f" {keys[0]}"],
+            BIGINT: list(_ODD_LONGS),
+            DOUBLE: [*_ODD_DOUBLES, float(keys[0]) + 0.25],
+        }
+        return Palette([written(cell, kind) for cell in keys], odds[kind])
+    known = [str(key) for key in keys]
+    near = [made for key in known for made in (key.swapcase(), key + " ", " " + key, key + key)]
+    return Palette(keys, [*near, *_ODD_TEXTS])
+
+
+def outside(column: Column, kind: str) -> list[Cell]:
+    """Cells of a column that are surely missing, where what is missing is dropped."""
+    if not isinstance(column, Category) or isinstance(column.keys[0], int):
+        return [None]
+    known = [str(key) for key in column.keys]
+    near = ["nobody", *(made for key in known[:_MANY_KEYS] for made in (key.swapcase(), key + " "))]
+    return [None, *(text for text in near if text not in known)]
+
+
+def tokens(kind: str) -> list[tuple[Cell, ...]]:
+    """Units as they are written in a column of this type; one may be written in several ways."""
+    if kind == DOUBLE:
+        return [(0.0, -0.0), (math.nan,), (math.inf,), (1.5,), (-1e300,), (5e-324,), (2.0,), (1e300,)]
+    if kind in (BIGINT, HUGEINT):
+        return [(0,), (-1,), (_LONG - 1,), (-_LONG,), (1,), (2,), (3,), (1 << 53,)]
+    if kind == BOOLEAN:
+        return [(True,), (False,)]
+    return [("a",), ("A",), ("a ",), ("",), ("0",), ("00",), ("é",), ("a,b",)]
+
+
+def _numbers(column: Integer | Real, kind: str) -> Palette:
+    low, high, step = column.lower, column.upper, float(column.step)
+    middle = (low + high) / 2
+    plain = [low, high, low, high, middle, low + step, high - step]
+    near = [
+        low - step,
+        high + step,
+        low - step / 2,
+        high + step / 2,
+        middle + step / 2,
+        2 * high - low,
+        -high,
+    ]
+    odd: dict[str, list[Cell]] = {
+        DOUBLE: list(_ODD_DOUBLES),
+        BIGINT: list(_ODD_LONGS),
+        HUGEINT: [*_ODD_LONGS, *_ODD_HUGE],
+        VARCHAR: [*_ODD_NUMBERS, *_MORE_ODD_NUMBERS],
+    }
+    return Palette(
+        [written(cell, kind) for cell in plain], [*(written(cell, kind) for cell in near), *odd[kind]]
+    )
+
+
+def written(cell: Cell, kind: str) -> Cell:
+    """A declared value as a cell of this type; whole numbers that do not fit are clamped."""
+    if isinstance(cell, str):
+        return cell
+    if kind == VARCHAR:
+        return str(cell).lower() if isinstance(cell, bool) else str(cell)
+    if kind == DOUBLE:
+        return float(cell)  # type: ignore[arg-type]
+    if kind == BOOLEAN:
+        return bool(cell)
+    return max(-_LONG, min(_LONG - 1, int(cell)))  # type: ignore[arg-type]

@@ -1,0 +1,356 @@
+"""Faults planted in the planner and the engine's questions: an audit that misses one is worth nothing.
+
+Each fault wraps a function or two on the way from declarations to exact numbers, while it is planted.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from sourdine.audit.plans.replay import PlanAudit, audit_plan
+from sourdine.core.distance import Distance, Neighbours
+from sourdine.frames import counting, join, open_keys, source, statistic
+from sourdine.frames.dialect import DUCKDB
+from sourdine.frames.join import Join
+from sourdine.frames.schema import Schema
+from sourdine.frames.unit import Unit
+from sourdine.mechanisms import TopK
+from sourdine.tables import plan
+from sourdine.tables.measurement import Kind, Measurement
+from sourdine.tables.plan import Plan, Privacy
+from sourdine.tables.query import Query
+
+Wrap = Callable[[Any], Any]
+ranks, release = map(import_module, ("sourdine.frames.ranks", "sourdine.tables.release"))  # not the functions
+_MANY = 100
+_PAIRS = 400
+COLUMNS = {
+    "age": {"type": "integer", "lower": -3, "upper": 20},
+    "pay": {"type": "real", "lower": -2.0, "upper": 2.0, "granularity": 0.5},
+    "site": {"type": "category", "keys": ["n", "s", "e"]},
+    "well": {"type": "flag"},
+}
+_TEXT = {"street": {"type": "text"}}
+_BROUGHT = {"region": {"type": "category", "keys": ["north", "south"]}}
+QUERIES: tuple[dict[str, Any], ...] = (
+    {"name": "sums", "ask": ["count", {"sum": "pay"}, {"variance": "age"}], "by": ["site"], "weight": 3},
+    {"name": "some", "ask": [{"mean": "age"}], "by": ["site"], "where": {"well": [True]}},
+    {"name": "ranks", "ask": [{"quantiles": "age", "at": [0.5]}], "by": ["site"]},
+    {"name": "order", "ask": [{"quantiles": "age", "at": [0.5], "method": "inverse"}], "by": ["site"]},
+    {"name": "bins", "ask": [{"histogram": "age", "edges": [-3, 5, 21]}]},
+    {"name": "best", "ask": [{"top": "site", "k": 1}]},
+    {"name": "table", "ask": [{"contingency": ["site", "well"], "consistent": True}]},
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """What a fault is planted in: declarations and questions, without which it would not show."""
+
+    unit: Unit = field(default_factory=Unit)
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    delta: float | None = None
+    joined: bool = False
+    open: bool = False
+
+    def plan(self, *names: str) -> Plan:
+        """The plan of these queries or of all, made anew, so that a fault of the planner is in it."""
+        columns: dict[str, Any] = {
+            **COLUMNS,
+            **(_TEXT if self.open else {}),
+            **(_BROUGHT if self.joined else {}),
+        }
+        asked = [query for query in QUERIES if not names or query["name"] in names]
+        if self.open:
+            asked = [{"name": "streets", "ask": ["count"], "by": ["street"]}]
+        if self.joined:
+            asked = [{"name": "regions", "ask": ["count", {"mean": "age"}], "by": ["region"]}]
+        return Plan(
+            schema=Schema.read(columns),
+            queries=tuple(map(Query.read, asked)),
+            privacy=Privacy(epsilon=Fraction(1), delta=self.delta),
+            unit=self.unit,
+            neighbours=self.neighbours,
+        )
+
+    def joins(self) -> tuple[Join, ...]:
+        """The public table that is joined, if any."""
+        if not self.joined:
+            return ()
+        import duckdb
+
+        towns = duckdb.connect().sql(
+            "SELECT * FROM (VALUES ('lille', 'north'), ('nice', 'south')) t(town, region)"
+        )
+        return (Join(name="places", table=towns, on=(("town", "town"),), columns=("region",)),)
+
+
+_WHOSE = Unit(name="person", column="who", rows=2, groups=1)
+RECORDS, UNITS = Case(), Case(unit=_WHOSE)
+SQUARED = Case(unit=_WHOSE, delta=1e-6, neighbours=Neighbours.REPLACE)
+REPLACED = Case(neighbours=Neighbours.REPLACE)
+JOINED, OPEN = Case(joined=True), Case(unit=_WHOSE, delta=1e-6, open=True)
+CASES = (RECORDS, UNITS, REPLACED, SQUARED, JOINED, OPEN)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """A fault: what is wrapped, and how, and where it shows."""
+
+    name: str
+    wraps: tuple[tuple[object, str, Wrap], ...]
+    case: Case = UNITS
+    asks: tuple[str, ...] = ("sums",)
+    engine: str = "duckdb"
+
+    @contextmanager
+    def planted(self) -> Iterator[None]:
+        """The fault is there for as long as this lasts."""
+        with ExitStack() as stack:
+            for owner, name, wrap in self.wraps:
+                stack.enter_context(_wrapped(owner, name, wrap))
+            yield
+
+    def examined(self, pairs: int = _PAIRS, seed: int = 1) -> PlanAudit:
+        """The audit of a plan with the fault in it."""
+        with self.planted():
+            made = self.case.plan(*self.asks)
+            joins = self.case.joins()
+            engines = [self.engine]
+            return audit_plan(made, joins=joins, pairs=pairs, engines=engines, seed=seed, until_found=True)
+
+
+@contextmanager
+def _wrapped(owner: Any, name: str, wrap: Wrap) -> Iterator[None]:
+    original = vars(owner)[name]
+    setattr(owner, name, wrap(original))
+    try:
+        yield
+    finally:
+        setattr(owner, name, original)
+
+
+def _with(change: Callable[..., Any]) -> Wrap:
+    """A function whose answer is changed: the change gets the answer and what was asked."""
+    return lambda original: lambda *given, **named: change(original(*given, **named), *given)
+
+
+def _distance(change: Callable[[Distance, Measurement], Fraction | int]) -> tuple[object, str, Wrap]:
+    """Distances divided by something."""
+
+    def shorter(found: Distance, measured: Measurement, *_: object) -> Distance:
+        return replace(found, amount=found.amount / change(found, measured))
+
+    return Measurement, "distance", _with(shorter)
+
+
+def _view(change: Callable[[str, str], str]) -> tuple[object, str, Wrap]:
+    """The view of a source, made from what it was and from the name of a column of places."""
+
+    def wrap(original: Any) -> Any:
+        return property(lambda held: change(original.func(held), held.place_of("age")))
+
+    return source.Source, "view", wrap
+
+
+def _uncapped(original: Any) -> Any:
+    return lambda held, *given: original(replace(held, most=_MANY), *given)
+
+
+def _in_all_groups(original: Any) -> Any:
+    return lambda *given, **named: original(*given, **{**named, "groups": None})
+
+
+def _bounded(**limits: int) -> Wrap:
+    def wrap(original: Any) -> Any:
+        return lambda rows, marks, unit, *rest: original(rows, marks, replace(unit, **limits), *rest)
+
+    return wrap
+
+
+def _all_keys(original: Any) -> Any:
+    def counts(*given: Any, unit: Unit, **named: Any) -> Any:
+        return original(*given, unit=replace(unit, groups=_MANY), **named)
+
+    return counts
+
+
+def _twice(found: Any, *_: object) -> Any:
+    """Every row of a public table a second time."""
+    keys = tuple(np.concatenate([each, each]) for each in found.keys)
+    return replace(
+        found, keys=keys, columns={name: np.concatenate([c, c]) for name, c in found.columns.items()}
+    )
+
+
+def _of_rows(original: Any) -> Any:
+    """A class method of public tables, whose rows are then doubled."""
+    return classmethod(lambda cls, *given: _twice(original.__func__(cls, *given)))
+
+
+def _filtered_late(original: Any) -> Any:
+    """Records that the condition leaves out are bounded with the others, and only then weigh nothing."""
+
+    def records(held: Any, by: Any, statistics: Sequence[Any], where: str, unit: str | None = None) -> str:
+        late = [
+            each if each.value == "0" else replace(each, value=f"CASE WHEN {where} THEN {each.value} END")
+            for each in statistics
+        ]
+        return str(original(held, by, late, "TRUE", unit))
+
+    return records
+
+
+def _filtered_by_group(original: Any) -> Any:
+    """A group counts as a whole if one of its records meets the condition."""
+
+    def records(held: Any, by: Sequence[Any], statistics: Any, where: str, unit: str | None = None) -> str:
+        group = ", ".join(each.raw for each in by) or "1"
+        asked = original(held, by, statistics, "TRUE", unit)
+        return f"{asked} QUALIFY bool_or({where}) OVER (PARTITION BY {group})"
+
+    return records
+
+
+def _unclamped(original: Any) -> Any:
+    """Numbers above the upper bound stay as they are."""
+
+    def place(name: str, column: Any, *rest: Any) -> str:
+        far = column.upper + 100 * (column.upper - column.lower)
+        return str(original(name, column.model_copy(update={"upper": far}), *rest))
+
+    return place
+
+
+def _once(original: Any) -> Any:
+    """A unit replaced is taken for one added."""
+
+    def distance(held: Any, schema: Any, unit: Any, neighbours: Neighbours, squared: bool) -> Distance:
+        found: Distance = original(held, schema, unit, Neighbours.ADD_REMOVE, squared)
+        return replace(found, neighbours=neighbours)
+
+    return distance
+
+
+def _one_way(original: Any) -> Any:
+    """Ranked counts are always taken to move in one direction."""
+    return classmethod(lambda cls, **named: original.__func__(cls, **{**named, "monotone": True}))
+
+
+def _as_replaced(original: Any) -> Any:
+    """A value that leaves a group and one that enters another are taken for one replaced."""
+    return lambda *given, **named: original(*given, **{**named, "neighbours": Neighbours.REPLACE})
+
+
+_ORDERED = _with(lambda turn, *_: f"hash({turn}, count(*) OVER ())")
+FAULTS = (
+    Fault(
+        name="records of a unit are not bounded",
+        wraps=((statistic.Moments, "capped", _uncapped), (statistic.Total, "capped", _uncapped)),
+    ),
+    Fault(
+        name="values of a unit are not bounded",
+        wraps=((ranks, "_bounded", _bounded(rows=_MANY)),),
+        asks=("ranks",),
+    ),
+    Fault(name="groups of a unit are not bounded", wraps=((counting, "_by_unit", _in_all_groups),)),
+    Fault(
+        name="groups of values are not bounded",
+        wraps=((ranks, "_bounded", _bounded(groups=_MANY)),),
+        asks=("order",),
+    ),
+    Fault(name="keys of a unit are not bounded", wraps=((release, "key_counts", _all_keys),), case=OPEN),
+    Fault(name="a join multiplies records", wraps=((join._Public, "of", _of_rows),), case=JOINED),
+    Fault(
+        name="a column is computed from other records",
+        wraps=(_view(lambda view, age: f"(SELECT * REPLACE (max({age}) OVER () AS {age}) FROM {view})"),),
+        case=RECORDS,
+    ),
+    Fault(
+        name="only the first records are read",
+        wraps=(_view(lambda view, _: f"(SELECT * FROM {view} LIMIT 6)"),),
+        case=UNITS,
+    ),
+    Fault(
+        name="the condition comes after bounding",
+        wraps=((counting, "_records", _filtered_late),),
+        asks=("some",),
+    ),
+    Fault(
+        name="the condition is on groups", wraps=((counting, "_records", _filtered_by_group),), asks=("some",)
+    ),
+    Fault(
+        name="bounds are taken from the data",
+        wraps=(
+            _view(
+                lambda view, age: (
+                    f"(SELECT * REPLACE (CASE WHEN {age} >= 0 THEN {age} - min({age}) FILTER ({age} >= 0) "
+                    f"OVER () ELSE {age} END AS {age}) FROM {view})"
+                )
+            ),
+        ),
+        case=RECORDS,
+    ),
+    Fault(name="numbers are not clamped", wraps=((source, "place", _unclamped),), case=RECORDS),
+    Fault(
+        name="missing values are counted",
+        wraps=(
+            (statistic, "valid", _with(lambda *_: "count(*)")),
+            (counting, "valid", _with(lambda *_: "count(*)")),
+        ),
+        case=RECORDS,
+    ),
+    Fault(name="a replaced unit is paid once", wraps=((Measurement, "distance", _once),), case=REPLACED),
+    Fault(
+        name="a replaced sum is paid as a count",
+        wraps=(_distance(lambda _, measured: 2 if measured.kind is Kind.TOTAL else 1),),
+        case=SQUARED,
+    ),
+    Fault(
+        name="distances are divided by weight", wraps=(_distance(lambda _, measured: measured.query.share),)
+    ),
+    Fault(
+        name="one level of a tree is paid",
+        wraps=(_distance(lambda _, measured: 2 if measured.kind is Kind.TREE else 1),),
+        asks=("ranks",),
+    ),
+    Fault(
+        name="sums of a table are not paid",
+        wraps=(_distance(lambda _, measured: 2 if measured.kind is Kind.MARGINS else 1),),
+        asks=("table",),
+    ),
+    Fault(
+        name="the turn of a unit depends on others",
+        wraps=((counting, "secret_order", _ORDERED), (ranks, "secret_order", _ORDERED)),
+    ),
+    Fault(
+        name="the turn of a key depends on others", wraps=((open_keys, "secret_order", _ORDERED),), case=OPEN
+    ),
+    Fault(
+        name="records without a unit are counted",
+        wraps=((source.Source, "unit", _with(lambda sql, *_: f"coalesce(CAST({sql} AS VARCHAR), 'none')")),),
+    ),
+    Fault(
+        name="keys are compared in any case",
+        wraps=((type(DUCKDB), "text", _with(lambda sql, *_: sql.replace("COLLATE C", "COLLATE NOCASE"))),),
+        case=RECORDS,
+    ),
+    Fault(
+        name="what is no number raises an error",
+        wraps=((type(DUCKDB), "double", _with(lambda sql, *_: sql.replace("TRY_CAST", "CAST"))),),
+        case=RECORDS,
+        engine="csv",
+    ),
+    Fault(name="ranks are paid one way", wraps=((TopK, "within", _one_way),), case=REPLACED, asks=("best",)),
+    Fault(
+        name="values that move are taken as replaced",
+        wraps=((plan, "chosen", _as_replaced),),
+        case=REPLACED,
+        asks=("order",),
+    ),
+)

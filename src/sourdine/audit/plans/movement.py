@@ -1,0 +1,191 @@
+"""How far the exact numbers of two tables are apart, beside what a plan declares and pays for."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core.distance import Neighbours, Norm
+from sourdine.frames.counting import Keys, Totals
+from sourdine.frames.open_keys import KeyCounts
+from sourdine.frames.ranks import RankSource
+from sourdine.frames.schema import Schema
+from sourdine.mechanisms import KeyThreshold, TopK
+from sourdine.tables.measurement import Kind
+from sourdine.tables.plan import Line
+from sourdine.tables.quantiles.method import QuantileMethod
+
+Exact = KeyCounts | Totals | Mapping[Keys, RankSource]
+FAR = "a unit moves it farther than is paid for"
+MANY = "a unit moves more numbers than is declared"
+BOTH_WAYS = "a unit moves counts of a group both ways"
+
+
+@dataclass(frozen=True)
+class Movement:
+    """Something that a unit moved, how far, and the most that is declared; squares where `squared`."""
+
+    fault: str
+    seen: Fraction
+    claimed: Fraction
+    squared: bool = False
+
+    @property
+    def ratio(self) -> float:
+        """How far it moved against what was declared: 1 is all that was paid for."""
+        if self.claimed == 0:
+            return math.inf if self.seen else 0.0
+        ratio = float(self.seen / self.claimed)
+        return math.sqrt(ratio) if self.squared else ratio
+
+
+def movements(line: Line, one: Exact, other: Exact, schema: Schema, squared: bool) -> list[Movement]:
+    """How the numbers of a line moved: first how far, then whatever else its mechanism relies on."""
+    if isinstance(line.mechanism, KeyThreshold):
+        return _keys(line, line.mechanism, one, other)
+    if isinstance(line.mechanism, QuantileMethod):
+        return [_in_order(line, line.mechanism, _values(one), _values(other), squared)]
+    if isinstance(line.mechanism, TopK):
+        return _top(line, line.mechanism, one, other, schema)
+    changes = _changes(line, one, other, schema)
+    square = line.distance.norm is Norm.L2
+    far = sum(change * change for change in changes) if square else sum(map(abs, changes))
+    found = [Movement(FAR, Fraction(far), line.distance.amount, square)]
+    if line.distance.coordinates is not None:
+        found.append(Movement(MANY, Fraction(len(changes)), Fraction(line.distance.coordinates)))
+    return found
+
+
+def _changes(line: Line, one: Exact, other: Exact, schema: Schema) -> list[int]:
+    """The changes of all numbers that changed."""
+    if line.measurement.kind is Kind.TREE:
+        return _tree(line, one, other, schema)
+    if line.measurement.kind is Kind.MARGINS:
+        held = line.measurement.structure(schema)
+        cells = (_numbers(other) - _numbers(one)).astype(np.int64).reshape(-1, held.cells)
+        return [change for change in held.exact(cells).ravel().tolist() if change]
+    return [change for change in (_numbers(other) - _numbers(one)).ravel().tolist() if change]
+
+
+def _numbers(exact: Exact) -> NDArray[np.object_]:
+    """One row a group, whole numbers of any size."""
+    assert isinstance(exact, Totals)
+    return np.array(exact.numbers[0], dtype=object)
+
+
+def _tree(line: Line, one: Exact, other: Exact, schema: Schema) -> list[int]:
+    """The changes of the counts of all bins of all levels."""
+    tree = line.measurement.tree(schema)
+    found: list[int] = []
+    for before, after in zip(_values(one).values(), _values(other).values(), strict=True):
+        places, changes = _changed(before, after)
+        for depth in range(tree.height):
+            bins, where = np.unique(places // tree.fan ** (tree.height - depth - 1), return_inverse=True)
+            moved = np.zeros(bins.size, np.int64)
+            np.add.at(moved, where, changes)
+            found += moved[moved != 0].tolist()
+    return found
+
+
+def _in_order(
+    line: Line,
+    mechanism: QuantileMethod,
+    one: Mapping[Keys, RankSource],
+    other: Mapping[Keys, RankSource],
+    squared: bool,
+) -> Movement:
+    """Steps from one list of values to the other, group by group, as the mechanism is proven for.
+
+    Made for replacement, a step is a value replaced, gone or come; otherwise it is one gone or come, and a
+    value replaced was paid as two. Where rho is spent, it grows with the squares of a group's steps.
+    """
+    steps = []
+    swaps = mechanism.neighbours is Neighbours.REPLACE
+    for before, after in zip(one.values(), other.values(), strict=True):
+        _, changes = _changed(before, after)
+        come, gone = int(changes[changes > 0].sum()), -int(changes[changes < 0].sum())
+        steps.append(max(come, gone) if swaps else come + gone)
+    each = line.distance.amount * (2 if line.distance.neighbours is Neighbours.REPLACE and not swaps else 1)
+    power = 2 if squared else 1
+    return Movement(FAR, Fraction(sum(step**power for step in steps)), line.count * each**power, squared)
+
+
+def _keys(line: Line, mechanism: KeyThreshold, one: Exact, other: Exact) -> list[Movement]:
+    """Counts of units by key: each moves by one, and only those of the few keys that a unit counts for."""
+    assert isinstance(one, KeyCounts)
+    assert isinstance(other, KeyCounts)
+    before, after = _by_key(one), _by_key(other)
+    changes = [after.get(key, 0) - before.get(key, 0) for key in before.keys() | after.keys()]
+    twice = 2 if line.distance.neighbours is Neighbours.REPLACE else 1
+    return [
+        Movement(FAR, Fraction(sum(map(abs, changes))), Fraction(mechanism.keys * twice)),
+        Movement(MANY, Fraction(sum(map(bool, changes))), Fraction(mechanism.keys * twice)),
+        Movement(FAR, Fraction(max(map(abs, changes), default=0)), line.distance.amount),
+    ]
+
+
+def _by_key(counts: KeyCounts) -> dict[tuple[object, ...], int]:
+    keys = zip(*(column.tolist() for column in counts.columns), strict=True)
+    return dict(zip(keys, counts.units.tolist(), strict=True))
+
+
+def _top(line: Line, mechanism: TopK, one: Exact, other: Exact, schema: Schema) -> list[Movement]:
+    """Counts that are ranked: each moves by one, in few groups, and in one direction if that was paid for."""
+    outer = line.measurement.outer_groups(schema)
+    moved = (_numbers(other) - _numbers(one)).reshape(outer, -1).astype(np.int64)
+    groups = int((moved != 0).any(axis=1).sum()) if moved.size else 0
+    found = [
+        Movement(FAR, Fraction(int(np.abs(moved).max(initial=0))), line.distance.amount),
+        Movement(MANY, Fraction(groups), Fraction(line.count)),
+    ]
+    if mechanism.monotone:
+        both = ((moved > 0).any(axis=1) & (moved < 0).any(axis=1)).any() if moved.size else False
+        found.append(Movement(BOTH_WAYS, Fraction(int(both)), Fraction(0)))
+    return found
+
+
+def _values(exact: Exact) -> Mapping[Keys, RankSource]:
+    assert isinstance(exact, Mapping)
+    return exact
+
+
+def _changed(one: RankSource, other: RankSource) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places at which the number of values changed, and by how much."""
+    before, after = one.values_between(0, one.size), other.values_between(0, other.size)
+    places, where = np.unique(np.concatenate([before, after]), return_inverse=True)
+    moved = np.zeros(places.size, np.int64)
+    np.add.at(moved, where, np.repeat([-1, 1], [before.size, after.size]))
+    return places[moved != 0], moved[moved != 0]
+
+
+def flaw(line: Line, exact: Exact, schema: Schema) -> str:
+    """What is wrong with the shape of some exact numbers; empty where nothing is.
+
+    Keys and their order, how many numbers a group has and that they are whole must not depend on records.
+    """
+    if isinstance(exact, KeyCounts):
+        return "a key counts fewer than one unit" if (exact.units < 1).any() else ""
+    keys = exact.keys if isinstance(exact, Totals) else tuple(exact)
+    known = tuple(line.measurement.keys(schema))
+    if len(keys) != len(known) or (not line.measurement.open and tuple(keys) != known):
+        return "its groups are not the declared ones"
+    if isinstance(exact, Totals):
+        return _flaw_of_sums(line, exact, len(keys))
+    places = [values.values_between(0, values.size) for values in exact.values() if values.size]
+    if any(held.min() < 0 or held.max() > line.measurement.width(schema) for held in places):
+        return "a value lies outside the declared bounds"
+    return ""
+
+
+def _flaw_of_sums(line: Line, exact: Totals, groups: int) -> str:
+    held = exact.numbers[0]
+    if any(type(number) is not int for numbers in held for number in numbers):
+        return "its numbers are not whole"
+    if len(held) != groups or len({len(numbers) for numbers in held}) > 1:
+        return "its groups have unlike many numbers"
+    if line.measurement.kind is not Kind.TOTAL and any(min(numbers) < 0 for numbers in held):
+        return "a number that counts is below 0"
+    return ""

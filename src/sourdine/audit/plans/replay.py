@@ -1,0 +1,295 @@
+"""Replay of neighbouring tables through a plan: do its exact numbers move by no more than is paid for?"""
+
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sourdine.audit.plans.cells import BIGINT
+from sourdine.audit.plans.engines import ENGINES, Engine
+from sourdine.audit.plans.movement import Exact, flaw, movements
+from sourdine.audit.plans.together import NUMBER, Together, numbered
+from sourdine.audit.plans.walk import Layout, Step, Walk, some_keys
+from sourdine.core import check
+from sourdine.frames.join import Join, open_joined
+from sourdine.frames.source import Source
+from sourdine.tables.answer import Answers
+from sourdine.tables.measurement import Kind
+from sourdine.tables.plan import Line, Plan
+from sourdine.tables.release import _carry_out, exact_of, keyed, scans
+from sourdine.testing import SeededBits
+
+MOST_PAIRS = 10**7
+_AT_ONCE = 500  # pairs of one walk
+TOP = "top"  # the keys of such an answer are what it tells
+_UNTIL_FOUND = 100  # and where it ends at the first violation
+_ALONE = 20  # of so many tables one is also asked on its own
+_RELEASED = 250  # of so many pairs one is replayed through tables of its own, with a release
+_ON_DEMAND = "it takes long to start: name it among the engines"
+Stretch = tuple[Engine, int, int]  # an engine, the seed of a walk, and how many pairs of it
+Watch = Callable[[Sequence[Stretch]], Iterable[Stretch]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Violation:
+    """A pair of tables whose numbers say that a claim is false, and how to see it again."""
+
+    query: str
+    line: str
+    engine: str
+    fault: str
+    claimed: str = ""
+    seen: str = ""
+    seed: int
+    pair: int
+
+    @property
+    def words(self) -> str:
+        """All of it in one sentence."""
+        figures = f" (declared {self.claimed}, seen {self.seen})" if self.claimed else ""
+        return (
+            f"{self.line} in '{self.query}' on {self.engine}: {self.fault}{figures}. "
+            f"Replay: --seed {self.seed} --pairs {self.pair} --engine {self.engine}"
+        )
+
+
+@dataclass
+class LineAudit:
+    """What was seen of one line of a plan: how many pairs, and the farthest that one moved its numbers."""
+
+    line: Line
+    pairs: int = 0
+    still: int = 0
+    moved: int = 0
+    ratio: float = 0.0
+
+
+@dataclass
+class PlanAudit:
+    """What a replay found: line by line, with all violations, and which engines were left out and why."""
+
+    plan: Plan
+    lines: list[LineAudit]
+    joins: tuple[Join, ...] = ()
+    engines: dict[str, int] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    violations: list[Violation] = field(default_factory=list)
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing moved farther than is paid for, and nothing else told about records."""
+        return not self.violations
+
+
+def audit_plan(
+    plan: Plan,
+    *,
+    joins: Sequence[Join] = (),
+    pairs: int = 300,
+    engines: Sequence[str] | None = None,
+    seed: int = 1,
+    watch: Watch = lambda stretches: stretches,
+    until_found: bool = False,
+) -> PlanAudit:
+    """Replay made-up neighbouring tables through a plan, on the engines named or on all installed ones.
+
+    The exact numbers of each line, before noise and with the same secret, must be within the line's distance;
+    those of a query must not move when records come that it leaves out; their shape must not depend on
+    records, and no record may raise an error. Tables are made up from declarations: no real one is read.
+
+    >>> from sourdine.tables import Privacy, Query
+    >>> from sourdine.frames import Schema
+    >>> schema = Schema.read({"sex": {"type": "category", "keys": ["f", "m"]}})
+    >>> query = Query.read({"name": "people", "ask": ["count"], "by": ["sex"]})
+    >>> plan = Plan(schema=schema, queries=(query,), privacy=Privacy(epsilon=1))
+    >>> found = audit_plan(plan, pairs=50, engines=["duckdb"])
+    >>> found.good, found.lines[0].ratio
+    (True, 1.0)
+    """
+    check.integer("audit_plan", "pairs", pairs, 1, MOST_PAIRS)
+    check.integer("audit_plan", "seed", seed, 0, 1 << 62)
+    found = PlanAudit(plan, [LineAudit(line) for line in plan.lines], tuple(joins))
+    stretches: list[Stretch] = []
+    for engine in _wanted(engines):
+        if why := engine.lacks or (engines is None and not engine.together and _ON_DEMAND):
+            found.skipped[engine.name] = why
+            continue
+        few = pairs if engine.together else max(1, pairs // 100)
+        found.engines[engine.name] = few
+        most = _UNTIL_FOUND if until_found else _AT_ONCE
+        stretches += [(engine, seed + at, min(most, few - at * most)) for at in range(-(-few // most))]
+    for engine, start, many in watch(stretches):
+        with tempfile.TemporaryDirectory() as folder:
+            _Replay(found, engine, start, Path(folder), until_found).run(many)
+        if until_found and found.violations:
+            break
+    return found
+
+
+def _wanted(names: Sequence[str] | None) -> list[Engine]:
+    unknown = [name for name in names or () if name not in ENGINES]
+    if unknown:
+        raise check.fail("audit_plan", "engines", f"be among {', '.join(ENGINES)}", unknown[0])
+    return [ENGINES[name] for name in (ENGINES if names is None else names)]
+
+
+@dataclass
+class _Replay:
+    """One walk on one engine."""
+
+    found: PlanAudit
+    engine: Engine
+    seed: int
+    folder: Path
+    until_found: bool = False
+    shape: object = None
+
+    def run(self, pairs: int) -> None:
+        """All tables at once, then some of them each on its own, and some pairs with a whole release."""
+        walk = Walk(self.found.plan, self.seed, self.engine.text, self.engine.wide, self.found.joins)
+        steps = walk.steps(pairs)
+        if self.engine.together:
+            exact = self._together(walk.layout, steps)
+            if self.until_found and self.found.violations:
+                return
+            for place in range(0, len(exact), _ALONE):
+                self._same(walk.layout, steps, place, exact[place])
+        every = _RELEASED if self.engine.together else 1
+        for place in range((len(steps) - 2) % every, len(steps) - 1, every):
+            self._alone(walk.layout, steps, place)
+
+    def _together(self, layout: Layout, steps: Sequence[Step]) -> list[dict[int, tuple[Line, Exact]]]:
+        """All pairs by one question for all tables; what was found of each, nothing after an error."""
+        wide = Layout((*layout.names, NUMBER), (*layout.kinds, BIGINT))
+        rows = numbered([step.rows for step in steps])
+        try:
+            tables = Together(self._open(wide, rows, NUMBER), len(steps))
+            exact = [self._exact(tables.table(number)) for number in range(len(steps))]
+        except Exception as problem:  # whatever it is, a record has caused it
+            self._violate(None, f"records raised {type(problem).__name__}", pair=len(steps) - 1)
+            return []
+        for place, step in enumerate(steps[1:], 1):
+            self._compare(step, exact[place - 1], exact[place], place)
+        return exact
+
+    def _same(
+        self,
+        layout: Layout,
+        steps: Sequence[Step],
+        place: int,
+        among: dict[int, tuple[Line, Exact]],
+    ) -> None:
+        """A table alone must give what it gives among others: else what an engine knows of it decides."""
+        try:
+            alone = self._exact(self._open(layout, steps[place].rows))
+        except Exception as problem:
+            self._violate(None, f"records raised {type(problem).__name__}", pair=max(place, 1))
+            return
+        plan = self.found.plan
+        for number, (line, exact) in among.items():
+            moved = movements(line, exact, alone[number][1], plan.schema, plan.privacy.squared)[0]
+            if moved.seen:
+                fault = "the engine counts a table otherwise than the same records among others"
+                self._violate(line, fault, max(place, 1), "0", _said(moved.seen))
+
+    def _alone(self, layout: Layout, steps: Sequence[Step], place: int) -> None:
+        """A pair, each table opened for itself, and a whole release of the first."""
+        try:
+            sources = [self._open(layout, step.rows) for step in steps[place : place + 2]]
+            before, after = map(self._exact, sources)
+            answers = _carry_out(self.found.plan, sources[0], bits=SeededBits(self.seed)).values
+        except Exception as problem:
+            self._violate(None, f"records raised {type(problem).__name__}", pair=place + 1)
+            return
+        self._compare(steps[place + 1], before, after, place + 1)
+        shape = _shape(answers, not any(line.measurement.open for line in self.found.plan.lines))
+        if self.shape not in (None, shape):
+            self._violate(None, "the shape of the answers depends on records", pair=place + 1)
+        self.shape = shape
+
+    def _open(self, layout: Layout, rows: Sequence[tuple[object, ...]], *others: str) -> Source:
+        plan = self.found.plan
+        unit = [] if plan.unit.column is None else [plan.unit.column]
+        table = self.engine.make(layout, rows, self.folder)  # type: ignore[arg-type]
+        return open_joined(table, plan.schema, self.found.joins, [*unit, *others])
+
+    def _exact(self, source: Source) -> dict[int, tuple[Line, Exact]]:
+        """The exact numbers of each line, before noise, always with the same secret.
+
+        Keys that a release would choose are fixed here: the others pay for themselves whatever was chosen.
+        """
+        plan, bits, found = self.found.plan, SeededBits(self.seed), {}
+        places = {id(line): place for place, line in enumerate(plan.lines)}
+        for scan in scans(plan):
+            measured, lines, held = scan[0].measurement, scan, source
+            if measured.open and measured.kind is not Kind.KEYS:
+                lines, held = keyed(scan, source, some_keys(len(measured.open)))
+            exact = exact_of(lines, plan, held, bits)
+            each: Sequence[Exact] = exact if isinstance(exact, list) else [exact]
+            for line, known, numbers in zip(scan, lines, each, strict=True):
+                found[places[id(line)]] = known, numbers
+        return found
+
+    def _compare(
+        self,
+        step: Step,
+        before: dict[int, tuple[Line, Exact]],
+        after: dict[int, tuple[Line, Exact]],
+        pair: int,
+    ) -> None:
+        schema, squared = self.found.plan.schema, self.found.plan.privacy.squared
+        for place, held in enumerate(self.found.lines):
+            (_, one), (line, other) = before[place], after[place]
+            if wrong := flaw(line, other, schema):
+                self._violate(line, wrong, pair)
+                continue
+            first, *rest = movements(line, one, other, schema, squared)
+            chooses = line.measurement.kind is Kind.KEYS  # by other records than its query counts
+            if line.measurement.query.name in step.still and (step.nobody or not chooses):
+                held.still += 1
+                if first.seen:
+                    self._violate(line, "records that do not count moved it", pair, "0", _said(first.seen))
+            if step.neighbour:
+                held.pairs += 1
+                held.moved += bool(first.seen)
+                held.ratio = max(held.ratio, first.ratio)
+                for each in (first, *rest):
+                    if each.seen > each.claimed:
+                        self._violate(line, each.fault, pair, _said(each.claimed), _said(each.seen))
+                        break
+
+    def _violate(self, line: Line | None, fault: str, pair: int, claimed: str = "", seen: str = "") -> None:
+        measured = None if line is None else line.measurement
+        self.found.violations.append(
+            Violation(
+                query="" if measured is None else measured.query.name,
+                line="the plan" if measured is None else measured.label,
+                engine=self.engine.name,
+                fault=fault,
+                claimed=claimed,
+                seen=seen,
+                seed=self.seed,
+                pair=pair,
+            )
+        )
+
+
+def _shape(answers: Answers, known: bool) -> object:
+    """What of an answer must not depend on records; keys that are chosen privately may, and are paid for."""
+    return [
+        (
+            each.query,
+            each.statistic,
+            each.columns,
+            each.keys if known and each.kind != TOP else None,
+            each.whole,
+            each.bounded,
+            each.estimate.value.shape if known else None,
+            str(each.estimate.value.dtype),
+        )
+        for each in answers.each
+    ]
+
+
+def _said(far: object) -> str:
+    return f"{float(far):g}"  # type: ignore[arg-type]

@@ -1,0 +1,285 @@
+"""Made-up tables, each a neighbour of the one before, from declarations and a seed alone."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, product
+
+from sourdine.audit.plans.cells import (
+    SOME_TEXTS,
+    VARCHAR,
+    Cell,
+    Palette,
+    kinds_of,
+    outside,
+    palette,
+    tokens,
+    written,
+)
+from sourdine.audit.plans.dice import Dice
+from sourdine.core.distance import Neighbours
+from sourdine.frames.join import Join, read_public
+from sourdine.frames.open_keys import TextKey
+from sourdine.frames.schema import Category, Flag, Integer, Real, Schema, decimal
+from sourdine.tables.condition import Condition
+from sourdine.tables.plan import Plan
+from sourdine.tables.query import Query
+from sourdine.testing import SeededBits
+
+Row = tuple[Cell, ...]
+_MOST_ROWS = 60  # of a unit, so that tables stay small
+_MANY = 40  # records from which units rather leave than come
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of a made-up table, and the engine's type of each."""
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A table, and how it came from the one before.
+
+    Either one unit came, went or was replaced, and the records may have changed places (`neighbour`), or
+    records came that some queries leave out (`still`): their numbers must stay as they are. Records without a
+    unit are `nobody`'s, and even choices of keys leave them out. Where neither holds the table is a new one.
+    """
+
+    rows: tuple[Row, ...]
+    neighbour: bool = False
+    still: frozenset[str] = frozenset()
+    nobody: bool = False
+
+
+@dataclass
+class Walk:
+    """A walk from table to table, for the columns, the unit and the neighbours of a plan.
+
+    The same seed gives the same tables, however many are taken.
+    """
+
+    plan: Plan
+    seed: int
+    text: bool = False
+    wide: bool = False
+    joins: tuple[Join, ...] = ()
+    dice: Dice = field(init=False)
+    layout: Layout = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.dice = Dice(SeededBits(self.seed))
+        schema, unit = self.plan.schema, self.plan.unit
+        brought = {name for join in self.joins for name in join.columns}
+        names = [name for name in schema.columns if name not in brought]
+        public = _public_keys(self.joins)
+        names += [name for name in public if name not in names]
+        if unit.column is not None and unit.column not in names:
+            names.append(unit.column)
+        if not names:
+            names.append("nothing declared")
+        columns = [schema.columns.get(name) for name in names]
+        drawn = [
+            VARCHAR if name in public else self.dice.one(kinds_of(each, self.wide))
+            for name, each in zip(names, columns, strict=True)
+        ]
+        self.layout = Layout(tuple(names), tuple(VARCHAR if self.text else kind for kind in drawn))
+        self._palettes = [
+            public.get(name) if each is None else palette(each, kind)
+            for name, each, kind in zip(names, columns, self.layout.kinds, strict=True)
+        ]
+        self._whose = None if unit.column is None else names.index(unit.column)
+        self._tokens = [] if self._whose is None else tokens(self.layout.kinds[self._whose])
+        self._outsiders = {query.name: self._ways_out(query) for query in self.plan.queries}
+
+    def steps(self, pairs: int) -> list[Step]:
+        """The first table and so many after it."""
+        return list(islice(self._steps(), pairs + 1))
+
+    def _steps(self) -> Iterator[Step]:
+        """Records stand with the number of their unit, None where they have none."""
+        held = self._fresh()
+        yield Step(tuple(row for _, row in held))
+        while True:
+            if self.dice.one_in(16):
+                held = self._fresh()
+                yield Step(tuple(row for _, row in held))
+                continue
+            held = list(held)
+            if self.dice.one_in(5):
+                nobody = self._whose is not None and self.dice.one_in(3)
+                if still := self._come_unseen(held) if nobody else self._disturb(held):
+                    yield Step(tuple(row for _, row in held), still=still, nobody=nobody)
+                    continue
+            self._move(held)
+            if self.dice.one_in(3):
+                held = self.dice.shuffled(held)
+            yield Step(tuple(row for _, row in held), neighbour=True)
+
+    def _fresh(self) -> list[tuple[int | None, Row]]:
+        """A new table, whose units may have much in common: then what one more does is plain to see."""
+        held: list[tuple[int | None, Row]] = []
+        common = self._traits() if self.dice.one_in(2) else None
+        for _ in range(self.dice.below(6)):
+            self._enter(held, self._absent(held)[:1], common)
+        return held
+
+    def _move(self, held: list[tuple[int | None, Row]]) -> None:
+        """One unit comes, goes, or makes room for another."""
+        there = sorted({token for token, _ in held if token is not None})
+        if self.plan.neighbours is Neighbours.REPLACE:
+            if not there:
+                self._enter(held, self._absent(held))  # of no records, which some unit had
+                return
+            gone = self.dice.one(there)
+            absent = [token for token in self._absent(held, every=True) if token not in there]
+            self._leave(held, gone)
+            self._enter(held, [self.dice.one(absent) if absent and self.dice.one_in(2) else gone])
+            return
+        absent = self._absent(held, every=True)
+        if there and (not absent or len(held) > _MANY or self.dice.one_in(2)):
+            self._leave(held, self.dice.one(there))
+        elif absent:
+            self._enter(held, [self.dice.one(absent)])
+
+    def _absent(self, held: Sequence[tuple[int | None, Row]], every: bool = False) -> list[int]:
+        """Units that are not there; where each record is one, the next number."""
+        there = {token for token, _ in held}
+        if self._whose is None:
+            return [max((token for token in there if token is not None), default=0) + 1]
+        found = [token for token in range(len(self._tokens)) if token not in there]
+        return found if every or not found else [self.dice.one(found)]
+
+    def _leave(self, held: list[tuple[int | None, Row]], gone: int) -> None:
+        held[:] = [(token, row) for token, row in held if token != gone]
+
+    def _enter(
+        self,
+        held: list[tuple[int | None, Row]],
+        token: Sequence[int],
+        common: Sequence[Cell] | None = None,
+    ) -> None:
+        """The records of a unit, each anywhere among the others."""
+        for each in token:
+            for row in self._records(each, common):
+                held.insert(self.dice.below(len(held) + 1), (each, row))
+
+    def _records(self, token: int, common: Sequence[Cell] | None = None) -> list[Row]:
+        """What a unit has: a record, or several with a common trait, or as many as may count and more."""
+        if self._whose is None:
+            return [self._row(token, common)]
+        unit, traits = self.plan.unit, common or self._traits()
+        if self.dice.one_in(3):
+            most = max(1, _MOST_ROWS // (unit.rows + 1))
+            kinds = [self._row(token, traits) for _ in range(min(unit.groups + 1, most))]
+            return [row for row in kinds for _ in range(min(unit.rows + 1, _MOST_ROWS))]
+        many = self.dice.one([1, 1, 2, 3, min(unit.rows, 12), min(unit.rows + 1, 12), 8])
+        return [self._row(token, traits) for _ in range(many)]
+
+    def _traits(self) -> list[Cell]:
+        """For some columns the cell that all records of a unit share; elsewhere each has its own."""
+        return [
+            each.draw(self.dice) if each is not None and self.dice.one_in(2) else _FREE
+            for each in self._palettes
+        ]
+
+    def _row(self, token: int | None, traits: Sequence[Cell] | None = None) -> Row:
+        cells: list[Cell] = []
+        for place, each in enumerate(self._palettes):
+            if place == self._whose:
+                cells.append(None if token is None else self.dice.one(self._tokens[token]))
+            elif traits is not None and traits[place] is not _FREE:
+                cells.append(traits[place])
+            else:
+                cells.append(None if each is None else each.draw(self.dice))
+        return tuple(cells)
+
+    def _come_unseen(self, held: list[tuple[int | None, Row]]) -> frozenset[str]:
+        """Records without a unit come, which every query leaves out."""
+        for _ in range(1 + self.dice.below(3)):
+            held.insert(self.dice.below(len(held) + 1), (None, self._row(None)))
+        return frozenset(self._outsiders)
+
+    def _disturb(self, held: list[tuple[int | None, Row]]) -> frozenset[str]:
+        """Records come that some queries leave out; which queries those are, none where there is no way."""
+        name = self.dice.one(sorted(self._outsiders))
+        ways = self._outsiders[name]
+        if not ways:
+            return frozenset()
+        there = sorted({token for token, _ in held if token is not None})
+        token = (
+            self.dice.one(there or self._absent(held)) if self._whose is not None else self._absent(held)[0]
+        )
+        for _ in range(1 + self.dice.below(6)):
+            place, cells = self.dice.one(ways)
+            row = list(self._row(token))
+            row[place] = self.dice.one(cells)
+            held.insert(self.dice.below(len(held) + 1), (token, tuple(row)))
+            token = token + 1 if self._whose is None else token
+        return frozenset([name])
+
+    def _ways_out(self, query: Query) -> list[tuple[int, list[Cell]]]:
+        """Columns and cells by which a record is surely left out of a query."""
+        schema, names, kinds = self.plan.schema, self.layout.names, self.layout.kinds
+        found = []
+        for name in query.by:
+            place = names.index(name) if name in names else -1
+            if place >= 0 and place != self._whose and _drops(schema, name):
+                found.append((place, outside(schema.columns[name], kinds[place])))
+        for condition in query.where:
+            if condition.column not in names:
+                continue
+            place = names.index(condition.column)
+            cells = _failing(condition, schema, kinds[place])
+            if place != self._whose and cells:
+                found.append((place, cells))
+        return found
+
+
+def some_keys(columns: int) -> list[TextKey]:
+    """Keys that pass for chosen ones, in the order of their texts; some tables hold them and some do not."""
+    return list(product(SOME_TEXTS[:2], repeat=columns))
+
+
+def _public_keys(joins: Sequence[Join]) -> dict[str, Palette]:
+    """What records hold where public tables are joined to them: public keys, and some that match nothing."""
+    found = {}
+    for join in joins:
+        held = read_public(join.table, [theirs for _, theirs in join.on])
+        for ours, theirs in join.on:
+            known = held[theirs][:_MANY]
+            found[ours] = Palette(known, ["", "nowhere", *(key.swapcase() for key in known[:4])])
+    return found
+
+
+_FREE: Cell = object()  # type: ignore[assignment]
+
+
+def _drops(schema: Schema, name: str) -> bool:
+    return getattr(schema.columns[name], "missing", None) == "drop"
+
+
+def _failing(condition: Condition, schema: Schema, kind: str) -> list[Cell]:
+    """Cells for which a condition surely does not hold."""
+    column = schema.columns[condition.column]
+    found: list[Cell] = outside(column, kind) if _drops(schema, condition.column) else []
+    if isinstance(column, Integer | Real):
+        low, high, step = decimal(column.lower), decimal(column.upper), column.step
+        if condition.at_least is not None and decimal(condition.at_least) > low + 2 * step:
+            found += _exactly(column.lower, kind)
+        if condition.below is not None and decimal(condition.below) < high - 2 * step:
+            found += _exactly(column.upper, kind)
+    elif isinstance(column, Category):
+        found += [written(key, kind) for key in column.keys if key not in (condition.keys or ())][:4]
+    elif isinstance(column, Flag):
+        named = {str(key).lower() for key in condition.keys or ()}
+        asked = {flag for flag in (False, True) if named & {str(flag).lower(), "yes" if flag else "no"}}
+        found += [written(flag, kind) for flag in (False, True) if flag not in asked]
+    return found
+
+
+def _exactly(number: float, kind: str) -> list[Cell]:
+    """A declared number as a cell, if there is one that holds it."""
+    cell = written(number, kind)
+    return [cell] if isinstance(cell, str) or cell == number else []

@@ -1,0 +1,320 @@
+"""`sourdine audit training`: train once with canaries, and see whether epsilon is what was claimed."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourdine.cli.number import number
+from sourdine.cli.train_bar import training_bar
+from sourdine.cli.train_options import (
+    AsJson,
+    Classes,
+    Epochs,
+    Grey,
+    Noise,
+    Side,
+    Spec,
+    Stated,
+    Steps,
+    Target,
+    need_torch,
+    read_model,
+    read_parts,
+)
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sourdine.audit.training import TrainingAudit
+    from sourdine.core.bits import Bits
+    from sourdine.learning.clipping import Clipping
+    from sourdine.learning.data import Labelled
+    from sourdine.learning.models import Model
+
+_OWNER = "audit training"
+_CANARIES, _STEPS, _CLASSES, _MOST_SEED = 2000, 20, 10, 1 << 62
+
+
+def training(
+    data: Annotated[
+        Path | None,
+        typer.Argument(help="What to train on, as for `train fit`. Without: the canaries alone."),
+    ] = None,
+    *,
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="linear, mlp or cnn. A linear model hides canaries least.")
+    ] = "linear",
+    epsilon: Annotated[str | None, typer.Option("--epsilon", help="What the run claims. Without: 4.")] = None,
+    noise: Noise = None,
+    delta: Annotated[str, typer.Option("--delta", "-d", help="The delta of the claim.")] = "1e-6",
+    epochs: Epochs = None,
+    steps: Steps = None,
+    batch: Annotated[
+        int | None, typer.Option("--batch", "-b", help="Examples in a batch on average. Without: all.")
+    ] = None,
+    canaries: Annotated[int, typer.Option("--canaries", help="How many canaries.")] = _CANARIES,
+    score: Annotated[
+        str, typer.Option("--score", help="gradient (sees the weights) or loss (sees the answers).")
+    ] = "gradient",
+    confidence: Annotated[str, typer.Option("--confidence", help="Of the bound.")] = "0.95",
+    broken: Annotated[
+        bool, typer.Option("--mutants", help="Audit training broken on purpose: all must be caught.")
+    ] = False,
+    ledger: Annotated[Path | None, typer.Option(help="Pay from this ledger before training begins.")] = None,
+    classes: Classes = _CLASSES,
+    side: Side = 32,
+    grey: Grey = False,
+    spec: Spec = None,
+    target: Target = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write a page with charts to this file.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeat the same audit, for tests.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train once with canaries, each in or out by a coin, and bound epsilon by how well that is guessed.
+
+    A bound above the claim refutes it; one below proves nothing. An honest run is accused in at most one of
+    twenty audits, at the usual confidence. Exit code 1 means that the claim is refuted, or that a mutant
+    got away. On data, the audit is a run like any other and costs its epsilon.
+
+    Examples: sourdine audit training · sourdine audit training --mutants ·
+    sourdine audit training mnist --epsilon 3 --epochs 2 --batch 500 -o audit.html
+    """
+    need_torch()
+    from sourdine.cli import show
+
+    if broken and (data is not None or ledger is not None or output is not None):
+        raise InvalidParameter(
+            "Training that is broken on purpose protects nobody, so --mutants takes no data, no ledger and "
+            "no page. Leave them out."
+        )
+    if seed is not None:
+        check.integer(_OWNER, "seed", seed, 0, _MOST_SEED)
+        if data is not None:
+            raise InvalidParameter(
+                "Noise that can be repeated protects nobody. Leave out --seed, or the data."
+            )
+    show.check_place(output)
+    job = _Job.read(
+        data=data,
+        model=model,
+        epsilon="4" if epsilon is None and noise is None else epsilon,
+        noise=noise,
+        delta=delta,
+        epochs=epochs,
+        steps=steps,
+        batch=batch,
+        canaries=canaries,
+        score=score,
+        confidence=confidence,
+        read=lambda path: (
+            read_parts(path, classes=classes, side=side, grey=grey, spec=spec, target=target, test=None).train
+        ),
+    )
+    if broken:
+        raise typer.Exit(0 if _mutants(job, seed, as_json) else 1)
+    found = job.run("auditing", None, _bits(seed), ledger)
+    if output is not None:
+        from sourdine.report.training_audit import training_audit_page
+
+        show.keep(training_audit_page(found, job.said).html(), output)
+    if as_json:
+        show.document(plain(found) | {"page": str(output) if output else None})
+    else:
+        _print(found, job, ledger, output)
+    raise typer.Exit(1 if found.exceeded else 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    """An audit as it was asked for."""
+
+    kind: "Model"
+    stated: Stated
+    batch: int | None
+    canaries: int
+    score: str
+    confidence: float
+    train: "Labelled | None"
+
+    @classmethod
+    def read(
+        cls,
+        *,
+        data: Path | None,
+        model: str,
+        epsilon: str | None,
+        noise: str | None,
+        delta: str,
+        epochs: int | None,
+        steps: int | None,
+        batch: int | None,
+        canaries: int,
+        score: str,
+        confidence: str,
+        read: "Callable[[Path], Labelled]",
+    ) -> "_Job":
+        from sourdine.audit.training.one_call import LEAST, MOST
+        from sourdine.learning.models import RECIPES, features_of
+
+        kind = read_model(_OWNER, model)
+        lasts = epochs is None and steps is None and (epsilon is None or noise is None)
+        stated = Stated.read(
+            _OWNER,
+            RECIPES[kind],
+            epsilon=epsilon,
+            noise=noise,
+            delta=delta,
+            epochs=epochs,
+            steps=_STEPS if lasts else steps,
+            sampler="poisson",
+            size=None,
+        )
+        train = None if data is None else read(data)
+        shape = (1, 28, 28) if train is None else train.shape
+        if features_of(kind, shape) is not None:
+            raise check.fail(_OWNER, "model", "see its examples as they are", model, "Take linear.")
+        if train is None and str(kind) != "linear":
+            raise InvalidParameter(
+                f"Name data for the model {kind}. The canaries alone are for a linear model."
+            )
+        return cls(
+            kind=kind,
+            stated=stated,
+            batch=batch,
+            canaries=check.integer(_OWNER, "canaries", canaries, LEAST, MOST),
+            score=score,
+            confidence=float(number(_OWNER, "confidence", confidence, 0, 1)),
+            train=train,
+        )
+
+    @property
+    def said(self) -> str:
+        """What was trained, in a sentence."""
+        beside = "alone" if self.train is None else f"and {len(self.train):,} examples"
+        return (
+            f"A {self.kind} model was trained once on canaries {beside}. Each of the {self.canaries:,} "
+            "canaries was in or left out by a fair coin, and the trained model was asked which."
+        )
+
+    def run(
+        self, label: str, clipping: "Clipping | None", bits: "Bits", ledger: Path | None
+    ) -> "TrainingAudit":
+        from sourdine.accounting.ledger import Ledger
+        from sourdine.audit.training import audit_training, pixel_canaries
+        from sourdine.learning.models import model_of
+
+        train, count = self.train, self.canaries
+        if train is None:
+            model, made = model_of(self.kind, (count,), _CLASSES), pixel_canaries((count,), _CLASSES, count)
+        else:
+            classes = len(train.classes)
+            model, made = (
+                model_of(self.kind, train.shape, classes),
+                pixel_canaries(train.shape, classes, count),
+            )
+        everybody = (0 if train is None else len(train)) + count // 2
+        with training_bar(label) as watch, nullcontext() if ledger is None else Ledger.open(ledger) as paid:
+            return audit_training(
+                model,
+                None if train is None else train.pair,
+                delta=self.stated.delta,
+                epsilon=self.stated.epsilon,
+                noise=self.stated.noise,
+                epochs=self.stated.epochs,
+                steps=self.stated.steps,
+                batch=everybody if self.batch is None else self.batch,
+                canaries=made,
+                clipping=clipping,
+                score=self.score,
+                confidence=self.confidence,
+                watch=watch,
+                ledger=paid,
+                bits=bits,
+            )
+
+
+def plain(found: "TrainingAudit") -> dict[str, object]:
+    """What was found, for machines."""
+    others, members = found.rates()
+    return {
+        "claimed": found.claimed,
+        "audited": found.audited,
+        "exceeded": found.exceeded,
+        "delta": found.delta,
+        "confidence": found.confidence,
+        "canaries": found.canaries,
+        "guesses": found.guesses,
+        "right": found.right,
+        "reach": found.reach,
+        "roc": {"false_positives": others.tolist(), "true_positives": members.tolist()},
+    }
+
+
+def _print(found: "TrainingAudit", job: _Job, ledger: Path | None, output: Path | None) -> None:
+    from sourdine.cli import show
+    from sourdine.report.training_audit import audit_words, verdict
+
+    print(verdict(found) + ".")
+    for name, value in audit_words(found).items():
+        print(f"{name.capitalize():<10} {value}")
+    if not found.exceeded:
+        show.say("An audit that finds nothing proves nothing: it may be too weak. The proofs are elsewhere.")
+    if found.claimed > found.reach:
+        show.say("The claim lies beyond what so many canaries can show. Take more with --canaries.")
+    if job.train is not None and ledger is None:
+        show.say(
+            "It was not paid from a ledger. The audit trained on your data: whatever you tell of it costs "
+            "the epsilon of the run, or more if the claim is false."
+        )
+    if output is not None:
+        print(f"Wrote {output}.")
+
+
+def _mutants(job: _Job, seed: int | None, as_json: bool) -> bool:
+    """Audit every mutant, and the honest engine beside them; true when all are caught and it is not."""
+    from sourdine.audit.training.mutants import BROKEN
+    from sourdine.cli import show
+
+    honest = job.run("the engine", None, _bits(seed), None)
+    found = [(one, job.run(one.name, one.clipping, _bits(seed), None)) for one in BROKEN]
+    caught = sum(each.exceeded for _, each in found)
+    good = caught == len(BROKEN) and not honest.exceeded
+    rows = [("honest", "nothing", honest), *((one.name, one.fault, each) for one, each in found)]
+    if as_json:
+        results = [
+            {"training": name, "fault": fault}
+            | {key: value for key, value in plain(each).items() if key != "roc"}
+            for name, fault, each in rows
+        ]
+        show.document({"caught": caught, "of": len(BROKEN), "results": results})
+        return good
+    show.table(
+        ("training", "what is wrong", "claimed", "audited", "guesses right", "verdict"),
+        [
+            (
+                name,
+                fault,
+                f"{each.claimed:.3f}",
+                f"{each.audited:.3f}",
+                f"{each.right:,}/{each.guesses:,}",
+                "ABOVE ITS CLAIM" if each.exceeded else "not refuted",
+            )
+            for name, fault, each in rows
+        ],
+        numbers=("claimed", "audited", "guesses right"),
+    )
+    print(f"caught {caught}/{len(BROKEN)}")
+    return good
+
+
+def _bits(seed: int | None) -> "Bits":
+    from sourdine.core.bits import SYSTEM
+    from sourdine.testing import SeededBits
+
+    return SYSTEM if seed is None else SeededBits(seed)

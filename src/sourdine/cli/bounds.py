@@ -1,0 +1,94 @@
+"""`sourdine bounds`: find the bounds of a column privately, where nobody knows any."""
+
+from fractions import Fraction
+from typing import Annotated, Literal
+
+import typer
+
+from sourdine.cli import show
+from sourdine.cli.number import number
+from sourdine.cli.plan import SpecFile
+
+
+def bounds(
+    spec: SpecFile,
+    *,
+    column: Annotated[str, typer.Option(help="The column; its block may still be blank.")],
+    epsilon: Annotated[str, typer.Option(help="What to spend on it, such as 0.1.")],
+    kind: Annotated[
+        Literal["integer", "real"] | None,
+        typer.Option(
+            "--type", help="Whole numbers or reals. Without it: as the column's block says, or real."
+        ),
+    ] = None,
+    outside: Annotated[float, typer.Option(help="The share of records that may lie outside.")] = 0.01,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what it would cost and be worth.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Pay from the ledger to find bounds of a column, and print its block for the specification.
+
+    Bounds that come from what a column means cost nothing and are better. This is for columns of which nobody
+    knows any. All but a small share of the records lie within what is found, as far as the noise tells. The
+    spend protects each unit with the epsilon given, on top of what releases spend.
+
+    Examples: sourdine bounds people.toml --column pay --epsilon 0.1 --plan ·
+    sourdine bounds people.toml --column pay --epsilon 0.1 ·
+    sourdine bounds people.toml --column visits --epsilon 0.05 --type integer --outside 0.02
+    """
+    from sourdine.accounting.ledger.receipt import readable, remaining
+    from sourdine.core.distance import Neighbours
+    from sourdine.tables.bounds import BoundsPlan, load_draft, open_column, release_bounds
+
+    held, columns = load_draft(spec)
+    block = columns.get(column)
+    stated = block.get("type") if isinstance(block, dict) else None
+    wanted: Literal["integer", "real"] = kind or ("integer" if stated == "integer" else "real")
+    made = BoundsPlan(
+        column=column,
+        epsilon=number("bounds", "epsilon", epsilon, Fraction(1, 1 << 20), 1 << 10),
+        kind=wanted,
+        unit=held.unit,
+        neighbours=Neighbours(held.privacy.neighbours),
+        outside=outside,
+        confidence=held.privacy.confidence,
+    )
+    promise = {"epsilon": str(made.epsilon), "unit": made.unit.name, "neighbours": str(made.neighbours)}
+    if plan:
+        if as_json:
+            show.document({**promise, "column": column, "outside": outside, "records_off": made.off})
+            return
+        show.say(
+            f"Bounds of {show.one_line(column)} at epsilon {float(made.epsilon):g} for each "
+            f"{show.one_line(made.unit.name)}, {made.neighbours} neighbours. Nothing was read or spent."
+        )
+        show.say(made.words)
+        return
+    source = open_column(held.folder / held.table.source, made, held.table.encoding)
+    with held.open_ledger() as ledger:
+        found = release_bounds(made, source, ledger)
+    receipt = found.receipt
+    assert receipt is not None
+    if as_json:
+        lower, upper = found.values
+        show.document(
+            {
+                **promise,
+                "column": column,
+                "lower": lower,
+                "upper": upper,
+                "outside": outside,
+                "records_off": made.off,
+                "price": str(receipt.price),
+                "left": str(receipt.left),
+                "line": receipt.number,
+                "block": found.block,
+            }
+        )
+        return
+    show.say(
+        f"Paid {receipt.currency} {readable(receipt.price)} for each {show.one_line(made.unit.name)}, line "
+        f"{receipt.number} of the ledger. Left: {remaining(receipt.left, receipt.limit)}."
+    )
+    show.say(made.words)
+    print("Put this into the specification, in the place of the column's block:\n")
+    print(found.block)

@@ -1,0 +1,486 @@
+"""`sourdine train sweep`: train over lists of settings, with results in CSV and charts."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from sourdine.cli import show
+from sourdine.cli.bracket import plain_bracket
+from sourdine.cli.number import number
+from sourdine.cli.train_chosen import Chosen, Head, Looked, Patches, Reduce, Weights
+from sourdine.cli.train_options import (
+    AsJson,
+    Classes,
+    Delta,
+    Drawn,
+    Grey,
+    Side,
+    Spec,
+    Target,
+    Test,
+    Units,
+    optimizer_of,
+    read_parts,
+)
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sourdine.accounting.dpsgd import Sampler
+    from sourdine.accounting.ledger import Ledger
+    from sourdine.learning.data import Labelled
+    from sourdine.learning.planning import Plan
+    from sourdine.learning.run import Watch
+    from sourdine.learning.sweep import Setting, Sweep
+    from sourdine.learning.sweep_run import Swept
+    from sourdine.learning.trained import Progress as Reached
+    from sourdine.learning.trained import Trained
+
+_OWNER = "train sweep"
+_MOST_VALUES = 100  # in one list
+_EPSILON = Fraction(1, 1000), 1000
+_NOISE = Fraction(1, 10), 10**4
+_DELTA = Fraction(1, 10**20), Fraction(1, 2)
+
+
+def sweep(
+    data: Annotated[
+        Path, typer.Argument(help="A folder of IDX files, of CIFAR-10 or of images; or a table.")
+    ],
+    *,
+    rates: Annotated[
+        str | None,
+        typer.Option("--learning-rate", "--lr", help="A list, such as 0.1,0.5. Without: the usual."),
+    ] = None,
+    batches: Annotated[
+        str | None, typer.Option("--batch", "-b", help="A list of batches, such as 64,512.")
+    ] = None,
+    epochs: Annotated[str | None, typer.Option("--epochs", "-e", help="A list. Without: the usual.")] = None,
+    epsilons: Annotated[
+        str | None, typer.Option("--epsilon", help="A list of budgets of single runs; or else --noise.")
+    ] = None,
+    noises: Annotated[
+        str | None, typer.Option("--noise", "-n", help="A list of noises, in clipping norms.")
+    ] = None,
+    clips: Annotated[
+        str | None, typer.Option("--clip", help="A list of clipping norms. Without: the usual.")
+    ] = None,
+    hidden: Annotated[str | None, typer.Option("--hidden", help="A list of hidden units, for mlp.")] = None,
+    repeats: Annotated[int, typer.Option("--repeats", help="Train each setting so often.")] = 1,
+    random: Annotated[
+        int | None, typer.Option("--random", help="So many of all settings, drawn at random.")
+    ] = None,
+    model: Head = None,
+    features: Looked = None,
+    weights: Weights = None,
+    reduce: Reduce = 1,
+    patches: Patches = None,
+    delta: Delta = "1e-5",
+    sampler: Drawn = "poisson",
+    size: Units = None,
+    ledger: Annotated[Path | None, typer.Option(help="Pay for all runs from this ledger, at once.")] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Keep computed features in this folder. They are as sensitive as the images."),
+    ] = None,
+    classes: Classes = 10,
+    side: Side = 32,
+    grey: Grey = False,
+    spec: Spec = None,
+    target: Target = None,
+    test: Test = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Results, with other files of this name beside.")
+    ] = Path("sweep.csv"),
+    as_json: AsJson = False,
+) -> None:
+    """Train over lists of settings: every combination, or some at random, each several times.
+
+    Writes means with their deviations (sweep.csv), accuracies epoch by epoch (sweep.epochs.csv), a page with
+    charts (sweep.html) and a journal (sweep.journal). If it is killed, the same command goes on and repeats
+    no finished run. Accuracy is told on the test part of the data, which must be public. A sweep costs what
+    all its runs cost together: that is told before it begins, and paid if there is a ledger.
+
+    Examples: sourdine train sweep mnist --model linear --lr 0.1,0.5 --batch 64,512 --epsilon 1,3 ·
+    sourdine train sweep mnist --model cnn --lr 0.05,0.1,0.5 --batch 256 --noise 0.8,1,1.5 --clip 0.5,1
+    --epochs 5,10 --repeats 3 --random 10 --ledger mnist.ledger --out digits.csv
+    """
+    chosen = Chosen.read(
+        _OWNER,
+        model=model,
+        features=features,
+        weights=weights,
+        reduce=reduce,
+        patches=patches,
+        hidden=None,
+        extra=None,
+    )
+    if chosen.kind is None:
+        raise check.fail(_OWNER, "model", "be trained in steps, with settings to vary", "least-squares")
+    lists = _Lists.read(
+        chosen,
+        rates=rates,
+        batches=batches,
+        epochs=epochs,
+        epsilons=epsilons,
+        noises=noises,
+        clips=clips,
+        hidden=hidden,
+    )
+    files = _Files(out)
+    files.check()
+    level = float(number(_OWNER, "delta", delta, *_DELTA))
+    drawn = _sampler(sampler)
+    parts = read_parts(data, classes=classes, side=side, grey=grey, spec=spec, target=target, test=test)
+    if parts.test is None:
+        raise InvalidParameter(
+            "A sweep compares settings by their accuracy, and there are no public examples to tell it on. "
+            "Name some with --test."
+        )
+    from sourdine.learning.sweep import Sweep
+    from sourdine.learning.sweep_run import run_sweep
+
+    units = len(parts.train) if size is None else size
+    made = Sweep(
+        settings=_chosen(lists.settings(units), random, files.journal),
+        repeats=repeats,
+        size=units,
+        delta=level,
+        sampler=drawn,
+    )
+    about = {"data": str(data.resolve()), "model": chosen.name, "random": random or "all"}
+    if not as_json:
+        _announce(made)
+    train, judged, _ = chosen.prepared(parts, cache, single=False)
+    assert judged is not None
+    with (
+        _sweep_bar(made) as bar,
+        nullcontext() if ledger is None else _opened(ledger) as paid,
+    ):
+        job = _Job(chosen, train, judged, size, bar)
+        swept = run_sweep(made, job.run, files.journal, about=about, ledger=paid, watch=bar.begins)
+    files.write(swept, chosen.name)
+    if as_json:
+        show.document(_plain(swept) | {"files": [str(each) for each in files.all]})
+    else:
+        _print(swept, files)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Lists:
+    """The lists of values, read from text."""
+
+    rates: tuple[float, ...]
+    batches: tuple[int, ...] | None
+    epochs: tuple[int, ...]
+    epsilons: tuple[float, ...]
+    noises: tuple[float, ...]
+    clips: tuple[float, ...]
+    hidden: tuple[int, ...]
+    usual: int | None
+
+    @classmethod
+    def read(
+        cls,
+        chosen: Chosen,
+        *,
+        rates: str | None,
+        batches: str | None,
+        epochs: str | None,
+        epsilons: str | None,
+        noises: str | None,
+        clips: str | None,
+        hidden: str | None,
+    ) -> "_Lists":
+        from sourdine.learning.models import LAYERED
+
+        if (epsilons is None) == (noises is None):
+            remedy = "Of a list of both, one would decide the other."
+            raise check.fail(_OWNER, "epsilon", "be listed, or else 'noise', and not both", epsilons, remedy)
+        if hidden is not None and chosen.kind not in LAYERED:
+            raise check.fail(_OWNER, "hidden", f"be left out for the model {chosen.kind}", hidden)
+        usual = chosen.recipe
+        return cls(
+            rates=_values("learning-rate", rates, Fraction(1, 10**9), 10**6) or (usual.learning_rate,),
+            batches=_whole("batch", batches, 1 << 40) or None,
+            epochs=_whole("epochs", epochs, 1 << 20) or (usual.epochs,),
+            epsilons=_values("epsilon", epsilons, *_EPSILON),
+            noises=_values("noise", noises, *_NOISE),
+            clips=_values("clip", clips, Fraction(1, 10**6), 10**6) or (usual.clip,),
+            hidden=_whole("hidden", hidden, 1 << 16),
+            usual=usual.batch_for(1 << 40),
+        )
+
+    def settings(self, size: int) -> "tuple[Setting, ...]":
+        """Every combination; without batches, the usual one."""
+        from sourdine.learning.sweep import product
+
+        batches = self.batches
+        if batches is None:
+            if self.usual is None:
+                raise check.fail(_OWNER, "batch", "be listed for this model", None, "Write --batch 256,1024.")
+            batches = (max(1, min(self.usual, size // 8)),)
+        return product(
+            learning_rate=self.rates,
+            batch=batches,
+            epochs=self.epochs,
+            clip=self.clips,
+            epsilon=self.epsilons,
+            noise=self.noises,
+            hidden=self.hidden,
+        )
+
+
+def _values(name: str, text: str | None, least: Fraction | int, most: Fraction | int) -> tuple[float, ...]:
+    """The numbers of a list with commas, none twice."""
+    if text is None:
+        return ()
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) > _MOST_VALUES:
+        raise check.fail(_OWNER, name, f"list at most {_MOST_VALUES} values", text)
+    found = [float(number(_OWNER, name, part, least, most)) for part in parts]
+    if len(set(found)) < len(found):
+        raise check.fail(_OWNER, name, "list each value once", text)
+    return tuple(found)
+
+
+def _whole(name: str, text: str | None, most: int) -> tuple[int, ...]:
+    found = _values(name, text, 1, most)
+    if any(each != int(each) for each in found):
+        raise check.fail(_OWNER, name, "list whole numbers", text)
+    return tuple(map(int, found))
+
+
+def _sampler(text: str) -> "Sampler":
+    from sourdine.accounting.dpsgd import Sampler
+
+    if text not in (kinds := [str(each) for each in Sampler]):
+        raise check.fail(_OWNER, "sampler", f"be one of {', '.join(kinds)}", text)
+    return Sampler(text)
+
+
+def _chosen(settings: "tuple[Setting, ...]", count: int | None, journal: Path) -> "tuple[Setting, ...]":
+    """All of them, or some at random; those that a journal has drawn before are taken again."""
+    if count is None:
+        return settings
+    from sourdine.learning.sweep import some_of
+    from sourdine.learning.sweep_journal import Journal
+
+    check.integer(_OWNER, "random", count, 1, len(settings))
+    before = Journal(journal).load()
+    if before is None:
+        return some_of(settings, count)
+    held = before[0].get("settings")
+    same = tuple(each for each in settings if isinstance(held, list) and each.to_json() in held)
+    return same or settings[:count]  # of another sweep: the journal will be refused
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Where results go."""
+
+    out: Path
+
+    @property
+    def epochs(self) -> Path:
+        """Accuracies epoch by epoch."""
+        return self.out.with_suffix(".epochs.csv")
+
+    @property
+    def journal(self) -> Path:
+        """What a killed sweep goes on from."""
+        return self.out.with_suffix(".journal")
+
+    @property
+    def page(self) -> Path:
+        """Charts."""
+        return self.out.with_suffix(".html")
+
+    @property
+    def all(self) -> tuple[Path, ...]:
+        """Everything, the results first."""
+        return self.out, self.epochs, self.page, self.journal
+
+    def check(self) -> None:
+        """Refuse places that cannot be written, or results that are not of a sweep that can go on."""
+        for path in self.all:
+            show.check_place(path)
+        if self.out.suffix.lower() != ".csv":
+            raise check.fail(_OWNER, "out", "end in .csv", str(self.out))
+        if self.journal.exists():
+            return
+        for path in self.all:
+            if path.exists():
+                raise InvalidParameter(
+                    f"There is already a file {path}, which is not written over. Name another with --out."
+                )
+
+    def write(self, swept: "Swept", model: str) -> None:
+        """Results, put in the place of older ones in one go each."""
+        from sourdine.learning.sweep_table import as_csv, epochs, means
+        from sourdine.report.sweep import sweep_page
+
+        rows, curves = means(swept.sweep, swept.runs), epochs(swept.sweep, swept.runs)
+        page = sweep_page(rows, curves, model=model, cost=_cost_words(swept))
+        for path, text in ((self.out, as_csv(rows)), (self.epochs, as_csv(curves)), (self.page, page.html())):
+            part = path.with_name(path.name + ".part")
+            show.keep(text, part)
+            part.replace(path)
+
+
+class _Bar:
+    """How far a sweep is, in steps of all runs; nothing of a run that is not finished is told."""
+
+    def __init__(self, sweep: "Sweep", bar: Progress | None) -> None:
+        self._sweep, self._bar = sweep, bar
+        self._task = None if bar is None else bar.add_task("sweep", total=sweep.steps)
+        self._before = 0
+
+    def begins(self, setting: "Setting", done: int) -> None:
+        """A run begins after so many finished ones."""
+        if self._bar is None or self._task is None:
+            return
+        steps = [each.steps for each in self._sweep.plans]
+        whole, part = divmod(done, len(steps))
+        self._before = whole * sum(steps) + sum(steps[:part])
+        label = f"run {done + 1:,} of {self._sweep.runs:,} (rate {setting.learning_rate:g})"
+        self._bar.update(self._task, description=label, completed=self._before)
+
+    @property
+    def watch(self) -> "Watch | None":
+        """What a run tells its steps to, if anybody is looking."""
+        if self._bar is None:
+            return None
+        return self._moved
+
+    def _moved(self, now: "Reached") -> None:
+        assert self._bar is not None
+        assert self._task is not None
+        self._bar.update(self._task, completed=self._before + now.step)
+
+
+@contextmanager
+def _sweep_bar(sweep: "Sweep") -> Iterator[_Bar]:
+    console = Console(file=sys.stderr)
+    if not console.is_terminal:
+        yield _Bar(sweep, None)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total} steps"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        yield _Bar(sweep, bar)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """The runs of a sweep, on the same examples."""
+
+    chosen: Chosen
+    train: "Labelled"
+    test: "Labelled"
+    size: int | None
+    bar: _Bar
+    physical: dict[int | None, int] = field(default_factory=dict)  # measured once for each size of model
+
+    def run(self, setting: "Setting", planned: "Plan") -> "Trained":
+        """A fresh model, trained by one setting."""
+        from sourdine.learning.clipping import Flat
+        from sourdine.learning.fitting import fit
+        from sourdine.learning.forecast import measure
+
+        recipe = self.chosen.recipe
+        hidden = self.chosen.hidden if setting.hidden is None else (setting.hidden,)
+        fresh = replace(self.chosen, hidden=hidden).fresh(self.train.shape, len(self.train.classes))
+        if setting.hidden not in self.physical:
+            self.physical[setting.hidden] = measure(fresh, self.train.pair).physical
+        return fit(
+            fresh,
+            self.train.pair,
+            delta=planned.delta,
+            noise=planned.noise,
+            epochs=setting.epochs,
+            batch=setting.batch,
+            sampler=planned.sampler,
+            size=self.size,
+            clipping=Flat(norm=setting.clip),
+            optimizer=optimizer_of(setting.learning_rate, recipe.momentum),
+            averaging=recipe.averaging,
+            physical=self.physical[setting.hidden],
+            public=self.test.pair,
+            watch=self.bar.watch,
+        )
+
+
+def _opened(path: Path) -> "Ledger":
+    from sourdine.accounting.ledger import Ledger
+
+    return Ledger.open(path)
+
+
+def _announce(sweep: "Sweep") -> None:
+    """What the sweep will cost, before it begins."""
+    print(f"{sweep.runs:,} runs: {len(sweep.settings):,} settings, {sweep.repeats:,} of each.")
+    show.say(f"All runs together have epsilon {sweep.epsilon.upper:.4g} at delta {sweep.delta:g}.")
+
+
+def _cost_words(swept: "Swept") -> tuple[str, ...]:
+    """What a sweep costs, and under which conditions less."""
+    sweep = swept.sweep
+    worst = max(each.epsilon.upper for each in sweep.plans)
+    paid = (
+        f"All {sweep.runs:,} runs were paid from the ledger, line {swept.line}."
+        if swept.line is not None
+        else "Nothing was paid from a ledger: these results are not protected, unless somebody adds their "
+        "epsilon to what else is told about the same people."
+    )
+    return (
+        paid,
+        f"Whoever sees this table has seen all {sweep.runs:,} runs, which together have epsilon "
+        f"{sweep.epsilon.upper:.4g} at delta {sweep.delta:g}; the most that a single run has is {worst:.4g}. "
+        "Telling only the best setting counts the same, since all were looked at to choose it.",
+        f"It would be epsilon {sweep.epsilon_of_best:.4g} if each run had taken a setting at random, if the "
+        "number of runs had been drawn at random and kept secret (after each run, stop with probability "
+        f"1/{sweep.runs:,}), and if nothing but the best run were ever told (Papernot and Steinke 2022, "
+        "theorem 2). This sweep had a fixed number of runs, so that does not hold for it.",
+    )
+
+
+def _plain(swept: "Swept") -> dict[str, object]:
+    from sourdine.learning.sweep_table import means
+
+    sweep = swept.sweep
+    return {
+        "runs": sweep.runs,
+        "resumed": swept.before,
+        "epsilon_of_all": plain_bracket(sweep.epsilon),
+        "epsilon_of_best_of_random_number": sweep.epsilon_of_best,
+        "delta": sweep.delta,
+        "line": swept.line,
+        "settings": means(sweep, swept.runs),
+    }
+
+
+def _print(swept: "Swept", files: _Files) -> None:
+    from sourdine.learning.sweep_table import means
+    from sourdine.report.sweep import COLUMNS, sweep_rows
+
+    rows = means(swept.sweep, swept.runs)
+    show.table(COLUMNS, sweep_rows(rows), numbers=COLUMNS)
+    if swept.before:
+        print(f"Went on from the journal: {swept.before:,} of {swept.sweep.runs:,} runs were there before.")
+    for sentence in _cost_words(swept):
+        show.say(sentence)
+    for path in files.all:
+        print(f"  {path}")

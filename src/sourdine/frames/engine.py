@@ -1,0 +1,100 @@
+"""Where a table lives, and how it is asked: DuckDB, for files and for frames in memory."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+from numpy.typing import NDArray
+
+from sourdine.frames.dialect import DUCKDB, Dialect
+
+if TYPE_CHECKING:
+    import duckdb
+
+Lent = Mapping[str, Mapping[str, NDArray[Any]]]
+"""Small tables of ours that go along with a question, which knows them by these names."""
+NOTHING: Lent = {}
+
+
+class Engine(Protocol):
+    """What a source asks of an engine."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """How its SQL is written."""
+
+    @property
+    def name(self) -> str:
+        """What the table is called in SQL."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What its columns are called, those that are called alike as well."""
+
+    @property
+    def types(self) -> Mapping[str, str]:
+        """The type of each column, by the name that DuckDB has for it."""
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """What it raises; its words may tell about records."""
+
+    def ask(self, sql: str, lent: Lent = NOTHING) -> list[tuple[Any, ...]]:
+        """The rows of a question, as exact Python numbers."""
+
+    def columns(self, sql: str, lent: Lent = NOTHING) -> dict[str, NDArray[Any]]:
+        """The answer to a question as arrays, one a column."""
+
+
+@dataclass(frozen=True)
+class InDuckDB:
+    """A relation of DuckDB, on a connection of our own or of its owner."""
+
+    relation: "duckdb.DuckDBPyRelation" = field(repr=False)
+    connection: "duckdb.DuckDBPyConnection | None" = field(default=None, repr=False)
+    keep_alive: object = field(default=None, repr=False)
+    name: str = "sourdine_source"
+
+    @property
+    def dialect(self) -> Dialect:
+        """DuckDB's."""
+        return DUCKDB
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """The errors of DuckDB."""
+        import duckdb
+
+        return (duckdb.Error,)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What the columns are called."""
+        return self.relation.columns
+
+    @cached_property
+    def types(self) -> Mapping[str, str]:
+        """The type of each column."""
+        return dict(zip(self.names, map(str, self.relation.types), strict=True))
+
+    def ask(self, sql: str, lent: Lent = NOTHING) -> list[tuple[Any, ...]]:
+        """The rows of a question."""
+        return self._answer(sql, lent).fetchall()
+
+    def columns(self, sql: str, lent: Lent = NOTHING) -> dict[str, NDArray[Any]]:
+        """The answer to a question as arrays, masked where a cell is NULL."""
+        return self._answer(sql, lent).fetchnumpy()
+
+    def _answer(self, sql: str, lent: Lent) -> "duckdb.DuckDBPyRelation | duckdb.DuckDBPyConnection":
+        """The answer of the engine; a connection of our own knows the table by its name."""
+        tables = {name: dict(columns) for name, columns in lent.items()}
+        if self.connection is not None:
+            for name, columns in tables.items():
+                self.connection.register(name, columns)
+            return self.connection.execute(sql)
+        # on a connection that is not ours, what is lent is found by the names of variables where it is asked
+        here = {"relation": self.relation, "name": self.name, "sql": sql}
+        answer: duckdb.DuckDBPyRelation | None = eval("relation.query(name, sql)", tables, here)
+        assert answer is not None
+        return answer

@@ -1,0 +1,282 @@
+"""Public tables beside a private one: each record gets the columns of at most one public row.
+
+The public table's key is unique, so a record stays one record; what it gets depends on itself and on what is
+public. The public table may be quoted in errors, the private one never is.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.dialect import WHOLE, Dialect
+from sourdine.frames.engine import NOTHING, Engine, Lent
+from sourdine.frames.schema import Schema
+from sourdine.frames.source import Source, open_source
+
+MOST_ROWS = 1 << 22
+_NUMBERS = (*WHOLE, "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
+_WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]{1,19}(\.0*)?\s*")
+_FIELDS = ("file", "table", "on", "columns")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Join:
+    """A public table, the columns of both tables that must be equal, and the columns that it brings.
+
+    A record without a match, or without a key, gets missing values. Keys are compared letter by letter, or as
+    whole numbers where the private table holds numbers.
+
+    >>> import pyarrow as pa
+    >>> places = pa.table({"name": ["Lille", "Nice"], "region": ["north", "south"]})
+    >>> Join(name="places", table=places, on=(("town", "name"),), columns=("region",)).columns
+    ('region',)
+    """
+
+    name: str
+    table: object
+    on: tuple[tuple[str, str], ...]
+    columns: tuple[str, ...]
+
+    @classmethod
+    def read(cls, name: str, block: object, folder: Path = Path()) -> "Join":
+        """The join of a `[joins]` block: a file (or a table), on which columns, and what it brings."""
+        owner = f"joins.{name}"
+        if not isinstance(block, Mapping):
+            raise _wrong(owner, "it must be a block")
+        for field in block:
+            if field not in _FIELDS:
+                raise InvalidParameter(f"The declaration '{owner}.{field}' is unknown. Check its spelling.")
+        if ("file" in block) == ("table" in block):
+            raise _wrong(owner, "it needs a file")
+        table = block.get("table")
+        if "file" in block:
+            if not (isinstance(block["file"], str) and block["file"]):
+                raise _wrong(f"{owner}.file", "it must be a text in quotes")
+            table = folder / block["file"]
+        columns = _names(block.get("columns"), f"{owner}.columns")
+        on = block.get("on")
+        pairs = tuple(on.items()) if isinstance(on, Mapping) else None
+        if pairs is None:
+            pairs = tuple((each, each) for each in _names(on, f"{owner}.on"))
+        _names([part for pair in pairs for part in pair], f"{owner}.on")
+        return cls(name=name, table=table, on=pairs, columns=columns)
+
+
+def read_joins(blocks: Mapping[str, Any], folder: Path = Path()) -> tuple[Join, ...]:
+    """The joins of a `[joins]` block."""
+    return tuple(
+        each if isinstance(each, Join) else Join.read(name, each, folder) for name, each in blocks.items()
+    )
+
+
+def _names(given: object, owner: str) -> tuple[str, ...]:
+    listed = (given,) if isinstance(given, str) else given
+    if not isinstance(listed, list | tuple) or not listed:
+        raise _wrong(owner, "it must be a column's name, or a list of them")
+    if not all(isinstance(each, str) and each for each in listed):
+        raise _wrong(owner, "it must be a column's name, or a list of them")
+    return tuple(listed)
+
+
+def _wrong(owner: str, reason: str) -> InvalidParameter:
+    return InvalidParameter(
+        f"The declaration '{owner}' is wrong: {reason}. Write it like "
+        '[joins.places] file = "places.csv", on = "town", columns = ["region"].'
+    )
+
+
+def read_public(table: object, names: Sequence[str]) -> dict[str, list[str]]:
+    """Columns of a public table as texts; what is missing is empty."""
+    source = open_source(table, Schema(columns={}), names)
+    quoted, text = source.dialect.quoted, source.dialect.text
+    listed = (f"{text(quoted(name), source.types[name])} AS column_{i}" for i, name in enumerate(names))
+    try:
+        found = source.columns(f"SELECT {', '.join(listed)} FROM {source.name} LIMIT {MOST_ROWS + 1}")
+    except source.failures as problem:
+        raise InvalidParameter(f"The public table {_called(table)} cannot be read: {problem}") from None
+    columns = {}
+    for i, name in enumerate(names):
+        held = found[f"column_{i}"]
+        lost = np.ma.getmaskarray(held)
+        data = np.ma.getdata(held).tolist()
+        columns[name] = [
+            "" if gone or cell is None else str(cell) for gone, cell in zip(lost, data, strict=True)
+        ]
+    rows = len(columns[names[0]])
+    if rows == 0 or rows > MOST_ROWS:
+        raise InvalidParameter(
+            f"The public table {_called(table)} must have between 1 and {MOST_ROWS:,} rows. "
+            "Check that it is the right one."
+        )
+    return columns
+
+
+def _called(table: object) -> str:
+    return str(table) if isinstance(table, str | Path) else "beside it"
+
+
+def open_joined(
+    table: object,
+    schema: Schema,
+    joins: Sequence[Join] = (),
+    others: Sequence[str] = (),
+    encoding: str = "utf-8",
+) -> Source:
+    """A table as `open_source` opens it, with the declared columns that joins bring.
+
+    Of the private table only names and types are looked at; public ones are read.
+    """
+    if not joins:
+        return open_source(table, schema, others, encoding=encoding)
+    brought = [name for join in joins for name in join.columns]
+    for name in brought:
+        if brought.count(name) > 1:
+            raise InvalidParameter(f"Two joins bring a column '{name}'. Let one of them bring it.")
+    own = Schema(columns={name: each for name, each in schema.columns.items() if name not in brought})
+    keys = [ours for join in joins for ours, _ in join.on]
+    wanted = tuple(dict.fromkeys((*others, *(key for key in keys if key not in own.columns))))
+    base = open_source(table, own, wanted, encoding=encoding)
+    known = {name.casefold() for name in base.engine.names}
+    for name in brought:
+        if name.casefold() in known:
+            raise InvalidParameter(
+                f"A join brings a column '{name}', and the table has one of that name. Rename one of them."
+            )
+    public = tuple(
+        _Public.of(join, base.types, [name for name in join.columns if name in schema.columns])
+        for join in joins
+    )
+    added = frozenset(name for each in public for name in each.columns)
+    return Source(Joined(base.engine, public), schema, base.text | added)
+
+
+@dataclass(frozen=True)
+class _Public:
+    """The rows of a public table by unique keys: pairs of a private column with its type, and their keys."""
+
+    on: tuple[tuple[str, str], ...]
+    keys: tuple[NDArray[Any], ...]
+    columns: Mapping[str, NDArray[Any]]
+
+    @classmethod
+    def of(cls, join: Join, types: Mapping[str, str], wanted: Sequence[str]) -> "_Public":
+        """The public table of a join, with the columns that are wanted of it; keys must not repeat."""
+        theirs = [name for _, name in join.on]
+        held = read_public(join.table, list(dict.fromkeys((*theirs, *wanted))))
+        on = tuple((ours, types[ours]) for ours, _ in join.on)
+        keys = [_keys(held[name], kind) for name, (_, kind) in zip(theirs, on, strict=True)]
+        rows = list(zip(*keys, strict=True))
+        good = [place for place, row in enumerate(rows) if None not in row]
+        seen: set[tuple[object, ...]] = set()
+        for place in good:
+            if rows[place] in seen:
+                named = ", ".join(
+                    f"{name} = {cell!r}" for name, cell in zip(theirs, rows[place], strict=True)
+                )
+                raise InvalidParameter(
+                    f"The public table of the join '{join.name}' has two rows with {named}. A record would "
+                    "count twice. Keep one row for each key."
+                )
+            seen.add(rows[place])
+        return cls(
+            on,
+            tuple(
+                _array([each[place] for place in good], kind)
+                for each, (_, kind) in zip(keys, on, strict=True)
+            ),
+            {name: np.array([held[name][place] for place in good], dtype=object) for name in wanted},
+        )
+
+
+def _is_number(kind: str) -> bool:
+    return kind.partition("(")[0] in _NUMBERS
+
+
+def _keys(cells: Sequence[str], kind: str) -> list[str | int | None]:
+    """Public keys as the private column has them; None for what no record can have."""
+    if not _is_number(kind):
+        return [cell or None for cell in cells]
+    whole = (int(cell.partition(".")[0]) if _WHOLE_NUMBER.fullmatch(cell) else None for cell in cells)
+    return [cell if cell is not None and -(1 << 63) <= cell < 1 << 63 else None for cell in whole]
+
+
+def _array(cells: Sequence[object], kind: str) -> NDArray[Any]:
+    return np.array(cells, dtype=np.int64 if _is_number(kind) else object)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """An engine whose table has the columns of public tables beside its own."""
+
+    base: Engine
+    public: tuple[_Public, ...]
+
+    @property
+    def dialect(self) -> Dialect:
+        """That of the engine."""
+        return self.base.dialect
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """Those of the engine."""
+        return self.base.failures
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What the columns are called."""
+        return [*self.base.names, *(name for each in self.public for name in each.columns)]
+
+    @cached_property
+    def types(self) -> Mapping[str, str]:
+        """The types of the columns; those that are brought hold text."""
+        return {**self.base.types, **{name: "VARCHAR" for each in self.public for name in each.columns}}
+
+    @cached_property
+    def name(self) -> str:
+        """The table with what is brought to it: a left join by unique keys keeps every record once.
+
+        The hint makes Spark send the small table to the records; DuckDB takes it for a comment.
+        """
+        quoted, added, tables = self.dialect.quoted, [], []
+        for i, each in enumerate(self.public):
+            conditions = []
+            for j, (ours, kind) in enumerate(each.on):
+                theirs = f"known_{i}.{quoted(f'public key {j}')}"
+                if _is_number(kind):
+                    conditions.append(f"{self.dialect.whole(quoted(ours), kind)} = {theirs}")
+                else:
+                    text = self.dialect.text(theirs, "VARCHAR")
+                    conditions.append(f"{self.dialect.text(quoted(ours), kind)} = {text}")
+            tables.append(f"LEFT JOIN sourdine_public_{i} AS known_{i} ON {' AND '.join(conditions)}")
+            added += [
+                f"nullif(known_{i}.{quoted(f'public column {j}')}, '') AS {quoted(name)}"
+                for j, name in enumerate(each.columns)
+            ]
+        hint = f"/*+ BROADCAST({', '.join(f'known_{i}' for i in range(len(self.public)))}) */"
+        columns = ", ".join(["held.*", *added])
+        return f"(SELECT {hint} {columns} FROM {self.base.name} AS held {' '.join(tables)})"
+
+    def ask(self, sql: str, lent: Lent = NOTHING) -> list[tuple[Any, ...]]:
+        """The rows of a question."""
+        return self.base.ask(sql, {**lent, **self._tables})
+
+    def columns(self, sql: str, lent: Lent = NOTHING) -> dict[str, NDArray[Any]]:
+        """The answer to a question as arrays."""
+        return self.base.columns(sql, {**lent, **self._tables})
+
+    @cached_property
+    def _tables(self) -> Lent:
+        return {
+            f"sourdine_public_{i}": {
+                **{f"public key {j}": keys for j, keys in enumerate(each.keys)},
+                **{f"public column {j}": held for j, held in enumerate(each.columns.values())},
+            }
+            for i, each in enumerate(self.public)
+        }

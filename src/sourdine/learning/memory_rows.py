@@ -1,0 +1,197 @@
+"""Measured memory as rows of a CSV file: the source's columns, and more."""
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+from sourdine.learning.memory import FIRST, Stage
+
+OPTIMIZERS = ("sgd", "momentum", "adam")
+DEPTHS = (13, 16)
+_ENDS = {
+    Stage.MODEL: "Model_Loaded",
+    Stage.BATCH: "Images_Loaded",
+    Stage.GRADIENT: "Loss_Gradient",
+    Stage.STEP: "Model_Computed",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A perceptron of some hidden units behind frozen VGG convolutions, and how it is trained.
+
+    Images have `side` pixels over `reduce` in height and width; `private` says whether gradients are clipped
+    and noised.
+    """
+
+    hidden: int
+    batch: int
+    reduce: int
+    private: bool
+    side: int = 224
+    depth: int = 16
+    classes: int = 102
+    optimizer: str = "adam"
+
+    def __post_init__(self) -> None:
+        owner = "train memory"
+        check.integer(owner, "hidden", self.hidden, 1, 1 << 16)
+        check.integer(owner, "batch", self.batch, 1, 1 << 20)
+        check.integer(owner, "reduce", self.reduce, 1, 64)
+        check.integer(owner, "side", self.side, 32, 1 << 12)
+        check.integer(owner, "classes", self.classes, 2, 1 << 16)
+        if self.side // self.reduce < 32:
+            remedy = "The convolutions need 32 x 32 pixels."
+            raise check.fail(owner, "reduce", f"leave 32 of {self.side} pixels", self.reduce, remedy)
+        if self.depth not in DEPTHS:
+            raise check.fail(owner, "depth", f"be one of {', '.join(map(str, DEPTHS))}", self.depth)
+        if self.optimizer not in OPTIMIZERS:
+            raise check.fail(owner, "optimizer", f"be one of {', '.join(OPTIMIZERS)}", self.optimizer)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """The bytes of a case: of tensors after each stage and at most within it, and of the whole process.
+
+    `resident` are the largest resident sets of the process over its life, one for each repeat; `before` is
+    the least there was before the model was made. Both are empty where the system does not tell.
+    """
+
+    case: Case
+    live: Mapping[Stage, int]
+    most: Mapping[Stage, int]
+    before: int | None
+    resident: tuple[int, ...]
+    repeats: int
+
+    @property
+    def peak(self) -> int:
+        """The most bytes of tensors at once."""
+        return max(self.most.values())
+
+    @property
+    def middle(self) -> int | None:
+        """The middle one of the resident sets."""
+        return sorted(self.resident)[len(self.resident) // 2] if self.resident else None
+
+
+COLUMNS = (
+    "Hidden_Units",
+    "Batch_size",
+    "Fact",
+    "Differential_Privacy",
+    *(f"Mem_{end}" for end in _ENDS.values()),
+    *(f"Peak_{end}" for end in _ENDS.values()),
+    "RSS_Before",
+    "RSS_Peak",
+    "RSS_Peak_Lowest",
+    "RSS_Peak_Highest",
+    "Repeats",
+    "Side",
+    "Depth",
+    "Classes",
+    "Optimizer",
+)
+
+
+def cells(row: Measured) -> tuple[str, ...]:
+    """A row of the file."""
+    case = row.case
+    ends = (min(row.resident), max(row.resident)) if row.resident else (None, None)
+    found: tuple[object, ...] = (
+        case.hidden,
+        case.batch,
+        case.reduce,
+        "Y" if case.private else "N",
+        *(row.live[stage] for stage in FIRST),
+        *(row.most[stage] for stage in FIRST),
+        row.before,
+        row.middle,
+        *ends,
+        row.repeats,
+        case.side,
+        case.depth,
+        case.classes,
+        case.optimizer,
+    )
+    return tuple("" if cell is None else str(cell) for cell in found)
+
+
+class Rows:
+    """A CSV file that is written row by row, so that nothing is measured twice.
+
+    A last row that was cut off, as when the process was killed, is dropped and measured again.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows: list[Measured] = _read(path) if path.exists() else []
+        whole = io.StringIO()
+        writer = csv.writer(whole, lineterminator="\n")
+        writer.writerows((COLUMNS, *map(cells, self.rows)))
+        new = path.with_name(path.name + ".new")
+        new.write_text(whole.getvalue(), encoding="utf-8")
+        new.replace(path)
+
+    def missing(self, cases: Iterable[Case], repeats: int = 1) -> list[Case]:
+        """Those of some cases that were not measured, or less often."""
+        known = {row.case for row in self.rows if row.repeats >= repeats}
+        return [case for case in dict.fromkeys(cases) if case not in known]
+
+    def add(self, row: Measured) -> None:
+        """Keep a row, on the disk before anything else happens."""
+        with self.path.open("a", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerow(cells(row))
+            file.flush()
+            os.fsync(file.fileno())
+        self.rows.append(row)
+
+    def of(self, cases: Iterable[Case]) -> list[Measured]:
+        """The last row of each case, in their order."""
+        known = {row.case: row for row in self.rows}
+        return [known[case] for case in dict.fromkeys(cases) if case in known]
+
+
+def _read(path: Path) -> list[Measured]:
+    text = path.read_text(encoding="utf-8")
+    lines = list(csv.reader(io.StringIO(text)))
+    if lines and tuple(lines[0]) != COLUMNS:
+        raise InvalidParameter(f"{path} is there and holds something else. Name another file.")
+    found: list[Measured] = []
+    for place, line in enumerate(lines[1:], start=2):
+        cut_off = place == len(lines) and not text.endswith("\n")
+        try:
+            row = _row(dict(zip(COLUMNS, line, strict=True)))
+        except (ValueError, InvalidParameter):
+            if not cut_off:
+                raise InvalidParameter(f"{path}, line {place}, is no measurement. Delete the line.") from None
+            continue
+        if not cut_off:
+            found.append(row)
+    return found
+
+
+def _row(cell: Mapping[str, str]) -> Measured:
+    lowest, middle, highest = (cell[f"RSS_Peak{end}"] for end in ("_Lowest", "", "_Highest"))
+    return Measured(
+        case=Case(
+            hidden=int(cell["Hidden_Units"]),
+            batch=int(cell["Batch_size"]),
+            reduce=int(cell["Fact"]),
+            private=cell["Differential_Privacy"] == "Y",
+            side=int(cell["Side"]),
+            depth=int(cell["Depth"]),
+            classes=int(cell["Classes"]),
+            optimizer=cell["Optimizer"],
+        ),
+        live={stage: int(cell[f"Mem_{end}"]) for stage, end in _ENDS.items()},
+        most={stage: int(cell[f"Peak_{end}"]) for stage, end in _ENDS.items()},
+        before=int(cell["RSS_Before"]) if cell["RSS_Before"] else None,
+        resident=tuple(int(each) for each in (lowest, middle, highest) if each),
+        repeats=int(cell["Repeats"]),
+    )

@@ -1,0 +1,148 @@
+"""A sweep carried out: paid once, run by run, taken up again where it was killed."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sourdine.accounting.ledger import Ledger
+from sourdine.core.bits import SYSTEM
+from sourdine.core.errors import InvalidParameter, LedgerError
+from sourdine.learning.checkpoint import Checkpoint
+from sourdine.learning.planning import Plan
+from sourdine.learning.sweep import Setting, Sweep
+from sourdine.learning.sweep_journal import Finished, Journal
+from sourdine.learning.trained import Trained
+
+Train = Callable[[Setting, Plan], Trained]
+_PAID = "paid"
+_Paid = dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Swept:
+    """A finished sweep: its runs, the line of the ledger that paid, and how many were finished before."""
+
+    sweep: Sweep
+    runs: tuple[Finished, ...]
+    line: int | None
+    before: int
+
+
+def run_sweep(
+    sweep: Sweep,
+    train: Train,
+    journal: Path,
+    *,
+    about: Mapping[str, object],
+    ledger: Ledger | None = None,
+    watch: Callable[[Setting, int], None] | None = None,
+) -> Swept:
+    """Train every setting as often as stated, and note each run in a journal as soon as it is finished.
+
+    `train` makes a fresh model and fits it with accuracy on public data; it may tell nobody how that goes.
+    `about` says what is trained on what, so that a journal is not taken for that of another sweep. The
+    ledger is charged for all runs at once, before the first. `watch` is told which run begins.
+    """
+    file = Journal(journal)
+    with Checkpoint(journal).held():
+        found = file.load()
+        if found is None:
+            paid = None if ledger is None else _paid(sweep, ledger, about)
+            file.begin(_what(sweep, about) | {_PAID: paid})
+            done: list[Finished] = []
+        else:
+            held, done = found
+            paid = _read_paid(held.pop(_PAID, None))
+            _check_same(journal, held, _what(sweep, about))
+            _check_paid(journal, paid, ledger)
+        finished = {(each.setting, each.repeat): each for each in done}
+        for repeat in range(sweep.repeats):  # all settings once before any comes again
+            for place, (setting, planned) in enumerate(zip(sweep.settings, sweep.plans, strict=True)):
+                if (place, repeat) in finished:
+                    continue
+                if watch is not None:
+                    watch(setting, len(finished))
+                start = time.perf_counter()
+                run = _finished(place, repeat, train(setting, planned), time.perf_counter() - start)
+                file.add(run)
+                finished[place, repeat] = run
+    ordered = tuple(finished[key] for key in sorted(finished))
+    return Swept(
+        sweep=sweep, runs=ordered, line=None if paid is None else int(paid["number"]), before=len(done)
+    )
+
+
+def _finished(setting: int, repeat: int, trained: Trained, seconds: float) -> Finished:
+    accuracies = [each.accuracy for each in trained.history if each.accuracy is not None]
+    if not accuracies:
+        raise InvalidParameter(
+            "A sweep compares settings by their accuracy, and there was nothing public to tell it on. "
+            "Name public examples to judge by."
+        )
+    return Finished(
+        setting=setting,
+        repeat=repeat,
+        accuracy=accuracies[-1],
+        seconds=round(seconds, 3),
+        history=tuple(accuracies),
+    )
+
+
+def _what(sweep: Sweep, about: Mapping[str, object]) -> dict[str, object]:
+    """What the epsilon of a sweep rests on, and what its accuracies are of."""
+    return {
+        "about": dict(about),
+        "settings": [each.to_json() for each in sweep.settings],
+        "noise": [each.noise for each in sweep.plans],
+        "repeats": sweep.repeats,
+        "size": sweep.size,
+        "delta": sweep.delta,
+        "sampler": str(sweep.sampler),
+    }
+
+
+def _paid(sweep: Sweep, ledger: Ledger, about: Mapping[str, object]) -> _Paid:
+    """Charge for all runs at once."""
+    receipt = ledger.charge(
+        *sweep.spends,
+        purpose=f"sweep over {len(sweep.settings):,} settings of training, {sweep.repeats:,} times each",
+        secure=SYSTEM.secure,
+        declared={name: str(value) for name, value in about.items()},
+    )
+    return {
+        "ledger": receipt.ledger,
+        "number": str(receipt.number),
+        "fingerprint": receipt.fingerprint,
+    }
+
+
+def _read_paid(held: object) -> _Paid | None:
+    if not isinstance(held, dict):
+        return None
+    return {str(name): str(value) for name, value in held.items()}
+
+
+def _check_same(journal: Path, held: Mapping[str, object], asked: Mapping[str, object]) -> None:
+    """Refuse to go on with another sweep."""
+    if differ := sorted(name for name in {*held, *asked} if held.get(name) != asked.get(name)):
+        raise InvalidParameter(
+            f"The journal {journal} is of a sweep with another '{differ[0]}'. "
+            "Repeat its command to go on with it, or take another place for the results."
+        )
+
+
+def _check_paid(journal: Path, paid: _Paid | None, ledger: Ledger | None) -> None:
+    """Refuse to go on from a ledger that did not pay."""
+    if ledger is None:
+        return
+    if paid is None or paid.get("ledger") != ledger.terms.identity:
+        raise LedgerError(
+            f"The sweep in the journal {journal} was not paid from this ledger. "
+            "Pass the one that paid, or take another place for the results."
+        )
+    entry = ledger.entry(int(paid["number"]))
+    if entry is None or entry.fingerprint != paid["fingerprint"]:
+        raise LedgerError(
+            f"The ledger does not hold the payment for the sweep in the journal {journal}. Do not rely on it."
+        )

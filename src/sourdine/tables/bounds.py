@@ -1,0 +1,258 @@
+"""Bounds of a column found privately, where nobody knows any: a spend of its own, before all others."""
+
+import json
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import ValidationError
+
+from sourdine.accounting.ledger import Ledger
+from sourdine.accounting.release import Release
+from sourdine.accounting.spend import Spend
+from sourdine.core import check
+from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.frames.ladder import Ladder
+from sourdine.frames.ranks import CountedValues, ranks
+from sourdine.frames.schema import Real, Schema, decimal, told
+from sourdine.frames.source import Source, open_source
+from sourdine.frames.unit import Unit
+from sourdine.tables.blank import check_filled
+from sourdine.tables.plan import EACH_RECORD
+from sourdine.tables.quantiles.threshold import ThresholdHistogram
+from sourdine.tables.spec import Specification
+
+Kind = Literal["integer", "real"]
+LADDERS: Mapping[str, Ladder] = {"integer": Ladder(0, 15), "real": Ladder(-6, 15)}
+_ANY = Schema(columns={"": Real(lower=-1e15, upper=1e15)}).columns[""]  # stands for the unknown bounds
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundsPlan:
+    """How the bounds of a column are to be found, and what that costs; no record is read.
+
+    For each end half of epsilon goes to the first rung of a ladder of round numbers that all but half of the
+    share `outside` lie within, as far as noise tells (Durfee 2023, algorithm 2; AboveThreshold on counts
+    below rungs, Dwork and Roth 2014, theorem 3.23, Lyu, Su, Li 2017, theorem 5). The guarantee is epsilon
+    for one unit.
+
+    >>> plan = BoundsPlan(column="pay", epsilon=Fraction(1, 10))
+    >>> sum(spend.loss().epsilon for spend in plan.spends)
+    Fraction(1, 10)
+    """
+
+    column: str
+    epsilon: Fraction
+    kind: Kind = "real"
+    unit: Unit = EACH_RECORD
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    outside: float = 0.01
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        if not self.column:
+            raise check.fail("bounds", "column", "be a column's name", self.column)
+        exact = check.positive("bounds", "epsilon", self.epsilon, 1 << 10)
+        object.__setattr__(self, "epsilon", exact)
+        if self.kind not in LADDERS:
+            raise check.fail("bounds", "kind", "be integer or real", self.kind)
+        check.between("bounds", "outside", self.outside, Fraction(1, 10**6), Fraction(1, 2))
+        check.confidence("bounds", self.confidence)
+
+    @property
+    def mechanism(self) -> ThresholdHistogram:
+        """What finds one end."""
+        places = LADDERS[self.kind].places
+        return ThresholdHistogram(
+            epsilon=self.epsilon / (2 * self.unit.rows),
+            levels=(1 - decimal(self.outside) / 2,),
+            places=places,
+            cuts=places,
+            neighbours=self.neighbours,
+        )
+
+    @property
+    def spends(self) -> tuple[Spend, ...]:
+        """What the two ends cost."""
+        distance = Distance.hamming(self.unit.rows, neighbours=self.neighbours)
+        return (Spend(mechanism=self.mechanism, distance=distance, count=2),)
+
+    @property
+    def off(self) -> float:
+        """By how many records more than the share outside the two ends may miss, with the confidence."""
+        return 2 * self.mechanism.error((1 + self.confidence) / 2)
+
+    @property
+    def words(self) -> str:
+        """The promise, in one sentence."""
+        return (
+            f"With {100 * self.confidence:g} % confidence at most {100 * self.outside:g} % of the records "
+            f"that count and {self.off:,.0f} more lie outside."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundBounds(Release):
+    """Bounds that were found privately and paid for; `values` are the lower and the upper one."""
+
+    plan: BoundsPlan
+
+    @property
+    def block(self) -> str:
+        """The declaration of the column, to paste into a specification."""
+        lower, upper = self.values
+        name = self.plan.column
+        plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+        title = name if plain else json.dumps(name, ensure_ascii=False)
+        return (
+            f"[columns.{title}]\n"
+            f'type = "{self.plan.kind}"\n'
+            f"lower = {lower!r}\n"
+            f"upper = {upper!r}\n"
+            f"found = {json.dumps(self.found, ensure_ascii=False)}\n"
+        )
+
+    @property
+    def found(self) -> str:
+        """Where the bounds come from, for the certificates of later releases."""
+        line = "" if self.receipt is None else f", line {self.receipt.number} of its ledger"
+        return f"privately, for epsilon {float(self.plan.epsilon):g}{line}"
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """The same declaration for `Table(columns=...)`."""
+        lower, upper = self.values
+        return {"type": self.plan.kind, "lower": lower, "upper": upper, "found": self.found}
+
+
+def find_bounds(
+    table: object,
+    column: str,
+    *,
+    unit: Unit | str,
+    epsilon: Fraction | float,
+    ledger: Ledger | Path | str,
+    kind: Kind = "real",
+    outside: float = 0.01,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    confidence: float = 0.95,
+    encoding: str = "utf-8",
+    bits: Bits = SYSTEM,
+) -> FoundBounds:
+    """Bounds between which all but a small share of a column's numbers lie, paid from a ledger.
+
+    The guarantee is epsilon for one unit. The charge is on the disk before any record is read.
+    """
+    whose = Unit(name=unit) if isinstance(unit, str) else unit
+    plan = BoundsPlan(
+        column=column,
+        epsilon=epsilon,  # type: ignore[arg-type]
+        kind=kind,
+        unit=whose,
+        neighbours=neighbours,
+        outside=outside,
+        confidence=confidence,
+    )
+    return release_bounds(plan, open_column(table, plan, encoding), ledger, bits=bits)
+
+
+def open_column(table: object, plan: BoundsPlan, encoding: str = "utf-8") -> Source:
+    """The table with the one column whose bounds are looked for."""
+    others = [] if plan.unit.column is None else [plan.unit.column]
+    return open_source(table, Schema(columns={plan.column: _ANY}), others, encoding=encoding)
+
+
+def release_bounds(
+    plan: BoundsPlan, source: Source, ledger: Ledger | Path | str, *, bits: Bits = SYSTEM
+) -> FoundBounds:
+    """Pay for a plan, then find the bounds."""
+    if isinstance(ledger, str | Path):
+        with Ledger.open(ledger) as opened:
+            return release_bounds(plan, source, opened, bits=bits)
+    check_payer(plan, ledger)
+    secure = bool(getattr(bits, "secure", False))
+    asked = {f"bounds of {plan.column}": f"{plan.kind}, all but {plan.outside:g} of the records inside"}
+    receipt = ledger.charge(
+        *plan.spends, purpose=f"bounds of {plan.column}"[:200], secure=secure, declared=asked
+    )
+    try:
+        values = _found(plan, source, bits)
+    except source.failures:
+        raise SourdineError(
+            "The table could not be read to its end, so there are no bounds. What was charged stays charged, "
+            "since part of the table was seen. Check that its file is whole and that the disk has room."
+        ) from None
+    return FoundBounds(
+        plan=plan,
+        values=values,
+        intervals=None,
+        spends=plan.spends,
+        receipt=receipt,
+        confidence=plan.confidence,
+        secure=secure,
+        notes=(plan.words,),
+    )
+
+
+def check_payer(plan: BoundsPlan, ledger: Ledger) -> None:
+    """Refuse a ledger that protects somebody else."""
+    terms = ledger.terms
+    if terms.unit != plan.unit.name or terms.neighbours is not plan.neighbours:
+        raise InvalidParameter(
+            f"The ledger protects each '{terms.unit}' under {terms.neighbours} neighbours, and the bounds "
+            f"are asked for units called '{plan.unit.name}' under {plan.neighbours} ones. Name them alike."
+        )
+
+
+def _found(plan: BoundsPlan, source: Source, bits: Bits) -> tuple[int, int] | tuple[float, float]:
+    """Both ends; the lower is the upper end of what has its sign changed."""
+    ladder, mechanism = LADDERS[plan.kind], plan.mechanism
+    held = ranks(
+        source,
+        by=(),
+        value=ladder.place(source, plan.column),
+        unit=plan.unit,
+        bits=bits,
+        places=ladder.places,
+    )[()]
+    assert isinstance(held, CountedValues)
+    upper = ladder.below(int(mechanism.sample(held, bits)[0]))
+    lower = -ladder.below(int(mechanism.sample(_mirrored(held, ladder.places), bits)[0]))
+    if plan.kind == "integer":  # no whole number lies between a rung and what it is rounded to
+        lower, upper = Fraction(math.ceil(lower)), Fraction(math.floor(upper))
+    if lower >= upper:  # one value alone, or noise: bounds must differ
+        lower, upper = min(lower, upper) - 1, max(lower, upper) + 1
+    return (int(lower), int(upper)) if plan.kind == "integer" else (float(lower), float(upper))
+
+
+def _mirrored(held: CountedValues, places: int) -> CountedValues:
+    """The same values with their signs changed."""
+    counts = np.diff(held.cumulative, prepend=0)[::-1]
+    return CountedValues(places - 1 - held.values[::-1], np.cumsum(counts))
+
+
+def load_draft(path: Path) -> tuple[Specification, Mapping[str, Any]]:
+    """What a specification says of its table and its guarantee, while its columns still wait for bounds."""
+    try:
+        held = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        raise InvalidParameter(
+            f"The specification {path} cannot be read. Check the path, or write one with 'sourdine init'."
+        ) from None
+    except tomllib.TOMLDecodeError as problem:
+        raise InvalidParameter(f"The specification {path} is not valid TOML: {problem}.") from None
+    given = {name: held[name] for name in ("table", "privacy") if name in held}
+    check_filled(given, path)
+    try:
+        made = Specification.model_validate({**given, "queries": ("none yet",), "folder": path.parent})
+    except ValidationError as problem:
+        raise told(problem, "") from None
+    columns = held.get("columns")
+    return made, columns if isinstance(columns, Mapping) else {}

@@ -1,0 +1,1 @@
+"""Tables that add up: levels and margins, measured with noise, made into whole numbers that agree."""

@@ -1,0 +1,88 @@
+"""What adds up to what, of an aggregate that asks for a table and its sums."""
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.mechanism import Mechanism
+from sourdine.frames.schema import Schema
+from sourdine.frames.unit import Unit
+from sourdine.mechanisms import Gaussian
+from sourdine.tables.aggregate import Contingency
+from sourdine.tables.answer import Cell
+from sourdine.tables.consistent.crossed import Crossed
+from sourdine.tables.consistent.nested import Nested
+from sourdine.tables.hierarchy import Hierarchy
+from sourdine.tables.reading import Estimate, Noisy
+from sourdine.tables.spread import deviation, like_noises, worst_noises
+
+Structure = Crossed | Nested
+_OFF = 1e-6
+
+
+def structure_of(asked: Contingency | Hierarchy, schema: Schema) -> Structure:
+    """The table and its sums."""
+    if isinstance(asked, Hierarchy):
+        return Nested(asked.paths(schema))
+    shape = tuple(len(schema.keys(name)) for name in asked.columns)
+    kept = [tuple(asked.columns.index(name) for name in margin) for margin in asked.summed]
+    return Crossed(shape, (tuple(range(len(shape))), *kept))
+
+
+def keys_of(asked: Contingency | Hierarchy, schema: Schema) -> list[tuple[Cell, ...]]:
+    """The key of every number: 'all' where it is a sum over a column."""
+    held = structure_of(asked, schema)
+    if isinstance(held, Nested):
+        return held.keys()
+    return held.keys([schema.keys(name) for name in asked.columns])  # type: ignore[union-attr]
+
+
+def distance_of(held: Structure, tables: int, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
+    """How far a unit moves the numbers of so many tables, each with all its sums.
+
+    Only the cells are bounded: a unit counts in at most g of them with at most m records each, and sums are
+    taken afterwards, so that they add up. So it moves the sums of one kind by g m in L1, whatever they are.
+    In L2 it moves them most where its cells fall into as few sums as they can: of c cells each, g // c whole
+    ones and one that holds the rest. A unit replaced is one that leaves and one that enters.
+    """
+    twice = 2 if neighbours is Neighbours.REPLACE else 1
+    groups = min(unit.groups, tables * held.cells)
+    coordinates = twice * groups * len(held.merged)
+    if squared:
+        lengths = sum((groups // c) * c**2 + (groups % c) ** 2 for c in held.merged)
+        square = Fraction(twice * unit.rows**2 * lengths)
+        return Distance.l2(square=square, coordinates=coordinates, neighbours=neighbours)
+    amount = Fraction(twice * groups * unit.rows * len(held.merged))
+    return Distance.l1(amount, coordinates=coordinates, neighbours=neighbours)
+
+
+def agreed(held: Structure, noisy: Noisy) -> Estimate:
+    """Whole numbers that add up, each with an interval for its exact count.
+
+    The interval is that of the best linear estimate, whose noise is known, cut off at 0, and widened where
+    it does not hold the whole number.
+    """
+    best = held.best(noisy.numbers)
+    value = held.whole(noisy.numbers).astype(float)
+    reach = reaches(held, noisy.mechanism, noisy.confidence)
+    # exact counts are whole, and floats are off by far less than this
+    lower = np.minimum(np.maximum(np.floor(best - reach + _OFF), 0.0), value)
+    upper = np.maximum(np.ceil(best + reach - _OFF), value)
+    return Estimate(value.ravel(), lower.ravel(), upper.ravel())
+
+
+def reaches(held: Structure, mechanism: Mechanism, confidence: float) -> NDArray[np.float64]:
+    """What the noise of each best estimate stays within.
+
+    All noises are alike, so the estimates are a projection, and the weight of a number's own noise in its
+    estimate is the estimate's variance; with that noise alone it would not be narrower. How the rest is
+    spread over other noises is not looked at: the widest law with that variance is taken.
+    """
+    spread = held.variances
+    if isinstance(mechanism, Gaussian):
+        wide = float(like_noises(mechanism, 1.0, confidence))
+    else:
+        wide = worst_noises(confidence) * deviation(mechanism)
+    return np.maximum(wide * np.sqrt(spread), spread * mechanism.error(confidence))

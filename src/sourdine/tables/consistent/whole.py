@@ -1,0 +1,147 @@
+"""From reals to whole numbers that keep sums: parts of known totals, and tables with many margins.
+
+All of it is post-processing of noisy numbers: it sees no record.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_MOST_STEPS = 20_000
+_TINY = 1e-7  # what is so near a whole number is one
+
+
+def shared_out(values: Floats, weights: Floats, owner: Ints, totals: Ints) -> Ints:
+    """Whole numbers, none negative, near the values, that add up to the total of each owner.
+
+    They are the nearest point of the simplex by squares divided by weights, rounded by largest remainders.
+    `owner` rises; every owner has a value.
+
+    >>> shared_out(np.array([5.5, 2.5, -4.0]), np.ones(3), np.zeros(3, np.int64), np.array([7])).tolist()
+    [5, 2, 0]
+    """
+    starts = np.searchsorted(owner, np.arange(len(totals)))
+    order = np.lexsort((-values / weights, owner))
+    high, heavy = values[order], weights[order]
+    above = _upto(high, starts, owner) - totals[owner]
+    level = above / _upto(heavy, starts, owner)  # what to take off, for each weight, if only these stay
+    stay = np.maximum(np.bincount(owner, high > level * heavy, len(totals)).astype(np.int64), 1)
+    real = np.empty_like(values)
+    real[order] = np.maximum(high - level[starts + stay - 1][owner] * heavy, 0.0)
+    down = _floor(real)
+    lack = totals - np.bincount(owner, down, len(totals)).astype(np.int64)
+    order = np.lexsort((down - real, owner))
+    rank = np.arange(len(values)) - starts[owner]
+    found = down.copy()
+    found[order] += rank < lack[owner]
+    return found
+
+
+def _upto(values: Floats, starts: Ints, owner: Ints) -> Floats:
+    """Sums of the values of an owner up to each."""
+    sums = np.cumsum(values)
+    return sums - (sums[starts] - values[starts])[owner]
+
+
+def _floor(real: Floats) -> Ints:
+    return np.floor(real + _TINY).astype(np.int64)
+
+
+def diffused(table: Floats, margins: Sequence[tuple[int, ...]]) -> Ints:
+    """The table rounded up or down in each cell, such that its margins stay close to what they were.
+
+    What rounding did to each margin so far is carried along, and decides which cells are rounded up next: so
+    margins of thousands of cells are off by about one, where rounding each cell by itself would add up.
+    `margins` are the axes that each keeps.
+    """
+    inner = _inner_axes(table.shape)
+    outer = [axis for axis in range(table.ndim) if axis not in inner]
+    moved = np.transpose(table, [*outer, *inner])
+    sizes = moved.shape[len(outer) :]
+    down = _floor(moved)
+    part = np.maximum(moved - down, 0.0)
+    part[part < 2 * _TINY] = 0.0
+    up = np.zeros(moved.shape, dtype=np.bool_)
+    carried = [_Carried.of(kept, outer, inner, table.shape) for kept in margins if len(kept) < table.ndim]
+    across = [each for each in carried if each.touches]
+    along = [each for each in carried if not each.touches]
+    for place in product(*(range(table.shape[axis]) for axis in outer)):
+        fraction = part[place]
+        open_cells = np.flatnonzero(fraction.ravel() > 0)
+        if not open_cells.size:
+            continue
+        score = (len(across) + 1) * fraction
+        for each in across:
+            score = score + each.at(place)
+        score = score.ravel()[open_cells]
+        if along:
+            lack = sum(float(each.at(place).item()) for each in along) / len(along)
+            many = round(lack + float(fraction.sum()))
+        else:
+            many = int((score > (len(across) + 1) / 2).sum())
+        chosen = open_cells[_largest(score, max(0, min(many, open_cells.size)))]
+        taken = np.zeros(fraction.size, dtype=np.bool_)
+        taken[chosen] = True
+        up[place] = taken.reshape(sizes)
+        off = fraction - up[place]
+        for each in carried:
+            each.add(place, off)
+    back = np.argsort([*outer, *inner])
+    return np.transpose(down + up, back)
+
+
+def _largest(score: Floats, many: int) -> Ints:
+    if many == score.size:
+        return np.arange(many)
+    return np.argpartition(-score, many)[:many] if many else np.zeros(0, np.int64)
+
+
+def _inner_axes(shape: tuple[int, ...]) -> list[int]:
+    """The axes that are rounded in one step: the longest, and more until there are few steps."""
+    order = sorted(range(len(shape)), key=lambda axis: -shape[axis])
+    many = next(
+        many for many in range(1, len(shape) + 1) if math.prod(shape[a] for a in order[many:]) <= _MOST_STEPS
+    )
+    return sorted(order[:many])
+
+
+class _Carried:
+    """What rounding did to one margin so far."""
+
+    def __init__(self, kept: Sequence[bool], gone: tuple[int, ...], errors: Floats) -> None:
+        self._kept = kept
+        self._gone = gone
+        self._errors = errors
+
+    @classmethod
+    def of(
+        cls, margin: tuple[int, ...], outer: Sequence[int], inner: Sequence[int], shape: tuple[int, ...]
+    ) -> "_Carried":
+        """Nothing was done yet."""
+        kept = [axis in margin for axis in outer]
+        gone = tuple(place for place, axis in enumerate(inner) if axis not in margin)
+        sizes = [shape[axis] for axis in outer if axis in margin]
+        wide = [shape[axis] if axis in margin else 1 for axis in inner]
+        return cls(kept, gone, np.zeros((*sizes, *wide)))
+
+    @property
+    def touches(self) -> bool:
+        """Whether it tells cells of one step apart."""
+        return len(self._gone) < self._errors.ndim - sum(self._kept)
+
+    def at(self, place: tuple[int, ...]) -> Floats:
+        """What it lacks at a step."""
+        found: Floats = self._errors[self._held(place)]
+        return found
+
+    def add(self, place: tuple[int, ...], off: Floats) -> None:
+        """Take note of what a step did."""
+        self._errors[self._held(place)] += off.sum(axis=self._gone, keepdims=True)
+
+    def _held(self, place: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(index for index, kept in zip(place, self._kept, strict=True) if kept)

@@ -1,0 +1,150 @@
+"""Keys that lie in larger ones: towns in departments, departments in regions."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.schema import Category, Declared, Schema, told
+from sourdine.tables.answer import ALL
+
+Path_ = tuple[str | int, ...]
+_MOST = 1 << 20
+
+
+class Hierarchy(Declared):
+    """How many records there are at every level of a hierarchy, as whole numbers that add up.
+
+    `levels` names its levels, coarse to fine; the last is a column of the table. `rows` are public: one for
+    each key of that column, with the larger ones that it lies in.
+
+    >>> rows = [["north", "Lille"], ["south", "Nice"], ["south", "Toulon"]]
+    >>> Hierarchy(levels=["region", "town"], rows=rows).label
+    'town in region'
+    """
+
+    kind: Literal["hierarchy"] = "hierarchy"
+    levels: tuple[str, ...] = Field(min_length=2, max_length=8)
+    rows: tuple[Path_, ...] = Field(min_length=1, max_length=_MOST)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _listed(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        lists = {name: tuple(given[name]) for name in ("levels",) if isinstance(given.get(name), list)}
+        rows = given.get("rows")
+        if isinstance(rows, list | tuple):
+            lists["rows"] = tuple(tuple(row) if isinstance(row, list) else row for row in rows)
+        return {**given, **lists}
+
+    @model_validator(mode="after")
+    def _tree(self) -> "Hierarchy":
+        if len(set(self.levels)) != len(self.levels):
+            raise ValueError("levels must not repeat")
+        if any(len(row) != len(self.levels) for row in self.rows):
+            raise ValueError("every row must have a key for each level")
+        if len({row[-1] for row in self.rows}) != len(self.rows):
+            raise ValueError("rows must not repeat a key of the last level")
+        if any(ALL in row for row in self.rows):
+            raise ValueError(f"the key '{ALL}' names the sums over all")
+        return self
+
+    @property
+    def column(self) -> str:
+        """The column of the table: the finest level."""
+        return self.levels[-1]
+
+    @property
+    def label(self) -> str:
+        """What is asked, in a few words."""
+        return " in ".join(reversed(self.levels))
+
+    def check(self, schema: Schema, owner: str) -> None:
+        """Every key of the column must have its place, and no other may have one."""
+        keys, found = set(schema.keys(self.column)), {row[-1] for row in self.rows}
+        if keys != found:
+            lost = next(iter(keys ^ found))
+            where = "has no row in" if lost in keys else "is no declared key, but has a row in"
+            raise InvalidParameter(
+                f"The key {lost!r} of the column '{self.column}' {where} the hierarchy of '{owner}'. "
+                "Declare the same keys in both."
+            )
+
+    def paths(self, schema: Schema) -> tuple[Path_, ...]:
+        """The rows in the order of the column's keys."""
+        held = {row[-1]: row for row in self.rows}
+        return tuple(held[key] for key in schema.keys(self.column))
+
+
+class HierarchyBlock(Declared):
+    """A hierarchy as a specification has it: in a public file with a column for each level, or by rows."""
+
+    levels: tuple[str, ...] = Field(min_length=2, max_length=8)
+    file: str | None = Field(default=None, min_length=1)
+    rows: tuple[Path_, ...] | None = None
+
+    @model_validator(mode="after")
+    def _stated(self) -> "HierarchyBlock":
+        if (self.file is None) == (self.rows is None):
+            raise ValueError("it needs either a file or rows")
+        return self
+
+
+def read_hierarchies(blocks: Mapping[str, Any], folder: Path) -> dict[str, Hierarchy]:
+    """The hierarchies of the `[hierarchies]` block, with the rows of their files."""
+    return {name: _read(name, block, folder) for name, block in blocks.items()}
+
+
+def _read(name: str, block: object, folder: Path) -> Hierarchy:
+    owner = f"hierarchies.{name}"
+    if isinstance(block, Mapping):
+        rows = block.get("rows")
+        listed = {"levels": tuple(block["levels"])} if isinstance(block.get("levels"), list) else {}
+        if isinstance(rows, list):
+            listed["rows"] = tuple(tuple(row) if isinstance(row, list) else row for row in rows)
+        block = {**block, **listed}
+    try:
+        held = HierarchyBlock.model_validate(block)
+        rows = (held.rows or ()) if held.file is None else _rows(folder / held.file, held.levels)
+        return Hierarchy(levels=held.levels, rows=rows)
+    except ValidationError as problem:
+        raise told(problem, owner) from None
+
+
+def _rows(path: Path, levels: Sequence[str]) -> tuple[Path_, ...]:
+    """The different rows of a public file; what is empty in any level is left out."""
+    from sourdine.frames.join import read_public
+
+    columns = read_public(path, levels)
+    rows = zip(*(columns[name] for name in levels), strict=True)
+    return tuple(dict.fromkeys(row for row in rows if all(row)))
+
+
+def with_hierarchies(block: Mapping[str, Any], hierarchies: Mapping[str, Hierarchy]) -> dict[str, Any]:
+    """A query's block in which { hierarchy = "place" } has become the hierarchy of that name."""
+    asked = block.get("ask")
+    listed = asked if isinstance(asked, list | tuple) else [asked]
+    if not any(isinstance(each, Mapping) and "hierarchy" in each for each in listed):
+        return dict(block)
+    found: list[object] = []
+    for each in listed:
+        name = each.get("hierarchy") if isinstance(each, Mapping) else None
+        if isinstance(name, str) and name not in hierarchies:
+            raise InvalidParameter(
+                f"The query '{block.get('name')}' asks for the hierarchy '{name}', which is not declared. "
+                f"Declare it under [hierarchies.{name}] with levels and a file or rows."
+            )
+        found.append(hierarchies[name] if isinstance(name, str) else each)
+    return {**block, "ask": found}
+
+
+def with_columns(columns: Mapping[str, Any], hierarchies: Mapping[str, Hierarchy]) -> dict[str, Any]:
+    """Declared columns, and the finest levels of hierarchies that nobody declared: their keys are known."""
+    more = {
+        each.column: Category(keys=tuple(row[-1] for row in each.rows)).model_dump()  # type: ignore[arg-type]
+        for each in hierarchies.values()
+    }
+    return {**more, **columns}

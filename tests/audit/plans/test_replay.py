@@ -1,0 +1,109 @@
+"""Replay of neighbouring tables: honest plans stand on every engine, and every planted fault is caught."""
+
+import dataclasses
+from fractions import Fraction
+
+import pytest
+
+from sourdine.audit.plans import PlanAudit, audit_plan
+from sourdine.audit.plans.engines import ENGINES
+from sourdine.audit.plans.faults import CASES, FAULTS, JOINED, RECORDS, REPLACED, SQUARED, UNITS, Case, Fault
+from sourdine.audit.plans.random_plans import KINDS, random_plan
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames import Unit
+from sourdine.tables.measurement import Kind
+
+
+def told(found: PlanAudit) -> list[str]:
+    return [each.words for each in found.violations[:3]]
+
+
+@pytest.mark.parametrize("case", CASES, ids=["records", "units", "replaced", "squared", "joined", "open"])
+def test_honest_plans_stand_and_use_what_they_pay_for(case: Case) -> None:
+    asks = () if case is UNITS else ("sums", "order", "best")
+    found = audit_plan(case.plan(*asks), joins=case.joins(), pairs=80, engines=["duckdb"])
+    assert told(found) == []
+    assert all(each.pairs > 40 and each.moved > 10 for each in found.lines)
+    assert sum(each.still for each in found.lines) > 0 or case.joined
+    assert max(each.ratio for each in found.lines) == 1.0
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "_"))
+def test_every_planted_fault_is_caught(fault: Fault) -> None:
+    assert not fault.examined().good
+
+
+@pytest.mark.parametrize("engine", [name for name in ENGINES if name not in ("duckdb", "spark")])
+def test_every_engine_stands(engine: str) -> None:
+    found = audit_plan(UNITS.plan("sums"), pairs=20, engines=[engine], seed=9)
+    assert found.skipped == {}
+    assert told(found) == []
+    assert all(each.pairs > 8 for each in found.lines)
+
+
+def test_a_walk_is_replayed_by_its_seed() -> None:
+    fault = next(each for each in FAULTS if each.name == "numbers are not clamped")
+    found = fault.examined()
+    first = found.violations[0]
+    with fault.planted():
+        plan = fault.case.plan(*fault.asks)
+        again = audit_plan(plan, pairs=first.pair, engines=[first.engine], seed=first.seed)
+    assert dataclasses.asdict(first) in [dataclasses.asdict(each) for each in again.violations]
+
+
+def test_ratios_tell_a_distance_that_is_too_long() -> None:
+    """Twice the groups that there are cannot be moved, and a unit in one group moves half of two."""
+    wide = dataclasses.replace(UNITS, unit=Unit(column="who", rows=4, groups=1)).plan("sums")
+    found = audit_plan(wide, pairs=90, engines=["duckdb"])
+    assert found.good
+    assert max(each.ratio for each in found.lines) == 1.0
+    line = found.lines[0]
+    doubled = dataclasses.replace(line.line.distance, amount=line.line.distance.amount * 2)
+    object.__setattr__(wide, "lines", (dataclasses.replace(line.line, distance=doubled), *wide.lines[1:]))
+    assert audit_plan(wide, pairs=90, engines=["duckdb"]).lines[0].ratio == 0.5
+
+
+def test_engines_that_are_not_there_are_told() -> None:
+    with pytest.raises(InvalidParameter, match="be among duckdb"):
+        audit_plan(RECORDS.plan(), engines=["abacus"])
+    assert "takes long" in audit_plan(RECORDS.plan("best"), pairs=1).skipped["spark"]
+    gone = dataclasses.replace(ENGINES["pandas"], needs=("no_such_package",))
+    assert gone.lacks == "no_such_package is not installed"
+
+
+@pytest.mark.parametrize("kind", [*KINDS[:2], *KINDS[-2:]])
+def test_random_plans_stand(kind: str) -> None:
+    found = audit_plan(random_plan(kind, 1), pairs=40, engines=["duckdb"], seed=3)
+    assert told(found) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_random_plans_stand(kind: str) -> None:
+    for seed in range(2, 8):
+        assert told(audit_plan(random_plan(kind, seed), pairs=300, engines=["duckdb"], seed=seed)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [RECORDS, UNITS, REPLACED, SQUARED, JOINED])
+def test_all_engines_stand(case: Case) -> None:
+    found = audit_plan(case.plan(), joins=case.joins(), pairs=200)
+    assert told(found) == []
+    assert found.engines["duckdb"] == 200
+
+
+@pytest.mark.slow
+def test_spark_stands() -> None:
+    if ENGINES["spark"].lacks:
+        pytest.skip(ENGINES["spark"].lacks)
+    found = audit_plan(UNITS.plan("sums", "ranks"), pairs=300, engines=["spark"])
+    assert told(found) == []
+    assert all(each.pairs + each.still for each in found.lines)
+
+
+def test_what_a_unit_moves_by_two_steps_of_a_plan() -> None:
+    """By hand: a replaced record that changes its group moves two counts, and two values of two groups."""
+    found = audit_plan(REPLACED.plan("sums", "order"), pairs=90, engines=["duckdb"])
+    count = next(each for each in found.lines if each.line.measurement.kind is Kind.RECORDS)
+    assert count.line.distance.amount == Fraction(2)
+    assert count.ratio == 1.0

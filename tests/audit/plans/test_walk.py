@@ -1,0 +1,108 @@
+"""Made-up tables: neighbours as declared, and the same again for the same seed."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from sourdine.audit.plans.faults import COLUMNS, QUERIES
+from sourdine.audit.plans.random_plans import KINDS, random_plan
+from sourdine.audit.plans.walk import Row, Step, Walk
+from sourdine.core.distance import Neighbours
+from sourdine.frames import Schema, Unit
+from sourdine.tables import Plan, Privacy, Query
+
+WHO = Unit(column="who", rows=2, groups=1)
+
+
+def plan(unit: Unit = WHO, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Plan:
+    return Plan(
+        schema=Schema.read(COLUMNS),
+        queries=tuple(map(Query.read, QUERIES)),
+        privacy=Privacy(epsilon=Fraction(1)),
+        unit=unit,
+        neighbours=neighbours,
+    )
+
+
+def changed(before: Step, after: Step) -> tuple[list[Any], list[Any]]:
+    """Records that went and came, as texts that tell NaN from nothing."""
+    one, other = (Counter(map(repr, step.rows)) for step in (before, after))
+    return list((one - other).elements()), list((other - one).elements())
+
+
+def unit_of(row: Row) -> str:
+    cell = row[-1]
+    return repr(0.0 if cell == 0 and isinstance(cell, float) else cell)
+
+
+def test_the_same_seed_gives_the_same_tables_however_many() -> None:
+    long, short = (Walk(plan(), 5).steps(many) for many in (40, 15))
+    assert repr(long[:16]) == repr(short)
+    assert repr(Walk(plan(), 6).steps(15)) != repr(short)
+
+
+@pytest.mark.parametrize("neighbours", [Neighbours.ADD_REMOVE, Neighbours.REPLACE])
+def test_one_unit_changes_at_a_time(neighbours: Neighbours) -> None:
+    steps = Walk(plan(neighbours=neighbours), 1).steps(300)
+    came = left = 0
+    for before, after in pairwise(steps):
+        units = [{unit_of(row) for row in step.rows if row[-1] is not None} for step in (before, after)]
+        if not after.neighbour:
+            continue
+        came, left = came + len(units[1] - units[0]), left + len(units[0] - units[1])
+        if neighbours is Neighbours.ADD_REMOVE:
+            assert len(units[0] ^ units[1]) == 1
+            kept = units[0] & units[1]
+            of = [Counter(repr(r) for r in step.rows if unit_of(r) in kept) for step in (before, after)]
+            assert of[0] == of[1]
+        else:
+            assert len(units[0] - units[1]) <= 1
+            assert len(units[1] - units[0]) <= 1
+    assert came > 20
+    assert left > 20
+
+
+def test_where_each_record_is_a_unit_one_record_changes() -> None:
+    steps = Walk(plan(Unit()), 2).steps(200)
+    for before, after in pairwise(steps):
+        gone, come = changed(before, after)
+        if after.neighbour:
+            assert len(gone) + len(come) == 1
+    moved = Walk(plan(Unit(), Neighbours.REPLACE), 2).steps(200)
+    assert all(len(x) <= 1 for a, b in pairwise(moved) if b.neighbour for x in changed(a, b))
+
+
+def test_tables_hold_what_could_go_wrong() -> None:
+    cells = {
+        repr(cell)
+        for seed in range(8)
+        for step in Walk(plan(), seed).steps(100)
+        for row in step.rows
+        for cell in row
+    }
+    assert {"nan", "inf", "-inf", "None", "1e+300", "-0.0", str(2**63 - 1), "'N'", "''", "'nobody'"} <= cells
+    texts = {row[0] for step in Walk(plan(), 1, text=True).steps(300) for row in step.rows}
+    assert {"1e309", "0x1F", "", "-3", "20", None} <= texts
+    assert all(text is None or isinstance(text, str) for text in texts)
+
+
+def test_units_have_more_records_and_groups_than_may_count() -> None:
+    most: Counter[str] = Counter()
+    for step in Walk(plan(), 3).steps(100):
+        for unit, rows in Counter(map(unit_of, step.rows)).items():
+            most[unit] = max(most[unit], rows)
+    assert max(most.values()) > WHO.rows * (WHO.groups + 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_plans_are_of_every_kind_and_many_sorts(kind: str) -> None:
+    plans = [random_plan(kind, seed) for seed in range(12)]
+    assert all(kind in [query.name for query in each.queries] for each in plans)
+    assert {each.unit.column is None for each in plans} == {True, False}
+    assert {each.neighbours for each in plans} == {Neighbours.ADD_REMOVE, Neighbours.REPLACE}
+    assert any(query.where for each in plans for query in each.queries)
+    assert not any(math.isnan(float(line.share)) for each in plans for line in each.lines)

@@ -1,0 +1,80 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from sourdine.audit.plans import faults
+from sourdine.audit.plans.faults import FAULTS
+from tests.cli.table_case import Case, build, run
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Case:
+    return build(tmp_path)
+
+
+def test_a_specification_is_replayed_without_its_table(case: Case) -> None:
+    (case.folder / "people.csv").unlink()
+    code, out, err = run("audit", "plan", case.spec, "--pairs", "40", "--engine", "duckdb")
+    assert (code, err) == (0, "")
+    flat = " ".join(out.split())
+    assert "0 violations." in flat
+    assert "In each pair one person comes or goes." in flat
+    assert "Engines: duckdb (40 pairs)." in flat
+    assert out.count("not refuted") == 2
+    assert "1.00" in out
+    assert case.spent() == "0"
+
+
+def test_json_has_the_same_and_more(case: Case) -> None:
+    given = ("audit", "plan", case.spec, "--pairs", "30", "--engine", "csv", "--engine", "duckdb", "--json")
+    code, out, _ = run(*given)
+    found = json.loads(out)
+    assert code == 0
+    assert found["engines"] == {"csv": 30, "duckdb": 30}
+    assert (found["unit"], found["neighbours"], found["good"]) == ("person", "add-remove", True)
+    count, mean = found["lines"]
+    assert (count["query"], count["norm"], count["declared"]) == ("people", "L1", "1")
+    assert mean["declared"] == "120"
+    assert 0 < count["moved"] <= count["pairs"] <= 60
+    assert json.loads(run(*given)[1]) == found  # the same seed
+
+
+def test_a_violation_is_told_with_how_to_see_it_again(case: Case) -> None:
+    fault = next(each for each in FAULTS if each.name == "numbers are not clamped")
+    given = ("audit", "plan", case.spec, "--engine", "duckdb", "--seed", "7", "--pairs")
+    with fault.planted():
+        code, out, _ = run(*given, "150")
+        found = json.loads(run(*given, "150", "--json")[1])
+    assert code == 1
+    assert "VIOLATED" in out
+    assert "farther than is paid for (declared 120, seen" in " ".join(out.split())
+    first = found["violations"][0]
+    assert (first["query"], first["seed"], found["good"]) == ("ages", 7, False)
+    with fault.planted():
+        again = json.loads(run(*given, str(first["pair"]), "--json")[1])
+    assert first in again["violations"]
+
+
+def test_it_says_what_it_needs(case: Case) -> None:
+    assert "a specification, or else --faults" in run("audit", "plan")[2]
+    assert "a specification, or else --faults" in run("audit", "plan", case.spec, "--faults")[2]
+    code, _, err = run("audit", "plan", case.spec, "--engine", "abacus")
+    assert code == 2
+    assert "must be among duckdb" in err
+
+
+def test_planted_faults_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    some = tuple(
+        each for each in FAULTS if each.name in ("numbers are not clamped", "ranks are paid one way")
+    )
+    monkeypatch.setattr(faults, "FAULTS", some)
+    code, out, _ = run("audit", "plan", "--faults")
+    assert code == 0
+    assert "caught 2/2" in out
+    assert "both ways" in out
+    harmless = faults.Fault(name="nothing at all", wraps=())
+    monkeypatch.setattr(faults, "FAULTS", (harmless,))
+    code, out, _ = run("audit", "plan", "--faults", "--pairs", "20", "--json")
+    assert code == 1
+    assert json.loads(out)["results"] == [{"fault": "nothing at all", "caught_by": ""}]

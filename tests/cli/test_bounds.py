@@ -1,0 +1,133 @@
+"""`sourdine bounds`, and specifications with hierarchies and joins."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from sourdine.tables import Specification
+from tests.cli.table_case import run
+
+SPECIFICATION = """\
+[table]
+source = "people.csv"
+
+[privacy]
+unit = "person"
+ledger = "people.ledger"
+epsilon = 1.0
+
+[columns.pay]
+type = "integer"
+lower = "FILL IN"
+upper = "FILL IN"
+
+[[queries]]
+name = "pay"
+ask = [{ mean = "pay" }]
+"""
+PLACES = """\
+
+[joins.places]
+file = "places.csv"
+on = { town = "name" }
+columns = ["region"]
+
+[hierarchies.place]
+levels = ["land", "town"]
+file = "lands.csv"
+
+[columns.region]
+type = "category"
+keys = ["north", "south"]
+
+[[queries]]
+name = "places"
+ask = [{ hierarchy = "place" }]
+
+[[queries]]
+name = "regions"
+ask = ["count"]
+by = ["region"]
+"""
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    rows = "\n".join(f"{100 + i % 900},{'ab'[i % 2]}" for i in range(4000))
+    (tmp_path / "people.csv").write_text(f"pay,town\n{rows}\n")
+    (tmp_path / "places.csv").write_text("name,region\na,north\nb,south\n")
+    (tmp_path / "lands.csv").write_text("land,town\nx,a\nx,b\ny,c\n")
+    place = tmp_path / "people.toml"
+    place.write_text(SPECIFICATION)
+    code, _, err = run("ledger", "create", tmp_path / "people.ledger", "--epsilon", "3", "--unit", "person")
+    assert code == 0, err
+    return place
+
+
+def test_bounds_are_bought_and_pasted(spec: Path) -> None:
+    code, out, err = run("bounds", spec, "--column", "pay", "--epsilon", "1", "--plan")
+    assert (code, err) == (0, "")
+    assert "Nothing was read or spent" in out
+    code, out, err = run("bounds", spec, "--column", "pay", "--epsilon", "1", "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert (found["price"], found["left"], found["unit"]) == ("1", "2", "person")
+    assert 0 <= found["lower"] <= 200 < 900 <= found["upper"]
+    held = tomllib.loads(found["block"])["columns"]["pay"]
+    assert held["type"] == "integer"
+    start = SPECIFICATION.index("[columns.pay]")
+    rest = SPECIFICATION[SPECIFICATION.index("[[queries]]") :]
+    spec.write_text(SPECIFICATION[:start] + found["block"] + "\n" + rest)
+    code, _, err = run("release", spec, "-o", spec.parent / "out", "--no-report")
+    assert code == 0, err
+    assert "privately, for epsilon 1" in (spec.parent / "out" / "certificate.json").read_text()
+
+
+def test_the_block_is_printed_for_people(spec: Path) -> None:
+    code, out, err = run("bounds", spec, "--column", "pay", "--epsilon", "0.5", "--type", "real")
+    assert (code, err) == (0, "")
+    assert "Paid epsilon 1/2" in out
+    assert '[columns.pay]\ntype = "real"\nlower = ' in out
+
+
+def test_mistakes_cost_nothing(spec: Path) -> None:
+    for options in (["--column", "age"], ["--column", "pay", "--outside", "0.9"]):
+        code, _, err = run("bounds", spec, *options, "--epsilon", "1")
+        assert code == 2
+        assert len(err.strip().splitlines()) >= 1
+    code, out, _ = run("ledger", "status", spec.parent / "people.ledger", "--json")
+    assert code == 0
+    assert json.loads(out)["spent"] == "0"
+
+
+def test_hierarchies_and_joins_come_from_files(spec: Path) -> None:
+    spec.write_text(SPECIFICATION.replace('"FILL IN"', "0", 1).replace('"FILL IN"', "2000", 1) + PLACES)
+    code, out, err = run("release", spec, "-o", spec.parent / "out", "--json")
+    assert code == 0, err
+    rows = json.loads(out)["rows"]
+    value = {(row.get("land"), row.get("town"), row.get("region")): row["value"] for row in rows}
+    assert value["all", "all", None] == value["x", "all", None] + value["y", "all", None]
+    assert value["x", "all", None] == value["x", "a", None] + value["x", "b", None]
+    assert abs(value[None, None, "north"] - 2000) < 200
+    code, _, err = run("report", spec.parent / "out", "-o", spec.parent / "again.html")
+    assert code == 0, err  # a record needs no public file any more
+    (spec.parent / "lands.csv").unlink()
+    code, _, err = run("report", spec.parent / "out", "-o", spec.parent / "third.html")
+    assert code == 0, err
+
+
+def test_a_hierarchy_that_is_not_declared_is_named(spec: Path) -> None:
+    text = SPECIFICATION.replace('"FILL IN"', "0", 1).replace('"FILL IN"', "2000", 1)
+    spec.write_text(text.replace('{ mean = "pay" }', '{ hierarchy = "place" }'))
+    code, _, err = run("plan", spec)
+    assert code == 2
+    assert "[hierarchies.place]" in err
+
+
+def test_rows_may_stand_in_the_specification(spec: Path) -> None:
+    text = SPECIFICATION.replace('"FILL IN"', "0", 1).replace('"FILL IN"', "2000", 1)
+    rows = '\n[hierarchies.place]\nlevels = ["land", "town"]\nrows = [["x", "a"], ["y", "b"]]\n'
+    spec.write_text(text.replace('{ mean = "pay" }', '{ hierarchy = "place" }') + rows)
+    assert Specification.load(spec).plan().schema.keys("town") == ("a", "b")

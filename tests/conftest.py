@@ -1,0 +1,35 @@
+"""What several rooms' tests share: one Spark on this machine."""
+
+import shutil
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A session of Spark that nobody else can reach; without Java or PySpark its tests are skipped."""
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java, which is not installed")
+    sql = pytest.importorskip("pyspark.sql", reason="PySpark is not installed")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.default.parallelism": "1",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",  # compiling takes longer than such small tables do
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        builder = sql.SparkSession.builder.master("local[2]")
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()

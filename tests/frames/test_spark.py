@@ -1,0 +1,258 @@
+"""Spark: each cell counts as it does on the other engines, and only counts come back."""
+
+import math
+import random
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames import Moments, Schema, Unit, open_source, ranks, totals
+from sourdine.frames import levels as levels_module
+from sourdine.frames.dialect import DUCKDB, SPARK
+from sourdine.frames.levels import Levels, check_counted
+from sourdine.testing import SeededBits
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # PySpark warns of the pandas that is installed
+
+TEXTS = [
+    "",
+    "it's",
+    'say "hi"',
+    "é",
+    "a;--",
+    "%",
+    "\\",
+    "\\'",
+    "\n",
+    "💧",
+    "NULL",
+    "`a`",
+    "{x}",
+    "${user}",
+    "a",
+]
+
+
+def test_names_and_constants_are_taken_as_they_are(spark: Any) -> None:
+    texts = ", ".join(map(SPARK.literal, TEXTS))
+    floats = [0.1, -0.0, 5e-324, 1.7976931348623157e308, math.inf, -math.inf, 1 / 3, 1e-7, 123456789.0]
+    numbers = ", ".join(map(SPARK.literal, [*floats, True, False, 2**62, -(2**63)]))
+    names = ", ".join(f"1 AS {SPARK.quoted(text)}" for text in TEXTS)
+    (found,) = spark.sql(f"SELECT {texts}, {numbers}").collect()
+    assert list(found)[: len(TEXTS)] == TEXTS
+    assert [math.copysign(1, x) for x in found[len(TEXTS) :][:9]] == [math.copysign(1, x) for x in floats]
+    assert list(found)[len(TEXTS) :] == [*floats, True, False, 2**62, -(2**63)]
+    assert len(set(spark.sql(f"SELECT {names}").columns)) == len(TEXTS)
+
+
+def cells() -> pa.Table:
+    chance = random.Random(7)
+    edges = [x for whole in (-3.0, 0.0, 0.05, 0.15, 0.25, 2.5, 3.5, 99.95, 100.0) for x in nearby(whole)]
+    odd = [None, math.nan, math.inf, -math.inf, 1e300, -1e300, 5e-324, -0.0]
+    doubles = [*edges, *odd, *(chance.uniform(-5, 120) for _ in range(200))]
+    count = len(doubles)
+    longs: list[Any] = [None, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 0, 1, 2, 3, 4, 5]
+    texts: list[Any] = [
+        None,
+        "",
+        " 5 ",
+        "2.5",
+        "1e2",
+        "1d",
+        "12f",
+        "NaN",
+        "inf",
+        "-inf",
+        "1e400",
+        "x",
+        "+3",
+        ".5",
+    ]
+    texts += ["5.", "-0.25", "true", "T", "no", "on", "1", "0", "2", " true", "é", "１", "--5", "1e", "\t7\n"]
+    decimals = [None, *(Decimal(n) / 100 for n in (0, 25, 50, 75, 150, 250, 9999, -725, 5, 10))]
+    return pa.table(
+        {
+            "double": pa.array(doubles, pa.float64(), from_pandas=False),
+            "single": pa.array(
+                [x if x is None else np.float32(x) for x in doubles], pa.float32(), from_pandas=False
+            ),
+            "long": pa.array([longs[i % len(longs)] for i in range(count)], pa.int64()),
+            "short": pa.array([i % 300 - 150 for i in range(count)], pa.int16()),
+            "text": pa.array([texts[i % len(texts)] for i in range(count)]),
+            "decimal": pa.array([decimals[i % len(decimals)] for i in range(count)], pa.decimal128(12, 2)),
+            "bool": pa.array([(True, False, None)[i % 3] for i in range(count)]),
+            "row": list(range(count)),
+        }
+    )
+
+
+def nearby(value: float) -> list[float]:
+    return [math.nextafter(value, -math.inf), value, math.nextafter(value, math.inf)]
+
+
+NUMBERS: dict[str, dict[str, Any]] = {
+    "grid": {"type": "real", "lower": 0.0, "upper": 100.0},
+    "tenths": {"type": "real", "lower": -2.5, "upper": 99.95, "granularity": 0.1, "missing": 1.0},
+    "far": {"type": "integer", "lower": 2**47, "upper": 2**47 + 5},
+    "whole": {"type": "integer", "lower": -3, "upper": 3},
+}
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+def test_every_cell_counts_as_it_does_elsewhere(spark: Any, ansi: bool) -> None:
+    """Places, whole keys, flags and texts of every type; numbers in text come from a file elsewhere."""
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    table = cells()
+    frame = spark.createDataFrame(table)
+    for declared in NUMBERS.values() if ansi else [NUMBERS["tenths"]]:
+        names = ["double", "single", "long", "short", "decimal", "bool", "text"]
+        schema = Schema.read(dict.fromkeys(names, declared))
+        far = open_source(frame, schema, ["row"])
+        near = open_source(table.drop(["text"]), Schema.read(dict.fromkeys(names[:-1], declared)), ["row"])
+        words = open_source(
+            table.to_pandas().astype({"text": object})[["text", "row"]],
+            Schema.read({"text": declared}),
+            ["row"],
+        )
+        asked = [far.place_of(name) for name in names]
+        found = far.ask(f"SELECT {', '.join(asked)} FROM {far.view} ORDER BY {SPARK.quoted('row')}")
+        known = [near.place_of(name) for name in names[:-1]]
+        expected = near.ask(f'SELECT {", ".join(known)} FROM {near.view} ORDER BY "row"')
+        text = words.ask(f'SELECT {words.place_of("text")} FROM {words.view} ORDER BY "row"')
+        assert [row[:-1] for row in found] == expected
+        assert [row[-1:] for row in found] == text
+    whole = ["double", "single", "long", "decimal", "bool", "text"]
+    kinds = {name: far.types[name] for name in names}
+    parts = {
+        dialect: [dialect.whole(dialect.quoted(name), kinds[name]) for name in whole]
+        + [dialect.flag(dialect.quoted(name), kinds[name]) for name in [*whole, "short"]]
+        + [dialect.text(dialect.quoted(name), kinds[name]) for name in ("text", "bool", "long")]
+        for dialect in (SPARK, DUCKDB)
+    }
+    near = open_source(table, Schema.read({"row": NUMBERS["far"]}))
+    found = far.ask(f"SELECT {', '.join(parts[SPARK])} FROM {far.name} ORDER BY {SPARK.quoted('row')}")
+    assert found == near.ask(f'SELECT {", ".join(parts[DUCKDB])} FROM {near.name} ORDER BY "row"')
+    spark.conf.unset("spark.sql.ansi.enabled")
+
+
+def test_scaling_is_exact_for_the_largest_numbers(spark: Any) -> None:
+    chance = random.Random(3)
+    cases = [(2**62 * 7, 5, 7), (-(2**31) * 9, 2, 9), (2**62 * (2**40) - 1, 2**20, 2**40), (0, 1, 2)]
+    for _ in range(40):
+        count = chance.randrange(2, 2**40)
+        cases.append(
+            (chance.randrange(-(2**62), 2**62) * count + chance.randrange(count), count // 2 or 1, count)
+        )
+    asked = ", ".join(
+        SPARK.scaled(f"CAST('{part}' AS DECIMAL(38, 0))", most, f"{count}L") for part, most, count in cases
+    )
+    (found,) = spark.sql(f"SELECT {asked}").collect()
+    towards_zero = lambda top, bottom: abs(top) // bottom * (1 if top >= 0 else -1)
+    assert [int(each) for each in found] == [towards_zero(part * most, count) for part, most, count in cases]
+
+
+def test_no_more_of_a_unit_counts_than_is_declared(spark: Any) -> None:
+    """And what counts is a part of what there is; with room for everything, it is the same as elsewhere."""
+    chance = random.Random(5)
+    rows = pa.table(
+        {
+            "who": [f"unit {chance.randrange(6)}" for _ in range(120)],
+            "site": [chance.choice(["A", "b'", "C", None, "?"]) for _ in range(120)],
+            "x": [chance.randrange(-3, 12) for _ in range(120)],
+        }
+    )
+    schema = Schema.read(
+        {
+            "site": {"type": "category", "keys": ["A", "b'", "C"]},
+            "x": {"type": "integer", "lower": 0, "upper": 9},
+        }
+    )
+    sources = [open_source(each, schema, ["who"]) for each in (spark.createDataFrame(rows), rows)]
+
+    def counted(source: Any, unit: Unit) -> list[Any]:
+        value = source.place_of("x")
+        statistics = [Moments(most=unit.rows), Moments(value=value, width=9, degree=2, most=unit.rows)]
+        by, bits = [source.grouping("site")], SeededBits(1)
+        found = totals(source, by=by, statistics=statistics, unit=unit, bits=bits)
+        ordered = ranks(source, by=by, value=value, unit=unit, bits=bits, places=10)
+        return [*found.numbers, [each.values_between(0, 999).tolist() for each in ordered.values()]]
+
+    room = Unit(column="who", rows=120, groups=3)
+    assert counted(sources[0], room) == counted(sources[1], room)
+    tight = Unit(column="who", rows=2, groups=1)
+    counts, moments, values = counted(sources[0], tight)
+    assert sum(n for (n,) in counts) <= 6 * 2
+    assert sum(map(sum, moments)) <= 6 * 2 * 9**2
+    assert 0 < sum(map(len, values)) <= 6 * 2
+    alone = rows.filter(pa.array([who != "unit 3" for who in rows["who"].to_pylist()]))
+    without = counted(open_source(spark.createDataFrame(alone), schema, ["who"]), tight)
+    assert sum(abs(a - b) for (a,), (b,) in zip(counts, without[0], strict=True)) <= 2
+    moved = [abs(a - b) for x, y in zip(moments, without[1], strict=True) for a, b in zip(x, y, strict=True)]
+    assert 0 < sum(moved) <= 2 * 9**2
+
+
+def test_nothing_stays_in_the_session(spark: Any) -> None:
+    before = {each.name for each in spark.catalog.listTables()}
+    source = open_source(spark.createDataFrame(pa.table({"x": [1]})), Schema.read({"x": NUMBERS["whole"]}))
+    lent = {"sourdine_more": {"y": np.array([5, 6])}}
+    assert source.columns("SELECT count(*) AS n FROM sourdine_more", lent)["n"].tolist() == [2]
+    assert {each.name for each in spark.catalog.listTables()} - before == {source.name}
+    del source
+    assert {each.name for each in spark.catalog.listTables()} == before
+
+
+def test_what_a_cluster_cannot_answer_is_refused(spark: Any) -> None:
+    frame = spark.createDataFrame(pa.table({"x": [1], "X": [2], "name": ["a"]}))
+    schema = Schema.read({"x": NUMBERS["whole"]})
+    with pytest.raises(InvalidParameter, match="two columns called 'x'"):
+        open_source(frame, schema)
+    with pytest.raises(InvalidParameter, match=r"no column 'age'\. Its columns are 'x', 'X', 'name'"):
+        open_source(frame, Schema.read({"age": NUMBERS["whole"]}))
+    with pytest.raises(InvalidParameter, match="declared to hold text, and the table holds BIGINT"):
+        open_source(spark.range(3), Schema.read({"id": {"type": "category", "keys": ["a"]}}))
+    with pytest.raises(InvalidParameter, match=r"pandas, Polars, Arrow or DuckDB\. Got a frame of Spark"):
+        open_source(frame.select("name"), Schema.read({"name": NUMBERS["whole"]}), spark=False)
+    mapped = spark.sql("SELECT 1 AS x, map('a', 1) AS who")
+    with pytest.raises(InvalidParameter, match="'who' tells units apart"):
+        open_source(mapped, schema, ["who"])
+    source = open_source(spark.range(3).toDF("x"), schema)
+    check_counted(source, "deciles", 1 << 10, 1 << 10)
+    with pytest.raises(InvalidParameter, match='Use the method "tree"'):
+        check_counted(source, "deciles", 1 << 10, (1 << 10) + 1)
+
+
+VALUES = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 3**6 - 1)), max_size=120)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    VALUES, st.sampled_from([4, 12, 40, 1000]), st.lists(st.integers(0, 3**6), max_size=8), st.integers(0, 40)
+)
+def test_bins_cut_where_they_are_looked_at_tell_the_same_as_a_sorted_list(
+    rows: list[tuple[int, int]], most: int, places: list[int], first: int
+) -> None:
+    """With room for few rows most bins are cut only when they are looked at."""
+    table = pa.table(
+        {"g": pa.array([g for g, _ in rows], pa.int64()), "v": pa.array([v for _, v in rows], pa.int64())}
+    )
+    schema = Schema.read({"g": {"type": "category", "keys": [2, 0, 1]}})
+    source = open_source(table, schema, ["v"])
+    sql = f'SELECT "g" AS key_0, "v" AS value FROM {source.name}'
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(levels_module, "MOST_ROWS", most)
+        binned = Levels(source, sql, [source.grouping("g")], [243, 81, 27, 9, 3, 1], 3).open(3**6, [0.1, 0.5])
+        for key, found in zip((2, 0, 1), binned, strict=True):
+            held = sorted(v for g, v in rows if g == key and v >= 0)
+            assert found.size == len(held)
+            assert found.count_below(places).tolist() == [sum(v < p for v in held) for p in places]
+            assert found.values_between(first, first + 7).tolist() == held[first : first + 7]
+            assert (
+                found.count_below(np.arange(3**6 + 1)).tolist()
+                == np.searchsorted(held, np.arange(3**6 + 1)).tolist()
+            )

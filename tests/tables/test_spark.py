@@ -1,0 +1,151 @@
+"""The same specification on Spark and elsewhere: the same values, bit by bit, from the same seed."""
+
+import math
+import random
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sourdine.accounting.ledger import Ledger, PureBudget, Terms
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.frames import Unit
+from sourdine.frames import levels as levels_module
+from sourdine.tables import Table
+from sourdine.tables.release import _carry_out
+from sourdine.testing import SeededBits
+from tests.frames.engines import ENGINES
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # PySpark warns of the pandas that is installed
+
+ODD = 'the `x` \\ "q" é.${user}'
+TOWNS = ["it's", "a\\b", "é`x`", 'say "hi"', "${x}", "A", "a", "007"]
+COLUMNS: dict[str, Any] = {
+    "pay": {"type": "real", "lower": 0.0, "upper": 100.0},
+    "big": {"type": "integer", "lower": 2**47, "upper": 2**47 + 2**31 - 1},
+    ODD: {"type": "integer", "lower": -5, "upper": 5, "missing": 0},
+    "town": {"type": "category", "keys": TOWNS, "missing": "a"},
+    "well": {"type": "flag"},
+    "price": {"type": "real", "lower": 0.0, "upper": 50.0, "granularity": 0.5},
+    "code": {"type": "category", "keys": [1, 2, 2**53 + 1]},
+}
+QUERIES: list[dict[str, Any]] = [
+    {
+        "name": "grouped",
+        "ask": ["count", {"mean": "pay"}, {"sum": ODD}, {"variance": "price"}],
+        "by": ["town", "well"],
+    },
+    {
+        "name": "whole",
+        "ask": [
+            "count",
+            "units",
+            {"deviation": "big"},
+            {"sum": "big"},
+            {"proportion": "pay", "at_least": 30},
+            {"proportion": "town", "of": ["it's", "007"]},
+            {"histogram": "pay", "edges": [0, 10, 50, 100]},
+            {"histogram": "price", "edges": [0, 7, 20, 50]},
+            {"contingency": ["town", "well"]},
+        ],
+    },
+    {"name": "some", "ask": [{"mean": "big"}], "by": ["code"], "where": {"well": True, "town": TOWNS[:5]}},
+    {"name": "quantiles", "ask": [{"quantiles": "pay", "at": [0.25, 0.9]}], "by": ["town"]},
+    {
+        "name": "far",
+        "ask": [{"quantiles": "big", "at": [0.1, 0.5]}],
+        "where": {"pay": {"at_least": 5, "below": 90}},
+    },
+    {"name": "joint", "ask": [{"quantiles": "price", "at": [0.5], "method": "joint"}], "by": ["well"]},
+]
+
+
+def rows(size: int, units: int) -> pa.Table:
+    chance = random.Random(1)
+    pays = [None, math.nan, math.inf, -math.inf, 1e300, -5.0, 0.05, 0.15, 2.5]
+    prices = [None, Decimal("1.25"), Decimal("99.99"), Decimal("-7.5"), Decimal("20.75")]
+
+    def drawn(*items: Any) -> list[Any]:
+        return [chance.choice(items) for _ in range(size)]
+
+    return pa.table(
+        {
+            "pay": pa.array(
+                drawn(*pays, *(chance.uniform(0, 100) for _ in range(30))), pa.float64(), from_pandas=False
+            ),
+            "big": pa.array(
+                drawn(2**53 + 1, 2**62, -3, None, 2**47 + 5, *range(2**47, 2**47 + 9)), pa.int64()
+            ),
+            ODD: pa.array([chance.randrange(-9, 9) for _ in range(size)], pa.int32()),
+            "town": pa.array(drawn(*TOWNS, None, "other", "it's ")),
+            "well": pa.array(drawn(True, False, None)),
+            "price": pa.array(drawn(*prices), pa.decimal128(10, 2)),
+            "code": pa.array(drawn(1, 2, 3, 2**53 + 1, 2**53), pa.int64()),
+            "who": pa.array([i % units for i in range(size)], pa.int64()),
+        }
+    )
+
+
+def answered(table: object, unit: Unit, queries: list[dict[str, Any]] = QUERIES) -> list[Any]:
+    held = Table(table, unit=unit, columns=COLUMNS)
+    made = _carry_out(held.plan(*queries, epsilon=20), held.source, bits=SeededBits(3))
+    return [
+        (each.query, each.statistic, each.keys, *(part.tolist() for part in vars(each.estimate).values()))
+        for each in made.values.each
+    ]
+
+
+def test_the_values_are_those_of_every_other_engine(spark: Any, tmp_path: Path) -> None:
+    table = rows(300, 300)
+    found = answered(spark.createDataFrame(table), Unit(name="person"))
+    assert len(found) == sum(len(query["ask"]) for query in QUERIES)
+    for engine in sorted(set(ENGINES) - {"json", "ndjson"}):  # JSON has no NaN
+        assert repr(answered(ENGINES[engine](table, tmp_path), Unit(name="person"))) == repr(found), engine
+
+
+@pytest.mark.slow
+def test_units_with_one_row_have_the_values_of_records_elsewhere(spark: Any) -> None:
+    table, unit = rows(300, 300), Unit(name="person", column="who", groups=3)
+    assert repr(answered(spark.createDataFrame(table), unit)) == repr(answered(table, unit))
+
+
+@pytest.mark.slow
+def test_units_of_which_nothing_is_cut_have_the_values_of_elsewhere(spark: Any) -> None:
+    table, unit = rows(300, 40), Unit(name="person", column="who", rows=300, groups=10**4)
+    assert repr(answered(spark.createDataFrame(table), unit)) == repr(answered(table, unit))
+
+
+@pytest.mark.slow
+def test_few_rows_a_question_make_no_difference(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bins that are cut only when they are looked at give the same quantiles."""
+    asked = [query for query in QUERIES if query["name"] in ("quantiles", "far")]
+    table = rows(300, 300)
+    monkeypatch.setattr(levels_module, "MOST_ROWS", 200)
+    found = answered(spark.createDataFrame(table), Unit(name="person"), asked)
+    assert repr(found) == repr(answered(table, Unit(name="person"), asked))
+
+
+def test_an_error_on_the_cluster_is_told_without_its_words(
+    spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The charge stands; what cannot be counted on a cluster is refused before it."""
+    frame = spark.sql("SELECT IF(id = 3, raise_error('secret'), id) AS x FROM range(5)")
+    columns = {"x": {"type": "integer", "lower": 0, "upper": 2**30}}
+    table = Table(frame, unit="person", columns=columns)
+    terms = Terms(budget=PureBudget(limit=Fraction(9)), unit="person", neighbours=Neighbours.ADD_REMOVE)
+    with Ledger.create(tmp_path / "budget.db", terms) as ledger:
+        plan = table.plan({"name": "n", "ask": [{"mean": "x"}]}, epsilon=1)
+        with pytest.raises(SourdineError, match="could not be read to its end") as caught:
+            table.release(plan, ledger)
+        assert "secret" not in str(caught.value) + "".join(capfd.readouterr())
+        assert len(ledger.history()) == 1
+        joint = table.plan(
+            {"name": "n", "ask": [{"quantiles": "x", "at": [0.5], "method": "joint"}]}, epsilon=1
+        )
+        with pytest.raises(InvalidParameter, match="stay on its cluster"):
+            table.release(joint, ledger)
+        assert len(ledger.history()) == 1
