@@ -102,7 +102,8 @@ def test_it_holds_neither_data_nor_bits(tmp_path) -> None:
     path = tmp_path / "run.pt"
     fit(model(), (X, Y), checkpoint=path, **RUN)
     held = torch.load(path, weights_only=True)
-    assert [each.name for each in tmp_path.iterdir()] == ["run.pt"]
+    assert {each.name for each in tmp_path.iterdir()} == {"run.pt", "run.pt.lock"}
+    assert (tmp_path / "run.pt.lock").stat().st_size == 0
     assert set(held) == {"format", "settings", "receipt", "secure", "step", "parts", "history"}
     assert set(held["parts"]) == {"model", "optimizer", "schedule", "average"}
 

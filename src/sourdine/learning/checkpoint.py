@@ -116,9 +116,7 @@ class Checkpoint:
         try:
             yield
         finally:
-            with contextlib.suppress(OSError):  # some systems keep what is open
-                beside.unlink()
-            lock.close()
+            lock.close()  # the file stays: whoever waits for it would hold one that nobody else finds
 
 
 def check_same(path: Path, state: State, settings: dict[str, str], ledger: Ledger | None) -> None:
