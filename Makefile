@@ -32,13 +32,13 @@ format: .venv/.dev
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks
 
-# The notebooks are executed; --strict makes a broken link an error. DISABLE_MKDOCS_2_WARNING keeps out an advertisement.
+# The notebooks are executed; --strict makes a broken link an error.
 docs: .venv/.docs
-	DISABLE_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Open site/index.html in a browser."
 
 clean:
-	rm -rf .venv .bench .docs site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .bench site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps .base, .dev and .docs make a second run quick: pip runs again only when the requirements change.

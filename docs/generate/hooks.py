@@ -8,11 +8,10 @@ from commands import commands_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
-from notebooks import kept
+from notebooks import execute
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-KEPT = ROOT / ".docs"
 _MOVED = {
     "README.md": "index.md",
     "CHANGELOG.md": "changes.md",
@@ -32,7 +31,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, "benchmarks.md", content=_NO_BENCHMARKS))
     files.append(File.generated(config, "reference/commands.md", content=commands_page()))
     for script in sorted((DOCS / "notebooks").glob("*.py")):
-        made = kept(script, KEPT)
+        made = execute(script)
         files.append(File.generated(config, f"notebooks/{script.stem}.md", content=made.markdown))
         files.append(File.generated(config, f"notebooks/{script.stem}.ipynb", content=made.notebook))
         for name, content in made.pictures.items():

@@ -74,6 +74,20 @@ def test_keys_that_become_equal_as_numbers_are_refused() -> None:
         open_joined(people, Schema.read({"region": SCHEMA.columns["region"].model_dump()}), joins)
 
 
+def test_a_column_that_would_be_taken_for_a_clamped_one_is_refused() -> None:
+    people = pa.table({"town": ["Lille", "Nice"], "Sourdine place of height": [0, 10**6]})
+    with pytest.raises(InvalidParameter, match="a name that is used inside"):
+        open_joined(people, SCHEMA, read_joins({"places": ON}))
+
+
+def test_columns_that_differ_in_case_alone_are_refused() -> None:
+    people, more = pa.table({"town": ["Lille"]}), PLACES.rename_columns(["name", "Region", "Height"])
+    schema = Schema(columns={**SCHEMA.columns, "Height": SCHEMA.columns["height"]})
+    joins = read_joins({"places": ON, "more": {**ON, "table": more, "columns": ["Height"]}})
+    with pytest.raises(InvalidParameter, match="perhaps in other case"):
+        open_joined(people, schema, joins)
+
+
 def test_several_columns_make_a_key(tmp_path: Path) -> None:
     people = pa.table({"town": ["a", "a", "b", "b", "b"], "year": [1, 2, 1, 2, 2]})
     public = tmp_path / "public.csv"

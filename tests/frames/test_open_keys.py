@@ -79,6 +79,25 @@ def test_a_collation_makes_no_keys_alike() -> None:
     assert found.numbers == (((1,), (1,)),)
 
 
+NO_TEXT = [b"a\xff", b"\xff", b"\xc1\xa1", b"\xed\xa0\x80", b"\xc3a", b"\xf4\x90\x80\x80"]
+
+
+def as_text(cells: list[bytes]) -> pa.Array:
+    """Bytes that an Arrow table holds as text without looking at them."""
+    ends = np.cumsum([0, *map(len, cells)], dtype=np.int32)
+    return pa.Array.from_buffers(
+        pa.string(), len(cells), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(cells))]
+    )
+
+
+@pytest.mark.parametrize("unit", [Unit(), PEOPLE])
+def test_bytes_that_are_no_text_are_missing(unit: Unit) -> None:
+    towns = as_text([b"a", "é\u0085\u2028💧".encode(), *NO_TEXT])
+    who = [str(place) for place in range(len(towns))]
+    source = source_of(pa.table({"town": towns, "job": who, "who": who}))
+    assert counted(source, ["town"], unit) == {("a",): 1, ("é\u0085\u2028💧",): 1}
+
+
 def test_the_name_of_the_others_is_never_a_key() -> None:
     source = source_of(ROWS, other="a")
     assert ("a",) not in counted(source, ["town"], Unit())

@@ -16,6 +16,7 @@ from sourdine.frames import Moments, Schema, Unit, open_source, ranks, totals
 from sourdine.frames import levels as levels_module
 from sourdine.frames.dialect import DUCKDB, SPARK
 from sourdine.frames.levels import Levels, check_counted
+from sourdine.frames.open_keys import key_counts
 from sourdine.testing import SeededBits
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # PySpark warns of the pandas that is installed
@@ -195,6 +196,15 @@ def test_no_more_of_a_unit_counts_than_is_declared(spark: Any) -> None:
     assert sum(abs(a - b) for (a,), (b,) in zip(counts, without[0], strict=True)) <= 2
     moved = [abs(a - b) for x, y in zip(moments, without[1], strict=True) for a, b in zip(x, y, strict=True)]
     assert 0 < sum(moved) <= 2 * 9**2
+
+
+def test_bytes_that_are_no_text_are_no_keys(spark: Any) -> None:
+    cells = ["61", "61FF", "FF", "C1A1", "EDA080", "C361", "C3A9E280A8", "610A"]
+    rows = " UNION ALL ".join(f"SELECT CAST(X'{cell}' AS STRING) AS town" for cell in cells)
+    source = open_source(spark.sql(rows), Schema.read({"town": {"type": "text"}}))
+    found = key_counts(source, ["town"], unit=Unit(), bits=SeededBits(1))
+    assert found.columns[0].tolist() == ["a", "é\u2028"]
+    assert found.units.tolist() == [1, 1]
 
 
 def test_nothing_stays_in_the_session(spark: Any) -> None:

@@ -15,6 +15,7 @@ from sourdine.frames import Unit
         {"column": "who", "groups": 0},
         {"column": "who", "rows": 1.5},
         {"column": "who", "rows": 1 << 21},
+        {"column": "who", "groups": 1 << 20},
         {"column": ""},
         {"column": 3},
         {"name": ""},

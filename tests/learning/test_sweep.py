@@ -135,7 +135,7 @@ def test_a_sweep_that_stopped_goes_on_without_repeating_a_run(tmp_path: Path) ->
     assert len(lines) == 9
     third = Counted(last=0)
     assert run_sweep(sweep(), third, journal, about=ABOUT).runs == swept.runs
-    assert not list(tmp_path.glob("*.lock"))
+    assert {each.name for each in tmp_path.iterdir()} == {journal.name, f"{journal.name}.lock"}
 
 
 def test_another_sweep_is_not_taken_for_the_same(tmp_path: Path) -> None:

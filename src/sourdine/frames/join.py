@@ -18,7 +18,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.dialect import WHOLE, Dialect
 from sourdine.frames.engine import NOTHING, Engine, Lent
 from sourdine.frames.schema import Schema
-from sourdine.frames.source import Source, open_source
+from sourdine.frames.source import Source, check_alike, open_source
 
 MOST_ROWS = 1 << 22
 _NUMBERS = (*WHOLE, "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
@@ -154,7 +154,9 @@ def open_joined(
         for join in joins
     )
     added = frozenset(name for each in public for name in each.columns)
-    return Source(Joined(base.engine, public), schema, base.text | added)
+    joined = Joined(base.engine, public)
+    check_alike(joined.names, schema, others)
+    return Source(joined, schema, base.text | added)
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ def open_source(
     else:
         source = _frame(table, schema, others, spark)
     _check_names(source.types, schema, others)
-    _check_alike(source.engine.names, schema, others)
+    check_alike(source.engine.names, schema, others)
     for name, column in schema.columns.items():
         if name not in source.text:
             _check_type(name, column, source.types[name])
@@ -163,7 +163,7 @@ def _check_names(found: Iterable[str], schema: Schema, others: Sequence[str]) ->
         )
 
 
-def _check_alike(found: Sequence[str], schema: Schema, others: Sequence[str]) -> None:
+def check_alike(found: Sequence[str], schema: Schema, others: Sequence[str]) -> None:
     """Refuse names that the engine takes for one another: it does not tell case, and takes the first.
 
     A column called like a place would be taken for it, and its values are clamped to nothing.

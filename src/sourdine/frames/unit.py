@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from sourdine.core import check
 
 MOST_ROWS = 1 << 20
+MOST_GROUPS = 1 << 19  # an engine finds fewer than a million least values of a unit, and else raises
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +29,8 @@ class Unit:
             text: object = getattr(self, field)
             if not (isinstance(text, str) and text.strip()) and (field == "name" or text is not None):
                 raise check.fail("Unit", field, "be a text", text)
-        for field in ("rows", "groups"):
-            count = check.integer("Unit", field, getattr(self, field), 1, MOST_ROWS)
+        for field, most in (("rows", MOST_ROWS), ("groups", MOST_GROUPS)):
+            count = check.integer("Unit", field, getattr(self, field), 1, most)
             object.__setattr__(self, field, count)
             if self.column is None and count != 1:
                 remedy = "Name the column that tells units apart."

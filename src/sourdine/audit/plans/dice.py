@@ -14,7 +14,7 @@ class Dice:
 
     >>> from sourdine.testing import SeededBits
     >>> Dice(SeededBits(1)).shuffled("abc")
-    ['b', 'a', 'c']
+    ['a', 'c', 'b']
     """
 
     def __init__(self, bits: Bits) -> None:
