@@ -35,7 +35,7 @@ bench: .venv/.dev
 # The notebooks are executed; --strict makes a broken link an error.
 docs: .venv/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "Open site/index.html in a browser."
+	@echo "Open site/index.html in a browser; for its search too: $(BIN)/python -m http.server -d site"
 
 clean:
 	rm -rf .venv .bench site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

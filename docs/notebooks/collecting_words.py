@@ -2,7 +2,7 @@
 # # Collecting words with RAPPOR
 #
 # Which pages do people start from? Each device answers through noise of its own, so nobody needs to be
-# trusted with the answers, and the collector still finds the frequent words. Here are 50,000 made-up
+# trusted with the answers, and the collector still finds the frequent words. Here are some 55,000 made-up
 # devices.
 
 # %%

@@ -1,9 +1,11 @@
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
 from sourdine.audit.plans import faults
+from sourdine.audit.plans.engines import ENGINES
 from sourdine.audit.plans.faults import FAULTS
 from tests.cli.table_case import Case, build, run
 
@@ -62,6 +64,14 @@ def test_it_says_what_it_needs(case: Case) -> None:
     code, _, err = run("audit", "plan", case.spec, "--engine", "abacus")
     assert code == 2
     assert "must be among duckdb" in err
+
+
+def test_an_audit_on_no_engine_is_no_success(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = dataclasses.replace(ENGINES["arrow"], needs=("no_such_package",))
+    monkeypatch.setitem(ENGINES, "arrow", gone)
+    code, _, err = run("audit", "plan", case.spec, "--engine", "arrow")
+    assert code == 2
+    assert "Nothing was replayed. Left out: arrow, since no_such_package is not installed." in err
 
 
 def test_planted_faults_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -262,3 +262,12 @@ def test_a_csv_may_be_in_another_encoding(encoding: str, tmp_path: Path) -> None
     ]
     with pytest.raises(InvalidParameter, match="must be one of utf-8"):
         open_source(path, schema, encoding="ebcdic")
+
+
+@pytest.mark.parametrize("made", ["INTERVAL '1 month'", "[0.0]", "{'a': 0.0}", "MAP {'a': 1}"])
+def test_a_unit_is_told_by_values_that_are_written_in_one_way(made: str) -> None:
+    table = duckdb.sql(f"SELECT {made} AS whose, 1 AS age")
+    schema = Schema.read({"age": {"type": "integer", "lower": 0, "upper": 9}})
+    with pytest.raises(InvalidParameter, match="cannot tell units apart"):
+        open_source(table, schema, ["whose"])
+    assert open_source(duckdb.sql("SELECT DATE '2020-01-01' AS whose, 1 AS age"), schema, ["whose"])

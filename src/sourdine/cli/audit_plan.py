@@ -54,6 +54,9 @@ def plan(
         seed=seed,
         watch=lambda stretches: show.progress("replaying", stretches),
     )
+    if not found.engines:
+        told = "; ".join(f"{name}, since {why}" for name, why in found.skipped.items())
+        raise InvalidParameter(f"Nothing was replayed. Left out: {told}. Name another engine.")
     if as_json:
         show.document(plain(found))
     else:

@@ -4,7 +4,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
 from sourdine.cli import show
@@ -38,6 +37,8 @@ def encode(
     Examples: sourdine local encode coffee.json answers.txt -o reports.txt ·
     sourdine local encode coffee.json - -o report.txt --secret device.key
     """
+    import numpy as np
+
     from sourdine.local.memo import Memo
     from sourdine.local.wire import written
 

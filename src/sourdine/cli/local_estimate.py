@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
 from sourdine.cli import show
@@ -103,6 +102,8 @@ def _count_lines(question: "Question", raw: bytes, name: str) -> "Counts":
 
 def _in_rows(answer: "Estimate") -> "Estimate":
     """A single number, such as a mean, as a row of one."""
+    import numpy as np
+
     value, variance, lower, upper = map(
         np.atleast_1d, (answer.value, answer.variance, answer.lower, answer.upper)
     )
@@ -162,6 +163,8 @@ def _names(question: "Question", answer: "Estimate") -> Sequence[str]:
 
 
 def _print(question: "Question", answer: "Estimate", values: "Floats", shape: str) -> None:
+    import numpy as np
+
     names = _names(question, answer)
     order = np.argsort(-values, kind="stable")[:_MOST_ROWS]
     percent = f"{100 * answer.confidence:g} % interval"

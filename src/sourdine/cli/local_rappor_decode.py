@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
 from sourdine.cli import show
@@ -172,6 +171,8 @@ def _keep(
 
 
 def _document(question: "Question", found: "Decoding") -> dict[str, object]:
+    import numpy as np
+
     oracle = oracle_of(question)
     return {
         "question": question.name,
@@ -206,6 +207,8 @@ def _finite(number: float) -> float | None:
 
 
 def _print(oracle: "BloomOracle", found: "Decoding") -> None:
+    import numpy as np
+
     shown = [i for i in np.argsort(-found.shares, kind="stable") if found.detected[i]]
     percent = f"{100 * found.terms.confidence:g} % interval"
     columns = ("word", "reports", "share", percent, "p-value")

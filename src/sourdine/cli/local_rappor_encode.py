@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
 from sourdine.cli import show
@@ -119,6 +118,8 @@ def encode(
 
 def _of_many(question: "Question", words: list[str]) -> "Rows":
     """A report of a new device for each word."""
+    import numpy as np
+
     from sourdine.local.rappor.filters import Filters
 
     numbers: dict[str, int] = {}
@@ -131,6 +132,8 @@ def _of_many(question: "Question", words: list[str]) -> "Rows":
 
 def _of_one(question: "Question", words: list[str], secret: Path) -> "Rows":
     """The reports of one device, which answers equal words from one permanent response."""
+    import numpy as np
+
     from sourdine.local.rappor import Device
 
     device = Device(oracle=oracle_of(question), secret=read_secret(secret), purpose=question.name)

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sourdine.cli import show
 from sourdine.cli.local_rappor_params import oracle_of
 from sourdine.core.errors import InvalidParameter
@@ -31,6 +29,8 @@ class Collected:
 
 def collect(question: "Question", paths: Sequence[Path]) -> Collected:
     """Everything that some files hold; a wrong line in any of them stops it all."""
+    import numpy as np
+
     oracle = oracle_of(question)
     total = oracle.tally(np.zeros((0, oracle.width), np.uint8))
     parts: list[Rows] = []
@@ -72,6 +72,8 @@ def _read(question: "Question", path: Path) -> "Rows | Counts":
 
 
 def _our_counts(question: "Question", raw: bytes) -> "Counts":
+    import numpy as np
+
     from sourdine.local.counts import Counts
 
     oracle = oracle_of(question)
@@ -95,6 +97,8 @@ def _our_counts(question: "Question", raw: bytes) -> "Counts":
 
 
 def _our_reports(question: "Question", raw: bytes, name: str) -> "Rows":
+    import numpy as np
+
     from sourdine.local.wire import line_length, read
 
     width, oracle = question.oracle.width, oracle_of(question)

@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from sourdine.cli import show
 from sourdine.cli.local_files import refuse_existing
@@ -29,6 +27,9 @@ from sourdine.cli.local_rappor_reports import Collected
 from sourdine.core import check
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from sourdine.local.estimate import Floats
     from sourdine.local.rappor.decode import Decoding
     from sourdine.local.rappor.rappor import BloomOracle
@@ -86,6 +87,8 @@ def simulate(
     Examples: sourdine local rappor simulate --people 1000000
     · sourdine local rappor simulate --once --epsilon 2 --decoder em --decoder least-squares
     """
+    import numpy as np
+
     from sourdine.local.rappor.decode import Candidates
     from sourdine.local.simulation import population
 
@@ -142,9 +145,11 @@ def simulate(
 
 
 def _collect(
-    oracle: "BloomOracle", words: tuple[str, ...], counts: NDArray[np.int64], *, keep: bool
+    oracle: "BloomOracle", words: tuple[str, ...], counts: "NDArray[np.int64]", *, keep: bool
 ) -> Collected:
     """Reports of made-up people, counted; and kept where a decoder needs them."""
+    import numpy as np
+
     from sourdine.local.rappor.filters import Filters
 
     codes = np.repeat(np.arange(len(counts)), counts)

@@ -13,6 +13,7 @@ from typing import ClassVar
 WHOLE = tuple(sign + size for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT"))
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,:-]*")
 _NUMBER = r"^[\x00-\x20]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?[\x00-\x20]*$"
+_DIGITS = 400  # more than a number is ever written with
 _CONTROLS = r"[\x00-\x1f\x7f]"
 _LEGIBLE = r"^[^\x00-\x1f\x7f\x{d800}-\x{dfff}]*$"
 _RECORDS = 1 << 40  # more than a table has, so that sums of smaller numbers than 2^22 fit in 64 bits
@@ -225,7 +226,8 @@ class Spark(Dialect):
     def _numeral(self, sql: str) -> str:
         """A text that is a number, else NULL: '1d' is none, which Spark would read as 1."""
         text = self.text(sql, "VARCHAR")
-        return f"CASE WHEN {text} RLIKE {self.constant(_NUMBER)} THEN {text} END"
+        short = f"length({text}) <= {_DIGITS}"  # a search through long rows of digits takes their square
+        return f"CASE WHEN {short} AND {text} RLIKE {self.constant(_NUMBER)} THEN {text} END"
 
     def nearest(self, sql: str, whole: str) -> str:
         return f"try_cast(rint({sql}) AS {whole})"

@@ -25,6 +25,7 @@ from sourdine.frames.spark import InSpark, is_spark
 if TYPE_CHECKING:
     import narwhals as nw
 
+_COMPOSED = ("INTERVAL", "STRUCT", "MAP", "UNION", "VARIANT", "ARRAY")
 _NUMBERS = (*WHOLE, "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN")
 _BESIDE = "sourdine_beside"
 
@@ -149,6 +150,8 @@ def open_source(
     for name, column in schema.columns.items():
         if name not in source.text:
             _check_type(name, column, source.types[name])
+    for name in others:
+        _check_identity(name, source.types[name])
     return source
 
 
@@ -262,6 +265,15 @@ def _unknown(table: object, spark: bool) -> InvalidParameter:
     kinds = "pandas, Polars, Arrow, DuckDB or Spark" if spark else "pandas, Polars, Arrow or DuckDB"
     found = "frame of Spark" if is_spark(table) else type(table).__name__
     return InvalidParameter(f"The table must be a path or a frame of {kinds}. Got a {found}.")
+
+
+def _check_identity(name: str, found: str) -> None:
+    """Refuse a column whose values may be equal and yet written otherwise: a unit is known by its text."""
+    if found.endswith(("]", ">")) or found.upper().startswith(_COMPOSED):
+        raise InvalidParameter(
+            f"The column '{name}' cannot tell units apart: it holds intervals, lists or records, which may "
+            "be equal and yet be written otherwise. Use a column of numbers, texts or dates."
+        )
 
 
 def _check_type(name: str, column: Column, found: str) -> None:

@@ -18,7 +18,7 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.errors import InvalidParameter
 from sourdine.frames.ladder import Ladder
 from sourdine.frames.ranks import CountedValues, ranks
 from sourdine.frames.schema import Real, Schema, decimal, told
@@ -27,6 +27,7 @@ from sourdine.frames.unit import Unit
 from sourdine.tables.blank import check_filled
 from sourdine.tables.plan import EACH_RECORD
 from sourdine.tables.quantiles.threshold import ThresholdHistogram
+from sourdine.tables.silence import silence
 from sourdine.tables.spec import Specification
 
 Kind = Literal["integer", "real"]
@@ -39,7 +40,7 @@ class BoundsPlan:
     """How the bounds of a column are to be found, and what that costs; no record is read.
 
     For each end half of epsilon goes to the first rung of a ladder of round numbers that all but half of the
-    share `outside` lie within, as far as noise tells (Durfee 2023, algorithm 2; AboveThreshold on counts
+    share `outside` lie within, as far as noise tells (Durfee 2023; AboveThreshold on counts
     below rungs, Dwork and Roth 2014, theorem 3.23, Lyu, Su, Li 2017, theorem 5). The guarantee is epsilon
     for one unit.
 
@@ -182,13 +183,8 @@ def release_bounds(
     receipt = ledger.charge(
         *plan.spends, purpose=f"bounds of {plan.column}"[:200], secure=secure, declared=asked
     )
-    try:
+    with silence("there are no bounds"):
         values = _found(plan, source, bits)
-    except source.failures:
-        raise SourdineError(
-            "The table could not be read to its end, so there are no bounds. What was charged stays charged, "
-            "since part of the table was seen. Check that its file is whole and that the disk has room."
-        ) from None
     return FoundBounds(
         plan=plan,
         values=values,

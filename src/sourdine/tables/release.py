@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sourdine.accounting.ledger import Ledger, PureBudget, Receipt
 from sourdine.accounting.release import Release
 from sourdine.core.bits import SYSTEM, Bits
-from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.errors import InvalidParameter
 from sourdine.core.select import MOST_CANDIDATES
 from sourdine.frames.counting import MOST_GROUPS, Keys, Numbers, Request, Totals, totals_of
 from sourdine.frames.levels import check_counted
@@ -25,6 +25,7 @@ from sourdine.tables.answering import answer_of, quantiles_of, ranked
 from sourdine.tables.measurement import Chosen, Kind, condition, selection_of
 from sourdine.tables.plan import Line, Plan
 from sourdine.tables.reading import Noisy
+from sourdine.tables.silence import silence
 
 _FEW = 1 << 13  # groups that an engine keeps as quickly as a handful
 Scan = Sequence[Line]
@@ -84,14 +85,9 @@ def _carry_out(
 ) -> TableRelease:
     """The answers of a plan. Without a receipt they are for rehearsals and measurements only."""
     check_source(plan, source)
-    try:
+    with silence("there is no release"):
         found, notes = _answers(plan, source, bits, watch)
         answers = Answers(found, plan.confidence)
-    except source.failures:
-        raise SourdineError(
-            "The table could not be read to its end, so there is no release. What was charged stays charged, "
-            "since part of the table was seen. Check that its file is whole and that the disk has room."
-        ) from None
     return TableRelease(
         plan=plan,
         values=answers,

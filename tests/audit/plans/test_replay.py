@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from sourdine.audit.plans import PlanAudit, audit_plan
+from sourdine.audit.plans import PlanAudit, audit_plan, replay
 from sourdine.audit.plans.engines import ENGINES
 from sourdine.audit.plans.faults import CASES, FAULTS, JOINED, RECORDS, REPLACED, SQUARED, UNITS, Case, Fault
 from sourdine.audit.plans.random_plans import KINDS, random_plan
@@ -69,6 +69,16 @@ def test_engines_that_are_not_there_are_told() -> None:
     assert "takes long" in audit_plan(RECORDS.plan("best"), pairs=1).skipped["spark"]
     gone = dataclasses.replace(ENGINES["pandas"], needs=("no_such_package",))
     assert gone.lacks == "no_such_package is not installed"
+
+
+def test_a_plan_that_an_engine_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise InvalidParameter("Not here.")
+
+    monkeypatch.setattr(replay, "check_source", refuse)
+    found = audit_plan(RECORDS.plan("best"), pairs=5, engines=["csv"])
+    assert found.skipped == {"csv": "the plan is refused there (Not here.)"}
+    assert found.engines == {}
 
 
 @pytest.mark.parametrize("kind", [*KINDS[:2], *KINDS[-2:]])

@@ -134,7 +134,7 @@ class Curve:
     def exceeding(self, epsilon: float) -> float:
         """A bound on the probability that the loss of an answer is above epsilon, in either direction.
 
-        On S = {L > epsilon}, Q[S] <= e^-epsilon P[S], so delta(x) >= P[S](1 - e^{x-epsilon}) for x < epsilon.
+        On S = {L > epsilon}, Q[S] <= e^-epsilon P[S], so P[S] (1 - e^{x-epsilon}) <= delta(x), x < epsilon.
         This is not delta(epsilon), which may be much smaller.
         """
         if epsilon >= self.reach(0):

@@ -59,7 +59,7 @@ _LETTERS = "xyz"
 
 def random_plan(kind: str, seed: int) -> Plan:
     """A plan with a query of this kind, called by it, and perhaps others beside it."""
-    dice = Dice(SeededBits(seed))
+    dice = Dice(SeededBits(seed * len(KINDS) + KINDS.index(kind)))
     while True:
         try:
             plan = _drawn(kind, dice)

@@ -11,19 +11,20 @@ from sourdine.audit.plans.movement import Exact, flaw, movements
 from sourdine.audit.plans.together import NUMBER, Together, numbered
 from sourdine.audit.plans.walk import Layout, Step, Walk, some_keys
 from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
 from sourdine.frames.join import Join, open_joined
 from sourdine.frames.source import Source
 from sourdine.tables.answer import Answers
 from sourdine.tables.measurement import Kind
 from sourdine.tables.plan import Line, Plan
-from sourdine.tables.release import _carry_out, exact_of, keyed, scans
+from sourdine.tables.release import _carry_out, check_source, exact_of, keyed, scans
 from sourdine.testing import SeededBits
 
 MOST_PAIRS = 10**7
 _AT_ONCE = 500  # pairs of one walk
 TOP = "top"  # the keys of such an answer are what it tells
 _UNTIL_FOUND = 100  # and where it ends at the first violation
-_ALONE = 20  # of so many tables one is also asked on its own
+_ALONE = 50  # of so many tables one is also asked on its own
 _RELEASED = 250  # of so many pairs one is replayed through tables of its own, with a release
 _ON_DEMAND = "it takes long to start: name it among the engines"
 Stretch = tuple[Engine, int, int]  # an engine, the seed of a walk, and how many pairs of it
@@ -148,6 +149,12 @@ class _Replay:
         """All tables at once, then some of them each on its own, and some pairs with a whole release."""
         walk = Walk(self.found.plan, self.seed, self.engine.text, self.engine.wide, self.found.joins)
         steps = walk.steps(pairs)
+        try:
+            check_source(self.found.plan, self._open(walk.layout, steps[0].rows))
+        except InvalidParameter as refused:  # by declarations and types alone, before any record is read
+            self.found.engines.pop(self.engine.name, None)
+            self.found.skipped[self.engine.name] = f"the plan is refused there ({refused})"
+            return
         if self.engine.together:
             exact = self._together(walk.layout, steps)
             if self.until_found and self.found.violations:

@@ -4,6 +4,7 @@ from importlib.util import find_spec
 
 from sourdine.experiments.learning import by_epoch, by_epsilon, flowers, memory, table
 from sourdine.experiments.learning.examples import read_examples
+from sourdine.experiments.learning.heads import one_thread
 from sourdine.experiments.part import Part
 from sourdine.experiments.registry import Experiment, Result, Settings, experiment
 from sourdine.report.page import Section
@@ -17,7 +18,8 @@ def learning(settings: Settings) -> Result:
         parts.append(Part((), Section(title="What is learnt", paragraphs=(_NO_TORCH,))))
     else:
         examples = read_examples(settings)
-        parts += [each.reproduce(examples, settings) for each in (table, by_epsilon, by_epoch)]
+        with one_thread():
+            parts += [each.reproduce(examples, settings) for each in (table, by_epsilon, by_epoch)]
         parts.append(memory.reproduce(settings))
     return Result(
         name="learning",

@@ -15,7 +15,7 @@ from sourdine.report.page import Figure, Section
 RATES = (0.001, 0.01, 0.1, 0.5)
 BATCHES = (16, 64, 256, 1024)
 _BATCH, _RATE, _NOISE, _CLIP = 64, 0.1, 1.0, 1.0
-_EPOCHS, _REPEATS = 20, 2
+_EPOCHS, _REPEATS = 15, 2
 Curve = list[float]
 
 

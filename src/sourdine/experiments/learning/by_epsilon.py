@@ -63,7 +63,7 @@ def reproduce(examples: Examples, settings: Settings) -> Part:
             (name, *(round(statistics.mean(found[name, epsilon]), 2) for epsilon in levels)) for name in NAMES
         ),
     )
-    title = f"At ε = {levels[0]:g} the best head is {best}, with {first[best]:.1f} % right"
+    title = f"At ε = {levels[0]:g} {best} is best, with {first[best]:.1f} % right"
     section = Section(
         title="Accuracy against ε",
         paragraphs=(

@@ -1,5 +1,7 @@
 """The heads that are compared: the source's perceptron, a linear one, and least squares."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sourdine.experiments.learning.examples import CLASSES, Examples
@@ -10,8 +12,21 @@ if TYPE_CHECKING:
     from sourdine.learning.trained import Trained
 
 HIDDEN = 512
-LINEAR, PERCEPTRON, SQUARES = "linear, our settings", "perceptron, our settings", "least squares"
+LINEAR, PERCEPTRON, SQUARES = "linear head", "perceptron of 64 units", "least squares"
 _MOMENTUM, _AVERAGING, _RATE, _EPOCHS = 0.9, 0.98, 0.5, 30
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Small tensors on one core: threads that wait for each other take longer."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def source_head(
