@@ -102,6 +102,22 @@ def test_mistakes_cost_nothing(spec: Path) -> None:
     assert json.loads(out)["spent"] == "0"
 
 
+def test_a_draft_without_a_ledger_is_told_how_to_make_one(spec: Path) -> None:
+    (spec.parent / "people.ledger").unlink()
+    code, _, err = run("bounds", spec, "--column", "pay", "--epsilon", "0.5")
+    assert code == 2
+    assert "There is no ledger" in err
+    assert "--epsilon 1.5 --unit person" in err  # the bounds and the release
+
+
+def test_few_records_are_told_to_be_too_few(spec: Path) -> None:
+    asked = ("bounds", spec, "--column", "pay", "--epsilon", "0.5", "--plan")
+    assert "records." not in run(*asked)[1]
+    for size, said in ((100, "That is 100 % of about 100 records. Take a larger"), (10**9, "records.\n")):
+        spec.write_text(SPECIFICATION.replace('"people.csv"', f'"people.csv"\nsize = {size}'))
+        assert said in run(*asked)[1].replace("\n", " ").strip() + "\n"
+
+
 def test_hierarchies_and_joins_come_from_files(spec: Path) -> None:
     spec.write_text(SPECIFICATION.replace('"FILL IN"', "0", 1).replace('"FILL IN"', "2000", 1) + PLACES)
     code, out, err = run("release", spec, "-o", spec.parent / "out", "--json")

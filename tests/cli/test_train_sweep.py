@@ -67,6 +67,8 @@ def test_a_sweep_writes_means_curves_and_a_page_and_says_what_it_cost(digits: Pa
     assert "8 of 8 runs were there before" in again.stdout
     other = run(digits, *SMALL, "--repeats", 3, code=2)
     assert "is of a sweep with another 'repeats'" in other.stderr
+    other = run(digits, *SMALL, "--repeats", 2, "--lr", "0.1", code=2)
+    assert "is of a sweep with another 'learning_rate'" in other.stderr
 
 
 def test_killed_half_way_it_goes_on_without_repeating_a_run(digits: Path, here: Path) -> None:

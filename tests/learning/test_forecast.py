@@ -45,3 +45,19 @@ def test_the_model_and_the_data_are_not_touched() -> None:
 def test_bad_memory_names_itself() -> None:
     with pytest.raises(InvalidParameter, match="'memory'"):
         measure(nn.Linear(1000, 2), DATA, memory=0)
+
+
+def test_quick_steps_are_timed_on_batches_that_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    # a clock that is off by up to 5 ms, with 10 us an example: told from 32 examples it would be chance
+    seen: list[int] = []
+
+    def seconds(task: object, step: object, examples: object, count: int, per_unit: int) -> float:
+        seen.append(count)
+        return 0.001 + 1e-5 * count + (0.005 if count > 4 else 0.0)
+
+    monkeypatch.setattr("sourdine.learning.forecast._seconds", seconds)
+    assert measure(nn.Linear(1000, 2), DATA, memory=1 << 34).seconds_each < 2e-5
+    assert max(seen) == 1024
+    seen.clear()
+    measure(nn.Linear(1000, 2), DATA, memory=1 << 20)
+    assert max(seen) <= 256  # no more than fit at a time

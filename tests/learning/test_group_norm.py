@@ -42,3 +42,11 @@ def test_the_engine_offers_it_and_takes_it() -> None:
     with pytest.raises(InvalidParameter, match=r"layer '1' is a BatchNorm2d.*with_group_norm"):
         Engine(net(), Flat())
     Engine(with_group_norm(net()), Flat())
+
+
+@pytest.mark.parametrize(("channels", "groups"), [(16, 2), (64, 8), (7, 1), (8, 1), (512, 32)])
+def test_rows_of_numbers_keep_something_to_learn(channels: int, groups: int) -> None:
+    made = with_group_norm(nn.BatchNorm1d(channels))
+    assert made.num_groups == groups
+    row = made(torch.randn(1, channels))  # a batch of one, as a run may draw
+    assert row.abs().max() > 0.1

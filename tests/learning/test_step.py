@@ -132,3 +132,10 @@ def test_noise_hides_all_digits_of_a_double() -> None:
     for value in model.parameters():
         assert value.grad.dtype == torch.float64
         assert torch.equal(value.grad, value.grad.float().double())
+
+
+def test_losses_that_were_computed_before_are_refused() -> None:
+    model = small()
+    computed = losses(model, torch.randn(5, 4), torch.zeros(5, dtype=torch.int64))()
+    with pytest.raises(InvalidParameter, match="lambda"):
+        Step(model, noise=1.0, batch=5).add(computed)

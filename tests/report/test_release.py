@@ -259,6 +259,24 @@ def test_one_quantile_has_no_chart() -> None:
     assert finding(alone, 0.95) == "Half of the values of age lie below 50 (40 to 60)"
 
 
+def test_towns_of_a_hierarchy_are_rows_and_not_colours() -> None:
+    numbers = Estimate(np.array([5.0, 7.0, 9.0]), np.array([4.0, 6.0, 8.0]), np.array([6.0, 8.0, 10.0]))
+    places = Answer(
+        query="q",
+        statistic="town in region",
+        kind="hierarchy",
+        columns=("region", "town"),
+        keys=(("north", "Lille"), ("north", "Arras"), ("south", "Nice")),
+        estimate=numbers,
+        measure="people",
+    )
+    drawn = draw_answer(places)
+    assert drawn is not None
+    rows = drawn["datasets"]["rows"]  # type: ignore[index]
+    assert [row["group"] for row in rows] == ["north · Lille", "north · Arras", "south · Nice"]
+    assert "yOffset" not in json.dumps(drawn)
+
+
 def test_a_group_of_which_nothing_is_known_has_no_bar() -> None:
     numbers = Estimate(np.array([60.0, 50.0]), np.array([55.0, 0.0]), np.array([65.0, 100.0]))
     means = Answer(

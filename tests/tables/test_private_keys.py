@@ -176,6 +176,8 @@ def test_a_ledger_pays_from_its_reserve(neighbours: Neighbours, tmp_path: Path) 
             budget=PureBudget(limit=Fraction(1)), unit="person", neighbours=neighbours, reserve=Fraction(1e-6)
         ),
     )
+    with pytest.raises(InvalidParameter, match="reserve = 1e-06"):  # without a delta no keys are chosen
+        table.release(plan, pure)
     laplace = table.plan(BY_TOWN, epsilon=1, delta=1e-6, reserve=1e-6)
     assert table.release(laplace, pure).receipt.price == 1  # type: ignore[union-attr]
 

@@ -1,13 +1,18 @@
 """`sourdine bounds`: find the bounds of a column privately, where nobody knows any."""
 
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from sourdine.cli import show
 from sourdine.cli.number import number
 from sourdine.cli.plan import SpecFile
+
+if TYPE_CHECKING:
+    from sourdine.tables.bounds import BoundsPlan
+
+_TOO_MANY = 0.2
 
 
 def bounds(
@@ -61,10 +66,11 @@ def bounds(
             f"Bounds of {show.one_line(column)} at epsilon {float(made.epsilon):g} for each "
             f"{show.one_line(made.unit.name)}, {made.neighbours} neighbours. Nothing was read or spent."
         )
-        show.say(made.words)
+        show.say(made.words + _worth(made, held.table.size))
         return
     source = open_column(held.folder / held.table.source, made, held.table.encoding)
-    with held.open_ledger() as ledger:
+    release = Fraction(str(held.privacy.epsilon))
+    with held.open_ledger(release + made.epsilon) as ledger:  # if there is none: one that can pay for both
         found = release_bounds(made, source, ledger)
     receipt = found.receipt
     assert receipt is not None
@@ -89,6 +95,15 @@ def bounds(
         f"Paid {receipt.currency} {readable(receipt.price)} for each {show.one_line(made.unit.name)}, line "
         f"{receipt.number} of the ledger. Left: {remaining(receipt.left, receipt.limit)}."
     )
-    show.say(made.words)
+    show.say(made.words + _worth(made, held.table.size))
     print("Put this into the specification, in the place of the column's block:\n")
     print(found.block)
+
+
+def _worth(plan: "BoundsPlan", size: int | None) -> str:
+    """What the promise comes to, if it is public how many records there are."""
+    if size is None:
+        return ""
+    share = min(plan.outside + plan.off / size, 1.0)
+    remedy = " Take a larger epsilon, or bounds from what the column means." if share > _TOO_MANY else ""
+    return f" That is {100 * share:.3g} % of about {size:,} records.{remedy}"

@@ -32,6 +32,11 @@ def read_table(
     [[0.0], [0.5]]
     """
     schema = columns if isinstance(columns, Schema) else Schema.read(columns)
+    if not isinstance(schema.columns.get(target), Category | Flag):
+        raise InvalidParameter(
+            f"The column '{target}' cannot be learnt, because only keys can: those of a category or a flag. "
+            "Declare it as one of them, or take another column."
+        )
     classes = schema.keys(target)
     if len(classes) < 2:
         raise InvalidParameter(

@@ -18,6 +18,7 @@ from sourdine.learning.task import Task
 
 _FEW, _MANY = 4, 32
 _TURNS = 3
+_LONG = 0.02  # seconds of a step that can be told from chance
 _MOST_PHYSICAL = 1024  # beyond, a larger physical batch is no quicker
 _SHARE = 0.5  # of what is free
 
@@ -45,15 +46,18 @@ def measure(
     task = Task(copy.deepcopy(model).train(), cross_entropy if loss is None else check_loss(loss))
     step = Step(task.model, noise=1.0, batch=1, clipping=Flat() if clipping is None else clipping)
     examples = examples_of(data)
-    few, many = (_seconds(task, step, examples, count, per_unit) for count in (_FEW, _MANY))
-    quick = max((many - few) / (_MANY - _FEW), 0.0)
     taken = memory_of(
         task.model, examples, loss=task.loss, clipping=clipping, optimizer=optimizer, per_unit=per_unit
     )
     fitting = max(1, min(_MOST_PHYSICAL, taken.largest(room, parts=True)))
+    physical = 1 << (fitting.bit_length() - 1)
+    few, count = _seconds(task, step, examples, _FEW, per_unit), _MANY
+    while (many := _seconds(task, step, examples, count, per_unit)) < _LONG and count < physical:
+        count *= 2  # the difference of two short times says more of the machine than of the model
+    quick = max((many - few) / (count - _FEW), 0.0)
     return Forecast(
         parameters=sum(value.numel() for value in task.model.parameters() if value.requires_grad),
-        physical=1 << (fitting.bit_length() - 1),
+        physical=physical,
         memory=taken,
         seconds=max(few - _FEW * quick, 0.0),
         seconds_each=quick,

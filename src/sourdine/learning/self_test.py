@@ -46,7 +46,7 @@ def self_test(task: Task, batch: Batch) -> None:
         raise
     except (IndexError, RuntimeError, TypeError, ValueError) as problem:
         raise InvalidParameter(
-            f"The model or its loss failed in a rehearsal: {problem} {_REMEDY}"
+            f"The model or its loss failed in a rehearsal: {str(problem).rstrip('. ')}. {_REMEDY}"
         ) from problem
     for found, expected in pairs:
         _compare(moved.model, found, expected)

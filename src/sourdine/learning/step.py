@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from sourdine.core import check
 from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core.errors import InvalidParameter
 from sourdine.learning.clipping import Clipping, Flat
 from sourdine.learning.engine import Engine, Sums
 from sourdine.learning.noise import gaussian
@@ -52,6 +53,11 @@ class Step:
 
         With `per_unit` above 1, so many examples in a row belong to one person and are clipped together.
         """
+        if not callable(losses):
+            raise InvalidParameter(
+                "The losses given to Step.add must be a function that runs the model, since gradients are "
+                "noted while it runs. Write step.add(lambda: ...) around the model's call and the loss."
+            )
         for name, found in self._engine.clipped_sum(losses, per_unit=per_unit).items():
             exact = found.to(_wide(found.dtype))
             self._sums[name] = self._sums[name].add_(exact) if name in self._sums else exact

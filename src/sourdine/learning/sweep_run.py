@@ -126,10 +126,22 @@ def _read_paid(held: object) -> _Paid | None:
 def _check_same(journal: Path, held: Mapping[str, object], asked: Mapping[str, object]) -> None:
     """Refuse to go on with another sweep."""
     if differ := sorted(name for name in {*held, *asked} if held.get(name) != asked.get(name)):
+        name = differ[0]
+        if "settings" in differ:  # the noise follows from them, so it is not what was changed
+            name = _changed(held.get("settings"), asked.get("settings"))
         raise InvalidParameter(
-            f"The journal {journal} is of a sweep with another '{differ[0]}'. "
+            f"The journal {journal} is of a sweep with another '{name}'. "
             "Repeat its command to go on with it, or take another place for the results."
         )
+
+
+def _changed(held: object, asked: object) -> str:
+    """The first setting that takes other values, or all of them if they are only combined otherwise."""
+    if isinstance(held, list) and isinstance(asked, list):
+        for name in asked[0]:
+            if {str(each.get(name)) for each in held} != {str(each[name]) for each in asked}:
+                return str(name)
+    return "settings"
 
 
 def _check_paid(journal: Path, paid: _Paid | None, ledger: Ledger | None) -> None:

@@ -198,8 +198,8 @@ def _heat(answer: Answer, found: list[Cell]) -> Spec:
 
 
 def _series(answer: Answer, found: list[Cell]) -> Series | None:
-    """The keys of the last column, where they tell colours apart."""
-    if len(answer.columns) < 2:
+    """The keys of the last column, where they tell colours apart; a town is in one department only."""
+    if len(answer.columns) < 2 or answer.kind == "hierarchy":
         return None
     names = tuple(dict.fromkeys(name_key(answer.columns[-1], cell.key[-1]) for cell in found))
     groups = len({cell.key[:-1] for cell in found})

@@ -28,7 +28,7 @@ from sourdine.tables.blank import check_filled
 from sourdine.tables.plan import EACH_RECORD
 from sourdine.tables.quantiles.threshold import ThresholdHistogram
 from sourdine.tables.silence import silence
-from sourdine.tables.spec import Specification
+from sourdine.tables.spec import NO_QUERIES, Specification
 
 Kind = Literal["integer", "real"]
 LADDERS: Mapping[str, Ladder] = {"integer": Ladder(0, 15), "real": Ladder(-6, 15)}
@@ -247,7 +247,7 @@ def load_draft(path: Path) -> tuple[Specification, Mapping[str, Any]]:
     given = {name: held[name] for name in ("table", "privacy") if name in held}
     check_filled(given, path)
     try:
-        made = Specification.model_validate({**given, "queries": ("none yet",), "folder": path.parent})
+        made = Specification.model_validate({**given, "queries": NO_QUERIES, "folder": path.parent})
     except ValidationError as problem:
         raise told(problem, "") from None
     columns = held.get("columns")

@@ -46,8 +46,13 @@ class Hierarchy(Declared):
             raise ValueError("levels must not repeat")
         if any(len(row) != len(self.levels) for row in self.rows):
             raise ValueError("every row must have a key for each level")
-        if len({row[-1] for row in self.rows}) != len(self.rows):
-            raise ValueError("rows must not repeat a key of the last level")
+        seen: set[str | int] = set()
+        for *_, key in self.rows:
+            if key in seen:
+                raise ValueError(
+                    f"{self.column} '{key}' has two rows, so its place is not known. Keep one row for each"
+                )
+            seen.add(key)
         if any(ALL in row for row in self.rows):
             raise ValueError(f"the key '{ALL}' names the sums over all")
         return self

@@ -134,9 +134,14 @@ def check_ledger(plan: Plan, ledger: Ledger) -> None:
             f'Their costs do not add up. Declare neighbours = "{terms.neighbours}".'
         )
     if plan.privacy.squared and isinstance(terms.budget, PureBudget):
+        remedy = (
+            f"Leave all of it to the choice of keys with reserve = {plan.privacy.delta:g}, or pay"
+            if plan.privacy.reserve
+            else "Leave out the delta, or pay"
+        )
         raise InvalidParameter(
             "The ledger keeps pure epsilon, and the plan has a delta, so its noise has no pure epsilon. "
-            "Leave out the delta, or pay from a ledger that was made with one."
+            f"{remedy} from a ledger that was made with one."
         )
 
 

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from shlex import quote
@@ -22,6 +23,7 @@ from sourdine.tables.hierarchy import Hierarchy, read_hierarchies, with_columns,
 from sourdine.tables.plan import Plan, Privacy
 from sourdine.tables.query import Query
 
+NO_QUERIES = ("none yet",)  # of a draft, whose columns still wait for bounds
 _BLOCKS = ("table", "privacy", "columns", "queries", "joins", "hierarchies")
 
 
@@ -138,6 +140,11 @@ class Specification(Declared):
         return read_hierarchies(self.hierarchies, self.folder)
 
     @property
+    def _declared(self) -> Privacy:
+        held = self.privacy
+        return Privacy(epsilon=decimal(held.epsilon), delta=held.delta, reserve=held.reserve)
+
+    @property
     def ledger_path(self) -> Path | None:
         """Where the ledger is."""
         return None if self.privacy.ledger is None else self.folder / self.privacy.ledger
@@ -149,11 +156,10 @@ class Specification(Declared):
             each if isinstance(each, Query) else Query.read(with_hierarchies(_block(each, i), known))
             for i, each in enumerate(self.queries)
         )
-        exact = decimal(self.privacy.epsilon) if epsilon is None else epsilon
         return Plan(
             schema=self.schema_of,
             queries=queries,
-            privacy=Privacy(epsilon=exact, delta=self.privacy.delta, reserve=self.privacy.reserve),
+            privacy=self._declared if epsilon is None else replace(self._declared, epsilon=epsilon),
             unit=self.unit,
             neighbours=Neighbours(self.privacy.neighbours),
             size=self.table.size,
@@ -177,7 +183,7 @@ class Specification(Declared):
             )
         if not path.exists():
             held = self.privacy
-            privacy = self.plan().privacy
+            privacy = self._declared if self.queries == NO_QUERIES else self.plan().privacy
             small = f" --delta {held.delta:g}" if privacy.squared else ""
             small += f" --reserve {privacy.reserve:g}" if privacy.reserve else ""
             budget = held.epsilon if epsilon is None else float(epsilon)
