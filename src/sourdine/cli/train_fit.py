@@ -19,7 +19,9 @@ from sourdine.cli.train_chosen import Chosen, Extra, Head, Hidden, Looked, Patch
 from sourdine.cli.train_options import (
     AsJson,
     Batch,
+    Cache,
     Classes,
+    Data,
     Delta,
     Drawn,
     Epochs,
@@ -58,9 +60,7 @@ _LONGEST = 200  # characters of what the ledger notes
 
 
 def fit(
-    data: Annotated[
-        Path, typer.Argument(help="A folder of IDX files, of CIFAR-10 or of images; or a table.")
-    ],
+    data: Data,
     *,
     model: Head = None,
     features: Looked = None,
@@ -100,10 +100,7 @@ def fit(
     checkpoint: Annotated[
         Path | None, typer.Option(help="Keep the run in this file, and go on from it if it is there.")
     ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(help="Keep computed features in this folder. They are as sensitive as the images."),
-    ] = None,
+    cache: Cache = None,
     single: Annotated[
         bool, typer.Option("--single", help="Features in single precision, not in half: twice the room.")
     ] = False,

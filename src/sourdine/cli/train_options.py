@@ -19,10 +19,15 @@ if TYPE_CHECKING:
     from sourdine.learning.models import Model, Recipe
     from sourdine.learning.run import MakeOptimizer
 
-_EPSILON = Fraction(1, 1000), 1000
-_NOISE = Fraction(1, 10), 10**4
-_DELTA = Fraction(1, 10**20), Fraction(1, 2)
+EPSILON = Fraction(1, 1000), 1000
+NOISE = Fraction(1, 10), 10**4
+DELTA = Fraction(1, 10**20), Fraction(1, 2)
 
+Data = Annotated[Path, typer.Argument(help="A folder of IDX files, of CIFAR-10 or of images; or a table.")]
+Cache = Annotated[
+    Path | None,
+    typer.Option(help="Keep computed features in this folder. They are as sensitive as the images."),
+]
 Kind = Annotated[str, typer.Option("--model", "-m", help="cnn, mlp, linear, scattering, vgg13 or vgg16.")]
 Epsilon = Annotated[str | None, typer.Option("--epsilon", help="The budget. The noise follows from it.")]
 Delta = Annotated[str, typer.Option("--delta", "-d", help="The delta of the guarantee.")]
@@ -79,15 +84,15 @@ class Stated:
         size: int | None,
     ) -> "Stated":
         """The run as it is stated, with the epochs of the recipe where nothing says how long it is."""
-        level = None if epsilon is None else float(number(owner, "epsilon", epsilon, *_EPSILON))
-        scale = None if noise is None else float(number(owner, "noise", noise, *_NOISE))
+        level = None if epsilon is None else float(number(owner, "epsilon", epsilon, *EPSILON))
+        scale = None if noise is None else float(number(owner, "noise", noise, *NOISE))
         if level is None and scale is None:
             raise check.fail(owner, "epsilon", "be given, or else 'noise'", None)
         lasts = epochs is None and steps is None and (level is None or scale is None)
         return cls(
             epsilon=level,
             noise=scale,
-            delta=float(number(owner, "delta", delta, *_DELTA)),
+            delta=float(number(owner, "delta", delta, *DELTA)),
             epochs=recipe.epochs if lasts else epochs,
             steps=steps,
             sampler=sampler,

@@ -17,8 +17,13 @@ from sourdine.cli.bracket import plain_bracket
 from sourdine.cli.number import number
 from sourdine.cli.train_chosen import Chosen, Head, Looked, Patches, Reduce, Weights
 from sourdine.cli.train_options import (
+    DELTA,
+    EPSILON,
+    NOISE,
     AsJson,
+    Cache,
     Classes,
+    Data,
     Delta,
     Drawn,
     Grey,
@@ -46,15 +51,10 @@ if TYPE_CHECKING:
 
 _OWNER = "train sweep"
 _MOST_VALUES = 100  # in one list
-_EPSILON = Fraction(1, 1000), 1000
-_NOISE = Fraction(1, 10), 10**4
-_DELTA = Fraction(1, 10**20), Fraction(1, 2)
 
 
 def sweep(
-    data: Annotated[
-        Path, typer.Argument(help="A folder of IDX files, of CIFAR-10 or of images; or a table.")
-    ],
+    data: Data,
     *,
     rates: Annotated[
         str | None,
@@ -87,10 +87,7 @@ def sweep(
     sampler: Drawn = "poisson",
     size: Units = None,
     ledger: Annotated[Path | None, typer.Option(help="Pay for all runs from this ledger, at once.")] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(help="Keep computed features in this folder. They are as sensitive as the images."),
-    ] = None,
+    cache: Cache = None,
     classes: Classes = 10,
     side: Side = 32,
     grey: Grey = False,
@@ -137,7 +134,7 @@ def sweep(
     )
     files = _Files(out)
     files.check()
-    level = float(number(_OWNER, "delta", delta, *_DELTA))
+    level = float(number(_OWNER, "delta", delta, *DELTA))
     drawn = _sampler(sampler)
     parts = read_parts(data, classes=classes, side=side, grey=grey, spec=spec, target=target, test=test)
     if parts.test is None:
@@ -212,8 +209,8 @@ class _Lists:
             rates=_values("learning-rate", rates, Fraction(1, 10**9), 10**6) or (usual.learning_rate,),
             batches=_whole("batch", batches, 1 << 40) or None,
             epochs=_whole("epochs", epochs, 1 << 20) or (usual.epochs,),
-            epsilons=_values("epsilon", epsilons, *_EPSILON),
-            noises=_values("noise", noises, *_NOISE),
+            epsilons=_values("epsilon", epsilons, *EPSILON),
+            noises=_values("noise", noises, *NOISE),
             clips=_values("clip", clips, Fraction(1, 10**6), 10**6) or (usual.clip,),
             hidden=_whole("hidden", hidden, 1 << 16),
             usual=usual.batch_for(1 << 40),
