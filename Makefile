@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo install dev test test-slow check format bench docs clean
+.PHONY: demo install dev test test-slow check format bench reproduce docs clean
 .DEFAULT_GOAL := demo
 
 demo: .venv/.base
@@ -31,6 +31,11 @@ format: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks
+
+# DATA is a folder with the public data sets; without it, experiments that need them say so.
+reproduce: .venv/.dev
+	$(BIN)/sourdine reproduce all -o reproduced $(if $(DATA),--data $(DATA))
+	$(BIN)/python docs/generate/reproduced.py reproduced
 
 # The notebooks are executed; --strict makes a broken link an error.
 docs: .venv/.docs

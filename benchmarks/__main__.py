@@ -13,11 +13,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.page import Run, write_page
+from benchmarks.charts import FIGURES, draw
+from benchmarks.page import Run, page
 from benchmarks.peers import ENVIRONMENTS, ROOT
 
 KEPT = ENVIRONMENTS / "results"
 PAGE = ROOT / "docs" / "benchmarks.md"
+PICTURES = "pictures/benchmarks"  # beside the page
 _WIDTH = 118
 
 
@@ -45,15 +47,29 @@ def main() -> None:
         took = time.perf_counter() - start
         console.print(f"{place} of {len(wanted)}: {name}, {took:.0f} s{'' if good else ', FAILED'}")
         failed += [] if good else [name]
-    write_page(options.page, [Run.read(KEPT, name) for name in names() if Run.kept(KEPT, name)])
+    runs = [Run.read(KEPT, name) for name in names() if Run.kept(KEPT, name)]
+    folder = options.page.parent / PICTURES
+    drawn = {run.name: draw(run.name, measures_of(run.name), folder) for run in runs}
+    pictures = {
+        name: [(path.relative_to(options.page.parent).as_posix(), figure) for path, figure in each]
+        for name, each in drawn.items()
+    }
+    options.page.write_text(page(runs, pictures), encoding="utf-8")
     console.print(f"The page is {options.page}.")
     if failed:
         sys.exit(f"Failed: {', '.join(failed)}. What they printed is in {KEPT}.")
 
 
+def measures_of(name: str) -> Path:
+    """Where the measures of a benchmark that has charts are kept."""
+    return KEPT / f"{name}.measures.json"
+
+
 def run(name: str, quick: bool) -> bool:
     """One benchmark in a process of its own; whether it came to its end."""
     command = [sys.executable, "-m", f"benchmarks.{name}", *(["--quick"] if quick else [])]
+    if name in FIGURES:
+        command += ["--json", str(measures_of(name))]
     environment = os.environ | {"COLUMNS": str(_WIDTH), "NO_COLOR": "1"}
     found = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if found.returncode:

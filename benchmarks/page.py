@@ -3,12 +3,13 @@
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.finding import BETTER, MET, MISSED, findings
+from sourdine.report.page import Figure
 
 _HEAD = """# Benchmarks
 
@@ -68,13 +69,8 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}"
 
 
-def write_page(path: Path, runs: Sequence[Run]) -> None:
-    """The page of these runs."""
-    path.write_text(page(runs), encoding="utf-8")
-
-
-def page(runs: Sequence[Run]) -> str:
-    """The page as Markdown."""
+def page(runs: Sequence[Run], pictures: Mapping[str, Sequence[tuple[str, Figure]]] = {}) -> str:
+    """The page as Markdown; each picture has its address and the figure that it shows."""
     lines = [_HEAD]
     found = {run.name: findings(run.output) for run in runs}
     every = [mark for each in found.values() for mark, _ in each]
@@ -86,6 +82,8 @@ def page(runs: Sequence[Run]) -> str:
         lines += [f"## {run.name}", ""]
         lines += [f"- {mark}: {text}" for mark, text in found[run.name]]
         lines += ["", f"{run.date}, {run.machine}; load {run.load} at the end.{quick}", ""]
+        for address, figure in pictures.get(run.name, ()):
+            lines += [f"![{figure.title}]({address})", "", *([figure.note, ""] if figure.note else [])]
         lines += ["<details><summary>All it printed</summary>", "", "```text", run.output.rstrip(), "```", ""]
         lines += ["</details>", ""]
     return "\n".join(lines)

@@ -38,6 +38,14 @@ def run_or_read(experiment: Experiment, settings: Settings, folder: Path) -> tup
     return result, False
 
 
+def read(experiment: Experiment, folder: Path) -> Result | None:
+    """What a run left in a folder, by whatever code and settings it was made; or none."""
+    try:
+        return from_json(json.loads(_place(experiment, folder).read_text(encoding="utf-8"))["result"])
+    except OSError:
+        return None
+
+
 def forget(experiment: Experiment, folder: Path) -> None:
     """Throw away what an earlier run left in a folder."""
     _place(experiment, folder).unlink(missing_ok=True)

@@ -184,7 +184,7 @@ def _heat(answer: Answer, found: list[Cell]) -> Spec:
         "value:Q",
         title=answer.measure,
         scale=alt.Scale(scheme="blues", zero=True),
-        legend=alt.Legend(orient="bottom", gradientLength=220, format=_form(answer), tickCount=4),
+        legend=alt.Legend(orient="bottom", gradientLength=180, format=_form(answer), tickCount=3),
     )
     high = max(cell.value for cell in found)
     ink = alt.condition(f"datum.value > {0.55 * high}", alt.value("white"), alt.value(_INK))

@@ -22,6 +22,8 @@ GREY = "#5b6570"
 ROWS = "rows"
 _INK = "#1d2733"
 _HEIGHT = 300
+_NARROW = 270.0  # pixels that a telephone leaves for what stands below a chart
+_LETTER, _SYMBOL = 6.4, 26.0  # pixels of a letter, and of a line or square with the space around it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +85,7 @@ def draw_lines(
         place = alt.Chart(alt.InlineData(values=[{x.field: at}]))
         layers.append(place.mark_rule(strokeDash=[4, 4], color=GREY).encode(alt.X(f"{x.field}:Q")))
     if band is not None:
-        low, high = alt.Y(f"{band.lower}:Q", title=y.title), alt.Y2(f"{band.upper}:Q")
+        low, high = alt.Y(f"{band.lower}:Q", title=title_of(y.title)), alt.Y2(f"{band.upper}:Q")
         layers.append(chart.mark_area(opacity=0.25).encode(across, low, high, colour))
     lines = chart.mark_line(point=alt.OverlayMarkDef(size=28, filled=True), strokeWidth=2)
     layers.append(lines.encode(across, up, colour, tooltip=tips))
@@ -97,14 +99,14 @@ def draw_heat(
     import altair as alt
 
     chart = _data(None)
-    across = alt.X(f"{x.field}:O", title=x.title, axis=alt.Axis(labelAngle=0, format=x.form))
-    up = alt.Y(f"{y.field}:O", title=y.title, sort="descending", axis=alt.Axis(format=y.form))
+    across = alt.X(f"{x.field}:O", title=title_of(x.title), axis=alt.Axis(labelAngle=0, format=x.form))
+    up = alt.Y(f"{y.field}:O", title=title_of(y.title), sort="descending", axis=alt.Axis(format=y.form))
     tips = [_tip(x), _tip(y), _tip(colour)]
     shade = alt.Color(
         f"{colour.field}:Q",
         title=colour.title,
         scale=alt.Scale(type="log" if colour.log else "linear", scheme="blues"),
-        legend=alt.Legend(orient="bottom", gradientLength=240, format=colour.form, tickCount=4),
+        legend=alt.Legend(orient="bottom", gradientLength=180, format=colour.form, tickCount=3),
     )
     layers = [chart.mark_rect().encode(across, up, shade, tooltip=tips)]
     values = [float(row[colour.field] or 0) for row in rows]
@@ -124,14 +126,14 @@ def across_of(axis: Axis) -> "alt.X":
     """The horizontal channel of an axis."""
     import altair as alt
 
-    return alt.X(f"{axis.field}:Q", title=axis.title, scale=_scale(axis), axis=_ticks(axis))
+    return alt.X(f"{axis.field}:Q", title=title_of(axis.title), scale=_scale(axis), axis=_ticks(axis))
 
 
 def up_of(axis: Axis) -> "alt.Y":
     """The vertical channel of an axis."""
     import altair as alt
 
-    return alt.Y(f"{axis.field}:Q", title=axis.title, scale=_scale(axis), axis=_ticks(axis))
+    return alt.Y(f"{axis.field}:Q", title=title_of(axis.title), scale=_scale(axis), axis=_ticks(axis))
 
 
 def colour_of(series: Series) -> "alt.Color":
@@ -140,8 +142,26 @@ def colour_of(series: Series) -> "alt.Color":
 
     names = list(series.names)
     scale = alt.Scale(domain=names, range=list(series.colours[: len(names)]))
-    legend = alt.Legend(orient="bottom", columns=1 if max(map(len, names)) > 18 else 0, labelLimit=0)
+    legend = alt.Legend(orient="bottom", columns=columns_of(names), labelLimit=0)
     return alt.Color(f"{series.field}:N", title=None, scale=scale, legend=legend)
+
+
+def columns_of(names: Sequence[str]) -> int:
+    """In how many columns a legend fits on a telephone; 0 is one line for all.
+
+    >>> columns_of(["ours", "theirs"]), columns_of(["48 people", "96 people", "with protection"])
+    (0, 2)
+    """
+    widths = [_SYMBOL + _LETTER * len(name) for name in names]
+    return 0 if sum(widths) <= _NARROW else max(1, int(_NARROW // max(widths)))
+
+
+def title_of(text: str) -> str | list[str]:
+    """The title of an axis, on several lines if a telephone is too narrow for one."""
+    import textwrap
+
+    lines = textwrap.wrap(text, int(_NARROW // _LETTER))
+    return text if len(lines) < 2 else lines
 
 
 def finish(

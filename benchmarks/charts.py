@@ -1,0 +1,125 @@
+"""Charts of cost against size, from the measures that some benchmarks leave as JSON."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sourdine.report.charts import Axis, Row, Series, draw_lines
+from sourdine.report.page import Figure
+
+_TENS = tuple(10.0**power for power in range(-4, 10))
+_SECONDS = Axis(field="seconds", title="seconds, log scale", log=True, form="~g", ticks=_TENS)
+_ENGINES = {"duckdb": "DuckDB", "polars lazy": "Polars", "spark": "Spark"}
+Measures = Any  # JSON of one benchmark
+
+
+def growth_figures(measures: Measures) -> dict[str, Figure]:
+    """The cost of a release against rows, then against declared keys."""
+    good = [each for each in measures if "error" not in {**each["plain"], **each["private"]}]
+    good = [each for each in good if each["engine"] in _ENGINES and each["grid"] == "cents"]
+    by_rows = [each for each in good if each["deciles"]]
+    by_keys = [each for each in good if not each["deciles"]]
+    return {
+        "growth_rows": Figure(
+            title=f"A release of {_largest(by_rows, 'rows')}: count, mean and deciles by 100 keys",
+            chart=_lines(_engines(by_rows, "rows"), _size("rows", "rows, log scale")),
+        ),
+        "growth_keys": Figure(
+            title=f"A release by {_largest(by_keys, 'keys')}: count and mean by declared keys",
+            chart=_lines(_engines(by_keys, "keys"), _size("keys", "keys, log scale")),
+            note="On 10 million rows, Spark on a million.",
+        ),
+    }
+
+
+def keys_figures(measures: Measures) -> dict[str, Figure]:
+    """The cost of keys that are chosen privately."""
+    rows: list[Row] = []
+    for each in measures:
+        rows.append({"keys": each["keys"], "seconds": each["seconds"], "who": each["unit"]})
+        rows.append({"keys": each["keys"], "seconds": each["plain"], "who": "DuckDB without privacy"})
+    last = max(measures, key=lambda each: (each["keys"], each["seconds"]))
+    return {
+        "keys": Figure(
+            title=f"{last['keys']:,} keys that nobody declared take {last['seconds']:.3g} s, memory of "
+            f"{last['gigabytes']:.2g} GB",
+            chart=_lines(_least(rows), _size("keys", "keys in the data, log scale")),
+        )
+    }
+
+
+def quantiles_figures(measures: Measures) -> dict[str, Figure]:
+    """The cost of nine deciles against numpy's sort, and diffprivlib."""
+    rows: list[Row] = []
+    for size, (sort, joint) in measures["growth"].items():
+        rows.append({"values": int(size), "seconds": sort, "who": "numpy's sort, without privacy"})
+        rows.append({"values": int(size), "seconds": joint, "who": "Sourdine, nine deciles"})
+    peer = measures["diffprivlib"]
+    for many, seconds in ((peer["at"], peer["seconds"]), (measures["size"], peer["extrapolated"])):
+        rows.append({"values": many, "seconds": seconds, "who": "diffprivlib"})
+    size, (sort, joint) = list(measures["growth"].items())[-1]
+    return {
+        "quantiles": Figure(
+            title=f"Nine deciles of {int(size):,} values take {joint:.2g} s, "
+            f"{joint / sort:.2g} times the sort",
+            chart=_lines(rows, _size("values", "values, log scale")),
+            note="diffprivlib's last point is extrapolated from its first.",
+        )
+    }
+
+
+FIGURES: Mapping[str, Callable[[Measures], dict[str, Figure]]] = {
+    "growth": growth_figures,
+    "keys": keys_figures,
+    "quantiles": quantiles_figures,
+}
+
+
+def draw(name: str, measures: Path, folder: Path) -> list[tuple[Path, Figure]]:
+    """Draw the charts of a benchmark into a folder; nothing if it left no measures."""
+    from sourdine.report.picture import picture
+
+    if name not in FIGURES or not measures.exists():
+        return []
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = []
+    for title, figure in FIGURES[name](json.loads(measures.read_text())).items():
+        path = folder / f"{title}.png"
+        path.write_bytes(picture(figure))
+        drawn.append((path, figure))
+    return drawn
+
+
+def _engines(cases: Sequence[Any], size: str) -> list[Row]:
+    """Ours and plain, for each engine."""
+    rows: list[Row] = []
+    for each in cases:
+        name = _ENGINES[each["engine"]]
+        rows.append({size: each[size], "seconds": each["private"]["seconds"], "who": f"private, on {name}"})
+        rows.append({size: each[size], "seconds": each["plain"]["seconds"], "who": f"plain {name}"})
+    return rows
+
+
+def _largest(cases: Sequence[Any], size: str) -> str:
+    """What the largest case on DuckDB takes, in words."""
+    most = max((each for each in cases if each["engine"] == "duckdb"), key=lambda each: each[size])
+    ours, plain = most["private"]["seconds"], most["plain"]["seconds"]
+    return f"{most[size]:,} {size} takes {ours:.2g} s on DuckDB, {ours / plain:.2g} times the plain query"
+
+
+def _least(rows: Sequence[Row]) -> list[Row]:
+    """The quickest of what was measured several times at one place."""
+    best: dict[tuple[object, object], Row] = {}
+    for row in sorted(rows, key=lambda row: float(row["seconds"] or 0)):
+        best.setdefault((row["who"], row["keys"]), row)
+    return list(best.values())
+
+
+def _size(field: str, title: str) -> Axis:
+    return Axis(field=field, title=title, log=True, form="~s", ticks=_TENS)
+
+
+def _lines(rows: Sequence[Row], x: Axis) -> Any:
+    names = tuple(dict.fromkeys(str(row["who"]) for row in rows))
+    return draw_lines(rows, x=x, y=_SECONDS, series=Series(field="who", names=names))
