@@ -42,7 +42,7 @@ def answer(question: Question) -> Answer:
         quasi=quasi,
         sensitive=[SENSITIVE],
         hierarchies=read_hierarchies(HIERARCHIES, quasi),
-        limit=Fraction(LIMIT, 100),
+        suppress=Fraction(LIMIT, 100),
         method=Method(question.get("method", "full")),
     )
     return {

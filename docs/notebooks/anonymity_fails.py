@@ -31,7 +31,7 @@ print(f"smallest class {raw.k}; {raw.unique:,} of 2,000 people are alone with th
 # with four others at least.
 
 # %%
-made = generalise(table, Demand(k=5), limit=0.05, **columns)
+made = generalise(table, Demand(k=5), suppress=0.05, **columns)
 after = measure_records(made.records)
 print(f"smallest class {after.k}; {made.suppressed} people left out; {made.loss.ncp:.0%} of the detail lost")
 print("for example:", *next(iter(made.rows())))

@@ -76,7 +76,7 @@ CASES = [
 def test_the_search_finds_what_trying_every_level_finds(case: int, limit: Fraction, seed: int) -> None:
     rows = people(seed)
     asked, same = CASES[case]
-    found = made(rows, Demand(**asked), limit=limit)  # type: ignore[arg-type]
+    found = made(rows, Demand(**asked), suppress=limit)  # type: ignore[arg-type]
     allowed = int(limit * len(rows))
     best, good = brute.best_levels(rows, TREES, allowed=allowed, sensitive="s", **same)  # type: ignore[arg-type]
     assert found.proven
@@ -129,7 +129,7 @@ def test_leaving_out_can_undo_what_held_below() -> None:
         quasi=["a"],
         sensitive=["s"],
         hierarchies={"a": Tree(tree)},
-        limit=Fraction(3, len(rows)),
+        suppress=Fraction(3, len(rows)),
     )
     assert found.levels == {"a": 0}
     assert found.loss.ncp == pytest.approx(below)
@@ -137,7 +137,7 @@ def test_leaving_out_can_undo_what_held_below() -> None:
 
 def test_too_many_candidates_are_searched_without_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "MOST_CANDIDATES", 3)
-    found = made(people(0), Demand(k=4), limit=Fraction(1, 10))
+    found = made(people(0), Demand(k=4), suppress=Fraction(1, 10))
     assert not found.proven
     check_satisfied(found)
 
@@ -241,7 +241,7 @@ def test_distances_and_other_columns_are_respected(tmp_path: Path) -> None:
 def test_progress_rises_to_the_end() -> None:
     for method in Method:
         told: list[float] = []
-        made(people(1), Demand(k=3), method=method, told=told.append)
+        made(people(1), Demand(k=3), method=method, watch=told.append)
         assert told == sorted(told)
         assert all(0 <= share <= 1 for share in told)
 
@@ -254,8 +254,8 @@ def test_what_cannot_be_is_refused() -> None:
         made(rows, Demand(k=2, l=9))
     with pytest.raises(InvalidParameter, match="needs a sensitive column"):
         generalise(as_table(rows), Demand(k=2, l=2), quasi=["a"])
-    with pytest.raises(InvalidParameter, match="'limit'"):
-        made(rows, Demand(k=2), limit=2)
+    with pytest.raises(InvalidParameter, match="'suppress'"):
+        made(rows, Demand(k=2), suppress=2)
     with pytest.raises(InvalidParameter, match="misses"):
         generalise(as_table(rows), Demand(k=2), quasi=["a"], hierarchies={"a": Tree({"0": ("*",)})})
     for bad in ({"k": 0}, {"l": 0}, {"l": 2.5}, {"t": 2}, {"alpha": -1}, {"c": 1}, {"diversity": "distinct"}):

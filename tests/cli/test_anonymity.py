@@ -74,7 +74,7 @@ def test_a_population_orders_and_a_tree(table: Path, tmp_path: Path) -> None:
 def test_declared_columns_are_read_from_a_specification(table: Path, tmp_path: Path) -> None:
     spec = tmp_path / "spec.toml"
     spec.write_text('[columns.age]\ntype = "integer"\nlower = 0\nupper = 40\n')
-    done = run("measure", table, "--quasi", "age", "--columns", spec, "--json")
+    done = run("measure", table, "--quasi", "age", "--spec", spec, "--json")
     assert json.loads(done.stdout)["sizes"] == [[1, 3], [3, 1]]  # 43, 73 and 61 are moved to 40
 
 
@@ -218,9 +218,9 @@ def test_a_threshold_of_many_digits_is_taken_exactly(threshold: str, table: Path
 
 def test_a_specification_that_cannot_be_read_is_named(table: Path, tmp_path: Path) -> None:
     spec = tmp_path / "spec.toml"
-    assert "cannot be read" in run("measure", table, "--quasi", "age", "--columns", spec).stderr
+    assert "cannot be read" in run("measure", table, "--quasi", "age", "--spec", spec).stderr
     spec.write_text("x = 1")
-    assert "no [columns]" in run("measure", table, "--quasi", "age", "--columns", spec).stderr
+    assert "no [columns]" in run("measure", table, "--quasi", "age", "--spec", spec).stderr
 
 
 def test_both_verbs_help_with_an_example() -> None:

@@ -4,6 +4,7 @@ import json
 import tomllib
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from sourdine.tables import Specification
@@ -88,7 +89,7 @@ def test_bounds_are_bought_and_pasted(spec: Path) -> None:
 def test_the_block_is_printed_for_people(spec: Path) -> None:
     code, out, err = run("bounds", spec, "--column", "pay", "--epsilon", "0.5", "--type", "real")
     assert (code, err) == (0, "")
-    assert "Paid epsilon 1/2" in out
+    assert "Paid epsilon 0.5" in out
     assert '[columns.pay]\ntype = "real"\nlower = ' in out
 
 
@@ -100,6 +101,43 @@ def test_mistakes_cost_nothing(spec: Path) -> None:
     code, out, _ = run("ledger", "status", spec.parent / "people.ledger", "--json")
     assert code == 0
     assert json.loads(out)["spent"] == "0"
+
+
+def test_a_column_of_text_is_refused_before_the_charge(spec: Path) -> None:
+    def spent() -> str:
+        return json.loads(run("ledger", "status", spec.parent / "people.ledger", "--json")[1])["spent"]
+
+    asked = ("bounds", spec, "--column", "town", "--epsilon", "1")
+    code, out, err = run(*asked)  # a CSV file has no types, and the specification does not say one either
+    assert (code, out, spent()) == (2, "", "0")
+    assert "say --type integer or --type real" in err
+    for kind in ("text", "category", "flag"):
+        spec.write_text(SPECIFICATION + f'\n[columns.town]\ntype = "{kind}"\n')
+        for more in ((), ("--type", "real"), ("--plan",)):
+            code, out, err = run(*asked, *more)
+            assert (code, out, spent()) == (2, "", "0")
+            assert (
+                f'is declared with type = "{kind}", and only numbers have bounds. Nothing was spent.' in err
+            )
+
+
+def test_a_column_of_text_is_refused_by_the_types_of_the_table(spec: Path) -> None:
+    rows = duckdb.connect().read_csv(str(spec.parent / "people.csv"))
+    rows.write_parquet(str(spec.parent / "people.parquet"))
+    spec.write_text(SPECIFICATION.replace("people.csv", "people.parquet"))
+    code, _, err = run("bounds", spec, "--column", "town", "--epsilon", "1")
+    assert code == 2
+    assert "the table holds VARCHAR" in err
+    code, out, err = run("bounds", spec, "--column", "pay", "--epsilon", "1")
+    assert (code, err) == (0, "")
+    assert "WARNING" not in out
+    assert json.loads(run("ledger", "status", spec.parent / "people.ledger", "--json")[1])["spent"] == "1"
+
+
+def test_bounds_that_found_no_end_are_told_as_such(spec: Path) -> None:
+    code, out, err = run("bounds", spec, "--column", "town", "--epsilon", "1", "--type", "real")
+    assert (code, err) == (0, "")
+    assert "WARNING: These bounds are about as wide as any can be" in out
 
 
 def test_a_draft_without_a_ledger_is_told_how_to_make_one(spec: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_second_demo_takes_a_numbered_folder(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "demo").mkdir()
     (tmp_path / "demo" / "register.toml").write_text("an older demonstration")
     monkeypatch.setattr("sourdine.cli.demo._PEOPLE", 500)
-    code, out, _ = run("demo", "--folder", tmp_path / "demo", "--json")
+    code, out, _ = run("demo", "--output", tmp_path / "demo", "--json")
     assert code == 0
     found = json.loads(out)
     assert found["folder"] == str(tmp_path / "demo-2")
@@ -85,7 +85,7 @@ def test_what_is_there_already_is_left_alone(tmp_path: Path, kind: str) -> None:
     else:
         place.mkdir()
         (place / "thesis.txt").write_text("mine")
-    code, out, err = run("demo", "--folder", place)
+    code, out, err = run("demo", "--output", place)
     assert (code, out) == (2, "")
     assert "holds something else" in err
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]

@@ -5,6 +5,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from sourdine.core.errors import InvalidParameter
+from sourdine.tables.blank import check_filled
 from tests.cli.table_case import run
 
 SECRET = "SECRET"
@@ -152,3 +154,29 @@ def test_letters_below_the_first_line_are_not_looked_at(tmp_path: Path) -> None:
     table.write_bytes("age,sex\n31,é\n".encode("latin-1"))
     assert run("init", table, "-o", tmp_path / "people.toml")[0] == 0
     assert '# encoding = "utf-8"' in (tmp_path / "people.toml").read_text()
+
+
+def test_of_many_blanks_three_are_named_and_the_rest_counted(table: Path) -> None:
+    spec = table.parent / "mine.toml"
+    run("init", table, "-o", spec)
+    blanks = tomllib.loads(spec.read_text())["columns"]
+    count = sum(len(block) for block in blanks.values())
+    err = run("plan", spec)[2]
+    first = "The fields 'columns.age.type', 'columns.age.lower', 'columns.age.upper' and"
+    assert err.startswith(f"{first} {count - 3} more of {spec} still say FILL IN.")
+    assert err.count("columns.") == 3
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ("a", "The field 'a' of x.toml still says FILL IN."),
+        ("ab", "The fields 'a' and 'b' of x.toml still say FILL IN."),
+        ("abc", "The fields 'a', 'b' and 'c' of x.toml still say FILL IN."),
+        ("abcd", "The fields 'a', 'b', 'c' and 1 more of x.toml still say FILL IN."),
+    ],
+)
+def test_few_blanks_are_all_named(names: str, told: str) -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        check_filled(dict.fromkeys(names, "FILL IN"), Path("x.toml"))
+    assert str(caught.value).startswith(told)

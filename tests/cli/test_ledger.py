@@ -33,9 +33,9 @@ def test_status_says_what_is_left(path: Path) -> None:
     Ledger.open(path).charge(COUNT, purpose="how many said yes", author="Ada")
     code, out, _ = run("ledger", "status", path)
     assert code == 0
-    assert "1/10 (10%) in 1 charge\n" in out
+    assert "0.1 (10%) in 1 charge\n" in out
     assert "that is epsilon" not in out  # the budget is in epsilon already
-    assert "Left         9/10" in out
+    assert "Left         0.9" in out
     found = json.loads(run("ledger", "status", path, "--json")[1])
     assert (found["spent"], found["left"], found["currency"]) == ("1/10", "9/10", "epsilon")
 
@@ -45,7 +45,7 @@ def test_history_export_and_page_agree(path: Path, tmp_path: Path) -> None:
         Ledger.open(path).charge(COUNT, purpose=f"count {k}", author="Ada")
     code, out, _ = run("ledger", "history", path)
     assert code == 0
-    assert "3 charges replayed to epsilon 3/10" in out
+    assert "3 charges replayed to epsilon 0.3" in out
     listed = json.loads(run("ledger", "history", path, "--json")[1])["entries"]
     assert [entry["purpose"] for entry in listed] == ["count 0", "count 1", "count 2"]
     table = tmp_path / "spends.csv"
@@ -84,14 +84,14 @@ def test_forecast_takes_a_whole_export_charge_by_charge(path: Path, tmp_path: Pa
 
 def test_forecast_says_when_the_period_limits(tmp_path: Path) -> None:
     place = tmp_path / "monthly.ledger"
-    run("ledger", "create", place, "--epsilon", "1", "--each", "month", "--limit", "0.2")
+    run("ledger", "create", place, "--epsilon", "1", "--period", "month", "--period-limit", "0.2")
     out = run("ledger", "forecast", place, "--epsilon", "0.05")[1]
     assert "4 more fit into this month (20" in out
     assert "The month is what limits: the whole budget has room for 20." in out
     found = json.loads(run("ledger", "forecast", place, "--epsilon", "0.05", "--json")[1])
     assert (found["fits"], found["limited_by"], found["fits_budget"]) == (4, "period", 20)
     wide = tmp_path / "wide.ledger"
-    run("ledger", "create", wide, "--epsilon", "1", "--each", "month", "--limit", "1")
+    run("ledger", "create", wide, "--epsilon", "1", "--period", "month", "--period-limit", "1")
     assert run("ledger", "forecast", wide, "--epsilon", "0.05")[1].endswith(" 20 more fit.\n")
 
 
@@ -153,11 +153,21 @@ def test_a_purpose_is_shown_as_it_is_and_on_one_line(path: Path) -> None:
 def test_a_budget_with_delta_is_kept_in_rho(tmp_path: Path) -> None:
     place = tmp_path / "z.ledger"
     code, out, _ = run(
-        "ledger", "create", place, "--epsilon", "3", "--delta", "1e-6", "--each", "month", "--limit", "0.01"
+        "ledger",
+        "create",
+        place,
+        "--epsilon",
+        "3",
+        "--delta",
+        "1e-6",
+        "--period",
+        "month",
+        "--period-limit",
+        "0.01",
     )
     assert code == 0
     assert "that is epsilon 3 at delta 1e-06" in out
-    assert "1/100 of 1/100 left" in out
+    assert "0.01 of 0.01 left" in out
     assert json.loads(run("ledger", "forecast", place, "--rho", "0.001", "--json")[1])["fits"] == 10
 
 
@@ -200,7 +210,7 @@ def test_a_certificate_survives_json(path: Path) -> None:
     assert read.spends == made.spends
     assert not read.secure
     assert "seeded" in Release(values=1, intervals=None, spends=(), receipt=None, secure=False)._repr_html_()
-    assert "Paid epsilon 1/10" in receipt._repr_html_()
+    assert "Paid epsilon 0.1" in receipt._repr_html_()
     assert "<table>" in ledger._repr_html_()
 
 
@@ -217,19 +227,19 @@ def test_a_certificate_survives_json(path: Path) -> None:
         (("--order", "2"), "--order and --divergence go together."),
         (("--rho", "1"), "A budget given by --rho also needs --delta."),
         (("--order", "2", "--divergence", "1"), "A budget given by --divergence also needs --delta."),
-        (("--epsilon", "1", "--each", "month"), "--each and --limit go together"),
-        (("--epsilon", "1", "--limit", "1"), "--each and --limit go together"),
+        (("--epsilon", "1", "--period", "month"), "--period and --period-limit go together"),
+        (("--epsilon", "1", "--period-limit", "1"), "--period and --period-limit go together"),
         (
-            ("--epsilon", "1", "--each", "hour", "--limit", "1"),
+            ("--epsilon", "1", "--period", "hour", "--period-limit", "1"),
             "be one of day, week, month, year. Got 'hour'.",
         ),
         (
-            ("--epsilon", "1", "--each", "day", "--limit", "2"),
-            "The 'limit' of ledger create must be at most the whole budget, epsilon 1. Got '2'.",
+            ("--epsilon", "1", "--period", "day", "--period-limit", "2"),
+            "The 'period-limit' of ledger create must be at most the whole budget, epsilon 1. Got '2'.",
         ),
         (
-            ("--epsilon", "1", "--each", "day", "--limit", "0"),
-            "The 'limit' of ledger create must lie between",
+            ("--epsilon", "1", "--period", "day", "--period-limit", "0"),
+            "The 'period-limit' of ledger create must lie between",
         ),
         (("--epsilon", "1", "--unit", "a\nb"), "The 'unit' of ledger create must be one line"),
         (("--epsilon", "1", "--unit", "a\x1b[31m"), "The 'unit' of ledger create must be one line"),
@@ -255,7 +265,7 @@ def test_bad_terms_are_told_without_inner_names(tmp_path: Path, words: tuple[str
         ("create", "{tmp}/a", "--rho", "1"),
         ("create", "{tmp}/a", "--order", "8"),
         ("create", "{tmp}/a", "--epsilon", "1", "--neighbours", "twins"),
-        ("create", "{tmp}/a", "--epsilon", "1", "--each", "month"),
+        ("create", "{tmp}/a", "--epsilon", "1", "--period", "month"),
         ("create", "{tmp}/survey.ledger", "--epsilon", "1"),
         ("create", "{tmp}/none/a", "--epsilon", "1"),
         ("status", "{tmp}/missing"),

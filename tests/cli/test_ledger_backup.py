@@ -1,3 +1,4 @@
+import json
 from fractions import Fraction
 from pathlib import Path
 
@@ -25,6 +26,9 @@ def test_a_backup_says_what_it_is(tmp_path: Path) -> None:
     assert "this file pays for nothing" not in run("ledger", "status", path)[1]
     assert run("ledger", "history", kept)[0] == 0
     assert Ledger.open(kept).is_backup
+    code, out, _ = run("ledger", "backup", path, tmp_path / "second.ledger", "--json")
+    told = {"ledger": str(path), "backup": str(tmp_path / "second.ledger"), "blocks": 1}
+    assert (code, json.loads(out)) == (0, told)
     code, out, err = run("ledger", "backup", path, kept)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "sourdine ledger backup survey.ledger" in " ".join(run("ledger", "backup", "--help")[1].split())

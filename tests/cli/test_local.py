@@ -62,7 +62,7 @@ def test_counts_are_kept_and_added(place: Path) -> None:
 def test_shapes_are_on_request(place: Path) -> None:
     reports = encode(place)
     shaped = json.loads(
-        run("local", "estimate", place / "spec.json", reports, "--shape", "simplex", "--json")[1]
+        run("local", "estimate", place / "spec.json", reports, "--constrain", "simplex", "--json")[1]
     )
     values = [each["value"] for each in shaped["answers"]]
     assert sum(values) == pytest.approx(1)
@@ -111,6 +111,15 @@ def test_a_rehearsal_compares_all_oracles() -> None:
     assert "made-up people" in out
 
 
+def test_a_seed_repeats_a_rehearsal() -> None:
+    words = ("local", "simulate", "--oracle", "kary", "--categories", "4", "--people", "300", "--json")
+    first, again, other = (
+        json.loads(run(*words, *seed)[1])["oracles"][0]["error"]
+        for seed in (("--seed", "1"), ("--seed", "1"), ("--seed", "2"))
+    )
+    assert first == again != other
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -123,6 +132,7 @@ def test_a_rehearsal_compares_all_oracles() -> None:
         (("spec", "x", "--epsilon", "1", "--labels", "nowhere.txt"), "cannot be read"),
         (("simulate", "--law", "normal"), "'law'"),
         (("simulate", "--people", "0"), "'people'"),
+        (("simulate", "--seed", "-1"), "'seed' of local simulate"),
     ],
 )
 def test_bad_parameters_are_one_sentence(

@@ -66,7 +66,9 @@ def test_it_writes_the_table_the_cleaning_and_a_report(folder: Path) -> None:
 
 
 def test_with_next_to_no_noise_the_table_is_the_table(folder: Path) -> None:
-    assert call("people.csv", "--each", "60", "--column", "sex=100", "-o", "out", "--keep-order")[0] == 0
+    assert (
+        call("people.csv", "--each", "60", "--column-epsilon", "sex=100", "-o", "out", "--keep-order")[0] == 0
+    )
     lines = (folder / "out" / "people.csv").read_text().splitlines()[1:]
     assert [line.split(",")[1:] for line in lines] == [["f", "true"]] * 100 + [["m", ""]] * 200
     ages = [int(line.split(",")[0]) for line in lines]
@@ -123,8 +125,8 @@ def test_what_is_there_already_is_not_written_over(folder: Path) -> None:
         (("people.csv", "--epsilon", "0"), "'epsilon' of local clean"),
         (("people.csv", "--epsilon", "x"), "finite number"),
         (("people.csv", "--epsilon", "1", "--each", "1"), "not both"),
-        (("people.csv", "--each", "1", "--column", "age"), "a sign ="),
-        (("people.csv", "--each", "1", "--column", "secret=1"), "not declared"),
+        (("people.csv", "--each", "1", "--column-epsilon", "age"), "a sign ="),
+        (("people.csv", "--each", "1", "--column-epsilon", "secret=1"), "not declared"),
         (("people.csv", "--each", "1", "--method", "gauss"), "laplace, staircase, unbiased"),
         (("people.csv", "--each", "1", "--rows", "0"), "'rows'"),
         (("people.csv", "--each", "1", "--spec", "none.toml"), "none.toml cannot be read"),
@@ -178,6 +180,8 @@ def test_it_says_how_many_records_and_that_they_are_not_hidden(folder: Path) -> 
 
 
 def test_a_column_has_one_epsilon(folder: Path) -> None:
-    code, out, err = call("people.csv", "--epsilon", "9", "--column", "age=1", "--column", "age=2")
+    code, out, err = call(
+        "people.csv", "--epsilon", "9", "--column-epsilon", "age=1", "--column-epsilon", "age=2"
+    )
     assert (code, out) == (2, "")
     assert "two epsilons" in err

@@ -159,6 +159,8 @@ def test_a_rehearsal_speaks_to_people() -> None:
     assert (code, err) == (0, "")
     assert "3,000 made-up people" in out
     assert "at most epsilon 6" in out
+    first, again, other = (rappor(*words, "--seed", seed, "--json")[1] for seed in ("1", "1", "2"))
+    assert first == again != other
 
 
 @pytest.mark.parametrize("verb", ["encode", "decode", "simulate"])

@@ -22,8 +22,8 @@ def test_it_tells_errors_costs_and_what_is_left_without_the_table(case: Case) ->
     assert "50 %" in out
     assert "± 12 people" in out
     flat = " ".join(out.split())
-    assert "It costs epsilon 1/2 for each person." in flat
-    assert "has 1 left, and 1/2 after it." in flat
+    assert "It costs epsilon 0.5 for each person." in flat
+    assert "has 1 left, and 0.5 after it." in flat
     assert case.spent() == "0"
 
 
@@ -53,7 +53,7 @@ def test_a_plan_that_is_too_dear_is_told(case: Case) -> None:
 def test_a_limit_for_a_period_counts(case: Case) -> None:
     case.change("people.ledger", "monthly.ledger")
     place = case.folder / "monthly.ledger"
-    run("ledger", "create", place, "--epsilon", "5", "--each", "month", "--limit", "0.25")
+    run("ledger", "create", place, "--epsilon", "5", "--period", "month", "--period-limit", "0.25")
     found = json.loads(run("plan", case.spec, "--json")[1])["ledger"]
     assert (found["left"], found["left_after"]) == ("1/4", None)
 
@@ -67,14 +67,14 @@ def test_without_a_ledger_it_says_how_to_make_one(case: Case) -> None:
     assert "names no ledger" in run("plan", case.spec)[1]
 
 
-def test_a_target_finds_the_least_epsilon(case: Case) -> None:
-    found = json.loads(run("plan", case.spec, "--target", "people=5", "--json")[1])
+def test_an_error_finds_the_least_epsilon(case: Case) -> None:
+    found = json.loads(run("plan", case.spec, "--error", "people=5", "--json")[1])
     (count,) = (each for each in found["forecasts"] if each["query"] == "people")
     assert count["error"] <= 5
     scale = 2 / Fraction(found["epsilon"])  # half of epsilon pays for the counts
     a, less = math.exp(-1 / scale), math.exp(-1 / (scale * Fraction(1001, 1000)))
     assert 2 * a**6 / (1 + a) <= 0.05 < 2 * less**6 / (1 + less)
-    out = " ".join(run("plan", case.spec, "--target", "people=5")[1].split())
+    out = " ".join(run("plan", case.spec, "--error", "people=5")[1].split())
     assert "reaches an error of 5 people for the count in 'people'. Nothing" in out
 
 
@@ -90,8 +90,8 @@ def test_a_target_finds_the_least_epsilon(case: Case) -> None:
         ("people=5%", "is counted in people, not in per cent"),
     ],
 )
-def test_a_target_that_is_none_is_refused(case: Case, target: str, words: str) -> None:
-    code, out, err = run("plan", case.spec, "--target", target)
+def test_an_error_that_is_none_is_refused(case: Case, target: str, words: str) -> None:
+    code, out, err = run("plan", case.spec, "--error", target)
     assert (code, out) == (2, "")
     assert words in err
     assert err.count("\n") == 1
@@ -117,25 +117,25 @@ def test_a_mistake_in_the_specification_is_told(case: Case) -> None:
     assert "not valid TOML" in err
 
 
-def test_a_target_may_be_for_one_statistic_and_the_one_that_decides_is_named(case: Case) -> None:
+def test_an_error_may_be_for_one_statistic_and_the_one_that_decides_is_named(case: Case) -> None:
     case.change('{ mean = "age" }', '"count", { mean = "age" }, { proportion = "age", below = 40 }')
-    whole = " ".join(run("plan", case.spec, "--target", "ages=20")[1].split())
+    whole = " ".join(run("plan", case.spec, "--error", "ages=20")[1].split())
     assert "reaches an error of 20 people for the count in 'ages', the largest of its errors." in whole
-    one = json.loads(run("plan", case.spec, "--target", "ages:mean of age=20", "--json")[1])
-    both = json.loads(run("plan", case.spec, "--target", "ages=20", "--json")[1])
+    one = json.loads(run("plan", case.spec, "--error", "ages:mean of age=20", "--json")[1])
+    both = json.loads(run("plan", case.spec, "--error", "ages=20", "--json")[1])
     assert Fraction(one["epsilon"]) < Fraction(both["epsilon"])
     (mean,) = (each for each in one["forecasts"] if each["statistic"] == "mean of age")
     assert 19 < mean["error"] <= 20
     for written in ("4", "4%"):
         target = f"ages:proportion with age below 40={written}"
-        share = " ".join(run("plan", case.spec, "--target", target)[1].split())
+        share = " ".join(run("plan", case.spec, "--error", target)[1].split())
         assert "reaches an error of 4 percentage points for the proportion with age below 40" in share
 
 
-def test_the_ledger_that_is_proposed_can_pay_for_the_target(case: Case) -> None:
+def test_the_ledger_that_is_proposed_can_pay_for_the_error(case: Case) -> None:
     case.change("people.ledger", "later.ledger")
-    out = run("plan", case.spec, "--target", "people=5")[1]
-    found = json.loads(run("plan", case.spec, "--target", "people=5", "--json")[1])
+    out = run("plan", case.spec, "--error", "people=5")[1]
+    found = json.loads(run("plan", case.spec, "--error", "people=5", "--json")[1])
     assert f"--epsilon {float(Fraction(found['epsilon'])):g} " in out
     assert "--epsilon 0.5" not in out
 
@@ -195,3 +195,65 @@ def test_keys_chosen_privately_are_told_and_paid_from_a_reserve(tmp_path: Path) 
     assert code == 0
     assert "here" in out
     assert "there" not in (tmp_path / "out" / "answers.csv").read_text()
+
+
+JOIN = """
+[joins.regions]
+file = "regions.csv"
+on = { sex = "key" }
+columns = ["region"]
+
+[columns.region]
+type = "category"
+keys = ["north"]
+"""
+
+
+def test_public_files_that_a_release_will_read_are_looked_for(case: Case) -> None:
+    case.change('[[queries]]\nname = "people"', JOIN + '\n[[queries]]\nname = "people"')
+    code, out, err = run("plan", case.spec)
+    assert (code, out) == (2, "")
+    assert "The join 'regions' cannot be made. There is no file" in err
+    public = case.folder / "regions.csv"
+    for header, missing in (("code,region", "key"), ("key,land", "region")):
+        public.write_text(f"{header}\nf,north\n")
+        code, out, err = run("plan", case.spec)
+        assert (code, out) == (2, "")
+        assert f"The join 'regions' cannot be made. The table has no column '{missing}'." in err
+    public.write_text("key,region\nf,north\n")
+    assert run("plan", case.spec)[0] == 0
+    public.unlink()
+    code, _, err = run("release", case.spec, "-o", case.folder / "out")
+    assert code == 2
+    assert "There is no file" in err
+    assert case.spent() == "0"
+
+
+def _with_towns(case: Case, ledger: str) -> None:
+    case.change('type = "category"\nkeys = ["f", "m"]', 'type = "text"')
+    case.change("epsilon = 0.5", "epsilon = 0.5\ndelta = 1e-6")
+    case.change("people.ledger", ledger)
+
+
+def test_a_ledger_without_a_reserve_is_told_after_the_table(case: Case) -> None:
+    _with_towns(case, "none.ledger")
+    run("ledger", "create", case.folder / "none.ledger", "--epsilon", 3, "--delta", "1e-6")
+    code, out, err = run("plan", case.spec)
+    assert code == 2
+    assert "A plan at epsilon 0.5, delta 1e-06" in out
+    assert "mean of age" in out
+    assert "this ledger keeps none" in err
+    assert run("plan", case.spec, "--json")[:2] == (2, "")
+
+
+def test_a_reserve_that_does_not_suffice_is_told_after_the_table(case: Case) -> None:
+    _with_towns(case, "small.ledger")
+    place = case.folder / "small.ledger"
+    run("ledger", "create", place, "--epsilon", 3, "--delta", "1e-6", "--reserve", "1e-8")
+    code, out, err = run("plan", case.spec)
+    assert (code, err) == (0, "")
+    flat = " ".join(out.split())
+    assert "mean of age" in flat
+    assert "left, and would refuse it. Choosing keys takes" in flat
+    assert flat.endswith("The reserve does not suffice.")
+    assert json.loads(run("plan", case.spec, "--json")[1])["ledger"]["left_after"] is None

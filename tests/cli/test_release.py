@@ -38,8 +38,8 @@ def test_it_writes_answers_certificate_record_and_report(case: Case) -> None:
     code, out, err = run("release", case.spec, "-o", folder)
     assert (code, err) == (0, "")
     assert names(folder) == ALL
-    assert "Paid epsilon 1/2" in out
-    assert "1/2 is left" in out
+    assert "Paid epsilon 0.5" in out
+    assert "0.5 is left" in out
     assert all(str(folder / name) in out for name in ALL)
     found = rows(folder / "answers.csv")
     assert [(row["query"], row["sex"]) for row in found] == [("people", "f"), ("people", "m"), ("ages", "")]

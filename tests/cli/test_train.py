@@ -1,6 +1,8 @@
 import importlib.util
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from sourdine.accounting.release import Certificate
 from sourdine.cli import train
 from sourdine.cli.group import OneSentence
 from sourdine.cli.train_bar import told, training_bar
+from sourdine.cli.train_chosen import Chosen
 from sourdine.core.distance import Neighbours
 from sourdine.learning.models import linear
 from sourdine.learning.trained import Progress
@@ -110,7 +113,7 @@ def test_a_model_is_paid_and_handed_over_with_its_certificate(digits: Path, here
 
 def test_a_head_on_kept_features_of_reduced_images(digits: Path, here: Path) -> None:
     words = ("--features", "random", "--reduce", 2, "--patches", 2, "--cache", here / "kept", "--single")
-    head = ("--head", "mlp", "--hidden", 8, "--extra-layer", 6, "-o", "made", "--json")
+    head = ("--model", "mlp", "--hidden", 8, "--extra-layer", 6, "-o", "made", "--json")
     found = json.loads(run("fit", digits, *BUDGET, *words, *head).stdout)
     assert found["epsilon"]["upper"] <= 8
     state = torch.load(here / "made/model.pt", weights_only=True)
@@ -127,7 +130,7 @@ def test_a_head_on_kept_features_of_reduced_images(digits: Path, here: Path) -> 
 
 def test_least_squares_is_one_release(digits: Path, here: Path) -> None:
     ledger = ledger_at(here / "digits.ledger")
-    words = ("fit", digits, "--features", "random", "--head", "least-squares", "--epsilon", 50)
+    words = ("fit", digits, "--features", "random", "--model", "least-squares", "--epsilon", 50)
     said = run(*words, "--delta", "1e-3", "--ledger", ledger, "-o", "made").stdout
     assert re.search(r"Equations +1,024 features and a constant, 10 classes", said)
     assert re.search(r"Epsilon +50 at delta 0\.001, add-remove neighbours|Epsilon +49\.\d+ at", said)
@@ -218,9 +221,9 @@ def test_a_table_is_learnt_by_its_declarations(here: Path) -> None:
             "The 'repeats' of train fit must lie between 1 and 1000. Got 0.",
         ),
         (
-            ("fit", "none", "--head", "least-squares", "--epsilon", 1, "--epochs", 3),
+            ("fit", "none", "--model", "least-squares", "--epsilon", 1, "--epochs", 3),
             "Least squares is solved in one release and takes no --epochs. Leave it out, or take "
-            "--head linear.",
+            "--model linear.",
         ),
         (
             ("fit", "none", "--features", "vgg19", "--epsilon", 1),
@@ -305,3 +308,74 @@ def test_the_bar_tells_epsilon_so_far_and_the_last_accuracy(capsys: pytest.Captu
     with training_bar("training") as watch:
         watch(now)
     assert capsys.readouterr().out == ""
+
+
+def test_a_delta_that_is_too_large_is_told_before_training(digits: Path, here: Path) -> None:
+    large = ("-m", "linear", "--epsilon", 8, "--delta", 0.1, "--batch", 50, "--epochs", 1)
+    told = "WARNING: The delta of 0.1 is above 1 divided by the 200"
+    assert run("fit", digits, *large, "-o", "one").stdout.startswith(told)
+    assert told in run("plan", digits, *large).stdout
+    found = json.loads(run("fit", digits, *large, "-o", "two", "--json").stdout)
+    assert found["warning"].startswith("The delta of 0.1")
+    assert json.loads((here / "two/runs.json").read_text())["warning"] == found["warning"]
+    usual = json.loads(run("plan", digits, "--epsilon", 3, "--delta", "1e-3", "--json").stdout)
+    assert usual["warning"] is None
+
+
+def test_weights_that_are_not_there_are_told_before_torch_is_loaded(here: Path) -> None:
+    """In a process of its own, which says what it has loaded."""
+    words = ["train", "fit", "none", "--features", "vgg16", "--weights", "w.pth", "--epsilon", "1"]
+    program = (
+        "import atexit, sys; from sourdine.cli import main; "
+        f"sys.argv[1:] = {words!r}; atexit.register(lambda: print('torch' in sys.modules)); main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "False\n")
+    assert done.stderr.startswith("The file w.pth with weights of VGG is not there. Check the path.")
+    (here / "w.pth").mkdir()
+    assert (
+        "is a folder"
+        in run("fit", "none", "-m", "vgg16", "--weights", "w.pth", "--epsilon", 1, code=2).stderr
+    )
+
+
+def test_random_weights_are_told_at_once() -> None:
+    result = run("fit", "none", "--features", "vgg16", "--epsilon", 1, code=2)
+    assert result.stderr.startswith("WARNING: No --weights are named, so those of VGG are random.")
+    assert "WARNING" not in run("fit", "none", "--features", "random", "--epsilon", 1, code=2).stderr
+
+
+@pytest.mark.parametrize(("epsilon", "epochs"), [("1.9", 25), ("2", 40)])
+def test_an_ample_budget_is_used_for_longer_training(epsilon: str, epochs: int) -> None:
+    words = ("plan", "-s", 2000, "--delta", "1e-4", "--epsilon", epsilon, "--json")
+    assert json.loads(run(*words).stdout)["epochs"] == pytest.approx(epochs, abs=0.5)
+    other = json.loads(run(*words, "--epochs", 3).stdout)
+    assert other["epochs"] == pytest.approx(3, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("features", "model", "epsilon", "expected"),
+    [
+        (None, None, 2.0, (40, 0.5)),
+        (None, "scattering", 1.0, (25, 0.25)),
+        ("scattering", "linear", 2.0, (40, 0.5)),
+        ("random", "linear", 2.0, (25, 0.25)),
+        ("scattering", "linear", None, (25, 0.25)),
+        (None, "linear", 2.0, (15, 0.5)),
+    ],
+)
+def test_what_is_usual_depends_on_features_and_budget(
+    features: str | None, model: str | None, epsilon: float | None, expected: tuple[int, float]
+) -> None:
+    chosen = Chosen.read(
+        "fit",
+        model=model,
+        features=features,
+        weights=None,
+        reduce=1,
+        patches=None,
+        hidden=None,
+        extra=None,
+    )
+    found = chosen.recipe(epsilon)
+    assert (found.epochs, found.learning_rate) == expected

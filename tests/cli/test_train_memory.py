@@ -39,7 +39,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 def test_every_case_is_measured_once(tmp_path: Path, measured: list[object]) -> None:
     out, page = tmp_path / "memory.csv", tmp_path / "memory.html"
-    said = run(*SIZES, "--out", out, "--html", page).stdout
+    said = run(*SIZES, "--output", out, "--html", page).stdout
     assert len(measured) == len(set(measured)) == 2 * 5 * 2 * 2
     with out.open() as file:
         rows = list(csv.DictReader(file))
@@ -47,14 +47,14 @@ def test_every_case_is_measured_once(tmp_path: Path, measured: list[object]) -> 
     assert {row["Differential_Privacy"] for row in rows} == {"Y", "N"}
     assert "the largest jump of tensors is 0.0005 MB" in said
     assert "<h1>Memory of training" in page.read_text()
-    run(*SIZES, "--hidden", "8", "--out", out)
+    run(*SIZES, "--hidden", "8", "--output", out)
     assert len(measured) == 40
-    run(*SIZES, "--hidden", "16", "--out", out)
+    run(*SIZES, "--hidden", "16", "--output", out)
     assert len(measured) == 60
 
 
 def test_machines_read_json(tmp_path: Path) -> None:
-    found = json.loads(run(*SIZES, "--out", tmp_path / "memory.csv", "--json").stdout)
+    found = json.loads(run(*SIZES, "--output", tmp_path / "memory.csv", "--json").stdout)
     assert len(found["cases"]) == 40
     line = next(each for each in found["lines"] if each["quantity"] == "tensors at most")
     assert (line["hidden"], line["private"]) == (8, False)
@@ -72,5 +72,5 @@ def test_machines_read_json(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_told(tmp_path: Path, args: tuple[str, ...], told: str) -> None:
-    result = run(*args, "--out", tmp_path / "memory.csv", code=2)
+    result = run(*args, "--output", tmp_path / "memory.csv", code=2)
     assert told in " ".join(result.output.split())

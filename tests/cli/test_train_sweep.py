@@ -5,7 +5,9 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,9 +15,14 @@ import typer
 from typer.testing import CliRunner
 
 from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
-from sourdine.cli import train
+from sourdine.cli import show, train
 from sourdine.cli.group import OneSentence
+from sourdine.cli.train_chosen import Chosen
+from sourdine.cli.train_sweep import _cost_words, _Lists, _sweep_bar
 from sourdine.core.distance import Neighbours
+from sourdine.learning.sweep import Sweep, product
+from sourdine.learning.sweep_run import Swept
+from sourdine.learning.trained import Progress
 from tests.learning.idx_files import write_digits
 
 app = typer.Typer(cls=OneSentence)
@@ -64,7 +71,7 @@ def test_a_sweep_writes_means_curves_and_a_page_and_says_what_it_cost(digits: Pa
     assert sum(last) / 4 == pytest.approx(sum(means) / 2)
     assert "What it cost" in (here / "sweep.html").read_text(encoding="utf-8")
     again = run(digits, *SMALL, "--repeats", 2)
-    assert "8 of 8 runs were there before" in again.stdout
+    assert "8 of 8 runs had been made before" in again.stdout
     other = run(digits, *SMALL, "--repeats", 3, code=2)
     assert "is of a sweep with another 'repeats'" in other.stderr
     other = run(digits, *SMALL, "--repeats", 2, "--lr", "0.1", code=2)
@@ -73,7 +80,7 @@ def test_a_sweep_writes_means_curves_and_a_page_and_says_what_it_cost(digits: Pa
 
 def test_killed_half_way_it_goes_on_without_repeating_a_run(digits: Path, here: Path) -> None:
     """The whole process group is killed as soon as some runs are finished, and others are not."""
-    words = [str(digits), *SMALL, "--repeats", "2", "--out", "killed.csv", "--ledger", "paid.ledger"]
+    words = [str(digits), *SMALL, "--repeats", "2", "--output", "killed.csv", "--ledger", "paid.ledger"]
     terms = Terms(
         budget=RenyiBudget(limit=10**4, order=4), unit="example", neighbours=Neighbours.ADD_REMOVE, delta=1e-3
     )
@@ -139,7 +146,7 @@ def test_hidden_units_and_budgets(digits: Path, here: Path) -> None:
         (("-n", "1", "--hidden", "3"), "'hidden' of train sweep must be left out for the model linear"),
         (("-n", "1", "-b", "5", "--random", "2"), "'random' of train sweep must lie between 1 and 1"),
         (("-n", "1", "-b", "5", "--sampler", "x"), "'sampler' of train sweep must be one of poisson"),
-        (("-n", "1", "-b", "5", "--out", "x.txt"), "'out' of train sweep must end in .csv"),
+        (("-n", "1", "-b", "5", "--output", "x.txt"), "'output' of train sweep must end in .csv"),
         (("-n", "1", "-b", "5", "-m", "least-squares"), "'model' of train sweep must be trained in steps"),
     ],
 )
@@ -157,5 +164,52 @@ def test_results_of_others_are_not_written_over_and_a_table_needs_a_test(digits:
     (here / "people.toml").write_text(
         '[columns.age]\ntype = "integer"\nlower = 0\nupper = 100\n\n[columns.ill]\ntype = "flag"\n'
     )
-    words = ("people.csv", "--target", "ill", *SMALL, "--out", "other.csv")
+    words = ("people.csv", "--target", "ill", *SMALL, "--output", "other.csv")
     assert "Name some with --test." in run(*words, code=2).stderr
+
+
+def _of(count: int) -> Sweep:
+    rates = [0.1 * (place + 1) for place in range(count)]
+    settings = product(learning_rate=rates, batch=[50], epochs=[2], clip=[1.0], noise=[2.0])
+    return Sweep(settings=settings, repeats=1, size=200, delta=1e-3)
+
+
+def _cost(sweep: Sweep) -> str:
+    return " ".join(_cost_words(Swept(sweep=sweep, runs=(), line=None, before=0)))
+
+
+def test_the_smaller_of_two_prices_is_told() -> None:
+    few, many = _of(2), _of(40)
+    assert few.epsilon_of_best > few.epsilon.upper
+    assert many.epsilon_of_best < many.epsilon.upper
+    assert "That all runs are added up is the smaller price here" in _cost(few)
+    assert f"{few.epsilon_of_best:.4g}" not in _cost(few)
+    assert f"It would be epsilon {many.epsilon_of_best:.4g} if" in _cost(many)
+    assert "Papernot" not in _cost(_of(1))
+    assert "runs" not in _cost(_of(1))
+
+
+def test_what_is_usual_follows_each_budget(digits: Path, here: Path) -> None:
+    chosen = Chosen.read(
+        "sweep", model=None, features=None, weights=None, reduce=1, patches=None, hidden=None, extra=None
+    )
+    read = partial(_Lists.read, chosen, batches=None, noises=None, clips=None, hidden=None)
+    found = read(rates=None, epochs=None, epsilons="1,2,3").settings(800)
+    assert [(each.epsilon, each.epochs, each.learning_rate, each.batch) for each in found] == [
+        (1.0, 25, 0.25, 100),
+        (2.0, 40, 0.5, 100),
+        (3.0, 40, 0.5, 100),
+    ]
+    stated = read(rates="0.1", epochs="5", epsilons="1,3").settings(800)
+    assert [(each.epsilon, each.epochs, each.learning_rate) for each in stated] == [(1, 5, 0.1), (3, 5, 0.1)]
+
+
+def test_long_sweeps_are_told_in_plain_lines(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    times = iter([0.0, 1.0, 12.0, 13.0])
+    monkeypatch.setattr(show, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    made = _of(3)
+    with _sweep_bar(made) as bar:
+        bar.begins(made.settings[1], 1)
+        bar.moved(Progress(step=3, steps=8, epoch=0, epsilon=1.0))
+        bar.moved(Progress(step=4, steps=8, epoch=1, epsilon=1.0, accuracy=0.5))
+    assert capsys.readouterr().err == "run 2 of 3 (rate 0.2): 11 of 24 steps\n"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.core.digits import plain, shorten_down, shorten_up
+from sourdine.core.digits import counted, plain, shorten_down, shorten_up
 
 NUMBERS = st.floats(min_value=1e-300, max_value=1e300)
 
@@ -33,3 +33,18 @@ def test_what_has_no_digits(number: float, told: str) -> None:
 )
 def test_declared_numbers(number: float, told: str) -> None:
     assert plain(number) == told
+
+
+@pytest.mark.parametrize(
+    ("number", "form", "told"),
+    [
+        (1, ",", "1 step"),
+        (0, ",", "0 steps"),
+        (1500, ",", "1,500 steps"),
+        (1.0, ".4g", "1 step"),
+        (0.99999, ".4g", "1 step"),
+        (1.5, ".4g", "1.5 steps"),
+    ],
+)
+def test_one_is_not_many(number: float, form: str, told: str) -> None:
+    assert counted(number, "step", form) == told

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sourdine.frames import CountedValues, Schema, Source, Unit, open_source, ranks
 from sourdine.frames.expression import grouping, span, steps
+from sourdine.frames.ranks import RankSource, SortedPlaces
 from sourdine.testing import SeededBits
 from tests.frames.engines import ENGINES
 
@@ -38,7 +39,7 @@ EACH = Unit()
 
 def asked(
     source: Source, by: list[str], unit: Unit = EACH, seed: int = 1
-) -> dict[tuple[Any, ...], CountedValues]:
+) -> dict[tuple[Any, ...], RankSource]:
     return ranks(
         source,
         by=[grouping(name, SCHEMA.columns[name], source.types[name]) for name in by],
@@ -87,17 +88,22 @@ def test_which_records_count_changes_with_the_secret() -> None:
 
 
 @given(
-    st.lists(st.integers(-20, 20)), st.lists(st.integers(-25, 25)), st.integers(-3, 45), st.integers(-3, 45)
+    st.lists(st.integers(-20, 20)),
+    st.lists(st.integers(-25, 25) | st.sampled_from([-(2**62), -(2**31) - 1, 2**31 - 1, 2**31, 2**62])),
+    st.integers(-3, 45),
+    st.integers(-3, 45),
 )
-def test_counted_values_are_a_sorted_list(
+def test_values_counted_or_sorted_are_a_sorted_list(
     values: list[int], places: list[int], first: int, last: int
 ) -> None:
+    """Places beyond what the type of the values holds lie above or below all of them."""
     distinct, counts = np.unique(np.array(values, np.int64), return_counts=True)
-    held = CountedValues(distinct, np.cumsum(counts))
-    assert held.size == len(values)
-    assert held.count_below(places).tolist() == [sum(value < place for value in values) for place in places]
+    ordered = [SortedPlaces(np.sort(np.array(values, kind))) for kind in (np.int32, np.int64)]
     start, end = max(first, 0), max(last, 0)
-    assert held.values_between(first, last).tolist() == sorted(values)[start:end]
+    for held in (CountedValues(distinct, np.cumsum(counts)), *ordered):
+        assert held.size == len(values)
+        assert held.count_below(places).tolist() == [sum(v < place for v in values) for place in places]
+        assert held.values_between(first, last).tolist() == sorted(values)[start:end]
 
 
 KEYED = Schema.read(
@@ -147,15 +153,16 @@ MIXED = Schema.read(
         "text": {"type": "category", "keys": ["b", "a'"], "missing": "b"},
         "flag": {"type": "flag"},
         "x": {"type": "real", "lower": 0.0, "upper": 10.0, "granularity": 0.01},
+        "some": {"type": "real", "lower": 0.0, "upper": 10.0, "granularity": 1e-4},
         "fine": {"type": "real", "lower": 0.0, "upper": 10.0, "granularity": 1e-8},
     }
 )
 
 
-@pytest.mark.parametrize("column", ["x", "fine"])
+@pytest.mark.parametrize("column", ["x", "some", "fine"])
 @pytest.mark.parametrize("by", [(), ("few",), ("few", "flag", "text"), ("odd", "few"), ("text",)])
 def test_many_places_are_counted_or_sorted_alike(column: str, by: tuple[str, ...]) -> None:
-    """By the engine, by an array of counts, by sorting: every way gives the values in order."""
+    """By the engine, or sorted in 32 or in 64 bits: every way gives the values in order."""
     chance = np.random.default_rng(4)
     pick = lambda items: [items[i] for i in chance.integers(0, len(items), 600)]
     values = [*chance.uniform(-1, 11, 300).tolist(), *[2.5, math.nan, math.inf, 0.0, 10.0] * 60]
@@ -166,6 +173,7 @@ def test_many_places_are_counted_or_sorted_alike(column: str, by: tuple[str, ...
             "text": pick(["a'", "b", "c", None]),
             "flag": pick([True, False, None]),
             "x": pa.array(values, pa.float64(), from_pandas=False),
+            "some": pa.array(values, pa.float64(), from_pandas=False),
             "fine": pa.array(values, pa.float64(), from_pandas=False),
         }
     )

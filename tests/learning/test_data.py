@@ -1,6 +1,7 @@
 import gzip
 import json
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -220,8 +221,14 @@ def test_what_reads_images_is_named_if_it_is_missing(tmp_path: Path, monkeypatch
     monkeypatch.setitem(sys.modules, "PIL", None)
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     put(tmp_path, "cat/1.png", b"1")
-    with pytest.raises(SourdineError, match="read by Pillow, which is not installed"):
+    with pytest.raises(SourdineError, match=r"read by Pillow, .* pip install 'sourdine\[learn\]'"):
         read_image_folder(tmp_path)
+
+
+def test_the_extra_that_trains_brings_what_reads_images() -> None:
+    held = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    extras = held["project"]["optional-dependencies"]
+    assert {"torch", "pillow"} <= {each.partition(">")[0] for each in extras["learn"]}
 
 
 def test_a_table_is_scaled_by_its_declarations_alone(tmp_path: Path) -> None:

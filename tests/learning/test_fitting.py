@@ -10,8 +10,8 @@ from torch.utils.data import DataLoader, TensorDataset
 from sourdine.accounting import Sampler
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, RenyiBudget, Terms
 from sourdine.core.distance import Neighbours
-from sourdine.core.errors import BudgetExceeded, InvalidParameter, UnsupportedLoss
-from sourdine.learning import Flat, Trained, fit, plan, repeat
+from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, UnsupportedLoss
+from sourdine.learning import Flat, Trained, card_of, fit, plan, repeat
 from sourdine.testing import SeededBits
 
 SOURCE = torch.Generator().manual_seed(7)
@@ -158,6 +158,15 @@ def test_the_ledger_pays_before_data_are_touched(tmp_path) -> None:
     assert certificate.secure
     assert certificate.declared["batch"] == "50"
     assert ledger.history()[0].spends == trained.spends
+
+
+def test_the_path_of_a_ledger_pays_as_well(tmp_path) -> None:
+    ledger_at(tmp_path / "l").close()
+    trained = fit(linear(), (X, Y), epochs=1, batch=50, ledger=tmp_path / "l", **PAID)
+    assert card_of(trained, str(tmp_path / "l")).certificate is not None
+    with pytest.raises(LedgerError):
+        fit(linear(), (X, Y), epochs=1, batch=50, ledger=tmp_path / "none", **PAID)
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_budget_that_is_spent_says_so(tmp_path) -> None:

@@ -19,7 +19,7 @@ def test_memory_grows_by_inputs_and_activations_of_a_unit() -> None:
     assert wide.memory.peak(1) >= 2 * 4 * wide.parameters
     assert wide.memory.live[Stage.MODEL].fixed == 4 * wide.parameters
     assert 4000 <= grown(wide) <= 6 * 4000
-    several = measure(nn.Sequential(nn.Linear(1000, 50), nn.Linear(50, 2)), DATA, per_unit=3)
+    several = measure(nn.Sequential(nn.Linear(1000, 50), nn.Linear(50, 2)), DATA, examples_per_unit=3)
     assert grown(several) > 2 * grown(wide)
 
 
@@ -51,7 +51,7 @@ def test_quick_steps_are_timed_on_batches_that_last(monkeypatch: pytest.MonkeyPa
     # a clock that is off by up to 5 ms, with 10 us an example: told from 32 examples it would be chance
     seen: list[int] = []
 
-    def seconds(task: object, step: object, examples: object, count: int, per_unit: int) -> float:
+    def seconds(task: object, step: object, examples: object, count: int, examples_per_unit: int) -> float:
         seen.append(count)
         return 0.001 + 1e-5 * count + (0.005 if count > 4 else 0.0)
 

@@ -145,14 +145,14 @@ def test_it_is_paid_before_and_certified(tmp_path: Path) -> None:
     with Ledger.create(tmp_path / "l", terms) as ledger:
         pair = data(500)
         solved = solve(pair, classes=3, epsilon=1, delta=1e-5, ledger=ledger, public=pair)
-        card = solved.card(ledger)
+        card = solved.card(tmp_path / "l")
         assert card.certificate is not None
         card.certificate.verify(ledger)
         assert card.certificate.epsilon <= 1.0001
         assert "accuracy on public data" in card.facts
         assert "SEEDED" not in card.text()
         with pytest.raises(BudgetExceeded):
-            solve(pair, classes=3, epsilon=3, delta=1e-5, ledger=ledger)
+            solve(pair, classes=3, epsilon=3, delta=1e-5, ledger=tmp_path / "l")
         assert ledger.status().blocks == 1
     assert solved.epsilon.upper <= 1
     assert list(solved.words()) == ["equations", "released", "noise", "epsilon"]

@@ -72,7 +72,7 @@ def test_units_clipping_optimizer_and_parts_count() -> None:
     data = (torch.zeros(1, 1000), WHOLE)
     size = 4 * (1000 * 20 + 20)
     plain = memory_of(model, data)
-    pairs = memory_of(model, data, per_unit=2)
+    pairs = memory_of(model, data, examples_per_unit=2)
     assert pairs.live[Stage.BATCH].each == 2 * plain.live[Stage.BATCH].each
     keeping = memory_of(model, data, optimizer=lambda values: Keeping(values, copies=2))
     assert keeping.live[Stage.STEP].fixed - plain.live[Stage.STEP].fixed == 2 * size

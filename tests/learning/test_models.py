@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -5,7 +7,7 @@ from torch import nn
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning import fit
 from sourdine.learning.features import Features
-from sourdine.learning.models import RECIPES, Model, Whole, cnn, features_of, linear, mlp, model_of
+from sourdine.learning.models import RECIPES, Model, Whole, cnn, features_of, linear, mlp, model_of, recipe_of
 from sourdine.learning.plain import fit_without_privacy
 
 SOURCE = torch.Generator().manual_seed(4)
@@ -46,6 +48,21 @@ def test_the_usual_batch_is_a_part_of_the_data() -> None:
     usual = RECIPES[Model.SCATTERING]
     assert [usual.batch_for(size) for size in (5, 400, 60_000)] == [1, 50, 4096]
     assert RECIPES[Model.CNN].batch_for(60_000) is None
+
+
+@pytest.mark.parametrize("epsilon", [None, 0.5, 1.99])
+def test_scattering_is_trained_shortly_on_a_small_budget(epsilon: float | None) -> None:
+    found = recipe_of(Model.SCATTERING, epsilon)
+    assert (found.epochs, found.learning_rate) == (25, 0.25)
+    assert found == RECIPES[Model.SCATTERING]
+
+
+@pytest.mark.parametrize("epsilon", [2.0, 3.0, 8.0])
+def test_scattering_is_trained_longer_on_an_ample_budget(epsilon: float) -> None:
+    found = recipe_of(Model.SCATTERING, epsilon)
+    assert found == replace(RECIPES[Model.SCATTERING], epochs=40, learning_rate=0.5)
+    others = [kind for kind in Model if kind is not Model.SCATTERING]
+    assert all(recipe_of(kind, epsilon) == RECIPES[kind] for kind in others)
 
 
 def test_a_linear_model_starts_at_zero_and_a_perceptron_has_its_layers() -> None:

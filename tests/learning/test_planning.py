@@ -127,3 +127,13 @@ def test_bad_plans_name_what_is_wrong(given: dict, field: str) -> None:
 def test_delta_zero_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="'delta'"):
         plan(size=100, delta=0, noise=1, epochs=1, batch=10)
+
+
+def test_one_epoch_is_not_many() -> None:
+    assert plan(**RUN, noise=2.0, epochs=1, batch=100).words()["steps"] == "100 (1 epoch)"
+
+
+def test_a_delta_that_is_too_large_is_told() -> None:
+    assert plan(**RUN, noise=2.0, epochs=1, batch=100).warning == ""
+    large = plan(**RUN | {"delta": 0.1}, noise=2.0, epochs=1, batch=100)
+    assert large.warning.startswith("The delta of 0.1 is above 1 divided by the 10,000 units:")

@@ -72,9 +72,9 @@ def test_no_bias_and_the_stated_variance_for_drawn_people(
     survey = Survey(Channel(*pair))
     rate = share * pair[0] + (1 - share) * pair[1]
     mass = np.array([math.comb(people, k) * rate**k * (1 - rate) ** (people - k) for k in range(people + 1)])
-    value = survey.estimate(np.arange(people + 1), np.full(people + 1, people), drawn=True).value
+    value = survey.estimate(np.arange(people + 1), np.full(people + 1, people), population=True).value
     assert mass @ value == pytest.approx(share, abs=1e-9)
-    expected = float(survey.variance(share, people, drawn=True))
+    expected = float(survey.variance(share, people, population=True))
     assert mass @ (value - share) ** 2 == pytest.approx(expected, rel=1e-9)
 
 
@@ -101,8 +101,8 @@ def test_two_coins_at_an_epsilon_cost_just_that(epsilon: float, yes: float) -> N
 def test_no_design_of_the_same_epsilon_beats_the_best(pair: tuple[float, float], share: float) -> None:
     best = Survey.of(best_survey(worst(*pair)))
     for drawn in (False, True):
-        assert float(best.variance(share, 1, drawn=drawn)) <= float(
-            Survey(Channel(*pair)).variance(share, 1, drawn=drawn)
+        assert float(best.variance(share, 1, population=drawn)) <= float(
+            Survey(Channel(*pair)).variance(share, 1, population=drawn)
         ) * (1 + 1e-9)
 
 
@@ -149,11 +149,13 @@ def test_intervals_cover(drawn: bool) -> None:
     yes = response.sample(truth, bits).sum(axis=1)
     survey = Survey.of(response)
     each = (
-        survey.estimate(yes, np.full(trials, people), drawn=True) if drawn else survey.estimate(yes, people)
+        survey.estimate(yes, np.full(trials, people), population=True)
+        if drawn
+        else survey.estimate(yes, people)
     )
     held = float(((each.lower <= share) & (share <= each.upper)).mean())
     assert 0.935 < held < 0.965
-    other = survey.estimate(yes, np.full(trials, people), 0.8, drawn=True)
+    other = survey.estimate(yes, np.full(trials, people), 0.8, population=True)
     assert float((other.upper - other.lower).mean()) < float((each.upper - each.lower).mean())
 
 

@@ -67,7 +67,7 @@ def test_the_page_of_a_generalised_table_stands_beside_the_raw_one(
         Demand(k=2),
         hierarchies={"age": Intervals(0, 100, (10, 50))},
         method=method,
-        limit=Fraction(1, 4),
+        suppress=Fraction(1, 4),
     )
     page = generalised_page(made, before, measure_records(made.records), "people.csv")
     html = page.html()

@@ -55,6 +55,7 @@ QUERIES: list[dict[str, Any]] = [
     },
     {"name": "some", "ask": [{"mean": "big"}], "by": ["code"], "where": {"well": True, "town": TOWNS[:5]}},
     {"name": "quantiles", "ask": [{"quantiles": "pay", "at": [0.25, 0.9]}], "by": ["town"]},
+    {"name": "gaps", "ask": [{"quantiles": "pay", "at": [0.2, 0.7]}], "by": ["code"]},
     {
         "name": "far",
         "ask": [{"quantiles": "big", "at": [0.1, 0.5]}],

@@ -1,11 +1,18 @@
 """Quantiles off a tree of counts: exact without noise, and every value in one bin of each level."""
 
 import numpy as np
+import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.frames import CountedValues
-from sourdine.tables.tree import Tree, Walk, quantiles
+from sourdine.frames import CountedValues, Schema, open_source
+from sourdine.frames import levels as levels_module
+from sourdine.frames.levels import Levels
+from sourdine.frames.ranks import RankSource, SortedPlaces
+from sourdine.mechanisms import Laplace
+from sourdine.tables.tree import Tree, Walk, quantiles, read_quantiles
+from sourdine.testing import SeededBits
 
 
 def counted(values: list[int]) -> CountedValues:
@@ -66,3 +73,31 @@ def test_quantiles_and_their_ends_rise() -> None:
         assert np.all(np.diff(found) >= 0)
         assert found.min() >= 0
         assert found.max() <= 999
+
+
+@pytest.mark.parametrize("scale", [1, 8, 200])
+@pytest.mark.parametrize("room", [20, 1 << 20])
+def test_the_same_seed_finds_the_same_however_values_are_held(
+    scale: int, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted, sorted, or in bins: with room for few of them the walk leaves those that were cut for it."""
+    tree, at = Tree.over(5000), [0.1, 0.5, 0.9]
+    chance = np.random.default_rng(scale)
+    values = np.sort(np.clip(chance.normal(2500, 900, 4000).astype(np.int32), 0, 4999))
+    source = open_source(pa.table({"v": values}), Schema.read({}), ["v"])
+    cut_later: list[int] = []
+    finer = Levels.finer
+    monkeypatch.setattr(levels_module, "MOST_ROWS", room)
+    monkeypatch.setattr(Levels, "finer", lambda *given: (cut_later.append(1), finer(*given)))
+    levels = Levels(source, f'SELECT "v" AS value FROM {source.name}', [], tree.widths, 1)
+    (binned,) = levels.open(tree.size, at)
+
+    def found(held: RankSource) -> list[list[float]]:
+        mechanism, bits = Laplace(scale=scale), SeededBits(scale)
+        read = read_quantiles(held, tree, mechanism=mechanism, at=at, confidence=0.95, bits=bits)
+        return [part.tolist() for part in vars(read).values()]
+
+    expected = found(counted(values.tolist()))
+    assert found(SortedPlaces(values)) == expected
+    assert found(binned) == expected
+    assert bool(cut_later) == (room == 20)

@@ -10,8 +10,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from sourdine.accounting.ledger import Entry, Ledger, Receipt
+from sourdine.accounting.ledger import Entry, Ledger, Receipt, Terms
 from sourdine.accounting.ledger.amount import amount
+from sourdine.accounting.ledger.opened import opened
 from sourdine.accounting.ledger.typed import typed
 from sourdine.accounting.spend import Spend
 from sourdine.core.errors import LedgerError, SourdineError
@@ -122,20 +123,20 @@ class Certificate:
         """The same, tied to files that are published with it."""
         return replace(self, digests={path.name: digest(path) for path in files})
 
-    def verify(self, ledger: Ledger) -> tuple[str, ...]:
+    def verify(self, ledger: Ledger | Path | str) -> tuple[str, ...]:
         """Raise unless the ledger holds this very payment, untouched; the names of what it cannot confirm."""
-        if self.ledger != ledger.terms.identity:
-            raise LedgerError("The certificate belongs to another ledger. Check the path of the ledger.")
-        entry = next((entry for entry in ledger.history() if entry.number == self.number), None)
-        return self._compare(entry, ledger)
+        with opened(ledger) as payer:
+            if self.ledger != payer.terms.identity:
+                raise LedgerError("The certificate belongs to another ledger. Check the path of the ledger.")
+            entry = next((entry for entry in payer.history() if entry.number == self.number), None)
+            return self._compare(entry, payer.terms)
 
-    def _compare(self, entry: Entry | None, ledger: Ledger) -> tuple[str, ...]:
+    def _compare(self, entry: Entry | None, terms: Terms) -> tuple[str, ...]:
         if entry is None or entry.fingerprint != self.fingerprint:
             raise LedgerError(
                 f"The ledger has no line {self.number} with this fingerprint. The payment cannot be "
                 "confirmed, so treat the release as unpaid."
             )
-        terms = ledger.terms
         stated: dict[str, tuple[object, object]] = {
             "spends": (
                 [spend.to_json() for spend in self.spends],
@@ -182,16 +183,20 @@ class Release:
     secure: bool = True
     notes: tuple[str, ...] = ()
 
-    def certificate(self, ledger: Ledger, declared: Mapping[str, str] | None = None) -> Certificate:
+    def certificate(
+        self, ledger: Ledger | Path | str, declared: Mapping[str, str] | None = None
+    ) -> Certificate:
         """The statement of what this release cost, tied to the ledger that paid."""
         if self.receipt is None:
             raise LedgerError(
                 "This release was not paid from a ledger, so there is nothing to certify. "
                 "Pass ledger= next time."
             )
-        if self.receipt.ledger != ledger.terms.identity:
-            raise LedgerError("Another ledger paid for this release. Pass the one that gave the receipt.")
-        terms, entry = ledger.terms, ledger.entry(self.receipt.number)
+        with opened(ledger) as payer:
+            terms = payer.terms
+            if self.receipt.ledger != terms.identity:
+                raise LedgerError("Another ledger paid for this release. Pass the one that gave the receipt.")
+            entry = payer.entry(self.receipt.number)
         recorded = entry.declared if entry is not None else None
         made = Certificate(
             ledger=self.receipt.ledger,
@@ -211,7 +216,7 @@ class Release:
             declared=dict(declared if declared is not None else recorded or {}),
             software=(entry.software if entry is not None else None) or "",
         )
-        made._compare(entry, ledger)
+        made._compare(entry, terms)
         return made
 
     def _repr_html_(self) -> str:

@@ -38,7 +38,7 @@ def shuffled_attack(noise: float, batches: int, delta: float) -> float:
 
     All other units pull the other way, so that the batch with the unit stands out by 2 with it and by 1
     without; the attack looks at the largest of all batches (Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha,
-    Zhang 2024). `noise` is in units of the clipping norm.
+    Zhang 2024). `noise` is in clipping norms.
 
     >>> round(shuffled_attack(1.0, 938, 1e-5), 2)
     2.93

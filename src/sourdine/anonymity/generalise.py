@@ -29,7 +29,7 @@ from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Schema
 
-Told = Callable[[float], None]
+Watch = Callable[[float], None]
 NONE: Mapping[str, Hierarchy] = MappingProxyType({})
 
 
@@ -83,7 +83,7 @@ class Generalised:
         """The table by columns, as any library of frames takes it."""
         return dict(zip(self.names, map(list, zip(*self.rows(), strict=True)), strict=True))
 
-    def write(self, path: str | Path) -> None:
+    def write(self, path: Path | str) -> None:
         """Keep the table as CSV."""
         with Path(path).open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
@@ -105,16 +105,16 @@ def generalise(
     others: Sequence[str] = (),
     hierarchies: Mapping[str, Hierarchy] = NONE,
     distances: Mapping[str, Ground | Hierarchy] = EQUAL,
-    limit: Fraction | float = 0,
+    suppress: Fraction | float = 0,
     method: Method = Method.FULL,
     schema: Schema | None = None,
     missing: Missing = Missing.VALUE,
     encoding: str = "utf-8",
-    told: Told | None = None,
+    watch: Watch | None = None,
 ) -> Generalised:
     """A table made coarser until it satisfies a demand, with as little loss as can be.
 
-    At most the share `limit` of its records is left out, and by halving none. Only quasi-identifiers,
+    At most the share `suppress` of its records is left out, and by halving none. Only quasi-identifiers,
     sensitive columns and `others` are in it. A quasi-identifier without a hierarchy gets a usual one; halving
     needs none, and says numbers by the ends of their range.
 
@@ -140,9 +140,9 @@ def generalise(
         demand,
         hierarchies=hierarchies,
         distances=distances,
-        limit=limit,
+        suppress=suppress,
         method=method,
-        told=told,
+        watch=watch,
     )
 
 
@@ -152,18 +152,18 @@ def generalise_records(
     *,
     hierarchies: Mapping[str, Hierarchy] = NONE,
     distances: Mapping[str, Ground | Hierarchy] = EQUAL,
-    limit: Fraction | float = 0,
+    suppress: Fraction | float = 0,
     method: Method = Method.FULL,
-    told: Told | None = None,
+    watch: Watch | None = None,
 ) -> Generalised:
     """Records that were read before, made coarser until they satisfy a demand."""
-    share = check.between("generalise", "limit", limit, Fraction(0), Fraction(1))
+    share = check.between("generalise", "suppress", suppress, Fraction(0), Fraction(1))
     check.member("generalise", "method", method, Method)
     grounds = distances_of(records.sensitive, distances)
     _check_possible(records, demand, grounds)
     if method is Method.FULL:
-        return _full(records, demand, hierarchies=hierarchies, distances=grounds, limit=share, told=told)
-    return _local(records, demand, hierarchies=hierarchies, distances=grounds, method=method, told=told)
+        return _full(records, demand, hierarchies=hierarchies, distances=grounds, suppress=share, watch=watch)
+    return _local(records, demand, hierarchies=hierarchies, distances=grounds, method=method, watch=watch)
 
 
 def _check_possible(records: Records, demand: Demand, distances: Sequence[Distance]) -> None:
@@ -191,11 +191,11 @@ def _full(
     *,
     hierarchies: Mapping[str, Hierarchy],
     distances: Sequence[Distance],
-    limit: Fraction,
-    told: Told | None,
+    suppress: Fraction,
+    watch: Watch | None,
 ) -> Generalised:
     ladders = [(hierarchies.get(each.name) or usual_hierarchy(each)).ladder(each) for each in records.quasi]
-    found = search(Lattice(records, ladders, demand, distances, limit), told)
+    found = search(Lattice(records, ladders, demand, distances, suppress), watch)
     quasi = tuple(
         Coded(each.name, ladder.labels[level], ladder.codes[level][each.codes])
         for each, ladder, level in zip(records.quasi, ladders, found.node, strict=True)
@@ -227,13 +227,13 @@ def _local(
     hierarchies: Mapping[str, Hierarchy],
     distances: Sequence[Distance],
     method: Method,
-    told: Told | None,
+    watch: Watch | None,
 ) -> Generalised:
     ladders = [
         hierarchies[each.name].ladder(each) if each.name in hierarchies and each.numbers is None else None
         for each in records.quasi
     ]
-    found = cut(records, ladders, demand, distances, relaxed=method is Method.RELAXED, told=told)
+    found = cut(records, ladders, demand, distances, relaxed=method is Method.RELAXED, watch=watch)
     others = rows_of(records.sensitive, found.rows), rows_of(records.others, found.rows)
     made = Records(found.columns, *others, np.ones(len(found.rows), np.int64), records.dropped)
     return Generalised(

@@ -63,7 +63,7 @@ class Tree(Hierarchy):
             )
 
     @classmethod
-    def read(cls, path: str | Path) -> "Tree":
+    def read(cls, path: Path | str) -> "Tree":
         """A hierarchy in ARX's layout: a line a value, `value;level 1;level 2;...`, without a header."""
         try:
             with Path(path).open(encoding="utf-8-sig", newline="") as lines:
@@ -266,7 +266,7 @@ def usual_hierarchy(column: Coded) -> Hierarchy:
     return Suppression()
 
 
-def read_hierarchies(folder: str | Path, columns: Sequence[str]) -> dict[str, Hierarchy]:
+def read_hierarchies(folder: Path | str, columns: Sequence[str]) -> dict[str, Hierarchy]:
     """The trees in a folder: for each column the CSV file whose name is, or ends in, that of the column."""
     if not Path(folder).is_dir():
         raise InvalidParameter(f"There is no folder {folder}. Name the one that holds the hierarchies.")

@@ -27,7 +27,7 @@ EQUAL: Mapping[str, Ground | Hierarchy] = MappingProxyType({})
 
 @dataclass(frozen=True, kw_only=True)
 class Sensitivity:
-    """What the classes give away about one sensitive column, each figure that of the worst class.
+    """What the classes reveal about one sensitive column, each figure that of the worst class.
 
     `c` belongs to recursive (c, l)-diversity with the l of `diversity`: it holds for every c above.
     """

@@ -18,7 +18,7 @@ from sourdine.anonymity.demand import Demand
 from sourdine.anonymity.ladder import TOP, Ladder
 from sourdine.anonymity.records import Coded, Codes, Label, Records
 
-Told = Callable[[float], None]
+Watch = Callable[[float], None]
 _MOST_LISTED = 4  # values of a column without a tree that a label names
 
 
@@ -74,7 +74,7 @@ def cut(
     distances: Sequence[Distance],
     *,
     relaxed: bool = False,
-    told: Told | None = None,
+    watch: Watch | None = None,
 ) -> Cut:
     """Classes as small as halving makes them; with `relaxed`, equal numbers may go to either half.
 
@@ -88,7 +88,7 @@ def cut(
     places = np.array([axis.order[axis.column.codes[rows]] for axis in axes])
     secret = [(column.codes[rows], len(column.labels)) for column in records.sensitive]
     work = _Work(axes, places, secret, demand, distances, relaxed, records.size)
-    classes = work.run(told)
+    classes = work.run(watch)
     columns, penalties = zip(*(_said(axis, places[i], classes) for i, axis in enumerate(axes)), strict=True)
     return Cut(rows, classes, columns, tuple(float(each[classes].mean()) for each in penalties))
 
@@ -103,7 +103,7 @@ class _Work:
     relaxed: bool
     size: int
 
-    def run(self, told: Told | None) -> Codes:
+    def run(self, watch: Watch | None) -> Codes:
         """The class of each row in the end."""
         self.totals = [
             weighed(codes[codes >= 0], np.ones(int((codes >= 0).sum()), np.int64), many)
@@ -123,8 +123,8 @@ class _Work:
             classes[active[right]] = fresh[local[right]]
             many += len(cut_now)
             active = active[split]
-            if told is not None:
-                told(1 - len(active) / self.size)
+            if watch is not None:
+                watch(1 - len(active) / self.size)
         return np.unique(classes, return_inverse=True)[1].astype(np.int64)
 
     def _halve(self, rows: Codes, local: Codes, many: int) -> NDArray[np.int8]:

@@ -37,7 +37,7 @@ from sourdine.anonymity.ladder import Ladder
 from sourdine.anonymity.records import Codes, Records, number_tuples
 
 Node = tuple[int, ...]
-Told = Callable[[float], None]
+Watch = Callable[[float], None]
 MOST_CANDIDATES = 4_000_000
 _WORTH_PAIRS = 20_000  # nodes from which it pays to look at pairs of columns first
 
@@ -74,7 +74,7 @@ class Lattice:
         ladders: Sequence[Ladder],
         demand: Demand,
         distances: Sequence[Distance],
-        limit: Fraction,
+        suppress: Fraction,
     ) -> None:
         self.ladders, self.demand, self.distances = ladders, demand, distances
         columns = records.quasi
@@ -83,7 +83,7 @@ class Lattice:
         first[self.tuple_of] = np.arange(len(self.tuple_of))
         self.counts = weighed(self.tuple_of, records.counts, many)
         self.size = records.size
-        self.allowed = math.floor(limit * self.size)
+        self.allowed = math.floor(suppress * self.size)
         codes = [column.codes[first] for column in columns]
         self.codes = [
             [step[held] for step in ladder.codes] for ladder, held in zip(ladders, codes, strict=True)
@@ -183,7 +183,7 @@ class _Pieces:
         return cells_from(ids[self.place] * self.values + self.value, self.count, many, self.values)
 
 
-def search(lattice: Lattice, told: Told | None = None) -> Found:
+def search(lattice: Lattice, watch: Watch | None = None) -> Found:
     """The good node of the least loss; the topmost, one class of everybody, must be good.
 
     Where the candidates are too many to list, those of the least bound are searched, and what is found is not
@@ -191,7 +191,7 @@ def search(lattice: Lattice, told: Told | None = None) -> Found:
     """
     best = _descend(lattice)
     nodes, bounds, whole = _candidates(lattice, best[1].ncp)
-    best = _sweep(lattice, nodes, bounds, best, told)
+    best = _sweep(lattice, nodes, bounds, best, watch)
     node, outcome = best
     assert outcome.kept is not None
     return Found(
@@ -267,7 +267,7 @@ def _sweep(
     nodes: NDArray[np.uint8],
     bounds: NDArray[np.float64],
     best: tuple[Node, _Outcome],
-    told: Told | None,
+    watch: Watch | None,
 ) -> tuple[Node, _Outcome]:
     """Take candidates by their bounds, and strike off what is below a bad one."""
     alive, done, many = np.ones(len(bounds), np.bool_), set[Node](), len(bounds)
@@ -298,8 +298,8 @@ def _sweep(
         if low:
             alive &= ~_below(nodes, chain[low - 1])
             left = np.count_nonzero(alive)
-            if told is not None:
-                told(1 - left / many)
+            if watch is not None:
+                watch(1 - left / many)
             if 2 * left < len(alive):
                 nodes, bounds, alive, start = nodes[:, alive], bounds[alive], alive[alive], 0
     return best

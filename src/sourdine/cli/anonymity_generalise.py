@@ -11,6 +11,7 @@ from sourdine.cli import anonymity_options as options
 from sourdine.cli import show
 from sourdine.cli.anonymity_measure import note, plain
 from sourdine.cli.number import number
+from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 
 _MOST = 1 << 31
@@ -22,9 +23,9 @@ def generalise(
     output: Annotated[Path, typer.Option("--output", "-o", help="The generalised table, as CSV.")],
     quasi: options.Quasi,
     sensitive: options.Sensitive = None,
-    keep: Annotated[
+    others: Annotated[
         list[str] | None,
-        typer.Option("--keep", help="Other columns to keep as they are. The rest is left out."),
+        typer.Option("--others", help="Other columns to keep as they are. The rest is left out."),
     ] = None,
     k: Annotated[int, typer.Option("--k", help="Records in every class, at least.")] = 5,
     varied: Annotated[
@@ -46,7 +47,7 @@ def generalise(
     ordered: options.Ordered = None,
     hierarchical: options.Hierarchical = None,
     missing: options.Absent = "value",
-    columns: options.Columns = None,
+    spec: options.Spec = None,
     encoding: options.Encoding = "utf-8",
     html: options.Html = None,
     as_json: options.AsJson = False,
@@ -71,7 +72,7 @@ def generalise(
     from sourdine.report.anonymity import limits_words, measure_rows, sensitive_rows
 
     show.check_place(output)
-    options.check_page(html, (table, output, columns))
+    options.check_page(html, (table, output, spec))
     if output.exists():
         raise InvalidParameter(f"{output} exists already and is not written over. Name another file with -o.")
     owner = "anonymity generalise"
@@ -83,7 +84,7 @@ def generalise(
         t=number(owner, "t", t, 0, 1),
         alpha=number(owner, "alpha", alpha, 0, 1),
     )
-    limit = options.share(owner, "suppress", suppress)
+    share = options.share(owner, "suppress", suppress)
     way = options.one_of("method", method, Method)
     known, secret = options.names(quasi), options.names(sensitive)
     trees = read_hierarchies(hierarchies, known) if hierarchies is not None else {}
@@ -92,20 +93,20 @@ def generalise(
         table,
         quasi=known,
         sensitive=secret,
-        others=options.names(keep),
-        schema=options.schema_of(columns),
+        others=options.names(others),
+        schema=options.schema_of(spec),
         missing=options.one_of("missing", missing, Missing),
         encoding=encoding,
     )
-    with options.bar("searching" if way is Method.FULL else "halving") as told:
+    with options.bar("searching" if way is Method.FULL else "halving") as watch:
         made = generalise_records(
             records,
             demand,
             hierarchies=trees,
             distances=distances,
-            limit=limit,
+            suppress=share,
             method=way,
-            told=told,
+            watch=watch,
         )
     before = measure_records(records, distances=distances)
     after = measure_records(made.records, distances=distances)
@@ -143,7 +144,7 @@ def generalise(
         return
     tables = {"raw": before, "generalised": after}
     print(note())
-    print(f"Satisfied: {demand.words}. Of {made.size:,} records, {made.suppressed:,} were left out.")
+    print(f"Satisfied: {demand.words}. Of {counted(made.size, 'record')}, {made.suppressed:,} left out.")
     rows = [
         (
             show.one_line(name),

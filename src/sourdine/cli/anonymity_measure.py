@@ -34,7 +34,7 @@ def measure(
         typer.Option(help="The largest number of columns in the combinations that are tried; 0 tries none."),
     ] = 2,
     missing: options.Absent = "value",
-    columns: options.Columns = None,
+    spec: options.Spec = None,
     encoding: options.Encoding = "utf-8",
     html: options.Html = None,
     as_json: options.AsJson = False,
@@ -51,7 +51,7 @@ def measure(
     from sourdine.anonymity import measure as measure_table
     from sourdine.report.anonymity import limits_words, measure_rows, sensitive_rows
 
-    options.check_page(html, (table, population, columns))
+    options.check_page(html, (table, population, spec))
     limit = options.share("anonymity measure", "threshold", threshold)
     if not 0 < limit < 1:
         raise check.fail("anonymity measure", "threshold", "be above 0 and below 1", threshold)
@@ -65,7 +65,7 @@ def measure(
         population=population,
         threshold=limit,
         subsets=subsets,
-        schema=options.schema_of(columns),
+        schema=options.schema_of(spec),
         missing=options.one_of("missing", missing, Missing),
         encoding=encoding,
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sourdine.frames.schema import Schema
 
 E = TypeVar("E", bound=StrEnum)
-Told = Callable[[float], None]
+Watch = Callable[[float], None]
 
 TableFile = Annotated[Path, typer.Argument(help="A .csv, .tsv, .json, .ndjson or .parquet file.")]
 Quasi = Annotated[
@@ -52,8 +52,8 @@ Absent = Annotated[
         "--missing", help="What a missing value is: a value of its own (value), or left out (drop)."
     ),
 ]
-Columns = Annotated[
-    Path | None, typer.Option("--columns", help="A specification whose [columns] declare bounds and keys.")
+Spec = Annotated[
+    Path | None, typer.Option("--spec", help="A specification whose [columns] declare bounds and keys.")
 ]
 Encoding = Annotated[str, typer.Option("--encoding", help="Of a CSV file: utf-8, latin-1 or utf-16.")]
 Html = Annotated[Path | None, typer.Option("--html", help="Also write a page with charts here.")]
@@ -127,14 +127,18 @@ def _same(one: Path, other: Path) -> bool:
 
 
 @contextmanager
-def bar(label: str) -> Iterator[Told]:
-    """A bar on stderr that follows a share done, if anybody is looking."""
+def bar(label: str) -> Iterator[Watch]:
+    """A bar on stderr that follows a share done; a plain line now and then where it is no terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console(file=sys.stderr)
+    if not console.is_terminal:
+        lines = show.Lines()
+        yield lambda done: lines.tell(f"{label}: {100 * done:.0f} %")
+        return
     columns = TextColumn(label), BarColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
+    with Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task(label, total=1.0)
         yield lambda done: shown.update(task, completed=done)
 

@@ -10,6 +10,7 @@ from sourdine.cli.audit_attack import attack
 from sourdine.cli.audit_plan import plan
 from sourdine.cli.audit_training import training
 from sourdine.cli.group import VerbOrName
+from sourdine.cli.seed import Seed, bits_of
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def audit(
         bool, typer.Option("--mutants", help="Audit mechanisms broken on purpose: all must be caught.")
     ] = False,
     samples: Annotated[int, typer.Option(help="Answers drawn for each of two neighbours.")] = _ENOUGH,
-    seed: Annotated[int | None, typer.Option(help="Repeat the same audit, for tests.")] = None,
+    seed: Seed = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Audit mechanisms: a lower bound on epsilon from answers alone, beside the epsilon they claim.
@@ -54,7 +55,7 @@ def audit(
         raise InvalidParameter(
             f"{' and '.join(named)} were given together. An audit takes one of them. Leave out the others."
         )
-    bits = _bits(seed)
+    bits = bits_of("audit", seed)
     good = _mutants(samples, bits, as_json) if broken else _mechanisms(name, samples, bits, as_json)
     raise typer.Exit(0 if good else 1)
 
@@ -146,13 +147,6 @@ def _mutants(samples: int, bits: "Bits", as_json: bool) -> bool:
     )
     print(f"caught {caught}/{len(herd)}")
     return caught == len(herd)
-
-
-def _bits(seed: int | None) -> "Bits":
-    from sourdine.core.bits import SYSTEM
-    from sourdine.testing import SeededBits
-
-    return SYSTEM if seed is None else SeededBits(seed)
 
 
 def _verdict(bound: "LowerBound", reach: float) -> str:

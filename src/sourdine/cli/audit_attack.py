@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sourdine.cli.seed import GivenSeed, bits_of
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sourdine.audit.attacks import Found, Outcome
-
-_MOST_SEED = 1 << 62
 
 
 def attack(
@@ -21,7 +20,7 @@ def attack(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write a page with charts to this file.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Other made-up people for another number.")] = 1,
+    seed: GivenSeed = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Try a published attack on made-up people: on a target without protection, and on the same with it.
@@ -32,7 +31,6 @@ def attack(
     """
     from sourdine.audit.attacks import ATTACKS
     from sourdine.cli import show
-    from sourdine.testing import SeededBits
 
     if name is None:
         if output is not None:
@@ -41,9 +39,9 @@ def attack(
         return
     if name not in ATTACKS:
         raise check.fail("audit attack", "name", f"be one of {', '.join(ATTACKS)}", name)
-    check.integer("audit attack", "seed", seed, 0, _MOST_SEED)
+    bits = bits_of("audit attack", seed)
     show.check_place(output)
-    found = ATTACKS[name].run(SeededBits(seed))
+    found = ATTACKS[name].run(bits)
     if output is not None:
         from sourdine.report.attack import attack_page
 

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sourdine.cli.seed import GivenSeed, check_seed
+from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ def plan(
         list[str] | None,
         typer.Option(help="An engine, such as csv or spark; once for each. All but spark by default."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Other made-up tables for another number.")] = 1,
+    seed: GivenSeed = 1,
     faults: Annotated[
         bool, typer.Option("--faults", help="Plant faults in the planner instead: all must be caught.")
     ] = False,
@@ -36,6 +38,7 @@ def plan(
     Examples: sourdine audit plan people.toml · sourdine audit plan people.toml --pairs 10000 ·
     sourdine audit plan people.toml --engine csv · sourdine audit plan --faults
     """
+    check_seed("audit plan", seed)
     if (spec is None) != faults:
         raise InvalidParameter("Say what to audit: a specification, or else --faults.")
     if spec is None:
@@ -114,14 +117,14 @@ def _print(found: "PlanAudit") -> None:
         numbers=("pairs", "farthest"),
     )
     whole = "is replaced" if str(found.plan.neighbours) == "replace" else "comes or goes"
+    engines = ", ".join(f"{name} ({counted(many, 'pair')})" for name, many in found.engines.items())
     show.say(
         f"In each pair one {found.plan.unit.name} {whole}. Farthest is the most that a pair moved a line, in "
-        "parts of what is declared: 1.00 uses all of it. "
-        f"Engines: {', '.join(f'{name} ({many:,} pairs)' for name, many in found.engines.items())}."
+        f"parts of what is declared: 1.00 uses all of it. Engines: {engines}."
     )
     for name, why in found.skipped.items():
         show.say(f"Left out: {name}, since {why}.")
-    print(f"{len(found.violations):,} violations.")
+    print(f"{counted(len(found.violations), 'violation')}.")
     for each in found.violations[:_SHOWN]:
         show.say(each.words, mark="- ")
 
@@ -136,7 +139,8 @@ def _declared(line: object) -> str:
     if far.norm is Norm.L2:
         return f"L2² {amount}"
     if far.norm is Norm.HAMMING:
-        return f"{amount} values in {line.count} groups" if line.count > 1 else f"{amount} values"
+        values = counted(float(far.amount), "value", "g")
+        return f"{values} in {line.count} groups" if line.count > 1 else values
     return f"{far.norm} {amount}"
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.number import number
+from sourdine.cli.seed import Seed, bits_of, check_seed
 from sourdine.cli.train_bar import training_bar
 from sourdine.cli.train_options import (
     AsJson,
@@ -26,6 +27,7 @@ from sourdine.cli.train_options import (
     read_parts,
 )
 from sourdine.core import check
+from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from sourdine.learning.models import Model
 
 _OWNER = "audit training"
-_CANARIES, _STEPS, _CLASSES, _MOST_SEED = 2000, 20, 10, 1 << 62
+_CANARIES, _STEPS, _CLASSES = 2000, 20, 10
 
 
 def training(
@@ -73,7 +75,7 @@ def training(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write a page with charts to this file.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Repeat the same audit, for tests.")] = None,
+    seed: Seed = None,
     as_json: AsJson = False,
 ) -> None:
     """Train once with canaries, each in or out by a coin, and bound epsilon by how well that is guessed.
@@ -93,12 +95,9 @@ def training(
             "Training that is broken on purpose protects nobody, so --mutants takes no data, no ledger and "
             "no page. Leave them out."
         )
-    if seed is not None:
-        check.integer(_OWNER, "seed", seed, 0, _MOST_SEED)
-        if data is not None:
-            raise InvalidParameter(
-                "Noise that can be repeated protects nobody. Leave out --seed, or the data."
-            )
+    check_seed(_OWNER, seed)
+    if seed is not None and data is not None:
+        raise InvalidParameter("Noise that can be repeated protects nobody. Leave out --seed, or the data.")
     show.check_place(output)
     job = _Job.read(
         data=data,
@@ -118,7 +117,7 @@ def training(
     )
     if broken:
         raise typer.Exit(0 if _mutants(job, seed, as_json) else 1)
-    found = job.run("auditing", None, _bits(seed), ledger)
+    found = job.run("auditing", None, bits_of(_OWNER, seed), ledger)
     if output is not None:
         from sourdine.report.training_audit import training_audit_page
 
@@ -196,7 +195,7 @@ class _Job:
     @property
     def said(self) -> str:
         """What was trained, in a sentence."""
-        beside = "alone" if self.train is None else f"and {len(self.train):,} examples"
+        beside = "alone" if self.train is None else f"and {counted(len(self.train), 'example')}"
         return (
             f"A {self.kind} model was trained once on canaries {beside}. Each of the {self.canaries:,} "
             "canaries was in or left out by a fair coin, and the trained model was asked which."
@@ -281,8 +280,8 @@ def _mutants(job: _Job, seed: int | None, as_json: bool) -> bool:
     from sourdine.audit.training.mutants import BROKEN
     from sourdine.cli import show
 
-    honest = job.run("the engine", None, _bits(seed), None)
-    found = [(one, job.run(one.name, one.clipping, _bits(seed), None)) for one in BROKEN]
+    honest = job.run("the engine", None, bits_of(_OWNER, seed), None)
+    found = [(one, job.run(one.name, one.clipping, bits_of(_OWNER, seed), None)) for one in BROKEN]
     caught = sum(each.exceeded for _, each in found)
     good = caught == len(BROKEN) and not honest.exceeded
     rows = [("honest", "nothing", honest), *((one.name, one.fault, each) for one, each in found)]
@@ -311,10 +310,3 @@ def _mutants(job: _Job, seed: int | None, as_json: bool) -> bool:
     )
     print(f"caught {caught}/{len(BROKEN)}")
     return good
-
-
-def _bits(seed: int | None) -> "Bits":
-    from sourdine.core.bits import SYSTEM
-    from sourdine.testing import SeededBits
-
-    return SYSTEM if seed is None else SeededBits(seed)

@@ -8,11 +8,14 @@ import typer
 from sourdine.cli import show
 from sourdine.cli.number import number
 from sourdine.cli.plan import SpecFile
+from sourdine.core.digits import counted
+from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from sourdine.tables.bounds import BoundsPlan
+    from sourdine.tables.bounds import BoundsPlan, FoundBounds
 
 _TOO_MANY = 0.2
+_NUMBERS = ("integer", "real")
 
 
 def bounds(
@@ -23,7 +26,9 @@ def bounds(
     kind: Annotated[
         Literal["integer", "real"] | None,
         typer.Option(
-            "--type", help="Whole numbers or reals. Without it: as the column's block says, or real."
+            "--type",
+            help="Whole numbers or reals. Without it: as the column's block says, or real if the table "
+            "itself has a type for it.",
         ),
     ] = None,
     outside: Annotated[float, typer.Option(help="The share of records that may lie outside.")] = 0.01,
@@ -47,6 +52,7 @@ def bounds(
     held, columns = load_draft(spec)
     block = columns.get(column)
     stated = block.get("type") if isinstance(block, dict) else None
+    _refuse_text(column, stated)
     wanted: Literal["integer", "real"] = kind or ("integer" if stated == "integer" else "real")
     made = BoundsPlan(
         column=column,
@@ -69,6 +75,11 @@ def bounds(
         show.say(made.words + _worth(made, held.table.size))
         return
     source = open_column(held.folder / held.table.source, made, held.table.encoding)
+    if column in source.text and kind is None and stated not in _NUMBERS:
+        raise InvalidParameter(
+            f"In a file of text nothing says that the column '{column}' holds numbers, and only numbers have "
+            "bounds. Nothing was spent. If it does, say --type integer or --type real."
+        )
     release = Fraction(str(held.privacy.epsilon))
     with held.open_ledger(release + made.epsilon) as ledger:  # if there is none: one that can pay for both
         found = release_bounds(made, source, ledger)
@@ -98,6 +109,30 @@ def bounds(
     show.say(made.words + _worth(made, held.table.size))
     print("Put this into the specification, in the place of the column's block:\n")
     print(found.block)
+    if _widest(found):
+        show.say(
+            "These bounds are about as wide as any can be: too few records hold a number for this epsilon, "
+            "or none does. Check the column before you rely on them.",
+            mark="WARNING: ",
+        )
+
+
+def _refuse_text(column: str, stated: object) -> None:
+    """Refuse a column that is declared to hold something else than numbers."""
+    if stated in ("category", "flag", "text"):
+        raise InvalidParameter(
+            f"The column '{column}' is declared with type = \"{stated}\", and only numbers have bounds. "
+            'Nothing was spent. If it holds numbers, declare type = "integer" or "real".'
+        )
+
+
+def _widest(found: "FoundBounds") -> bool:
+    """Whether nothing but noise was found: without numbers, both ends stay within a few rungs of the last."""
+    from sourdine.tables.bounds import LADDERS
+
+    ladder = LADDERS[found.plan.kind]
+    lower, upper = found.values
+    return bool(min(-lower, upper) >= ladder.below(ladder.places - 1) / 10)
 
 
 def _worth(plan: "BoundsPlan", size: int | None) -> str:
@@ -106,4 +141,4 @@ def _worth(plan: "BoundsPlan", size: int | None) -> str:
         return ""
     share = min(plan.outside + plan.off / size, 1.0)
     remedy = " Take a larger epsilon, or bounds from what the column means." if share > _TOO_MANY else ""
-    return f" That is {100 * share:.3g} % of about {size:,} records.{remedy}"
+    return f" That is {100 * share:.3g} % of about {counted(size, 'record')}.{remedy}"

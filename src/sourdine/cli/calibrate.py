@@ -113,7 +113,7 @@ def _noise(training: "Training", target: Fraction, delta: float) -> _Answer:
     """The least noise of a run."""
     from sourdine.accounting.training_cost import cost_of_training
     from sourdine.accounting.training_plan import noise_for_training
-    from sourdine.core.digits import shorten_up
+    from sourdine.core.digits import counted, shorten_up
 
     noise = float(shorten_up(noise_for_training(training, float(target), delta), 6))
     run = replace(training, noise=noise)
@@ -123,7 +123,7 @@ def _noise(training: "Training", target: Fraction, delta: float) -> _Answer:
         | {"rate": cost.rate, "sampler": str(cost.sampler), "assumptions": list(cost.assumptions)},
         {
             "Noise": f"{noise:g} clipping norms",
-            "Run": f"{say_training(run)}; {cost.steps:,} steps",
+            "Run": f"{say_training(run)}; {counted(cost.steps, 'step')}",
             "epsilon": say_bracket(cost.epsilon, delta),
         },
     )
@@ -133,6 +133,7 @@ def _epochs(training: "Training", target: Fraction, delta: float) -> _Answer:
     """How many epochs of a run fit."""
     from sourdine.accounting.training_cost import cost_of_training
     from sourdine.accounting.training_plan import epochs_within
+    from sourdine.core.digits import counted
 
     epochs = epochs_within(training, float(target), delta)
     fields: dict[str, object] = {"epochs": epochs, "delta": delta, "noise": float(training.noise)}
@@ -142,7 +143,10 @@ def _epochs(training: "Training", target: Fraction, delta: float) -> _Answer:
     cost = cost_of_training(run, delta, width=_width(target, run.steps))
     return _Answer(
         fields | {"epsilon": plain_bracket(cost.epsilon), "steps": cost.steps, "sampler": str(cost.sampler)},
-        {"Epochs": f"{epochs:,}, which is {cost.steps:,} steps", "epsilon": say_bracket(cost.epsilon, delta)},
+        {
+            "Epochs": f"{epochs:,}, which is {counted(cost.steps, 'step')}",
+            "epsilon": say_bracket(cost.epsilon, delta),
+        },
     )
 
 

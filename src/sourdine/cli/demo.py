@@ -86,18 +86,19 @@ by = ["region"]
 
 def demo(
     *,
-    folder: Annotated[
-        Path, typer.Option("--folder", help="Where to put it all; a number is added if it is taken.")
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The folder for it all; a number is added if it is taken."),
     ] = Path("sourdine-demo"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Make up a register of 50,000 people, publish six private statistics of it, and spend its budget.
 
-    Example: sourdine demo --folder sourdine-demo
+    Example: sourdine demo -o sourdine-demo
     """
     from sourdine.tables.register import draw_register
 
-    place = _free(folder)
+    place = _free(output)
     draw_register(_PEOPLE).write(place / TABLE)
     show.keep(_SPECIFICATION, place / SPEC)
     with _create(place / LEDGER):
@@ -136,9 +137,9 @@ def _free(folder: Path) -> Path:
             return place
         if not (place / SPEC).is_file():
             raise InvalidParameter(
-                f"{place} is there already and holds something else. Name another with --folder."
+                f"{place} is there already and holds something else. Name another with -o."
             )
-    raise InvalidParameter(f"{folder} and its numbers are all taken. Name another with --folder.")
+    raise InvalidParameter(f"{folder} and its numbers are all taken. Name another with -o.")
 
 
 def _print(place: Path, published: Published, refusal: str) -> None:
@@ -153,7 +154,7 @@ def _print(place: Path, published: Published, refusal: str) -> None:
     show.say(refusal, mark="  ")
     steps = {
         f"plan {_word(place / SPEC)}": "the errors of this release, before anything was spent",
-        f"plan {_word(place / SPEC)} --target people=50": "the least epsilon for an error of 50 people",
+        f"plan {_word(place / SPEC)} --error people=50": "the least epsilon for an error of 50 people",
         f"ledger history {_word(place / LEDGER)}": "what was paid, and for what",
         f"certificate verify {_word(place / RELEASE)} --ledger {_word(place / LEDGER)}": (
             "that the release was paid, and its files are untouched"

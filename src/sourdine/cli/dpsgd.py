@@ -32,7 +32,7 @@ def dpsgd(
     *,
     size: Size = None,
     batch: Batch = None,
-    noise: Annotated[str, typer.Option("--noise", "-n", help="Noise, in units of the clipping norm.")],
+    noise: Annotated[str, typer.Option("--noise", "-n", help="Noise, in clipping norms.")],
     epochs: Epochs = None,
     delta: Annotated[str, typer.Option("--delta", "-d", help="The delta of the guarantee.")] = "1e-5",
     orders: Annotated[

@@ -29,9 +29,7 @@ def explain(
     ] = None,
     size: Size = None,
     batch: Batch = None,
-    noise: Annotated[
-        str | None, typer.Option("--noise", "-n", help="Noise, in units of the clipping norm.")
-    ] = None,
+    noise: Annotated[str | None, typer.Option("--noise", "-n", help="Noise, in clipping norms.")] = None,
     epochs: Epochs = None,
     sampler: Draw = "poisson",
     unit: Annotated[str | None, typer.Option(help="Whom an epsilon protects. [default: person]")] = None,

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from sourdine.cli import show
+from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 
 
@@ -38,7 +39,9 @@ def init(
     if as_json:
         show.document({"specification": str(spec), "columns": dict(types), "blank": BLANK})
         return
-    print(f"Wrote {spec}, with {len(types)} columns to declare. No value of {table.name} was read.")
+    print(
+        f"Wrote {spec}, with {counted(len(types), 'column')} to declare. No value of {table.name} was read."
+    )
     show.say(
         f'Fill in every "{BLANK}" from what you know, not from the table. Delete the blocks of columns you '
         f"need not ask about. Then: sourdine plan {show.one_line(str(spec))}"

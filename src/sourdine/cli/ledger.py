@@ -15,6 +15,7 @@ from sourdine.cli.number import number
 from sourdine.cli.run import read_delta
 from sourdine.cli.spends import read_blocks
 from sourdine.core import check
+from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -47,7 +48,9 @@ def create(
     path: Where,
     *,
     epsilon: Annotated[str | None, typer.Option(help="The whole budget, as an epsilon.")] = None,
-    delta: Annotated[str | None, typer.Option(help="With it the budget is kept in rho.")] = None,
+    delta: Annotated[
+        str | None, typer.Option("--delta", "-d", help="With it the budget is kept in rho.")
+    ] = None,
     rho: Annotated[str | None, typer.Option(help="The whole budget, as a rho.")] = None,
     order: Annotated[str | None, typer.Option(help="Keep it in Renyi divergence of this order.")] = None,
     divergence: Annotated[str | None, typer.Option(help="The whole budget, with --order.")] = None,
@@ -56,16 +59,16 @@ def create(
     ] = None,
     unit: Annotated[str, typer.Option(help="Whom the guarantee protects.")] = "person",
     neighbours: Annotated[str, typer.Option(help="add-remove, replace or zero-out.")] = "add-remove",
-    each: Annotated[
+    period: Annotated[
         str | None, typer.Option(help="A stretch with a limit of its own: day, week, month, year.")
     ] = None,
-    limit: Annotated[str | None, typer.Option(help="The limit of each such stretch.")] = None,
+    period_limit: Annotated[str | None, typer.Option(help="The limit of each such stretch.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make the ledger of a data set. Its terms never change.
 
     Examples: sourdine ledger create survey.ledger --epsilon 1 ·
-    sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --each month --limit 0.01 ·
+    sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --period month --period-limit 0.01 ·
     sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --reserve 5e-7
     """
     from sourdine.accounting.ledger import Ledger, Period, Terms
@@ -79,8 +82,8 @@ def create(
         unit=one_line("ledger create", "unit", unit),
         neighbours=_choice("neighbours", neighbours, Neighbours),
         delta=share,
-        period=None if each is None else _choice("each", each, Period),
-        period_limit=_limit(each, limit, budget),
+        period=None if period is None else _choice("period", period, Period),
+        period_limit=_limit(period, period_limit, budget),
         reserve=kept,
     )
     _print_status(Ledger.create(path, terms).status(), as_json)
@@ -179,6 +182,8 @@ def export(
 def backup(
     path: Where,
     to: Annotated[Path, typer.Argument(help="A new file for the backup.")],
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Keep a copy of every charge. It can be read like a ledger, and pays for nothing.
 
@@ -187,6 +192,9 @@ def backup(
     from sourdine.accounting.ledger import Ledger
 
     blocks = Ledger.open(path).backup(to).status().blocks
+    if as_json:
+        show.document({"ledger": str(path), "backup": str(to), "blocks": blocks})
+        return
     print(f"{_charges(blocks)} kept in {to}. It is no second budget: only {path} can be charged.")
 
 
@@ -226,7 +234,8 @@ def forecast(
         show.document(answer | {"limited_by": limits, "fits_budget": ever})
         return
     also = f" and delta {_readable(delta)}" if delta else ""
-    said = f"One such release costs {found.currency} {_readable(price)}{also}. {fits:,} more fit"
+    more = "1 more fits" if fits == 1 else f"{fits:,} more fit"
+    said = f"One such release costs {found.currency} {_readable(price)}{also}. {more}"
     if fits < ever:
         period = opened.terms.period
         said += f" into this {period} ({found.period}). The {period} is what limits: "
@@ -283,19 +292,19 @@ def _rest(delta: float | None, reserve: Fraction | None) -> float | None:
     return rest
 
 
-def _limit(each: str | None, limit: str | None, budget: "Budget") -> Fraction | None:
+def _limit(period: str | None, limit: str | None, budget: "Budget") -> Fraction | None:
     """What may be spent in each stretch of time."""
-    if (each is None) != (limit is None):
+    if (period is None) != (limit is None):
         raise InvalidParameter(
-            "--each and --limit go together: a stretch of time, and what may be spent in it. "
-            "Give both, such as --each month --limit 0.1, or neither."
+            "--period and --period-limit go together: a stretch of time, and what may be spent in it. "
+            "Give both, such as --period month --period-limit 0.1, or neither."
         )
     if limit is None:
         return None
-    exact = number("ledger create", "limit", limit, *_RHO)
+    exact = number("ledger create", "period-limit", limit, *_RHO)
     if exact > budget.limit:
         whole = f"be at most the whole budget, {budget.symbol} {_readable(budget.limit)}"
-        raise check.fail("ledger create", "limit", whole, limit)
+        raise check.fail("ledger create", "period-limit", whole, limit)
     return exact
 
 
@@ -331,7 +340,7 @@ def _blocks(
 
 
 def _charges(count: int) -> str:
-    return "1 charge" if count == 1 else f"{count:,} charges"
+    return counted(count, "charge")
 
 
 def _print_status(found: "Status", as_json: bool) -> None:

@@ -10,9 +10,10 @@ import typer
 
 from sourdine.cli import show
 from sourdine.cli.certificate import CERTIFICATE
-from sourdine.cli.number import decimal, number
+from sourdine.cli.number import number
 from sourdine.cli.outbox import Outbox
 from sourdine.core import check
+from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter, SourdineError
 
 if TYPE_CHECKING:
@@ -38,9 +39,9 @@ def clean(
     each: Annotated[
         str | None, typer.Option(help="Instead: the epsilon of every column. A person pays them all.")
     ] = None,
-    column: Annotated[
+    column_epsilon: Annotated[
         list[str] | None,
-        typer.Option("--column", help="NAME=EPSILON: that of one column; may be given several times."),
+        typer.Option(help="NAME=EPSILON: that of one column; may be given several times."),
     ] = None,
     method: Annotated[
         str | None,
@@ -72,7 +73,7 @@ def clean(
     data. Columns that are not declared are left out. Nothing is written if anything is wrong.
 
     Examples: sourdine local clean people.csv --epsilon 4 ·
-    sourdine local clean people.csv --spec people.toml --each 1 --column diagnosis=2 -o handout ·
+    sourdine local clean people.csv --spec people.toml --each 1 --column-epsilon diagnosis=2 -o handout ·
     sourdine local clean people.parquet --epsilon 4 --method staircase --ledger people.ledger
     """
     from sourdine.frames.file import ENDINGS
@@ -84,7 +85,7 @@ def clean(
         raise InvalidParameter(f"There is no file {table}. Check the path.")
     place = Path(f"{table.stem}.toml") if spec is None else spec
     cleaner, keep, written = _declared(
-        place, epsilon=epsilon, each=each, column=column or [], method=method, rows=rows, unit=unit
+        place, epsilon=epsilon, each=each, own=column_epsilon or [], method=method, rows=rows, unit=unit
     )
     folder = Path(f"{table.stem}-clean") if output is None else output
     cleaner.open(
@@ -133,7 +134,7 @@ def _declared(
     *,
     epsilon: str | None,
     each: str | None,
-    column: list[str],
+    own: list[str],
     method: str | None,
     rows: int | None,
     unit: str | None,
@@ -146,16 +147,18 @@ def _declared(
     check_filled({name: found[name] for name in ("columns", "clean") if name in found}, spec)
     held = Specification.read(found)
     owner = "local clean"
-    own: dict[str, Fraction] = {}
-    for name, value in (_pair(owner, text) for text in column):
-        if own.setdefault(name, value) != value:
-            raise InvalidParameter(f"The column '{name}' is given two epsilons with --column. Give it one.")
+    epsilons: dict[str, Fraction] = {}
+    for name, value in (_pair(owner, text) for text in own):
+        if epsilons.setdefault(name, value) != value:
+            raise InvalidParameter(
+                f"The column '{name}' is given two epsilons with --column-epsilon. Give it one."
+            )
     if rows is not None:
         check.integer(owner, "rows", rows, 1, 1 << 20)
     cleaner = held.cleaner(
         epsilon=None if epsilon is None else number(owner, "epsilon", epsilon, _LEAST, _MOST),
         each=None if each is None else number(owner, "each", each, _LEAST, _MOST),
-        own=own,
+        own=epsilons,
         method=None if method is None else _method(owner, method),
         rows=rows,
         unit=unit,
@@ -166,8 +169,10 @@ def _declared(
 def _pair(owner: str, text: str) -> tuple[str, Fraction]:
     name, sign, value = text.rpartition("=")
     if not sign or not name:
-        raise check.fail(owner, "column", "be a name, a sign = and an epsilon", text, "Write age=0.5.")
-    return name, number(owner, f"column {name}", value, _LEAST, _MOST)
+        raise check.fail(
+            owner, "column-epsilon", "be a name, a sign = and an epsilon", text, "Write age=0.5."
+        )
+    return name, number(owner, f"column-epsilon of {name}", value, _LEAST, _MOST)
 
 
 def _method(owner: str, text: str) -> "Method":
@@ -192,6 +197,7 @@ def _draw(name: str, cleaned: "CleanTable", box: Outbox) -> None:
 
 
 def _print(cleaned: "CleanTable", files: list[Path]) -> None:
+    from sourdine.accounting.ledger.receipt import readable, remaining
     from sourdine.local.cleaner.numbers import NumberCells
     from sourdine.report.cleaning import done_table, found_table, order_words
 
@@ -202,18 +208,18 @@ def _print(cleaned: "CleanTable", files: list[Path]) -> None:
         if len(made.rows) > _MOST_LINES:
             print(f"{len(made.rows) - _MOST_LINES:,} more are in {files[0].parent}.")
     many = "" if cleaner.rows == 1 else f" x {cleaner.rows:,} records"
-    sums = " + ".join(decimal(cells.epsilon) for cells in cleaner.cells)
+    sums = " + ".join(readable(cells.epsilon) for cells in cleaner.cells)
     show.say(
-        f"EPSILON {decimal(cleaner.total)} FOR EACH {show.one_line(cleaner.unit).upper()}"
+        f"EPSILON {readable(cleaner.total)} FOR EACH {show.one_line(cleaner.unit).upper()}"
         f"{f' = ({sums}){many}' if len(cleaner.cells) <= 12 else ''}. Whoever gets the table learns at most "
         "that much about one of them; handing it out again costs nothing more."
     )
     text = files[0].suffix.lower() in (".csv", ".tsv")
     lines = " Lines that are too short or not text, if any, were left out." if text else ""
     show.say(
-        f"{cleaned.size:,} record{'s' * (cleaned.size != 1)}.{lines} That number is not hidden, nor that "
-        f"somebody is among them. A {show.one_line(cleaner.unit)} with more than {cleaner.rows:,} "
-        f"record{'s' * (cleaner.rows != 1)} is protected less."
+        f"{counted(cleaned.size, 'record')}.{lines} That number is not hidden, nor that "
+        f"somebody is among them. A {show.one_line(cleaner.unit)} with more than "
+        f"{counted(cleaner.rows, 'record')} is protected less."
     )
     show.say(order_words(cleaned))
     if any(isinstance(cells, NumberCells) and cells.noise.whole for cells in cleaner.cells):
@@ -222,7 +228,8 @@ def _print(cleaned: "CleanTable", files: list[Path]) -> None:
             "With --method unbiased means need no correction, but cells leave the bounds."
         )
     if cleaned.receipt is not None:
-        left = decimal(cleaned.receipt.left)
+        left = remaining(cleaned.receipt.left, cleaned.receipt.limit)
+        left = left[0].upper() + left[1:]
         print(f"Paid from the ledger, line {cleaned.receipt.number}. {left} is left.")
     else:
         print("Not paid from a ledger: whoever cleans this table again must add up the epsilons.")

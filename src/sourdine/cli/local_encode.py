@@ -1,6 +1,5 @@
 """`sourdine local encode`: answers in, reports out, as the devices of many people would make them."""
 
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,8 +7,8 @@ import typer
 
 from sourdine.cli import show
 from sourdine.cli.document import read_json
-from sourdine.cli.number import decimal
 from sourdine.cli.text import lines_of
+from sourdine.core.digits import counted, shorten_up
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -66,11 +65,11 @@ def encode(
         show.document({"reports": str(output), "count": len(values), "specification": question.fingerprint})
         return
     print(f"Wrote {show_reports(len(values))} to {output}.")
-    level = decimal(Fraction(question.oracle.spend.loss().epsilon))
+    level = shorten_up(float(question.oracle.spend.loss().epsilon), 6)
     show.say(
-        f"Each gives away at most epsilon {level} about its answer. "
+        f"Each reveals at most epsilon {level} about its answer. "
         + (
-            f"Every line was taken for another person. Whoever reports again gives away {level} more each "
+            f"Every line was taken for another person. Whoever reports again reveals {level} more each "
             "time, unless a secret of their device makes equal answers give equal reports (--secret)."
             if memo is None
             else "All lines were taken for answers of the one device with this secret: its total is "
@@ -82,7 +81,7 @@ def encode(
 
 def show_reports(count: int) -> str:
     """So many reports, in words."""
-    return f"{count:,} report{'s' * (count != 1)}"
+    return counted(count, "report")
 
 
 def read_question(spec: Path) -> "Question":

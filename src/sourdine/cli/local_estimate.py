@@ -11,7 +11,7 @@ import typer
 
 from sourdine.cli import show
 from sourdine.cli.local_encode import SpecFile, read_question, show_reports
-from sourdine.cli.local_files import refuse_existing, refuse_twice
+from sourdine.cli.local_files import read_bytes, refuse_existing, refuse_twice
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
@@ -29,7 +29,7 @@ def estimate(
     reports: Annotated[list[Path], typer.Argument(help="Files of reports, or of counts.")],
     *,
     confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
-    shape: Annotated[
+    constrain: Annotated[
         str, typer.Option(help="none, or one of simplex, norm-sub and non-negative, which add a bias.")
     ] = "none",
     counts: Annotated[
@@ -40,7 +40,7 @@ def estimate(
     """Count reports and estimate what is behind them, with intervals. Any wrong line stops it all.
 
     Examples: sourdine local estimate coffee.json monday.txt tuesday.txt ·
-    sourdine local estimate coffee.json reports.txt --shape simplex --json
+    sourdine local estimate coffee.json reports.txt --constrain simplex --json
     """
     question = read_question(spec)
     level = check.confidence("local estimate", confidence)
@@ -53,25 +53,20 @@ def estimate(
         total = found if total is None else total + found
     assert total is not None
     answer = _in_rows(question.estimate(total, level))
-    values = _shaped(shape, question, answer)
+    values = _constrained(constrain, question, answer)
     if counts is not None:
         show.keep(json.dumps(total.to_json()) + "\n", counts)
     if as_json:
         show.document(_document(question, answer, values))
     else:
-        _print(question, answer, values, shape)
+        _print(question, answer, values, constrain)
 
 
 def _counted(question: "Question", path: Path) -> "Counts":
     """The counts of a file, of whichever kind it is."""
     from sourdine.local.counts import Counts
 
-    try:
-        raw = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    except OSError as problem:
-        raise InvalidParameter(
-            f"The file {path} cannot be read ({problem.strerror}). Check the path."
-        ) from None
+    raw = read_bytes(path)
     if raw.lstrip()[:1] == b"{":
         try:
             return Counts.from_json(json.loads(raw))
@@ -110,19 +105,21 @@ def _in_rows(answer: "Estimate") -> "Estimate":
     return replace(answer, value=value, variance=variance, lower=lower, upper=upper)
 
 
-def _shaped(shape: str, question: "Question", answer: "Estimate") -> "Floats":
+def _constrained(constrain: str, question: "Question", answer: "Estimate") -> "Floats":
     """The values, mended as asked for."""
     from sourdine.local import shape as shapes
     from sourdine.local.oracle import FrequencyOracle
 
-    if shape == "none":
+    if constrain == "none":
         return answer.value
     known = {"simplex": shapes.simplex, "norm-sub": shapes.norm_sub, "non-negative": shapes.non_negative}
-    if shape not in known:
-        raise check.fail("local estimate", "shape", f"be one of none, {', '.join(known)}", shape)
+    if constrain not in known:
+        raise check.fail("local estimate", "constrain", f"be one of none, {', '.join(known)}", constrain)
     if not isinstance(question.oracle, FrequencyOracle):
-        raise InvalidParameter("Only shares of categories have a shape. Leave --shape out for numbers.")
-    return known[shape](answer.value)
+        raise InvalidParameter(
+            "Only shares of categories can be constrained. Leave --constrain out for numbers."
+        )
+    return known[constrain](answer.value)
 
 
 def _document(question: "Question", answer: "Estimate", values: "Floats") -> dict[str, object]:
@@ -162,7 +159,7 @@ def _names(question: "Question", answer: "Estimate") -> Sequence[str]:
     return question.labels or [str(i) for i in range(len(answer.value))]
 
 
-def _print(question: "Question", answer: "Estimate", values: "Floats", shape: str) -> None:
+def _print(question: "Question", answer: "Estimate", values: "Floats", constrain: str) -> None:
     import numpy as np
 
     names = _names(question, answer)
@@ -178,9 +175,13 @@ def _print(question: "Question", answer: "Estimate", values: "Floats", shape: st
     show.say(
         f"{show_reports(answer.reports)}. Each interval is about those who reported, not about others."
         + (
-            " An estimate below 0 or above 1 is so by noise; --shape simplex makes shares of all."
-            if shape == "none" and len(values) > 1 and np.any((values < 0) | (values > 1))
+            " An estimate below 0 or above 1 is so by noise; --constrain simplex makes shares of all."
+            if constrain == "none" and len(values) > 1 and np.any((values < 0) | (values > 1))
             else ""
         )
-        + (f" Values were shaped by {shape}, which is no longer unbiased." if shape != "none" else "")
+        + (
+            f" Values were constrained by {constrain}, which is no longer unbiased."
+            if constrain != "none"
+            else ""
+        )
     )

@@ -8,6 +8,16 @@ from sourdine.core.errors import InvalidParameter
 ELSEWHERE = "Choose another place."
 
 
+def read_bytes(path: Path) -> bytes:
+    """What a file holds, without the mark that some editors put before UTF-8."""
+    try:
+        return path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    except OSError as problem:
+        raise InvalidParameter(
+            f"The file {path} cannot be read ({problem.strerror}). Check the path."
+        ) from None
+
+
 def refuse_existing(places: Iterable[Path | None], remedy: str = ELSEWHERE) -> None:
     """Refuse places that hold something: reports and counts are often the only copy of a collection."""
     for place in places:

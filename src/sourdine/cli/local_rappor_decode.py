@@ -14,6 +14,7 @@ from sourdine.cli.local_rappor_params import costs, oracle_of, read_question, sa
 from sourdine.cli.local_rappor_reports import Collected, collect
 from sourdine.cli.text import lines_of
 from sourdine.core import check
+from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -229,7 +230,8 @@ def _print(oracle: "BloomOracle", found: "Decoding") -> None:
     if len(shown) > _MOST_ROWS:
         print(f"and {len(shown) - _MOST_ROWS:,} more; --json shows them all.")
     show.say(
-        f"{len(shown):,} of {len(found.words):,} candidates found in {found.reports:,} reports by "
+        f"{len(shown):,} of {counted(len(found.words), 'candidate')} found in "
+        f"{counted(found.reports, 'report')} by "
         f"{found.method} ({found.terms.correction}, {100 * found.terms.level:g} %). They make up "
         f"{100 * found.mass:.0f} % of the reports. {_say_unlisted(found.unlisted)} {say_costs(oracle)}"
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sourdine.cli import show
+from sourdine.cli.local_files import read_bytes
 from sourdine.cli.local_rappor_params import oracle_of
 from sourdine.core.errors import InvalidParameter
 
@@ -51,12 +52,7 @@ def _read(question: "Question", path: Path) -> "Rows | Counts":
     """Reports or counts, by what the file begins with."""
     from sourdine.local.rappor.files import read_counts, read_reports
 
-    try:
-        raw = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
-    except OSError as problem:
-        raise InvalidParameter(
-            f"The file {path} cannot be read ({problem.strerror}). Check the path."
-        ) from None
+    raw = read_bytes(path)
     start = raw.lstrip()[: len(_HEADER)]
     oracle = oracle_of(question)
     if start == _HEADER:

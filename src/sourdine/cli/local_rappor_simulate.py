@@ -24,12 +24,15 @@ from sourdine.cli.local_rappor_params import (
     say_costs,
 )
 from sourdine.cli.local_rappor_reports import Collected
+from sourdine.cli.seed import Seed, bits_of
 from sourdine.core import check
+from sourdine.core.digits import counted
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from sourdine.core.bits import Bits as Random
     from sourdine.local.estimate import Floats
     from sourdine.local.rappor.decode import Decoding
     from sourdine.local.rappor.rappor import BloomOracle
@@ -78,6 +81,7 @@ def simulate(
         Path | None,
         typer.Option("--output", "-o", help="A folder for Google's params, counts, map and results."),
     ] = None,
+    seed: Seed = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Make up people, report for each, and compare what is found with the truth. Nobody's data is touched.
@@ -116,10 +120,11 @@ def simulate(
     if output is not None:
         show.check_folder(output)
         refuse_existing(output / name for name in FILES)
+    drawn = bits_of(owner, seed)
     counts = population(law, words, people)
     candidates = Candidates.of(oracle, [f"v{i}" for i in range(1, words + absent + 1)])
     truth = np.append(counts, np.zeros(absent, np.int64)) / people
-    collected = _collect(oracle, candidates.words, counts, keep="em" in names)
+    collected = _collect(oracle, candidates.words, counts, keep="em" in names, drawn=drawn)
     scores = []
     for name in show.progress("decoding", names):
         found = decode_by(name, oracle, collected, candidates, terms)
@@ -136,16 +141,16 @@ def simulate(
     columns = ("decoder", "found", "of them false", "share found", "error of shares")
     show.table(columns, [_row(score) for score in scores], numbers=columns[1:])
     show.say(
-        f"{people:,} made-up people with {words:,} words by a law that is {law}; {absent:,} more candidates "
-        f"are absent. {terms.correction} at {100 * level:g} %. 'Share found' is how much of all reports the "
-        f"found words make up. {say_costs(oracle)}"
+        f"{people:,} made-up people with {counted(words, 'word')} by a law that is {law}, and "
+        f"{counted(absent, 'candidate')} that nobody has. {terms.correction} at {100 * level:g} %. 'Share "
+        f"found' is how much of all reports the found words make up. {say_costs(oracle)}"
     )
     if output is not None:
         print(f"The files are in {output}; the results are those of {scores[0].decoder}.")
 
 
 def _collect(
-    oracle: "BloomOracle", words: tuple[str, ...], counts: "NDArray[np.int64]", *, keep: bool
+    oracle: "BloomOracle", words: tuple[str, ...], counts: "NDArray[np.int64]", *, keep: bool, drawn: "Random"
 ) -> Collected:
     """Reports of made-up people, counted; and kept where a decoder needs them."""
     import numpy as np
@@ -157,7 +162,7 @@ def _collect(
     total = oracle.tally(np.zeros((0, oracle.width), np.uint8))
     parts = []
     for start in show.progress("making reports", range(0, len(codes), _CHUNK)):
-        rows = filters.reports(codes[start : start + _CHUNK])
+        rows = filters.reports(codes[start : start + _CHUNK], drawn)
         total += oracle.tally(rows)
         if keep:
             parts.append(rows)

@@ -8,12 +8,13 @@ import typer
 
 from sourdine.cli import show
 from sourdine.cli.number import number
+from sourdine.cli.seed import Seed, bits_of
 from sourdine.core import check
 
 
 def simulate(
     *,
-    epsilon: Annotated[str, typer.Option(help="What one report may give away.")] = "1",
+    epsilon: Annotated[str, typer.Option(help="What one report may reveal, such as 1.")] = "1",
     categories: Annotated[int, typer.Option(help="How many answers there are.")] = 100,
     people: Annotated[int, typer.Option(help="How many people report.")] = 100_000,
     law: Annotated[
@@ -22,6 +23,7 @@ def simulate(
     oracle: Annotated[
         list[str] | None, typer.Option(help="An oracle by name; may be given several times. Without: all.")
     ] = None,
+    seed: Seed = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Make up people, report for each, and compare what is read with the truth. Nobody's data is touched.
@@ -36,9 +38,10 @@ def simulate(
     check.integer("local simulate", "people", people, 1, 1 << 32)
     names = list(dict.fromkeys(oracle or FREQUENCY))
     oracles = [frequency_oracle(name, epsilon=level, categories=categories)[0] for name in names]
+    bits = bits_of("local simulate", seed)
     counts = population(law, categories, people)
     found = [
-        rehearse(each, counts, watch=partial(show.progress, name))
+        rehearse(each, counts, bits=bits, watch=partial(show.progress, name))
         for name, each in zip(names, oracles, strict=True)
     ]
     best = min(range(len(found)), key=lambda i: found[i].forecast)

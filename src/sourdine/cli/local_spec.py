@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli import show
-from sourdine.cli.number import decimal, number
+from sourdine.cli.number import number
 from sourdine.cli.text import lines_of
 from sourdine.core import check
+from sourdine.core.digits import counted, shorten_up
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _CROWD = 10_000  # people of a forecast
 def spec(
     name: Annotated[str, typer.Argument(help="What is asked, in a few words.")],
     *,
-    epsilon: Annotated[str, typer.Option(help="What one report may give away, such as 1.")],
+    epsilon: Annotated[str, typer.Option(help="What one report may reveal, such as 1.")],
     labels: Annotated[Path | None, typer.Option(help="A file with the possible answers, one a line.")] = None,
     categories: Annotated[
         int | None, typer.Option(help="Instead of labels: how many answers there are, numbered from 0.")
@@ -88,10 +89,9 @@ def spec(
         return
     print(f"Wrote {place}, fingerprint {question.fingerprint}.")
     show.say(
-        f"Each report has {made.width:,} byte{'s' * (made.width > 1)}. "
-        f"How reports are made: {why.rstrip('.')}.{forecast}"
+        f"Each report has {counted(made.width, 'byte')}. How reports are made: {why.rstrip('.')}.{forecast}"
     )
     show.say(
-        f"Every new report costs whoever makes it epsilon {decimal(level)}. "
+        f"Every new report costs whoever makes it epsilon {shorten_up(float(level), 6)}. "
         f"Next: sourdine local encode {show.one_line(str(place))} answers.txt -o reports.txt"
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli import show
-from sourdine.core.errors import InvalidParameter
+from sourdine.core.errors import InvalidParameter, SourdineError
 
 if TYPE_CHECKING:
     from sourdine.tables import Answers, Plan, Specification
@@ -21,7 +21,7 @@ MOST_ROWS = 40
 def plan(
     spec: SpecFile,
     *,
-    target: Annotated[
+    error: Annotated[
         str | None,
         typer.Option(
             help="QUERY=ERROR or QUERY:STATISTIC=ERROR: find the least epsilon for this error, in the "
@@ -33,28 +33,32 @@ def plan(
 ) -> None:
     """Forecast the error of every answer, and what the release costs. No data is read, nothing is spent.
 
-    Examples: sourdine plan people.toml · sourdine plan people.toml --target 'income=500' ·
-    sourdine plan people.toml --target 'income:mean of salary=500' · sourdine plan people.toml --dry-run
+    Examples: sourdine plan people.toml · sourdine plan people.toml --error 'income=500' ·
+    sourdine plan people.toml --error 'income:mean of salary=500' · sourdine plan people.toml --dry-run
     """
     from sourdine.tables import Specification, rehearse
 
     held = Specification.load(spec)
+    held.check_joins()
     made = held.plan()
     reached = ""
-    if target is not None:
-        made, reached = _aimed(made, target)
-    cost = _cost(held, made)
+    if error is not None:
+        made, reached = _aimed(made, error)
+    try:
+        cost = _cost(held, made)
+    except SourdineError:  # a ledger that cannot pay for this plan: its errors are worth knowing all the same
+        if not as_json:
+            _print_plan(made, reached)
+        raise
     twin = rehearse(made).values if dry_run else None
     if as_json:
         show.document(_plain(made, cost, twin))
         return
     _print_plan(made, reached)
-    if made.warning:
-        show.say(made.warning, mark="WARNING: ")
     show.say(cost.words)
     if cost.advice:
         print(cost.advice)  # in one line, since it holds a command
-    if target is not None:
+    if error is not None:
         show.say(f"To release at it, write epsilon = {float(made.privacy.epsilon):g} in {spec}.")
     if twin is not None:
         print()
@@ -87,11 +91,11 @@ def _aimed(made: "Plan", text: str) -> "tuple[Plan, str]":
     name, equals, error = (part.strip() for part in text.rpartition("="))
     if not equals or not name:
         raise InvalidParameter(
-            "A target names a query and an error, joined by '='. Write it like --target 'income=500', or "
-            "--target 'income:mean of salary=500' for one of its statistics."
+            "--error names a query and the error wanted, joined by '='. Write it like "
+            "--error 'income=500', or --error 'income:mean of salary=500' for one of its statistics."
         )
     query, statistic = _split(name, [each.name for each in made.queries])
-    wanted = float(number("plan", "target", error.removesuffix("%").strip(), Fraction(1, 10**12), 10**15))
+    wanted = float(number("plan", "error", error.removesuffix("%").strip(), Fraction(1, 10**12), 10**15))
     found = epsilon_for(made, query, wanted, statistic)
     decides = largest_error(found, query, statistic)
     if error.endswith("%") and decides.measure != "percentage points":
@@ -127,13 +131,19 @@ class _Cost:
     price: Fraction | None = None
     left: Fraction | None = None
     delta: Fraction | None = None
+    kept: Fraction | None = None  # what there is in the reserve
 
     @property
     def after(self) -> Fraction | None:
         """What would be left; None if the ledger would refuse, or is not there."""
-        if self.price is None or self.left is None or self.price > self.left:
+        if self.price is None or self.left is None or self.price > self.left or self.short:
             return None
         return self.left - self.price
+
+    @property
+    def short(self) -> bool:
+        """Whether the reserve does not suffice for choosing keys."""
+        return self.delta is not None and self.kept is not None and self.delta > self.kept
 
     def plain(self) -> dict[str, str | None]:
         """The cost for machines."""
@@ -162,13 +172,15 @@ def _cost(held: "Specification", made: "Plan") -> _Cost:
     if status.period_limit is not None and status.period_spent is not None:
         left = min(left, status.period_limit - status.period_spent)
         until = f" for {status.period}"
-    cost = _Cost(words="", currency=status.currency, price=price, left=left, delta=small)
-    also = ""
-    if small and status.reserve is not None and status.reserve_spent is not None:
+    kept = None
+    if status.reserve is not None and status.reserve_spent is not None:
         kept = status.reserve - status.reserve_spent
+    cost = _Cost(words="", currency=status.currency, price=price, left=left, delta=small, kept=kept)
+    also = ""
+    if small and kept is not None:
         also = f" Choosing keys takes {float(small):.3g} of the {float(kept):.3g} of delta in its reserve."
-        if small > kept:
-            also += " That is more than there is, so it would refuse."
+        if cost.short:
+            also += " The reserve does not suffice."
     then = "would refuse it" if cost.after is None else f"{remaining(cost.after, status.limit)} after it"
     words = (
         f"It costs {status.currency} {readable(price)} for each {made.unit.name}. The ledger {path} has "
@@ -200,6 +212,8 @@ def _print_plan(made: "Plan", reached: str) -> None:
         f"Errors hold {100 * made.confidence:g} % of the time and are about noise alone, not about clamping "
         "or sampling. Aggregates of one query with the same noise share one measurement, paid once."
     )
+    if made.warning:
+        show.say(made.warning, mark="WARNING: ")
 
 
 def _plain(made: "Plan", cost: _Cost, twin: "Answers | None") -> dict[str, object]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.core import check
+from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -101,7 +102,9 @@ def _print(result: "Result", kept: tuple[Path, ...], earlier: bool) -> None:
     else:
         show.say(result.lead)
     tables = sum(path.suffix == ".csv" for path in kept)
-    print(f"The page is {kept[0]}, with {tables} tables as CSV and its figures as PNG beside it.\n")
+    print(
+        f"The page is {kept[0]}, with {counted(tables, 'table')} as CSV and its figures as PNG beside it.\n"
+    )
 
 
 def _plain(result: "Result", kept: tuple[Path, ...]) -> dict[str, object]:

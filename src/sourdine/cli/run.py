@@ -7,6 +7,7 @@ import typer
 
 from sourdine.cli.number import number
 from sourdine.core import check
+from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -103,6 +104,6 @@ def need_poisson(owner: str, sampler: str) -> None:
 def say_training(training: "Training") -> str:
     """A run in a few words."""
     return (
-        f"{training.size:,} examples, batches of {training.batch:,} ({training.sampler}), "
+        f"{counted(training.size, 'example')}, batches of {training.batch:,} ({training.sampler}), "
         f"noise {training.noise:g}, epochs {training.epochs:,}"
     )

@@ -4,7 +4,8 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ T = TypeVar("T")
 _PIPE = 160  # characters of a line that nobody's terminal limits
 _NARROW = 40  # below that no table can be read
 _PROSE = 100
+_PAUSE = 10.0  # seconds between two plain lines about the same work, and before the first
 
 
 def document(content: Mapping[str, object]) -> None:
@@ -43,15 +45,43 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[str]], numbers: Iterab
 
 
 def progress(label: str, things: Sequence[T]) -> Iterable[T]:
-    """The things, with a bar on stderr while they are taken, if anybody is looking."""
+    """The things, with a bar on stderr while they are taken, or plain lines where it is no terminal."""
     console = Console(file=sys.stderr)
-    return track(things, label, console=console, transient=True, disable=not console.is_terminal)
+    if console.is_terminal:
+        return track(things, label, console=console, transient=True)
+    return _told(label, things)
+
+
+def _told(label: str, things: Sequence[T]) -> Iterator[T]:
+    lines = Lines()
+    for done, thing in enumerate(things):
+        lines.tell(f"{label}: {done:,} of {len(things):,}")
+        yield thing
+
+
+class Lines:
+    """Plain lines on stderr about long work, for logs: the first after a while, and others as far apart."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def tell(self, text: str) -> None:
+        """Say how far it is, if the last word was long ago."""
+        now = time.monotonic()
+        if now - self._last >= _PAUSE:
+            self._last = now
+            print(text, file=sys.stderr, flush=True)
 
 
 def say(text: str, mark: str = "") -> None:
     """A paragraph on stdout, in lines that are easy to read; later lines stand under the first."""
     under = " " * len(mark)
     print(textwrap.fill(text, _PROSE, initial_indent=mark, subsequent_indent=under, break_on_hyphens=False))
+
+
+def warn(text: str) -> None:
+    """A warning on stderr, which leaves stdout to what was asked for."""
+    print(textwrap.fill(f"WARNING: {text}", _PROSE, break_on_hyphens=False), file=sys.stderr, flush=True)
 
 
 def one_line(text: str) -> str:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from sourdine.cli import show
+
 if TYPE_CHECKING:
     from sourdine.learning.run import Watch
     from sourdine.learning.trained import Progress as Reached
@@ -16,8 +18,18 @@ if TYPE_CHECKING:
 
 @contextmanager
 def training_bar(label: str) -> "Iterator[Watch]":
-    """What a run tells its progress to; shown if anybody is looking, and gone when it ends."""
+    """What a run tells its progress to: a bar that is gone when it ends, or lines where it is no terminal."""
     console = Console(file=sys.stderr)
+    last: list[float] = []
+    if not console.is_terminal:
+        lines = show.Lines()
+
+        def write(now: "Reached") -> None:
+            _keep(last, now)
+            lines.tell(f"{label}: step {now.step:,} of {now.steps:,}, {told(now, last)}")
+
+        yield write
+        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -25,16 +37,20 @@ def training_bar(label: str) -> "Iterator[Watch]":
         TextColumn("{task.fields[told]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(label, total=None, told="")
-        last: list[float] = []
 
         def watch(now: "Reached") -> None:
-            if now.accuracy is not None:
-                last[:] = [now.accuracy]
+            _keep(last, now)
             bar.update(task, completed=now.step, total=now.steps, told=told(now, last))
 
         yield watch
+
+
+def _keep(last: list[float], now: "Reached") -> None:
+    """The accuracy that was told last."""
+    if now.accuracy is not None:
+        last[:] = [now.accuracy]
 
 
 def told(now: "Reached", accuracies: list[float]) -> str:

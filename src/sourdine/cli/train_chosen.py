@@ -1,5 +1,6 @@
 """What is trained and what it looks at, as stated on the command line: a model, features and a head."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
     from sourdine.learning.models import Model, Recipe
 
 LEAST_SQUARES = "least-squares"
+_VGG = ("vgg13", "vgg16")  # known here, so that their weights are looked for before torch is loaded
 Head = Annotated[
     str | None,
     typer.Option(
         "--model",
-        "--head",
         "-m",
         help="cnn, mlp, linear, scattering, vgg13, vgg16 or least-squares. Without: linear on the features "
         "that are named, or scattering.",
@@ -74,6 +75,8 @@ class Chosen:
         extra: int | None,
     ) -> "Chosen":
         """What was stated, or one sentence on what does not go together."""
+        if features in _VGG or model in _VGG:
+            _look_for(weights, frozen=features in _VGG)
         need_torch()
         from sourdine.learning.extraction import DEPTHS, Extraction
         from sourdine.learning.extractor import REDUCTIONS
@@ -120,13 +123,18 @@ class Chosen:
         frozen = self.extraction is not None and self.kind is not Model.SCATTERING
         return f"{model} on {self.extraction} features" if frozen else model
 
-    @property
-    def recipe(self) -> "Recipe":
-        """The usual settings; a linear model of features is trained like that of scattering features."""
-        from sourdine.learning.models import RECIPES, Model
+    def recipe(self, epsilon: float | None) -> "Recipe":
+        """The usual settings within a budget.
+
+        A linear model of features is trained like that of scattering features at any budget.
+        """
+        from sourdine.learning.extraction import Extraction
+        from sourdine.learning.models import Model, recipe_of
 
         kind = Model.LINEAR if self.kind is None else self.kind
-        return RECIPES[Model.SCATTERING if kind is Model.LINEAR and self.extraction is not None else kind]
+        if kind is not Model.LINEAR or self.extraction is None:
+            return recipe_of(kind, epsilon)
+        return recipe_of(Model.SCATTERING, epsilon if self.extraction is Extraction.SCATTERING else None)
 
     def fresh(self, shape: Sequence[int], classes: int) -> "nn.Module":
         """A model to train, with the weights of the file in its convolutions if there is one."""
@@ -173,6 +181,25 @@ class Chosen:
 
         made = looked_at(train, "computing features")
         return made, None if test is None else looked_at(test, "and of the test"), extractor
+
+
+def _look_for(weights: Path | None, *, frozen: bool) -> None:
+    """Refuse weights that are not there, before torch is loaded and any image is read."""
+    if weights is None:
+        if frozen:
+            show.warn(
+                "No --weights are named, so those of VGG are random. That is a rehearsal: such features are "
+                "of little use. Name a file, or take --features scattering."
+            )
+        return
+    if not weights.is_file():
+        found = "is a folder" if weights.is_dir() else "is not there"
+        raise InvalidParameter(
+            f"The file {weights} with weights of VGG {found}. Check the path. Weights are a state_dict that "
+            "torch.save wrote, learnt on other data."
+        )
+    if not os.access(weights, os.R_OK):
+        raise InvalidParameter(f"You have no right to read the weights {weights}. Change that, or copy them.")
 
 
 def _layers(

@@ -36,11 +36,13 @@ from sourdine.cli.train_options import (
     Test,
     Units,
     optimizer_of,
+    read_epsilon,
     read_parts,
 )
 from sourdine.cli.train_solve import refuse as refuse_for_least_squares
 from sourdine.cli.train_solve import solve_privately
 from sourdine.core import check
+from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -123,9 +125,9 @@ def fit(
 
     Examples: sourdine train fit mnist --epsilon 3 ·
     sourdine train fit mnist --model cnn --epsilon 3 --epochs 15 --repeats 3 --ledger mnist.ledger ·
-    sourdine train fit flowers --side 224 --features vgg16 --weights vgg16.pth --reduce 2 --head mlp
+    sourdine train fit flowers --side 224 --features vgg16 --weights vgg16.pth --reduce 2 --model mlp
     --hidden 512 --cache kept --epsilon 8 ·
-    sourdine train fit mnist --features random --head least-squares --epsilon 0.5 ·
+    sourdine train fit mnist --features random --model least-squares --epsilon 0.5 ·
     sourdine train fit people.csv --model linear --target ill --epsilon 1 --checkpoint people.run
     """
     chosen = Chosen.read(
@@ -139,7 +141,12 @@ def fit(
         extra=extra_layer,
     )
     recipe = _recipe(
-        chosen.recipe, rate=rate, momentum=momentum, clip=clip, averaging=averaging, epochs=epochs
+        chosen.recipe(read_epsilon(_OWNER, epsilon)),
+        rate=rate,
+        momentum=momentum,
+        clip=clip,
+        averaging=averaging,
+        epochs=epochs,
     )
     count = check.integer(_OWNER, "repeats", repeats, 1, 1000)
     if chosen.kind is None:
@@ -178,6 +185,9 @@ def fit(
     _check_free([place / name for place in places for name in (MODEL, CARD, CERTIFICATE)] + [folder / RUNS])
     show.check_place(checkpoint)
     parts = read_parts(data, classes=classes, side=side, grey=grey, spec=spec, target=target, test=test)
+    warning = "" if stated is None else _warning(stated, len(parts.train))
+    if warning and not as_json:
+        show.say(warning, mark="WARNING: ")
     with ExitStack() as held:
         paid = None if ledger is None else held.enter_context(_open(ledger))
         job = _Job(chosen, recipe, stated, *chosen.prepared(parts, cache, single=single), paid)
@@ -194,7 +204,7 @@ def fit(
             run = job.run(label, file, batch)
             job.write(run, place)
             runs.append(run)
-    told = _plain(runs, places)
+    told = _plain(runs, places) | {"warning": warning or None}
     show.keep(json.dumps(told, indent=2) + "\n", folder / RUNS)
     if as_json:
         show.document(told | {"files": [str(path) for path in _files(folder)]})
@@ -335,6 +345,14 @@ def _recipe(
     if epochs is not None:
         made = replace(made, epochs=check.integer(_OWNER, "epochs", epochs, 1, 1 << 20))
     return made
+
+
+def _warning(stated: Stated, present: int) -> str:
+    """What is doubtful about the guarantee, told before anything is paid or trained."""
+    from sourdine.accounting.large_delta import warn_of_delta
+
+    size = present if stated.size is None else stated.size
+    return warn_of_delta(stated.delta, size, f"the {counted(size, 'example')}")
 
 
 def _refuse(**given: object) -> None:

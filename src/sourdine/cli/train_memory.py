@@ -31,8 +31,9 @@ def memory(
         str, typer.Option("--optimizer", help="sgd, momentum, or adam, which keeps two copies.")
     ] = "adam",
     repeats: Annotated[int, typer.Option("--repeats", help="Processes for each case.")] = 1,
-    out: Annotated[
-        Path, typer.Option("--out", help="The CSV file. Cases that are in it are not measured again.")
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The CSV file. Cases that are in it are not measured again."),
     ] = Path("memory.csv"),
     html: Annotated[Path | None, typer.Option("--html", help="Write a page with charts here.")] = None,
     as_json: AsJson = False,
@@ -59,9 +60,9 @@ def memory(
         classes=classes,
         optimizer=optimizer,
     )
-    for path in (out, html):
+    for path in (output, html):
         show.check_place(path)
-    rows = Rows(out)
+    rows = Rows(output)
     measure_all(cases, rows, repeats=repeats, bar=lambda some: show.progress("measuring", some))
     found = rows.of(cases)
     fitted = fits(found)
@@ -73,7 +74,7 @@ def memory(
     if as_json:
         show.document(_plain(found, fitted, seen))
     else:
-        _print(fitted, seen, out)
+        _print(fitted, seen, output)
 
 
 def _numbers(name: str, text: str) -> list[int]:

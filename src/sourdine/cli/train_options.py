@@ -32,7 +32,7 @@ Kind = Annotated[str, typer.Option("--model", "-m", help="cnn, mlp, linear, scat
 Epsilon = Annotated[str | None, typer.Option("--epsilon", help="The budget. The noise follows from it.")]
 Delta = Annotated[str, typer.Option("--delta", "-d", help="The delta of the guarantee.")]
 Noise = Annotated[
-    str | None, typer.Option("--noise", "-n", help="Noise in clipping norms. With epsilon: stop at it.")
+    str | None, typer.Option("--noise", "-n", help="Noise, in clipping norms. With epsilon: stop at it.")
 ]
 Epochs = Annotated[int | None, typer.Option("--epochs", "-e", help="Passes over the data.")]
 Steps = Annotated[int | None, typer.Option("--steps", help="Instead of epochs: the steps.")]
@@ -84,7 +84,7 @@ class Stated:
         size: int | None,
     ) -> "Stated":
         """The run as it is stated, with the epochs of the recipe where nothing says how long it is."""
-        level = None if epsilon is None else float(number(owner, "epsilon", epsilon, *EPSILON))
+        level = read_epsilon(owner, epsilon)
         scale = None if noise is None else float(number(owner, "noise", noise, *NOISE))
         if level is None and scale is None:
             raise check.fail(owner, "epsilon", "be given, or else 'noise'", None)
@@ -98,6 +98,11 @@ class Stated:
             sampler=sampler,
             size=size,
         )
+
+
+def read_epsilon(owner: str, text: str | None) -> float | None:
+    """The budget of a run, if one is stated."""
+    return None if text is None else float(number(owner, "epsilon", text, *EPSILON))
 
 
 def read_model(owner: str, text: str) -> "Model":

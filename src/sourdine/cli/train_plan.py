@@ -26,6 +26,7 @@ from sourdine.cli.train_options import (
     Steps,
     Target,
     Units,
+    read_epsilon,
     read_model,
     read_parts,
 )
@@ -74,12 +75,13 @@ def plan(
     """
     owner = "train plan"
     kind = read_model(owner, model)
-    from sourdine.learning.models import RECIPES
+    from sourdine.learning.models import recipe_of
     from sourdine.learning.planning import plan as made_plan
 
+    recipe = recipe_of(kind, read_epsilon(owner, epsilon))
     stated = Stated.read(
         owner,
-        RECIPES[kind],
+        recipe,
         epsilon=epsilon,
         noise=noise,
         delta=delta,
@@ -104,7 +106,7 @@ def plan(
         noise=stated.noise,
         epochs=stated.epochs,
         steps=stated.steps,
-        batch=RECIPES[kind].batch_for(units) if batch is None else batch,
+        batch=recipe.batch_for(units) if batch is None else batch,
         sampler=stated.sampler,
         forecast=_forecast(kind, like, classes, room),
     )
@@ -163,12 +165,15 @@ def plain(found: "Plan") -> dict[str, object]:
         "seconds": found.seconds,
         "signal_to_noise": found.signal_to_noise,
         "assumptions": list(found.cost.assumptions),
+        "warning": found.warning or None,
     }
 
 
 def _print(found: "Plan") -> None:
     for name, value in found.words().items():
         print(f"{name.capitalize():<16} {value}")
+    if found.warning:
+        show.say(found.warning, mark="WARNING: ")
     print("\nIt holds if:")
     for assumption in found.cost.assumptions:
         show.say(assumption, "- ")

@@ -17,7 +17,7 @@ def refuse(**given: object) -> None:
         if value is not None:
             raise InvalidParameter(
                 f"Least squares is solved in one release and takes no --{name.replace('_', '-')}. Leave it "
-                "out, or take --head linear."
+                "out, or take --model linear."
             )
 
 

@@ -1,7 +1,7 @@
 """`sourdine train sweep`: train over lists of settings, with results in CSV and charts."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -36,14 +36,15 @@ from sourdine.cli.train_options import (
     read_parts,
 )
 from sourdine.core import check
+from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sourdine.accounting.dpsgd import Sampler
     from sourdine.accounting.ledger import Ledger
     from sourdine.learning.data import Labelled
+    from sourdine.learning.models import Recipe
     from sourdine.learning.planning import Plan
-    from sourdine.learning.run import Watch
     from sourdine.learning.sweep import Setting, Sweep
     from sourdine.learning.sweep_run import Swept
     from sourdine.learning.trained import Progress as Reached
@@ -94,8 +95,8 @@ def sweep(
     spec: Spec = None,
     target: Target = None,
     test: Test = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Results, with other files of this name beside.")
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Results, with other files of this name beside.")
     ] = Path("sweep.csv"),
     as_json: AsJson = False,
 ) -> None:
@@ -108,7 +109,7 @@ def sweep(
 
     Examples: sourdine train sweep mnist --model linear --lr 0.1,0.5 --batch 64,512 --epsilon 1,3 ·
     sourdine train sweep mnist --model cnn --lr 0.05,0.1,0.5 --batch 256 --noise 0.8,1,1.5 --clip 0.5,1
-    --epochs 5,10 --repeats 3 --random 10 --ledger mnist.ledger --out digits.csv
+    --epochs 5,10 --repeats 3 --random 10 --ledger mnist.ledger -o digits.csv
     """
     chosen = Chosen.read(
         _OWNER,
@@ -132,7 +133,7 @@ def sweep(
         clips=clips,
         hidden=hidden,
     )
-    files = _Files(out)
+    files = _Files(output)
     files.check()
     level = float(number(_OWNER, "delta", delta, *DELTA))
     drawn = _sampler(sampler)
@@ -173,16 +174,16 @@ def sweep(
 
 @dataclass(frozen=True, kw_only=True)
 class _Lists:
-    """The lists of values, read from text."""
+    """The lists of values, read from text; where one is empty, the usual value is taken."""
 
+    chosen: Chosen
     rates: tuple[float, ...]
-    batches: tuple[int, ...] | None
+    batches: tuple[int, ...]
     epochs: tuple[int, ...]
     epsilons: tuple[float, ...]
     noises: tuple[float, ...]
     clips: tuple[float, ...]
     hidden: tuple[int, ...]
-    usual: int | None
 
     @classmethod
     def read(
@@ -204,36 +205,44 @@ class _Lists:
             raise check.fail(_OWNER, "epsilon", "be listed, or else 'noise', and not both", epsilons, remedy)
         if hidden is not None and chosen.kind not in LAYERED:
             raise check.fail(_OWNER, "hidden", f"be left out for the model {chosen.kind}", hidden)
-        usual = chosen.recipe
         return cls(
-            rates=_values("learning-rate", rates, Fraction(1, 10**9), 10**6) or (usual.learning_rate,),
-            batches=_whole("batch", batches, 1 << 40) or None,
-            epochs=_whole("epochs", epochs, 1 << 20) or (usual.epochs,),
+            chosen=chosen,
+            rates=_values("learning-rate", rates, Fraction(1, 10**9), 10**6),
+            batches=_whole("batch", batches, 1 << 40),
+            epochs=_whole("epochs", epochs, 1 << 20),
             epsilons=_values("epsilon", epsilons, *EPSILON),
             noises=_values("noise", noises, *NOISE),
-            clips=_values("clip", clips, Fraction(1, 10**6), 10**6) or (usual.clip,),
+            clips=_values("clip", clips, Fraction(1, 10**6), 10**6),
             hidden=_whole("hidden", hidden, 1 << 16),
-            usual=usual.batch_for(1 << 40),
         )
 
     def settings(self, size: int) -> "tuple[Setting, ...]":
-        """Every combination; without batches, the usual one."""
+        """Every combination; what is usual may depend on epsilon."""
         from sourdine.learning.sweep import product
 
-        batches = self.batches
-        if batches is None:
-            if self.usual is None:
-                raise check.fail(_OWNER, "batch", "be listed for this model", None, "Write --batch 256,1024.")
-            batches = (max(1, min(self.usual, size // 8)),)
-        return product(
-            learning_rate=self.rates,
-            batch=batches,
-            epochs=self.epochs,
-            clip=self.clips,
-            epsilon=self.epsilons,
-            noise=self.noises,
-            hidden=self.hidden,
+        alike: dict[Recipe, list[float]] = {}
+        for epsilon in self.epsilons:
+            alike.setdefault(self.chosen.recipe(epsilon), []).append(epsilon)
+        return tuple(
+            setting
+            for usual, epsilons in (alike or {self.chosen.recipe(None): []}).items()
+            for setting in product(
+                learning_rate=self.rates or (usual.learning_rate,),
+                batch=self.batches or (_usual_batch(usual, size),),
+                epochs=self.epochs or (usual.epochs,),
+                clip=self.clips or (usual.clip,),
+                epsilon=epsilons,
+                noise=self.noises,
+                hidden=self.hidden,
+            )
         )
+
+
+def _usual_batch(usual: "Recipe", size: int) -> int:
+    batch = usual.batch_for(size)
+    if batch is None:
+        raise check.fail(_OWNER, "batch", "be listed for this model", None, "Write --batch 256,1024.")
+    return batch
 
 
 def _values(name: str, text: str | None, least: Fraction | int, most: Fraction | int) -> tuple[float, ...]:
@@ -311,13 +320,13 @@ class _Files:
         for path in self.all:
             show.check_place(path)
         if self.out.suffix.lower() != ".csv":
-            raise check.fail(_OWNER, "out", "end in .csv", str(self.out))
+            raise check.fail(_OWNER, "output", "end in .csv", str(self.out))
         if self.journal.exists():
             return
         for path in self.all:
             if path.exists():
                 raise InvalidParameter(
-                    f"There is already a file {path}, which is not written over. Name another with --out."
+                    f"There is already a file {path}, which is not written over. Name another with -o."
                 )
 
     def write(self, swept: "Swept", model: str) -> None:
@@ -334,41 +343,34 @@ class _Files:
 
 
 class _Bar:
-    """How far a sweep is, in steps of all runs; nothing of a run that is not finished is told."""
+    """How far a sweep is, in steps of all runs; nothing of a run that is not finished is told.
 
-    def __init__(self, sweep: "Sweep", bar: Progress | None) -> None:
-        self._sweep, self._bar = sweep, bar
-        self._task = None if bar is None else bar.add_task("sweep", total=sweep.steps)
-        self._before = 0
+    `told` is given the label of the run and the steps that are done, those of earlier runs too.
+    """
+
+    def __init__(self, sweep: "Sweep", told: Callable[[str, int], None]) -> None:
+        self._sweep, self._told = sweep, told
+        self._label, self._before = "sweep", 0
 
     def begins(self, setting: "Setting", done: int) -> None:
         """A run begins after so many finished ones."""
-        if self._bar is None or self._task is None:
-            return
         steps = [each.steps for each in self._sweep.plans]
         whole, part = divmod(done, len(steps))
         self._before = whole * sum(steps) + sum(steps[:part])
-        label = f"run {done + 1:,} of {self._sweep.runs:,} (rate {setting.learning_rate:g})"
-        self._bar.update(self._task, description=label, completed=self._before)
+        self._label = f"run {done + 1:,} of {self._sweep.runs:,} (rate {setting.learning_rate:g})"
+        self._told(self._label, self._before)
 
-    @property
-    def watch(self) -> "Watch | None":
-        """What a run tells its steps to, if anybody is looking."""
-        if self._bar is None:
-            return None
-        return self._moved
-
-    def _moved(self, now: "Reached") -> None:
-        assert self._bar is not None
-        assert self._task is not None
-        self._bar.update(self._task, completed=self._before + now.step)
+    def moved(self, now: "Reached") -> None:
+        """A run has taken a step."""
+        self._told(self._label, self._before + now.step)
 
 
 @contextmanager
 def _sweep_bar(sweep: "Sweep") -> Iterator[_Bar]:
     console = Console(file=sys.stderr)
     if not console.is_terminal:
-        yield _Bar(sweep, None)
+        lines = show.Lines()
+        yield _Bar(sweep, lambda label, done: lines.tell(f"{label}: {done:,} of {sweep.steps:,} steps"))
         return
     columns = (
         TextColumn("{task.description}"),
@@ -377,7 +379,8 @@ def _sweep_bar(sweep: "Sweep") -> Iterator[_Bar]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        yield _Bar(sweep, bar)
+        task = bar.add_task("sweep", total=sweep.steps)
+        yield _Bar(sweep, lambda label, done: bar.update(task, description=label, completed=done))
 
 
 @dataclass(frozen=True)
@@ -397,7 +400,7 @@ class _Job:
         from sourdine.learning.fitting import fit
         from sourdine.learning.forecast import measure
 
-        recipe = self.chosen.recipe
+        recipe = self.chosen.recipe(setting.epsilon)
         hidden = self.chosen.hidden if setting.hidden is None else (setting.hidden,)
         fresh = replace(self.chosen, hidden=hidden).fresh(self.train.shape, len(self.train.classes))
         if setting.hidden not in self.physical:
@@ -416,7 +419,7 @@ class _Job:
             averaging=recipe.averaging,
             physical=self.physical[setting.hidden],
             public=self.test.pair,
-            watch=self.bar.watch,
+            watch=self.bar.moved,
         )
 
 
@@ -428,30 +431,49 @@ def _opened(path: Path) -> "Ledger":
 
 def _announce(sweep: "Sweep") -> None:
     """What the sweep will cost, before it begins."""
-    print(f"{sweep.runs:,} runs: {len(sweep.settings):,} settings, {sweep.repeats:,} of each.")
-    show.say(f"All runs together have epsilon {sweep.epsilon.upper:.4g} at delta {sweep.delta:g}.")
+    runs, settings = counted(sweep.runs, "run"), counted(len(sweep.settings), "setting")
+    print(f"{runs}: {settings}, {sweep.repeats:,} of each.")
+    whole = "It has" if sweep.runs == 1 else "All runs together have"
+    show.say(f"{whole} epsilon {sweep.epsilon.upper:.4g} at delta {sweep.delta:g}.")
+    if warning := sweep.plans[0].warning:  # delta and size are those of every run
+        show.say(warning, mark="WARNING: ")
 
 
 def _cost_words(swept: "Swept") -> tuple[str, ...]:
     """What a sweep costs, and under which conditions less."""
     sweep = swept.sweep
     worst = max(each.epsilon.upper for each in sweep.plans)
+    were = "The run was" if sweep.runs == 1 else f"All {sweep.runs:,} runs were"
     paid = (
-        f"All {sweep.runs:,} runs were paid from the ledger, line {swept.line}."
+        f"{were} paid from the ledger, line {swept.line}."
         if swept.line is not None
         else "Nothing was paid from a ledger: these results are not protected, unless somebody adds their "
         "epsilon to what else is told about the same people."
     )
+    if sweep.runs == 1:
+        return paid, f"The run has epsilon {worst:.4g} at delta {sweep.delta:g}."
     return (
         paid,
         f"Whoever sees this table has seen all {sweep.runs:,} runs, which together have epsilon "
         f"{sweep.epsilon.upper:.4g} at delta {sweep.delta:g}; the most that a single run has is {worst:.4g}. "
         "Telling only the best setting counts the same, since all were looked at to choose it.",
-        f"It would be epsilon {sweep.epsilon_of_best:.4g} if each run had taken a setting at random, if the "
-        "number of runs had been drawn at random and kept secret (after each run, stop with probability "
-        f"1/{sweep.runs:,}), and if nothing but the best run were ever told (Papernot and Steinke 2022, "
-        "theorem 2). This sweep had a fixed number of runs, so that does not hold for it.",
+        _best_words(sweep),
     )
+
+
+def _best_words(sweep: "Sweep") -> str:
+    """The price of the best of a random number of runs beside that of all runs: the smaller one is told."""
+    drawn = (
+        "each run had taken a setting at random, if the number of runs had been drawn at random and kept "
+        f"secret (after each run, stop with probability 1/{sweep.runs:,}), and if nothing but the best run "
+        "were ever told (Papernot and Steinke 2022, theorem 2)"
+    )
+    if sweep.epsilon_of_best < sweep.epsilon.upper:
+        return (
+            f"It would be epsilon {sweep.epsilon_of_best:.4g} if {drawn}. This sweep had a fixed number of "
+            "runs, so that does not hold for it."
+        )
+    return f"That all runs are added up is the smaller price here: it would not be less if {drawn}."
 
 
 def _plain(swept: "Swept") -> dict[str, object]:
@@ -476,7 +498,8 @@ def _print(swept: "Swept", files: _Files) -> None:
     rows = means(swept.sweep, swept.runs)
     show.table(COLUMNS, sweep_rows(rows), numbers=COLUMNS)
     if swept.before:
-        print(f"Went on from the journal: {swept.before:,} of {swept.sweep.runs:,} runs were there before.")
+        runs = counted(swept.sweep.runs, "run")
+        print(f"Went on from the journal: {swept.before:,} of {runs} had been made before.")
     for sentence in _cost_words(swept):
         show.say(sentence)
     for path in files.all:

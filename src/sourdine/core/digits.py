@@ -32,6 +32,16 @@ def plain(number: float) -> str:
     return re.sub(r"e([+-])0+", r"e\1", f"{number:g}")
 
 
+def counted(number: float, noun: str, form: str = ",") -> str:
+    """A number with what it counts, in the plural unless it reads 1.
+
+    >>> counted(1, "epoch"), counted(2000, "step"), counted(0.5, "epoch", ".4g")
+    ('1 epoch', '2,000 steps', '0.5 epochs')
+    """
+    told = f"{number:{form}}"
+    return f"{told} {noun}" if told == "1" else f"{told} {noun}s"
+
+
 def _shorten(number: float, digits: int, rounding: str) -> str:
     if not math.isfinite(number):
         return "∞" if number > 0 else "-∞"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,6 @@ from sourdine.frames.unit import Unit
 
 Ints = NDArray[np.int64]
 _QUICK = 1 << 14  # different keys and values that an engine counts more quickly than it hands out records
-_COUNTED = 1 << 24  # those that an array counts more quickly than it sorts
 
 
 class RankSource(Protocol):
@@ -60,6 +59,34 @@ class CountedValues:
         return self.values[np.searchsorted(self.cumulative, ranks, side="right")]
 
 
+@dataclass(frozen=True)
+class SortedPlaces:
+    """Places in rising order.
+
+    >>> SortedPlaces(np.array([3, 3, 5])).count_below([3, 4, 6]).tolist()
+    [0, 2, 3]
+    """
+
+    places: NDArray[Any]
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return int(self.places.size)
+
+    def count_below(self, places: ArrayLike) -> Ints:
+        """How many lie below each place."""
+        wanted = np.asarray(places, np.int64)
+        kind = np.iinfo(self.places.dtype)  # a search in another type would copy all places
+        near = np.clip(wanted, kind.min, kind.max).astype(self.places.dtype)
+        found = np.searchsorted(self.places, near, side="left")
+        return np.where(wanted > kind.max, self.size, found).astype(np.int64)
+
+    def values_between(self, first: int, last: int) -> Ints:
+        """The places of these ranks, counted from 0, the last left out."""
+        return self.places[max(first, 0) : max(last, 0)].astype(np.int64)
+
+
 def ranks(
     source: Source,
     *,
@@ -76,9 +103,9 @@ def ranks(
 
     Of a unit with more records in a group those count that have the least hash of a secret, the unit, the
     group and the value. `places` is how many values there may be, if that is known: few are counted by the
-    engine, many are counted or sorted here, which is quicker than to group by nearly every record. On a
-    cluster many values are counted in bins as wide as `cuts`, the widest first, and most finely where the
-    ranks are that are looked for, given as shares: `near`.
+    engine, many are sorted here, which is quicker than to group by nearly every record. On a cluster many
+    values are counted in bins as wide as `cuts`, the widest first, and most finely where the ranks are that
+    are looked for, given as shares: `near`.
     """
     keys = combinations(by)
     marks = [f"key_{i}" for i in range(len(by))]
@@ -97,8 +124,7 @@ def ranks(
     codes = None if places is None or not source.dialect.near else _codes(by, marks)
     if places is not None and codes is not None and len(keys) * places > _QUICK:
         found = source.columns(_coded(rows, codes, places, len(keys)))
-        coded: list[RankSource] = [*_of_codes(np.ma.getdata(found["code"]), places, len(keys))]
-        return dict(zip(keys, coded, strict=True))
+        return dict(zip(keys, _in_order(np.ma.getdata(found["code"]), places, len(keys)), strict=True))
     asked = f"SELECT {listed} FROM ({rows})"
     if few or not source.dialect.near:
         asked = f"SELECT {listed}, count(*) AS records FROM ({rows}) GROUP BY {listed}"
@@ -112,10 +138,13 @@ def ranks(
         counts &= index >= 0
         group *= len(each.keys)
         group += index
-    records = np.ma.filled(found["records"], 0)[counts] if "records" in found else None
-    split = _split(group[counts], values[counts].astype(np.int64), records, len(keys))
-    groups: list[RankSource] = [*split]
-    return dict(zip(keys, groups, strict=True))
+    kept = values[counts].astype(np.int64)
+    most = int(kept.max(initial=0)) + 1  # at most 2^31 for at most 2^22 groups, so that codes fit
+    code = group[counts] * most + kept
+    if "records" not in found:
+        return dict(zip(keys, _in_order(code, most, len(keys)), strict=True))
+    records = np.ma.filled(found["records"], 0)[counts]
+    return dict(zip(keys, _counted(code, records, most, len(keys)), strict=True))
 
 
 def _mark(by: Grouping) -> str:
@@ -149,41 +178,22 @@ def _coded(rows: str, group: str, places: int, groups: int) -> str:
     return f"SELECT CAST(coalesce(CASE WHEN value >= 0 THEN {code} END, -1) AS {whole}) AS code FROM ({rows})"
 
 
-def _of_codes(codes: Ints, places: int, size: int) -> list[CountedValues]:
-    """The values of each group: counted where there can only be so many, else sorted."""
-    if size * places <= _COUNTED:
-        counts = np.zeros(size * places + 1, np.int64)
-        part = max(1 << 22, counts.size)
-        for start in range(0, codes.size, part):
-            counts += np.bincount(codes[start : start + part] + 1, minlength=counts.size)
-        kept = np.flatnonzero(counts[1:])
-        upto = np.cumsum(counts[1:][kept])
-    else:
-        codes.sort()
-        codes = codes[np.searchsorted(codes, 0) :]
-        starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]])[: codes.size])
-        kept, upto = codes[starts].astype(np.int64), np.append(starts[1:], codes.size)[: starts.size]
+def _in_order(codes: NDArray[Any], places: int, size: int) -> list[RankSource]:
+    """The values of each group of records, by one sort of all in their place."""
+    codes.sort()
+    # in their own type, or the search would copy them all
+    edges = np.searchsorted(codes, (np.arange(size + 1) * places).astype(codes.dtype)).tolist()
+    for group, (a, b) in enumerate(pairwise(edges)):
+        codes[a:b] -= group * places
+    return [SortedPlaces(codes[a:b]) for a, b in pairwise(edges)]
+
+
+def _counted(codes: Ints, records: Ints, places: int, size: int) -> list[RankSource]:
+    """The values of each group, of codes that differ and how many records hold each."""
+    order = np.argsort(codes)
+    kept, upto = codes[order], np.cumsum(records[order])
     edges = np.searchsorted(kept, np.arange(size + 1) * places)
-    before = np.concatenate([np.zeros(1, np.int64), upto])
     held = kept % places
-    return [CountedValues(held[a:b], upto[a:b] - before[a]) for a, b in pairwise(edges.tolist())]
-
-
-def _split(group: Ints, values: Ints, records: Ints | None, size: int) -> list[CountedValues]:
-    """The values of each group in order, with how many records hold each."""
-    most = int(values.max(initial=0)) + 1  # at most 2^31 for at most 2^22 groups, so that codes fit
-    code = group * most + values
-    if records is None:
-        code.sort()
-        starts = np.flatnonzero(np.diff(code, prepend=-1))
-        upto = np.append(starts[1:], code.size)
-    else:
-        order = np.argsort(code)
-        code, upto = code[order], np.cumsum(records[order])
-        starts = np.arange(code.size)
-    kept = code[starts]
-    edges = np.searchsorted(kept, np.arange(size + 1) * most)
-    held = kept % most
     before = np.concatenate([np.zeros(1, np.int64), upto])
     return [CountedValues(held[a:b], upto[a:b] - before[a]) for a, b in pairwise(edges.tolist())]
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.release import Certificate
@@ -49,10 +50,11 @@ class Card:
         return json.dumps(told, indent=2)
 
 
-def card_of(trained: Trained, ledger: Ledger | None = None, *, name: str | None = None) -> Card:
+def card_of(trained: Trained, ledger: Ledger | Path | str | None = None, *, name: str | None = None) -> Card:
     """The card of a trained model; with the ledger that paid, its certificate is part of it."""
     plan, model = trained.plan, trained.model
-    most = "" if trained.per_unit == 1 else f", at most {trained.per_unit} examples of each at a time"
+    each = trained.examples_per_unit
+    most = "" if each == 1 else f", at most {each} examples of each at a time"
     facts = plan.words() | {
         "model": type(model).__name__,
         "trained parameters": f"{sum(v.numel() for v in model.parameters() if v.requires_grad):,}",

@@ -106,7 +106,7 @@ def _decoder() -> Decode:
     except ImportError:
         raise SourdineError(
             "Folders of PNG and JPEG images are read by Pillow, which is not installed. "
-            "Install it with: pip install pillow."
+            "Install it with: pip install 'sourdine[learn]'."
         ) from None
 
     def decode(path: Path, side: int, colours: int) -> "NDArray[np.uint8]":

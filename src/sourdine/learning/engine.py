@@ -59,21 +59,21 @@ class Engine:
                 self._layers.setdefault(name, owner.where)
         self._seen_apart = False
 
-    def clipped_sum(self, losses: Callable[[], Tensor], *, per_unit: int = 1) -> Sums:
+    def clipped_sum(self, losses: Callable[[], Tensor], *, examples_per_unit: int = 1) -> Sums:
         """The clipped gradients of some examples, added up, by the names of the parameters.
 
-        `losses` runs the model and gives one loss for each example. With `per_unit` above 1, so many examples
-        in a row belong to one person and are clipped together. An example whose gradient is not finite adds
-        exactly nothing.
+        `losses` runs the model and gives one loss for each example. With `examples_per_unit` above 1, so many
+        examples in a row belong to one person and are clipped together. An example whose gradient is not
+        finite adds exactly nothing.
         """
         calls: list[Call] = []
         with self._noting(calls), torch.enable_grad():
             each = losses()
-        _check_losses(each, per_unit)
+        _check_losses(each, examples_per_unit)
         found = self._parts(calls, each)
         with torch.no_grad():
-            if per_unit > 1:
-                found = {name: part.merged(per_unit) for name, part in found.items()}
+            if examples_per_unit > 1:
+                found = {name: part.merged(examples_per_unit) for name, part in found.items()}
             squares: dict[str, Tensor] = {}
             for name, part in found.items():
                 layer = self._layers[name]
@@ -283,13 +283,15 @@ def _check_apart(calls: list[Call], loss: Tensor) -> None:
             )
 
 
-def _check_losses(losses: Tensor, per_unit: int) -> None:
+def _check_losses(losses: Tensor, examples_per_unit: int) -> None:
     if losses.ndim != 1 or len(losses) == 0:
         raise InvalidParameter(
             "The loss must be one number for each example. A mean or a sum over the batch mixes people. "
             "Use reduction='none'."
         )
-    if len(losses) % per_unit:
-        raise InvalidParameter(f"The batch must hold {per_unit} examples for each person. Fill it up.")
+    if len(losses) % examples_per_unit:
+        raise InvalidParameter(
+            f"The batch must hold {examples_per_unit} examples for each person. Fill it up."
+        )
     if not losses.requires_grad:
         raise InvalidParameter("The loss does not depend on any trainable parameter. Check the model.")

@@ -13,6 +13,7 @@ from torch.optim import SGD, Optimizer
 
 from sourdine.accounting.dpsgd import Sampler
 from sourdine.accounting.ledger import Ledger
+from sourdine.accounting.ledger.opened import opened
 from sourdine.core import check
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.errors import InvalidParameter
@@ -57,7 +58,7 @@ def fit(
     checkpoint: Path | str | None = None,
     every: int | None = None,
     watch: Watch | None = None,
-    ledger: Ledger | None = None,
+    ledger: Ledger | Path | str | None = None,
     purpose: str = "train a model",
     bits: Bits = SYSTEM,
 ) -> Trained:
@@ -65,7 +66,7 @@ def fit(
 
     `data` is (inputs, targets), a torch Dataset, or a DataLoader, whose dataset is then sampled anew. With
     `epsilon` the noise follows from the epochs (or steps); with `noise` the epsilon does; with both, training
-    stops where the budget ends. The ledger is charged before an example is looked at.
+    stops where the budget ends. The ledger, or the one in a file, is charged before an example is looked at.
 
     - `sampler`: "poisson" (the guarantee is for adding or removing a unit), "fixed" (replacing one) or
       "shuffle" (leaving one out), each with its own epsilon.
@@ -116,7 +117,7 @@ def fit(
     rehearsed = examples if rehearsal is None else Rehearsal(examples_of(rehearsal))
     self_test(task, rehearsed.made_up(REHEARSED))
     if physical is None:
-        measured = measure(model, rehearsed, loss=loss, clipping=clip, per_unit=per_unit)
+        measured = measure(model, rehearsed, loss=loss, clipping=clip, examples_per_unit=per_unit)
         planned, physical = replace(planned, forecast=measured), measured.physical
     run = Run(
         task=task,
@@ -135,8 +136,8 @@ def fit(
         bits=bits,
     )
     file = None if checkpoint is None else Checkpoint(checkpoint)
-    with nullcontext() if file is None else file.held():
-        return run.done(file, ledger, purpose)
+    with opened(ledger) as payer, nullcontext() if file is None else file.held():
+        return run.done(file, payer, purpose)
 
 
 def _people(ids: ArrayLike | Iterable[object] | None, most: int | None, examples: Examples) -> People | None:

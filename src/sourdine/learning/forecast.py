@@ -30,13 +30,14 @@ def measure(
     loss: Losses | None = None,
     clipping: Clipping | None = None,
     optimizer: MakeSteps | None = None,
-    per_unit: int = 1,
+    examples_per_unit: int = 1,
     memory: int | None = None,
 ) -> Forecast:
     """What a step on examples shaped like these takes; of `data` only shapes and types are read.
 
     `memory` is how many bytes the tensors of training may take: half of what is free unless told. Units of
-    `per_unit` examples count as one. What the optimizer keeps is counted if it is given; its time is not.
+    `examples_per_unit` examples count as one. What the optimizer keeps is counted if it is given; its time is
+    not.
 
     >>> forecast = measure(torch.nn.Linear(20, 2), (torch.zeros(1, 20), torch.zeros(1, dtype=torch.int64)))
     >>> forecast.parameters, forecast.physical
@@ -47,12 +48,17 @@ def measure(
     step = Step(task.model, noise=1.0, batch=1, clipping=Flat() if clipping is None else clipping)
     examples = examples_of(data)
     taken = memory_of(
-        task.model, examples, loss=task.loss, clipping=clipping, optimizer=optimizer, per_unit=per_unit
+        task.model,
+        examples,
+        loss=task.loss,
+        clipping=clipping,
+        optimizer=optimizer,
+        examples_per_unit=examples_per_unit,
     )
     fitting = max(1, min(_MOST_PHYSICAL, taken.largest(room, parts=True)))
     physical = 1 << (fitting.bit_length() - 1)
-    few, count = _seconds(task, step, examples, _FEW, per_unit), _MANY
-    while (many := _seconds(task, step, examples, count, per_unit)) < _LONG and count < physical:
+    few, count = _seconds(task, step, examples, _FEW, examples_per_unit), _MANY
+    while (many := _seconds(task, step, examples, count, examples_per_unit)) < _LONG and count < physical:
         count *= 2  # the difference of two short times says more of the machine than of the model
     quick = max((many - few) / (count - _FEW), 0.0)
     return Forecast(
@@ -64,13 +70,13 @@ def measure(
     )
 
 
-def _seconds(task: Task, step: Step, examples: Examples, count: int, per_unit: int) -> float:
+def _seconds(task: Task, step: Step, examples: Examples, count: int, examples_per_unit: int) -> float:
     """The time of a step on so many units, the best of a few after the first."""
-    batch = examples.made_up(count * per_unit)
+    batch = examples.made_up(count * examples_per_unit)
     times = []
     for _ in range(1 + _TURNS):
         start = time.perf_counter()
-        step.add(lambda: task.losses(batch), per_unit=per_unit)
+        step.add(lambda: task.losses(batch), examples_per_unit=examples_per_unit)
         step.close()
         times.append(time.perf_counter() - start)
     return min(times[1:])

@@ -5,11 +5,13 @@ No gradient is taken and nothing is sampled, so there is no batch, learning rate
 
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from sourdine.accounting.ledger import Ledger
+from sourdine.accounting.ledger.opened import opened
 from sourdine.accounting.spend import Spend
 from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated
 from sourdine.core import check
@@ -47,7 +49,7 @@ def solve(
     most: int = _MOST,
     ridge: float = _RIDGE,
     public: tuple[Tensor, Tensor] | None = None,
-    ledger: Ledger | None = None,
+    ledger: Ledger | Path | str | None = None,
     purpose: str = "solve least squares",
     watch: Watch = iter,
     bits: Bits = SYSTEM,
@@ -90,8 +92,9 @@ def solve(
     accountant = ZeroConcentrated()
     declared = {"classes": str(classes), "width": str(width), "norm": str(norm), "delta": repr(float(delta))}
     receipt = None
-    if ledger is not None:
-        receipt = ledger.charge(spend, purpose=purpose, secure=bits.secure, declared=declared)
+    with opened(ledger) as payer:
+        if payer is not None:
+            receipt = payer.charge(spend, purpose=purpose, secure=bits.secure, declared=declared)
     sums = equations.sums(rows, targets, WholeRows(projection=projection, norm=norm), watch)
     noise = float(mechanism.sigma) / equations.unit**2
     weights = _solved(*equations.read(mechanism.sample(sums, bits)), strength * noise * math.sqrt(width + 1))

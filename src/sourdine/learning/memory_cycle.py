@@ -40,7 +40,7 @@ def cycle(
     watch: Watch,
     clipping: Clipping | None = None,
     private: bool = True,
-    per_unit: int = 1,
+    examples_per_unit: int = 1,
     later: bool = True,
 ) -> None:
     """Train for one step or, with `later`, for two, of which the second takes its batch in two parts."""
@@ -55,7 +55,7 @@ def cycle(
         if step is None:
             task.losses(taken).mean().backward()  # type: ignore[no-untyped-call]
         else:
-            step.add(lambda: task.losses(taken), per_unit=per_unit)
+            step.add(lambda: task.losses(taken), examples_per_unit=examples_per_unit)
 
     def close() -> None:
         if step is not None:

@@ -29,7 +29,7 @@ def memory_of(
     loss: Losses | None = None,
     clipping: Clipping | None = None,
     optimizer: MakeSteps | None = None,
-    per_unit: int = 1,
+    examples_per_unit: int = 1,
     private: bool = True,
 ) -> Memory:
     """The memory of training a model on examples shaped like these, of which only shapes and types are read.
@@ -49,7 +49,7 @@ def memory_of(
         loss=cross_entropy if loss is None else check_loss(loss),
         clipping=clipping,
         optimizer=Keeping if optimizer is None else optimizer,
-        per_unit=per_unit,
+        examples_per_unit=examples_per_unit,
         private=private,
     )
     runs: dict[int, dict[str, Held]] = {}
@@ -75,7 +75,7 @@ class _Dry:
     loss: Losses
     clipping: Clipping | None
     optimizer: MakeSteps
-    per_unit: int
+    examples_per_unit: int
     private: bool
 
     def run(self, units: int) -> dict[str, Held]:
@@ -83,13 +83,13 @@ class _Dry:
         with Allocations(units=units, device=where) as taken:
             cycle(
                 lambda: copy.deepcopy(self.model),
-                lambda: self.examples.made_up(units * self.per_unit),
+                lambda: self.examples.made_up(units * self.examples_per_unit),
                 loss=self.loss,
                 optimizer=self.optimizer,
                 watch=taken.mark,
                 clipping=self.clipping,
                 private=self.private,
-                per_unit=self.per_unit,
+                examples_per_unit=self.examples_per_unit,
             )
         return taken.stages
 

@@ -6,12 +6,13 @@ from fractions import Fraction
 
 from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.dpsgd import Sampler, Training
+from sourdine.accounting.large_delta import warn_of_delta
 from sourdine.accounting.sampler import FixedSize, Poisson, Sampling, Shuffled
 from sourdine.accounting.spend import Spend
 from sourdine.accounting.training_cost import TrainingCost, cost_of_steps, cost_of_training
 from sourdine.accounting.training_plan import epochs_within, noise_for_steps, noise_for_training, steps_within
 from sourdine.core import check
-from sourdine.core.digits import plain
+from sourdine.core.digits import counted, plain
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.learning.memory import Memory
 from sourdine.learning.noisy_gradient import NoisyGradient
@@ -143,12 +144,17 @@ class Plan:
             return FixedSize(size=self.batch, of=self.size)
         return Shuffled(batch=self.batch, of=self.size)
 
+    @property
+    def warning(self) -> str:
+        """What is doubtful about the guarantee; empty if nothing is."""
+        return warn_of_delta(self.delta, self.size, f"the {counted(self.size, 'unit')}")
+
     def words(self) -> dict[str, str]:
         """The plan as people read it, line by line."""
         told = {
             "units": f"{self.size:,}",
             "batch": f"{self.batch:,} ({_DRAWN[self.sampler]}), {100 * self.rate:.3g} % of the units",
-            "steps": f"{self.steps:,} ({self.epochs:.4g} epochs)",
+            "steps": f"{self.steps:,} ({counted(self.epochs, 'epoch', '.4g')})",
             "noise": f"{self.noise:.6g} clipping norms",
             "epsilon": f"{self.epsilon.upper:.4g} at delta {plain(self.delta)}, {self.neighbours} neighbours",
         }

@@ -18,6 +18,7 @@ from sourdine.accounting.dpsgd import Sampler
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.pld import PLD
 from sourdine.core.bits import Bits
+from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.average import Average
 from sourdine.learning.checkpoint import Checkpoint, State, check_same
@@ -106,7 +107,7 @@ class Run:
             clipping=repr(self.clipping),
             history=history,
             unit="example" if self.people is None else "person",
-            per_unit=self._per_unit,
+            examples_per_unit=self._per_unit,
             resumed=resumed,
         )
 
@@ -145,7 +146,8 @@ class Run:
             return told
         unit = (
             "The unit is one person, with all examples of one id: neighbours are data sets where one person "
-            f"is {_CHANGED[self.plan.sampler]}. At most {self._per_unit} examples of each count at a time."
+            f"is {_CHANGED[self.plan.sampler]}. At most "
+            f"{counted(self._per_unit, 'example', 'd')} of each may count at a time."
         )
         return tuple(unit if each.startswith("The unit is") else each for each in told)
 
@@ -198,7 +200,7 @@ class Run:
             else:
                 chosen = self.people.drawn(some, self.bits)
                 batch, weights = self.examples.batch(chosen.places), torch.from_numpy(chosen.weights)
-            moving.step.add(lambda: self.task.losses(batch, weights), per_unit=self._per_unit)  # noqa: B023
+            moving.step.add(lambda: self.task.losses(batch, weights), examples_per_unit=self._per_unit)  # noqa: B023
         moving.close()
 
     @property

@@ -1,6 +1,7 @@
 """What least squares gives: a head, what it cost, and how noisy its equations were."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +9,7 @@ from torch import Tensor, nn
 from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.release import Release
-from sourdine.core.digits import plain
+from sourdine.core.digits import counted, plain
 from sourdine.learning.card import Card
 
 _AT_ONCE = 1000
@@ -43,14 +44,16 @@ class Solved(Release):
         """The release as people read it, line by line."""
         (spend,) = self.spends
         return {
-            "equations": f"{self.width:,} features and a constant, {self.classes:,} classes",
-            "released": f"{spend.distance.coordinates:,} sums, once",
+            "equations": f"{counted(self.width, 'feature')} and a constant, {self.classes:,} classes",
+            "released": f"{counted(spend.distance.coordinates or 0, 'sum')}, once",
             "noise": f"{self.noise:.6g} in sums where an example counts at most 1",
             "epsilon": f"{self.epsilon.upper:.4g} at delta {plain(self.delta)}, "
             f"{spend.distance.neighbours} neighbours",
         }
 
-    def card(self, ledger: Ledger | None = None, *, name: str = "A head by private least squares") -> Card:
+    def card(
+        self, ledger: Ledger | Path | str | None = None, *, name: str = "A head by private least squares"
+    ) -> Card:
         """The card that goes with it; with the ledger that paid, its certificate is part of it."""
         facts = self.words() | {
             "trained parameters": f"{(self.width + 1) * self.classes:,}",

@@ -48,17 +48,18 @@ class Step:
         self._wanted = {name: value for name, value in model.named_parameters() if value.requires_grad}
         self._sums: Sums = {}
 
-    def add(self, losses: Callable[[], Tensor], *, per_unit: int = 1) -> None:
+    def add(self, losses: Callable[[], Tensor], *, examples_per_unit: int = 1) -> None:
         """Take some examples in: `losses` runs the model and gives one loss for each.
 
-        With `per_unit` above 1, so many examples in a row belong to one person and are clipped together.
+        With `examples_per_unit` above 1, so many examples in a row belong to one person and are clipped
+        together.
         """
         if not callable(losses):
             raise InvalidParameter(
                 "The losses given to Step.add must be a function that runs the model, since gradients are "
                 "noted while it runs. Write step.add(lambda: ...) around the model's call and the loss."
             )
-        for name, found in self._engine.clipped_sum(losses, per_unit=per_unit).items():
+        for name, found in self._engine.clipped_sum(losses, examples_per_unit=examples_per_unit).items():
             exact = found.to(_wide(found.dtype))
             self._sums[name] = self._sums[name].add_(exact) if name in self._sums else exact
 

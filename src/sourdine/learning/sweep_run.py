@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sourdine.accounting.ledger import Ledger
+from sourdine.accounting.ledger.opened import opened
 from sourdine.core.bits import SYSTEM
 from sourdine.core.errors import InvalidParameter, LedgerError
 from sourdine.learning.checkpoint import Checkpoint
@@ -35,7 +36,7 @@ def run_sweep(
     journal: Path,
     *,
     about: Mapping[str, object],
-    ledger: Ledger | None = None,
+    ledger: Ledger | Path | str | None = None,
     watch: Callable[[Setting, int], None] | None = None,
 ) -> Swept:
     """Train every setting as often as stated, and note each run in a journal as soon as it is finished.
@@ -45,17 +46,17 @@ def run_sweep(
     ledger is charged for all runs at once, before the first. `watch` is told which run begins.
     """
     file = Journal(journal)
-    with Checkpoint(journal).held():
+    with opened(ledger) as payer, Checkpoint(journal).held():
         found = file.load()
         if found is None:
-            paid = None if ledger is None else _paid(sweep, ledger, about)
+            paid = None if payer is None else _paid(sweep, payer, about)
             file.begin(_what(sweep, about) | {_PAID: paid})
             done: list[Finished] = []
         else:
             held, done = found
             paid = _read_paid(held.pop(_PAID, None))
             _check_same(journal, held, _what(sweep, about))
-            _check_paid(journal, paid, ledger)
+            _check_paid(journal, paid, payer)
         finished = {(each.setting, each.repeat): each for each in done}
         for repeat in range(sweep.repeats):  # all settings once before any comes again
             for place, (setting, planned) in enumerate(zip(sweep.settings, sweep.plans, strict=True)):

@@ -33,7 +33,7 @@ class Trained(Release):
     clipping: str
     history: tuple[Progress, ...] = ()
     unit: str = "example"
-    per_unit: int = 1
+    examples_per_unit: int = 1
     resumed: bool = field(default=False, compare=False)
 
     @property

@@ -1,61 +1,45 @@
 """What oracles share whose report has one bit a category."""
 
-import math
 from abc import abstractmethod
-from fractions import Fraction
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.core import check, grid
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Distance
-from sourdine.core.laws import AtomLaw
-from sourdine.core.loss import Loss
+from sourdine.core.mechanism import Example
 from sourdine.local.counts import Counts
-from sourdine.local.oracle import BitReports, Bytes, FrequencyOracle
-from sourdine.mechanisms.response import LEAST_EPSILON, MOST_CATEGORIES, MOST_EPSILON, response_loss
+from sourdine.local.oracle import BitReports, Bytes, whole_number
+from sourdine.local.telling import Ints, TellingOracle
 
 
-class BitwiseOracle(BitReports, FrequencyOracle):
-    """Oracles whose report speaks for the categories whose bits are set."""
+class BitwiseOracle(BitReports, TellingOracle):
+    """Oracles whose report speaks for the categories whose bits are set.
 
-    def check_declared(self) -> None:
-        """Bring epsilon and the number of categories into their exact form."""
-        owner = type(self).__name__
-        epsilon = check.between(owner, "epsilon", self.epsilon, LEAST_EPSILON, Fraction(MOST_EPSILON))
-        object.__setattr__(self, "epsilon", epsilon)
-        categories = check.integer(owner, "categories", self.categories, 2, MOST_CATEGORIES)
-        object.__setattr__(self, "categories", categories)
+    Only the bits of the two categories have another law when an answer changes.
+    """
 
     @property
     def bits(self) -> int:
         return self.categories
 
-    @property
     @abstractmethod
-    def revealing(self) -> float:
-        """How often a report speaks for the true category and not for a given other one."""
-
-    @abstractmethod
-    def encode(self, truth: NDArray[np.int64], bits: Bits) -> Bytes:
+    def encode(self, truth: Ints, bits: Bits) -> Bytes:
         """The reports of categories, all of them within 0 .. k-1."""
 
     def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
-        truth = np.clip(grid.to_units(type(self).__name__, values, None), 0, self.categories - 1)
+        truth = self.truth(values)
         return self.encode(truth.reshape(-1), bits).reshape(*truth.shape, self.width)
 
-    def supports(self, counts: Counts) -> NDArray[np.int64]:
+    def supports(self, counts: Counts) -> Ints:
         return counts.sums
 
-    def loss(self, distance: Distance) -> Loss:
-        """Only two bits have another law: +epsilon where they speak for the one category alone, -epsilon
-        where for the other alone, else 0."""
-        self.require(distance)
-        epsilon, up = float(self.epsilon), self.revealing
-        down = up * math.exp(-epsilon)
-        same = max(0.0, 1 - up - down)  # floats may round it to less than nothing
-        law = AtomLaw([epsilon, 0.0, -epsilon], [up, same, down], [down, same, up])
-        changed = math.floor(distance.amount)
-        return response_loss(distance, changed, changed * self.epsilon, law)
+
+def bitwise_examples(five: BitwiseOracle, eleven: BitwiseOracle, three: BitwiseOracle) -> Iterator[Example]:
+    """One answer in a byte, one in two bytes, and two answers; of at least so many categories."""
+    one, two = Distance.hamming(), Distance.hamming(2)
+    yield Example(mechanism=five, value=0, neighbour=3, distance=one, code=whole_number)
+    yield Example(mechanism=eleven, value=10, neighbour=2, distance=one, code=whole_number)
+    first = lambda rows: whole_number(rows[..., 0])  # of each answer its only byte
+    yield Example(mechanism=three, value=[0, 2], neighbour=[1, 0], distance=two, code=first)

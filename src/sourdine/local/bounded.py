@@ -18,7 +18,8 @@ from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.local.counts import Counts
 from sourdine.local.estimate import Estimate, deviations
-from sourdine.local.numeric import Floats, Ints, NumericOracle, ResolvedOracle, half_width
+from sourdine.local.numeric import Floats, Ints, NumericOracle, ResolvedOracle, half_width, numeric_examples
+from sourdine.local.ridge import ridge_scores
 from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import MOST_DROP, BoundedStaircase
 
@@ -103,25 +104,19 @@ class BoundedOracle(ResolvedOracle):
         noise = half_width(decoding.codes, decoding.variance, level, count)
         return self.reach * (noise + decoding.bias)
 
+    @classmethod
+    def examples(cls) -> Iterator[Example]:
+        return numeric_examples(cls, ((Fraction(1), 14, 0.0), (Fraction(3), 10, 0.5)))
+
 
 @lru_cache(maxsize=64)
 def _decoding(oracle: BoundedOracle, reports: int) -> Decoding:
-    """The best of some ridge regressions of the place on the codes, by worst bias and variance together.
-
-    An exactly unbiased decoding exists, but its variance grows with the cells without limit. So over all
-    places, equally weighted, the squared bias plus a share of the variance is made least; the share is the
-    one whose worst bias plus two worst deviations of a mean is least.
-    """
-    channel = oracle.channel
+    """The ridge scores whose worst bias plus two worst deviations of a mean is least."""
     places = np.linspace(-1, 1, oracle.cells + 1)
-    flat = channel.mean(axis=0)
-    square, target = channel.T @ channel / len(channel), channel.T @ places / len(channel)
-    offers = []
-    for ridge in _RIDGES:
-        codes = np.asarray(np.linalg.solve(square + np.diag(flat) * ridge / reports, target), np.float64)
-        mean = channel @ codes
-        variance = float((channel @ codes**2 - mean**2).max())
-        offers.append(Decoding(codes, float(np.abs(mean - places).max()), variance))
+    offers = (
+        Decoding(codes, float(np.abs(bias).max()), float(variance.max()))
+        for codes, bias, variance in ridge_scores(oracle.channel, places, _RIDGES, reports)
+    )
     return min(offers, key=lambda offer: offer.bias + 2 * math.sqrt(offer.variance / reports))
 
 
@@ -145,10 +140,6 @@ class BoundedLaplaceOracle(BoundedOracle):
     @property
     def log_weights(self) -> Floats:
         return np.linspace(0.0, -float(self.epsilon), self.cells + 1)
-
-    @classmethod
-    def examples(cls) -> Iterator[Example]:
-        yield from _examples(cls)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,10 +172,6 @@ class BoundedStaircaseOracle(BoundedOracle):
         distance = np.arange(self.cells + 1)
         return np.asarray(-float(steps.drop) * ((distance + steps.period - steps.inner) // steps.period))
 
-    @classmethod
-    def examples(cls) -> Iterator[Example]:
-        yield from _examples(cls)
-
 
 def _longest_step(places: int) -> int:
     """The largest odd divisor below the number itself."""
@@ -196,13 +183,3 @@ def _staircase(
     epsilon: Fraction, lower: Fraction, upper: Fraction, cells: int, inner: int | None
 ) -> BoundedStaircase:
     return BoundedStaircase.calibrated(epsilon=epsilon, lower=lower, upper=upper, cells=cells, inner=inner)
-
-
-def _examples(kind: type[BoundedLaplaceOracle] | type[BoundedStaircaseOracle]) -> Iterator[Example]:
-    for epsilon, cells, value in ((Fraction(1), 14, 0.0), (Fraction(3), 10, 0.5)):
-        yield Example(
-            mechanism=kind(epsilon=epsilon, lower=Fraction(0), upper=Fraction(1), cells=cells),
-            value=value,
-            neighbour=1.0,
-            distance=Distance.hamming(),
-        )

@@ -1,58 +1,28 @@
-"""What oracles share whose report is a number and tells two categories apart or does not tell at all."""
+"""What oracles share whose report is a number that favours some categories over others."""
 
-import math
 from abc import abstractmethod
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.core import check, grid
 from sourdine.core.bits import SYSTEM, Bits
-from sourdine.core.distance import Distance
-from sourdine.core.laws import AtomLaw
-from sourdine.core.loss import Loss
-from sourdine.local.oracle import CodeReports, FrequencyOracle
-from sourdine.mechanisms.response import LEAST_EPSILON, MOST_CATEGORIES, MOST_EPSILON, response_loss
+from sourdine.local.oracle import CodeReports
+from sourdine.local.telling import Ints, TellingOracle
 
-Ints = NDArray[np.int64]
 _CHUNK = 1 << 15  # values handled at once, so that the arrays stay in the cache
 
 
-class CodedOracle(CodeReports, FrequencyOracle):
-    """Oracles under which each report has one of two probabilities, e^epsilon apart."""
-
-    def check_declared(self) -> None:
-        """Bring epsilon and the number of categories into their exact form."""
-        owner = type(self).__name__
-        epsilon = check.between(owner, "epsilon", self.epsilon, LEAST_EPSILON, Fraction(MOST_EPSILON))
-        object.__setattr__(self, "epsilon", epsilon)
-        categories = check.integer(owner, "categories", self.categories, 2, MOST_CATEGORIES)
-        object.__setattr__(self, "categories", categories)
-
-    @property
-    @abstractmethod
-    def revealing(self) -> float:
-        """How often, at most, a report favours the true category and not another that it is told from."""
+class CodedOracle(CodeReports, TellingOracle):
+    """Oracles whose report is a number, e^epsilon times as likely from the categories that it favours."""
 
     @abstractmethod
     def encode(self, truth: Ints, bits: Bits) -> Ints:
         """The reports of categories, all of them within 0 .. k-1."""
 
     def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
-        truth = np.clip(grid.to_units(type(self).__name__, values, None), 0, self.categories - 1)
+        truth = self.truth(values)
         flat, reports = truth.reshape(-1), np.empty(truth.size, np.int64)
         for start in range(0, truth.size, _CHUNK):
             reports[start : start + _CHUNK] = self.encode(flat[start : start + _CHUNK], bits)
         return reports.reshape(truth.shape)
-
-    def loss(self, distance: Distance) -> Loss:
-        """One changed answer: +epsilon where the report favours it alone, -epsilon the other way, else 0."""
-        self.require(distance)
-        epsilon, up = float(self.epsilon), self.revealing
-        down = up * math.exp(-epsilon)
-        same = max(0.0, 1 - up - down)  # floats may round it to less than nothing
-        law = AtomLaw([epsilon, 0.0, -epsilon], [up, same, down], [down, same, up])
-        changed = math.floor(distance.amount)
-        return response_loss(distance, changed, changed * self.epsilon, law)

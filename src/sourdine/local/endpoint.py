@@ -230,13 +230,13 @@ class LocalEndpoint(_Private):
 
     def _deviation(self, end: float, people: int) -> float:
         most = float(self.bound)
-        variance = Survey.of(best_survey(self.epsilon)).variance(end / most / 2, people, drawn=True)
+        variance = Survey.of(best_survey(self.epsilon)).variance(end / most / 2, people, population=True)
         return 2 * most * math.sqrt(float(variance))
 
     def _find(self, values: NDArray[np.float64], beta: float, bits: Bits) -> tuple[float, float, float]:
         most, oracle = float(self.bound), best_survey(self.epsilon)
         yes = count_yes(oracle, lambda x: x / most, values, bits)
-        mean = Survey.of(oracle).estimate(yes, len(values), 1 - beta, drawn=True)
+        mean = Survey.of(oracle).estimate(yes, len(values), 1 - beta, population=True)
         return 2 * most * float(mean.value), 2 * most * float(mean.lower), 2 * most * float(mean.upper)
 
 
@@ -275,7 +275,7 @@ class QueriedEndpoint(_Private):
         threshold = math.ldexp(most, -asked) / end
         near = min(1.0, threshold / (threshold + tolerance))
         left = max(1, people - asked * group)
-        return end / near * math.sqrt(float(survey.variance(near, left, drawn=True)))
+        return end / near * math.sqrt(float(survey.variance(near, left, population=True)))
 
     def _find(self, values: NDArray[np.float64], beta: float, bits: Bits) -> tuple[float, float, float]:
         if len(values) <= self.levels:  # too few for a group each, and their number is public

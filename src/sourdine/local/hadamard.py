@@ -15,9 +15,10 @@ from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.table import table
 from sourdine.core.weights import Terms
-from sourdine.local.coded import CodedOracle, Ints
+from sourdine.local.coded import CodedOracle
 from sourdine.local.counts import Counts
 from sourdine.local.estimate import Estimate, scores
+from sourdine.local.telling import Ints
 from sourdine.local.transform import walsh_hadamard
 from sourdine.mechanisms.response import Channel, mean_error
 

@@ -13,9 +13,10 @@ from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.table import table
 from sourdine.core.weights import Terms
-from sourdine.local.coded import CodedOracle, Ints
+from sourdine.local.coded import CodedOracle
 from sourdine.local.counts import Counts
 from sourdine.local.field import MOST_ORDER, ORDERS, prime_of, vectors
+from sourdine.local.telling import Ints
 from sourdine.mechanisms.response import Channel
 
 MOST_CODES = 1 << 26

@@ -14,7 +14,7 @@ from sourdine.core.distance import Distance
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example
 from sourdine.local.duchi import ends_decoded, ends_noise, upper_end
-from sourdine.local.numeric import Floats, Ints, Noise
+from sourdine.local.numeric import Floats, Ints, Noise, numeric_examples
 from sourdine.local.piecewise import sliding_loss
 from sourdine.local.window import PARTS, WindowOracle, window_noise
 from sourdine.mechanisms.response import KaryResponse
@@ -102,10 +102,4 @@ class Hybrid(WindowOracle):
 
     @classmethod
     def examples(cls) -> Iterator[Example]:
-        for epsilon, cells, value in ((Fraction(1), 12, 0.0), (Fraction(3), 20, 0.37)):
-            yield Example(
-                mechanism=cls(epsilon=epsilon, lower=Fraction(0), upper=Fraction(1), cells=cells),
-                value=value,
-                neighbour=1.0,
-                distance=Distance.hamming(),
-            )
+        return numeric_examples(cls, ((Fraction(1), 12, 0.0), (Fraction(3), 20, 0.37)))

@@ -7,6 +7,7 @@ the population that they were drawn from.
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
@@ -19,6 +20,7 @@ from sourdine.core import check, grid
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.interval import Interval
+from sourdine.core.mechanism import Example
 from sourdine.local.counts import Counts
 from sourdine.local.distribution import Distribution
 from sourdine.local.estimate import Estimate, deviations, normal
@@ -210,3 +212,16 @@ def half_width(decoded: Floats, variance: float, confidence: float, reports: int
     """What the error of a mean of decoded reports stays within, for places on [-1, 1]."""
     low, high = float(decoded.min()), float(decoded.max())
     return mean_error(high - low, max(high, -low) + 1, variance, confidence, reports)
+
+
+def numeric_examples(
+    kind: type[NumericOracle], cases: Iterable[tuple[Fraction, int, float]]
+) -> Iterator[Example]:
+    """A value in [0, 1] against the upper end, for each (epsilon, cells, value)."""
+    for epsilon, cells, value in cases:
+        yield Example(
+            mechanism=kind(epsilon=epsilon, lower=Fraction(0), upper=Fraction(1), cells=cells),
+            value=value,
+            neighbour=1.0,
+            distance=Distance.hamming(),
+        )

@@ -151,12 +151,7 @@ class BitReports(Oracle):
         return rows
 
     def tally(self, reports: NDArray[Any]) -> Counts:
-        rows = np.asarray(reports)
-        if rows.dtype != np.uint8 or rows.ndim < 1 or rows.shape[-1] != self.width:
-            raise InvalidParameter(
-                f"Reports of this oracle are rows of {self.width} bytes. Pass them as it made them."
-            )
-        rows = rows.reshape(-1, self.width)
+        rows = byte_rows(reports, self.width)
         self._check(rows)
         return Counts(self.fingerprint, len(rows), ones.by_column(rows, self.bits))
 
@@ -203,3 +198,19 @@ def refuse(bad: ArrayLike) -> None:
             f"Report {int(wrong[0]) + 1} is none that this oracle makes. It is damaged, or was made with "
             "other parameters. Nothing was counted: leave it out, or ask for it again."
         )
+
+
+def byte_rows(reports: NDArray[Any], width: int) -> Bytes:
+    """Reports as rows of so many bytes, if that is what they are."""
+    rows = np.asarray(reports)
+    if rows.dtype != np.uint8 or rows.ndim < 1 or rows.shape[-1] != width:
+        raise InvalidParameter(
+            f"Reports of this oracle are rows of {width} bytes. Pass them as it made them."
+        )
+    return rows.reshape(-1, width)
+
+
+def whole_number(rows: NDArray[Any]) -> NDArray[np.int64]:
+    """Packed reports of at most seven bytes, each as one whole number."""
+    weights = 256 ** np.arange(rows.shape[-1] - 1, -1, -1, dtype=np.int64)
+    return np.asarray(rows.astype(np.int64) @ weights)

@@ -11,9 +11,10 @@ from sourdine.core import check, exact
 from sourdine.core.bits import Bits
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
-from sourdine.local.coded import CodedOracle, Ints
+from sourdine.local.coded import CodedOracle
 from sourdine.local.counts import Counts
 from sourdine.local.field import MOST_ORDER, ORDERS, prime_of, vectors
+from sourdine.local.telling import Ints
 from sourdine.mechanisms.response import Channel
 
 MOST_VECTORS = 1 << 26

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
+from sourdine.local.numeric import numeric_examples
 from sourdine.local.piecewise import OneWindow
 
 
@@ -29,10 +29,4 @@ class SquareWave(OneWindow):
 
     @classmethod
     def examples(cls) -> Iterator[Example]:
-        for epsilon, cells, value in ((Fraction(1), 16, 0.0), (Fraction(7, 3), 21, 0.4)):
-            yield Example(
-                mechanism=cls(epsilon=epsilon, lower=Fraction(0), upper=Fraction(1), cells=cells),
-                value=value,
-                neighbour=1.0,
-                distance=Distance.hamming(),
-            )
+        return numeric_examples(cls, ((Fraction(1), 16, 0.0), (Fraction(7, 3), 21, 0.4)))

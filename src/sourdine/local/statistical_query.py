@@ -170,7 +170,7 @@ class QueryPlan:
     def deviation(self, people: int, mean: float = 0.5) -> float:
         """The standard error of one answer from so many people, the mean of the query being known."""
         reports = max(1, people * self.each // self.queries)
-        return math.sqrt(float(Survey.of(self.oracle).variance(mean, reports, drawn=True)))
+        return math.sqrt(float(Survey.of(self.oracle).variance(mean, reports, population=True)))
 
     def answer(
         self, queries: Sequence[Query], values: NDArray[Any], bits: Bits = SYSTEM, confidence: float = 0.95
@@ -189,7 +189,7 @@ class QueryPlan:
             group = values[(place - first) % self.queries < self.each]
             yes[place] = count_yes(self.oracle, query, group, bits)
             asked[place] = len(group)
-        return Survey.of(self.oracle).estimate(yes, asked, confidence, drawn=True)
+        return Survey.of(self.oracle).estimate(yes, asked, confidence, population=True)
 
     @property
     def _reach(self) -> float:

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from sourdine.core import check, exact, ones
 from sourdine.core.bits import Bits
-from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.subsets import sets, spots
-from sourdine.local.bitwise import BitwiseOracle
+from sourdine.local.bitwise import BitwiseOracle, bitwise_examples
 from sourdine.local.oracle import Bytes, refuse
 from sourdine.mechanisms.response import Channel
 
@@ -88,26 +87,10 @@ class SubsetSelection(BitwiseOracle):
 
     @classmethod
     def examples(cls) -> Iterator[Example]:
-        yield Example(
-            mechanism=cls(epsilon=Fraction(4, 3), categories=7, size=2),
-            value=0,
-            neighbour=3,
-            distance=Distance.hamming(),
-            code=lambda rows: rows[..., 0].astype(np.int64),
-        )
-        yield Example(
-            mechanism=cls(epsilon=Fraction(3, 4), categories=11),
-            value=10,
-            neighbour=2,
-            distance=Distance.hamming(),
-            code=lambda rows: rows[..., 0] * np.int64(256) + rows[..., 1],
-        )
-        yield Example(
-            mechanism=cls(epsilon=Fraction(2, 3), categories=4, size=2),
-            value=[0, 2],
-            neighbour=[1, 0],
-            distance=Distance.hamming(2),
-            code=lambda rows: rows[..., 0, 0] * np.int64(256) + rows[..., 1, 0],
+        return bitwise_examples(
+            cls(epsilon=Fraction(4, 3), categories=7, size=2),
+            cls(epsilon=Fraction(3, 4), categories=11),
+            cls(epsilon=Fraction(2, 3), categories=4, size=2),
         )
 
 

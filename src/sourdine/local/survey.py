@@ -113,34 +113,36 @@ class Survey:
         said = (self if coins is None else Survey(coins)).rate(share)
         return np.asarray(self.channel.estimate(said) - np.asarray(share, float))
 
-    def variance(self, share: ArrayLike, people: int, *, drawn: bool = False) -> Floats:
+    def variance(self, share: ArrayLike, people: int, *, population: bool = False) -> Floats:
         """Of the estimate, for people among whom the share holds, or drawn from a population where it does.
 
         With r = q + (p - q) f: (f p(1-p) + (1-f) q(1-q))/(n (p-q)^2) for given people; r(1-r)/(n (p-q)^2),
         which is that and f(1-f)/n, for drawn ones.
         """
         count = check.integer("Survey.variance", "people", people, 1, 1 << 62)
+        check.boolean("Survey.variance", "population", population)
         given = self.channel.variance(share, count)
         f = np.clip(np.asarray(share, float), 0.0, 1.0)
-        return np.asarray(given + f * (1 - f) / count) if drawn else given
+        return np.asarray(given + f * (1 - f) / count) if population else given
 
     def estimate(
-        self, yes: ArrayLike, people: ArrayLike, confidence: float = 0.95, *, drawn: bool = False
+        self, yes: ArrayLike, people: ArrayLike, confidence: float = 0.95, *, population: bool = False
     ) -> Estimate:
         """The share among those who reported, or in the population they were drawn from, with its interval.
 
-        >>> found = Survey.two_coins().estimate(450, 1000, drawn=True)
+        >>> found = Survey.two_coins().estimate(450, 1000, population=True)
         >>> float(found.value.round(3)), float(found.lower.round(3)), float(found.upper.round(3))
         (0.4, 0.339, 0.462)
         """
         level = check.confidence("Survey.estimate", confidence)
+        check.boolean("Survey.estimate", "population", population)
         asked = np.asarray(people, np.int64)
         said = np.asarray(yes, np.int64)
         if asked.size == 0 or np.any(asked < 1):
             raise check.fail("Survey.estimate", "people", "be 1 or more", int(np.min(asked, initial=0)))
         if np.any((said < 0) | (said > asked)):
             raise check.fail("Survey.estimate", "yes", "lie between 0 and the people", "a count outside")
-        if not drawn:
+        if not population:
             if asked.ndim:
                 raise check.fail("Survey.estimate", "people", "be one number for given people", asked.shape)
             return shares(self.channel, said, int(asked), level)

@@ -11,10 +11,9 @@ from scipy.special import expit
 
 from sourdine.core import exact, packed
 from sourdine.core.bits import Bits, coins
-from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.subsets import spots
-from sourdine.local.bitwise import BitwiseOracle
+from sourdine.local.bitwise import BitwiseOracle, bitwise_examples
 from sourdine.local.oracle import Bytes
 from sourdine.mechanisms.response import Channel
 
@@ -55,26 +54,10 @@ class Unary(BitwiseOracle):
 
     @classmethod
     def examples(cls) -> Iterator[Example]:
-        yield Example(
-            mechanism=cls(epsilon=Fraction(4, 3), categories=5),
-            value=0,
-            neighbour=3,
-            distance=Distance.hamming(),
-            code=lambda rows: rows[..., 0].astype(np.int64),
-        )
-        yield Example(
-            mechanism=cls(epsilon=Fraction(3, 4), categories=11),
-            value=10,
-            neighbour=2,
-            distance=Distance.hamming(),
-            code=lambda rows: rows[..., 0] * np.int64(256) + rows[..., 1],
-        )
-        yield Example(
-            mechanism=cls(epsilon=Fraction(2, 3), categories=3),
-            value=[0, 2],
-            neighbour=[1, 0],
-            distance=Distance.hamming(2),
-            code=lambda rows: rows[..., 0, 0] * np.int64(256) + rows[..., 1, 0],
+        return bitwise_examples(
+            cls(epsilon=Fraction(4, 3), categories=5),
+            cls(epsilon=Fraction(3, 4), categories=11),
+            cls(epsilon=Fraction(2, 3), categories=3),
         )
 
 
@@ -114,6 +97,7 @@ class OptimalUnary(Unary):
     unary encodings it has the least variance of a share near 0: 4 e^epsilon/(n (e^epsilon - 1)^2) from n
     reports.
 
+    >>> from sourdine.core.distance import Distance
     >>> OptimalUnary(epsilon=1, categories=4).loss(Distance.hamming()).epsilon
     Fraction(1, 1)
     """

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sourdine.report.charts import COLOURS, ROWS, Row, Series, Spec, colour_of, finish
+from sourdine.report.charts import COLOURS, INK, ROWS, Row, Series, Spec, colour_of, finish
 from sourdine.report.finding import Cell, cells, name_group, name_key, show_cell
 from sourdine.tables import Answer
 
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 _MOST_GROUPS = 40
 _MOST_CELLS = 400
-_INK = "#1d2733"
 _PER_BAR = 26  # pixels
 _LABEL = 170  # pixels at most, beside a bar
 _MANY_BINS = 20  # whose names do not all fit below them
@@ -66,11 +65,11 @@ def _bars(answer: Answer, found: list[Cell]) -> Spec:
     colour = [colour_of(series)] if series else []
     layers = [
         bars.encode(across, up, *aside, *colour, tooltip=_tips(answer, series)),
-        chart.mark_rule(color=_INK, strokeWidth=_WIDE).encode(
+        chart.mark_rule(color=INK, strokeWidth=_WIDE).encode(
             low, high, up, *aside, tooltip=_tips(answer, series)
         ),
         *(
-            chart.mark_tick(color=_INK, thickness=_WIDE, size=8).encode(
+            chart.mark_tick(color=INK, thickness=_WIDE, size=8).encode(
                 alt.X(f"{end}:Q", title=_title(answer)), up, *aside
             )
             for end in ("lower", "upper")
@@ -111,7 +110,7 @@ def _histogram(answer: Answer, found: list[Cell]) -> Spec:
         chart.mark_bar(opacity=0.8, color=COLOURS[0]).encode(
             across, up, *aside, *colour, tooltip=_tips(answer, series)
         ),
-        chart.mark_rule(color=_INK, strokeWidth=_WIDE).encode(
+        chart.mark_rule(color=INK, strokeWidth=_WIDE).encode(
             across, alt.Y("lower:Q", title=_title(answer)), alt.Y2("upper:Q"), *aside
         ),
     ]
@@ -187,7 +186,7 @@ def _heat(answer: Answer, found: list[Cell]) -> Spec:
         legend=alt.Legend(orient="bottom", gradientLength=180, format=_form(answer), tickCount=3),
     )
     high = max(cell.value for cell in found)
-    ink = alt.condition(f"datum.value > {0.55 * high}", alt.value("white"), alt.value(_INK))
+    ink = alt.condition(f"datum.value > {0.55 * high}", alt.value("white"), alt.value(INK))
     text = alt.Text("value:Q", format=_form(answer))
     tips = _tips(answer, None)
     layers = [

@@ -1,6 +1,6 @@
 """The page of an attack: what was attacked, how often it succeeded, and what that teaches."""
 
-from sourdine.audit.attacks import Found
+from sourdine.audit.attacks import Chart, Found
 from sourdine.audit.attacks.attack import BLIND, MOST, PROTECTED, UNPROTECTED, percent
 from sourdine.report.attack_charts import draw_attack
 from sourdine.report.page import Figure, Page, Section
@@ -12,7 +12,7 @@ COLUMNS = ("case", "target", "success", "right", "of")
 def attack_page(found: Found) -> Page:
     """Everything that an attack found, on one page."""
     figures = tuple(
-        Figure(title=each.finding, chart=draw_attack(each), note=each.note) for each in found.charts
+        Figure(title=each.finding, chart=draw_attack(each), note=_note(each)) for each in found.charts
     )
     table = Table(
         name="success",
@@ -41,4 +41,14 @@ def attack_rows(found: Found) -> tuple[tuple[str, ...], ...]:
         *measured,
         (MOST, found.why, percent(found.limit), "", ""),
         (BLIND, found.guess, percent(found.chance), "", ""),
+    )
+
+
+def _note(chart: Chart) -> str:
+    """What is to be said below a chart, and what its intervals are."""
+    counted = any(each.tries is not None for each in chart.points)
+    return (
+        f"{chart.note} Thin lines: intervals of 95 %, as of independent trials.".strip()
+        if counted
+        else chart.note
     )

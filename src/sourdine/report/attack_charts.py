@@ -4,7 +4,21 @@ from typing import Any
 
 from sourdine.audit.attacks import Chart
 from sourdine.audit.attacks.attack import BLIND, MOST, PROTECTED, UNPROTECTED
-from sourdine.report.charts import COLOURS, GREY, ROWS, Axis, Row, Series, Spec, colour_of, draw_lines, finish
+from sourdine.report.charts import (
+    COLOURS,
+    GREY,
+    INK,
+    ROWS,
+    Axis,
+    Band,
+    Row,
+    Series,
+    Spec,
+    colour_of,
+    draw_lines,
+    finish,
+    title_of,
+)
 
 _COLOURS = {UNPROTECTED: COLOURS[1], PROTECTED: COLOURS[0]}
 _PER_BAR = 30  # pixels
@@ -20,9 +34,7 @@ def draw_attack(chart: Chart) -> Spec:
 
 
 def _lines(chart: Chart) -> Spec:
-    rows: list[Row] = [
-        {"place": each.place, "value": each.value, "series": each.series} for each in chart.points
-    ]
+    rows = _rows(chart)
     places = tuple(sorted({float(each.place) for each in chart.points}))
     return draw_lines(
         rows,
@@ -35,21 +47,29 @@ def _lines(chart: Chart) -> Spec:
         ),
         y=Axis(field="value", title=chart.up, form=".0%", ticks=_QUARTERS),
         series=_series(chart),
+        bars=Band(lower="low", upper="high"),
     )
+
+
+def _rows(chart: Chart) -> list[Row]:
+    """The points, each with its interval."""
+    return [
+        {"place": each.place, "value": each.value, "series": each.series, "low": low, "high": high}
+        for each in chart.points
+        for low, high in [each.interval]
+    ]
 
 
 def _bars(chart: Chart) -> Spec:
     import altair as alt
 
-    rows: list[Row] = [
-        {"place": each.place, "value": each.value, "series": each.series} for each in chart.points
-    ]
+    rows = _rows(chart)
     series = _series(chart)
     places = list(dict.fromkeys(str(each.place) for each in chart.points))
     twice = len(rows) > len(places)
     across = alt.X(
         "value:Q",
-        title=chart.across,
+        title=title_of(chart.across),
         scale=alt.Scale(domain=[0, _ROOM]),
         axis=alt.Axis(format=".0%", values=list(_QUARTERS)),
     )
@@ -65,15 +85,18 @@ def _bars(chart: Chart) -> Spec:
     colour = colour_of(series)
     if len(series.names) == 1:
         colour = colour.legend(None)
-    elif len(series.names) > 2:
-        colour = colour.legend(orient="bottom", columns=2)
+    else:
+        colour = colour.legend(orient="bottom", columns=1)  # names of places leave little room
     held = alt.Chart(alt.NamedData(ROWS))
     words = held.mark_text(align="left", dx=4, fontSize=11, color=GREY).encode(
-        across, up, *aside, text=alt.Text("value:Q", format=".1~%")
+        alt.X("high:Q"), up, *aside, text=alt.Text("value:Q", format=".1~%")
     )
     bars = held.mark_bar(opacity=0.85).encode(across, up, *aside, colour, tooltip=tips)
+    ends = held.mark_rule(strokeWidth=1.5, color=INK).encode(
+        alt.X("low:Q", title=title_of(chart.across)), alt.X2("high:Q"), up, *aside
+    )
     height = _PER_BAR * len(places) * (len(series.names) * 0.7 if twice else 1)
-    spec: dict[str, Any] = {**finish(alt.layer(bars, words), rows), "height": height}
+    spec: dict[str, Any] = {**finish(alt.layer(bars, ends, words), rows), "height": height}
     legend = {**spec["config"]["legend"], "symbolType": "square"}  # bars are named by squares, not by lines
     return {**spec, "config": {**spec["config"], "legend": legend}}
 

@@ -20,7 +20,7 @@ Row = Mapping[str, str | int | float | None]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 GREY = "#5b6570"
 ROWS = "rows"
-_INK = "#1d2733"
+INK = "#1d2733"
 _HEIGHT = 300
 _NARROW = 270.0  # pixels that a telephone leaves for what stands below a chart
 _LETTER, _SYMBOL = 6.4, 26.0  # pixels of a letter, and of a line or square with the space around it
@@ -71,6 +71,7 @@ def draw_lines(
     y: Axis,
     series: Series,
     band: Band | None = None,
+    bars: Band | None = None,
     slider: Slider | None = None,
     at: float | None = None,
 ) -> Spec:
@@ -87,6 +88,9 @@ def draw_lines(
     if band is not None:
         low, high = alt.Y(f"{band.lower}:Q", title=title_of(y.title)), alt.Y2(f"{band.upper}:Q")
         layers.append(chart.mark_area(opacity=0.25).encode(across, low, high, colour))
+    if bars is not None:
+        low, high = alt.Y(f"{bars.lower}:Q", title=title_of(y.title)), alt.Y2(f"{bars.upper}:Q")
+        layers.append(chart.mark_rule(strokeWidth=2, opacity=0.5).encode(across, low, high, colour))
     lines = chart.mark_line(point=alt.OverlayMarkDef(size=28, filled=True), strokeWidth=2)
     layers.append(lines.encode(across, up, colour, tooltip=tips))
     return finish(alt.layer(*layers), rows, slider)
@@ -112,7 +116,7 @@ def draw_heat(
     values = [float(row[colour.field] or 0) for row in rows]
     low, high = min(values), max(values)
     middle = math.sqrt(low * high) if colour.log else (low + high) / 2
-    ink = alt.condition(f"datum['{colour.field}'] > {middle}", alt.value("white"), alt.value(_INK))
+    ink = alt.condition(f"datum['{colour.field}'] > {middle}", alt.value("white"), alt.value(INK))
     text = alt.Text(f"{colour.field}:Q", format=colour.form)
     layers.append(chart.mark_text(fontSize=10).encode(across, up, text=text, color=ink, tooltip=tips))
     if at is not None:
@@ -182,7 +186,7 @@ def finish(
             domainColor="#9aa4ae",
             tickColor="#9aa4ae",
             labelColor=GREY,
-            titleColor=_INK,
+            titleColor=INK,
             titleFontWeight="normal",
             labelFontSize=11,
             titleFontSize=12,

@@ -5,6 +5,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from sourdine.core.digits import counted
 from sourdine.report.page import Figure, Page, Section
 from sourdine.report.sweep_charts import draw_curves, draw_points
 from sourdine.report.table import Table
@@ -45,8 +46,9 @@ def sweep_page(rows: Sequence[Given], curves: Sequence[Given], *, model: str, co
     )
     return Page(
         title=f"{100 * _number(best, 'accuracy'):.1f} % at best, with "
-        f"learning rate {best['learning_rate']:g}, batch {best['batch_size']:,}, {best['n_epochs']} epochs",
-        lead=f"A {model} model, trained with {len(rows):,} settings.",
+        f"learning rate {best['learning_rate']:g}, batch {best['batch_size']:,}, "
+        f"{counted(_number(best, 'n_epochs'), 'epoch', 'g')}",
+        lead=f"A {model} model, trained with {counted(len(rows), 'setting')}.",
         sections=(
             Section(title="What it cost", paragraphs=tuple(cost)),
             Section(title="Accuracy", figures=sweep_figures(rows, curves)),

@@ -165,8 +165,8 @@ def _chosen(mechanism: QuantileMethod, values: RankSource, bits: Bits) -> Estima
 
 def _steps(places: np.ndarray, column: Number) -> np.ndarray:
     """Places as values of the column, each the nearest float; what is not known stays so."""
-    low = span(column)[0]
-    exact = [math.nan if math.isnan(p) else float((low + int(p)) * column.step) for p in places.tolist()]
+    low, step = span(column)[0], column.step
+    exact = [math.nan if math.isnan(p) else float((low + int(p)) * step) for p in places.tolist()]
     return np.array(exact)
 
 

@@ -6,14 +6,18 @@ from pathlib import Path
 from sourdine.core.errors import InvalidParameter
 
 BLANK = "FILL IN"
+_NAMED = 3  # fields in an error; the rest are counted
 
 
 def check_filled(held: object, path: Path) -> None:
-    """Refuse a specification with fields that still wait to be filled in, and name them all."""
+    """Refuse a specification with fields that still wait to be filled in, and name the first of them."""
     fields = list(dict.fromkeys(_blanks(held, ())))
     if not fields:
         return
-    *others, last = [f"'{'.'.join(field)}'" for field in fields]
+    named = [f"'{'.'.join(field)}'" for field in fields[:_NAMED]]
+    if len(fields) > _NAMED:
+        named.append(f"{len(fields) - _NAMED} more")
+    *others, last = named
     which = f"fields {', '.join(others)} and {last}" if others else f"field {last}"
     rest = " Delete the line if its type has no such field, and the block if no query needs the column."
     raise InvalidParameter(

@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from sourdine.accounting.ledger import Ledger
+from sourdine.accounting.ledger.opened import opened
 from sourdine.accounting.release import Release
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
@@ -174,15 +175,13 @@ def release_bounds(
     plan: BoundsPlan, source: Source, ledger: Ledger | Path | str, *, bits: Bits = SYSTEM
 ) -> FoundBounds:
     """Pay for a plan, then find the bounds."""
-    if isinstance(ledger, str | Path):
-        with Ledger.open(ledger) as opened:
-            return release_bounds(plan, source, opened, bits=bits)
-    check_payer(plan, ledger)
     secure = bool(getattr(bits, "secure", False))
     asked = {f"bounds of {plan.column}": f"{plan.kind}, all but {plan.outside:g} of the records inside"}
-    receipt = ledger.charge(
-        *plan.spends, purpose=f"bounds of {plan.column}"[:200], secure=secure, declared=asked
-    )
+    with opened(ledger) as payer:
+        check_payer(plan, payer)
+        receipt = payer.charge(
+            *plan.spends, purpose=f"bounds of {plan.column}"[:200], secure=secure, declared=asked
+        )
     with silence("there are no bounds"):
         values = _found(plan, source, bits)
     return FoundBounds(

@@ -7,10 +7,10 @@ from functools import cached_property
 from html import escape
 
 from sourdine.accounting.accountant import left_of
+from sourdine.accounting.large_delta import warn_of_delta
 from sourdine.accounting.ledger.budget import ConcentratedBudget
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
-from sourdine.core.digits import plain
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Mechanism
@@ -371,13 +371,9 @@ class Plan:
     @property
     def warning(self) -> str:
         """What is doubtful about the guarantee; empty if nothing is."""
-        if self.privacy.delta is not None and self.size is not None and self.privacy.delta * self.size > 1:
-            return (
-                f"The delta of {plain(self.privacy.delta)} is above 1 divided by the declared size of "
-                f"{self.size:,}: such a guarantee would even allow to publish the whole record of somebody "
-                "drawn at random. Take a delta far below that."
-            )
-        return ""
+        if self.privacy.delta is None or self.size is None:
+            return ""
+        return warn_of_delta(self.privacy.delta, self.size, f"the declared size of {self.size:,}")
 
     def _repr_html_(self) -> str:
         from sourdine.tables.forecast import forecasts

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.accounting.ledger import Ledger, PureBudget, Receipt
+from sourdine.accounting.ledger.opened import opened
 from sourdine.accounting.release import Release
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.errors import InvalidParameter
@@ -60,18 +61,16 @@ def release(
     charge is on the disk before any record is read. After it nothing that is raised or shown depends on the
     data: an error of the engine is told without its words, and the charge stands.
     """
-    if isinstance(ledger, str | Path):
-        with Ledger.open(ledger) as opened:
-            return release(plan, source, opened, purpose=purpose, bits=bits, watch=watch)
-    if not isinstance(ledger, Ledger):
+    if not isinstance(ledger, Ledger | Path | str):
         raise InvalidParameter(
             "A release must be paid for: give the ledger, or the path of its file. "
             "Make one with Ledger.create or 'sourdine ledger create'."
         )
     check_source(plan, source)
-    check_ledger(plan, ledger)
     secure = bool(getattr(bits, "secure", False))
-    receipt = ledger.charge(*plan.spends, purpose=purpose, secure=secure, declared=declared_of(plan))
+    with opened(ledger) as payer:
+        check_ledger(plan, payer)
+        receipt = payer.charge(*plan.spends, purpose=purpose, secure=secure, declared=declared_of(plan))
     return _carry_out(plan, source, receipt=receipt, bits=bits, watch=watch)
 
 

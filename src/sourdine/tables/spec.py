@@ -16,7 +16,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.file import ENDINGS
 from sourdine.frames.join import open_joined, read_joins
 from sourdine.frames.schema import Declared, Schema, decimal, told
-from sourdine.frames.source import Source
+from sourdine.frames.source import Source, open_source
 from sourdine.frames.unit import Unit
 from sourdine.tables.blank import check_filled
 from sourdine.tables.hierarchy import Hierarchy, read_hierarchies, with_columns, with_hierarchies
@@ -172,6 +172,17 @@ class Specification(Declared):
         place = self.folder / self.table.source
         joins = read_joins(self.joins, self.folder)
         return open_joined(place, self.schema_of, joins, others, encoding=self.table.encoding)
+
+    def check_joins(self) -> None:
+        """Refuse a public table that is not there or lacks a column; the private one is not looked at."""
+        declared = self.schema_of.columns
+        for join in read_joins(self.joins, self.folder):
+            theirs = [name for _, name in join.on]
+            brought = [name for name in join.columns if name in declared]
+            try:
+                open_source(join.table, Schema(columns={}), list(dict.fromkeys((*theirs, *brought))))
+            except InvalidParameter as problem:
+                raise InvalidParameter(f"The join '{join.name}' cannot be made. {problem}") from None
 
     def open_ledger(self, epsilon: Fraction | None = None) -> Ledger:
         """The ledger that pays; if there is none, the error says how to make one with this epsilon."""

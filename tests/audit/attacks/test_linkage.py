@@ -52,7 +52,7 @@ def test_who_holds_the_list_coarsens_it_as_the_table_is() -> None:
         quasi=QUASI,
         sensitive=[SECRET],
         hierarchies=HIERARCHIES,
-        limit=0.2,
+        suppress=0.2,
     )
     coarse = [linkage.coarsened(people.columns[name], name, made) for name in QUASI]
     listed = Counter(zip(*coarse, strict=True))

@@ -70,7 +70,7 @@ def test_it_is_the_run_that_is_paid(tmp_path: Path) -> None:
         budget=RenyiBudget(limit=100, order=4), unit="example", neighbours=Neighbours.ADD_REMOVE, delta=1e-6
     )
     with Ledger.create(tmp_path / "paid.ledger", terms) as ledger:
-        audit(Flat(norm=1.0), ledger=ledger, steps=2)
+        audit(Flat(norm=1.0), ledger=tmp_path / "paid.ledger", steps=2)
         (line,) = ledger.history()
     assert line.purpose == "audit training"
     assert line.spends[0].count == 2

@@ -108,7 +108,7 @@ def test_the_ledger_is_charged_before_the_values_are_looked_at(tmp_path: Path) -
         quantiles([0.5], at=[0.5], bounds=(0, 1), epsilon=0.75, ledger=ledger)
     answer = quantiles([0.5], at=[0.2, 0.5], bounds=(0, 1), epsilon=0.5, ledger=ledger, purpose="two")
     assert answer.receipt is not None
-    again = Ledger.open(tmp_path / "quantiles.ledger")
+    again = tmp_path / "quantiles.ledger"
     with pytest.raises(BudgetExceeded):
         quantiles([0.5], at=[0.5], bounds=(0, 1), epsilon=0.01, ledger=again)
 

@@ -8,9 +8,9 @@ import pytest
 
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.ranks import SortedPlaces
 from sourdine.tables.quantiles import JointExponential, jitter
 from sourdine.tables.quantiles.jitter import Jittered
-from sourdine.tables.quantiles.values import SortedPlaces
 from sourdine.testing import SeededBits
 
 DECILES = tuple(Fraction(i, 10) for i in range(1, 10))

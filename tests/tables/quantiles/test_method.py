@@ -11,7 +11,7 @@ import pytest
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.frames.ranks import CountedValues
+from sourdine.frames.ranks import CountedValues, SortedPlaces
 from sourdine.tables.quantiles import (
     InverseSensitivity,
     JointExponential,
@@ -21,7 +21,6 @@ from sourdine.tables.quantiles import (
     ThresholdHistogram,
 )
 from sourdine.tables.quantiles.recursive import Part
-from sourdine.tables.quantiles.values import SortedPlaces
 from sourdine.testing import SeededBits
 
 KINDS = [InverseSensitivity, JointExponential, NaiveLaplace, RecursiveQuantiles, ThresholdHistogram]

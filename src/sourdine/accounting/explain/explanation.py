@@ -16,6 +16,7 @@ from sourdine.accounting.pld import PLD, PldCost
 from sourdine.accounting.rounding import float_above
 from sourdine.accounting.training_cost import cost_of_training, loss_of_training
 from sourdine.core import check
+from sourdine.core.digits import counted
 from sourdine.core.distance import Neighbours
 
 FALSE_POSITIVES = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5)
@@ -163,8 +164,9 @@ def explain_training(training: Training, delta: float) -> Explanation:
     loss, count = loss_of_training(training)
     return Explanation(
         subject=(
-            f"a training run: {training.size:,} examples, {_BATCHES[training.sampler]} of "
-            f"{training.batch:,}, noise {float(training.noise):g}, {training.steps:,} steps"
+            f"a training run: {counted(training.size, 'example')}, {_BATCHES[training.sampler]} of "
+            f"{training.batch:,}, noise {float(training.noise):g}, "
+            f"{counted(training.steps, 'step')}"
         ),
         epsilon=told.epsilon,
         delta=told.delta,

@@ -1,9 +1,11 @@
-"""What a ledger has given away so far."""
+"""What a ledger has revealed so far."""
 
 from fractions import Fraction
+from pathlib import Path
 
 from sourdine.accounting.explain.explanation import Explanation, explain_cost, explain_guarantee
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget
+from sourdine.accounting.ledger.opened import opened
 from sourdine.accounting.pld import PLD
 from sourdine.accounting.rounding import float_above
 from sourdine.core.laws import Law, RhoLaw
@@ -11,13 +13,14 @@ from sourdine.core.leak import LeakyLaw
 from sourdine.core.loss import Loss
 
 
-def explain_ledger(ledger: Ledger) -> Explanation:
+def explain_ledger(ledger: Ledger | Path | str) -> Explanation:
     """What everything paid from a ledger means together for one unit.
 
     A sum of rhos has a whole curve; a pure sum and a divergence at one order are known by one epsilon. What
     keys took of the reserve is a leak in each.
     """
-    status, terms = ledger.status(), ledger.terms
+    with opened(ledger) as held:
+        status, terms = held.status(), held.terms
     leaked = status.reserve_spent or Fraction(0)
     if status.spent == 0 or isinstance(terms.budget, PureBudget):
         return explain_guarantee(status.spent, leaked, unit=terms.unit, neighbours=terms.neighbours)

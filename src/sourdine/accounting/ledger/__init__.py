@@ -1,9 +1,10 @@
 """The durable ledger: budgets in a file, receipts, and what they mean."""
 
 from sourdine.accounting.ledger.budget import Budget, ConcentratedBudget, PureBudget, RenyiBudget
-from sourdine.accounting.ledger.ledger import Ledger, Terms
+from sourdine.accounting.ledger.ledger import Ledger
 from sourdine.accounting.ledger.period import Period
 from sourdine.accounting.ledger.receipt import Entry, Receipt, Status
+from sourdine.accounting.ledger.terms import Terms
 
 __all__ = [
     "Budget",

@@ -1,40 +1,23 @@
 """A durable budget: one file per protected data set, paid before any noise is drawn, never refunded."""
 
-import getpass
 import json
-import uuid
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple
 
-from sourdine.accounting.accountant import left_of
 from sourdine.accounting.ledger.amount import add, amount
-from sourdine.accounting.ledger.budget import Budget, budget_from_json
-from sourdine.accounting.ledger.period import Period
+from sourdine.accounting.ledger.cost import Cost, cost_of
 from sourdine.accounting.ledger.receipt import Entry, Receipt, Status, readable
+from sourdine.accounting.ledger.statement import Statement, state
 from sourdine.accounting.ledger.store import Line, Store
+from sourdine.accounting.ledger.terms import Terms
+from sourdine.accounting.ledger.text import declarations
 from sourdine.accounting.ledger.typed import typed
-from sourdine.accounting.rounding import float_above
 from sourdine.accounting.spend import Spend
-from sourdine.core import check
-from sourdine.core.distance import Neighbours
-from sourdine.core.errors import (
-    BudgetExceeded,
-    InvalidParameter,
-    LedgerError,
-    SourdineError,
-    UnsupportedLoss,
-)
+from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, SourdineError
 
-_MOST_TEXT = 1000
-_MOST_DECLARED = 100
 _REMEMBERED = 64
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _SLACK = Fraction(1, 10**9)  # how far a price in floats may differ between machines
@@ -49,108 +32,6 @@ _UNREADABLE = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Terms:
-    """What a ledger was made for. None of it ever changes.
-
-    `reserve` is the part of delta that is kept for spends with a delta of their own: those that choose keys
-    privately. The rest, `rest`, is where the budget's epsilon is read off. A pure budget needs no rest, so
-    its reserve may be all of delta, and is if no delta is given.
-    """
-
-    budget: Budget
-    unit: str
-    neighbours: Neighbours
-    delta: float | None = None
-    period: Period | None = None
-    period_limit: Fraction | None = None
-    reserve: Fraction | None = None
-    identity: str = ""
-
-    def __post_init__(self) -> None:
-        check.member("Ledger", "neighbours", self.neighbours, Neighbours)
-        _text("unit", self.unit)
-        if self.reserve is not None:
-            reserve = check.inside("Ledger", "reserve", self.reserve, 0, 1)
-            object.__setattr__(self, "reserve", reserve)
-            if self.delta is None and self.budget.name == "pure":
-                object.__setattr__(self, "delta", float_above(reserve))
-        if self.delta is not None:
-            check.inside("Ledger", "delta", self.delta, 0, 1)
-        if self.budget.name != "pure" and self.delta is None:
-            remedy = "Without one, rho and divergences say nothing about epsilon. A common choice is 1e-6."
-            raise check.fail("Ledger", "delta", "be given for this budget", None, remedy)
-        self._check_reserve()
-        if (self.period is None) != (self.period_limit is None):
-            raise check.fail("Ledger", "period", "come with its limit, and the other way round", self.period)
-        if self.period is not None:
-            check.member("Ledger", "period", self.period, Period)
-            limit = check.positive("Ledger", "period_limit", self.period_limit, self.budget.limit)
-            object.__setattr__(self, "period_limit", limit)
-        if not self.identity:
-            object.__setattr__(self, "identity", uuid.uuid4().hex)
-
-    def _check_reserve(self) -> None:
-        if self.reserve is None or self.delta is None:
-            return
-        remedy = f"The ledger's delta is {self.delta:g}, and the rest of it is needed for the noise."
-        if self.budget.name != "pure" and not self.rest:
-            raise check.fail("Ledger", "reserve", "be below delta", float(self.reserve), remedy)
-        if self.reserve > Fraction(self.delta):
-            raise check.fail("Ledger", "reserve", "be at most delta", float(self.reserve))
-
-    @property
-    def rest(self) -> float:
-        """The delta at which the budget's epsilon is read off: what the reserve leaves; 0 without a delta."""
-        return max(0.0, left_of(self.delta or 0.0, self.reserve or Fraction(0)))
-
-    def to_json(self) -> str:
-        """The terms as the file holds them."""
-        kept = {} if self.reserve is None else {"reserve": str(self.reserve)}
-        return json.dumps(
-            {
-                "identity": self.identity,
-                "budget": self.budget.to_json(),
-                "unit": self.unit,
-                "neighbours": self.neighbours.value,
-                "delta": self.delta,
-                "period": self.period.value if self.period else None,
-                "period_limit": str(self.period_limit) if self.period_limit else None,
-            }
-            | kept
-        )
-
-    @classmethod
-    def from_json(cls, text: str) -> "Terms":
-        """The terms of a file."""
-        terms = json.loads(text)
-        return cls(
-            budget=budget_from_json(terms["budget"]),
-            unit=terms["unit"],
-            neighbours=Neighbours(terms["neighbours"]),
-            delta=terms["delta"],
-            period=Period(terms["period"]) if terms["period"] else None,
-            period_limit=amount(terms["period_limit"]) if terms["period_limit"] else None,
-            reserve=amount(terms["reserve"]) if "reserve" in terms else None,
-            identity=terms["identity"],
-        )
-
-
-class _Cost(NamedTuple):
-    """What a block costs: in the ledger's currency, and of its reserve."""
-
-    price: Fraction
-    delta: Fraction
-
-
-class _Stated(NamedTuple):
-    """What a charge costs and what its line will state, before and after what the time adds."""
-
-    cost: _Cost
-    before: str
-    after: str
-
-
 class Ledger:
     """A budget in a file, safe for many processes and threads at once.
 
@@ -160,7 +41,7 @@ class Ledger:
 
     >>> import tempfile
     >>> from sourdine.accounting.ledger.budget import PureBudget
-    >>> from sourdine.core.distance import Distance
+    >>> from sourdine.core.distance import Distance, Neighbours
     >>> from sourdine.mechanisms import Geometric
     >>> path = Path(tempfile.mkdtemp()) / "survey.ledger"
     >>> ledger = Ledger.create(path, Terms(
@@ -172,8 +53,8 @@ class Ledger:
 
     def __init__(self, store: Store, terms: Terms) -> None:
         self._store = store
-        self._known: dict[tuple[Spend, ...], tuple[_Cost, str]] = {}
-        self._recent: tuple[tuple[object, ...], _Stated] | None = None
+        self._known: dict[tuple[Spend, ...], tuple[Cost, str]] = {}
+        self._recent: tuple[tuple[object, ...], Statement] | None = None
         self._newest = ("", Fraction(0))  # a line found in order, by its mark, and the total after it
         self.terms = terms
         weakref.finalize(self, store.close)
@@ -221,49 +102,16 @@ class Ledger:
     def __enter__(self) -> "Ledger":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.close()
 
     def price(self, *spends: Spend) -> Fraction:
         """What a block would cost; nothing is spent."""
-        return self._cost(spends).price
+        return cost_of(self.terms, spends).price
 
     def delta(self, *spends: Spend) -> Fraction:
         """What a block would take of the reserve; nothing is spent."""
-        return self._cost(spends).delta
-
-    def _cost(self, spends: tuple[Spend, ...]) -> _Cost:
-        if not spends:
-            raise InvalidParameter("A charge must hold at least one spend. Pass what the release will use.")
-        each = [self._cost_one(spend) for spend in spends]
-        price = _block(spends, [cost.price for cost in each])
-        return _Cost(price, _block(spends, [cost.delta for cost in each]))
-
-    def _cost_one(self, spend: Spend) -> _Cost:
-        relation = spend.distance.neighbours
-        if relation is not self.terms.neighbours:
-            raise InvalidParameter(
-                f"The ledger is for {self.terms.neighbours} neighbours and the spends for {relation} ones. "
-                f"Their costs do not add up. State the distances for {self.terms.neighbours} neighbours."
-            )
-        if spend.part is not None and relation is Neighbours.REPLACE:
-            raise UnsupportedLoss(
-                "Parts cost as much as their worst only when a unit touches one of them, and a unit that is "
-                "replaced may leave one part and enter another. Charge the parts as spends without a part."
-            )
-        loss = spend.one_loss()
-        if loss.delta and self.terms.reserve is None:
-            raise UnsupportedLoss(
-                "A spend chooses keys privately, which takes a delta of its own, and this ledger keeps none "
-                "for that. Nothing was spent. Declare the keys, or make a ledger with a reserve, such as "
-                "`sourdine ledger create NEW --epsilon 3 --delta 1e-6 --reserve 5e-7`."
-            )
-        return _Cost(spend.count * self.terms.budget.price(loss), spend.count * Fraction(loss.delta))
+        return cost_of(self.terms, spends).delta
 
     def charge(
         self,
@@ -278,11 +126,11 @@ class Ledger:
         `secure` (whether the noise will come from secure bits) and `declared` (bounds and other declarations
         the release rests on) are recorded, so that a certificate can be held against them.
         """
-        noted = _noted(declared)
+        noted = declarations(declared)
         asked = (spends, purpose, author, secure, noted)
         recent = self._recent  # read once: another thread may put its own there
         if recent is None or recent[0] != asked:
-            stating = self._stated(spends, purpose, author, secure, noted)
+            stating = state(self._priced(spends), purpose, author, secure, noted)
             self._recent = recent = (asked, stating)
         (price, delta), stated, described = recent[1]
         time, total, delta_total = _START, price, delta
@@ -317,31 +165,11 @@ class Ledger:
             reserve_left=None if self.terms.reserve is None else self.terms.reserve - delta_total,
         )
 
-    def _stated(
-        self,
-        spends: tuple[Spend, ...],
-        purpose: str,
-        author: str | None,
-        secure: bool | None,
-        noted: dict[str, str] | None,
-    ) -> _Stated:
-        cost, described = self._priced(spends)
-        who = author if author is not None else _user()
-        _text("purpose", purpose)
-        _text("author", who)
-        stated = f'"purpose": {json.dumps(purpose)}, "author": {json.dumps(who)}, "price": "{cost.price}"'
-        stated += f', "software": {json.dumps(_software())}'
-        if secure is not None:
-            stated += f', "secure": {json.dumps(check.boolean("Ledger", "secure", secure))}'
-        if noted is not None:
-            stated += f', "declared": {json.dumps(noted)}'
-        return _Stated(cost, stated, f'"spends": {described}')
-
-    def _priced(self, spends: tuple[Spend, ...]) -> tuple[_Cost, str]:
+    def _priced(self, spends: tuple[Spend, ...]) -> tuple[Cost, str]:
         """The cost and the description of a block; the last few blocks are remembered."""
         known = self._known.get(spends)
         if known is None:
-            known = self._cost(spends), json.dumps([spend.to_json() for spend in spends])
+            known = cost_of(self.terms, spends), json.dumps([spend.to_json() for spend in spends])
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             self._known[spends] = known
@@ -412,7 +240,7 @@ class Ledger:
             entry = self._entry(line)
             total, delta_total = add(total, entry.price), add(delta_total, entry.delta)
             in_order = (entry.total, entry.delta_total) == (total, delta_total)
-            if not in_order or not self._covers(_Cost(entry.price, entry.delta), entry.spends):
+            if not in_order or not self._covers(Cost(entry.price, entry.delta), entry.spends):
                 raise LedgerError(
                     f"Line {line.number} of the ledger {self.path} does not replay to its price or total. "
                     "It was written by other software, or by a version that priced it otherwise. "
@@ -448,7 +276,7 @@ class Ledger:
         except _UNREADABLE as problem:
             raise self._out_of_order(line) from problem
 
-    def _covers(self, paid: _Cost, spends: tuple[Spend, ...]) -> bool:
+    def _covers(self, paid: Cost, spends: tuple[Spend, ...]) -> bool:
         """Whether what was paid once is what the spends cost; floats may differ between machines."""
         try:
             asked, _ = self._priced(spends)
@@ -463,7 +291,7 @@ class Ledger:
 
     def forecast(self, *spends: Spend) -> int:
         """How many more such blocks fit into what is left (and into this period)."""
-        price, delta = self._cost(spends)
+        price, delta = cost_of(self.terms, spends)
         status = self.status()
         left = status.left
         if status.period_limit is not None and status.period_spent is not None:
@@ -514,46 +342,3 @@ class Ledger:
             asked=price,
             left=left,
         )
-
-
-def _block(spends: tuple[Spend, ...], costs: list[Fraction]) -> Fraction:
-    """The sum over a block, of a family of parts only the largest."""
-    alone, families = Fraction(0), dict[str, dict[str, Fraction]]()
-    for spend, cost in zip(spends, costs, strict=True):
-        if spend.part is None:
-            alone = add(alone, cost)
-        else:
-            keys = families.setdefault(spend.part.family, {})
-            keys[spend.part.key] = add(keys.get(spend.part.key, Fraction(0)), cost)
-    for keys in families.values():
-        alone = add(alone, max(keys.values()))
-    return alone
-
-
-def _text(name: str, value: object) -> None:
-    if not isinstance(value, str) or not value.strip() or len(value) > _MOST_TEXT:
-        raise check.fail("Ledger", name, f"be a text of 1 to {_MOST_TEXT} characters", value)
-
-
-def _noted(declared: object) -> dict[str, str] | None:
-    """Declarations as they are now: the mapping may change later."""
-    if declared is None:
-        return None
-    if not isinstance(declared, Mapping) or len(declared) > _MOST_DECLARED:
-        raise check.fail("Ledger", "declared", f"be a mapping of up to {_MOST_DECLARED} texts", declared)
-    for text in (*declared.keys(), *declared.values()):
-        _text("declared", text)
-    return dict(declared)
-
-
-@cache
-def _software() -> str:
-    return f"sourdine {version('sourdine')}"
-
-
-@cache
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"

@@ -110,19 +110,18 @@ class Status:
 
 
 def readable(number: Fraction) -> str:
-    """A fraction as people read it.
+    """A fraction as people read it: in decimals, of six digits at most.
 
-    >>> readable(Fraction(1, 20)), readable(Fraction(1, 3001)), readable(Fraction(99999, 1000))
-    ('1/20', '0.000333222', '99.999')
+    >>> readable(Fraction(1, 20)), readable(Fraction(1, 3)), readable(Fraction(4))
+    ('0.05', '0.333333', '4')
     """
-    short = number.denominator == 1 or (number.denominator <= 1000 and number.numerator < 100)
-    return str(number) if short else f"{float(number):.6g}"
+    return str(number) if number.denominator == 1 else f"{float(number):.6g}"
 
 
 def remaining(left: Fraction, limit: Fraction) -> str:
     """What is left of a budget as people read it; a crumb that rounding left over is not told in digits.
 
     >>> remaining(Fraction(1, 2), Fraction(1)), remaining(Fraction(1, 10**24), Fraction(1))
-    ('1/2', 'almost nothing')
+    ('0.5', 'almost nothing')
     """
     return "almost nothing" if 0 < left * 10**9 < limit else readable(left)

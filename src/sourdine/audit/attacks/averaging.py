@@ -74,8 +74,8 @@ def run(bits: Bits) -> Found:
                 across="times that the question is asked",
                 up="right guesses",
                 points=(
-                    *(Point(UNPROTECTED, count, hits / TRIALS) for count, hits in free.items()),
-                    *(Point(PROTECTED, count, hits / MORE) for count, hits in total.items()),
+                    *(Point(UNPROTECTED, count, hits / TRIALS, TRIALS) for count, hits in free.items()),
+                    *(Point(PROTECTED, count, hits / MORE, MORE) for count, hits in total.items()),
                     *(Point(MOST, count, limit) for count in COUNTED),
                 ),
                 log=True,

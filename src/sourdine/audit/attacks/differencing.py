@@ -83,8 +83,8 @@ def run(bits: Bits) -> Found:
                 across="epsilon of both counts together",
                 up="right guesses",
                 points=(
-                    *(Point(UNPROTECTED, each, hits / len(victims)) for each in EPSILONS),
-                    *(Point(PROTECTED, each, rate / tries) for each, rate in rates.items()),
+                    *(Point(UNPROTECTED, each, hits / len(victims), len(victims)) for each in EPSILONS),
+                    *(Point(PROTECTED, each, rate / tries, tries) for each, rate in rates.items()),
                     *(Point(MOST, each, most_right(each)) for each in EPSILONS),
                 ),
                 log=True,

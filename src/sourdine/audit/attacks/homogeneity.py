@@ -68,7 +68,7 @@ def publish(patients: Patients, demand: Demand) -> Generalised:
         quasi=QUASI,
         sensitive=[SECRET],
         hierarchies=HIERARCHIES,
-        limit=_SUPPRESS,
+        suppress=_SUPPRESS,
     )
 
 

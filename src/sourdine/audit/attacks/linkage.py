@@ -48,7 +48,7 @@ def run(bits: Bits) -> Found:
         sensitive=[SECRET],
         others=["person"],
         hierarchies=HIERARCHIES,
-        limit=Fraction(1, 20),
+        suppress=Fraction(1, 20),
     )
     # whoever holds the list makes it as coarse as the table is, and so loses nothing
     coarse = [coarsened(people[name], name, made) for name in QUASI]
@@ -79,8 +79,8 @@ def run(bits: Bits) -> Found:
                 across="records given their right name",
                 up="what both tables hold",
                 points=(
-                    *(Point(UNPROTECTED, words, hits / PATIENTS) for words, hits in steps.items()),
-                    Point(PROTECTED, f"the same, {K}-anonymous", hidden / len(kept)),
+                    *(Point(UNPROTECTED, words, hits / PATIENTS, PATIENTS) for words, hits in steps.items()),
+                    Point(PROTECTED, f"the same, {K}-anonymous", hidden / len(kept), len(kept)),
                 ),
                 note="Where several inhabitants fit, one of them is taken at random.",
             ),

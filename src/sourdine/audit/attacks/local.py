@@ -60,7 +60,7 @@ def run(bits: Bits) -> Found:
                 up="people whose answer is found",
                 points=(
                     *(
-                        Point(s, days, hit / PEOPLE)
+                        Point(s, days, hit / PEOPLE, PEOPLE)
                         for s, each in right.items()
                         for days, hit in each.items()
                     ),

@@ -36,7 +36,7 @@ def run(bits: Bits) -> Found:
         repeats = REPEATS * PEOPLE // size
         for noise in NOISES:
             hits = sum(_noisy(size, noise, bits) for _ in range(repeats))
-            points.append(Point(f"{size} people", noise, hits / (repeats * size)))
+            points.append(Point(f"{size} people", noise, hits / (repeats * size), repeats * size))
     secret, asked = _draw(PEOPLE, bits)
     rounded = np.rint(asked @ secret.astype(np.int64) / ROUNDED) * ROUNDED
     hits = _right(rebuild(asked, rounded), secret)
@@ -44,7 +44,7 @@ def run(bits: Bits) -> Found:
     ours = sum(_right(rebuild(asked, each), secret) for each in released)
     spread = float(np.std(released - asked @ secret.astype(np.int64))) / math.sqrt(PEOPLE)
     tries, limit = len(released) * PEOPLE, most_right(EPSILON)
-    points.append(Point(PROTECTED, round(spread), ours / tries))
+    points.append(Point(PROTECTED, round(spread), ours / tries, tries))
     many = PER_PERSON * PEOPLE
     return Found(
         name=ATTACK.name,

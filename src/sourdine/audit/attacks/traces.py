@@ -93,8 +93,8 @@ def run(bits: Bits) -> Found:
                 across="people found at a new place",
                 up="what was published",
                 points=(
-                    Point(UNPROTECTED, "traces without names", hits / VICTIMS),
-                    Point(PROTECTED, "private counts", ours / VICTIMS),
+                    Point(UNPROTECTED, "traces without names", hits / VICTIMS, VICTIMS),
+                    Point(PROTECTED, "private counts", ours / VICTIMS, VICTIMS),
                     Point(BLIND, "the busiest place", chance),
                 ),
             ),

@@ -3,6 +3,7 @@
 import copy
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -90,7 +91,7 @@ def audit_training(
     confidence: float = CONFIDENCE,
     physical: int | None = None,
     watch: Watch | None = None,
-    ledger: Ledger | None = None,
+    ledger: Ledger | Path | str | None = None,
     bits: Bits = SYSTEM,
 ) -> TrainingAudit:
     """Train once with canaries, each in or out by a fair coin, and bound epsilon by how well that is guessed.

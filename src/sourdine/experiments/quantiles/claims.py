@@ -10,6 +10,7 @@ from sourdine.experiments.part import Part
 from sourdine.experiments.quantiles.measure import LEVELS, NORMAL, UNIFORM, Floats, Law, true_deciles, uniform
 from sourdine.experiments.quantiles.trial import Trial
 from sourdine.experiments.registry import Settings, Standing, Verdict, compare
+from sourdine.frames.ranks import SortedPlaces
 from sourdine.report.page import Section
 from sourdine.report.table import Table
 from sourdine.tables.quantiles import InverseSensitivity, QuantileMethod, ThresholdHistogram
@@ -26,7 +27,6 @@ from sourdine.tables.quantiles.theorems import (
     inverse_tail_on_uniform,
     least_size,
 )
-from sourdine.tables.quantiles.values import SortedPlaces
 from sourdine.testing import SeededBits
 
 _FINE = Grid.declared((0.0, 1.0), 2.0**-30)

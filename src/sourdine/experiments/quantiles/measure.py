@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sourdine.core.bits import Bits
+from sourdine.frames.ranks import SortedPlaces
 from sourdine.tables.quantiles import QuantileMethod
 from sourdine.tables.quantiles.choice import Allowance, chosen
 from sourdine.tables.quantiles.estimate import Grid
-from sourdine.tables.quantiles.values import SortedPlaces
 
 Floats = NDArray[np.float64]
 

@@ -163,7 +163,7 @@ def _designs() -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name, survey in DESIGNS.items():
         points = [
-            100 * math.sqrt(float(survey.variance(share, PEOPLE, drawn=drawn)))
+            100 * math.sqrt(float(survey.variance(share, PEOPLE, population=drawn)))
             for drawn in (False, True)
             for share in (0.1, 0.5)
         ]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.accounting.ledger import Ledger, Receipt
+from sourdine.accounting.ledger.opened import opened
 from sourdine.accounting.release import Release
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
@@ -139,12 +140,8 @@ class Cleaner:
         """
         source = self.open(table, encoding)
         secure = bool(getattr(bits, "secure", False))
-        receipt = None
-        if isinstance(ledger, Ledger):
-            receipt = self._pay(ledger, purpose, secure)
-        elif ledger is not None:
-            with Ledger.open(ledger) as opened:
-                receipt = self._pay(opened, purpose, secure)
+        with opened(ledger) as payer:
+            receipt = None if payer is None else self._pay(payer, purpose, secure)
         held = self._read(source)
         order = None if keep_order else shuffled(len(next(iter(held.values()))), bits)
         cleaned = {}

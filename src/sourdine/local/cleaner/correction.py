@@ -1,9 +1,8 @@
 """Means from cells that were cleaned inside their range, where noise pulls everything towards the middle.
 
-A cleaned cell y of a true place x has a mean that is no straight line in x, so no factor mends it. Instead
-each y is replaced by a score h(y), chosen before any y is seen, whose mean given x is x but for a bias that
-is known: E h(y) = sum over y of P(y | x) h(y). Of all scores the one is taken that makes the squared bias
-plus the variance of a mean over n cells least, for places spread evenly.
+Each cleaned cell y of a true place x is replaced by a score h(y), chosen before any y is seen, whose mean
+given x is x but for a bias that is known: E h(y) = sum over y of P(y | x) h(y). Of all scores the one is
+taken that makes the squared bias plus the variance of a mean over n cells least, for places spread evenly.
 """
 
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from sourdine.core.decay import Decay, GeometricDecay, StepDecay
 from sourdine.core.mechanism import Mechanism
+from sourdine.local.ridge import ridge_scores
 from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import BoundedStaircase
 
@@ -58,13 +58,10 @@ def _found(mechanism: Mechanism, cells: int) -> Correction:
     decay, last = _decay(mechanism)
     places = np.unique(np.linspace(0, last, min(last + 1, _PLACES)).round().astype(np.int64))
     response = _response(decay, last, places)
-    centred = places - last / 2
-    system = response.T @ response / len(places) + np.diag(response.mean(axis=0) / cells)
-    scores = np.linalg.solve(system, response.T @ centred / len(places))
-    means = response @ scores
-    bias = 1.1 * float(np.abs(means - centred).max())
-    least = max(0.0, float((response @ scores**2 - means**2).min()))
-    return Correction(np.asarray(scores + last / 2, np.float64), bias, least, last)
+    centred = np.asarray(places - last / 2, np.float64)
+    scores, bias, variance = next(ridge_scores(response, centred, (1.0,), cells))
+    least = max(0.0, float(variance.min()))
+    return Correction(scores + last / 2, 1.1 * float(np.abs(bias).max()), least, last)
 
 
 def _response(decay: Decay, last: int, places: NDArray[np.int64]) -> Floats:

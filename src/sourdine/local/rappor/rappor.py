@@ -15,7 +15,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Example
 from sourdine.local.counts import Counts
 from sourdine.local.estimate import Estimate, normal
-from sourdine.local.oracle import BitReports, FrequencyOracle, refuse
+from sourdine.local.oracle import BitReports, FrequencyOracle, byte_rows, refuse, whole_number
 from sourdine.local.rappor.bloom import (
     MOST_BITS,
     MOST_HASHES,
@@ -143,12 +143,7 @@ class BloomOracle(RapporOracle):
 
     def tally(self, reports: NDArray[Any]) -> Counts:
         """Row by row for each cohort, how many reports came and how many of them have each bit."""
-        rows = np.asarray(reports)
-        if rows.dtype != np.uint8 or rows.ndim < 1 or rows.shape[-1] != self.width:
-            raise InvalidParameter(
-                f"Reports of this oracle are rows of {self.width} bytes. Pass them as it made them."
-            )
-        cohorts, filters = self.split(self.unpack(rows.reshape(-1, self.width)))
+        cohorts, filters = self.split(self.unpack(byte_rows(reports, self.width)))
         sizes = np.bincount(cohorts, minlength=self.cohorts)
         order = np.argsort(cohorts.astype(np.uint16), kind="stable")
         sums = np.zeros((self.cohorts, 1 + self.bits), np.int64)
@@ -401,12 +396,6 @@ class BasicOneTimeRappor(BasicOracle):
     def examples(cls) -> Iterator[Example]:
         one = cls(categories=5, f=Fraction(2, 3))
         yield Example(mechanism=one, value=4, neighbour=1, distance=Distance.hamming(), code=whole_number)
-
-
-def whole_number(rows: NDArray[Any]) -> NDArray[np.int64]:
-    """Packed reports of at most seven bytes, each as one whole number."""
-    weights = 256 ** np.arange(rows.shape[-1] - 1, -1, -1, dtype=np.int64)
-    return np.asarray(rows.astype(np.int64) @ weights)
 
 
 def _words_apart(oracle: BloomOracle) -> Example:

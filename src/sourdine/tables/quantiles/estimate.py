@@ -5,12 +5,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.accounting.ledger import Ledger, Receipt
+from sourdine.accounting.ledger.opened import opened
 from sourdine.accounting.release import Release
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
@@ -18,10 +20,10 @@ from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.grid import reals
+from sourdine.frames.ranks import SortedPlaces
 from sourdine.tables.noise import noise
 from sourdine.tables.quantiles.choice import TREE, Allowance, Choice, chosen, levels_of
 from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod
-from sourdine.tables.quantiles.values import SortedPlaces
 from sourdine.tables.tree import Tree, read_quantiles
 
 _DEFAULT_PLACES = 1 << 20
@@ -108,7 +110,7 @@ def quantiles(
     neighbours: Neighbours = Neighbours.REPLACE,
     size: int | None = None,
     confidence: float = 0.95,
-    ledger: Ledger | None = None,
+    ledger: Ledger | Path | str | None = None,
     purpose: str = "quantiles",
     bits: Bits = SYSTEM,
 ) -> Release:
@@ -132,10 +134,11 @@ def quantiles(
     spend, choice = _planned(method, grid, at=at, epsilon=epsilon, neighbours=neighbours, size=size)
     secure = bool(getattr(bits, "secure", False))
     receipt: Receipt | None = None
-    if ledger is not None:
-        stated = {"bounds": json.dumps([grid.lower, grid.upper]), "step": repr(grid.step)}
-        stated["method"] = choice.words
-        receipt = ledger.charge(spend, purpose=purpose, secure=secure, declared=stated)
+    with opened(ledger) as payer:
+        if payer is not None:
+            stated = {"bounds": json.dumps([grid.lower, grid.upper]), "step": repr(grid.step)}
+            stated["method"] = choice.words
+            receipt = payer.charge(spend, purpose=purpose, secure=secure, declared=stated)
     held = grid.place(values)
     held.sort()
     found, ends = SortedPlaces(held), None

@@ -1,45 +1,15 @@
 """Places on a grid, from an array: sorted when it must be, by selection where that is enough."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.grid import numbers
-from sourdine.frames.ranks import RankSource
+from sourdine.frames.ranks import RankSource, SortedPlaces
 
 Values = ArrayLike | RankSource
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class SortedPlaces:
-    """Places in rising order.
-
-    >>> SortedPlaces(np.array([3, 3, 5])).count_below([3, 4, 6]).tolist()
-    [0, 2, 3]
-    """
-
-    places: NDArray[Any]
-
-    @property
-    def size(self) -> int:
-        """How many there are."""
-        return int(self.places.size)
-
-    def count_below(self, places: ArrayLike) -> Ints:
-        """How many lie below each place."""
-        wanted = np.asarray(places, np.int64)
-        most = np.iinfo(self.places.dtype).max  # a search in another type would copy all places
-        found = np.searchsorted(self.places, np.minimum(wanted, most).astype(self.places.dtype), side="left")
-        return np.where(wanted > most, self.size, found).astype(np.int64)
-
-    def values_between(self, first: int, last: int) -> Ints:
-        """The places of these ranks, counted from 0, the last left out."""
-        return self.places[max(first, 0) : max(last, 0)].astype(np.int64)
 
 
 def ranked(

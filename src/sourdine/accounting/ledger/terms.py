@@ -1,0 +1,102 @@
+"""What a ledger is made for."""
+
+import json
+import uuid
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sourdine.accounting.accountant import left_of
+from sourdine.accounting.ledger.amount import amount
+from sourdine.accounting.ledger.budget import Budget, budget_from_json
+from sourdine.accounting.ledger.period import Period
+from sourdine.accounting.ledger.text import check_text
+from sourdine.accounting.rounding import float_above
+from sourdine.core import check
+from sourdine.core.distance import Neighbours
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """The budget, whom it protects and how it is counted. None of it ever changes.
+
+    `reserve` is the part of delta that is kept for spends with a delta of their own: those that choose keys
+    privately. The rest, `rest`, is where the budget's epsilon is read off. A pure budget needs no rest, so
+    its reserve may be all of delta, and is if no delta is given.
+    """
+
+    budget: Budget
+    unit: str
+    neighbours: Neighbours
+    delta: float | None = None
+    period: Period | None = None
+    period_limit: Fraction | None = None
+    reserve: Fraction | None = None
+    identity: str = ""
+
+    def __post_init__(self) -> None:
+        check.member("Ledger", "neighbours", self.neighbours, Neighbours)
+        check_text("unit", self.unit)
+        if self.reserve is not None:
+            reserve = check.inside("Ledger", "reserve", self.reserve, 0, 1)
+            object.__setattr__(self, "reserve", reserve)
+            if self.delta is None and self.budget.name == "pure":
+                object.__setattr__(self, "delta", float_above(reserve))
+        if self.delta is not None:
+            check.inside("Ledger", "delta", self.delta, 0, 1)
+        if self.budget.name != "pure" and self.delta is None:
+            remedy = "Without one, rho and divergences say nothing about epsilon. A common choice is 1e-6."
+            raise check.fail("Ledger", "delta", "be given for this budget", None, remedy)
+        self._check_reserve()
+        if (self.period is None) != (self.period_limit is None):
+            raise check.fail("Ledger", "period", "come with its limit, and the other way round", self.period)
+        if self.period is not None:
+            check.member("Ledger", "period", self.period, Period)
+            limit = check.positive("Ledger", "period_limit", self.period_limit, self.budget.limit)
+            object.__setattr__(self, "period_limit", limit)
+        if not self.identity:
+            object.__setattr__(self, "identity", uuid.uuid4().hex)
+
+    def _check_reserve(self) -> None:
+        if self.reserve is None or self.delta is None:
+            return
+        remedy = f"The ledger's delta is {self.delta:g}, and the rest of it is needed for the noise."
+        if self.budget.name != "pure" and not self.rest:
+            raise check.fail("Ledger", "reserve", "be below delta", float(self.reserve), remedy)
+        if self.reserve > Fraction(self.delta):
+            raise check.fail("Ledger", "reserve", "be at most delta", float(self.reserve))
+
+    @property
+    def rest(self) -> float:
+        """The delta at which the budget's epsilon is read off: what the reserve leaves; 0 without a delta."""
+        return max(0.0, left_of(self.delta or 0.0, self.reserve or Fraction(0)))
+
+    def to_json(self) -> str:
+        """The terms as the file holds them."""
+        kept = {} if self.reserve is None else {"reserve": str(self.reserve)}
+        return json.dumps(
+            {
+                "identity": self.identity,
+                "budget": self.budget.to_json(),
+                "unit": self.unit,
+                "neighbours": self.neighbours.value,
+                "delta": self.delta,
+                "period": self.period.value if self.period else None,
+                "period_limit": str(self.period_limit) if self.period_limit else None,
+            }
+            | kept
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Terms":
+        """The terms of a file."""
+        terms = json.loads(text)
+        return cls(
+            budget=budget_from_json(terms["budget"]),
+            unit=terms["unit"],
+            neighbours=Neighbours(terms["neighbours"]),
+            delta=terms["delta"],
+            period=Period(terms["period"]) if terms["period"] else None,
+            period_limit=amount(terms["period_limit"]) if terms["period_limit"] else None,
+            reserve=amount(terms["reserve"]) if "reserve" in terms else None,
+            identity=terms["identity"],
+        )
