@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,10 +15,9 @@ from sourdine.cli import show
 from sourdine.cli.bracket import plain_bracket
 from sourdine.cli.number import number
 from sourdine.cli.train_chosen import Chosen, Head, Looked, Patches, Reduce, Weights
+from sourdine.cli.train_lists import SWEEP, Lists
 from sourdine.cli.train_options import (
     DELTA,
-    EPSILON,
-    NOISE,
     AsJson,
     Cache,
     Classes,
@@ -43,15 +41,11 @@ if TYPE_CHECKING:
     from sourdine.accounting.dpsgd import Sampler
     from sourdine.accounting.ledger import Ledger
     from sourdine.learning.data import Labelled
-    from sourdine.learning.models import Recipe
     from sourdine.learning.planning import Plan
     from sourdine.learning.sweep import Setting, Sweep
     from sourdine.learning.sweep_run import Swept
     from sourdine.learning.trained import Progress as Reached
     from sourdine.learning.trained import Trained
-
-_OWNER = "train sweep"
-_MOST_VALUES = 100  # in one list
 
 
 def sweep(
@@ -112,7 +106,7 @@ def sweep(
     --epochs 5,10 --repeats 3 --random 10 --ledger mnist.ledger -o digits.csv
     """
     chosen = Chosen.read(
-        _OWNER,
+        SWEEP,
         model=model,
         features=features,
         weights=weights,
@@ -122,8 +116,8 @@ def sweep(
         extra=None,
     )
     if chosen.kind is None:
-        raise check.fail(_OWNER, "model", "be trained in steps, with settings to vary", "least-squares")
-    lists = _Lists.read(
+        raise check.fail(SWEEP, "model", "be trained in steps, with settings to vary", "least-squares")
+    lists = Lists.read(
         chosen,
         rates=rates,
         batches=batches,
@@ -135,7 +129,7 @@ def sweep(
     )
     files = _Files(output)
     files.check()
-    level = float(number(_OWNER, "delta", delta, *DELTA))
+    level = float(number(SWEEP, "delta", delta, *DELTA))
     drawn = _sampler(sampler)
     parts = read_parts(data, classes=classes, side=side, grey=grey, spec=spec, target=target, test=test)
     if parts.test is None:
@@ -172,104 +166,11 @@ def sweep(
         _print(swept, files)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Lists:
-    """The lists of values, read from text; where one is empty, the usual value is taken."""
-
-    chosen: Chosen
-    rates: tuple[float, ...]
-    batches: tuple[int, ...]
-    epochs: tuple[int, ...]
-    epsilons: tuple[float, ...]
-    noises: tuple[float, ...]
-    clips: tuple[float, ...]
-    hidden: tuple[int, ...]
-
-    @classmethod
-    def read(
-        cls,
-        chosen: Chosen,
-        *,
-        rates: str | None,
-        batches: str | None,
-        epochs: str | None,
-        epsilons: str | None,
-        noises: str | None,
-        clips: str | None,
-        hidden: str | None,
-    ) -> "_Lists":
-        from sourdine.learning.models import LAYERED
-
-        if (epsilons is None) == (noises is None):
-            remedy = "Of a list of both, one would decide the other."
-            raise check.fail(_OWNER, "epsilon", "be listed, or else 'noise', and not both", epsilons, remedy)
-        if hidden is not None and chosen.kind not in LAYERED:
-            raise check.fail(_OWNER, "hidden", f"be left out for the model {chosen.kind}", hidden)
-        return cls(
-            chosen=chosen,
-            rates=_values("learning-rate", rates, Fraction(1, 10**9), 10**6),
-            batches=_whole("batch", batches, 1 << 40),
-            epochs=_whole("epochs", epochs, 1 << 20),
-            epsilons=_values("epsilon", epsilons, *EPSILON),
-            noises=_values("noise", noises, *NOISE),
-            clips=_values("clip", clips, Fraction(1, 10**6), 10**6),
-            hidden=_whole("hidden", hidden, 1 << 16),
-        )
-
-    def settings(self, size: int) -> "tuple[Setting, ...]":
-        """Every combination; what is usual may depend on epsilon."""
-        from sourdine.learning.sweep import product
-
-        alike: dict[Recipe, list[float]] = {}
-        for epsilon in self.epsilons:
-            alike.setdefault(self.chosen.recipe(epsilon), []).append(epsilon)
-        return tuple(
-            setting
-            for usual, epsilons in (alike or {self.chosen.recipe(None): []}).items()
-            for setting in product(
-                learning_rate=self.rates or (usual.learning_rate,),
-                batch=self.batches or (_usual_batch(usual, size),),
-                epochs=self.epochs or (usual.epochs,),
-                clip=self.clips or (usual.clip,),
-                epsilon=epsilons,
-                noise=self.noises,
-                hidden=self.hidden,
-            )
-        )
-
-
-def _usual_batch(usual: "Recipe", size: int) -> int:
-    batch = usual.batch_for(size)
-    if batch is None:
-        raise check.fail(_OWNER, "batch", "be listed for this model", None, "Write --batch 256,1024.")
-    return batch
-
-
-def _values(name: str, text: str | None, least: Fraction | int, most: Fraction | int) -> tuple[float, ...]:
-    """The numbers of a list with commas, none twice."""
-    if text is None:
-        return ()
-    parts = [part.strip() for part in text.split(",")]
-    if len(parts) > _MOST_VALUES:
-        raise check.fail(_OWNER, name, f"list at most {_MOST_VALUES} values", text)
-    found = [float(number(_OWNER, name, part, least, most)) for part in parts]
-    if len(set(found)) < len(found):
-        raise check.fail(_OWNER, name, "list each value once", text)
-    return tuple(found)
-
-
-def _whole(name: str, text: str | None, most: int) -> tuple[int, ...]:
-    found = _values(name, text, 1, most)
-    if any(each != int(each) for each in found):
-        raise check.fail(_OWNER, name, "list whole numbers", text)
-    return tuple(map(int, found))
-
-
 def _sampler(text: str) -> "Sampler":
     from sourdine.accounting.dpsgd import Sampler
 
     if text not in (kinds := [str(each) for each in Sampler]):
-        raise check.fail(_OWNER, "sampler", f"be one of {', '.join(kinds)}", text)
+        raise check.fail(SWEEP, "sampler", f"be one of {', '.join(kinds)}", text)
     return Sampler(text)
 
 
@@ -280,7 +181,7 @@ def _chosen(settings: "tuple[Setting, ...]", count: int | None, journal: Path) -
     from sourdine.learning.sweep import some_of
     from sourdine.learning.sweep_journal import Journal
 
-    check.integer(_OWNER, "random", count, 1, len(settings))
+    check.integer(SWEEP, "random", count, 1, len(settings))
     before = Journal(journal).load()
     if before is None:
         return some_of(settings, count)
@@ -320,7 +221,7 @@ class _Files:
         for path in self.all:
             show.check_place(path)
         if self.out.suffix.lower() != ".csv":
-            raise check.fail(_OWNER, "output", "end in .csv", str(self.out))
+            raise check.fail(SWEEP, "output", "end in .csv", str(self.out))
         if self.journal.exists():
             return
         for path in self.all:
