@@ -18,7 +18,8 @@ from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
 from sourdine.cli import show, train
 from sourdine.cli.group import OneSentence
 from sourdine.cli.train_chosen import Chosen
-from sourdine.cli.train_sweep import _cost_words, _Lists, _sweep_bar
+from sourdine.cli.train_lists import Lists
+from sourdine.cli.train_sweep import _cost_words, _sweep_bar
 from sourdine.core.distance import Neighbours
 from sourdine.learning.sweep import Sweep, product
 from sourdine.learning.sweep_run import Swept
@@ -193,7 +194,7 @@ def test_what_is_usual_follows_each_budget(digits: Path, here: Path) -> None:
     chosen = Chosen.read(
         "sweep", model=None, features=None, weights=None, reduce=1, patches=None, hidden=None, extra=None
     )
-    read = partial(_Lists.read, chosen, batches=None, noises=None, clips=None, hidden=None)
+    read = partial(Lists.read, chosen, batches=None, noises=None, clips=None, hidden=None)
     found = read(rates=None, epochs=None, epsilons="1,2,3").settings(800)
     assert [(each.epsilon, each.epochs, each.learning_rate, each.batch) for each in found] == [
         (1.0, 25, 0.25, 100),
