@@ -81,7 +81,8 @@ def page(runs: Sequence[Run], pictures: Mapping[str, Sequence[tuple[str, Figure]
         quick = " A quick run, with smaller sizes." if run.quick else ""
         lines += [f"## {run.name}", ""]
         lines += [f"- {mark}: {text}" for mark, text in found[run.name]]
-        lines += ["", f"{run.date}, {run.machine}; load {run.load} at the end.{quick}", ""]
+        where = f"{run.date}, {run.machine}; load {run.load} on average over the last 15 minutes."
+        lines += ["", f"{where}{quick}", ""]
         for address, figure in pictures.get(run.name, ()):
             lines += [f"![{figure.title}]({address})", "", *([figure.note, ""] if figure.note else [])]
         lines += ["<details><summary>All it printed</summary>", "", "```text", run.output.rstrip(), "```", ""]

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.finding import verdict
+from benchmarks.finding import better, verdict
 from benchmarks.growth.cases import ENGINES, write_table
 
 TARGET, MEMORY = 1.5, 8 << 30
@@ -127,6 +127,21 @@ def show(results: list[Result], console: Console) -> None:
                 f"10^8 rows in a file, deciles on {each['grid']}: {ratio:.2f} times the query without "
                 f"privacy (target {TARGET}), {each['private']['bytes'] / 1e9:.1f} GB (target 8 GiB)",
             )
+    for size, deciles in (("rows", True), ("keys", False)):
+        ratio, most = _dearest([each for each in results if each["deciles"] is deciles])
+        if ratio > 1:
+            better(
+                console,
+                f"at {most[size]:,} {size}, {most['engine']} without privacy takes 1/{ratio:.0f} of the "
+                f"time, {most['plain']['seconds']:.2g} s",
+            )
+
+
+def _dearest(results: list[Result]) -> tuple[float, Result]:
+    """Where privacy multiplies the time most, and by how much."""
+    good = [each for each in results if "error" not in {**each["plain"], **each["private"]}]
+    ratios = [(each["private"]["seconds"] / each["plain"]["seconds"], each) for each in good]
+    return max(ratios, key=lambda pair: pair[0], default=(0.0, {}))
 
 
 if __name__ == "__main__":

@@ -57,7 +57,9 @@ def _at_least(
     results: Results, cases: list[Case], other: Library, target: float, name: str
 ) -> tuple[bool, str]:
     ratio, worst = min((_ratio(results, case, other) or 0.0, case.label) for case in cases)
-    return ratio >= target, f"{ratio:.3g} times the rate of {name} at worst, {worst} (target {target:g})"
+    among = ", ".join(case.label for case in cases)
+    text = f"{ratio:.3g} times the rate of {name} at {worst}, the worst of {among} (target {target:g})"
+    return ratio >= target, text
 
 
 def _ratio(results: Results, case: Case, *others: Library) -> float | None:

@@ -108,7 +108,7 @@ def test_a_mutant_that_gets_away_ends_in_code_1(monkeypatch: pytest.MonkeyPatch)
         (("--all", "--mutants"), "--all and --mutants were given together."),
         (("Laplace", "--all", "--mutants"), "Laplace and --all and --mutants were given together."),
         (("Gossip",), "must be one of AboveThreshold"),
-        (("--all", "--samples", "10"), "The 'samples' of an audit must lie between 1000"),
+        (("--all", "--samples", "10"), "The 'samples' of an audit must lie between 1,000"),
         (("--all", "--samples", "-1"), "The 'samples' of an audit"),
         (("--all", "--samples", "1e6"), "'--samples' must be a whole number"),
         (("--all", "--samples", "nan"), "'--samples' must be a whole number"),

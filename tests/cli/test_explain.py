@@ -33,7 +33,7 @@ def test_an_epsilon() -> None:
 def test_an_epsilon_with_a_delta_says_what_delta_is_not() -> None:
     told = plain(run("1", "--delta", "1e-5"))
     assert "In all but 1 of 1,000 cases at most" in told
-    assert "δ = 1e-05 is not the probability that the loss of an answer exceeds ε" in told
+    assert "δ = 1e-5 is not the probability that the loss of an answer exceeds ε" in told
 
 
 def test_a_training_run() -> None:

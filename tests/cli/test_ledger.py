@@ -33,7 +33,7 @@ def test_status_says_what_is_left(path: Path) -> None:
     Ledger.open(path).charge(COUNT, purpose="how many said yes", author="Ada")
     code, out, _ = run("ledger", "status", path)
     assert code == 0
-    assert "0.1 (10%) in 1 charge\n" in out
+    assert "0.1 (10 %) in 1 charge\n" in out
     assert "that is epsilon" not in out  # the budget is in epsilon already
     assert "Left         0.9" in out
     found = json.loads(run("ledger", "status", path, "--json")[1])
@@ -57,7 +57,7 @@ def test_history_export_and_page_agree(path: Path, tmp_path: Path) -> None:
     page = tmp_path / "spending.html"
     assert run("ledger", "history", path, "-o", page)[0] == 0
     text = page.read_text()
-    assert "30% of the budget is spent, in 3 charges" in text
+    assert "30 % of the budget is spent, in 3 charges" in text
     assert "count 2" in text
 
 
@@ -166,7 +166,7 @@ def test_a_budget_with_delta_is_kept_in_rho(tmp_path: Path) -> None:
         "0.01",
     )
     assert code == 0
-    assert "that is epsilon 3 at delta 1e-06" in out
+    assert "that is epsilon 3 at delta 1e-6" in out
     assert "0.01 of 0.01 left" in out
     assert json.loads(run("ledger", "forecast", place, "--rho", "0.001", "--json")[1])["fits"] == 10
 
@@ -306,6 +306,15 @@ def test_a_ledger_is_explained(tmp_path: Path, budget: tuple[str, ...]) -> None:
     assert told["epsilon"]["upper"] == pytest.approx(Ledger.open(place).status().epsilon, abs=2e-3)
     assert run("budget", "explain", "1", "--ledger", place)[0] == 2
     assert run("budget", "explain", "--ledger", place, "--delta", "1e-5")[0] == 2
+
+
+def test_nothing_is_written_over_a_ledger(path: Path) -> None:
+    before = path.read_bytes()
+    for verb, why in (("export", "is not written over"), ("history", "ends in .html")):
+        code, _, err = run("ledger", verb, path, "-o", path)
+        assert (code, err.count("\n")) == (2, 1)
+        assert why in err
+    assert path.read_bytes() == before
 
 
 def test_a_page_that_cannot_be_written_is_one_sentence(path: Path, tmp_path: Path) -> None:

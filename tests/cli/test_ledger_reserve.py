@@ -37,8 +37,8 @@ def test_the_budget_is_for_what_the_reserve_leaves(path: Path) -> None:
     assert 2.999 < ledger.status().epsilon_limit <= 3
     code, out, _ = run("ledger", "status", path)
     assert code == 0
-    assert "that is epsilon 3 at delta 1e-06" in out
-    assert "For keys     delta 5e-07 of 5e-07 left" in out
+    assert "that is epsilon 3 at delta 1e-6" in out
+    assert "For keys     delta 5e-7 of 5e-7 left" in out
 
 
 def test_history_and_export_tell_the_deltas(path: Path, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_certificate_says_what_went_into_keys(path: Path, tmp_path: Path) -> N
 def test_a_pure_budget_with_a_reserve(tmp_path: Path) -> None:
     code, out, _ = run("ledger", "create", tmp_path / "a.ledger", "--epsilon", 1, "--reserve", "1e-6")
     assert code == 0
-    assert "epsilon 1 at delta 1e-06" in out
+    assert "epsilon 1 at delta 1e-6" in out
 
 
 @pytest.mark.parametrize("reserve", ["1e-6", "2e-6", "0", "half"])

@@ -193,7 +193,7 @@ def refused(place: Path, said: str, *words: object) -> None:
         (("--once", "--f", "0.5", "--p", "0.1"), "neither --p nor --q"),
         (("--epsilon", "1", "--epsilon-infinity", "4", "--bits", "1000"), "'bits'"),
         (("--f", "1/3", "--p", "0.5", "--q", "0.75"), "decimals without end"),
-        ((), "cannot be read"),
+        ((), "There is no file"),
     ],
 )
 def test_bad_noise_is_one_sentence(place: Path, noise: tuple[str, ...], said: str) -> None:

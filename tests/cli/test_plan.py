@@ -24,6 +24,7 @@ def test_it_tells_errors_costs_and_what_is_left_without_the_table(case: Case) ->
     flat = " ".join(out.split())
     assert "It costs epsilon 0.5 for each person." in flat
     assert "has 1 left, and 0.5 after it." in flat
+    assert "people.csv yet. A plan does without it, a release needs it." in flat
     assert case.spent() == "0"
 
 
@@ -182,14 +183,14 @@ def test_keys_chosen_privately_are_told_and_paid_from_a_reserve(tmp_path: Path) 
         '[columns.town]\ntype = "text"\n[[queries]]\nname = "towns"\nask = ["count"]\nby = ["town"]\n'
     )
     advice = run("plan", spec)[1].splitlines()[-1]
-    assert "--epsilon 9 --delta 1e-06 --reserve 5e-07" in advice
+    assert "--epsilon 9 --delta 1e-6 --reserve 5e-7" in advice
     _, _, command = advice.partition("Make it with: sourdine ")
     assert run(*command.split())[0] == 0
     code, out, _ = run("plan", spec)
     told = " ".join(out.split())
     assert code == 0
     assert "keys of town" in told
-    assert "of the 5e-07 of delta in its reserve" in told
+    assert "of the 5e-7 of delta in its reserve" in told
     assert json.loads(run("plan", spec, "--json")[1])["ledger"]["delta"] != "0"
     code, out, _ = run("release", spec, "-o", tmp_path / "out", "--no-report")
     assert code == 0
@@ -240,7 +241,7 @@ def test_a_ledger_without_a_reserve_is_told_after_the_table(case: Case) -> None:
     run("ledger", "create", case.folder / "none.ledger", "--epsilon", 3, "--delta", "1e-6")
     code, out, err = run("plan", case.spec)
     assert code == 2
-    assert "A plan at epsilon 0.5, delta 1e-06" in out
+    assert "A plan at epsilon 0.5, delta 1e-6" in out
     assert "mean of age" in out
     assert "this ledger keeps none" in err
     assert run("plan", case.spec, "--json")[:2] == (2, "")

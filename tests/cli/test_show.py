@@ -23,6 +23,18 @@ def test_a_place_is_refused_before_any_work(tmp_path: Path, monkeypatch: pytest.
             refused(tmp_path / "page")
 
 
+def test_a_page_goes_over_pages_only(tmp_path: Path) -> None:
+    show.check_page(None)
+    for name in ("page.html", "page.HTM"):
+        (tmp_path / name).write_text("a page", encoding="utf-8")
+        show.check_page(tmp_path / name)
+    for name in ("people.csv", "people.ledger", "page"):
+        with pytest.raises(InvalidParameter, match=r"Name a file that ends in \.html\."):
+            show.check_page(tmp_path / name)
+    with pytest.raises(InvalidParameter, match="is a folder"):
+        show.check_page(tmp_path)
+
+
 def test_cells_are_not_taken_for_markup(capsys: pytest.CaptureFixture[str]) -> None:
     show.table(("name",), [("[/wrong] [bold]x[/bold]",)])
     assert "[/wrong] [bold]x[/bold]" in capsys.readouterr().out

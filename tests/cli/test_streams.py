@@ -47,5 +47,5 @@ def test_an_old_terminal_gets_words_and_whole_json() -> None:
         assert done.stderr == b""
         return done.stdout.decode("ascii")
 
-    assert run().startswith("epsilon = 1, delta = 1e-05\n")
-    assert any("δ = 1e-05 is not the probability" in word for word in json.loads(run("--json"))["words"])
+    assert run().startswith("epsilon = 1, delta = 1e-5\n")
+    assert any("δ = 1e-5 is not the probability" in word for word in json.loads(run("--json"))["words"])

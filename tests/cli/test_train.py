@@ -218,7 +218,7 @@ def test_a_table_is_learnt_by_its_declarations(here: Path) -> None:
         ),
         (
             ("fit", "none", "--epsilon", 1, "--repeats", 0),
-            "The 'repeats' of train fit must lie between 1 and 1000. Got 0.",
+            "The 'repeats' of train fit must lie between 1 and 1,000. Got 0.",
         ),
         (
             ("fit", "none", "--model", "least-squares", "--epsilon", 1, "--epochs", 3),

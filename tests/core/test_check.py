@@ -38,7 +38,7 @@ def test_a_long_value_is_cut() -> None:
 
 def test_limits_read_as_people_write_them() -> None:
     assert check.power(2**40) == "2^40"
-    assert check.power(1000) == "1000"
+    assert check.power(1000) == "1,000"
     assert check.power(Fraction(1, 3)) == "1/3"
 
 

@@ -58,7 +58,7 @@ def test_the_page_loads_nothing_and_says_all(html: str) -> None:
     loaded = Loaded()
     loaded.feed(html)
     assert loaded.addresses == []
-    for told in ("Poisson", "δ = 1e-05", "Gertrude", "17.14", "34.9", "one example"):
+    for told in ("Poisson", "δ = 1e-5", "Gertrude", "17.14", "34.9", "one example"):
         assert told in html
 
 

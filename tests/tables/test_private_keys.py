@@ -176,7 +176,7 @@ def test_a_ledger_pays_from_its_reserve(neighbours: Neighbours, tmp_path: Path) 
             budget=PureBudget(limit=Fraction(1)), unit="person", neighbours=neighbours, reserve=Fraction(1e-6)
         ),
     )
-    with pytest.raises(InvalidParameter, match="reserve = 1e-06"):  # without a delta no keys are chosen
+    with pytest.raises(InvalidParameter, match="reserve = 1e-6"):  # without a delta no keys are chosen
         table.release(plan, pure)
     laplace = table.plan(BY_TOWN, epsilon=1, delta=1e-6, reserve=1e-6)
     assert table.release(laplace, pure).receipt.price == 1  # type: ignore[union-attr]
@@ -333,7 +333,7 @@ def test_a_plan_tells_from_how_many_on_a_key_is_shown() -> None:
     assert f"from about {threshold} patients on" in keys.note
     assert keys.statistic == "keys of town"
     assert mean.note.endswith(f"for groups of {threshold}")
-    assert "5e-07 for keys" in plan.privacy.words
+    assert "5e-7 for keys" in plan.privacy.words
 
 
 @pytest.mark.parametrize("neighbours", [Neighbours.ADD_REMOVE, Neighbours.REPLACE])

@@ -91,7 +91,7 @@ def test_what_is_not_there_is_told_when_it_is_needed(tmp_path: Path) -> None:
     found = loaded(tmp_path, TEXT)
     with pytest.raises(InvalidParameter, match="There is no file"):
         found.open()
-    with pytest.raises(InvalidParameter, match=r"no ledger .* sourdine ledger create .*--delta 1e-06"):
+    with pytest.raises(InvalidParameter, match=r"no ledger .* sourdine ledger create .*--delta 1e-6"):
         found.open_ledger()
     with pytest.raises(InvalidParameter, match="names no ledger"):
         loaded(tmp_path, TEXT.replace('ledger = "people.ledger"\n', "")).open_ledger()

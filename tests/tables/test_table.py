@@ -6,6 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from sourdine.accounting.ledger import Ledger, PureBudget, Terms
+from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Unit
 from sourdine.tables import Table
@@ -159,3 +161,17 @@ def test_a_file_is_read_in_the_encoding_that_is_stated(tmp_path: Path) -> None:
     table = Table(place, unit="person", columns=columns, encoding="utf-16")
     plan = table.plan({"name": "q", "ask": ["count"], "by": "sex"}, epsilon=1000)
     assert _carry_out(plan, table.source).values["q"].at("é")[0] == pytest.approx(40, abs=1)
+
+
+def test_without_a_purpose_the_ledger_notes_the_names_of_the_queries(tmp_path: Path) -> None:
+    table = Table(ROWS, unit="person", columns=COLUMNS)
+    names = ("by sex", "and\nagain " + "x" * 180)
+    plan = table.plan(*({"name": name, "ask": ["count"], "by": ["sex"]} for name in names), epsilon=1)
+    terms = Terms(budget=PureBudget(limit=2), unit="person", neighbours=Neighbours.ADD_REMOVE)
+    with Ledger.create(tmp_path / "people.ledger", terms) as ledger:
+        table.release(plan, ledger)
+        table.release(plan, ledger, purpose="yearly")
+        first, second = (entry.purpose for entry in ledger.history())
+    assert first.startswith("tables: by sex, and again xxx")
+    assert len(first) == 200
+    assert second == "yearly"

@@ -1,6 +1,7 @@
 """What there is to audit: the examples of every mechanism of the package."""
 
 import dataclasses
+import difflib
 from fractions import Fraction
 from importlib import import_module
 from inspect import isabstract
@@ -31,7 +32,9 @@ def find_examples(name: str | None = None) -> list[Example]:
         return [example for kind in found.values() for example in kind.examples()]
     chosen = {known.lower(): kind for known, kind in found.items()}.get(name.lower())
     if chosen is None:
-        raise check.fail("audit", "name", f"be one of {', '.join(found)}", name)
+        near = difflib.get_close_matches(name, found, n=1)
+        remedy = f"Did you mean {near[0]}?" if near else ""
+        raise check.fail("audit", "name", f"be one of {', '.join(found)}", name, remedy)
     return list(chosen.examples())
 
 

@@ -114,11 +114,11 @@ def distances_of(
 
 def check_page(page: Path | None, others: Sequence[Path | None]) -> None:
     """Refuse a place for a page, also where it would take that of a file which is read or written."""
-    show.check_place(page)
     if page is not None and any(other is not None and _same(page, other) for other in others):
         raise InvalidParameter(
             f"{page} is another file of this command and is not written over. Name another file with --html."
         )
+    show.check_page(page)
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -11,6 +11,7 @@ from sourdine.cli.audit_plan import plan
 from sourdine.cli.audit_training import training
 from sourdine.cli.group import VerbOrName
 from sourdine.cli.seed import Seed, bits_of
+from sourdine.core.digits import plain
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def _advise(samples: int, alarm: float, claims: list[float]) -> list[str]:
 
 
 def _claimed(bound: "LowerBound") -> str:
-    return f"{bound.claimed:.3f}" + (f" (δ {bound.delta:g})" if bound.delta else "")
+    return f"{bound.claimed:.3f}" + (f" (δ {plain(bound.delta)})" if bound.delta else "")
 
 
 def _plain(bound: "LowerBound") -> dict[str, object]:

@@ -40,7 +40,7 @@ def attack(
     if name not in ATTACKS:
         raise check.fail("audit attack", "name", f"be one of {', '.join(ATTACKS)}", name)
     bits = bits_of("audit attack", seed)
-    show.check_place(output)
+    show.check_page(output)
     found = ATTACKS[name].run(bits)
     if output is not None:
         from sourdine.report.attack import attack_page
@@ -75,6 +75,7 @@ def _list(as_json: bool) -> None:
         show.document({"attacks": [{"name": each.name, "title": each.title} for each in known]})
     else:
         show.table(("attack", "what it does"), [(each.name, each.title) for each in known])
+        print(f"Next: sourdine audit attack {next(iter(ATTACKS))}")
 
 
 def _print(found: "Found", output: Path | None) -> None:

@@ -100,7 +100,7 @@ def _print(found: "PlanAudit") -> None:
 
     bad = {(each.query, each.line) for each in found.violations}
     show.table(
-        ("query", "statistic", "declared", "pairs", "farthest", "verdict"),
+        ("query", "statistic", "declared", "compared", "farthest", "verdict"),
         [
             (
                 each.line.measurement.query.name,
@@ -114,13 +114,14 @@ def _print(found: "PlanAudit") -> None:
             )
             for each in found.lines
         ],
-        numbers=("pairs", "farthest"),
+        numbers=("compared", "farthest"),
     )
     whole = "is replaced" if str(found.plan.neighbours) == "replace" else "comes or goes"
     engines = ", ".join(f"{name} ({counted(many, 'pair')})" for name, many in found.engines.items())
     show.say(
-        f"In each pair one {found.plan.unit.name} {whole}. Farthest is the most that a pair moved a line, in "
-        f"parts of what is declared: 1.00 uses all of it. Engines: {engines}."
+        f"In each pair one {found.plan.unit.name} {whole}. Some pairs are compared twice, and those that "
+        "differ only in what a query leaves out are not counted. Farthest is the most that a pair moved a "
+        f"line, in parts of what is declared: 1.00 uses all of it. Engines: {engines}."
     )
     for name, why in found.skipped.items():
         show.say(f"Left out: {name}, since {why}.")

@@ -98,7 +98,7 @@ def training(
     check_seed(_OWNER, seed)
     if seed is not None and data is not None:
         raise InvalidParameter("Noise that can be repeated protects nobody. Leave out --seed, or the data.")
-    show.check_place(output)
+    show.check_page(output)
     job = _Job.read(
         data=data,
         model=model,

@@ -102,12 +102,17 @@ def bounds(
             }
         )
         return
+    left = remaining(receipt.left, receipt.limit)
     show.say(
         f"Paid {receipt.currency} {readable(receipt.price)} for each {show.one_line(made.unit.name)}, line "
-        f"{receipt.number} of the ledger. Left: {remaining(receipt.left, receipt.limit)}."
+        f"{receipt.number} of the ledger. {left[0].upper()}{left[1:]} is left."
     )
     show.say(made.words + _worth(made, held.table.size))
-    print("Put this into the specification, in the place of the column's block:\n")
+    show.say(
+        "Put this into the specification, in the place of the column's block. What that says of granularity "
+        "and of missing values is worth keeping:"
+    )
+    print()
     print(found.block)
     if _widest(found):
         show.say(

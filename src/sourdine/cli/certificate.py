@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli import show
+from sourdine.core.digits import plain
 from sourdine.core.errors import InvalidParameter, LedgerError
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def verify(
             }
         )
         return
-    at = f" at delta {found.delta:g}" if found.delta is not None else ""
+    at = f" at delta {plain(found.delta)}" if found.delta is not None else ""
     unit = show.one_line(found.unit)
     print(f"Paid: line {found.number} of the ledger, epsilon {found.epsilon:.4g}{at} for each {unit}.")
     if found.from_reserve:

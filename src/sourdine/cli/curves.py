@@ -31,7 +31,7 @@ def curves(
 
     level, share = read_noise("curves", noise), read_delta("curves", delta)
     training = read_training("curves", size=size, batch=batch, noise=level, epochs=epochs, sampler="poisson")
-    show.check_place(output)
+    show.check_page(output)
     page = curves_page(training, share, show.progress)
     show.keep(page.html(), output)
     figures = [figure.title for section in page.sections for figure in section.figures]

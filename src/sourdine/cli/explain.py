@@ -9,6 +9,7 @@ import typer
 from sourdine.cli.document import one_line
 from sourdine.cli.number import number
 from sourdine.cli.run import AsJson, Batch, Draw, Epochs, Size, read_delta, read_noise, read_training
+from sourdine.core.digits import plain
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 
@@ -52,7 +53,7 @@ def explain(
     """
     from sourdine.cli import show
 
-    show.check_place(output)
+    show.check_page(output)
     before = number("explain", "prior", prior, 0, 1)
     run = any(value is not None for value in (size, batch, noise, epochs))
     if [epsilon is not None, run, ledger is not None].count(True) > 1:
@@ -133,7 +134,7 @@ def _print(explanation: "Explanation", prior: Fraction, table: bool) -> None:
     from sourdine.cli import show
     from sourdine.core.digits import shorten_down, shorten_up
 
-    delta = f", δ = {explanation.delta:g}" if explanation.delta else ""
+    delta = f", δ = {plain(explanation.delta)}" if explanation.delta else ""
     print(f"ε = {shorten_up(explanation.epsilon.upper)}{delta}")
     show.say(f"For one {explanation.unit} ({explanation.neighbours} neighbours). From {explanation.subject}.")
     if explanation.epsilon.width:
@@ -157,7 +158,7 @@ def _print(explanation: "Explanation", prior: Fraction, table: bool) -> None:
     show.table(
         ("system", "ε", "δ", "protects", "spent", "model"),
         [
-            (each.name, f"{each.epsilon:g}", f"{each.delta:g}", each.unit, each.period, each.model)
+            (each.name, f"{each.epsilon:g}", plain(each.delta), each.unit, each.period, each.model)
             for each in DEPLOYMENTS
         ],
         numbers=("ε", "δ"),

@@ -85,6 +85,9 @@ def _reword(problem: typer.TyperException) -> str:
             "A number below 0 was given where a word or a number from 0 on is expected, and its minus sign "
             "reads like an option. Write it without the sign."
         )
+    context = getattr(problem, "ctx", None)
+    if told.startswith("Missing ") and context is not None:
+        return f"{told} To see what it needs: {context.command_path} --help"
     where, _, what = told.partition(": ")
     if not isinstance(problem, typer.BadParameter) or not what:
         return told

@@ -15,7 +15,7 @@ from sourdine.cli.number import number
 from sourdine.cli.run import read_delta
 from sourdine.cli.spends import read_blocks
 from sourdine.core import check
-from sourdine.core.digits import counted
+from sourdine.core.digits import counted, plain
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def history(
     """
     from sourdine.accounting.ledger import Ledger
 
-    show.check_place(page)
+    show.check_page(page)
     opened = Ledger.open(path)
     entries = opened.history()
     if page is not None:
@@ -166,16 +166,19 @@ def export(
     from sourdine.accounting.ledger import Ledger
 
     show.check_place(output)
+    if output is not None and output.exists():
+        raise InvalidParameter(f"{output} exists already and is not written over. Name another file with -o.")
     opened = Ledger.open(path)
     entries = [_plain_entry(entry, opened) for entry in opened.history()]
-    if output is not None and output.suffix == ".csv":
-        _write_csv(output, entries)
-        return
     whole = {"terms": json.loads(opened.terms.to_json()), "entries": entries}
     if output is None:
         show.document(whole)
+        return
+    if output.suffix == ".csv":
+        _write_csv(output, entries)
     else:
         show.keep(json.dumps(whole, indent=2) + "\n", output)
+    print(f"Wrote {_charges(len(entries))} to {output}.")
 
 
 @app.command()
@@ -287,8 +290,9 @@ def _rest(delta: float | None, reserve: Fraction | None) -> float | None:
         return delta
     rest = left_of(delta, reserve)
     if rest <= 0:
+        must = f"be below delta, {plain(delta)}"
         remedy = "The rest of delta is for the noise. Half of it is a common choice."
-        raise check.fail("ledger create", "reserve", f"be below delta, {delta:g}", float(reserve), remedy)
+        raise check.fail("ledger create", "reserve", must, float(reserve), remedy)
     return rest
 
 
@@ -349,8 +353,8 @@ def _print_status(found: "Status", as_json: bool) -> None:
     if as_json:
         show.document({name: str(v) if isinstance(v, Fraction) else v for name, v in asdict(found).items()})
         return
-    used = float(found.spent / found.limit)
-    at = f" at delta {found.delta:g}" if found.delta is not None else ""
+    used = 100 * float(found.spent / found.limit)
+    at = f" at delta {plain(found.delta)}" if found.delta is not None else ""
     pure = found.currency == "epsilon"  # which needs no second word for itself
     limit, spent = (
         at if pure else f", that is epsilon {epsilon:.4g}{at}"
@@ -359,7 +363,7 @@ def _print_status(found: "Status", as_json: bool) -> None:
     lines = {
         "Protects": f"each {show.one_line(found.unit)} ({found.neighbours} neighbours)",
         "Budget": f"{found.currency} {_readable(found.limit)}{limit}",
-        "Spent": f"{_readable(found.spent)} ({used:.0%}) in {_charges(found.blocks)}{spent}",
+        "Spent": f"{_readable(found.spent)} ({used:.0f} %) in {_charges(found.blocks)}{spent}",
         "Left": remaining(found.left, found.limit),
     }
     if found.period is not None and found.period_limit is not None and found.period_spent is not None:

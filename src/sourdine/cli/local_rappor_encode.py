@@ -1,6 +1,7 @@
 """`sourdine local rappor encode`: words in, reports out, as the devices of many people would make them."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,6 +28,7 @@ from sourdine.cli.local_rappor_params import (
     write_question,
 )
 from sourdine.cli.text import lines_of
+from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sourdine.local.question import Question
@@ -85,6 +87,11 @@ def encode(
         q=q,
     )
     show.check_place(output)
+    if not given.any and not params.exists():
+        raise InvalidParameter(
+            f"There is no file {params} with parameters. Check the path, or say how much noise to add, and "
+            "it is written: --epsilon 1 --epsilon-infinity 4, or --f, --p and --q."
+        )
     question = Question(name=name, oracle=given.oracle()) if given.any else read_question(params)
     if given.any:
         show.check_place(params)
@@ -104,16 +111,16 @@ def encode(
     if given.any:
         print(f"Wrote the parameters to {params}.")
     show.say(
-        f"{say_costs(oracle)} A device that reports on several words pays for each. "
+        f"{say_costs(oracle)} A device that reports on several words pays for each."
         + (
-            "Every line was taken for a new device. To ask the same people again give --secret, the one of "
-            "each device: without it a new report on the same word adds its epsilon without a limit. "
+            " Every line was taken for a new device. To ask the same people again give --secret, the one of "
+            "each device: without it a new report on the same word adds its epsilon without a limit."
             if secret is None
             else ""
         )
-        + f"Next: sourdine local rappor decode {show.one_line(str(params))} {show.one_line(str(output))} "
-        "--candidates candidates.txt"
     )
+    spec, reports = (quote(show.one_line(str(path))) for path in (params, output))
+    print(f"Next: sourdine local rappor decode {spec} {reports} --candidates candidates.txt")
 
 
 def _of_many(question: "Question", words: list[str]) -> "Rows":

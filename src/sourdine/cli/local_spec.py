@@ -4,6 +4,7 @@ import json
 import math
 from fractions import Fraction
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -91,7 +92,5 @@ def spec(
     show.say(
         f"Each report has {counted(made.width, 'byte')}. How reports are made: {why.rstrip('.')}.{forecast}"
     )
-    show.say(
-        f"Every new report costs whoever makes it epsilon {shorten_up(float(level), 6)}. "
-        f"Next: sourdine local encode {show.one_line(str(place))} answers.txt -o reports.txt"
-    )
+    print(f"Every new report costs whoever makes it epsilon {shorten_up(float(level), 6)}.")
+    print(f"Next: sourdine local encode {quote(show.one_line(str(place)))} answers.txt -o reports.txt")

@@ -32,9 +32,13 @@ def decimal(exact: Fraction | int) -> str:
 
     >>> decimal(Fraction(1, 1000)), decimal(10**6), decimal(Fraction(1, 2**20)), decimal(Fraction(1, 3))
     ('0.001', '1,000,000', '2^-20', '1/3')
+    >>> decimal(10**15), decimal(2**60)
+    ('1e+15', '2^60')
     """
-    if exact.denominator == 1:
-        return f"{int(exact):,}" if exact < 10**9 else check.power(exact)
+    if exact.denominator == 1 and exact < 10**9:
+        return f"{int(exact):,}"
+    if exact.denominator == 1 and exact.numerator.bit_count() == 1:
+        return check.power(exact)
     short = plain(float(exact))
     if Fraction(short) == exact:
         return short

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli import show
+from sourdine.core.digits import plain
 from sourdine.core.errors import InvalidParameter, SourdineError
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ def plan(
     show.say(cost.words)
     if cost.advice:
         print(cost.advice)  # in one line, since it holds a command
+    if not held.place.exists():
+        show.say(f"There is no {held.place} yet. A plan does without it, a release needs it.")
     if error is not None:
         show.say(f"To release at it, write epsilon = {float(made.privacy.epsilon):g} in {spec}.")
     if twin is not None:
@@ -107,8 +110,13 @@ def _aimed(made: "Plan", text: str) -> "tuple[Plan, str]":
     alone = statistic is not None or len(asked) == 1
     which = "" if alone else ", the largest of its errors"
     return found, (
-        f" reaches an error of {wanted:g} {decides.measure} for the {decides.statistic} in '{query}'{which}"
+        f" reaches an error of {_said(wanted)} {decides.measure} for the {decides.statistic} in "
+        f"'{query}'{which}"
     )
+
+
+def _said(error: float) -> str:
+    return f"{error:,.0f}" if error >= 1000 and error.is_integer() else plain(error)
 
 
 def _split(name: str, queries: list[str]) -> tuple[str, str | None]:
@@ -178,7 +186,8 @@ def _cost(held: "Specification", made: "Plan") -> _Cost:
     cost = _Cost(words="", currency=status.currency, price=price, left=left, delta=small, kept=kept)
     also = ""
     if small and kept is not None:
-        also = f" Choosing keys takes {float(small):.3g} of the {float(kept):.3g} of delta in its reserve."
+        takes, there = readable(small), readable(kept)
+        also = f" Choosing keys takes {takes} of the {there} of delta in its reserve."
         if cost.short:
             also += " The reserve does not suffice."
     then = "would refuse it" if cost.after is None else f"{remaining(cost.after, status.limit)} after it"

@@ -12,7 +12,7 @@ from sourdine.cli import show
 from sourdine.cli.certificate import CERTIFICATE
 from sourdine.cli.outbox import Outbox
 from sourdine.cli.plan import SpecFile, print_answers
-from sourdine.core import check
+from sourdine.core import check, digits
 from sourdine.core.errors import SourdineError
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 ANSWERS, RECORD, REPORT = "answers", "release.json", "report.html"
 FORMATS = ("csv", "json", "parquet")
-_LONGEST = 200  # characters of what the ledger notes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,10 +78,9 @@ def publish(
     plan, source = held.plan(), held.open()
     tables = [f"{ANSWERS}.{each}" for each in dict.fromkeys(formats)]
     names = [*tables, CERTIFICATE, RECORD, *([REPORT] if report else [])]
-    purpose = show.one_line(described(plan.queries))[:_LONGEST]
     with held.open_ledger() as ledger, Outbox(folder, names) as box:
         watch = lambda scans: show.progress("reading the table", scans)
-        made = carry_out(plan, source, ledger, purpose=purpose, watch=watch)
+        made = carry_out(plan, source, ledger, purpose=described(plan.queries), watch=watch)
         certificate = made.certificate(ledger, made.declared)
         record = Record.of(held, made)
         try:
@@ -118,7 +116,7 @@ def print_payment(published: Published) -> None:
 
     told, receipt = published.certificate, published.release.receipt
     assert receipt is not None
-    at = f" at delta {told.delta:g}" if told.delta is not None else ""
+    at = f" at delta {digits.plain(told.delta)}" if told.delta is not None else ""
     also = "" if told.currency == "epsilon" else f", that is epsilon {told.epsilon:.4g}{at},"
     left = remaining(told.left, receipt.limit)
     print(

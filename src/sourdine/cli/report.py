@@ -30,7 +30,7 @@ def report(
     place = folder / REPORT if output is None else output
     record = Record.from_json(_read(folder, RECORD))
     certificate = Certificate.from_json(_read(folder, CERTIFICATE))
-    show.check_place(place)
+    show.check_page(place)
     page = release_page(record, certificate)
     beside = place.with_name(f".{place.name}.part")
     show.keep(page.html(), beside)

@@ -82,6 +82,7 @@ def _list(known: "dict[str, Experiment]", as_json: bool) -> None:
         show.document({"experiments": [{"name": each.name, "title": each.title} for each in known.values()]})
     else:
         show.table(("name", "what it does again"), [(each.name, each.title) for each in known.values()])
+        print("Next: sourdine reproduce NAME, with --quick to try it; or 'sourdine reproduce all'")
 
 
 def _print(result: "Result", kept: tuple[Path, ...], earlier: bool) -> None:

@@ -103,6 +103,16 @@ def check_place(path: Path | None) -> None:
         raise InvalidParameter(f"You have no right to write {path}. Choose another place.")
 
 
+def check_page(path: Path | None) -> None:
+    """Refuse a place for a page before any work is done for it: over a page it may go, over nothing else."""
+    if path is not None and not path.is_dir() and path.suffix.lower() not in (".html", ".htm"):
+        raise InvalidParameter(
+            f"A page is written over nothing but a page, and {path} has another ending. "
+            "Name a file that ends in .html."
+        )
+    check_place(path)
+
+
 def check_folder(path: Path) -> None:
     """Make a folder if there is none, before any work is done for it."""
     try:

@@ -60,8 +60,8 @@ def memory(
         classes=classes,
         optimizer=optimizer,
     )
-    for path in (output, html):
-        show.check_place(path)
+    show.check_place(output)
+    show.check_page(html)
     rows = Rows(output)
     measure_all(cases, rows, repeats=repeats, bar=lambda some: show.progress("measuring", some))
     found = rows.of(cases)

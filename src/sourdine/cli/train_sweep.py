@@ -34,7 +34,7 @@ from sourdine.cli.train_options import (
     read_parts,
 )
 from sourdine.core import check
-from sourdine.core.digits import counted
+from sourdine.core.digits import counted, plain
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -335,7 +335,7 @@ def _announce(sweep: "Sweep") -> None:
     runs, settings = counted(sweep.runs, "run"), counted(len(sweep.settings), "setting")
     print(f"{runs}: {settings}, {sweep.repeats:,} of each.")
     whole = "It has" if sweep.runs == 1 else "All runs together have"
-    show.say(f"{whole} epsilon {sweep.epsilon.upper:.4g} at delta {sweep.delta:g}.")
+    show.say(f"{whole} epsilon {sweep.epsilon.upper:.4g} at delta {plain(sweep.delta)}.")
     if warning := sweep.plans[0].warning:  # delta and size are those of every run
         show.say(warning, mark="WARNING: ")
 
@@ -352,12 +352,12 @@ def _cost_words(swept: "Swept") -> tuple[str, ...]:
         "epsilon to what else is told about the same people."
     )
     if sweep.runs == 1:
-        return paid, f"The run has epsilon {worst:.4g} at delta {sweep.delta:g}."
+        return paid, f"The run has epsilon {worst:.4g} at delta {plain(sweep.delta)}."
     return (
         paid,
         f"Whoever sees this table has seen all {sweep.runs:,} runs, which together have epsilon "
-        f"{sweep.epsilon.upper:.4g} at delta {sweep.delta:g}; the most that a single run has is {worst:.4g}. "
-        "Telling only the best setting counts the same, since all were looked at to choose it.",
+        f"{sweep.epsilon.upper:.4g} at delta {plain(sweep.delta)}; the most that a single run has is "
+        f"{worst:.4g}. Telling only the best setting counts the same, since all were looked at to choose it.",
         _best_words(sweep),
     )
 

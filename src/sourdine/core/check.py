@@ -94,7 +94,7 @@ def confidence(owner: str, value: object) -> float:
 
 
 def power(number: Fraction | int) -> str:
-    """A number as people write it: 2^40 rather than 1099511627776."""
+    """A number as people write it: 2^40 rather than 1099511627776, and 1,000,000 rather than 1000000."""
     if number.denominator == 1 and number.numerator > 1024 and number.numerator.bit_count() == 1:
         return f"2^{number.numerator.bit_length() - 1}"
-    return str(number)
+    return f"{int(number):,}" if number.denominator == 1 else str(number)

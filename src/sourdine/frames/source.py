@@ -161,8 +161,7 @@ def _check_names(found: Iterable[str], schema: Schema, others: Sequence[str]) ->
     if missing:
         listed = ", ".join(f"'{name}'" for name in names[:20])
         raise InvalidParameter(
-            f"The table has no column '{missing[0]}'. Its columns are {listed}. "
-            "Check the name in the declaration."
+            f"The table has no column '{missing[0]}'. Its columns are {listed}. Check the name."
         )
 
 

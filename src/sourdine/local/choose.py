@@ -65,7 +65,7 @@ def choose(
     if least.variance < best.variance * (1 - 1e-9):
         less = 1 - least.variance / best.variance
         return Choice(
-            best.oracle, f"{said} {least} has {less:.1%} less variance, not worth its longer reports."
+            best.oracle, f"{said} {least} has {100 * less:.1f} % less variance, not worth its longer reports."
         )
     return Choice(best.oracle, f"{said} Of {len(offers)} oracles none has less; next best is {rest[0]}.")
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sourdine.accounting.ledger import Entry, Status, Terms
 from sourdine.accounting.ledger.receipt import readable, remaining
+from sourdine.core.digits import plain
 from sourdine.report.charts import COLOURS, GREY, ROWS, Row, Spec, finish
 from sourdine.report.page import Figure, Page, Section
 from sourdine.report.table import Table
@@ -26,7 +27,7 @@ _FEW = 12  # charges of which each gets a tick
 
 def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Page:
     """The ledger for people: where it stands, how it got there, and every charge."""
-    at = f" at delta {status.delta:g}" if status.delta is not None else ""
+    at = f" at delta {plain(status.delta)}" if status.delta is not None else ""
     also = f", that is epsilon {status.epsilon:.4g} of {status.epsilon_limit:.4g}{at}"
     also = at if status.currency == "epsilon" else also  # which needs no second word for itself
     charges = Table(
@@ -78,8 +79,9 @@ def _for_keys(status: Status) -> tuple[str, ...]:
 
 def _figure(entries: Sequence[Entry], status: Status) -> Figure:
     near = " The charges came within a minute, so they stand side by side." if _at_once(entries) else ""
+    used = 100 * float(status.spent / status.limit)
     return Figure(
-        title=f"{float(status.spent / status.limit):.0%} of the budget is spent, in {_charges(entries)}",
+        title=f"{used:.0f} % of the budget is spent, in {_charges(entries)}",
         chart=draw_spending(entries, status),
         note=f"Steps: the total after each charge, in {status.currency}. Dashed: the whole budget.{near}",
     )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sourdine.core.digits import plain
 from sourdine.report.charts import COLOURS, GREY, Axis, Row, Series, Spec, draw_lines
 from sourdine.report.page import Figure, Page, Section
 from sourdine.report.table import Table
@@ -56,7 +57,7 @@ def verdict(found: "TrainingAudit") -> str:
 def audit_words(found: "TrainingAudit") -> dict[str, str]:
     """The figures as people read them, line by line."""
     return {
-        "claimed": f"{found.claimed:.4g} at delta {found.delta:g}",
+        "claimed": f"{found.claimed:.4g} at delta {plain(found.delta)}",
         "audited": f"at least {found.audited:.4g}, with {100 * found.confidence:g} % confidence",
         "guesses": f"{found.right:,} of {found.guesses:,} right, about {found.canaries:,} canaries",
         "reach": f"{found.reach:.3g} is the most that so many canaries can show",

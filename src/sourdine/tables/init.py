@@ -172,6 +172,8 @@ def draft(table: Path, spec: Path) -> str:
 
 def read_types(table: Path) -> Mapping[str, str | None]:
     """The columns of a table and what they can be declared as: '' if that is not known, None for nothing."""
+    if table.is_dir():
+        raise InvalidParameter(f"{table} is a folder. Name a file in it.")
     if not table.is_file():
         raise InvalidParameter(f"There is no file {table}. Check the path.")
     ending = table.suffix.lower()

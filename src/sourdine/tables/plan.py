@@ -11,6 +11,7 @@ from sourdine.accounting.large_delta import warn_of_delta
 from sourdine.accounting.ledger.budget import ConcentratedBudget
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
+from sourdine.core.digits import plain
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Mechanism
@@ -84,8 +85,8 @@ class Privacy:
     @property
     def words(self) -> str:
         """The guarantee as people write it."""
-        small = "" if self.delta is None else f", delta {self.delta:g}"
-        kept = f" of which {self.reserve:g} for keys chosen privately" if self.reserve else ""
+        small = "" if self.delta is None else f", delta {plain(self.delta)}"
+        kept = f" of which {plain(self.reserve)} for keys chosen privately" if self.reserve else ""
         return f"epsilon {float(self.epsilon):g}{small}{kept}"
 
 

@@ -13,6 +13,7 @@ from sourdine.accounting.ledger import Ledger, PureBudget, Receipt
 from sourdine.accounting.ledger.opened import opened
 from sourdine.accounting.release import Release
 from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core.digits import plain
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.select import MOST_CANDIDATES
 from sourdine.frames.counting import MOST_GROUPS, Keys, Numbers, Request, Totals, totals_of
@@ -134,7 +135,7 @@ def check_ledger(plan: Plan, ledger: Ledger) -> None:
         )
     if plan.privacy.squared and isinstance(terms.budget, PureBudget):
         remedy = (
-            f"Leave all of it to the choice of keys with reserve = {plan.privacy.delta:g}, or pay"
+            f"Leave all of it to the choice of keys with reserve = {plain(plan.privacy.delta or 0)}, or pay"
             if plan.privacy.reserve
             else "Leave out the delta, or pay"
         )

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import Field, ValidationError, model_validator
 
 from sourdine.accounting.ledger import Ledger
+from sourdine.core.digits import plain
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.file import ENDINGS
@@ -166,12 +167,16 @@ class Specification(Declared):
             confidence=self.privacy.confidence,
         )
 
+    @property
+    def place(self) -> Path:
+        """Where the table lies."""
+        return self.folder / self.table.source
+
     def open(self) -> Source:
         """The table, checked against what is declared; only names and types are looked at."""
         others = [] if self.privacy.column is None else [self.privacy.column]
-        place = self.folder / self.table.source
         joins = read_joins(self.joins, self.folder)
-        return open_joined(place, self.schema_of, joins, others, encoding=self.table.encoding)
+        return open_joined(self.place, self.schema_of, joins, others, encoding=self.table.encoding)
 
     def check_joins(self) -> None:
         """Refuse a public table that is not there or lacks a column; the private one is not looked at."""
@@ -195,8 +200,8 @@ class Specification(Declared):
         if not path.exists():
             held = self.privacy
             privacy = self._declared if self.queries == NO_QUERIES else self.plan().privacy
-            small = f" --delta {held.delta:g}" if privacy.squared else ""
-            small += f" --reserve {privacy.reserve:g}" if privacy.reserve else ""
+            small = f" --delta {plain(held.delta)}" if privacy.squared and held.delta else ""
+            small += f" --reserve {plain(privacy.reserve)}" if privacy.reserve else ""
             budget = held.epsilon if epsilon is None else float(epsilon)
             raise InvalidParameter(
                 f"There is no ledger {path}. Make it with: sourdine ledger create {quote(str(path))} "

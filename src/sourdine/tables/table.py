@@ -21,6 +21,8 @@ from sourdine.tables.query import Query
 from sourdine.tables.release import TableRelease, _carry_out, release
 from sourdine.tables.twin import twin
 
+_LONGEST = 200  # characters of what the ledger notes
+
 
 @dataclass(frozen=True, init=False)
 class Table:
@@ -97,9 +99,12 @@ class Table:
         )
 
     def release(
-        self, plan: Plan, ledger: Ledger | Path | str, *, purpose: str = "tables", bits: Bits = SYSTEM
+        self, plan: Plan, ledger: Ledger | Path | str, *, purpose: str | None = None, bits: Bits = SYSTEM
     ) -> TableRelease:
-        """Pay for a plan from a ledger, or from the one in a file, and carry it out."""
+        """Pay for a plan from a ledger, or from the one in a file, and carry it out.
+
+        The ledger notes the purpose; without one, the names of the queries.
+        """
         if not isinstance(plan, Plan):
             raise InvalidParameter("A release needs a plan. Make it with this table's plan().")
         if (plan.schema, plan.unit, plan.neighbours) != (self.schema, self.unit, self.neighbours):
@@ -107,7 +112,8 @@ class Table:
                 "The plan was made for another table. Its distances may be too short for this one. "
                 "Make it with this table's plan()."
             )
-        return release(plan, self.source, ledger, purpose=purpose, bits=bits)
+        noted = described(plan.queries) if purpose is None else purpose
+        return release(plan, self.source, ledger, purpose=noted, bits=bits)
 
     @staticmethod
     def find_bounds(
@@ -158,4 +164,5 @@ def rehearse(plan: Plan) -> TableRelease:
 
 def described(queries: Sequence[Query]) -> str:
     """What is asked, in one line for a ledger."""
-    return "tables: " + ", ".join(query.name for query in queries)
+    names = ", ".join(query.name for query in queries)
+    return "".join(letter if letter.isprintable() else " " for letter in f"tables: {names}")[:_LONGEST]

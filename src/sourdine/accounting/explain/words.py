@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sourdine.accounting.explain.explanation import Explanation
-from sourdine.core.digits import shorten_down, shorten_up
+from sourdine.core.digits import plain, shorten_down, shorten_up
 from sourdine.core.distance import Neighbours
 
 _YOU = {
@@ -119,8 +119,8 @@ def about_delta(explanation: Explanation) -> str:
     """What delta is not."""
     above = explanation.curve.exceeding(explanation.epsilon.upper)
     return (
-        f"δ = {explanation.delta:g} is not the probability that the loss of an answer exceeds ε. From what "
-        f"is known here, that probability may be as large as {shorten_up(above, 2)}."
+        f"δ = {plain(explanation.delta)} is not the probability that the loss of an answer exceeds ε. From "
+        f"what is known here, that probability may be as large as {shorten_up(above, 2)}."
     )
 
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 from html import escape
 
 from sourdine.accounting.spend import Spend
+from sourdine.core.digits import plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,10 +113,10 @@ class Status:
 def readable(number: Fraction) -> str:
     """A fraction as people read it: in decimals, of six digits at most.
 
-    >>> readable(Fraction(1, 20)), readable(Fraction(1, 3)), readable(Fraction(4))
-    ('0.05', '0.333333', '4')
+    >>> readable(Fraction(1, 3)), readable(Fraction(4)), readable(Fraction(1, 10**6))
+    ('0.333333', '4', '1e-6')
     """
-    return str(number) if number.denominator == 1 else f"{float(number):.6g}"
+    return str(number) if number.denominator == 1 else plain(float(number))
 
 
 def remaining(left: Fraction, limit: Fraction) -> str:

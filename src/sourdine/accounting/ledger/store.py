@@ -369,6 +369,8 @@ def _cannot(act: str, path: Path, problem: Exception) -> LedgerError:
             f"The ledger {path} cannot be {done} here. Nothing was spent. "
             "Check the rights on it and on its folder."
         )
+    if "no such file" in text and act == "write":
+        return LedgerError(f"The folder of {path} does not exist. Nothing was spent. Make it first.")
     if "locked" in text or "busy" in text:
         return LedgerError(f"Other processes kept the ledger {path} busy. Nothing was spent. Try again.")
     return LedgerError(f"Could not {act} the ledger {path} ({problem}). Nothing was spent.")

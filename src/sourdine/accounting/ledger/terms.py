@@ -12,6 +12,7 @@ from sourdine.accounting.ledger.period import Period
 from sourdine.accounting.ledger.text import check_text
 from sourdine.accounting.rounding import float_above
 from sourdine.core import check
+from sourdine.core.digits import plain
 from sourdine.core.distance import Neighbours
 
 
@@ -59,7 +60,7 @@ class Terms:
     def _check_reserve(self) -> None:
         if self.reserve is None or self.delta is None:
             return
-        remedy = f"The ledger's delta is {self.delta:g}, and the rest of it is needed for the noise."
+        remedy = f"The ledger's delta is {plain(self.delta)}, and the rest of it is needed for the noise."
         if self.budget.name != "pure" and not self.rest:
             raise check.fail("Ledger", "reserve", "be below delta", float(self.reserve), remedy)
         if self.reserve > Fraction(self.delta):

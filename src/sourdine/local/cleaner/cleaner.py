@@ -306,8 +306,8 @@ def _divided(
     if epsilon is None:
         if rest:
             raise InvalidParameter(
-                f"The column '{rest[0]}' has no epsilon. Give one for each person, for each column, or for "
-                "this one."
+                f"The column '{rest[0]}' has no epsilon. Give one for each person (epsilon), for every "
+                "column (each), or for this one."
             )
         return costs
     total = check.positive(owner, "epsilon", epsilon, _MOST)
