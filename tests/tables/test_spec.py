@@ -109,6 +109,7 @@ def test_what_is_not_there_is_told_when_it_is_needed(tmp_path: Path) -> None:
         ('source = "people.csv"', "", "'table.source' is missing"),
         ('unit = "patient"', "", "'privacy.unit' is missing"),
         ("epsilon = 0.1", "", "'privacy.epsilon' is missing"),
+        ("epsilon = 0.1", "epslon = 0.1", "'privacy.epslon' is unknown. Check its spelling"),
         ("epsilon = 0.1", "epsilon = -1", "'privacy.epsilon' is wrong"),
         ("epsilon = 0.1", "epsilon = nan", "'privacy.epsilon' is wrong"),
         ("epsilon = 0.1", 'epsilon = "1"', "'privacy.epsilon' is wrong: it must be a number"),

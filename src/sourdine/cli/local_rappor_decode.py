@@ -229,11 +229,12 @@ def _print(oracle: "BloomOracle", found: "Decoding") -> None:
     )
     if len(shown) > _MOST_ROWS:
         print(f"and {len(shown) - _MOST_ROWS:,} more; --json shows them all.")
+    noisy = " (noise carries the sum past 100 %)" if found.mass > 1 else ""
     show.say(
         f"{len(shown):,} of {counted(len(found.words), 'candidate')} found in "
         f"{counted(found.reports, 'report')} by "
         f"{found.method} ({found.terms.correction}, {100 * found.terms.level:g} %). They make up "
-        f"{100 * found.mass:.0f} % of the reports. {_say_unlisted(found.unlisted)} {say_costs(oracle)}"
+        f"{100 * found.mass:.0f} % of the reports{noisy}. {_say_unlisted(found.unlisted)} {say_costs(oracle)}"
     )
 
 

@@ -31,6 +31,7 @@ _PLAIN = {
     "too_short": "it must hold at least {min_length}",
     "too_long": "it must hold at most {max_length}",
     "string_too_short": "it must not be empty",
+    "string_too_long": "it must have at most {max_length} characters",
     "union_tag_invalid": "its {discriminator} must be one of {expected_tags}",
     "union_tag_not_found": "its {discriminator} is missing",
 }
@@ -218,7 +219,10 @@ class Schema(Declared):
 
 def told(problem: ValidationError, root: str) -> InvalidParameter:
     """The first mistake of a declaration, in one sentence that names its field."""
-    first = problem.errors()[0]
+    first, *others = problem.errors()
+    if first["type"] == "missing":  # an unknown one beside it is what was meant
+        beside = (each for each in others if each["type"] == "extra_forbidden")
+        first = next((each for each in beside if each["loc"][:-1] == first["loc"][:-1]), first)
     kinds = (*_TYPES, *first.get("ctx", {}).values())
     path = [str(part) for part in first["loc"] if part not in kinds]
     path = [part for part in path if not part.startswith(("tuple[", "literal["))]
