@@ -35,15 +35,15 @@ as CSV with all its digits.
 def main() -> None:
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    held = [read(each, Path(sys.argv[1])) for each in find_experiments().values()]
-    results = [each for each in held if each is not None]
-    if len(results) < len(held):
-        sys.exit("Not every experiment was run. Run `sourdine reproduce all` with this folder first.")
+    held = {each.title: read(each, Path(sys.argv[1])) for each in find_experiments().values()}
+    results = [each for each in held.values() if each is not None]
+    missing = [title for title, each in held.items() if each is None]
     CHAPTER.mkdir(exist_ok=True)
     for old in CHAPTER.iterdir():
         old.unlink()
     page = whole(results)
     lines = [f"# {page.title}", "", page.lead, _HOW, *_tables("all", page.sections[0])]
+    lines += [f"Not in this run: {', '.join(missing)}.", ""] if missing else []
     for result in results:
         lines += _experiment(result)
     (CHAPTER / "README.md").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
