@@ -27,8 +27,8 @@ python docs/generate/reproduced.py reproduced
 ```
 
 where FOLDER has the public data that some experiments need (MNIST, Pima); each says what it goes without. It
-takes most of an hour on two cores; `sourdine reproduce all --quick` takes a few minutes. Every table is here
-as CSV with all its digits.
+takes most of an hour on two idle cores; `sourdine reproduce all --quick` takes a few minutes. Every table is
+here as CSV with all its digits. Seconds are by the clock, and the machine had other work for most of the run.
 """
 
 
