@@ -12,7 +12,6 @@ from sourdine.cli import show
 from sourdine.cli.anonymity_measure import note, plain
 from sourdine.cli.number import number
 from sourdine.core.digits import counted
-from sourdine.core.errors import InvalidParameter
 
 _MOST = 1 << 31
 
@@ -73,8 +72,7 @@ def generalise(
 
     show.check_place(output)
     options.check_page(html, (table, output, spec))
-    if output.exists():
-        raise InvalidParameter(f"{output} exists already and is not written over. Name another file with -o.")
+    show.refuse_existing([output], "Name another file with -o.")
     owner = "anonymity generalise"
     demand = Demand(
         k=k,

@@ -45,8 +45,9 @@ def bounds(
     sourdine bounds people.toml --column pay --epsilon 0.1 ·
     sourdine bounds people.toml --column visits --epsilon 0.05 --type integer --outside 0.02
     """
-    from sourdine.accounting.ledger.receipt import readable, remaining
+    from sourdine.accounting.ledger.receipt import left_words, readable
     from sourdine.core.distance import Neighbours
+    from sourdine.frames.schema import decimal
     from sourdine.tables.bounds import BoundsPlan, load_draft, open_column, release_bounds
 
     held, columns = load_draft(spec)
@@ -80,8 +81,8 @@ def bounds(
             f"In a file of text nothing says that the column '{column}' holds numbers, and only numbers have "
             "bounds. Nothing was spent. If it does, say --type integer or --type real."
         )
-    release = Fraction(str(held.privacy.epsilon))
-    with held.open_ledger(release + made.epsilon) as ledger:  # if there is none: one that can pay for both
+    both = decimal(held.privacy.epsilon) + made.epsilon  # what a ledger that is not there yet should hold
+    with held.open_ledger(both) as ledger:
         found = release_bounds(made, source, ledger)
     receipt = found.receipt
     assert receipt is not None
@@ -102,10 +103,9 @@ def bounds(
             }
         )
         return
-    left = remaining(receipt.left, receipt.limit)
     show.say(
         f"Paid {receipt.currency} {readable(receipt.price)} for each {show.one_line(made.unit.name)}, line "
-        f"{receipt.number} of the ledger. {left[0].upper()}{left[1:]} is left."
+        f"{receipt.number} of the ledger. {left_words(receipt.left, receipt.limit)}"
     )
     show.say(made.words + _worth(made, held.table.size))
     show.say(

@@ -148,7 +148,7 @@ def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
     columns = ("line", "time (UTC)", "author", "purpose", symbol, "total", *(("delta",) if reserve else ()))
     show.table(columns, rows, numbers=("line", symbol, "total", "delta"))
     print(
-        f"{_charges(len(entries))} replayed to {symbol} {_readable(opened.status().spent)}; "
+        f"{counted(len(entries), 'charge')} replayed to {symbol} {_readable(opened.status().spent)}; "
         "the chain is whole."
     )
 
@@ -166,8 +166,7 @@ def export(
     from sourdine.accounting.ledger import Ledger
 
     show.check_place(output)
-    if output is not None and output.exists():
-        raise InvalidParameter(f"{output} exists already and is not written over. Name another file with -o.")
+    show.refuse_existing([output], "Name another file with -o.")
     opened = Ledger.open(path)
     entries = [_plain_entry(entry, opened) for entry in opened.history()]
     whole = {"terms": json.loads(opened.terms.to_json()), "entries": entries}
@@ -178,7 +177,7 @@ def export(
         _write_csv(output, entries)
     else:
         show.keep(json.dumps(whole, indent=2) + "\n", output)
-    print(f"Wrote {_charges(len(entries))} to {output}.")
+    print(f"Wrote {counted(len(entries), 'charge')} to {output}.")
 
 
 @app.command()
@@ -198,7 +197,7 @@ def backup(
     if as_json:
         show.document({"ledger": str(path), "backup": str(to), "blocks": blocks})
         return
-    print(f"{_charges(blocks)} kept in {to}. It is no second budget: only {path} can be charged.")
+    print(f"{counted(blocks, 'charge')} kept in {to}. It is no second budget: only {path} can be charged.")
 
 
 @app.command()
@@ -343,10 +342,6 @@ def _blocks(
     return read_blocks(spends)
 
 
-def _charges(count: int) -> str:
-    return counted(count, "charge")
-
-
 def _print_status(found: "Status", as_json: bool) -> None:
     from sourdine.accounting.ledger.receipt import remaining
 
@@ -363,7 +358,7 @@ def _print_status(found: "Status", as_json: bool) -> None:
     lines = {
         "Protects": f"each {show.one_line(found.unit)} ({found.neighbours} neighbours)",
         "Budget": f"{found.currency} {_readable(found.limit)}{limit}",
-        "Spent": f"{_readable(found.spent)} ({used:.0f} %) in {_charges(found.blocks)}{spent}",
+        "Spent": f"{_readable(found.spent)} ({used:.0f} %) in {counted(found.blocks, 'charge')}{spent}",
         "Left": remaining(found.left, found.limit),
     }
     if found.period is not None and found.period_limit is not None and found.period_spent is not None:

@@ -197,7 +197,7 @@ def _draw(name: str, cleaned: "CleanTable", box: Outbox) -> None:
 
 
 def _print(cleaned: "CleanTable", files: list[Path]) -> None:
-    from sourdine.accounting.ledger.receipt import readable, remaining
+    from sourdine.accounting.ledger.receipt import left_words, readable
     from sourdine.local.cleaner.numbers import NumberCells
     from sourdine.report.cleaning import done_table, found_table, order_words
 
@@ -228,9 +228,8 @@ def _print(cleaned: "CleanTable", files: list[Path]) -> None:
             "With --method unbiased means need no correction, but cells leave the bounds."
         )
     if cleaned.receipt is not None:
-        left = remaining(cleaned.receipt.left, cleaned.receipt.limit)
-        left = left[0].upper() + left[1:]
-        print(f"Paid from the ledger, line {cleaned.receipt.number}. {left} is left.")
+        left = left_words(cleaned.receipt.left, cleaned.receipt.limit)
+        print(f"Paid from the ledger, line {cleaned.receipt.number}. {left}")
     else:
         print("Not paid from a ledger: whoever cleans this table again must add up the epsilons.")
     for path in files:

@@ -64,7 +64,7 @@ def encode(
     if as_json:
         show.document({"reports": str(output), "count": len(values), "specification": question.fingerprint})
         return
-    print(f"Wrote {show_reports(len(values))} to {output}.")
+    print(f"Wrote {counted(len(values), 'report')} to {output}.")
     level = shorten_up(float(question.oracle.spend.loss().epsilon), 6)
     show.say(
         f"Each reveals at most epsilon {level} about its answer. "
@@ -77,11 +77,6 @@ def encode(
             "several people: estimates and their intervals would be wrong."
         )
     )
-
-
-def show_reports(count: int) -> str:
-    """So many reports, in words."""
-    return counted(count, "report")
 
 
 def read_question(spec: Path) -> "Question":

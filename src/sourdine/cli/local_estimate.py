@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli import show
-from sourdine.cli.local_encode import SpecFile, read_question, show_reports
-from sourdine.cli.local_files import read_bytes, refuse_existing, refuse_twice
+from sourdine.cli.local_encode import SpecFile, read_question
+from sourdine.cli.local_files import read_bytes, refuse_twice
 from sourdine.core import check
+from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def estimate(
     question = read_question(spec)
     level = check.confidence("local estimate", confidence)
     show.check_place(counts)
-    refuse_existing([counts])
+    show.refuse_existing([counts])
     refuse_twice(reports)
     total = None
     for path in reports:
@@ -173,7 +174,7 @@ def _print(question: "Question", answer: "Estimate", values: "Floats", constrain
     if len(order) < len(values):
         print(f"and {len(values) - len(order):,} more; --json shows them all.")
     show.say(
-        f"{show_reports(answer.reports)}. Each interval is about those who reported, not about others."
+        f"{counted(answer.reports, 'report')}. Each interval is about those who reported, not about others."
         + (
             " An estimate below 0 or above 1 is so by noise; --constrain simplex makes shares of all."
             if constrain == "none" and len(values) > 1 and np.any((values < 0) | (values > 1))

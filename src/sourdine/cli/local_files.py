@@ -1,11 +1,9 @@
-"""Files of a collection: none is written over, and none is counted twice."""
+"""Files of a collection: none is counted twice."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from sourdine.core.errors import InvalidParameter
-
-ELSEWHERE = "Choose another place."
 
 
 def read_bytes(path: Path) -> bytes:
@@ -16,13 +14,6 @@ def read_bytes(path: Path) -> bytes:
         raise InvalidParameter(
             f"The file {path} cannot be read ({problem.strerror}). Check the path."
         ) from None
-
-
-def refuse_existing(places: Iterable[Path | None], remedy: str = ELSEWHERE) -> None:
-    """Refuse places that hold something: reports and counts are often the only copy of a collection."""
-    for place in places:
-        if place is not None and place.exists():
-            raise InvalidParameter(f"{place} exists already and is not written over. {remedy}")
 
 
 def refuse_twice(paths: Sequence[Path]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli import show
-from sourdine.cli.local_files import refuse_existing, refuse_twice
+from sourdine.cli.local_files import refuse_twice
 from sourdine.cli.local_rappor_params import costs, oracle_of, read_question, say_costs
 from sourdine.cli.local_rappor_reports import Collected, collect
 from sourdine.cli.text import lines_of
@@ -72,7 +72,7 @@ def decode(
         raise InvalidParameter("Google's results have intervals at 95 %. Leave --confidence out.")
     for place in (results, counts, keep_map):
         show.check_place(place)
-    refuse_existing((results, counts, keep_map))
+    show.refuse_existing((results, counts, keep_map))
     refuse_twice(reports)
     question = read_question(params)
     oracle = oracle_of(question)

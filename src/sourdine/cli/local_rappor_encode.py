@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli import show
-from sourdine.cli.local_encode import read_secret, show_reports
-from sourdine.cli.local_files import refuse_existing
+from sourdine.cli.local_encode import read_secret
 from sourdine.cli.local_rappor_params import (
     NAME,
     Bits,
@@ -28,6 +27,7 @@ from sourdine.cli.local_rappor_params import (
     write_question,
 )
 from sourdine.cli.text import lines_of
+from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ def encode(
     question = Question(name=name, oracle=given.oracle()) if given.any else read_question(params)
     if given.any:
         show.check_place(params)
-        refuse_existing([params], "Choose another place, or leave the noise out to use its parameters.")
-    refuse_existing([output], "Choose another place with -o.")
+        show.refuse_existing([params], "Choose another place, or leave the noise out to use its parameters.")
+    show.refuse_existing([output], "Choose another place with -o.")
     words = lines_of(answers)
     rows = _of_one(question, words, secret) if secret else _of_many(question, words)
     if given.any:
@@ -107,7 +107,7 @@ def encode(
         told = {"reports": str(output), "count": len(rows), "parameters": str(params)}
         show.document({**told, "specification": question.fingerprint, **costs(oracle)})
         return
-    print(f"Wrote {show_reports(len(rows))} to {output}.")
+    print(f"Wrote {counted(len(rows), 'report')} to {output}.")
     if given.any:
         print(f"Wrote the parameters to {params}.")
     show.say(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli import show
-from sourdine.cli.local_files import refuse_existing
 from sourdine.cli.local_rappor_decode import DECODERS, Correct, Level, check_decoder, decode_by, read_terms
 from sourdine.cli.local_rappor_params import (
     Bits,
@@ -119,7 +118,7 @@ def simulate(
         check_decoder(owner, name)
     if output is not None:
         show.check_folder(output)
-        refuse_existing(output / name for name in FILES)
+        show.refuse_existing(output / name for name in FILES)
     drawn = bits_of(owner, seed)
     counts = population(law, words, people)
     candidates = Candidates.of(oracle, [f"v{i}" for i in range(1, words + absent + 1)])

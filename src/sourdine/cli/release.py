@@ -112,16 +112,15 @@ def _draw(record: "Record", certificate: "Certificate", box: Outbox) -> None:
 
 def print_payment(published: Published) -> None:
     """What was paid, what is left, and where everything is."""
-    from sourdine.accounting.ledger.receipt import readable, remaining
+    from sourdine.accounting.ledger.receipt import left_words, readable
 
     told, receipt = published.certificate, published.release.receipt
     assert receipt is not None
     at = f" at delta {digits.plain(told.delta)}" if told.delta is not None else ""
     also = "" if told.currency == "epsilon" else f", that is epsilon {told.epsilon:.4g}{at},"
-    left = remaining(told.left, receipt.limit)
     print(
         f"Paid {told.currency} {readable(told.price)}{also} for each {show.one_line(told.unit)}, line "
-        f"{told.number} of the ledger. {left[0].upper()}{left[1:]} is left."
+        f"{told.number} of the ledger. {left_words(told.left, receipt.limit)}"
     )
     for path in published.files:
         print(f"  {path}")

@@ -103,6 +103,13 @@ def check_place(path: Path | None) -> None:
         raise InvalidParameter(f"You have no right to write {path}. Choose another place.")
 
 
+def refuse_existing(places: Iterable[Path | None], remedy: str = "Choose another place.") -> None:
+    """Refuse places that hold something which may be the only copy: reports, counts, tables, charges."""
+    for place in places:
+        if place is not None and place.exists():
+            raise InvalidParameter(f"{place} exists already and is not written over. {remedy}")
+
+
 def check_page(path: Path | None) -> None:
     """Refuse a place for a page before any work is done for it: over a page it may go, over nothing else."""
     if path is not None and not path.is_dir() and path.suffix.lower() not in (".html", ".htm"):

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from sourdine.core import check
+from sourdine.core.digits import counted
 from sourdine.local.oracle import FrequencyOracle
 from sourdine.mechanisms.response import LEAST_EPSILON, MOST_CATEGORIES, MOST_EPSILON
 
@@ -34,7 +35,7 @@ class _Offer(NamedTuple):
     @property
     def size(self) -> str:
         """How long a report is, in words."""
-        return f"{self.oracle.width:,} byte{'s' * (self.oracle.width > 1)}"
+        return counted(self.oracle.width, "byte")
 
     def __str__(self) -> str:
         return f"{type(self.oracle).__name__} ({self.variance:.3g}/n, {self.size})"

@@ -2,7 +2,7 @@
 
 from sourdine.accounting.explain import explain_guarantee
 from sourdine.accounting.explain.words import sentences
-from sourdine.core.digits import shorten_up
+from sourdine.core.digits import counted, shorten_up
 from sourdine.core.distance import Neighbours
 from sourdine.local.cleaner import CleanTable
 from sourdine.report.page import Page, Section
@@ -30,7 +30,7 @@ def price_words(cleaned: CleanTable) -> str:
     """How the epsilon of a person comes about."""
     cleaner = cleaned.cleaner
     many = "1 record" if cleaner.rows == 1 else f"up to {cleaner.rows:,} records"
-    cells = "1 column" if len(cleaner.cells) == 1 else f"{len(cleaner.cells):,} columns"
+    cells = counted(len(cleaner.cells), "column")
     return f"{many} of {cells} at ε = {shorten_up(float(cleaner.record))} a record"
 
 

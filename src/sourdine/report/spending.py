@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sourdine.accounting.ledger import Entry, Status, Terms
 from sourdine.accounting.ledger.receipt import readable, remaining
-from sourdine.core.digits import plain
+from sourdine.core.digits import counted, plain
 from sourdine.report.charts import COLOURS, GREY, ROWS, Row, Spec, finish
 from sourdine.report.page import Figure, Page, Section
 from sourdine.report.table import Table
@@ -58,7 +58,7 @@ def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Pag
     )
     return Page(
         title="A privacy budget over time",
-        lead=f"Ledger {status.ledger[:8]}, {_charges(entries)}, replayed and checked.",
+        lead=f"Ledger {status.ledger[:8]}, {counted(len(entries), 'charge')}, replayed and checked.",
         sections=(
             stand,
             Section(
@@ -81,7 +81,7 @@ def _figure(entries: Sequence[Entry], status: Status) -> Figure:
     near = " The charges came within a minute, so they stand side by side." if _at_once(entries) else ""
     used = 100 * float(status.spent / status.limit)
     return Figure(
-        title=f"{used:.0f} % of the budget is spent, in {_charges(entries)}",
+        title=f"{used:.0f} % of the budget is spent, in {counted(len(entries), 'charge')}",
         chart=draw_spending(entries, status),
         note=f"Steps: the total after each charge, in {status.currency}. Dashed: the whole budget.{near}",
     )
@@ -116,10 +116,6 @@ def draw_spending(entries: Sequence[Entry], status: Status) -> Spec:
     limit = alt.Chart(alt.InlineData(values=[{"limit": float(status.limit)}]))
     rule = limit.mark_rule(strokeDash=[4, 4], color=GREY).encode(alt.Y("limit:Q"))
     return finish(alt.layer(rule, line, points), rows)
-
-
-def _charges(entries: Sequence[Entry]) -> str:
-    return "1 charge" if len(entries) == 1 else f"{len(entries):,} charges"
 
 
 def _at_once(entries: Sequence[Entry]) -> bool:

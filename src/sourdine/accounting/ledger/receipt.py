@@ -119,6 +119,16 @@ def readable(number: Fraction) -> str:
     return str(number) if number.denominator == 1 else plain(float(number))
 
 
+def left_words(left: Fraction, limit: Fraction) -> str:
+    """The same as a sentence.
+
+    >>> left_words(Fraction(1, 2), Fraction(1)), left_words(Fraction(1, 10**24), Fraction(1))
+    ('0.5 is left.', 'Almost nothing is left.')
+    """
+    told = remaining(left, limit)
+    return f"{told[0].upper()}{told[1:]} is left."
+
+
 def remaining(left: Fraction, limit: Fraction) -> str:
     """What is left of a budget as people read it; a crumb that rounding left over is not told in digits.
 
