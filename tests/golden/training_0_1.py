@@ -1,0 +1,102 @@
+"""The runs of training whose checkpoints are kept: small, on made-up examples that need no random numbers."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from sourdine.accounting.ledger import Ledger
+from sourdine.learning import Automatic, Flat, PerLayer, fit
+from sourdine.learning.sweep import Sweep, product
+from sourdine.learning.sweep_run import run_sweep
+
+STEPS = 8
+KILLED = 5
+_PLACES = torch.arange(48, dtype=torch.float32)
+X = torch.stack([torch.sin(_PLACES), torch.cos(3 * _PLACES), _PLACES / 48], dim=1)
+Y = (X[:, 0] > 0).long()
+RUNS: dict[str, dict[str, Any]] = {  # by the ledger that pays, and what differs
+    "plain": {"ledger": "renyi"},
+    "averaged": {
+        "ledger": "renyi",
+        "optimizer": partial(torch.optim.Adam, lr=0.05),
+        "schedule": partial(torch.optim.lr_scheduler.StepLR, step_size=2),
+        "averaging": 0.9,
+        "clipping": Flat(norm=0.5),
+    },
+    "people": {
+        "ledger": "renyi",
+        "unit": [i // 3 for i in range(48)],
+        "examples_per_unit": 2,
+        "batch": 4,
+        "clipping": Automatic(norm=1),
+    },
+    "fixed": {
+        "ledger": "fixed",
+        "sampler": "fixed",
+        "clipping": PerLayer(norm=2),
+        "steps": None,
+        "epochs": 2,
+    },
+    "shuffled": {"ledger": "zero_out", "sampler": "shuffle", "steps": None, "epochs": 2},
+}
+
+
+class Killed(Exception):
+    """The end of a run before its end."""
+
+
+def model() -> nn.Module:
+    """The model that is trained."""
+    torch.manual_seed(1)
+    return nn.Linear(3, 2)
+
+
+def train(name: str, checkpoint: Path, ledgers: Path, watch: Callable[[Any], None] | None = None) -> Any:
+    """Begin a run, or go on with it."""
+    stated: dict[str, Any] = {
+        "noise": 2.0,
+        "delta": 1e-3,
+        "steps": STEPS,
+        "batch": 12,
+        "physical": 48,
+        "every": 1,
+    }
+    stated |= RUNS[name]
+    with Ledger.open(ledgers / f"{stated.pop('ledger')}.ledger") as ledger:
+        return fit(
+            model(), (X, Y), public=(X, Y), checkpoint=checkpoint, ledger=ledger, watch=watch,
+            purpose=f"train, {name}", **stated,
+        )  # fmt: skip
+
+
+def kill(name: str, checkpoint: Path, ledgers: Path) -> None:
+    """A run that ends too early."""
+
+    def watch(now: Any) -> None:
+        if now.step == KILLED:
+            raise Killed
+
+    try:
+        train(name, checkpoint, ledgers, watch)
+    except Killed:
+        return
+    raise AssertionError("the run was not killed")
+
+
+def sweep(journal: Path, ledgers: Path) -> Any:
+    """A small sweep, begun or gone on with."""
+    settings = product(learning_rate=[0.1, 1.0], batch=[12], epochs=[1], clip=[1.0], noise=[2.0])
+    made = Sweep(settings=settings, repeats=2, size=48, delta=1e-3)
+
+    def one(setting: Any, planned: Any) -> Any:
+        return fit(
+            model(), (X, Y), delta=planned.delta, noise=planned.noise, epochs=setting.epochs,
+            batch=setting.batch, physical=48, public=(X, Y),
+        )  # fmt: skip
+
+    with Ledger.open(ledgers / "renyi.ledger") as ledger:
+        return run_sweep(made, one, journal, about={"data": "toys", "model": "linear"}, ledger=ledger)
