@@ -306,7 +306,7 @@ def _limit(period: str | None, limit: str | None, budget: "Budget") -> Fraction 
         return None
     exact = number("ledger create", "period-limit", limit, *_RHO)
     if exact > budget.limit:
-        whole = f"be at most the whole budget, {budget.symbol} {_readable(budget.limit)}"
+        whole = f"be at most the whole budget, {budget.symbol} {_room(budget.limit)}"
         raise check.fail("ledger create", "period-limit", whole, limit)
     return exact
 
@@ -357,16 +357,16 @@ def _print_status(found: "Status", as_json: bool) -> None:
     )
     lines = {
         "Protects": f"each {show.one_line(found.unit)} ({found.neighbours} neighbours)",
-        "Budget": f"{found.currency} {_readable(found.limit)}{limit}",
+        "Budget": f"{found.currency} {_room(found.limit)}{limit}",
         "Spent": f"{_readable(found.spent)} ({used:.0f} %) in {counted(found.blocks, 'charge')}{spent}",
         "Left": remaining(found.left, found.limit),
     }
     if found.period is not None and found.period_limit is not None and found.period_spent is not None:
         rest = found.period_limit - found.period_spent
-        lines["This period"] = f"{found.period}: {_readable(rest)} of {_readable(found.period_limit)} left"
+        lines["This period"] = f"{found.period}: {_room(rest)} of {_room(found.period_limit)} left"
     if found.reserve is not None and found.reserve_spent is not None:
         rest = found.reserve - found.reserve_spent
-        lines["For keys"] = f"delta {_readable(rest)} of {_readable(found.reserve)} left"
+        lines["For keys"] = f"delta {_room(rest)} of {_room(found.reserve)} left"
     if found.is_backup:
         lines["Backup"] = "this file pays for nothing; there may be later charges in the ledger itself"
     for name, text in lines.items():
@@ -403,3 +403,9 @@ def _readable(number: Fraction) -> str:
     from sourdine.accounting.ledger.receipt import readable
 
     return readable(number)
+
+
+def _room(number: Fraction) -> str:
+    from sourdine.accounting.ledger.receipt import room
+
+    return room(number)

@@ -161,7 +161,7 @@ class _Cost:
 
 def _cost(held: "Specification", made: "Plan") -> _Cost:
     """What the ledger says to a plan. It may be made later, so none is no mistake here."""
-    from sourdine.accounting.ledger.receipt import readable, remaining
+    from sourdine.accounting.ledger.receipt import readable, remaining, room
     from sourdine.tables.release import check_ledger
 
     path = held.ledger_path
@@ -186,7 +186,7 @@ def _cost(held: "Specification", made: "Plan") -> _Cost:
     cost = _Cost(words="", currency=status.currency, price=price, left=left, delta=small, kept=kept)
     also = ""
     if small and kept is not None:
-        takes, there = readable(small), readable(kept)
+        takes, there = readable(small), room(kept)
         also = f" Choosing keys takes {takes} of the {there} of delta in its reserve."
         if cost.short:
             also += " The reserve does not suffice."

@@ -6,7 +6,7 @@ from itertools import islice
 
 from sourdine.accounting.explain import Explanation, explain_guarantee, sentences
 from sourdine.accounting.explain.words import percent_down, percent_up
-from sourdine.accounting.ledger.receipt import readable, remaining
+from sourdine.accounting.ledger.receipt import readable, remaining, room
 from sourdine.accounting.release import Certificate
 from sourdine.core.digits import plain, shorten_up
 from sourdine.core.distance import Neighbours, Norm, root_above
@@ -370,7 +370,7 @@ def _payment(record: Record, certificate: Certificate) -> Section:
         ("paid", f"{certificate.currency} {readable(certificate.price)}{also}"),
         (
             "left of the budget",
-            f"{certificate.currency} {remaining(left, record.limit)} of {readable(record.limit)}",
+            f"{certificate.currency} {remaining(left, record.limit)} of {room(record.limit)}",
         ),
         ("protects", f"each {certificate.unit} ({certificate.neighbours} neighbours)"),
         ("ledger", f"{certificate.ledger[:8]}, line {certificate.number}"),

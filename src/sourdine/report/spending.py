@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from sourdine.accounting.ledger import Entry, Status, Terms
-from sourdine.accounting.ledger.receipt import readable, remaining
+from sourdine.accounting.ledger.receipt import readable, remaining, room
 from sourdine.core.digits import counted, plain
 from sourdine.report.charts import COLOURS, GREY, ROWS, Row, Spec, finish
 from sourdine.report.page import Figure, Page, Section
@@ -50,7 +50,7 @@ def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Pag
         title="Where it stands",
         points=(
             f"It protects each {terms.unit}, between {terms.neighbours} neighbours.",
-            f"Spent: {status.currency} {readable(status.spent)} of {readable(status.limit)}{also}.",
+            f"Spent: {status.currency} {readable(status.spent)} of {room(status.limit)}{also}.",
             f"Left: {remaining(status.left, status.limit)}. Nothing spent ever comes back.",
             *_for_keys(status),
         ),
@@ -73,7 +73,7 @@ def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Pag
 def _for_keys(status: Status) -> tuple[str, ...]:
     if status.reserve is None or status.reserve_spent is None:
         return ()
-    spent, whole = readable(status.reserve_spent), readable(status.reserve)
+    spent, whole = readable(status.reserve_spent), room(status.reserve)
     return (f"For choosing keys privately, delta {spent} of {whole} is spent.",)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sourdine.accounting.ledger.amount import add, amount
 from sourdine.accounting.ledger.cost import Cost, cost_of
-from sourdine.accounting.ledger.receipt import Entry, Receipt, Status, readable
+from sourdine.accounting.ledger.receipt import Entry, Receipt, Status, readable, room
 from sourdine.accounting.ledger.statement import Statement, state
 from sourdine.accounting.ledger.store import Line, Store
 from sourdine.accounting.ledger.terms import Terms
@@ -327,7 +327,7 @@ class Ledger:
         if total > self.terms.reserve:
             left = self.terms.reserve - before
             raise BudgetExceeded(
-                f"The charge chooses keys at delta {readable(delta)} and the reserve has {readable(left)} "
+                f"The charge chooses keys at delta {readable(delta)} and the reserve has {room(left)} "
                 "left. Nothing was spent. Choose them at a smaller delta, or declare the keys.",
                 asked=delta,
                 left=left,
@@ -337,7 +337,7 @@ class Ledger:
     def _beyond(self, price: Fraction, left: Fraction, what: str) -> BudgetExceeded:
         symbol = self.terms.budget.symbol
         return BudgetExceeded(
-            f"The charge needs {symbol} {readable(price)} and {what} has {readable(left)} left. "
+            f"The charge needs {symbol} {readable(price)} and {what} has {room(left)} left. "
             "Nothing was spent. Ask for less, or more coarsely.",
             asked=price,
             left=left,

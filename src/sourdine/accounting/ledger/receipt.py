@@ -7,7 +7,9 @@ from fractions import Fraction
 from html import escape
 
 from sourdine.accounting.spend import Spend
-from sourdine.core.digits import plain
+from sourdine.core.digits import plain, shorten_down, shorten_up
+
+_DIGITS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,12 +98,12 @@ class Status:
         rows = {
             "unit": self.unit,
             "neighbours": self.neighbours,
-            f"{self.currency} spent": f"{readable(self.spent)} of {readable(self.limit)}",
+            f"{self.currency} spent": f"{readable(self.spent)} of {room(self.limit)}",
             "left": remaining(self.left, self.limit),
             "blocks": str(self.blocks),
         }
         if self.reserve is not None and self.reserve_spent is not None:
-            rows["delta for keys spent"] = f"{readable(self.reserve_spent)} of {readable(self.reserve)}"
+            rows["delta for keys spent"] = f"{readable(self.reserve_spent)} of {room(self.reserve)}"
         if self.is_backup:
             rows["backup"] = "pays for nothing"
         cells = "".join(
@@ -111,12 +113,21 @@ class Status:
 
 
 def readable(number: Fraction) -> str:
-    """A fraction as people read it: in decimals, of six digits at most.
+    """What is paid or spent as people read it: decimals, of six digits at most, that never tell less.
 
     >>> readable(Fraction(1, 3)), readable(Fraction(4)), readable(Fraction(1, 10**6))
-    ('0.333333', '4', '1e-6')
+    ('0.333334', '4', '1e-6')
     """
-    return str(number) if number.denominator == 1 else plain(float(number))
+    return str(number) if number.denominator == 1 else plain(float(shorten_up(float(number), _DIGITS)))
+
+
+def room(number: Fraction) -> str:
+    """What may be spent as people read it: decimals that never tell more.
+
+    >>> room(Fraction(2, 3)), room(Fraction(1, 20))
+    ('0.666666', '0.05')
+    """
+    return str(number) if number.denominator == 1 else plain(float(shorten_down(float(number), _DIGITS)))
 
 
 def left_words(left: Fraction, limit: Fraction) -> str:
@@ -135,4 +146,4 @@ def remaining(left: Fraction, limit: Fraction) -> str:
     >>> remaining(Fraction(1, 2), Fraction(1)), remaining(Fraction(1, 10**24), Fraction(1))
     ('0.5', 'almost nothing')
     """
-    return "almost nothing" if 0 < left * 10**9 < limit else readable(left)
+    return "almost nothing" if 0 < left * 10**9 < limit else room(left)
