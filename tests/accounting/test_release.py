@@ -21,7 +21,8 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def released(ledger: Ledger, **stated: object) -> Release:
     receipt = ledger.charge(SPEND, purpose="p", **stated)  # type: ignore[arg-type]
-    return Release(values=[5], intervals=[(3, 7)], spends=(SPEND,), receipt=receipt)
+    declared: dict[str, str] | None = stated.get("declared")  # type: ignore[assignment]
+    return Release(values=[5], intervals=[(3, 7)], spends=(SPEND,), receipt=receipt, declarations=declared)
 
 
 def changed(certificate: Certificate, **changes: object) -> Certificate:
@@ -81,6 +82,52 @@ def test_seeded_noise_may_be_admitted_afterwards(ledger: Ledger) -> None:
 def test_other_declarations_than_those_recorded_are_not_certified(ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match="differ in declared"):
         released(ledger, declared={"upper": "10"}).certificate(ledger, {"upper": "9"})
+
+
+def test_declarations_are_many_and_long_and_the_line_stays_short(ledger: Ledger) -> None:
+    declared = {f"column {number}": "é" * 20_000 for number in range(500)}
+    made = released(ledger, secure=True, declared=declared).certificate(ledger)
+    assert made.declared == declared
+    assert Certificate.from_json(made.to_json()).verify(ledger) == ()
+    line = ledger._store.last()
+    assert line is not None
+    assert len(line.content) < 1000
+    one = changed(made, declared=declared | {"column 499": "é" * 19_999 + "e"})
+    with pytest.raises(LedgerError, match="differ in declared"):
+        one.verify(ledger)
+
+
+def test_the_order_of_declarations_says_nothing(ledger: Ledger) -> None:
+    made = released(ledger, secure=True, declared={"a": "1", "b": "2"}).certificate(ledger)
+    assert changed(made, declared={"b": "2", "a": "1"}).verify(ledger) == ()
+
+
+def test_declarations_that_nobody_kept_are_asked_for(ledger: Ledger) -> None:
+    made = replace(released(ledger, secure=True, declared={"upper": "10"}), declarations=None)
+    with pytest.raises(LedgerError, match="Pass the same texts again"):
+        made.certificate(ledger)
+    assert made.certificate(ledger, {"upper": "10"}).verify(ledger) == ()
+
+
+def test_a_line_of_old_holds_the_declarations_themselves(ledger: Ledger) -> None:
+    """As version 0.1 wrote it, before there were digests."""
+    written = released(ledger, secure=True, declared={"upper": "10"})
+    ledger.close()
+    line = ledger._store.last()
+    assert line is not None
+    held = json.loads(line.content)
+    del held["declared_digest"]
+    old = new_ledger(ledger.path.with_name("old.ledger"), Fraction(1))
+    old._store.append(lambda last: (json.dumps(held | {"declared": {"upper": "10"}}), line.total))
+    entry = old.history()[0]
+    assert entry.declared == {"upper": "10"}
+    assert written.receipt is not None
+    receipt = replace(written.receipt, ledger=old.terms.identity, fingerprint=entry.fingerprint)
+    made = replace(written, receipt=receipt, declarations=None).certificate(old)
+    assert made.declared == {"upper": "10"}
+    assert made.verify(old) == ()
+    with pytest.raises(LedgerError, match="differ in declared"):
+        changed(made, declared={"upper": "9"}).verify(old)
 
 
 def test_other_spends_than_those_paid_are_not_certified(ledger: Ledger) -> None:

@@ -40,7 +40,7 @@ def test_verify_names_what_the_ledger_cannot_confirm(tmp_path: Path) -> None:
     for stated, told in (({}, True), ({"secure": True, "declared": {"upper": "10"}}, False)):
         receipt = ledger.charge(spend, purpose="p", **stated)  # type: ignore[arg-type]
         release = Release(values=1, intervals=None, spends=(spend,), receipt=receipt)
-        paper.write_text(release.certificate(ledger).to_json())
+        paper.write_text(release.certificate(ledger, stated.get("declared")).to_json())
         code, out, _ = run("certificate", "verify", paper, "--ledger", ledger.path)
         assert code == 0
         assert ("not confirmed by the ledger: secure, declared." in out) is told

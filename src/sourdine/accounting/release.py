@@ -13,6 +13,7 @@ from typing import Any
 from sourdine.accounting.ledger import Entry, Ledger, Receipt, Terms
 from sourdine.accounting.ledger.amount import amount
 from sourdine.accounting.ledger.opened import opened
+from sourdine.accounting.ledger.text import declared_digest
 from sourdine.accounting.ledger.typed import typed
 from sourdine.accounting.spend import Spend
 from sourdine.core.errors import LedgerError, SourdineError
@@ -34,8 +35,8 @@ class Certificate:
     the noise came from secure bits. It holds no value and nothing about the data.
 
     The ledger vouches for the payment: when, how much, for which mechanisms, by which version. It vouches for
-    `secure` and `declared` as far as they were recorded with the charge, before any noise was drawn; `verify`
-    names what was not. It never saw the noise, the data or the values.
+    `secure` and, by their digest, for the declarations as far as they were recorded with the charge, before
+    any noise was drawn; `verify` names what was not. It never saw the noise, the data or the values.
 
     `from_reserve` is the part of delta that choosing keys took; it is counted in `delta`.
 
@@ -152,11 +153,10 @@ class Certificate:
             "time": (self.time, entry.time),
             "software": (self.software, entry.software),
             "secure": (self.secure, entry.secure and self.secure),  # to admit a weakness later is no fraud
-            "declared": (dict(self.declared), entry.declared),
+            "declared": (declared_digest(self.declared), entry.declared_digest),
         }
-        unconfirmed = tuple(
-            name for name in ("software", "secure", "declared") if getattr(entry, name) is None
-        )
+        recorded = {"software": entry.software, "secure": entry.secure, "declared": entry.declared_digest}
+        unconfirmed = tuple(name for name, value in recorded.items() if value is None)
         differ = [name for name, (a, b) in stated.items() if a != b and name not in unconfirmed]
         if not self.epsilon >= terms.budget.epsilon(entry.price, terms.rest) * (1 - 1e-9):
             differ.append("epsilon")
@@ -173,6 +173,7 @@ class Release:
     """A private result. Read `values` with `intervals`; hand out the certificate with both.
 
     `notes` say what was chosen by declarations, and why, and what is not known, such as an interval.
+    `declarations` are what was declared with the charge, whole: the ledger keeps their digest.
     """
 
     values: Any
@@ -182,11 +183,15 @@ class Release:
     confidence: float = 0.95
     secure: bool = True
     notes: tuple[str, ...] = ()
+    declarations: Mapping[str, str] | None = None
 
     def certificate(
         self, ledger: Ledger | Path | str, declared: Mapping[str, str] | None = None
     ) -> Certificate:
-        """The statement of what this release cost, tied to the ledger that paid."""
+        """The statement of what this release cost, tied to the ledger that paid.
+
+        It states the release's declarations, or others that are given, which must be those of the charge.
+        """
         if self.receipt is None:
             raise LedgerError(
                 "This release was not paid from a ledger, so there is nothing to certify. "
@@ -197,7 +202,14 @@ class Release:
             if self.receipt.ledger != terms.identity:
                 raise LedgerError("Another ledger paid for this release. Pass the one that gave the receipt.")
             entry = payer.entry(self.receipt.number)
-        recorded = entry.declared if entry is not None else None
+        stated = declared if declared is not None else self.declarations
+        if stated is None and entry is not None:
+            stated = entry.declared or {}
+            if entry.declared_digest not in (None, declared_digest(stated)):
+                raise LedgerError(
+                    "The release does not say what was declared with its charge, and the ledger keeps only a "
+                    "digest of that. Pass the same texts again, as declared=."
+                )
         made = Certificate(
             ledger=self.receipt.ledger,
             number=self.receipt.number,
@@ -213,7 +225,7 @@ class Release:
             from_reserve=self.receipt.delta,
             spends=self.spends,
             secure=self.secure and (entry is None or entry.secure is not False),
-            declared=dict(declared if declared is not None else recorded or {}),
+            declared=dict(stated or {}),
             software=(entry.software if entry is not None else None) or "",
         )
         made._compare(entry, terms)

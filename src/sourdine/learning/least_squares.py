@@ -106,6 +106,7 @@ def solve(
         receipt=receipt,
         secure=bits.secure,
         notes=_ASSUMPTIONS,
+        declarations=declared,
         epsilon=accountant.epsilon(accountant.lift(spend.loss()), delta),
         delta=float(delta),
         noise=noise,

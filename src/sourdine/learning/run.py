@@ -103,6 +103,7 @@ class Run:
             receipt=state.receipt,
             secure=state.secure,
             notes=self._assumptions,
+            declarations=self.settings,
             plan=self.plan,
             clipping=repr(self.clipping),
             history=history,

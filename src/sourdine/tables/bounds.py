@@ -193,6 +193,7 @@ def release_bounds(
         confidence=plan.confidence,
         secure=secure,
         notes=(plan.words,),
+        declarations=asked,
     )
 
 

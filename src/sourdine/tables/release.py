@@ -44,7 +44,7 @@ class TableRelease(Release):
     @property
     def declared(self) -> dict[str, str]:
         """What was declared and what was picked by it, for the certificate."""
-        return declared_of(self.plan)
+        return dict(self.declarations or {})
 
 
 def release(
@@ -99,6 +99,7 @@ def _carry_out(
         confidence=plan.confidence,
         secure=bool(getattr(bits, "secure", False)),
         notes=(*plan.notes, *notes),
+        declarations=declared_of(plan),
     )
 
 

@@ -224,7 +224,7 @@ def test_a_certificate_tells_what_keys_took(path: Path) -> None:
     spends = (KEYS, NOISE)
     receipt = ledger.charge(*spends, purpose="towns", secure=True, declared={"town": "open"})
     release = Release(values=[1], intervals=None, spends=spends, receipt=receipt)
-    certificate = release.certificate(ledger)
+    certificate = release.certificate(ledger, {"town": "open"})
     assert certificate.from_reserve == DELTA
     assert certificate.epsilon == ledger.terms.budget.epsilon(receipt.price, ledger.terms.rest)
     assert certificate.delta == 2e-6

@@ -8,6 +8,7 @@ import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 
@@ -443,7 +444,10 @@ def test_what_is_stated_with_a_charge_is_recorded_as_it_was(path: Path) -> None:
     ledger.charge(SPEND, purpose='a "quoted" purpose', author="Zoë\n", secure=False)
     ledger.charge(SPEND, purpose="plain", author="Zoë\n")
     entries = ledger.history()
-    assert [entry.declared for entry in entries] == [{"upper": "10"}, {"upper": "11"}, None, None]
+    # SHA-256 of the very characters, as any other tool computes it
+    marks = [sha256(text).hexdigest() for text in (b'{"upper":"10"}', b'{"upper":"11"}')]
+    assert [entry.declared_digest for entry in entries] == [*marks, None, None]
+    assert {entry.declared for entry in entries} == {None}
     assert [entry.secure for entry in entries] == [True, True, False, None]
     assert [entry.purpose for entry in entries] == ['a "quoted" purpose'] * 3 + ["plain"]
     assert {entry.author for entry in entries} == {"Zoë\n"}
@@ -460,7 +464,8 @@ def test_what_is_stated_with_a_charge_is_recorded_as_it_was(path: Path) -> None:
         {"declared": "x"},
         {"declared": {"x": 1}},
         {"declared": {1: "x"}},
-        {"declared": {str(k): "x" for k in range(200)}},
+        {"declared": {"x": " "}},
+        {"declared": {"": "x"}},
     ],
 )
 def test_a_bad_statement_is_refused(path: Path, stated: dict[str, object]) -> None:

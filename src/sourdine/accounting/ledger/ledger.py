@@ -13,7 +13,7 @@ from sourdine.accounting.ledger.receipt import Entry, Receipt, Status, readable,
 from sourdine.accounting.ledger.statement import Statement, state
 from sourdine.accounting.ledger.store import Line, Store
 from sourdine.accounting.ledger.terms import Terms
-from sourdine.accounting.ledger.text import declarations
+from sourdine.accounting.ledger.text import declarations, declared_digest
 from sourdine.accounting.ledger.typed import typed
 from sourdine.accounting.spend import Spend
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, SourdineError
@@ -123,10 +123,10 @@ class Ledger:
     ) -> Receipt:
         """Pay for a block, or refuse it whole; noise may be drawn once this has returned.
 
-        `secure` (whether the noise will come from secure bits) and `declared` (bounds and other declarations
-        the release rests on) are recorded, so that a certificate can be held against them.
+        `secure` (whether the noise will come from secure bits) and the digest of `declared` (bounds and other
+        declarations the release rests on) are recorded, so that a certificate can be held against them.
         """
-        noted = declarations(declared)
+        noted = None if declared is None else declared_digest(declarations(declared))
         asked = (spends, purpose, author, secure, noted)
         recent = self._recent  # read once: another thread may put its own there
         if recent is None or recent[0] != asked:
@@ -257,6 +257,10 @@ class Ledger:
     def _entry(self, line: Line) -> Entry:
         held, price, total = self._opened(line)
         try:
+            old = typed(dict, held["declared"]) if "declared" in held else None
+            digest = declared_digest(old) if old is not None else None
+            if "declared_digest" in held:
+                digest = typed(str, held["declared_digest"])
             return Entry(
                 number=line.number,
                 time=datetime.fromisoformat(typed(str, held["time"])),
@@ -269,7 +273,8 @@ class Ledger:
                 fingerprint=line.fingerprint,
                 software=typed(str, held["software"]) if "software" in held else None,
                 secure=typed(bool, held["secure"]) if "secure" in held else None,
-                declared=typed(dict, held["declared"]) if "declared" in held else None,
+                declared=old,
+                declared_digest=digest,
                 delta=amount(held["delta"]) if self.terms.reserve is not None else Fraction(0),
                 delta_total=amount(held["delta_total"]) if self.terms.reserve is not None else Fraction(0),
             )

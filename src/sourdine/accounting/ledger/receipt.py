@@ -48,7 +48,8 @@ class Receipt:
 class Entry:
     """A line of a ledger, read back.
 
-    `software`, `secure` and `declared` are what was recorded when the block was paid; None if nothing was.
+    `software`, `secure` and `declared_digest` are what was recorded when the block was paid; None if nothing
+    was. Lines of version 0.1 hold the declarations themselves, `declared`.
     `delta` is what the block took of the ledger's reserve, and `delta_total` what all have taken with it.
     """
 
@@ -64,6 +65,7 @@ class Entry:
     software: str | None = None
     secure: bool | None = None
     declared: Mapping[str, str] | None = None
+    declared_digest: str | None = None
     delta: Fraction = Fraction(0)
     delta_total: Fraction = Fraction(0)
 

@@ -24,9 +24,9 @@ def state(
     purpose: str,
     author: str | None,
     secure: bool | None,
-    declared: dict[str, str] | None,
+    digest: str | None,
 ) -> Statement:
-    """The statement of a block from its cost and the description of its spends."""
+    """The statement of a block from its cost, its spends and the digest of what was declared."""
     cost, described = priced
     who = author if author is not None else _user()
     check_text("purpose", purpose)
@@ -35,8 +35,8 @@ def state(
     stated += f', "software": {json.dumps(_software())}'
     if secure is not None:
         stated += f', "secure": {json.dumps(check.boolean("Ledger", "secure", secure))}'
-    if declared is not None:
-        stated += f', "declared": {json.dumps(declared)}'
+    if digest is not None:
+        stated += f', "declared_digest": "{digest}"'
     return Statement(cost, stated, f'"spends": {described}')
 
 

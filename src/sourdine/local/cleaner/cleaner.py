@@ -157,6 +157,7 @@ class Cleaner:
             spends=self.spends,
             receipt=receipt,
             secure=secure,
+            declarations=self.declared,
         )
 
     def _pay(self, ledger: Ledger, purpose: str, secure: bool) -> Receipt:

@@ -133,11 +133,11 @@ def quantiles(
     sure = check.confidence("quantiles", confidence)
     spend, choice = _planned(method, grid, at=at, epsilon=epsilon, neighbours=neighbours, size=size)
     secure = bool(getattr(bits, "secure", False))
+    stated = {"bounds": json.dumps([grid.lower, grid.upper]), "step": repr(grid.step)}
+    stated["method"] = choice.words
     receipt: Receipt | None = None
     with opened(ledger) as payer:
         if payer is not None:
-            stated = {"bounds": json.dumps([grid.lower, grid.upper]), "step": repr(grid.step)}
-            stated["method"] = choice.words
             receipt = payer.charge(spend, purpose=purpose, secure=secure, declared=stated)
     held = grid.place(values)
     held.sort()
@@ -157,6 +157,7 @@ def quantiles(
         confidence=sure,
         secure=secure,
         notes=(f"Method: {choice.words}.", *(["No interval is known for it."] if ends is None else [])),
+        declarations=stated,
     )
 
 
