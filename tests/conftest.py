@@ -1,4 +1,4 @@
-"""What several rooms' tests share: one Spark on this machine."""
+"""What all tests share: properties without a deadline, and one Spark on this machine."""
 
 import shutil
 import warnings
@@ -6,6 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# how long an example takes hangs on what else the machine does: it says nothing about the code
+settings.register_profile("sourdine", deadline=None)
+settings.load_profile("sourdine")
 
 
 @pytest.fixture(scope="session")

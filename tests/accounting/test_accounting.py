@@ -53,7 +53,7 @@ def small_losses() -> list[Loss]:
 
 
 @pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=lambda a: type(a).__name__)
-@settings(deadline=None, max_examples=2)
+@settings(max_examples=2)
 @given(st.permutations(range(4)), st.sampled_from([1e-3, 1e-7]))
 def test_the_order_of_composition_does_not_matter(
     accountant: Accountant, places: list[int], delta: float

@@ -38,7 +38,7 @@ def optimal_delta(epsilon: float, delta: float, count: int, at: float) -> float:
         return float(1 - (1 - mp.mpf(delta)) ** count * (1 - inner))
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(
     st.floats(-2, 0.8),
     st.sampled_from([0.0, 1e-12, 1e-7, 1e-4]),
@@ -60,7 +60,7 @@ def test_equal_pairs_compose_optimally(
         assert bracket.width <= 1.01e-3
 
 
-@settings(deadline=None, max_examples=2)
+@settings(max_examples=2)
 @given(st.lists(st.sampled_from([0.25, 0.7, 1.3]), min_size=2, max_size=6), st.floats(-6, -1))
 def test_different_pairs_compose_optimally(epsilons: list[float], log_target: float) -> None:
     target = 10**log_target
@@ -94,7 +94,7 @@ def test_without_a_delta_epsilons_add_up() -> None:
 
 
 @given(st.floats(0.01, 3), st.sampled_from([0.0, 1e-9]), st.integers(1, 50), st.floats(-9, -2))
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 def test_optimal_composition_is_never_worse_than_advanced(
     epsilon: float, delta: float, count: int, log_slack: float
 ) -> None:

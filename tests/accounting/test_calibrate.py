@@ -36,7 +36,7 @@ def gaussian(sigma: Fraction) -> Gaussian:
     return Gaussian(sigma=sigma)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(positive, st.integers(1, 40), st.integers(1, 60))
 def test_pure_noise_is_exact(epsilon: Fraction, distance: int, count: int) -> None:
     found = calibrate_noise(laplace, Distance.l1(distance), epsilon, count=count)

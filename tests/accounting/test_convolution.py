@@ -33,7 +33,7 @@ def both_ends(parts: list[Part], order: float, spare: float | None) -> tuple[Sum
     return low, high
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(
     st.lists(st.floats(0.01, 1), min_size=2, max_size=9),
     st.lists(st.floats(0.01, 1), min_size=2, max_size=9),

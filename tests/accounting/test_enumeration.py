@@ -16,7 +16,7 @@ from sourdine.mechanisms import KaryResponse, Laplace
 from tests.accounting.profiles import hockey_stick, least_epsilon, responses_delta
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.floats(0.01, 4), min_size=1, max_size=8), st.floats(-9, -0.5))
 def test_responses_are_bracketed_to_many_digits(epsilons: list[float], log_delta: float) -> None:
     found = outcomes([Repeated(pure_law(epsilon), 1) for epsilon in epsilons])

@@ -44,7 +44,7 @@ def test_it_is_a_law(base: AtomLaw) -> None:
     assert law.profile(-1e-13) == pytest.approx(float(law.profile(0.0)), abs=1e-12)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.lists(st.floats(0.05, 1), min_size=9, max_size=9),
     st.integers(2, 4),

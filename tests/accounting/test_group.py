@@ -55,7 +55,7 @@ def test_a_pure_group_is_randomized_response() -> None:
         assert found == pytest.approx((math.exp(1.5) - math.exp(epsilon)) / (1 + math.exp(1.5)), abs=1e-9)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.floats(0.02, 0.9), st.integers(2, 3))
 def test_sampled_groups_by_enumeration(rate: float, size: int) -> None:
     """Noise on a count of the drawn members of a group, all draws counted."""

@@ -66,7 +66,7 @@ def test_the_gap_shrinks_with_the_square_of_the_step(law: Law) -> None:
     assert gaps[1] < gaps[0] / (2.5 if atoms else 10)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.floats(0.01, 1), min_size=2, max_size=6),
     st.lists(st.floats(0.01, 1), min_size=6, max_size=6),

@@ -42,7 +42,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     return float(ndtr(-epsilon / mu + mu / 2) - math.exp(epsilon + log_ndtr(-epsilon / mu - mu / 2)))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.floats(0.02, 3), st.integers(1, 400), st.floats(-12, -1))
 def test_gaussians_compose_exactly(mu: float, count: int, log_delta: float) -> None:
     delta, total = 10**log_delta, mu * math.sqrt(count)
@@ -154,7 +154,7 @@ def test_replace_one_gaussian_is_not_the_add_remove_one() -> None:
     assert 9.997256 in PLD().epsilon(many(gaussian(2.0, Neighbours.REPLACE), 1), 1e-5)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.floats(0.5, 3), st.floats(1e-4, 0.5), st.integers(1, 300), st.floats(-9, -2))
 def test_epsilon_is_monotone_in_every_parameter(
     noise: float, rate: float, steps: int, log_delta: float

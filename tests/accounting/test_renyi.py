@@ -257,7 +257,7 @@ def test_replacing_one_is_not_adding_one() -> None:
     assert Renyi().epsilon(Renyi().lift(loss), 1e-5).upper > 9.99
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.floats(0.1, 3), st.floats(0.1, 3), st.floats(-8, -2))
 def test_dense_orders_are_dense_enough(mu: float, factor: float, log_delta: float) -> None:
     """A Gaussian's best order is anywhere; the dense grid loses less than 2e-3."""

@@ -15,7 +15,7 @@ from sourdine.core.loss import Loss
 from tests.accounting.profiles import gaussian_delta, responses_delta
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.floats(0.05, 2), st.sampled_from([1, 2, 3, 16, 100]))
 def test_gaussians_add_in_squares(mu: float, count: int) -> None:
     law, total = Together(((GaussianLaw(mu), count),)), mu * math.sqrt(count)
@@ -24,7 +24,7 @@ def test_gaussians_add_in_squares(mu: float, count: int) -> None:
         assert true * (1 - 1e-9) - 1e-15 <= float(law.profile(epsilon)) <= true * 1.02 + 1e-12
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.lists(st.floats(0.05, 3), min_size=1, max_size=6), st.floats(-1, 5))
 def test_responses_against_all_outcomes(epsilons: list[float], at: float) -> None:
     law = Together(tuple((pure_law(epsilon), 1) for epsilon in epsilons))

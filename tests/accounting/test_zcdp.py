@@ -34,7 +34,7 @@ def best(rho: float, delta: float) -> float:
         return float(bound(low))
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(st.floats(-6, 3), st.floats(-15, -1))
 def test_epsilon_is_at_the_best_order(log_rho: float, log_delta: float) -> None:
     rho, delta = 10**log_rho, 10**log_delta

@@ -158,7 +158,7 @@ def test_halving_satisfies_the_demand(method: Method, case: int, seed: int) -> N
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 9)), min_size=2, max_size=80), st.integers(1, 6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_halving_covers_every_record_and_cuts_where_it_can(pairs: list[tuple[int, int]], k: int) -> None:
     """Strict halving of numbers: labels hold their values, and no class can be cut once more."""
     if k > len(pairs):

@@ -69,7 +69,7 @@ def test_every_engine_gives_the_figures_worked_out_by_hand(engine: str, tmp_path
 
 
 @given(ROWS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_figures_follow_the_definitions(rows: list[dict[str, object]]) -> None:
     found = measure_records(brute.coded(rows, ["a", "b"], ["s"])).sensitive[0]
     classes = brute.classes(rows, ["a", "b"])
@@ -83,7 +83,7 @@ def test_figures_follow_the_definitions(rows: list[dict[str, object]]) -> None:
 
 
 @given(ROWS, st.integers(1, 5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_recursive_diversity_for_any_l(rows: list[dict[str, object]], least: int) -> None:
     records = brute.coded(rows, ["a"], ["s"])
     found = recursive_of(cells_of(classes_of(records), records.sensitive[0], records.counts), least)
@@ -92,7 +92,7 @@ def test_recursive_diversity_for_any_l(rows: list[dict[str, object]], least: int
 
 
 @given(ROWS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_ordered_distance_is_the_cost_of_transport(rows: list[dict[str, object]]) -> None:
     values = sorted({row["s"] for row in rows})  # type: ignore[type-var]
     ground = {
@@ -106,7 +106,7 @@ def test_ordered_distance_is_the_cost_of_transport(rows: list[dict[str, object]]
 
 
 @given(ROWS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_hierarchical_distance_is_the_cost_of_transport(rows: list[dict[str, object]]) -> None:
     tree = {str(s): (f"of {(s - 1) // 3}", f"half {(s - 1) // 6}", "*") for s in range(1, 13)}
     ground = {}
@@ -181,7 +181,7 @@ def test_recursive_diversity_takes_the_most_frequent_value() -> None:
 
 
 @given(ROWS, st.randoms(use_true_random=False))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 def test_the_order_of_rows_changes_nothing(rows: list[dict[str, object]], random: object) -> None:
     mixed = list(rows)
     random.shuffle(mixed)  # type: ignore[attr-defined]

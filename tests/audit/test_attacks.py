@@ -47,7 +47,7 @@ def off_grid(answers: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 @on_reals
 @given(values=arrays.arrays(np.float64, 50, elements=st.floats(-1e9, 1e9)), seed=st.integers(0, 2**32))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_answers_are_on_the_grid_whatever_the_input(
     mechanism: Mechanism, values: NDArray[np.float64], seed: int
 ) -> None:
@@ -119,7 +119,7 @@ def test_strange_reals_answer_like_plain_ones(mechanism: Mechanism, strange: flo
 
 @pytest.mark.parametrize("example", EXAMPLES)
 @given(data=st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_no_value_raises_or_escapes(example: Example, data: st.DataObject) -> None:
     """Code that has seen data is total: whatever the values are, there is a finite answer."""
     declared = np.asarray(example.value)
@@ -241,7 +241,7 @@ def test_what_is_no_number_is_refused_without_a_quote(
 
 @pytest.mark.parametrize("mechanism", KINDS)
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_no_error_quotes_a_number(mechanism: Mechanism, data: st.DataObject) -> None:
     """Mixed, misshapen and hidden in objects: whatever is refused, the numbers stay untold."""
     number = st.sampled_from([int(SECRET), -int(SECRET) << 70, float(SECRET) + 0.25, math.nan, None, True])

@@ -42,7 +42,7 @@ def test_coins_that_leak_with_delta_are_accused_as_rarely_as_stated(delta: float
     assert alarm <= 0.1
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.5, 1.5]), st.sampled_from([2, 3]))
 def test_the_inequality_holds_for_any_mechanism(seed: int, epsilon: float, count: int) -> None:
     """Any table of chances from coins to guesses, with its delta counted out over all neighbours."""

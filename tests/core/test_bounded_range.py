@@ -3,7 +3,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
@@ -57,7 +57,6 @@ def test_beyond_its_range_nothing_is_left() -> None:
     assert (law.lowest, law.highest) == (-2.0, 2.0)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(-6, 6), st.floats(0, 1)), min_size=2, max_size=6), st.floats(0.05, 5))
 def test_it_dominates_every_choice_by_scores(pairs: list[tuple[float, float]], epsilon: float) -> None:
     """Weights e^s against e^{s + d} with d between 0 and epsilon: whatever the scores."""

@@ -131,7 +131,7 @@ def byte_law(p: float) -> dict[int, float]:
     return {byte: p ** byte.bit_count() * (1 - p) ** (8 - byte.bit_count()) for byte in range(256)}
 
 
-@settings(deadline=None, max_examples=10, derandomize=True)
+@settings(max_examples=10, derandomize=True)
 @given(st.fractions(Fraction(1, 50), Fraction(49, 50), max_denominator=1 << 16), st.integers(0, 1000))
 def test_rational_coins_follow_their_law(p: Fraction, seed: int) -> None:
     found = packed.bernoulli(p, 4000, SeededBits(seed)).view(np.uint8).astype(np.int64)

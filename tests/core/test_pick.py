@@ -3,7 +3,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.core.pick import pick
@@ -45,7 +45,6 @@ def test_no_weight_is_too_small_to_be_picked(drop: float) -> None:
     assert pick(logs, 1, ScriptedBits([0] * (words - 2) + [WORD - 1])) == 0
 
 
-@settings(deadline=None)
 @given(st.floats(-60, 60), st.integers(-40_000, 40_000))
 def test_a_coin_is_exact_next_to_its_share(difference: float, offset: int) -> None:
     """The lighter side is taken by all words below its share, and no others."""

@@ -4,7 +4,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.core.segments import Segments, choose_segments, places_in
@@ -46,7 +46,6 @@ ROWS = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(ROWS, st.fractions(Fraction(1, 1000), 100), st.integers(0, WORD - 1))
 def test_a_choice_inverts_the_exact_distribution(
     rows: list[tuple[int, int]], rate: Fraction, word: int
@@ -54,7 +53,6 @@ def test_a_choice_inverts_the_exact_distribution(
     assert agrees(rows, rate, word)
 
 
-@settings(deadline=None)
 @given(ROWS, st.integers(0, 8), st.integers(-3000, 3000))
 def test_a_choice_is_exact_next_to_a_boundary(rows: list[tuple[int, int]], at: int, offset: int) -> None:
     """Words within and just beyond the last bits that a float can see."""

@@ -5,7 +5,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.core import select
@@ -51,13 +51,11 @@ ROWS = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(ROWS, st.fractions(Fraction(1, 1000), 100), st.integers(0, WORD - 1))
 def test_a_choice_inverts_the_exact_distribution(row: list[float], rate: Fraction, word: int) -> None:
     assert agrees(row, rate, word)
 
 
-@settings(deadline=None)
 @given(ROWS, st.integers(0, 7), st.integers(-3000, 3000))
 def test_a_choice_is_exact_next_to_a_boundary(row: list[float], at: int, offset: int) -> None:
     """Words within and just beyond the last bits that a float can see."""

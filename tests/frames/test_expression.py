@@ -33,7 +33,7 @@ COLUMNS = st.tuples(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(COLUMNS, st.lists(st.floats(width=64), max_size=30))
 def test_steps_stay_within_the_span_and_near_the_value(
     column: tuple[float, float, float | None], others: list[float]
@@ -65,7 +65,7 @@ def test_steps_stay_within_the_span_and_near_the_value(
             assert found == (low if value < lower else high)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(-(2**47), 2**47), st.integers(1, 2**31), st.lists(st.integers(-(2**63), 2**63 - 1)))
 def test_whole_numbers_are_clamped_exactly(lower: int, wide: int, others: list[int]) -> None:
     try:
@@ -93,7 +93,7 @@ EVEN = st.tuples(st.integers(-50, 50), st.integers(1, 9), st.integers(1, 9)).map
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.one_of(EDGES, EVEN))
 def test_bins_are_those_of_numpy(edges: list[int]) -> None:
     values = list(range(edges[0] - 12, edges[-1] + 13))
@@ -112,7 +112,7 @@ def test_bins_are_those_of_numpy(edges: list[int]) -> None:
     assert [sum(row[0] == i for row in found) for i in range(len(edges) - 1)] == counted.tolist()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.one_of(EDGES, EVEN), st.integers(1, 60), st.integers(-3, 3))
 def test_bins_of_places_leave_out_what_is_missing(edges: list[int], most: int, shift: int) -> None:
     """Places go from 0 to the most, and -1 is missing."""

@@ -240,7 +240,7 @@ def test_what_a_cluster_cannot_answer_is_refused(spark: Any) -> None:
 VALUES = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 3**6 - 1)), max_size=120)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     VALUES, st.sampled_from([4, 12, 40, 1000]), st.lists(st.integers(0, 3**6), max_size=8), st.integers(0, 40)
 )

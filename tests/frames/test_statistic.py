@@ -53,7 +53,7 @@ def capped(statistic: Moments | Total, sums: list[int]) -> list[int]:
     return [int(number) for number in row]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(VALUES, st.integers(0, 2), st.integers(1, 40), st.integers(0, 3))
 def test_a_unit_weighs_at_most_what_its_records_may(
     drawn: tuple[int, list[int]], degree: int, most: int, absent: int
@@ -68,7 +68,7 @@ def test_a_unit_weighs_at_most_what_its_records_may(
     assert all(share * part - 1 < scaled <= share * part for part, scaled in zip(exact, found, strict=True))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(-(2**48), 2**48), max_size=30), st.integers(1, 40))
 def test_a_plain_sum_shrinks_towards_zero(values: list[int], most: int) -> None:
     reach = max(map(abs, values), default=1)

@@ -31,7 +31,7 @@ def data(size: int = 3000, width: int = 6, classes: int = 3) -> tuple[torch.Tens
     return rows, rows[:, :classes].argmax(1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     rows=hnp.arrays(np.float32, st.tuples(st.integers(1, 6), st.just(5)), elements=ANY),
     at=st.integers(0, 5),

@@ -25,7 +25,7 @@ def summed(rates: object, reach: float, people: int) -> np.ndarray:
     return np.sum(masses, axis=1, where=np.abs(counts / people - rate) <= reach + 1e-12)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.integers(1, 80), st.floats(0, 1), st.floats(0.001, 1))
 def test_coverage_is_a_sum_of_masses(people: int, rate: float, reach: float) -> None:
     assert float(coverage(rate, reach, people)) == pytest.approx(summed(rate, reach, people)[0], abs=1e-10)

@@ -47,7 +47,7 @@ def test_the_three_surveys_of_the_sources() -> None:
     assert Survey(Channel(0.5, 0.0)).epsilon == math.inf
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(designs, st.lists(st.booleans(), min_size=1, max_size=6))
 def test_no_bias_and_the_stated_variance_for_given_people(
     pair: tuple[float, float], truths: list[bool]
@@ -64,7 +64,7 @@ def test_no_bias_and_the_stated_variance_for_given_people(
     assert float(survey.bias(share)) == pytest.approx(0, abs=1e-12)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(designs, st.floats(0, 1), st.integers(1, 30))
 def test_no_bias_and_the_stated_variance_for_drawn_people(
     pair: tuple[float, float], share: float, people: int
@@ -96,7 +96,7 @@ def test_two_coins_at_an_epsilon_cost_just_that(epsilon: float, yes: float) -> N
     assert survey.channel.q == pytest.approx((1 - truth) * yes)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(designs, st.floats(0, 1))
 def test_no_design_of_the_same_epsilon_beats_the_best(pair: tuple[float, float], share: float) -> None:
     best = Survey.of(best_survey(worst(*pair)))
@@ -106,7 +106,7 @@ def test_no_design_of_the_same_epsilon_beats_the_best(pair: tuple[float, float],
         ) * (1 + 1e-9)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(designs)
 def test_every_design_is_made_from_the_best_by_coins_of_its_own(pair: tuple[float, float]) -> None:
     """The proof of optimality: always yes, always no and Warner's answer, mixed by weights that add to 1."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
@@ -11,7 +11,6 @@ from sourdine.local.wire import line_length, read, written
 NAME, OTHER = "0123456789abcdef", "fedcba9876543210"
 
 
-@settings(deadline=None)
 @given(st.integers(1, 9), st.lists(st.integers(0, 255), max_size=60))
 def test_what_is_written_is_read(width: int, numbers: list[int]) -> None:
     rows = np.array(numbers[: len(numbers) // width * width], np.uint8).reshape(-1, width)

@@ -38,7 +38,7 @@ def test_a_small_change_costs_more_than_its_share() -> None:
     assert mechanism.loss(one(Fraction(1, 10))).epsilon == pytest.approx(1.49, abs=0.005)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.fractions(Fraction(1, 10), 5, max_denominator=50), st.integers(2, 60), st.integers(1, 70))
 def test_no_two_values_are_told_apart_better_than_claimed(scale: Fraction, cells: int, tenths: int) -> None:
     """All places that two values so far apart can round to, by enumeration."""

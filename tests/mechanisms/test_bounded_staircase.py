@@ -36,7 +36,7 @@ def places(count: int, cells: int) -> Distance:
     return Distance.l1(Fraction(2 * count - 1, 2 * cells), coordinates=1)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.sampled_from([0.001, 0.1, 0.7, 1.0, 3.0, 9.0]),
     st.integers(1, 30),

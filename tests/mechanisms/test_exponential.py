@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.core.distance import Distance, Neighbours
@@ -26,7 +26,6 @@ def losses(chooser: Exponential, row: list[int], other: list[int]) -> list[float
     return [math.log(p[i] / q[i]) for i in p]
 
 
-@settings(deadline=None)
 @given(ROWS)
 def test_the_range_of_the_loss_is_at_most_epsilon(pairs: list[tuple[int, int]]) -> None:
     row, other = [s for s, _ in pairs], [s + d for s, d in pairs]
@@ -35,7 +34,6 @@ def test_the_range_of_the_loss_is_at_most_epsilon(pairs: list[tuple[int, int]]) 
     assert max(map(abs, loss)) <= 4 / 3 + 1e-9
 
 
-@settings(deadline=None)
 @given(ROWS, st.sampled_from([1, -1]))
 def test_scores_that_move_one_way_need_half_the_noise(pairs: list[tuple[int, int]], sign: int) -> None:
     row, other = [s for s, _ in pairs], [s + sign * abs(d) for s, d in pairs]
@@ -81,7 +79,6 @@ def test_the_error_is_the_least_that_covers(size: int, confidence: float, monoto
     assert alpha <= math.log(size / (1 - confidence)) / float(chooser.rate)  # the usual bound
 
 
-@settings(deadline=None)
 @given(ROWS, st.sampled_from([0.6, 0.9, 0.99]))
 def test_the_error_covers_every_row(pairs: list[tuple[int, int]], confidence: float) -> None:
     row = [s for s, _ in pairs]

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
@@ -55,14 +55,12 @@ def test_three_ways_to_the_same_law() -> None:
         assert law[i] == pytest.approx(wins(i), rel=1e-8)
 
 
-@settings(deadline=None)
 @given(ROWS)
 def test_no_change_of_scores_costs_more_than_epsilon(pairs: list[tuple[int, int]]) -> None:
     row, other = [s for s, _ in pairs], [s + d for s, d in pairs]
     assert max(map(abs, losses(mechanism(len(row)), row, other))) <= 4 / 3 + 1e-9
 
 
-@settings(deadline=None)
 @given(ROWS, st.sampled_from([1, -1]))
 def test_scores_that_move_one_way_need_half_the_noise(pairs: list[tuple[int, int]], sign: int) -> None:
     row, other = [s for s, _ in pairs], [s + sign * abs(d) for s, d in pairs]
@@ -106,7 +104,6 @@ def test_the_error_covers_the_worst_row(size: int, confidence: float) -> None:
     assert alpha <= other.error(confidence)
 
 
-@settings(deadline=None)
 @given(ROWS, st.sampled_from([0.6, 0.9, 0.99]))
 def test_the_error_covers_every_row(pairs: list[tuple[int, int]], confidence: float) -> None:
     row = [s for s, _ in pairs]
@@ -116,7 +113,6 @@ def test_the_error_covers_every_row(pairs: list[tuple[int, int]], confidence: fl
     assert sum(law[i] for i, score in enumerate(row) if max(row) - score > alpha) <= 1 - confidence + 1e-12
 
 
-@settings(deadline=None)
 @given(ROWS)
 def test_it_is_never_further_from_the_best_than_the_exponential_mechanism(
     pairs: list[tuple[int, int]],

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.core.distance import Distance
@@ -32,14 +32,12 @@ def worst(m: SparseVector, row: Sequence[int], other: Sequence[int]) -> float:
     return max(abs(math.log(p[answer] / q[answer])) for answer in p)
 
 
-@settings(deadline=None)
 @given(ROWS, st.integers(1, 4))
 def test_no_change_of_queries_costs_more_than_epsilon(pairs: list[tuple[int, int]], answers: int) -> None:
     row, other = [q for q, _ in pairs], [q + d for q, d in pairs]
     assert worst(mechanism(len(row), answers), row, other) <= 5 / 3 + 1e-9
 
 
-@settings(deadline=None)
 @given(ROWS, st.integers(1, 4), st.sampled_from([1, -1]))
 def test_queries_that_move_one_way_need_less_noise(
     pairs: list[tuple[int, int]], answers: int, sign: int

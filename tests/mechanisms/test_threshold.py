@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.core.distance import Distance
@@ -28,14 +28,12 @@ def worst(m: AboveThreshold, row: Sequence[int], other: Sequence[int]) -> float:
     return max(abs(math.log(p[answer] / q[answer])) for answer in p)
 
 
-@settings(deadline=None)
 @given(ROWS)
 def test_no_change_of_queries_costs_more_than_epsilon(pairs: list[tuple[int, int]]) -> None:
     row, other = [q for q, _ in pairs], [q + d for q, d in pairs]
     assert worst(mechanism(len(row)), row, other) <= 5 / 3 + 1e-9
 
 
-@settings(deadline=None)
 @given(ROWS, st.sampled_from([1, -1]))
 def test_queries_that_move_one_way_need_less_noise(pairs: list[tuple[int, int]], sign: int) -> None:
     row, other = [q for q, _ in pairs], [q + sign * abs(d) for q, d in pairs]
@@ -108,7 +106,6 @@ def test_the_error_covers(queries: int, confidence: float, monotone: bool) -> No
     assert alpha <= bound + 2  # Dwork and Roth's, and a step of rounding for each noise
 
 
-@settings(deadline=None)
 @given(st.fractions(Fraction(1, 5), 50), st.floats(1e-9, 0.9))
 def test_the_reach_of_the_noise_is_the_least(scale: Fraction, tail: float) -> None:
     def outside(k: int) -> float:

@@ -68,7 +68,7 @@ def test_huge_ranges_have_a_level() -> None:
 
 
 @given(st.fractions(Fraction(1, 100), 10, max_denominator=100), st.integers(2, 200), st.integers(1, 200))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_calibration_finds_the_least_scale(epsilon: Fraction, last: int, sensitivity: int) -> None:
     found = TruncatedGeometric.calibrated(epsilon=epsilon, lower=0, upper=last, sensitivity=sensitivity)
     distance = Distance.l1(sensitivity, coordinates=1)

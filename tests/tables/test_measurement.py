@@ -113,7 +113,7 @@ def check_distances(case: tuple[Plan, list[Row], list[Row], int]) -> None:
             assert sum(each != 0 for each in moved) <= distance.coordinates, line.measurement.label
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(cases())
 def test_a_unit_moves_no_number_farther_than_is_paid_for(
     case: tuple[Plan, list[Row], list[Row], int],
@@ -122,7 +122,7 @@ def test_a_unit_moves_no_number_farther_than_is_paid_for(
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=600, suppress_health_check=list(HealthCheck))
 @given(cases())
 def test_a_unit_moves_no_number_farther_than_is_paid_for_in_many_tables(
     case: tuple[Plan, list[Row], list[Row], int],
@@ -164,7 +164,7 @@ def test_the_distance_is_reached(kind: str, column: str | None) -> None:
     assert sum(each**2 for each in moved) == squared.amount
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(1, 10**9).map(lambda n: Fraction(n, 10**6)),
     st.sampled_from([None, 1e-12, 1e-6, 0.1]),

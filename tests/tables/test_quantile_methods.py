@@ -78,7 +78,7 @@ def held(plan: Plan, rows: list[Row], seed: int) -> list[Counter[int]]:
     return [Counter(values.values_between(0, values.size).tolist()) for values in groups.values()]
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(cases())
 def test_what_a_unit_changes_in_all_groups_is_paid_for(case: tuple[Plan, list[Row], list[Row], int]) -> None:
     """Group by group: values that go and come, each priced as the mechanism is proven for."""

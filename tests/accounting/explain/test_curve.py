@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
@@ -78,7 +78,6 @@ def test_a_point_gives_the_region_of_kairouz_oh_viswanath(epsilon: float, delta:
     )
 
 
-@settings(deadline=None)
 @given(two_laws(4), st.floats(0, 1), st.floats(0.01, 0.99))
 def test_no_test_beats_the_curve(laws: tuple[Floats, Floats], rate: float, prior: float) -> None:
     p, q = laws
@@ -90,7 +89,6 @@ def test_no_test_beats_the_curve(laws: tuple[Floats, Floats], rate: float, prior
     assert curve.advantage == pytest.approx(float(np.abs(p - q).sum()) / 2, abs=1e-9)
 
 
-@settings(deadline=None)
 @given(two_laws(4), st.floats(0.001, 0.9))
 def test_losses_exceed_their_reach_seldom(laws: tuple[Floats, Floats], chance: float) -> None:
     p, q = laws
@@ -192,7 +190,6 @@ def test_the_premium_of_the_source() -> None:
 
 
 @given(two_laws(3), st.lists(st.floats(0, 50), min_size=3, max_size=3))
-@settings(deadline=None)
 def test_no_mean_beats_the_expected_one(laws: tuple[Floats, Floats], sums: list[float]) -> None:
     p, q = laws
     values = np.array(sums)

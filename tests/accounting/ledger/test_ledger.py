@@ -47,7 +47,7 @@ def test_twenty_twentieths_fit_and_the_next_is_refused(path: Path) -> None:
     assert Ledger.open(path).status().blocks == 20
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.lists(st.fractions(min_value=Fraction(1, 100), max_value=1, max_denominator=997), max_size=12))
 def test_totals_are_exact_and_never_above_the_limit(prices: list[Fraction]) -> None:
     import tempfile

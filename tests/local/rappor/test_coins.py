@@ -57,7 +57,7 @@ def test_they_are_the_worst_over_all_filters_and_reports() -> None:
         assert SOURCE.epsilon(2, reports) >= worst - 1e-15
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(shares, shares, shares, st.integers(1, 3))
 def test_epsilon_after_some_reports_is_that_of_all_sequences(
     f: Fraction, p: Fraction, gap: Fraction, reports: int

@@ -151,7 +151,7 @@ def test_candidates_that_cannot_be_told_apart_are_refused_but_by_lasso() -> None
     assert np.count_nonzero(decoding.shares) <= 16
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6))
 def test_bounded_least_squares_is_that_of_lawson_and_hanson(seed: int) -> None:
     draws = (SeededBits(seed).words(20 * 8 + 20) >> np.uint64(11)) * 2.0**-53 - 0.5

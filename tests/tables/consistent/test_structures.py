@@ -73,7 +73,7 @@ def test_without_noise_nothing_changes(name: str) -> None:
     st.integers(0, 40),
     st.integers(1, 3),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_parts_of_a_total_are_the_nearest_ones(values: list[float], total: int, weight: int) -> None:
     """By brute force: the point of the simplex is where the slope is even among what stays."""
     many = np.array(values)

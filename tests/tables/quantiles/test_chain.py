@@ -61,7 +61,7 @@ def chains(draw: st.DrawFn) -> Chain:
     return Chain(stretches, steps, total, draw(st.floats(0.01, 5)))
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(chains())
 def test_totals_are_those_of_all_chains(chain: Chain) -> None:
     total = sum(weights(chain).values())
@@ -71,7 +71,7 @@ def test_totals_are_those_of_all_chains(chain: Chain) -> None:
         assert log_total(chain) == -math.inf
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(chains())
 def test_every_drawn_chain_is_one_that_weighs_something(chain: Chain) -> None:
     held = weights(chain)

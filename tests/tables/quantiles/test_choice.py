@@ -4,7 +4,7 @@ import typing
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.core.distance import Distance, Neighbours
@@ -47,7 +47,6 @@ def test_auto_leaves_the_joint_method_where_floats_would_not_do(more: typing.Any
         chosen("joint", **common)
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(list(METHODS)),
     st.integers(1, 12),

@@ -43,7 +43,7 @@ def test_segments_have_the_gaps_of_all_their_places(relation: Neighbours) -> Non
                 check_around(values, level, relation, places, reach, radius)
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(
     st.integers(1, 40).flatmap(
         lambda places: st.tuples(
