@@ -72,6 +72,38 @@ def test_what_is_not_a_number_counts_as_zero() -> None:
     assert units.tolist() == [0, grid.LIMIT, -grid.LIMIT, grid.LIMIT]
 
 
+NA = type("NAType", (), {})()
+
+
+def test_what_is_missing_is_no_number() -> None:
+    """None, NA and masked items count as NaN does, whatever lies under the mask."""
+    for values in (
+        [1, None],
+        [1.0, NA],
+        np.ma.masked_equal([1, 999], 999),
+        np.ma.masked_equal([1.0, 9.0], 9),
+    ):
+        np.testing.assert_array_equal(grid.reals(values), [1.0, math.nan])
+        assert grid.to_units("Laplace", values, Fraction(1, 2)).tolist() == [2, 0]
+    for values in (
+        [1, None],
+        [2**70, NA],
+        np.ma.masked_equal([1, 999], 999),
+        np.ma.masked_equal([True, 0], 0),
+    ):
+        assert grid.to_units("Geometric", values, None)[1] == 0
+    for values in ([None], np.ma.masked_equal([7], 7)):
+        assert grid.to_units("Geometric", values, None).tolist() == [0]
+
+
+def test_a_mask_does_not_change_how_other_items_are_read() -> None:
+    for held in (np.array([2**60 + 1, 3]), np.array([1e300, 3.0]), np.array([True, False])):
+        none, some = np.ma.MaskedArray(held, False), np.ma.MaskedArray(held, [False, True])
+        for read in (grid.numbers, grid.reals):
+            assert read(none).dtype == read(some).dtype
+            assert read(none)[0] == read(some)[0]
+
+
 def test_other_types_are_refused_by_their_type_alone() -> None:
     with pytest.raises(InvalidParameter, match="granularity"):
         grid.to_units("Laplace", [1.0], None)

@@ -2,7 +2,8 @@
 
 A mechanism adds noise to integers. Reals are first rounded to a declared power-of-two step, which a float
 divides without error. What is not a number counts as 0 and what is too large is clipped: code that has
-seen data never raises, since an error would tell about them.
+seen data never raises, since an error would tell about them. None, pandas' NA and what an array masks are
+missing: they are not numbers, whatever lies under the mask.
 """
 
 from fractions import Fraction
@@ -36,8 +37,11 @@ def numbers(values: ArrayLike) -> NDArray[Any]:
 
     numpy makes floats or objects of a list as soon as one integer in it needs more than 64 bits, or one item
     is a float; an error about those, or the rounding of the other items, would tell. Here a list of integers
-    stays one of integers, as objects if it must, and a mixed list keeps each item as it is.
+    stays one of integers, as objects if it must, and a mixed list keeps each item as it is. What is masked
+    becomes NaN, or 0 among integers.
     """
+    if isinstance(values, np.ma.MaskedArray):
+        return _unmasked(values)
     array = np.asarray(values)
     if array.dtype == np.bool_ or (array.size == 0 and not isinstance(values, np.ndarray)):
         return array.astype(np.int64)
@@ -50,18 +54,39 @@ def numbers(values: ArrayLike) -> NDArray[Any]:
 
 
 def reals(values: ArrayLike) -> NDArray[Any]:
-    """The same with mixed items as floats, each rounded by itself."""
+    """The same with mixed items as floats, each rounded by itself, and NaN for what is missing."""
+    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "iub":
+        values = values.astype(np.float64)
     array = numbers(values)
     return _floats(array) if mixed(array) else array
 
 
 def mixed(array: NDArray[Any]) -> bool:
-    """Whether these are objects, and all of them numbers."""
-    return array.dtype == np.object_ and all(isinstance(item, _WHOLE | _REAL) for item in array.flat)
+    """Whether these are objects, and all of them numbers or missing."""
+    return array.dtype == np.object_ and all(
+        isinstance(item, _WHOLE | _REAL) or missing(item) for item in array.flat
+    )
+
+
+def missing(item: object) -> bool:
+    """Whether an item of a list is none at all: None, or pandas' NA, which is known by its type's name."""
+    return item is None or type(item).__name__ == "NAType"
+
+
+def _unmasked(values: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
+    """An array in which nothing is left of what lay under the mask."""
+    if values.dtype == np.object_:
+        items = np.asarray(values.data).copy()
+        items[np.ma.getmaskarray(values)] = None
+        return numbers(items)
+    return numbers(values.filled(np.nan if values.dtype.kind == "f" else 0))
 
 
 def _floats(items: NDArray[Any]) -> NDArray[np.float64]:
-    plain = [max(-_FAR, min(_FAR, int(item))) if isinstance(item, _WHOLE) else item for item in items.flat]
+    plain = [
+        max(-_FAR, min(_FAR, int(item))) if isinstance(item, _WHOLE) else np.nan if missing(item) else item
+        for item in items.flat
+    ]
     with np.errstate(over="ignore"):
         return np.array(plain, dtype=np.float64).reshape(items.shape)
 
@@ -84,7 +109,9 @@ def to_units(owner: str, values: ArrayLike, granularity: Fraction | None) -> NDA
 
 
 def _step(item: Any, granularity: Fraction) -> int:
-    """One number in steps, exactly."""
+    """One number in steps, exactly; 0 for what is missing."""
+    if missing(item):
+        return 0
     if isinstance(item, _REAL) and not np.isfinite(item):
         return 0 if np.isnan(item) else LIMIT if item > 0 else -LIMIT
     exact = Fraction(int(item)) if isinstance(item, _WHOLE) else Fraction(float(item))
@@ -108,9 +135,9 @@ def _steps(whole: NDArray[Any], granularity: Fraction) -> NDArray[np.int64]:
 
 
 def _integers(owner: str, array: NDArray[Any]) -> NDArray[np.int64]:
-    """Integers of any kind in 64 bits, clipped to the limit."""
-    if array.dtype == np.object_ and all(isinstance(item, _WHOLE) for item in array.flat):
-        clipped = [max(-LIMIT, min(LIMIT, int(item))) for item in array.flat]
+    """Integers of any kind in 64 bits, clipped to the limit; 0 for what is missing."""
+    if array.dtype == np.object_ and all(isinstance(item, _WHOLE) or missing(item) for item in array.flat):
+        clipped = [0 if missing(item) else max(-LIMIT, min(LIMIT, int(item))) for item in array.flat]
         array = np.array(clipped, dtype=np.int64).reshape(array.shape)
     if not np.issubdtype(array.dtype, np.integer):
         raise InvalidParameter(

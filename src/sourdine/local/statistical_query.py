@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.core import check
+from sourdine.core import check, grid
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.errors import InvalidParameter
 from sourdine.local.coverage import enough_people, sure_reach, surely_enough
@@ -229,7 +229,7 @@ def count_yes(oracle: KaryOracle, query: Query, people: NDArray[Any], bits: Bits
 
 def _shares(values: ArrayLike, people: int) -> NDArray[np.float64]:
     """Values of a query between 0 and 1, whatever it returned; what is not a number counts as 0."""
-    real = np.asarray(values, np.float64)
+    real = np.asarray(grid.reals(values), np.float64)
     if real.shape != (people,):
         raise InvalidParameter(
             "A statistical query must return one number for each person. Pass a function of arrays, such as "

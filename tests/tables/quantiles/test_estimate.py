@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sourdine
@@ -160,10 +161,36 @@ def test_bad_parameters_name_themselves(name: str, given: dict[str, object]) -> 
     assert len(str(caught.value)) < 300
 
 
-@pytest.mark.parametrize("bad", [[[1.0, 2.0]], ["a"], [None], np.array([1 + 2j]), 3.0])
+@pytest.mark.parametrize("bad", [[[1.0, 2.0]], ["a"], [None, "a"], np.array([1 + 2j]), 3.0])
 def test_values_that_are_no_row_of_numbers_are_refused(bad: object) -> None:
     with pytest.raises(InvalidParameter, match="must be one row of numbers"):
         quantiles(bad, at=[0.5], bounds=(0, 1), epsilon=1)  # type: ignore[arg-type]
+
+
+MISSING = {
+    "None": [1.0, None] * 40,
+    "None among whole numbers": [1, None] * 40,
+    "NA": [1.0, pd.NA] * 40,
+    "a nullable column": pd.Series([1, None] * 40, dtype="Int64"),
+    "masked": np.ma.masked_equal([1.0, 999.0] * 40, 999.0),
+    "masked whole numbers": np.ma.masked_equal([1, 999] * 40, 999),
+    "masked objects": np.ma.masked_equal(np.array([1, 999] * 40, object), 999),
+}
+
+
+@pytest.mark.parametrize("values", MISSING.values(), ids=MISSING)
+@pytest.mark.parametrize("method", ["tree", "inverse"])
+def test_what_is_missing_is_left_out(values: Any, method: str) -> None:
+    """Were it counted, at the bound or as 0, the quantiles at both ends would tell."""
+    answer = quantiles(
+        values, at=[0.3, 0.9], bounds=(0, 1000), epsilon=9, granularity=1, method=method, bits=SeededBits(1)
+    )
+    assert answer.values.tolist() == [1, 1]
+
+
+def test_all_may_be_missing() -> None:
+    for values in ([None], [None, None], np.ma.masked_all(5)):
+        assert 0 <= quantiles(values, at=[0.5], bounds=(0, 1), epsilon=1).values[0] <= 1  # type: ignore[arg-type]
 
 
 def test_levels_may_come_as_an_array_and_thirds_are_thirds() -> None:

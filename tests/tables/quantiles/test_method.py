@@ -202,6 +202,13 @@ def test_what_is_no_row_of_whole_numbers_is_refused(bad: object) -> None:
         made(InverseSensitivity).sample(bad)  # type: ignore[arg-type]
 
 
+def test_places_under_a_mask_are_left_out() -> None:
+    rows = np.ma.masked_equal([[3] * 200 + [8] * 300] * 2, 8)
+    assert made(InverseSensitivity, epsilon=60).sample(rows, SeededBits(0)).tolist() == [[3, 3], [3, 3]]
+    assert made(InverseSensitivity).sample(rows[:0], SeededBits(0)).shape == (0, 2)
+    assert made(InverseSensitivity).sample(np.ma.masked_all(4, int), SeededBits(0)).shape == (2,)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_are_answered_one_by_one(kind: type[QuantileMethod]) -> None:
     rows = np.array([[0] * 200, [8] * 200])

@@ -17,10 +17,15 @@ def ranked(
 ) -> NDArray[np.int64]:
     """One draw for a RankSource; for arrays one for each row of places along the last axis.
 
-    Rows that are one and the same, as a broadcast makes them, share the work.
+    Rows that are one and the same, as a broadcast makes them, share the work. What is masked is left out.
     """
     if not isinstance(values, np.ndarray | list | tuple):
         return draw(values, 1)[0]  # type: ignore[arg-type, no-any-return]
+    if isinstance(values, np.ma.MaskedArray) and values.ndim:
+        held, shown = np.asarray(values.data), ~np.ma.getmaskarray(values)
+        each = zip(held.reshape(-1, held.shape[-1]), shown.reshape(-1, held.shape[-1]), strict=True)
+        left = [ranked(row[seen], places, draw) for row, seen in each]
+        return np.stack(left).reshape(*held.shape[:-1], -1) if left else ranked(held, places, draw)
     array = numbers(values)
     whole = array.dtype.kind in "iu" or all(isinstance(item, int) for item in array.flat)
     if array.ndim == 0 or not whole:
