@@ -10,24 +10,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-WHOLE = tuple(sign + size for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT"))
+from sourdine.frames.types import EXACT, NO, NUMERAL, PLAIN_WHOLE, SMALL, SPACES, YES, Family, family, scale
+
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,:-]*")
-_NUMBER = r"^[\x00-\x20]*[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?[\x00-\x20]*$"
-_DIGITS = 400  # more than a number is ever written with
+_NO_NUMERAL = ("_", "+-")  # DuckDB takes them in a number, and nobody else does
+_MOST_DIGITS, _MOST_SCALE = 15, 22  # of a decimal that two exact floats divide into
 _CONTROLS = r"[\x00-\x1f\x7f]"
 _LEGIBLE = r"^[^\x00-\x1f\x7f\x{d800}-\x{dfff}]*$"
 _RECORDS = 1 << 40  # more than a table has, so that sums of smaller numbers than 2^22 fit in 64 bits
 
 
-def _one_way(sql: str, kind: str) -> str:
-    """A number written in one way: 0 and -0 are one unit, and so is every NaN, but as text they differ.
+_ZERO, _ONE, _NAN = (f"CAST('{number}' AS DOUBLE)" for number in ("0.0", "1.0", "NaN"))
+
+
+def _one_way(sql: str) -> str:
+    """A float written in one way: 0 and -0 are one unit, and so is every NaN, but as text they differ.
 
     Which of them stood for the unit would hang on the order of the table, and with it where the unit counts.
     """
-    if kind not in ("DOUBLE", "FLOAT"):
-        return sql
-    zero, nan = "CAST(0 AS DOUBLE)", "CAST('NaN' AS DOUBLE)"
-    return f"CASE WHEN {sql} = 0 THEN {zero} WHEN isnan({sql}) THEN {nan} ELSE {sql} END"
+    return f"CASE WHEN {sql} = 0 THEN {_ZERO} WHEN isnan({sql}) THEN {_NAN} ELSE {sql} END"
 
 
 class Dialect(ABC):
@@ -38,6 +39,8 @@ class Dialect(ABC):
 
     wide: ClassVar[str]
     """The type of whole numbers that may be larger than 64 bits hold."""
+    string: ClassVar[str]
+    """The type of texts."""
     materialized: ClassVar[str]
     """What makes a named part of a question be computed once."""
     near: ClassVar[bool]
@@ -54,8 +57,114 @@ class Dialect(ABC):
         """A text."""
 
     @abstractmethod
+    def cast(self, sql: str, kind: str) -> str:
+        """A cell as another type; NULL where it cannot be one."""
+
+    @abstractmethod
+    def instant(self, sql: str, kind: str) -> str:
+        """A time with a zone as something that the zone of this process does not change."""
+
+    @abstractmethod
+    def _numeral(self, text: str) -> str:
+        """A text as a float; NULL where it is no number."""
+
+    @abstractmethod
+    def _wide(self, sql: str, kind: str) -> str:
+        """A number of many digits as the nearest float."""
+
+    @abstractmethod
+    def _whole(self, sql: str) -> str:
+        """Whether a float is whole; for what is none the answer does not matter."""
+
+    @abstractmethod
+    def _matches(self, text: str, pattern: str) -> str:
+        """Whether all of a text is as the pattern says."""
+
     def double(self, sql: str, kind: str) -> str:
-        """A cell as a float; NULL where it is no number."""
+        """A cell as the nearest float; NULL where it is no number."""
+        held = family(kind)
+        if kind == "DOUBLE":
+            return sql
+        if held is Family.TEXT:
+            text = self.text(sql, kind)
+            word, true, false = self._word(text), self.constant("true"), self.constant("false")
+            bit = f"CASE WHEN {word} = {true} THEN {_ONE} WHEN {word} = {false} THEN {_ZERO} END"
+            number = self._numeral(text)
+            return f"CASE WHEN {number} IS NULL THEN {bit} ELSE {number} END"
+        if kind in ("HUGEINT", "UHUGEINT") or (held is Family.DECIMAL and scale(kind)[0] > _MOST_DIGITS):
+            return self._wide(sql, kind)
+        return self.cast(sql, "DOUBLE")
+
+    def whole(self, sql: str, kind: str) -> str:
+        """A cell as a whole number of 64 bits; NULL where it is none: 2.5 is not rounded to a key."""
+        held = family(kind)
+        if kind in SMALL and kind != "UBIGINT":
+            return sql
+        if held is Family.DECIMAL and scale(kind)[1] > 0:
+            return self.whole(self.text(sql, kind), "VARCHAR")
+        if held not in (Family.FLOAT, Family.TEXT):
+            # of more than 64 bits with a sign no key is known, and an array would round them
+            return self.cast(sql, "BIGINT")
+        number = self.double(sql, kind)
+        found = self.cast(number, "BIGINT")
+        if held is Family.TEXT:
+            text = self.text(sql, kind)
+            digits = self.cast(f"split_part({text}, '.', 1)", "BIGINT")
+            large = f"abs({number}) >= {EXACT} AND {self._matches(text, PLAIN_WHOLE)}"
+            found = f"CASE WHEN {large} THEN {digits} ELSE {found} END"
+        return f"CASE WHEN {self._whole(number)} THEN {found} END"
+
+    def flag(self, sql: str, kind: str) -> str:
+        """A cell as true or false; NULL where it is neither: of numbers only 1 and 0 are."""
+        held = family(kind)
+        if held is Family.BOOLEAN:
+            return sql
+        if held is Family.WHOLE:
+            return f"CASE WHEN {sql} = 1 THEN TRUE WHEN {sql} = 0 THEN FALSE END"
+        if held is not Family.TEXT:
+            number = self.double(sql, kind)
+            return f"CASE WHEN {number} = {_ONE} THEN TRUE WHEN {number} = {_ZERO} THEN FALSE END"
+        text = self.text(sql, kind)
+        word, number = self._word(text), self._numeral(text)
+        yes, no = (", ".join(map(self.constant, words)) for words in (YES, NO))
+        return (
+            f"CASE WHEN {word} IN ({yes}) THEN TRUE WHEN {word} IN ({no}) THEN FALSE "
+            f"WHEN {number} = {_ONE} THEN TRUE WHEN {number} = {_ZERO} THEN FALSE END"
+        )
+
+    def _word(self, text: str) -> str:
+        return f"lower(trim(BOTH {self.constant(SPACES)} FROM {text}))"
+
+    def text(self, sql: str, kind: str) -> str:
+        """A cell as text that is compared letter by letter, whatever collation its column has.
+
+        Dates of other than four digits a year are written differently by each engine, and are missing.
+        """
+        held = family(kind)
+        if kind == "VARCHAR":
+            return self._plain(sql)
+        if held is Family.ZONED:
+            sql = self.instant(sql, kind)
+        written = self.cast(sql, self.string)
+        if held is Family.DATE:
+            written = f"CASE WHEN {sql} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN {written} END"
+        return self._plain(written)
+
+    @abstractmethod
+    def _plain(self, sql: str) -> str:
+        """A text without the collation of its column.
+
+        By a collation of the table's own, texts that differ would be one group with the name of any of them.
+        """
+
+    def identity(self, sql: str, kind: str) -> str:
+        """A unit: texts that differ are different units, whatever collation their column has."""
+        held = family(kind)
+        if kind == "VARCHAR":
+            return self._plain(sql)
+        if held is Family.ZONED:
+            return self.instant(sql, kind)
+        return _one_way(sql) if held is Family.FLOAT else sql
 
     @abstractmethod
     def nearest(self, sql: str, whole: str) -> str:
@@ -64,22 +173,6 @@ class Dialect(ABC):
     @abstractmethod
     def narrow(self, sql: str, whole: str) -> str:
         """A whole number that is known to fit as one of another type."""
-
-    @abstractmethod
-    def whole(self, sql: str, kind: str) -> str:
-        """A cell as a whole number of 64 bits; NULL where it is none."""
-
-    @abstractmethod
-    def flag(self, sql: str, kind: str) -> str:
-        """A cell as true or false; NULL where it is neither."""
-
-    @abstractmethod
-    def text(self, sql: str, kind: str) -> str:
-        """A cell as text that is compared letter by letter, whatever collation its column has."""
-
-    @abstractmethod
-    def identity(self, sql: str, kind: str) -> str:
-        """A unit: texts that differ are different units, whatever collation their column has."""
 
     @abstractmethod
     def legible(self, sql: str) -> str:
@@ -135,6 +228,7 @@ class DuckDB(Dialect):
     """
 
     wide = "HUGEINT"
+    string = "VARCHAR"
     materialized = "MATERIALIZED"
     near = True
     enumerates = True
@@ -145,28 +239,42 @@ class DuckDB(Dialect):
     def constant(self, text: str) -> str:
         return "'" + text.replace("'", "''") + "'"
 
-    def double(self, sql: str, kind: str) -> str:
-        return sql if kind == "DOUBLE" else f"TRY_CAST({sql} AS DOUBLE)"
+    def cast(self, sql: str, kind: str) -> str:
+        return f"TRY_CAST({sql} AS {kind})"
+
+    def instant(self, sql: str, kind: str) -> str:
+        if kind == "TIMESTAMPTZ_NS":
+            return f"make_timestamp_ns(epoch_ns({sql}))"
+        return f"make_timestamp(epoch_us({sql}))"
+
+    def _numeral(self, text: str) -> str:
+        odd = " OR ".join(f"contains({text}, {self.constant(part)})" for part in _NO_NUMERAL)
+        return f"CASE WHEN NOT ({odd}) THEN TRY_CAST({text} AS DOUBLE) END"
+
+    def _wide(self, sql: str, kind: str) -> str:
+        # beyond what floats hold exactly, the engine's own cast is off by one float now and then
+        written = f"TRY_CAST(TRY_CAST({sql} AS VARCHAR) AS DOUBLE)"
+        _, after = scale(kind) if kind.startswith("DECIMAL") else (0, 0)
+        if after > _MOST_SCALE:
+            return written
+        most = f"CAST({EXACT // 10**after} AS {kind})"
+        least = f"-{most}" if kind != "UHUGEINT" else "0"
+        return f"CASE WHEN {sql} BETWEEN {least} AND {most} THEN TRY_CAST({sql} AS DOUBLE) ELSE {written} END"
+
+    def _whole(self, sql: str) -> str:
+        return f"{sql} = trunc({sql})"
+
+    def _matches(self, text: str, pattern: str) -> str:
+        return f"regexp_full_match({text}, {self.constant(pattern)})"
+
+    def _plain(self, sql: str) -> str:
+        return f"{sql} COLLATE C"
 
     def nearest(self, sql: str, whole: str) -> str:
         return f"CAST({sql} AS {whole})"
 
     def narrow(self, sql: str, whole: str) -> str:
         return f"CAST({sql} AS {whole})"
-
-    def whole(self, sql: str, kind: str) -> str:
-        # of more than 64 bits with a sign no key is known, and an array would round them
-        return sql if kind in WHOLE and kind != "UBIGINT" else f"TRY_CAST({sql} AS BIGINT)"
-
-    def flag(self, sql: str, kind: str) -> str:
-        return sql if kind == "BOOLEAN" else f"TRY_CAST({sql} AS BOOLEAN)"
-
-    def text(self, sql: str, kind: str) -> str:
-        # by a collation of the table's own, texts that differ would be one group with the name of any of them
-        return f"{sql if kind == 'VARCHAR' else f'TRY_CAST({sql} AS VARCHAR)'} COLLATE C"
-
-    def identity(self, sql: str, kind: str) -> str:
-        return f"{sql} COLLATE C" if kind == "VARCHAR" else _one_way(sql, kind)
 
     def legible(self, sql: str) -> str:
         # a class of characters matches no byte that is none; halves of pairs it takes for some
@@ -206,6 +314,7 @@ class Spark(Dialect):
     """
 
     wide = "DECIMAL(38, 0)"
+    string = "STRING"
     materialized = ""
     near = False
     enumerates = False
@@ -218,49 +327,34 @@ class Spark(Dialect):
             return f"'{text}'"
         return f"CAST(X'{text.encode('utf-8', 'replace').hex()}' AS STRING)"
 
-    def double(self, sql: str, kind: str) -> str:
-        if kind == "DOUBLE":
-            return sql
-        return f"try_cast({self._numeral(sql) if kind == 'VARCHAR' else sql} AS DOUBLE)"
+    def cast(self, sql: str, kind: str) -> str:
+        return f"try_cast({sql} AS {kind})"
 
-    def _numeral(self, sql: str) -> str:
-        """A text that is a number, else NULL: '1d' is none, which Spark would read as 1."""
-        text = self.text(sql, "VARCHAR")
-        short = f"length({text}) <= {_DIGITS}"  # a search through long rows of digits takes their square
-        return f"CASE WHEN {short} AND {text} RLIKE {self.constant(_NUMBER)} THEN {text} END"
+    def instant(self, sql: str, kind: str) -> str:
+        return f"unix_micros({sql})"
+
+    def _numeral(self, text: str) -> str:
+        # '1d' is none, which Spark would read as 1
+        return f"CASE WHEN {self._matches(text, NUMERAL)} THEN try_cast({text} AS DOUBLE) END"
+
+    def _wide(self, sql: str, kind: str) -> str:
+        return self.cast(sql, "DOUBLE")
+
+    def _whole(self, sql: str) -> str:
+        return f"{sql} = rint({sql})"
+
+    def _matches(self, text: str, pattern: str) -> str:
+        whole = rf"^(?:{pattern})\z"
+        return f"{text} RLIKE {self.constant(whole)}"
+
+    def _plain(self, sql: str) -> str:
+        return f"({sql} COLLATE UTF8_BINARY)"
 
     def nearest(self, sql: str, whole: str) -> str:
         return f"try_cast(rint({sql}) AS {whole})"
 
     def narrow(self, sql: str, whole: str) -> str:
         return f"try_cast({sql} AS {whole})"
-
-    def whole(self, sql: str, kind: str) -> str:
-        if kind in WHOLE:
-            return sql
-        if kind in ("DOUBLE", "FLOAT"):
-            return f"try_cast(rint({sql}) AS BIGINT)"
-        if kind == "VARCHAR":
-            sql, kind = f"try_cast({self._numeral(sql)} AS DECIMAL(38, 10))", "DECIMAL"
-        return f"try_cast(round({sql}, 0) AS BIGINT)" if kind.startswith("DECIMAL") else self._bit(sql)
-
-    def _bit(self, sql: str) -> str:
-        return f"try_cast({sql} AS BIGINT)"
-
-    def flag(self, sql: str, kind: str) -> str:
-        if kind == "BOOLEAN":
-            return sql
-        if kind != "VARCHAR":
-            return f"try_cast({sql} AS BOOLEAN)"
-        text = f"lower({self.text(sql, kind)})"
-        yes, no = (", ".join(map(self.constant, words)) for words in (_YES, _NO))
-        return f"CASE WHEN {text} IN ({yes}) THEN TRUE WHEN {text} IN ({no}) THEN FALSE END"
-
-    def text(self, sql: str, kind: str) -> str:
-        return f"({sql if kind == 'VARCHAR' else f'try_cast({sql} AS STRING)'} COLLATE UTF8_BINARY)"
-
-    def identity(self, sql: str, kind: str) -> str:
-        return self.text(sql, kind) if kind == "VARCHAR" else _one_way(sql, kind)
 
     def legible(self, sql: str) -> str:
         return f"(is_valid_utf8({sql}) AND NOT {sql} RLIKE {self.constant(_CONTROLS)})"
@@ -295,5 +389,4 @@ def column_name(name: str) -> str:
     return "c_" + name.encode("utf-8", "replace").hex()
 
 
-_YES, _NO = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 DUCKDB, SPARK = DuckDB(), Spark()

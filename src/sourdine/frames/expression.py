@@ -9,8 +9,9 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sourdine.frames.dialect import DUCKDB, WHOLE, Dialect
+from sourdine.frames.dialect import DUCKDB, Dialect
 from sourdine.frames.schema import Category, Column, Flag, Number, decimal
+from sourdine.frames.types import SMALL
 
 Key = str | int | bool
 _SMALL = 1 << 30
@@ -67,7 +68,7 @@ def _clamped(name: str, column: Number, kind: str, dialect: Dialect, *, origin: 
     whole = "INTEGER" if low > -_SMALL and high < _SMALL else "BIGINT"
     since = f" - ({origin})" if origin else ""
     ends = low - origin, high - origin
-    if kind in WHOLE and column.step == 1:
+    if kind in SMALL and column.step == 1:
         value = dialect.quoted(name)
         inside = f"WHEN {value} >= {low} AND {value} <= {high} THEN {dialect.narrow(value, whole)}{since}"
         outside = f"WHEN {value} < {low} THEN {ends[0]} WHEN {value} > {high} THEN {ends[1]}"

@@ -4,25 +4,24 @@ The public table's key is unique, so a record stays one record; what it gets dep
 public. The public table may be quoted in errors, the private one never is.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.dialect import WHOLE, Dialect
+from sourdine.frames.dialect import Dialect
 from sourdine.frames.engine import NOTHING, Engine, Lent
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import Column, Schema
 from sourdine.frames.source import Source, check_alike, open_source
+from sourdine.frames.types import Family, check_key, check_type, family, whole_in
 
 MOST_ROWS = 1 << 22
-_NUMBERS = (*WHOLE, "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
-_WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]{1,19}(\.0*)?\s*")
 _FIELDS = ("file", "table", "on", "columns")
 
 
@@ -92,9 +91,16 @@ def _wrong(owner: str, reason: str) -> InvalidParameter:
     )
 
 
-def read_public(table: object, names: Sequence[str]) -> dict[str, list[str]]:
+def read_public(
+    table: object, names: Sequence[str], declared: Mapping[str, Column] = MappingProxyType({})
+) -> dict[str, list[str]]:
     """Columns of a public table as texts; what is missing is empty."""
     source = open_source(table, Schema(columns={}), names)
+    for name in names:
+        if name in declared:
+            check_type(name, declared[name], source.types[name])
+        else:
+            check_key(name, source.types[name])
     quoted, text = source.dialect.quoted, source.dialect.text
     listed = (f"{text(quoted(name), source.types[name])} AS column_{i}" for i, name in enumerate(names))
     try:
@@ -143,6 +149,8 @@ def open_joined(
     keys = [ours for join in joins for ours, _ in join.on]
     wanted = tuple(dict.fromkeys((*others, *(key for key in keys if key not in own.columns))))
     base = open_source(table, own, wanted, encoding=encoding)
+    for name in keys:
+        check_key(name, base.types[name])
     known = {name.casefold() for name in base.engine.names}
     for name in brought:
         if name.casefold() in known:
@@ -150,13 +158,14 @@ def open_joined(
                 f"A join brings a column '{name}', and the table has one of that name. Rename one of them."
             )
     public = tuple(
-        _Public.of(join, base.types, [name for name in join.columns if name in schema.columns])
+        _Public.of(
+            join, base.types, {name: schema.columns[name] for name in join.columns if name in schema.columns}
+        )
         for join in joins
     )
-    added = frozenset(name for each in public for name in each.columns)
     joined = Joined(base.engine, public)
     check_alike(joined.names, schema, others)
-    return Source(joined, schema, base.text | added)
+    return Source(joined, schema)
 
 
 @dataclass(frozen=True)
@@ -168,10 +177,10 @@ class _Public:
     columns: Mapping[str, NDArray[Any]]
 
     @classmethod
-    def of(cls, join: Join, types: Mapping[str, str], wanted: Sequence[str]) -> "_Public":
+    def of(cls, join: Join, types: Mapping[str, str], wanted: Mapping[str, Column]) -> "_Public":
         """The public table of a join, with the columns that are wanted of it; keys must not repeat."""
         theirs = [name for _, name in join.on]
-        held = read_public(join.table, list(dict.fromkeys((*theirs, *wanted))))
+        held = read_public(join.table, list(dict.fromkeys((*theirs, *wanted))), wanted)
         on = tuple((ours, types[ours]) for ours, _ in join.on)
         keys = [_keys(held[name], kind) for name, (_, kind) in zip(theirs, on, strict=True)]
         rows = list(zip(*keys, strict=True))
@@ -198,15 +207,14 @@ class _Public:
 
 
 def _is_number(kind: str) -> bool:
-    return kind.partition("(")[0] in _NUMBERS
+    return family(kind) in (Family.WHOLE, Family.DECIMAL, Family.FLOAT)
 
 
 def _keys(cells: Sequence[str], kind: str) -> list[str | int | None]:
     """Public keys as the private column has them; None for what no record can have."""
     if not _is_number(kind):
         return [cell or None for cell in cells]
-    whole = (int(cell.partition(".")[0]) if _WHOLE_NUMBER.fullmatch(cell) else None for cell in cells)
-    return [cell if cell is not None and -(1 << 63) <= cell < 1 << 63 else None for cell in whole]
+    return [whole_in(cell) for cell in cells]
 
 
 def _array(cells: Sequence[object], kind: str) -> NDArray[Any]:

@@ -1,48 +1,89 @@
-"""Columns of Python objects as plain text, since an engine would guess their type from what they hold."""
+"""Columns of pandas whose type an engine would guess from what they hold: each gets the one it has."""
 
 import math
-from collections.abc import Sequence
-from datetime import date
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 import numpy as np
+from numpy.typing import NDArray
 
 _FARTHEST = 10**300
+_NULLABLE = {"i": "Int64", "u": "UInt64", "b": "boolean"}
 
 
-def with_plain_text(frame: Any, names: Sequence[str], numbers: Sequence[str]) -> tuple[Any, frozenset[str]]:
-    """A pandas frame whose named columns of objects hold text or nothing, and which columns those are.
+def with_plain_columns(frame: Any, names: Sequence[str], units: Sequence[str]) -> Any:
+    """A pandas frame whose named columns of objects hold text or nothing, and of categories what those are.
 
-    Columns of Python's own strings are gone through as well, since such a string need not be good text.
+    Columns of Python's own strings are gone through as well, since such a string need not be good text. As
+    they are, categories that are numbers would be floats if one is missing and whole numbers if none is.
     """
-    objects = [name for name in names if frame[name].dtype == np.object_]
-    strings = [name for name in names if getattr(frame[name].dtype, "storage", None) == "python"]
-    plain = {name: [plain_text(item, name in numbers) for item in frame[name]] for name in objects + strings}
-    columns = {name: np.array(items, dtype=object) for name, items in plain.items()}
-    return (frame.assign(**columns) if columns else frame), frozenset(objects)
+    columns: dict[str, Any] = {}
+    for name in names:
+        held = frame[name]
+        if hasattr(held.dtype, "categories"):
+            columns[name] = _of_categories(held, name in units)
+        elif _is_guessed(held.dtype):
+            columns[name] = _plain(held, name in units)
+    return frame.assign(**columns) if columns else frame
 
 
-def plain_text(item: object, number: bool = False) -> str | None:
+def _is_guessed(dtype: Any) -> bool:
+    return dtype == np.object_ or getattr(dtype, "storage", None) == "python"
+
+
+def _plain(items: Iterable[object], unit: bool) -> NDArray[np.object_]:
+    return np.array([plain_text(item, unit) for item in items], dtype=object)
+
+
+def _of_categories(held: Any, unit: bool) -> Any:
+    """A column of categories as one of the type that these have."""
+    categories = held.cat.categories
+    if _is_guessed(categories.dtype):
+        texts = _plain([*categories, None], unit)  # the last stands for a missing one, of code -1
+        return texts[held.cat.codes.to_numpy()]
+    if getattr(categories.dtype, "storage", None) is not None:
+        return held
+    kind = _NULLABLE.get(getattr(categories.dtype, "kind", ""), categories.dtype)
+    return held.astype(kind)
+
+
+def plain_text(item: object, unit: bool = False) -> str | None:
     """One object as text; None for what is missing, and for anything that is not plain. It never raises.
 
-    >>> plain_text(True), plain_text(True, number=True), plain_text(float("nan")), plain_text([1])
-    ('true', '1', None, None)
+    Numbers that are equal tell one unit, and so do times, so there they are written alike.
+
+    >>> plain_text(True), plain_text(float("nan")), plain_text([1]), plain_text(2.0), plain_text(2.0, True)
+    ('true', None, None, '2.0', '2')
     """
-    if isinstance(item, np.generic):
+    try:
+        return _text(item, unit)
+    except Exception:  # a class of somebody's own may do anything
+        return None
+
+
+def _text(item: object, unit: bool) -> str | None:
+    if isinstance(item, np.generic) and not isinstance(item, np.datetime64 | np.timedelta64):
         item = item.item()
     if isinstance(item, str):
         return str.encode(item, "utf-8", "ignore").decode() if not item.isascii() else str.__str__(item)
     if isinstance(item, bool):
-        return str(int(item)) if number else str(item).lower()
+        return str(item).lower()
+    if unit and isinstance(item, float | Decimal) and math.isfinite(item) and item == int(item):
+        item = int(item)
+    if unit and isinstance(item, datetime) and item.tzinfo is not None:
+        item = item.astimezone(UTC)
     if isinstance(item, int):
         return str(max(-_FARTHEST, min(_FARTHEST, int(item))))
     if isinstance(item, float):
         return None if math.isnan(item) else float.__repr__(item)
     if isinstance(item, Decimal):
         return None if item.is_nan() else str(item)
-    if type(item) is UUID or isinstance(item, date):
+    if unit and isinstance(item, bytes):
+        return "\\x" + item.hex()
+    if type(item) is UUID or isinstance(item, date | np.datetime64):
         text = str(item)
         return None if text == "NaT" else text
     return None

@@ -14,19 +14,18 @@ from typing import TYPE_CHECKING, Any, cast
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.dialect import WHOLE, Dialect
+from sourdine.frames.dialect import Dialect
 from sourdine.frames.engine import NOTHING, Engine, InDuckDB, Lent
 from sourdine.frames.expression import Grouping, grouping, place, place_name, place_of
-from sourdine.frames.file import ENDINGS, TEXT, opener, unreadable
-from sourdine.frames.objects import with_plain_text
-from sourdine.frames.schema import Category, Column, Flag, Integer, Real, Schema, Text
+from sourdine.frames.file import ENDINGS, opener, unreadable
+from sourdine.frames.objects import with_plain_columns
+from sourdine.frames.schema import Integer, Real, Schema
 from sourdine.frames.spark import InSpark, is_spark
+from sourdine.frames.types import Family, check_type, check_unit, family
 
 if TYPE_CHECKING:
     import narwhals as nw
 
-_COMPOSED = ("INTERVAL", "STRUCT", "MAP", "UNION", "VARIANT", "ARRAY")
-_NUMBERS = (*WHOLE, "HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN")
 _BESIDE = "sourdine_beside"
 
 
@@ -47,8 +46,7 @@ class Beside:
 class Source:
     """A table open for questions; its columns are known, its rows are not.
 
-    `text` are the declared columns that come as text whatever they hold. Written out, a source shows none of
-    its rows.
+    Written out, a source shows none of its rows.
 
     >>> import pyarrow as pa
     >>> schema = Schema.read({"age": {"type": "integer", "lower": 0, "upper": 120}})
@@ -59,7 +57,6 @@ class Source:
 
     engine: Engine = field(repr=False)
     schema: Schema
-    text: frozenset[str] = frozenset()
     beside: Beside | None = field(default=None, repr=False)
 
     @property
@@ -78,6 +75,11 @@ class Source:
         return self.engine.types
 
     @property
+    def text(self) -> frozenset[str]:
+        """The declared columns that come as text, whatever they hold."""
+        return frozenset(name for name in self.schema.columns if family(self.types[name]) is Family.TEXT)
+
+    @property
     def failures(self) -> tuple[type[Exception], ...]:
         """What the engine raises; its words may tell about records."""
         return self.engine.failures
@@ -94,7 +96,7 @@ class Source:
         if self.beside is None:
             return view
         quoted, text = self.dialect.quoted, self.dialect.text
-        on = " AND ".join(f"{raw} = {text(quoted(mark), '')}" for raw, mark in self.beside.on)
+        on = " AND ".join(f"{raw} = {text(quoted(mark), 'VARCHAR')}" for raw, mark in self.beside.on)
         added = f"{self.beside.adds} AS {quoted(self.beside.name)}"
         return f"(SELECT held.*, {added} FROM {view} AS held LEFT JOIN {_BESIDE} ON {on})"
 
@@ -148,10 +150,9 @@ def open_source(
     _check_names(source.types, schema, others)
     check_alike(source.engine.names, schema, others)
     for name, column in schema.columns.items():
-        if name not in source.text:
-            _check_type(name, column, source.types[name])
+        check_type(name, column, source.types[name])
     for name in others:
-        _check_identity(name, source.types[name])
+        check_unit(name, source.types[name])
     return source
 
 
@@ -204,17 +205,14 @@ def _file(path: Path, schema: Schema, others: Sequence[str], encoding: str) -> S
         relation.create_view(engine.name)
     except duckdb.Error:
         raise unreadable(path) from None
-    text = frozenset(schema.columns if ending in TEXT else ())
-    return Source(engine, schema, text)
+    return Source(engine, schema)
 
 
 def _cluster(table: object, schema: Schema, others: Sequence[str]) -> Source:
-    """A frame of Spark, whose readers of text files leave every column as text."""
+    """A frame of Spark."""
     frame = cast(Any, table)
     _check_names(frame.columns, schema, others)
-    engine = InSpark(frame, (*schema.columns, *others), others)
-    text = frozenset(name for name in schema.columns if engine.types[name] == "VARCHAR")
-    return Source(engine, schema, text)
+    return Source(InSpark(frame, (*schema.columns, *others)), schema)
 
 
 def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) -> Source:
@@ -226,7 +224,6 @@ def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) ->
     connection = duckdb.connect()
     connection.execute("SET pandas_analyze_sample = 0")  # else types are guessed from what is held
     wanted = list(dict.fromkeys((*schema.columns, *others)))
-    text: frozenset[str] = frozenset()
     try:
         frame = _known_frame(table, spark)
         if isinstance(frame, nw.LazyFrame):
@@ -237,8 +234,7 @@ def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) ->
         native = frame.to_native()
         if frame.implementation.is_pandas():
             _check_names(frame.columns, schema, others)
-            numbers = [name for name, each in schema.columns.items() if isinstance(each, Integer | Real)]
-            native, text = with_plain_text(native, wanted, numbers)
+            native = with_plain_columns(native, wanted, others)
         connection.register("frame", native)
         relation = connection.table("frame")
         engine = InDuckDB(relation, connection, native)
@@ -248,7 +244,7 @@ def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) ->
             "The table has columns of a type, or with names, that the engine cannot read. "
             "Convert them, or leave out those that are not declared."
         ) from None
-    return Source(engine, schema, text)
+    return Source(engine, schema)
 
 
 def _known_frame(table: object, spark: bool) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":
@@ -264,36 +260,3 @@ def _unknown(table: object, spark: bool) -> InvalidParameter:
     kinds = "pandas, Polars, Arrow, DuckDB or Spark" if spark else "pandas, Polars, Arrow or DuckDB"
     found = "frame of Spark" if is_spark(table) else type(table).__name__
     return InvalidParameter(f"The table must be a path or a frame of {kinds}. Got a {found}.")
-
-
-def _check_identity(name: str, found: str) -> None:
-    """Refuse a column whose values may be equal and yet written otherwise: a unit is known by its text."""
-    if found.endswith(("]", ">")) or found.upper().startswith(_COMPOSED):
-        raise InvalidParameter(
-            f"The column '{name}' cannot tell units apart: it holds intervals, lists or records, which may "
-            "be equal and yet be written otherwise. Use a column of numbers, texts or dates."
-        )
-
-
-def _check_type(name: str, column: Column, found: str) -> None:
-    """Refuse a column whose type cannot hold what is declared.
-
-    Of the type only its name is told, since an enumeration would list values.
-    """
-    found = "lists" if found.endswith("]") else found.partition("(")[0]
-    number = found in _NUMBERS
-    if isinstance(column, Text):
-        good, kind = not number or found in WHOLE or found == "BOOLEAN", "text or whole numbers"
-    elif isinstance(column, Category):
-        whole = all(isinstance(key, int) for key in column.keys)
-        good = number if whole else not number or found == "BOOLEAN"
-        kind = "whole numbers" if whole else "text"
-    elif isinstance(column, Flag):
-        good, kind = number, "true or false"
-    else:
-        good, kind = number, "numbers"
-    if not good:
-        raise InvalidParameter(
-            f"The column '{name}' is declared to hold {kind}, and the table holds {found}. "
-            "Change the declaration, or convert the column."
-        )

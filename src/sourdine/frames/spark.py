@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.errors import InvalidParameter
 from sourdine.frames.dialect import SPARK, Dialect, column_name
 from sourdine.frames.engine import NOTHING, Lent
 
@@ -25,10 +24,21 @@ _KINDS = {
     "double": "DOUBLE",
     "boolean": "BOOLEAN",
     "string": "VARCHAR",
+    "varchar": "VARCHAR",
+    "char": "VARCHAR",
     "binary": "BLOB",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP WITH TIME ZONE",
+    "timestamp_ntz": "TIMESTAMP",
+    "time": "TIME",
+    "interval": "INTERVAL",
+    "daytimeinterval": "INTERVAL",
+    "yearmonthinterval": "INTERVAL",
+    "array": "LIST",
+    "geography": "GEOMETRY",
+    "void": "NULL",
 }
 _WORDS = "DataFrameQueryContextLogger"  # where PySpark writes out what a cluster raises
-_NO_UNIT = ("map", "variant")  # types that cannot be grouped by
 
 
 def is_spark(table: object) -> bool:
@@ -44,16 +54,10 @@ class InSpark:
     that are wanted are there.
     """
 
-    def __init__(self, frame: Any, wanted: Sequence[str], grouped: Sequence[str] = ()) -> None:
+    def __init__(self, frame: Any, wanted: Sequence[str]) -> None:
         self.names, self.types = list(frame.columns), _types(frame)
         self._session = frame.sparkSession
         self.name = f"sourdine_{secrets.token_hex(8)}"
-        for name in grouped:
-            if _typed(frame, name).typeName() in _NO_UNIT:
-                raise InvalidParameter(
-                    f"The column '{name}' tells units apart, and is of a type that cannot be compared. "
-                    "Name a column of numbers or text."
-                )
         renamed = frame.toDF(*(f"{column_name(name)}_{place}" for place, name in enumerate(frame.columns)))
         kept = [
             renamed[f"{column_name(name)}_{place}"].alias(column_name(name))
@@ -127,18 +131,12 @@ def _types(frame: Any) -> Mapping[str, str]:
     return {field.name: _kind(field.dataType) for field in frame.schema.fields}
 
 
-def _typed(frame: Any, name: str) -> Any:
-    return next(field.dataType for field in frame.schema.fields if field.name == name)
-
-
 def _kind(typed: Any) -> str:
-    """The name that DuckDB has for a type; an array is told by brackets."""
-    name = typed.typeName()
-    if name.startswith("string"):
-        return "VARCHAR"
+    """The name that DuckDB has for a type; one with a collation is called by it as well."""
+    name: str = typed.typeName().partition(" ")[0]
     if name.startswith("decimal"):
         return f"DECIMAL({typed.precision},{typed.scale})"
-    return _KINDS.get(name, f"{name.upper()}[]" if name == "array" else name.upper())
+    return _KINDS.get(name, name.upper())
 
 
 def _array(column: Any) -> NDArray[Any]:

@@ -1,0 +1,224 @@
+"""Which types can hold what is declared, and how their values are read: one table for every engine.
+
+What it accepts is read as the same value in a file of text is. What it does not accept is refused before
+anything is spent: a column that could be read in several ways would count wrongly without a word.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from enum import Enum
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.schema import Category, Column, Flag, Text
+
+SMALL = tuple(sign + size for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT"))
+"""Types of whole numbers that 64 bits hold."""
+
+
+class Family(Enum):
+    """Types of an engine that are read alike, by the names that DuckDB has for them."""
+
+    BOOLEAN = ("BOOLEAN",)
+    WHOLE = (*SMALL, "HUGEINT", "UHUGEINT")
+    DECIMAL = ("DECIMAL",)
+    FLOAT = ("FLOAT", "DOUBLE")
+    TEXT = ("VARCHAR", "ENUM")
+    UUID = ("UUID",)
+    DATE = ("DATE",)
+    TIMESTAMP = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
+    ZONED = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
+    TIME = ("TIME", "TIME_NS")
+    BYTES = ("BLOB", "BIT")
+    NOTHING = ("NULL",)
+    NESTED = ("LIST", "ARRAY", "STRUCT", "TUPLE", "MAP", "UNION", "VARIANT", "JSON")
+    OTHER = ("INTERVAL", "TIME WITH TIME ZONE", "BIGNUM", "GEOMETRY", "TYPE")
+
+
+class Use(Enum):
+    """What a column is declared to hold, in the words of an error."""
+
+    NUMBER = "numbers"
+    WHOLE_KEY = "whole numbers"
+    TEXT_KEY = "text"
+    FLAG = "true or false"
+    TEXT = "text or whole numbers"
+    JOIN = "keys of a join"
+    UNIT = "units"
+
+
+_AS_IS, _BITS, _WORDS = "as it is", "true is 1, false is 0", "as true or false"
+_LETTERS, _DIGITS, _SMALL, _DAY = "letter by letter", "by its digits", "in small letters", "as 2024-12-31"
+_NUMBERS = {
+    Use.NUMBER: "to the nearest step",
+    Use.WHOLE_KEY: "if it is whole",
+    Use.FLAG: "1 is true, 0 is false",
+    Use.JOIN: "if it is whole",
+    Use.UNIT: _AS_IS,
+}
+_ONLY_UNITS = {Use.UNIT: _AS_IS}
+
+READ: Mapping[Family, Mapping[Use, str]] = {
+    Family.BOOLEAN: {
+        Use.NUMBER: _BITS,
+        Use.WHOLE_KEY: _BITS,
+        Use.TEXT_KEY: _WORDS,
+        Use.FLAG: _AS_IS,
+        Use.TEXT: _WORDS,
+        Use.JOIN: _WORDS,
+        Use.UNIT: _AS_IS,
+    },
+    Family.WHOLE: {
+        **_NUMBERS,
+        Use.NUMBER: _AS_IS,
+        Use.WHOLE_KEY: _AS_IS,
+        Use.TEXT_KEY: _DIGITS,
+        Use.TEXT: _DIGITS,
+        Use.JOIN: _AS_IS,
+    },
+    Family.DECIMAL: _NUMBERS,
+    Family.FLOAT: _NUMBERS,
+    Family.TEXT: {
+        Use.NUMBER: "if it is a number",
+        Use.WHOLE_KEY: "if it is a whole number",
+        Use.TEXT_KEY: _LETTERS,
+        Use.FLAG: "if it is such a word",
+        Use.TEXT: _LETTERS,
+        Use.JOIN: _LETTERS,
+        Use.UNIT: _LETTERS,
+    },
+    Family.UUID: {Use.TEXT_KEY: _SMALL, Use.TEXT: _SMALL, Use.JOIN: _SMALL, Use.UNIT: _AS_IS},
+    Family.DATE: {Use.TEXT_KEY: _DAY, Use.TEXT: _DAY, Use.JOIN: _DAY, Use.UNIT: _AS_IS},
+    Family.TIMESTAMP: _ONLY_UNITS,
+    Family.ZONED: {Use.UNIT: "by the instant"},
+    Family.TIME: _ONLY_UNITS,
+    Family.BYTES: _ONLY_UNITS,
+    Family.NOTHING: dict.fromkeys(Use, "as missing"),
+    Family.NESTED: {},
+    Family.OTHER: {},
+}
+"""How each family is read for each use; what is not here is refused."""
+
+_WRITTEN: Mapping[Family, str] = {
+    Family.BOOLEAN: "true|false",
+    Family.WHOLE: "0|-?[1-9][0-9]*",
+    Family.UUID: "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+    Family.DATE: "[0-9]{4}-[0-9]{2}-[0-9]{2}",
+}
+"""What texts look like that a family is read as: a key that is written otherwise would never be found."""
+
+_REMEDIES: Mapping[Family, str] = {
+    Family.BOOLEAN: 'Declare it with type = "flag".',
+    Family.WHOLE: "Write its keys as whole numbers, without quotes.",
+    Family.DECIMAL: "Declare it as integer or real, or convert it to whole numbers.",
+    Family.FLOAT: "Declare it as integer or real, or convert it to whole numbers.",
+    Family.UUID: "Declare it as text, or write its keys in small letters with hyphens.",
+    Family.DATE: 'Declare it with type = "text", or as a category with keys written like "2024-12-31".',
+    Family.TIMESTAMP: "Convert it to dates, or to text as its keys are written.",
+    Family.ZONED: "Convert it to dates or text in one time zone, since the day depends on the zone.",
+    Family.TIME: "Convert it to text as its keys are written.",
+    Family.BYTES: "Convert it to text, such as by hex digits.",
+    Family.NESTED: "Take what is asked about out of it, into a column of its own.",
+}
+_CONVERT = "Change the declaration, or convert the column."
+_NAMES = {name: family for family in Family for name in family.value}
+_SPACE = r"[ \x09-\x0d]*"
+_SIGNED = r"[+-]?"
+NUMERAL = rf"{_SPACE}{_SIGNED}(?:[0-9]++(?:[.][0-9]*+)?+|[.][0-9]++)(?:[eE][+-]?[0-9]++)?+{_SPACE}"
+"""A number in text; no part of it is tried twice, so that a long row of digits takes no longer than it is."""
+PLAIN_WHOLE = rf"{_SPACE}{_SIGNED}[0-9]+(?:[.]0*)?{_SPACE}"
+"""A whole number in text whose digits are all there: it is read exactly, however large."""
+SPACES = " \t\n\v\f\r"
+YES, NO = ("true", "t", "yes", "y"), ("false", "f", "no", "n")
+"""Words of a flag, in any case; a number is one as well if it is 1 or 0."""
+EXACT = 1 << 53
+"""Up to here every whole number is a float."""
+
+
+def base_name(kind: str) -> str:
+    """A type by its name alone, without what it holds: an enumeration would list values.
+
+    >>> base_name("ENUM('a', 'b')"), base_name("DECIMAL(9,2)"), base_name("ENUM('a')[]"), base_name('"NULL"')
+    ('ENUM', 'DECIMAL', 'LIST', 'NULL')
+    """
+    if kind.endswith("]"):
+        return "LIST" if kind.endswith("[]") else "ARRAY"
+    return kind.partition("(")[0].strip('" ')
+
+
+def family(kind: str) -> Family | None:
+    """The family of a type; None for one that is not known."""
+    return _NAMES.get(base_name(kind))
+
+
+def scale(kind: str) -> tuple[int, int]:
+    """The digits of a decimal, and how many of them come after the point."""
+    digits, _, after = kind.partition("(")[2].rstrip(")").partition(",")
+    return int(digits or 18), int(after or (0 if digits else 3))
+
+
+def use_of(column: Column) -> Use:
+    """What a column is declared to hold."""
+    if isinstance(column, Text):
+        return Use.TEXT
+    if isinstance(column, Category):
+        return Use.WHOLE_KEY if isinstance(column.keys[0], int) else Use.TEXT_KEY
+    return Use.FLAG if isinstance(column, Flag) else Use.NUMBER
+
+
+def check_type(name: str, column: Column, kind: str) -> None:
+    """Refuse a column whose type cannot hold what is declared, or never one of its keys."""
+    held, use = family(kind), use_of(column)
+    if held is None or use not in READ[held]:
+        raise _refusal(name, use, kind)
+    if isinstance(column, Category) and use is Use.TEXT_KEY and held in _WRITTEN:
+        keys = (str(key) for key in column.keys if key != column.missing)
+        if not all(re.fullmatch(_WRITTEN[held], key) for key in keys):
+            raise _refusal(name, use, kind)
+
+
+def check_key(name: str, kind: str) -> None:
+    """Refuse a column whose values could be equal to those of another table only by chance."""
+    held = family(kind)
+    if held is None or Use.JOIN not in READ[held]:
+        raise _refusal(name, Use.JOIN, kind)
+
+
+def _refusal(name: str, use: Use, kind: str) -> InvalidParameter:
+    held = family(kind)
+    remedy = _CONVERT if held is None else _REMEDIES.get(held, _CONVERT)
+    return InvalidParameter(
+        f"The column '{name}' is declared to hold {use.value}, and the table holds {_told(kind)}. {remedy}"
+    )
+
+
+def check_unit(name: str, kind: str) -> None:
+    """Refuse a column whose values may be equal and yet written otherwise: a unit is known by its text."""
+    held = family(kind)
+    if held is None or Use.UNIT not in READ[held]:
+        raise InvalidParameter(
+            f"The column '{name}' cannot tell units apart: the table holds {_told(kind)}, and what is equal "
+            "there may be written in several ways. Use a column of numbers, texts or dates."
+        )
+
+
+def _told(kind: str) -> str:
+    found = base_name(kind)
+    return found if found in _NAMES else "a type that is not known here"
+
+
+def whole_in(text: str) -> int | None:
+    """The whole number that a text is, as every engine reads it; None for any other.
+
+    >>> whole_in(" 7.0 "), whole_in("2.5"), whole_in("1e2"), whole_in("1_000"), whole_in("9007199254740993")
+    (7, None, 100, None, 9007199254740993)
+    """
+    if not re.fullmatch(NUMERAL, text):
+        return None
+    near = float(text)
+    if not math.isfinite(near) or near != math.floor(near):
+        return None
+    plain = abs(near) >= EXACT and re.fullmatch(PLAIN_WHOLE, text)
+    found = int(Decimal(text.strip(SPACES)) if plain else near)
+    return found if -(1 << 63) <= found < 1 << 63 else None
