@@ -154,12 +154,13 @@ def test_bad_input_is_told_in_one_sentence_and_costs_nothing(slip: str, case: Ca
 
 def test_a_column_of_another_type_is_refused(case: Case) -> None:
     duckdb.connect().execute(
-        f"COPY (SELECT 'old' AS age, 'f' AS sex) TO '{case.folder / 'people.parquet'}' (FORMAT parquet)"
+        "COPY (SELECT DATE '2000-12-31' AS age, 'f' AS sex) "
+        f"TO '{case.folder / 'people.parquet'}' (FORMAT parquet)"
     )
     case.change("people.csv", "people.parquet")
     code, out, err = run("release", case.spec, "-o", case.folder / "out")
     assert (code, out) == (2, "")
-    assert "The column 'age' is declared to hold numbers, and the table holds VARCHAR." in err
+    assert "The column 'age' is declared to hold numbers, and the table holds DATE." in err
     assert case.spent() == "0"
 
 

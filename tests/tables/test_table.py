@@ -29,7 +29,7 @@ def test_a_table_that_does_not_fit_its_declaration_is_refused(tmp_path: Path) ->
         (ROWS, COLUMNS, Unit(name="person", column="who"), "no column 'who'"),
         (tmp_path / "none.csv", COLUMNS, "person", "There is no file"),
         (tmp_path / "broken.parquet", COLUMNS, "person", "cannot be read as parquet"),
-        (ROWS, {"sex": COLUMNS["age"]}, "person", "'sex' is declared to hold numbers"),
+        (ROWS, {"age": COLUMNS["sex"]}, "person", "'age' is declared to hold text"),
         (ROWS, COLUMNS, "", "The 'name' of Unit must"),
     ]:
         with pytest.raises(InvalidParameter) as caught:

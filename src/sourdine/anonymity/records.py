@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.engine import InDuckDB
-from sourdine.frames.expression import grouping, quoted, steps
+from sourdine.frames.expression import grouping, steps
 from sourdine.frames.file import TEXT
 from sourdine.frames.schema import Category, Flag, Integer, Real, Schema, Text
 from sourdine.frames.source import Source, open_source
@@ -222,7 +222,7 @@ def _text(source: Source, name: str) -> str:
         return f"CAST({keys.known(keys.raw)} AS VARCHAR)"
     if isinstance(column, Integer | Real):
         return f"CAST({steps(name, column, kind)} AS VARCHAR)"
-    held = quoted(name)
+    held = source.unit(name)
     plain = f"CAST({held} AS VARCHAR) COLLATE C"  # by a collation of the table's own, unlike texts are one
     return f"CASE WHEN NOT isnan({held}) THEN {plain} END" if kind in ("FLOAT", "DOUBLE") else plain
 

@@ -78,7 +78,7 @@ def bounds(
     source = open_column(held.folder / held.table.source, made, held.table.encoding)
     if column in source.text and kind is None and stated not in _NUMBERS:
         raise InvalidParameter(
-            f"In a file of text nothing says that the column '{column}' holds numbers, and only numbers have "
+            f"The column '{column}' holds text, and nothing says that it holds numbers, which alone have "
             "bounds. Nothing was spent. If it does, say --type integer or --type real."
         )
     both = decimal(held.privacy.epsilon) + made.epsilon  # what a ledger that is not there yet should hold

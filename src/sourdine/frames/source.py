@@ -234,7 +234,8 @@ def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) ->
         native = frame.to_native()
         if frame.implementation.is_pandas():
             _check_names(frame.columns, schema, others)
-            native = with_plain_columns(native, wanted, others)
+            units = [name for name in others if name not in schema.columns]
+            native = with_plain_columns(native, wanted, units)
         connection.register("frame", native)
         relation = connection.table("frame")
         engine = InDuckDB(relation, connection, native)

@@ -10,13 +10,21 @@ from pathlib import Path
 from shlex import quote
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.types import Family, family
 from sourdine.tables.blank import BLANK
 
 _LONGEST = 1 << 20  # characters of a header: a file without line breaks is not read to its end
 _TEXT = (".csv", ".tsv")
 _DELIMITERS = ",;\t|"
-_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
-_REAL = ("FLOAT", "DOUBLE", "DECIMAL")
+_KINDS = {
+    Family.BOOLEAN: "flag",
+    Family.WHOLE: "integer",
+    Family.DECIMAL: "real",
+    Family.FLOAT: "real",
+    Family.TEXT: "text",
+    Family.UUID: "text",
+    Family.DATE: "text",
+}
 
 _HEAD = """\
 # What to publish about a table, for whom it is safe, and what pays for it.
@@ -245,15 +253,10 @@ def _schema(table: Path) -> Mapping[str, str | None]:
 
 def _kind(found: str) -> str | None:
     """What a column of the engine's type can be declared as."""
-    if found.lstrip("U").startswith(_WHOLE):
-        return "integer"
-    if found.startswith(_REAL):
-        return "real"
-    if found == "BOOLEAN":
-        return "flag"
-    if found == "VARCHAR":
-        return "text"
-    return "category" if found.startswith("ENUM") else None
+    held = family(found)
+    if held is None:
+        return None
+    return "category" if found.startswith("ENUM") else _KINDS.get(held)
 
 
 def _block(name: str, kind: str | None) -> str:
