@@ -186,7 +186,7 @@ def test_a_ledger_of_others_does_not_pay(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "spoil",
-    [lambda table: table.drop(["age"]), lambda table: table.set_column(1, "age", [["x"] * table.num_rows])],
+    [lambda table: table.drop(["age"]), lambda table: table.set_column(1, "age", [[b"x"] * table.num_rows])],
 )
 def test_a_table_that_does_not_fit_costs_nothing(
     spoil: Callable[[pa.Table], pa.Table], tmp_path: Path

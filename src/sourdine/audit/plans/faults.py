@@ -15,7 +15,7 @@ import numpy as np
 from sourdine.audit.plans.replay import PlanAudit, audit_plan
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.frames import counting, join, open_keys, source, statistic
-from sourdine.frames.dialect import DUCKDB
+from sourdine.frames.dialect import Dialect
 from sourdine.frames.join import Join
 from sourdine.frames.schema import Schema
 from sourdine.frames.unit import Unit
@@ -337,12 +337,12 @@ FAULTS = (
     ),
     Fault(
         name="keys are compared in any case",
-        wraps=((type(DUCKDB), "text", _with(lambda sql, *_: sql.replace("COLLATE C", "COLLATE NOCASE"))),),
+        wraps=((Dialect, "text", _with(lambda sql, *_: sql.replace("COLLATE C", "COLLATE NOCASE"))),),
         case=RECORDS,
     ),
     Fault(
         name="what is no number raises an error",
-        wraps=((type(DUCKDB), "double", _with(lambda sql, *_: sql.replace("TRY_CAST", "CAST"))),),
+        wraps=((Dialect, "double", _with(lambda sql, *_: sql.replace("TRY_CAST", "CAST"))),),
         case=RECORDS,
         engine="csv",
     ),
