@@ -16,11 +16,12 @@ import pytest
 
 from benchmarks.ledger.crash import new_ledger, one_spend
 from sourdine.accounting.ledger import Ledger, Period, PureBudget, RenyiBudget, Terms
-from sourdine.accounting.ledger.store import fingerprint
+from sourdine.accounting.ledger.chain import fingerprint
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, LedgerError
 from sourdine.mechanisms import Gaussian, Laplace
+from tests.accounting.ledger.files import behind, in_old_form, rewrite
 
 SPEND = one_spend()
 
@@ -35,22 +36,6 @@ def charged(path: Path, count: int = 3) -> Ledger:
     for _ in range(count):
         ledger.charge(SPEND, purpose="p")
     return ledger
-
-
-def rewrite(path: Path, number: int, content: str | None = None, total: str | None = None) -> None:
-    """Change a line behind the triggers, with a mark that fits."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("DROP TRIGGER lines_stay")
-    held = dict(connection.execute("SELECT number, content FROM lines").fetchall())
-    totals = dict(connection.execute("SELECT number, total FROM lines").fetchall())
-    row = connection.execute("SELECT fingerprint FROM lines WHERE number = ?", (number - 1,)).fetchone()
-    content, total = content or held[number], total or totals[number]
-    mark = fingerprint(row[0] if row else "", f"{content}\n{total}")
-    connection.execute(
-        "UPDATE lines SET content = ?, total = ?, fingerprint = ? WHERE number = ?",
-        (content, total, mark, number),
-    )
-    connection.close()
 
 
 # The main file alone, after the ledger is closed in each possible way.
@@ -232,12 +217,13 @@ def test_a_reader_sees_each_later_charge(open_folder: Path) -> None:
 
 
 def test_a_log_that_cannot_be_read_is_not_passed_over(open_folder: Path) -> None:
-    """A file and its log without SQLite's index, in a folder that takes none: the log holds all charges."""
+    """A file of the old form and its log without SQLite's index, in a folder that takes none."""
     path, live = open_folder / "a.ledger", open_folder / "live.ledger"
-    ledger = charged(live)
+    charged(open_folder / "new.ledger").close()
+    connection = in_old_form(open_folder / "new.ledger", live)
     shutil.copy(live, path)
     shutil.copy(f"{live}-wal", f"{path}-wal")
-    del ledger
+    connection.close()
     path.chmod(0o444)
     open_folder.chmod(0o555)
     told = as_nobody(lambda: str(Ledger.open(path).status().blocks))
@@ -304,7 +290,7 @@ def test_a_field_of_another_kind_is_one_sentence(path: Path, field: str, value: 
     if value == "x" and field in ("purpose", "author", "software"):
         value = ["x"]
     charged(path, 1).close()
-    held = json.loads(Ledger.open(path)._store.lines()[0].content)
+    held = json.loads(Ledger.open(path)._store.line(1).content)
     rewrite(path, 1, content=json.dumps(held | {field: value}))
     with pytest.raises(LedgerError, match="Line 1 of the ledger"):
         Ledger.open(path).history()
@@ -321,7 +307,7 @@ def test_a_damaged_period_is_one_sentence(path: Path, change: dict[str, object])
     )
     ledger = Ledger.create(path, terms)
     ledger.charge(SPEND, purpose="p")
-    held = json.loads(ledger._store.lines()[0].content)
+    held = json.loads(ledger._store.line(1).content)
     ledger.close()
     rewrite(path, 1, content=json.dumps(held | change))
     for act in (Ledger.status, Ledger.history, lambda opened: opened.charge(SPEND, purpose="p")):
@@ -334,19 +320,17 @@ def test_a_damaged_period_is_one_sentence(path: Path, change: dict[str, object])
 )
 def test_terms_that_cannot_be_read_are_one_sentence(path: Path, content: str) -> None:
     charged(path, 1).close()
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("DROP TRIGGER terms_stay")
-    connection.execute("UPDATE terms SET content = ?, fingerprint = ?", (content, fingerprint("", content)))
-    connection.close()
+    with behind(path) as connection:
+        mark = fingerprint("", content)
+        connection.execute("UPDATE terms SET content = ?, fingerprint = ?", (content, mark))
     with pytest.raises(LedgerError, match=r"terms of the ledger .* cannot be read"):
         Ledger.open(path)
 
 
 def test_a_missing_line_before_the_last_shows_at_once(path: Path) -> None:
     ledger = charged(path, 3)
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("DROP TRIGGER lines_last")
-    connection.execute("DELETE FROM lines WHERE number = 2")
+    with behind(path) as connection:
+        connection.execute("DELETE FROM lines WHERE number = 2")
     with pytest.raises(LedgerError, match="changed outside Sourdine"):
         ledger.charge(SPEND, purpose="p")
     with pytest.raises(LedgerError, match="changed outside Sourdine"):
@@ -356,13 +340,13 @@ def test_a_missing_line_before_the_last_shows_at_once(path: Path) -> None:
 def test_a_line_changed_by_another_process_shows_to_a_ledger_that_wrote_it(path: Path) -> None:
     """What was checked once is remembered, but the file is still read at every charge."""
     ledger = charged(path, 3)
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("DROP TRIGGER lines_stay")
-    connection.execute("UPDATE lines SET total = '1/1000' WHERE number = 3")
+    with behind(path) as connection:
+        connection.execute("UPDATE lines SET total = '1/1000' WHERE number = 3")
     with pytest.raises(LedgerError, match="changed outside Sourdine"):
         ledger.charge(SPEND, purpose="p")
-    connection.execute("UPDATE lines SET total = '3/1000' WHERE number = 3")
-    connection.execute("UPDATE lines SET fingerprint = 'x' WHERE number = 2")
+    with behind(path) as connection:
+        connection.execute("UPDATE lines SET total = '3/1000' WHERE number = 3")
+        connection.execute("UPDATE lines SET fingerprint = 'x' WHERE number = 2")
     with pytest.raises(LedgerError, match="changed outside Sourdine"):
         ledger.charge(SPEND, purpose="p")
 
@@ -372,7 +356,7 @@ def test_a_line_changed_by_another_process_shows_to_a_ledger_that_wrote_it(path:
 
 def lowered(path: Path, share: Fraction) -> None:
     """The first line with its price and total scaled."""
-    line = Ledger.open(path)._store.lines()[0]
+    line = Ledger.open(path)._store.line(1)
     held = json.loads(line.content)
     price = str(Fraction(held["price"]) * share)
     rewrite(path, 1, content=json.dumps(held | {"price": price}), total=price)

@@ -8,10 +8,11 @@ from fractions import Fraction
 from pathlib import Path
 
 from sourdine.accounting.ledger.amount import add, amount
+from sourdine.accounting.ledger.chain import Line
 from sourdine.accounting.ledger.cost import Cost, cost_of
 from sourdine.accounting.ledger.receipt import Entry, Receipt, Status, readable, room
 from sourdine.accounting.ledger.statement import Statement, state
-from sourdine.accounting.ledger.store import Line, Store
+from sourdine.accounting.ledger.store import Store
 from sourdine.accounting.ledger.terms import Terms
 from sourdine.accounting.ledger.text import declarations, declared_digest
 from sourdine.accounting.ledger.typed import typed
@@ -62,8 +63,7 @@ class Ledger:
     @classmethod
     def create(cls, path: Path | str, terms: Terms) -> "Ledger":
         """A new ledger; an existing file is never touched."""
-        version = 1 if terms.reserve is None else 2
-        return cls(Store.create(Path(path), terms.to_json(), version), terms)
+        return cls(Store.create(Path(path), terms.to_json()), terms)
 
     @classmethod
     def open(cls, path: Path | str) -> "Ledger":

@@ -1,61 +1,36 @@
-"""An append-only file of lines, shared by many processes: SQLite with a write-ahead log and full sync.
+"""An append-only file of lines, shared by many processes and threads.
 
-A line is committed, and on the disk, before `append` returns. Lines form a chain: each carries a
-fingerprint of its content and of the line before, so that a changed or missing line shows. The file refuses
+A line is committed, and on the disk, before `append` returns. Lines form a chain, and a mark in another part
+of the file tells where it ends, so that a changed or missing line shows, the newest too. The file refuses
 updates and deletions by itself, and a backup refuses new lines too.
 """
 
-import hashlib
-import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from time import monotonic, sleep
+from typing import TypeVar
 
+from sourdine.accounting.ledger import database, names, problems
+from sourdine.accounting.ledger.chain import START, Build, Line, Mark, Row, fingerprint, follows, next_line
+from sourdine.accounting.ledger.gate import GATE
 from sourdine.core.errors import LedgerError
 
-APPLICATION = 0x536F7264  # "Sord", in the header of the file
-BACKUP = 0x536F7263  # "Sorc": software that does not know backups will not take one for a ledger
-VERSION = 2
-"""The newest form that is understood: 1, or 2 for a ledger whose lines also have deltas.
-
-Software that knows only 1 would leave them out, so it must not take a ledger of form 2 for one of its own.
-"""
-_WAIT = 60.0  # seconds to wait for other writers
-_LOG_PAGES = 250  # a log that grows is slower to sync than one written over, so it is emptied early
-_INHERITED: list[sqlite3.Connection] = []
-_TABLES = """
-CREATE TABLE terms (content TEXT NOT NULL, fingerprint TEXT NOT NULL) STRICT;
-CREATE TABLE lines (
-    number INTEGER PRIMARY KEY,
-    content TEXT NOT NULL,
-    total TEXT NOT NULL,
-    fingerprint TEXT NOT NULL
-) STRICT;
-CREATE TRIGGER terms_stay BEFORE UPDATE ON terms BEGIN SELECT RAISE(ABORT, 'the terms never change'); END;
-CREATE TRIGGER terms_last BEFORE DELETE ON terms BEGIN SELECT RAISE(ABORT, 'the terms never change'); END;
-CREATE TRIGGER lines_stay BEFORE UPDATE ON lines BEGIN SELECT RAISE(ABORT, 'lines never change'); END;
-CREATE TRIGGER lines_last BEFORE DELETE ON lines BEGIN SELECT RAISE(ABORT, 'lines never go'); END;
-"""
-_NO_MORE = """
-CREATE TRIGGER lines_end BEFORE INSERT ON lines BEGIN SELECT RAISE(ABORT, 'a backup takes no lines'); END;
-"""
-Row = tuple[int, str, str, str]
-
-
-class Line(NamedTuple):
-    """One entry: its number from 1, its content as JSON, the total after it, and its fingerprint."""
-
-    number: int
-    content: str
-    total: str
-    fingerprint: str
-
-
-Build = Callable[[Line | None], tuple[str, str]]
+T = TypeVar("T")
+_WAIT = 60.0  # seconds to wait for other processes
+_PAUSE, _LONGEST_PAUSE = 0.0002, 0.005  # seconds between two tries
+_CHUNK = 2000  # lines read at a time: a charge waits while others read
+_NEWEST = "SELECT * FROM lines ORDER BY number DESC LIMIT 2"
+_NEWEST_AND_MARK = f"SELECT * FROM ({_NEWEST}) UNION ALL SELECT number, '', '', fingerprint FROM mark"
+_AFTER = "SELECT * FROM lines WHERE number > ? AND number <= ? ORDER BY number LIMIT ?"
+_TURNS: dict[Path, threading.RLock] = {}
+"""Threads take turns at a file, whoever opened it: before SQLite 3.41 one could read while another puts a
+file in order that a crash left half-written. A finalizer may take a turn within another."""
+_SEEN: dict[tuple[Path, str], Mark] = {}
+"""How far this process has seen each ledger come, by its place and the fingerprint of its terms."""
 
 
 class Store:
@@ -64,28 +39,28 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.is_backup = False
-        self._version = VERSION
+        self._place = names.resolve(path)
+        self._turn = _TURNS.setdefault(self._place, threading.RLock())
+        self._in_use = False
         self._connection: sqlite3.Connection | None = None
-        self._process = os.getpid()
         self._identity = (0, 0)
-        self._passing = False  # a connection that sees no later change, good for one look
+        self._version = database.VERSION
+        self._terms = ""
+        self._look = False  # a connection that sees no later change, good for one look
         self._checked: tuple[Line, str] | None = None  # a line found right, with the mark before it
-        self._turn = threading.Lock()  # threads of one process share the connection
 
     @classmethod
-    def create(cls, path: Path, terms: str, version: int = 1) -> "Store":
+    def create(cls, path: Path, terms: str) -> "Store":
         """A new file with its terms; an existing one is never touched."""
-        with _new_file(path, APPLICATION, version, terms) as connection:
-            connection.execute("PRAGMA journal_mode = WAL")  # last: the header must be in the file itself
+        database.create(path, terms)
         return cls(path)
 
     def terms(self) -> str:
         """The terms the file was made with."""
-        with self._reading() as connection:
-            rows = connection.execute("SELECT content, fingerprint FROM terms").fetchall()
-        if len(rows) != 1 or fingerprint("", rows[0][0]) != rows[0][1]:
-            raise _damaged(self.path)
-        return str(rows[0][0])
+        rows = self._rows("SELECT 1, content, '', fingerprint FROM terms")
+        if len(rows) != 1 or fingerprint("", rows[0][1]) != rows[0][3]:
+            raise problems.damaged(self.path)
+        return rows[0][1]
 
     def append(self, build: Build) -> Line:
         """One more line, on the disk when this returns.
@@ -93,145 +68,201 @@ class Store:
         `build` gets the last line and gives the new content and total, or raises to refuse; no other process
         can write in between.
         """
-        with self._alone():
-            try:
-                connection = self._connect()
-                if self.is_backup:
-                    raise LedgerError(
-                        f"The file {self.path} is a backup, and a backup pays for nothing. "
-                        "Nothing was spent. Charge the ledger itself."
-                    )
-                return self._append(connection, build)
-            except sqlite3.Error as problem:
-                self._abandon()
-                raise _cannot("write", self.path, problem) from problem
+        return self._patiently("write", lambda held: self._append(held, build))
 
     def _append(self, connection: sqlite3.Connection, build: Build) -> Line:
+        if self.is_backup:
+            raise LedgerError(
+                f"The file {self.path} is a backup, and a backup pays for nothing. "
+                "Nothing was spent. Charge the ledger itself."
+            )
+        if self._version < database.VERSION:
+            self._bring_up(connection)
         connection.execute("BEGIN IMMEDIATE")
-        try:
-            last = self._newest(connection)
-            content, total = build(last)
-            number, before = (last.number + 1, last.fingerprint) if last else (1, "")
-            line = Line(number, content, total, fingerprint(before, f"{content}\n{total}"))
-            connection.execute("INSERT INTO lines VALUES (?, ?, ?, ?)", line)
-            connection.execute("COMMIT")
-        except sqlite3.Error:
-            raise
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-        self._checked = (line, before)
+        last = self._newest(connection)
+        content, total = build(last)
+        line = next_line(_mark(last), content, total)
+        connection.execute("INSERT INTO lines VALUES (?, ?, ?, ?)", line)
+        self._commit(connection, line)
+        self._checked = (line, last.fingerprint if last else "")
+        _SEEN[self._place, self._terms] = _mark(line)
         return line
+
+    def _commit(self, connection: sqlite3.Connection, line: Line) -> None:
+        """Make the line count; what is not known after a failure is looked up, and never guessed."""
+        until = monotonic() + _WAIT
+        while True:
+            try:
+                connection.execute("COMMIT")
+                return
+            except sqlite3.Error as problem:
+                if problems.is_busy(problem) and connection.in_transaction:
+                    if monotonic() < until:  # readers are quick, and no new ones are let in now
+                        sleep(_PAUSE)
+                        continue
+                    connection.execute("ROLLBACK")
+                    raise
+                raise self._after_failure(line, problem) from problem
+
+    def _after_failure(self, line: Line, problem: sqlite3.Error) -> LedgerError:
+        """What is known of a line whose commit failed: SQLite may have finished it, or taken it back."""
+        self.let_go()
+        try:
+            found = (
+                self._connect()
+                .execute("SELECT fingerprint FROM lines WHERE number = ?", (line.number,))
+                .fetchall()
+            )
+        except (sqlite3.Error, LedgerError):
+            return problems.unknown(self.path, line.number, problem)
+        if (line.fingerprint,) in found:
+            return problems.recorded(self.path, line.number, problem)
+        return problems.explain("write", self.path, problem)
+
+    def _bring_up(self, connection: sqlite3.Connection) -> None:
+        """Make a file of an older form one of the present form: no log, and a mark."""
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("BEGIN IMMEDIATE")
+        if database.header(connection)[1] < database.VERSION:
+            database.bring_up(connection, _mark(self._newest(connection)))
+        connection.execute("COMMIT")
+        self._version = database.VERSION
 
     def last(self) -> Line | None:
         """The newest line."""
-        with self._reading() as connection:
-            return self._newest(connection)
+        return self._patiently("read", self._newest)
 
     def _newest(self, connection: sqlite3.Connection) -> Line | None:
-        """The newest line, if its mark fits its content and the line before; `lines` checks all of them."""
-        rows = connection.execute("SELECT * FROM lines ORDER BY number DESC LIMIT 2").fetchall()
-        return self._fitting(rows) if rows else None
+        """The newest line: it must fit the line before, the mark, and what this process has seen."""
+        key = self._place, self._terms
+        seen = _SEEN.get(key, START)  # before the file is read: another thread may charge meanwhile
+        if self._version < database.VERSION:
+            rows = connection.execute(_NEWEST).fetchall()
+            line = self._fitting(rows) if rows else None
+        else:
+            *rows, mark = connection.execute(_NEWEST_AND_MARK).fetchall() or [()]
+            line = self._fitting(rows) if rows else None
+            if not mark or _mark(line) != (mark[0], mark[3]):
+                raise problems.damaged(self.path)
+        if not self.is_backup and _mark(line) != seen:
+            self._check_seen(connection, _mark(line), seen)
+            _SEEN[key] = _mark(line)
+        return line
+
+    def _check_seen(self, connection: sqlite3.Connection, end: Mark, seen: Mark) -> None:
+        row = connection.execute("SELECT fingerprint FROM lines WHERE number = ?", (seen.number,)).fetchone()
+        if seen != START and (end.number < seen.number or row != (seen.fingerprint,)):
+            raise problems.shortened(self.path, end.number, seen.number)
 
     def line(self, number: int) -> Line | None:
         """One line, if its mark fits its content and the line before."""
-        with self._reading() as connection:
-            rows = connection.execute(
-                "SELECT * FROM lines WHERE number <= ? ORDER BY number DESC LIMIT 2", (number,)
-            ).fetchall()
-        return self._fitting(rows) if rows and rows[0][0] == number else None
+        rows = self._rows(_AFTER, number - 2, number, 2)
+        return self._fitting(rows[::-1]) if rows and rows[-1][0] == number else None
 
     def _fitting(self, rows: list[Row]) -> Line:
         """A line that goes with the one before; a pair found right once needs no second proof."""
         line = Line._make(rows[0])
-        number, mark = (rows[1][0], rows[1][3]) if len(rows) > 1 else (0, "")
-        if (line, mark) != self._checked or line.number != number + 1:
-            expected = fingerprint(mark, f"{line.content}\n{line.total}")
-            if line.number != number + 1 or line.fingerprint != expected:
-                raise _damaged(self.path)
-            self._checked = (line, mark)
+        before = Mark(rows[1][0], rows[1][3]) if len(rows) > 1 else START
+        if (line, before.fingerprint) != self._checked or line.number != before.number + 1:
+            if not follows(line, before):
+                raise problems.damaged(self.path)
+            self._checked = (line, before.fingerprint)
         return line
 
-    def lines(self) -> list[Line]:
-        """Every line, checked against the chain."""
-        with self._reading() as connection:
-            found = [Line._make(row) for row in connection.execute("SELECT * FROM lines ORDER BY number")]
-        before = ""
-        for number, line in enumerate(found, start=1):
-            mark = fingerprint(before, f"{line.content}\n{line.total}")
-            if line.number != number or line.fingerprint != mark:
-                raise _damaged(self.path)
-            before = line.fingerprint
-        return found
+    def lines(self) -> Iterator[Line]:
+        """Every line there is now, in order, checked against the chain and the mark."""
+        end, before = _mark(self.last()), START
+        while before.number < end.number:
+            rows = self._rows(_AFTER, before.number, end.number, _CHUNK)
+            for row in rows:
+                line = Line._make(row)
+                if not follows(line, before):
+                    raise problems.damaged(self.path)
+                before = _mark(line)
+                yield line
+            if not rows:
+                break
+        if before != end:
+            raise problems.damaged(self.path)
 
     def backup(self, path: Path) -> None:
-        """Another file with the terms and every line, each checked on the way; it takes no more lines.
-
-        It is marked as a backup from its first byte on: a whole copy that is marked afterwards would be a
-        second budget if the process died in between.
-        """
-        terms, lines = self.terms(), self.lines()
-        with _new_file(path, BACKUP, self._version, terms, lines) as connection:
-            connection.executescript(_NO_MORE)
+        """Another file with the terms and every line, each checked on the way; it takes no more lines."""
+        database.create(path, self.terms(), self.lines(), backup=True)
 
     def close(self) -> None:
-        """Put the log into the file and let go of both; the next use opens them again."""
-        with self._alone():
-            if self._connection is not None:
-                with suppress(sqlite3.Error):  # the log is as durable as the file: this is for tidiness
-                    self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-                self._abandon()
+        """Let go of the file; the next use opens it again."""
+        with GATE.inside(), self._alone():
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Close the connection, if there is one; the next use opens another."""
+        GATE.holders.discard(self)
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            connection.close()
+
+    def _rows(self, query: str, *values: int) -> list[Row]:
+        return self._patiently("read", lambda held: held.execute(query, values).fetchall())
+
+    def _patiently(self, act: str, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do some work with the file, again and again while others have it; in between a fork may pass."""
+        until, pause = monotonic() + _WAIT, _PAUSE
+        while True:
+            with GATE.inside(), self._alone():
+                try:
+                    found = work(self._connect())
+                    if self._look and self._log_holds_lines():
+                        raise LedgerError(f"The ledger {self.path} changed while it was read. Try again.")
+                    return found
+                except sqlite3.Error as problem:
+                    if not problems.is_busy(problem) or monotonic() > until:
+                        self.let_go()
+                        raise problems.explain(act, self.path, problem) from problem
+                finally:
+                    self._settle()
+            sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _settle(self) -> None:
+        """Leave no transaction open, and no connection that keeps an older form from being brought up."""
+        held = self._connection
+        if held is not None and (held.in_transaction or self._version < database.VERSION):
+            self.let_go()
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self._alone():
+    def _alone(self) -> Iterator[None]:
+        """One thread at a time; the same thread only once."""
+        with self._turn:
+            if self._in_use:
+                raise LedgerError(
+                    f"The ledger {self.path} was used by a signal handler in the middle of a charge. "
+                    "Nothing was spent by the handler. Use it outside of signal handlers."
+                )
+            self._in_use = True
             try:
-                yield self._connect()
-                if self._passing and self._log_holds_lines():
-                    raise LedgerError(f"The ledger {self.path} changed while it was read. Try again.")
-            except sqlite3.Error as problem:
-                self._abandon()
-                raise _cannot("read", self.path, problem) from problem
+                yield
             finally:
-                if self._passing:
-                    self._abandon()
-
-    def _alone(self) -> threading.Lock:
-        """One thread at a time; after a fork the child leaves the parent's lock and connection alone."""
-        if self._process != os.getpid():
-            if self._connection is not None:
-                _INHERITED.append(self._connection)  # closing it here could touch the parent's file locks
-            self._connection, self._turn, self._process = None, threading.Lock(), os.getpid()
-        return self._turn
+                self._in_use = False
 
     def _connect(self) -> sqlite3.Connection:
-        found = self._found()
-        if self._connection is None:
-            self._connection, self._identity = self._open(), found
-        elif found != self._identity:
-            self._abandon()
-            raise LedgerError(
-                f"The file at {self.path} is no longer the ledger that was opened. Nothing was spent. "
-                "Open it again."
-            )
-        return self._connection
-
-    def _found(self) -> tuple[int, int]:
-        """Which file the path leads to; one with two names has two logs, and each would forget the other."""
         try:
-            held = self.path.stat()
+            found = names.identify(self._place)
         except FileNotFoundError:
             raise LedgerError(
                 f"There is no ledger at {self.path}. Make one with `sourdine ledger create`."
             ) from None
         except OSError as problem:
-            raise _cannot("read", self.path, problem) from problem
-        if held.st_nlink > 1:
+            raise problems.explain("read", self.path, problem) from problem
+        if self._connection is None:
+            self._connection, self._identity = self._open(), found
+            GATE.holders.add(self)
+        elif found != self._identity:
+            self.let_go()
             raise LedgerError(
-                f"The ledger {self.path} has a second name on this disk. Charges through one would be missed "
-                "through the other. Remove the other name."
+                f"The file at {self.path} is no longer the ledger that was opened. Nothing was spent. "
+                "Open it again."
             )
-        return held.st_dev, held.st_ino
+        return self._connection
 
     def _open(self) -> sqlite3.Connection:
         """A connection to a ledger, recognised before anything is written.
@@ -239,138 +270,61 @@ class Store:
         The header is read through SQLite: opening the file beside it and closing it again would drop the
         locks that other connections of this process hold.
         """
-        connection, self._passing = self._look() if self._only_to_read() else self._stay()
+        names.refuse_mounted(self._place)
+        self._look = self._needs_look()
         try:
-            application = _header(connection, "application_id")
-            version = _header(connection, "user_version")
-            self._recognise(application, version)
-            self.is_backup, self._version = application == BACKUP, version
-            if not self.is_backup and not self._passing:
-                connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute("PRAGMA synchronous = FULL")
-                connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _stay(self) -> tuple[sqlite3.Connection, bool]:
-        """A connection to keep; only a look where SQLite cannot put its log into the folder."""
-        connection = _connection(os.fspath(self.path))
-        try:
-            _header(connection, "application_id")
-        except sqlite3.OperationalError as problem:
-            connection.close()
-            if problem.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+            connection = database.connect(self._place, look=self._look)
+            try:
+                self._recognise(*database.header(connection))
+                self._terms = str(connection.execute("SELECT fingerprint FROM terms").fetchone())
+            except BaseException:
+                connection.close()
                 raise
-            if self._log_holds_lines():
+        except sqlite3.OperationalError as problem:
+            cannot = problem.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+            if cannot and self._log_holds_lines():
                 raise LedgerError(
                     f"The newest charges of the ledger {self.path} are in its log, which cannot be read "
                     "here. Ask for a backup, or for the right to write into its folder."
                 ) from problem
-            return self._look()
-        except BaseException:
-            connection.close()
             raise
-        return connection, False
+        return connection
 
-    def _look(self) -> tuple[sqlite3.Connection, bool]:
-        """A connection for one look, as if nobody could change the file; its log must be empty throughout."""
-        return _connection(f"{self.path.absolute().as_uri()}?mode=ro&immutable=1", uri=True), True
+    def _needs_look(self) -> bool:
+        """Whether this is an older form, with an empty log, that may not be written here.
 
-    def _only_to_read(self) -> bool:
-        """Whether a log would be made for nothing, and belong to somebody other than those who write."""
-        return not os.access(self.path, os.W_OK) and not self._log_holds_lines()
+        SQLite would make a log for nothing, which belonged to somebody other than those who write.
+        """
+        if os.access(self._place, os.W_OK) and os.access(self._place.parent, os.W_OK):
+            return False
+        try:
+            with closing(database.connect(self._place, look=True)) as connection:
+                application, version = database.header(connection)
+        except sqlite3.DatabaseError:
+            return False  # somebody is at it, or it is no ledger: to be found out in the usual way
+        old = application == database.APPLICATION and version < database.VERSION
+        return old and not self._log_holds_lines()
 
     def _log_holds_lines(self) -> bool:
         try:
-            return Path(f"{self.path}-wal").stat().st_size > 0
+            return Path(f"{self._place}-wal").stat().st_size > 0
         except FileNotFoundError:
             return False
         except OSError as problem:
-            raise _cannot("read", self.path, problem) from problem
+            raise problems.explain("read", self.path, problem) from problem
 
     def _recognise(self, application: int, version: int) -> None:
-        if application not in (APPLICATION, BACKUP):
+        if application not in (database.APPLICATION, database.BACKUP):
             raise LedgerError(
                 f"The file {self.path} is not a ledger of Sourdine. Nothing was changed. Check the path."
             )
-        if version > VERSION:
+        if version > database.VERSION:
             raise LedgerError(
                 f"The ledger {self.path} was made by a newer Sourdine (format {version}). "
                 "This version might misread it. Upgrade Sourdine."
             )
-
-    def _abandon(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self.is_backup, self._version = application == database.BACKUP, version
 
 
-def fingerprint(before: str, content: str) -> str:
-    """The mark of a line: SHA-256 over the mark before and the content, as a JSON list of two texts."""
-    return hashlib.sha256(f"[{json.dumps(before)}, {json.dumps(content)}]".encode()).hexdigest()
-
-
-@contextmanager
-def _new_file(
-    path: Path, application: int, version: int, terms: str, lines: Iterable[Line] = ()
-) -> Iterator[sqlite3.Connection]:
-    try:
-        path.open("xb").close()
-    except FileExistsError:
-        raise LedgerError(
-            f"There is a file at {path} already. A ledger is never overwritten, since its past spends "
-            "still count. Open it, or choose another name."
-        ) from None
-    except OSError as problem:
-        raise _cannot("write", path, problem) from problem
-    try:
-        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-            connection.execute(f"PRAGMA application_id = {application}")
-            connection.execute(f"PRAGMA user_version = {version}")
-            connection.executescript(_TABLES)
-            connection.execute("BEGIN")
-            connection.execute("INSERT INTO terms VALUES (?, ?)", (terms, fingerprint("", terms)))
-            connection.executemany("INSERT INTO lines VALUES (?, ?, ?, ?)", lines)
-            connection.execute("COMMIT")
-            yield connection
-    except sqlite3.Error as problem:
-        raise _cannot("write", path, problem) from problem
-
-
-def _connection(place: str, uri: bool = False) -> sqlite3.Connection:
-    return sqlite3.connect(place, timeout=_WAIT, isolation_level=None, check_same_thread=False, uri=uri)
-
-
-def _header(connection: sqlite3.Connection, name: str) -> int:
-    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
-
-
-def _damaged(path: Path) -> LedgerError:
-    return LedgerError(
-        f"The ledger {path} was changed outside Sourdine, or damaged. Its totals cannot be trusted. "
-        "Keep it, and see in a backup what was spent."
-    )
-
-
-def _cannot(act: str, path: Path, problem: Exception) -> LedgerError:
-    text = str(problem).lower()
-    if "not a database" in text or "malformed" in text or "corrupt" in text:
-        return LedgerError(
-            f"The file {path} is damaged or is not a ledger. Nothing was spent. "
-            "Keep it, and see in a backup what was spent."
-        )
-    if "full" in text or "no space" in text:
-        return LedgerError(f"There is no room left on the disk of {path}. Nothing was spent. Make room.")
-    if "readonly" in text or "read-only" in text or "permission" in text or "unable to open" in text:
-        done = "read" if act == "read" else "written"
-        return LedgerError(
-            f"The ledger {path} cannot be {done} here. Nothing was spent. "
-            "Check the rights on it and on its folder."
-        )
-    if "no such file" in text and act == "write":
-        return LedgerError(f"The folder of {path} does not exist. Nothing was spent. Make it first.")
-    if "locked" in text or "busy" in text:
-        return LedgerError(f"Other processes kept the ledger {path} busy. Nothing was spent. Try again.")
-    return LedgerError(f"Could not {act} the ledger {path} ({problem}). Nothing was spent.")
+def _mark(line: Line | None) -> Mark:
+    return START if line is None else Mark(line.number, line.fingerprint)

@@ -1,0 +1,53 @@
+"""Lines that hang together: each carries a fingerprint of its content and of the line before."""
+
+import hashlib
+from collections.abc import Callable
+from json.encoder import encode_basestring_ascii as quoted
+from typing import NamedTuple
+
+Row = tuple[int, str, str, str]
+
+
+class Line(NamedTuple):
+    """One entry: its number from 1, its content as JSON, the total after it, and its fingerprint."""
+
+    number: int
+    content: str
+    total: str
+    fingerprint: str
+
+
+class Mark(NamedTuple):
+    """How far a ledger has come: the number and the fingerprint of its newest line."""
+
+    number: int
+    fingerprint: str
+
+
+START = Mark(0, "")
+Build = Callable[[Line | None], tuple[str, str]]
+"""From the last line to the content and total of the next, or an error that refuses it."""
+
+
+def fingerprint(before: str, content: str) -> str:
+    """The mark of a line: SHA-256 over the mark before and the content, as a JSON list of two texts."""
+    return hashlib.sha256(f"[{quoted(before)}, {quoted(content)}]".encode()).hexdigest()
+
+
+def next_line(before: Mark, content: str, total: str) -> Line:
+    """The line after a mark.
+
+    >>> next_line(START, "{}", "1/2").number
+    1
+    """
+    return Line(before.number + 1, content, total, fingerprint(before.fingerprint, f"{content}\n{total}"))
+
+
+def follows(line: Line, before: Mark) -> bool:
+    """Whether a line is the one after a mark, as it was written.
+
+    >>> line = next_line(START, "{}", "1/2")
+    >>> follows(line, START), follows(line._replace(total="1/3"), START)
+    (True, False)
+    """
+    return line == next_line(before, line.content, line.total)

@@ -1,0 +1,156 @@
+"""A ledger's file as SQLite keeps it: its form, how it is opened, and how it is made durable.
+
+Lines are committed under a rollback journal that is deleted at the end (`journal_mode = DELETE`), and every
+step waits for the disk, the deletion too (`synchronous = EXTRA`). So between charges there is one file with
+nothing beside it, and each line that was ever acknowledged is inside. docs/guarantees/ledger.md says why this
+and not a write-ahead log.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from sourdine.accounting.ledger.chain import START, Line, Mark, fingerprint
+from sourdine.accounting.ledger.gate import GATE
+from sourdine.accounting.ledger.names import BESIDE, resolve
+from sourdine.accounting.ledger.problems import explain
+from sourdine.core.errors import LedgerError
+
+APPLICATION = 0x536F7264  # "Sord", in the header of the file
+BACKUP = 0x536F7263  # "Sorc": software that does not know backups will not take one for a ledger
+VERSION = 3
+"""The newest form that is understood.
+
+Forms 1 and 2 (with deltas) had a write-ahead log and no mark. They are read as they are, and brought to
+form 3 by the first charge. Software that knows no mark must not charge a file that has one.
+"""
+_OLDEST = (3, 37, 0)  # the first SQLite that knows strict tables
+_TABLES = """
+CREATE TABLE terms (content TEXT NOT NULL, fingerprint TEXT NOT NULL) STRICT;
+CREATE TABLE lines (
+    number INTEGER PRIMARY KEY,
+    content TEXT NOT NULL,
+    total TEXT NOT NULL,
+    fingerprint TEXT NOT NULL
+) STRICT;
+CREATE TRIGGER terms_stay BEFORE UPDATE ON terms BEGIN SELECT RAISE(ABORT, 'the terms never change'); END;
+CREATE TRIGGER terms_last BEFORE DELETE ON terms BEGIN SELECT RAISE(ABORT, 'the terms never change'); END;
+CREATE TRIGGER lines_stay BEFORE UPDATE ON lines BEGIN SELECT RAISE(ABORT, 'lines never change'); END;
+CREATE TRIGGER lines_last BEFORE DELETE ON lines BEGIN SELECT RAISE(ABORT, 'lines never go'); END;
+"""
+_MARK = """
+CREATE TABLE mark (number INTEGER NOT NULL, fingerprint TEXT NOT NULL) STRICT;
+CREATE TRIGGER mark_first BEFORE INSERT ON mark WHEN EXISTS (SELECT 1 FROM mark)
+    BEGIN SELECT RAISE(ABORT, 'there is one mark'); END;
+CREATE TRIGGER mark_stays BEFORE UPDATE ON mark WHEN NEW.number <> OLD.number + 1
+    BEGIN SELECT RAISE(ABORT, 'the mark goes on line by line'); END;
+CREATE TRIGGER mark_last BEFORE DELETE ON mark BEGIN SELECT RAISE(ABORT, 'the mark never goes'); END;
+CREATE TRIGGER lines_marked AFTER INSERT ON lines
+    BEGIN UPDATE mark SET number = NEW.number, fingerprint = NEW.fingerprint; END;
+"""
+_NO_MORE = """
+CREATE TRIGGER lines_end BEFORE INSERT ON lines BEGIN SELECT RAISE(ABORT, 'a backup takes no lines'); END;
+"""
+
+
+def connect(path: Path, *, look: bool = False) -> sqlite3.Connection:
+    """A connection that does not wait for others: whoever holds it must let a fork pass meanwhile.
+
+    With `look`, as if nobody could change the file.
+    """
+    if sqlite3.sqlite_version_info < _OLDEST:
+        raise LedgerError(
+            f"A ledger needs SQLite {'.'.join(map(str, _OLDEST))} or later, and this Python has "
+            f"{sqlite3.sqlite_version}. Nothing was spent. Use a newer Python, or one that is linked to a "
+            "newer SQLite."
+        )
+    query = "?mode=ro&immutable=1" if look else "?mode=rw"
+    connection = sqlite3.connect(
+        f"{path.as_uri()}{query}", uri=True, timeout=0, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute("PRAGMA fullfsync = ON")  # on macOS the disk is asked too, not only the system
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def header(connection: sqlite3.Connection) -> tuple[int, int]:
+    """What a file is (a ledger, a backup, anything else) and its form."""
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    return int(application), int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def has_log(connection: sqlite3.Connection) -> bool:
+    """Whether the file has a write-ahead log."""
+    return str(connection.execute("PRAGMA journal_mode").fetchone()[0]).lower() == "wal"
+
+
+def bring_up(connection: sqlite3.Connection, newest: Mark) -> None:
+    """Give an older form its mark, in a transaction that is open; its log is gone already."""
+    for statement in _statements(_MARK):
+        connection.execute(statement)
+    connection.execute("INSERT INTO mark VALUES (?, ?)", newest)
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def create(path: Path, terms: str, lines: Iterable[Line] = (), *, backup: bool = False) -> None:
+    """A new file with its terms; an existing one is never touched, and a failure leaves none.
+
+    It is whole, or it is not there, and so a backup is marked as such from the beginning: a copy that is
+    marked afterwards would be a second budget if the process died in between.
+    """
+    with _new_file(path) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("BEGIN")
+        connection.execute(f"PRAGMA application_id = {BACKUP if backup else APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        for statement in _statements(_TABLES + _MARK):
+            connection.execute(statement)
+        connection.execute("INSERT INTO terms VALUES (?, ?)", (terms, fingerprint("", terms)))
+        connection.execute("INSERT INTO mark VALUES (?, ?)", START)
+        connection.executemany("INSERT INTO lines VALUES (?, ?, ?, ?)", lines)
+        if backup:
+            connection.execute(_NO_MORE)
+        connection.execute("COMMIT")
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[sqlite3.Connection]:
+    place = resolve(path)
+    try:
+        if left := [name for name in BESIDE if os.path.lexists(f"{place}{name}")]:
+            raise LedgerError(
+                f"Beside {path} lies {place.name}{left[0]}, which belongs to an earlier ledger of that name. "
+                "Choose another name, or put the earlier ledger back and open it once."
+            )
+        place.open("xb").close()
+    except FileExistsError:
+        raise LedgerError(
+            f"There is a file at {path} already. A ledger is never overwritten, since its past spends "
+            "still count. Open it, or choose another name."
+        ) from None
+    except OSError as problem:
+        raise explain("write", path, problem) from problem
+    try:
+        with GATE.inside(), closing(connect(place)) as connection:
+            yield connection
+    except BaseException as problem:
+        place.unlink(missing_ok=True)
+        if isinstance(problem, sqlite3.Error):
+            raise explain("write", path, problem) from problem
+        raise
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of a script, since one that is executed whole would end the transaction first."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

@@ -1,0 +1,75 @@
+"""What went wrong with a ledger's file, in one sentence, and what is known about the money."""
+
+import sqlite3
+from pathlib import Path
+
+from sourdine.core.errors import LedgerError
+
+
+def is_busy(problem: sqlite3.Error) -> bool:
+    """Whether another process, or another connection, has the file for the moment."""
+    code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def explain(act: str, path: Path, problem: Exception) -> LedgerError:
+    """The error for a problem met before anything was committed."""
+    text = str(problem).lower()
+    code = getattr(problem, "sqlite_errorcode", 0)
+    if code == sqlite3.SQLITE_READONLY_ROLLBACK:
+        return LedgerError(
+            f"A charge to the ledger {path} was cut off, and its file must be put in order before it can be "
+            "read. Nothing was spent. Look at it once with the right to write it and its folder."
+        )
+    if "not a database" in text or "malformed" in text or "corrupt" in text:
+        return LedgerError(
+            f"The file {path} is damaged or is not a ledger. Nothing was spent. "
+            "Keep it, and see in a backup what was spent."
+        )
+    if "full" in text or "no space" in text:
+        return LedgerError(f"There is no room left on the disk of {path}. Nothing was spent. Make room.")
+    if "readonly" in text or "read-only" in text or "permission" in text or "unable to open" in text:
+        done = "read" if act == "read" else "written"
+        return LedgerError(
+            f"The ledger {path} cannot be {done} here. Nothing was spent. "
+            "Check the rights on it and on its folder."
+        )
+    if "no such file" in text and act == "write":
+        return LedgerError(f"The folder of {path} does not exist. Nothing was spent. Make it first.")
+    if "locked" in text or "busy" in text:
+        return LedgerError(f"Other processes kept the ledger {path} busy. Nothing was spent. Try again.")
+    return LedgerError(f"Could not {act} the ledger {path} ({problem}). Nothing was spent.")
+
+
+def damaged(path: Path) -> LedgerError:
+    """The error for lines that do not hang together."""
+    return LedgerError(
+        f"The ledger {path} was changed outside Sourdine, or damaged. Its totals cannot be trusted. "
+        "Keep it, and see in a backup what was spent."
+    )
+
+
+def shortened(path: Path, number: int, seen: int) -> LedgerError:
+    """The error for a file that ends before a line which was there."""
+    return LedgerError(
+        f"The ledger {path} ends at line {number}, or was written anew, and line {seen} was there before: an "
+        "older copy was put in its place, or charges were lost. They still count. "
+        "Nothing was spent now. Put the newest file back, or make a new ledger with what is left."
+    )
+
+
+def recorded(path: Path, number: int, problem: Exception) -> LedgerError:
+    """The error for a commit that failed and is in the file nevertheless."""
+    return LedgerError(
+        f"The disk failed while a charge was written ({problem}), and line {number} of the ledger {path} "
+        "holds it. It counts as spent, and there is no receipt for it. Release nothing, and check the disk."
+    )
+
+
+def unknown(path: Path, number: int, problem: Exception) -> LedgerError:
+    """The error for a commit that failed and cannot be looked up."""
+    return LedgerError(
+        f"The disk failed while a charge was written ({problem}), and the ledger {path} cannot be read now, "
+        f"so it is not known whether the charge is spent. Release nothing. Once the disk works, "
+        f"`sourdine ledger history` shows it as line {number}, or not at all."
+    )
