@@ -144,7 +144,7 @@ def test_a_child_that_is_forked_within_a_charge_refuses_and_the_parent_goes_on(p
     ledger._store.append(build)
     assert codes == [2]
     assert ledger._store.line(1) is not None
-    assert forked(lambda: ledger._store.last()) == 0
+    assert forked(ledger._store.last) == 0
 
 
 def test_a_child_of_a_fork_that_python_does_not_see_refuses(path: Path) -> None:

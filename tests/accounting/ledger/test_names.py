@@ -31,9 +31,8 @@ def where_mounted(command: str, program: str, *words: object) -> str:
     """What a program says after a command has made a mount, in a namespace of its own."""
     python = f'{command} && exec "$0" "$@"'
     words = (sys.executable, "-c", textwrap.dedent(program), *words)
-    done = subprocess.run([*_MOUNT, python, *map(str, words)], capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    command_line = [*_MOUNT, python, *map(str, words)]
+    return subprocess.run(command_line, capture_output=True, text=True, cwd=ROOT, check=True).stdout
 
 
 _CHARGE = """
@@ -93,8 +92,8 @@ def test_links_lead_to_the_file_itself(path: Path, tmp_path: Path) -> None:
     through = Ledger.open(link)
     through.charge(one_spend(), purpose="p")
     assert ledger.status().blocks == through.status().blocks == 2
-    assert os.listdir(tmp_path / "data") == ["a.ledger"]
-    assert sorted(os.listdir(tmp_path)) == ["data", "link.ledger"]
+    assert [item.name for item in path.parent.iterdir()] == ["a.ledger"]
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["data", "link.ledger"]
 
 
 def test_a_link_to_an_older_form_shows_no_old_total(path: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from fractions import Fraction
 from hashlib import sha256
 from importlib.metadata import version
@@ -15,13 +16,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks.ledger.crash import new_ledger, one_spend
-from sourdine.accounting.ledger import Ledger, Period, PureBudget, RenyiBudget, Terms
+from sourdine.accounting.ledger import Ledger, Period, PureBudget, RenyiBudget, Terms, store
 from sourdine.accounting.ledger.chain import fingerprint
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, LedgerError
 from sourdine.mechanisms import Gaussian, Laplace
-from tests.accounting.ledger.files import behind, in_old_form, rewrite
+from tests.accounting.ledger.files import behind, forget, in_old_form, rewrite
 
 SPEND = one_spend()
 
@@ -457,3 +458,175 @@ def test_a_bad_statement_is_refused(path: Path, stated: dict[str, object]) -> No
     with pytest.raises(InvalidParameter, match=f"'{next(iter(stated))}' of Ledger"):
         ledger.charge(SPEND, purpose="p", **stated)  # type: ignore[arg-type]
     assert ledger.status().blocks == 0
+
+
+# What this process has seen.
+
+
+@pytest.mark.parametrize("way", ["over", "instead"])
+def test_an_older_copy_that_is_put_back_is_refused_by_who_saw_later_lines(
+    path: Path, tmp_path: Path, way: str
+) -> None:
+    ledger = charged(path, 2)
+    shutil.copy(path, tmp_path / "copy")
+    ledger.charge(SPEND, purpose="later")
+    if way == "over":
+        shutil.copy(tmp_path / "copy", path)
+    else:
+        (tmp_path / "copy").rename(path)
+        with pytest.raises(LedgerError, match="no longer the ledger that was opened"):
+            ledger.charge(SPEND, purpose="again")
+    for opened in (ledger, Ledger.open(path)):
+        for act in (opened.status, opened.history, lambda: ledger.charge(SPEND, purpose="again")):
+            with pytest.raises(LedgerError, match=r"ends at line 2, .* line 3 was there before"):
+                act()
+    forget()
+    assert Ledger.open(path).status().blocks == 2
+
+
+def test_a_line_that_was_seen_and_is_another_now_is_refused(path: Path, tmp_path: Path) -> None:
+    ledger = charged(path, 2)
+    shutil.copy(path, tmp_path / "twin")
+    ledger.charge(SPEND, purpose="here")
+    twin = Ledger.open(tmp_path / "twin")
+    for _ in range(2):
+        twin.charge(SPEND, purpose="there")
+    twin.close()
+    shutil.copy(tmp_path / "twin", path)
+    with pytest.raises(LedgerError, match="line 3 was there before"):
+        ledger.charge(SPEND, purpose="again")
+
+
+def test_a_new_ledger_at_an_old_place_is_another_ledger(path: Path) -> None:
+    charged(path, 2).close()
+    path.unlink()
+    assert charged(path, 1).status().blocks == 1
+
+
+# Ledgers of version 0.1, with a log and without a mark.
+
+
+def test_an_old_form_is_read_as_it_is_and_brought_up_by_the_first_charge(path: Path, tmp_path: Path) -> None:
+    charged(path).close()
+    old = tmp_path / "old.ledger"
+    in_old_form(path, old).close()
+    before = old.read_bytes()
+    first, second = Ledger.open(old), Ledger.open(old)
+    assert [first.status().blocks, len(second.history())] == [3, 3]
+    assert old.read_bytes() == before
+    assert second.charge(SPEND, purpose="p").number == 4
+    assert first.charge(SPEND, purpose="p").number == 5
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["old.ledger", "survey.ledger"]
+    with sqlite3.connect(old) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone()[0] == 3
+        assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "delete"
+        assert connection.execute("SELECT number FROM mark").fetchall() == [(5,)]
+
+
+def test_an_old_form_that_somebody_has_open_is_read_and_not_brought_up(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_WAIT", 0.05)
+    charged(path).close()
+    connection = in_old_form(path, tmp_path / "old.ledger")
+    ledger = Ledger.open(tmp_path / "old.ledger")
+    assert ledger.status().blocks == 3
+    with pytest.raises(LedgerError, match=r"busy\. Nothing was spent"):
+        ledger.charge(SPEND, purpose="p")
+    connection.close()
+    assert ledger.charge(SPEND, purpose="p").number == 4
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_an_old_form_that_may_only_be_read_is_read(open_folder: Path, live: bool) -> None:
+    charged(open_folder / "new.ledger").close()
+    path = open_folder / "old.ledger"
+    connection = in_old_form(open_folder / "new.ledger", path)
+    if not live:
+        connection.close()
+    path.chmod(0o444)
+    open_folder.chmod(0o555)
+    assert as_nobody(lambda: str(Ledger.open(path).status().blocks)) == "3"
+    assert "cannot be written here" in as_nobody(lambda: str(Ledger.open(path).charge(SPEND, purpose="p")))
+    connection.close()
+
+
+def test_a_log_that_other_software_gave_the_file_is_taken_away(path: Path) -> None:
+    charged(path, 2).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+    ledger = Ledger.open(path)
+    assert ledger.charge(SPEND, purpose="p").number == 3
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "delete"
+
+
+def test_a_charge_waits_for_the_disk_at_every_step(path: Path) -> None:
+    ledger = charged(path, 1)
+    asked = ledger._store._connection
+    assert asked is not None
+    assert asked.execute("PRAGMA synchronous").fetchone()[0] == 3  # EXTRA
+    assert asked.execute("PRAGMA journal_mode").fetchone()[0] == "delete"
+
+
+def test_an_sqlite_that_is_too_old_is_refused_with_what_to_do(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = charged(path, 1)
+    ledger.close()
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
+    for act in (ledger.status, lambda: Ledger.open(path), lambda: ledger.charge(SPEND, purpose="p")):
+        with pytest.raises(LedgerError, match=r"needs SQLite 3\.37\.0 or later.*Use a newer Python"):
+            act()
+
+
+# Charges that are cut off.
+
+
+def cut_off(path: Path, into: Path) -> None:
+    """The file and its journal in the middle of a commit, as a kill would leave them."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA cache_size = 1")
+    connection.execute("BEGIN IMMEDIATE")
+    for number in range(4, 200):
+        connection.execute("INSERT INTO lines VALUES (?, ?, '', 'x')", (number, "x" * 900))
+    shutil.copy(path, into)
+    shutil.copy(f"{path}-journal", f"{into}-journal")
+    connection.close()
+
+
+def test_a_charge_that_was_cut_off_is_undone_by_the_next_who_may_write(
+    open_folder: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.ledger"
+    charged(path).close()
+    cut_off(path, open_folder / "a.ledger")
+    open_folder.chmod(0o555)
+    told = as_nobody(lambda: str(Ledger.open(open_folder / "a.ledger").status()))
+    assert "was cut off, and its file must be put in order" in told
+    open_folder.chmod(0o755)
+    assert Ledger.open(open_folder / "a.ledger").status().blocks == 3
+    assert len(Ledger.open(open_folder / "a.ledger").history()) == 3
+    assert [item.name for item in open_folder.iterdir()] == ["a.ledger"]
+
+
+def test_a_charge_that_was_cut_off_and_lost_its_journal_is_refused(path: Path, tmp_path: Path) -> None:
+    charged(path).close()
+    cut_off(path, tmp_path / "b.ledger")
+    Path(f"{tmp_path}/b.ledger-journal").unlink()
+    with pytest.raises(LedgerError, match="damaged"):
+        Ledger.open(tmp_path / "b.ledger").status()
+
+
+def test_a_reader_that_stays_makes_a_charge_wait_and_then_nothing_is_spent(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_WAIT", 0.05)
+    ledger = charged(path, 1)
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM lines").fetchall()
+        with pytest.raises(LedgerError, match=r"busy\. Nothing was spent"):
+            ledger.charge(SPEND, purpose="p")
+        reader.execute("COMMIT")
+    assert ledger.charge(SPEND, purpose="p").number == 2

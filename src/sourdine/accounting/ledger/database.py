@@ -85,11 +85,6 @@ def header(connection: sqlite3.Connection) -> tuple[int, int]:
     return int(application), int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def has_log(connection: sqlite3.Connection) -> bool:
-    """Whether the file has a write-ahead log."""
-    return str(connection.execute("PRAGMA journal_mode").fetchone()[0]).lower() == "wal"
-
-
 def bring_up(connection: sqlite3.Connection, newest: Mark) -> None:
     """Give an older form its mark, in a transaction that is open; its log is gone already."""
     for statement in _statements(_MARK):

@@ -43,6 +43,7 @@ class Store:
         self._turn = _TURNS.setdefault(self._place, threading.RLock())
         self._in_use = False
         self._connection: sqlite3.Connection | None = None
+        self._ready: sqlite3.Connection | None = None  # the same, once it was seen to be fit for charges
         self._identity = (0, 0)
         self._version = database.VERSION
         self._terms = ""
@@ -76,7 +77,7 @@ class Store:
                 f"The file {self.path} is a backup, and a backup pays for nothing. "
                 "Nothing was spent. Charge the ledger itself."
             )
-        if self._version < database.VERSION:
+        if self._ready is not connection:
             self._bring_up(connection)
         connection.execute("BEGIN IMMEDIATE")
         last = self._newest(connection)
@@ -120,13 +121,17 @@ class Store:
         return problems.explain("write", self.path, problem)
 
     def _bring_up(self, connection: sqlite3.Connection) -> None:
-        """Make a file of an older form one of the present form: no log, and a mark."""
+        """See that the file has no log, as other software may give it, and a mark: older forms have none."""
+        if not os.access(self._place, os.W_OK):
+            raise problems.explain("write", self.path, PermissionError("permission denied"))
         connection.execute("PRAGMA journal_mode = DELETE")
-        connection.execute("BEGIN IMMEDIATE")
-        if database.header(connection)[1] < database.VERSION:
-            database.bring_up(connection, _mark(self._newest(connection)))
-        connection.execute("COMMIT")
-        self._version = database.VERSION
+        if self._version < database.VERSION:
+            connection.execute("BEGIN IMMEDIATE")
+            if database.header(connection)[1] < database.VERSION:
+                database.bring_up(connection, _mark(self._newest(connection)))
+            connection.execute("COMMIT")
+            self._version = database.VERSION
+        self._ready = connection
 
     def last(self) -> Line | None:
         """The newest line."""
@@ -198,7 +203,7 @@ class Store:
         """Close the connection, if there is one; the next use opens another."""
         GATE.holders.discard(self)
         if self._connection is not None:
-            connection, self._connection = self._connection, None
+            connection, self._connection, self._ready = self._connection, None, None
             connection.close()
 
     def _rows(self, query: str, *values: int) -> list[Row]:
