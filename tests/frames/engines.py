@@ -1,5 +1,6 @@
 """One table on every engine that is read."""
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -31,8 +32,9 @@ def _ndjson(table: pa.Table, folder: Path) -> object:
 
 
 def _json(table: pa.Table, folder: Path) -> object:
-    path = folder / "rows.json"
-    path.write_text(json.dumps(table.to_pylist(), default=str))
+    path = folder / "rows.json.gz"
+    lines = "\r\n".join(json.dumps(row, default=str) for row in table.to_pylist())
+    path.write_bytes(gzip.compress(lines.encode()))
     return path
 
 

@@ -256,13 +256,13 @@ def test_a_csv_may_be_in_another_encoding(encoding: str, tmp_path: Path) -> None
     path = tmp_path / "accents.csv"
     path.write_bytes("région,âge\nÎle,3\nnord,5\nÎle,7\n".encode(encoding))
     schema = Schema.read({"région": {"type": "category", "keys": ["Île", "nord"]}})
-    source = open_source(path, schema, encoding=encoding)
+    source = open_source(path, schema, text={"encoding": encoding})
     assert source.ask(f'SELECT "région", count(*) FROM {source.name} GROUP BY 1 ORDER BY 2') == [
         ("nord", 1),
         ("Île", 2),
     ]
     with pytest.raises(InvalidParameter, match="must be one of utf-8"):
-        open_source(path, schema, encoding="ebcdic")
+        open_source(path, schema, text={"encoding": "ebcdic"})
 
 
 @pytest.mark.parametrize("made", ["INTERVAL '1 month'", "[0.0]", "{'a': 0.0}", "MAP {'a': 1}"])

@@ -158,7 +158,7 @@ def test_a_file_is_read_in_the_encoding_that_is_stated(tmp_path: Path) -> None:
     place = tmp_path / "people.csv"
     place.write_bytes(("sex\n" + "é\n" * 40 + "m\n" * 60).encode("utf-16"))
     columns = {"sex": {"type": "category", "keys": ["é", "m"]}}
-    table = Table(place, unit="person", columns=columns, encoding="utf-16")
+    table = Table(place, unit="person", columns=columns, text={"encoding": "utf-16"})
     plan = table.plan({"name": "q", "ask": ["count"], "by": "sex"}, epsilon=1000)
     assert _carry_out(plan, table.source).values["q"].at("é")[0] == pytest.approx(40, abs=1)
 

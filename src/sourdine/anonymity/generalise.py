@@ -12,6 +12,7 @@ from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ from sourdine.anonymity.search import Lattice, search
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Schema
+from sourdine.frames.source import AS_IT_IS
+from sourdine.frames.text.format import TextFormat
 
 Watch = Callable[[float], None]
 NONE: Mapping[str, Hierarchy] = MappingProxyType({})
@@ -109,7 +112,7 @@ def generalise(
     method: Method = Method.FULL,
     schema: Schema | None = None,
     missing: Missing = Missing.VALUE,
-    encoding: str = "utf-8",
+    text: TextFormat | Mapping[str, Any] = AS_IT_IS,
     watch: Watch | None = None,
 ) -> Generalised:
     """A table made coarser until it satisfies a demand, with as little loss as can be.
@@ -133,7 +136,7 @@ def generalise(
         others=others,
         schema=schema,
         missing=missing,
-        encoding=encoding,
+        text=text,
     )
     return generalise_records(
         records,

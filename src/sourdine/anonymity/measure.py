@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from sourdine.anonymity.risk import Risk, journalist_risk, risk_of
 from sourdine.anonymity.uniqueness import Uniqueness, uniqueness
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Schema
+from sourdine.frames.source import AS_IT_IS
+from sourdine.frames.text.format import TextFormat
 
 NOT_FOR_PUBLICATION = "Measured on raw data: not for publication."
 EQUAL: Mapping[str, Ground | Hierarchy] = MappingProxyType({})
@@ -92,7 +95,7 @@ def measure(
     subsets: int = 0,
     schema: Schema | None = None,
     missing: Missing = Missing.VALUE,
-    encoding: str = "utf-8",
+    text: TextFormat | Mapping[str, Any] = AS_IT_IS,
 ) -> Measures:
     """Every measure of a table, from one reading of it.
 
@@ -100,12 +103,10 @@ def measure(
     tree. `subsets` says up to which size combinations of quasi-identifiers are looked at. With a `population`
     there is a journalist's risk.
     """
-    records = Records.read(
-        table, quasi=quasi, sensitive=sensitive, schema=schema, missing=missing, encoding=encoding
-    )
+    records = Records.read(table, quasi=quasi, sensitive=sensitive, schema=schema, missing=missing, text=text)
     whole = None
     if population is not None:
-        whole = Records.read(population, quasi=quasi, schema=schema, missing=missing, encoding=encoding)
+        whole = Records.read(population, quasi=quasi, schema=schema, missing=missing, text=text)
     return measure_records(
         records, distances=distances, population=whole, threshold=threshold, subsets=subsets
     )

@@ -20,9 +20,11 @@ from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.engine import InDuckDB
 from sourdine.frames.expression import grouping, steps
-from sourdine.frames.file import TEXT
+from sourdine.frames.files import TEXT
 from sourdine.frames.schema import Category, Flag, Integer, Real, Schema, Text
-from sourdine.frames.source import Source, open_source
+from sourdine.frames.source import AS_IT_IS, Source, open_source
+from sourdine.frames.text.compression import kind_of
+from sourdine.frames.text.format import TextFormat
 
 Label = str | None
 Codes = NDArray[np.int64]
@@ -83,7 +85,7 @@ class Records:
         others: Sequence[str] = (),
         schema: Schema | None = None,
         missing: Missing = Missing.VALUE,
-        encoding: str = "utf-8",
+        text: TextFormat | Mapping[str, Any] = AS_IT_IS,
     ) -> "Records":
         """The records of a file, or of a frame of pandas, Polars, Arrow or DuckDB.
 
@@ -95,9 +97,9 @@ class Records:
         check.member("Records", "missing", missing, Missing)
         known = {} if schema is None else {n: c for n, c in schema.columns.items() if n in names}
         declared = Schema(columns={n: c for n, c in known.items() if not isinstance(c, Text)})
-        source = open_source(table, declared, names, encoding, spark=False)
+        source = open_source(table, declared, names, text=text, spark=False)
         drop = {n: missing is Missing.DROP or n in declared.columns for n in names}
-        slow = isinstance(table, str | Path) and Path(table).suffix.lower() in TEXT
+        slow = isinstance(table, str | Path) and kind_of(Path(table)) in TEXT
         columns, counts = _encode(source, names, drop, slow)
         places = iter(columns)
         groups = [tuple(next(places) for _ in group) for group in (quasi, sensitive, others)]

@@ -94,7 +94,7 @@ def generalise(
         others=options.names(others),
         schema=options.schema_of(spec),
         missing=options.one_of("missing", missing, Missing),
-        encoding=encoding,
+        text={"encoding": encoding},
     )
     with options.bar("searching" if way is Method.FULL else "halving") as watch:
         made = generalise_records(

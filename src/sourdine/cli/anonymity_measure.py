@@ -67,7 +67,7 @@ def measure(
         subsets=subsets,
         schema=options.schema_of(spec),
         missing=options.one_of("missing", missing, Missing),
-        encoding=encoding,
+        text={"encoding": encoding},
     )
     if html is not None:
         from sourdine.report.anonymity import measure_page

@@ -75,7 +75,7 @@ def bounds(
         )
         show.say(made.words + _worth(made, held.table.size))
         return
-    source = open_column(held.folder / held.table.source, made, held.table.encoding)
+    source = open_column(held.places, made, held.table.text)
     if column in source.text and kind is None and stated not in _NUMBERS:
         raise InvalidParameter(
             f"The column '{column}' holds text, and nothing says that it holds numbers, which alone have "

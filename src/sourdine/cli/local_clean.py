@@ -76,21 +76,23 @@ def clean(
     sourdine local clean people.csv --spec people.toml --each 1 --column-epsilon diagnosis=2 -o handout ·
     sourdine local clean people.parquet --epsilon 4 --method staircase --ledger people.ledger
     """
-    from sourdine.frames.file import ENDINGS
+    from sourdine.frames.files import ENDINGS
+    from sourdine.frames.text.compression import kind_of
+    from sourdine.frames.text.format import TextFormat
 
-    if table.suffix.lower() not in ENDINGS:
+    if kind_of(table) not in ENDINGS:
         listed = ", ".join(sorted(ENDINGS))
         raise InvalidParameter(f"A file ending in '{table.suffix}' is not read. Use one of {listed}.")
     if not table.is_file():
         raise InvalidParameter(f"There is no file {table}. Check the path.")
     place = Path(f"{table.stem}.toml") if spec is None else spec
-    cleaner, keep, written = _declared(
+    cleaner, keep, text = _declared(
         place, epsilon=epsilon, each=each, own=column_epsilon or [], method=method, rows=rows, unit=unit
     )
+    if encoding is not None:
+        text = TextFormat.read({**text.model_dump(), "encoding": encoding})
     folder = Path(f"{table.stem}-clean") if output is None else output
-    cleaner.open(
-        table, encoding or written
-    )  # every mistake in names and types is found before anything is paid
+    cleaner.open(table, text)  # every mistake in names and types is found before anything is paid
     names = [table.name, CLEANING, *([REPORT] if report else []), *([] if ledger is None else [CERTIFICATE])]
     if len(set(names)) < len(names):
         raise InvalidParameter(f"The file {table.name} has the name of a file that goes with it. Rename it.")
@@ -105,7 +107,7 @@ def clean(
             ledger=paid,
             purpose=purpose,
             keep_order=keep or keep_order,
-            encoding=encoding or written,
+            text=text,
             watch=lambda columns: show.progress("cleaning", columns),
         )
         try:
@@ -163,7 +165,7 @@ def _declared(
         rows=rows,
         unit=unit,
     )
-    return cleaner, held.clean.keep_order, held.encoding
+    return cleaner, held.clean.keep_order, held.text
 
 
 def _pair(owner: str, text: str) -> tuple[str, Fraction]:

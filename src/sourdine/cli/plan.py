@@ -59,8 +59,8 @@ def plan(
     show.say(cost.words)
     if cost.advice:
         print(cost.advice)  # in one line, since it holds a command
-    if not held.place.exists():
-        show.say(f"There is no {held.place} yet. A plan does without it, a release needs it.")
+    if not held.is_there:
+        show.say(f"There is no {held.places[0]} yet. A plan does without it, a release needs it.")
     if error is not None:
         show.say(f"To release at it, write epsilon = {float(made.privacy.epsilon):g} in {spec}.")
     if twin is not None:

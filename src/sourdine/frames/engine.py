@@ -1,6 +1,6 @@
 """Where a table lives, and how it is asked: DuckDB, for files and for frames in memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -49,11 +49,15 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class InDuckDB:
-    """A relation of DuckDB, on a connection of our own or of its owner."""
+    """A relation of DuckDB, on a connection of our own or of its owner.
+
+    What must be looked at to read it, such as the length of a file, waits for the first question: `prepare`.
+    """
 
     relation: "duckdb.DuckDBPyRelation" = field(repr=False)
     connection: "duckdb.DuckDBPyConnection | None" = field(default=None, repr=False)
     keep_alive: object = field(default=None, repr=False)
+    prepare: Callable[[], None] | None = field(default=None, repr=False)
     name: str = "sourdine_source"
 
     @property
@@ -86,10 +90,17 @@ class InDuckDB:
         """The answer to a question as arrays, masked where a cell is NULL."""
         return self._answer(sql, lent).fetchnumpy()
 
+    @cached_property
+    def _prepared(self) -> bool:
+        if self.prepare is not None:
+            self.prepare()
+        return True
+
     def _answer(self, sql: str, lent: Lent) -> "duckdb.DuckDBPyRelation | duckdb.DuckDBPyConnection":
         """The answer of the engine; a connection of our own knows the table by its name."""
         tables = {name: dict(columns) for name, columns in lent.items()}
         if self.connection is not None:
+            _ = self._prepared
             for name, columns in tables.items():
                 self.connection.register(name, columns)
             return self.connection.execute(sql)

@@ -18,7 +18,8 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.dialect import Dialect
 from sourdine.frames.engine import NOTHING, Engine, Lent
 from sourdine.frames.schema import Column, Schema
-from sourdine.frames.source import Source, check_alike, open_source
+from sourdine.frames.source import AS_IT_IS, Source, check_alike, open_source
+from sourdine.frames.text.format import TextFormat
 from sourdine.frames.types import Family, check_key, check_type, family, whole_in
 
 MOST_ROWS = 1 << 22
@@ -133,14 +134,14 @@ def open_joined(
     schema: Schema,
     joins: Sequence[Join] = (),
     others: Sequence[str] = (),
-    encoding: str = "utf-8",
+    text: TextFormat | Mapping[str, Any] = AS_IT_IS,
 ) -> Source:
     """A table as `open_source` opens it, with the declared columns that joins bring.
 
     Of the private table only names and types are looked at; public ones are read.
     """
     if not joins:
-        return open_source(table, schema, others, encoding=encoding)
+        return open_source(table, schema, others, text=text)
     brought = [name for join in joins for name in join.columns]
     for name in brought:
         if brought.count(name) > 1:
@@ -148,7 +149,7 @@ def open_joined(
     own = Schema(columns={name: each for name, each in schema.columns.items() if name not in brought})
     keys = [ours for join in joins for ours, _ in join.on]
     wanted = tuple(dict.fromkeys((*others, *(key for key in keys if key not in own.columns))))
-    base = open_source(table, own, wanted, encoding=encoding)
+    base = open_source(table, own, wanted, text=text)
     for name in keys:
         check_key(name, base.types[name])
     known = {name.casefold() for name in base.engine.names}

@@ -111,9 +111,7 @@ class Category(Declared):
     @model_validator(mode="before")
     @classmethod
     def _listed(cls, given: Any) -> Any:
-        if isinstance(given, Mapping) and isinstance(given.get("keys"), list):
-            return {**given, "keys": tuple(given["keys"])}
-        return given
+        return as_tuples(given, "keys")
 
     @model_validator(mode="after")
     def _known(self) -> "Category":
@@ -215,6 +213,14 @@ class Schema(Declared):
         found = self.columns[name]
         assert isinstance(found, Text)
         return found
+
+
+def as_tuples(given: Any, *names: str) -> Any:
+    """Fields that people write as lists, as a strict model takes them."""
+    if not isinstance(given, Mapping):
+        return given
+    lists = {name: tuple(given[name]) for name in names if isinstance(given.get(name), list)}
+    return {**given, **lists}
 
 
 def told(problem: ValidationError, root: str) -> InvalidParameter:

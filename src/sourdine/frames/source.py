@@ -16,17 +16,21 @@ from numpy.typing import NDArray
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.dialect import Dialect
 from sourdine.frames.engine import NOTHING, Engine, InDuckDB, Lent
-from sourdine.frames.expression import Grouping, grouping, place, place_name, place_of
-from sourdine.frames.file import ENDINGS, opener, unreadable
+from sourdine.frames.expression import Grouping, grouping, literal, place, place_name, place_of
+from sourdine.frames.files import TEXT, Files, Where, find_files, is_where
 from sourdine.frames.objects import with_plain_columns
 from sourdine.frames.schema import Integer, Real, Schema
 from sourdine.frames.spark import InSpark, is_spark
+from sourdine.frames.text.format import TextFormat
+from sourdine.frames.text.opening import TextFiles, unreadable
 from sourdine.frames.types import Family, check_type, check_unit, family
 
 if TYPE_CHECKING:
+    import duckdb
     import narwhals as nw
 
 _BESIDE = "sourdine_beside"
+AS_IT_IS = TextFormat()
 
 
 @dataclass(frozen=True)
@@ -129,18 +133,18 @@ def open_source(
     table: object,
     schema: Schema,
     others: Sequence[str] = (),
-    encoding: str = "utf-8",
     *,
+    text: TextFormat | Mapping[str, Any] = AS_IT_IS,
     spark: bool = True,
 ) -> Source:
-    """A file, or a frame of pandas, Polars, Arrow, DuckDB or Spark, checked against what is declared.
+    """Files, or a frame of pandas, Polars, Arrow, DuckDB or Spark, checked against what is declared.
 
     Only names and types are looked at. `others` are columns that must be there without being declared, such
-    as the unit's. `encoding` is that of a CSV file. Whoever reads records rather than sums of them takes no
-    frame of Spark.
+    as the unit's. `text` is how files of text are written. Whoever reads records rather than sums of them
+    takes no frame of Spark.
     """
-    if isinstance(table, str | Path):
-        source = _file(Path(table), schema, others, encoding)
+    if is_where(table):
+        source = _files(find_files(cast(Where, table)), schema, others, TextFormat.read(text))
     elif is_spark(table):
         if not spark:
             raise _unknown(table, spark)
@@ -183,29 +187,58 @@ def check_alike(found: Sequence[str], schema: Schema, others: Sequence[str]) -> 
             )
 
 
-def _file(path: Path, schema: Schema, others: Sequence[str], encoding: str) -> Source:
+def _files(files: Files, schema: Schema, others: Sequence[str], text: TextFormat) -> Source:
     import duckdb
 
-    if path.is_dir():
-        raise InvalidParameter(f"{path} is a folder. Name a file in it.")
-    if not path.is_file():
-        raise InvalidParameter(f"There is no file {path}. Check the path.")
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        raise InvalidParameter(
-            f"A file ending in '{ending}' is not read. Use one of {', '.join(sorted(ENDINGS))}."
-        )
-    opened, names = opener(path, (*schema.columns, *others), encoding)
-    if names is not None:
-        _check_names(names, schema, others)
     connection = duckdb.connect()
+    connection.execute("SET enable_external_file_cache = false")  # what is read is not kept
+    if files.kind in TEXT:
+        return _text(files, schema, others, text, connection)
+    if not text.plain:
+        raise InvalidParameter(
+            f"A file of kind {files.kind[1:]} has no encoding, delimiter or header. Leave them out."
+        )
+    listed = ", ".join(literal(_pattern(path)) for path in files.paths)
+    partitioned, several = str(bool(files.partitions)).lower(), str(len(files.paths) > 1).lower()
     try:
-        relation = opened(connection)
+        relation = connection.sql(
+            f"SELECT * FROM read_parquet([{listed}], hive_partitioning = {partitioned}, "
+            f"hive_types_autocast = false, union_by_name = {several})"
+        )
         engine = InDuckDB(relation, connection)
         relation.create_view(engine.name)
     except duckdb.Error:
-        raise unreadable(path) from None
+        raise unreadable(files.paths[0]) from None
     return Source(engine, schema)
+
+
+def _text(
+    files: Files,
+    schema: Schema,
+    others: Sequence[str],
+    text: TextFormat,
+    connection: "duckdb.DuckDBPyConnection",
+) -> Source:
+    """Files of text: their headers are read now, their records when the first question is asked."""
+    wanted = list(dict.fromkeys((*schema.columns, *others)))
+    numbers = [name for name, each in schema.columns.items() if isinstance(each, Integer | Real)]
+    held = TextFiles.open(files.paths, text, wanted, numbers, files.partitions)
+    if held.names is not None:
+        _check_names(held.names, schema, others)
+        check_alike(held.names, schema, others)
+    relation = connection.sql(held.nothing())
+
+    def prepare() -> None:
+        pieces = held.pieces()
+        connection.register_filesystem(pieces)
+        connection.execute(f"CREATE VIEW {InDuckDB.name} AS {held.relation(pieces)}")
+
+    return Source(InDuckDB(relation, connection, prepare=prepare), schema)
+
+
+def _pattern(path: Path) -> str:
+    """A path as the engine takes it, which reads some characters as a pattern for several files."""
+    return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in str(path))
 
 
 def _cluster(table: object, schema: Schema, others: Sequence[str]) -> Source:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.file import ENDINGS
+from sourdine.frames.files import ENDINGS
 from sourdine.learning.data import Parts
 from sourdine.learning.data_cifar import is_cifar_folder, read_cifar_folder
 from sourdine.learning.data_folder import Watch, is_image_folder, read_image_folder

@@ -12,14 +12,18 @@ from numpy.typing import NDArray
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expression import grouping, literal, place_of, span
 from sourdine.frames.schema import Category, Column, Flag, Integer, Real, Schema
-from sourdine.frames.source import Source, open_source
+from sourdine.frames.source import AS_IT_IS, Source, open_source
+from sourdine.frames.text.format import TextFormat
 from sourdine.learning.data import Labelled
 
 _ABSENT = -1
 
 
 def read_table(
-    table: object, columns: Mapping[str, Any] | Schema, target: str, encoding: str = "utf-8"
+    table: object,
+    columns: Mapping[str, Any] | Schema,
+    target: str,
+    text: TextFormat | Mapping[str, Any] = AS_IT_IS,
 ) -> Labelled:
     """The records of a file or a frame; `target` is the declared column of keys that is to be learnt.
 
@@ -50,7 +54,7 @@ def read_table(
             f"The column '{texts[0]}' is declared as text, and only known keys can be learnt from. "
             "Declare it as a category with its keys, or leave it out."
         )
-    source = open_source(table, schema, encoding=encoding, spark=False)
+    source = open_source(table, schema, text=text, spark=False)
     asked = {name: f"c{place}" for place, name in enumerate(schema.columns)}
     sql = ", ".join(f"{_place(source, name, schema.columns[name])} AS {mark}" for name, mark in asked.items())
     found = source.columns(f"SELECT {sql} FROM {source.view}")

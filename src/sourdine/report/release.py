@@ -64,7 +64,7 @@ def release_page(record: Record, certificate: Certificate) -> Page:
 def _title(record: Record) -> str:
     names = [query.name for query in record.specification.plan().queries]
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    source = record.specification.table.source
+    source = " and ".join(record.specification.table.sources)
     return f"{source}: {', '.join(names[:_MOST_NAMES])}{more}"
 
 

@@ -23,7 +23,8 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.ladder import Ladder
 from sourdine.frames.ranks import CountedValues, ranks
 from sourdine.frames.schema import Real, Schema, decimal, told
-from sourdine.frames.source import Source, open_source
+from sourdine.frames.source import AS_IT_IS, Source, open_source
+from sourdine.frames.text.format import TextFormat
 from sourdine.frames.unit import Unit
 from sourdine.tables.blank import check_filled
 from sourdine.tables.plan import EACH_RECORD
@@ -145,7 +146,7 @@ def find_bounds(
     outside: float = 0.01,
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
     confidence: float = 0.95,
-    encoding: str = "utf-8",
+    text: TextFormat | Mapping[str, Any] = AS_IT_IS,
     bits: Bits = SYSTEM,
 ) -> FoundBounds:
     """Bounds between which all but a small share of a column's numbers lie, paid from a ledger.
@@ -162,13 +163,13 @@ def find_bounds(
         outside=outside,
         confidence=confidence,
     )
-    return release_bounds(plan, open_column(table, plan, encoding), ledger, bits=bits)
+    return release_bounds(plan, open_column(table, plan, text), ledger, bits=bits)
 
 
-def open_column(table: object, plan: BoundsPlan, encoding: str = "utf-8") -> Source:
+def open_column(table: object, plan: BoundsPlan, text: TextFormat | Mapping[str, Any] = AS_IT_IS) -> Source:
     """The table with the one column whose bounds are looked for."""
     others = [] if plan.unit.column is None else [plan.unit.column]
-    return open_source(table, Schema(columns={plan.column: _ANY}), others, encoding=encoding)
+    return open_source(table, Schema(columns={plan.column: _ANY}), others, text=text)
 
 
 def release_bounds(

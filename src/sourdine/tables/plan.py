@@ -148,6 +148,7 @@ class Plan:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     size: int | None = None
     confidence: float = 0.95
+    caveats: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.queries:
@@ -307,7 +308,7 @@ class Plan:
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What was chosen by the declarations, and why."""
-        return tuple(line.note for line in self.lines if line.note)
+        return (*self.caveats, *(line.note for line in self.lines if line.note))
 
     @cached_property
     def picked(self) -> dict[str, str]:

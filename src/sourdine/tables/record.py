@@ -46,7 +46,8 @@ class Record:
     def to_json(self) -> str:
         """The record as text. Of the paths in the specification only names are kept."""
         declared = self.specification.model_dump(mode="json", exclude={"folder"})
-        declared["table"]["source"] = Path(declared["table"]["source"]).name
+        names = [Path(each).name for each in self.specification.table.sources]
+        declared["table"]["source"] = names[0] if len(names) == 1 else names
         for join in declared["joins"].values():
             join["file"] = Path(join["file"]).name
         if declared["privacy"]["ledger"] is not None:

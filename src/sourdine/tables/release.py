@@ -105,7 +105,9 @@ def _carry_out(
 
 def declared_of(plan: Plan) -> dict[str, str]:
     """What was declared of the columns, each as one text, and the methods that were picked by it."""
-    return plan.picked | {name: column.model_dump_json() for name, column in plan.schema.columns.items()}
+    said = {"reading": " ".join(plan.caveats)} if plan.caveats else {}
+    columns = {name: column.model_dump_json() for name, column in plan.schema.columns.items()}
+    return said | plan.picked | columns
 
 
 def check_source(plan: Plan, source: Source) -> None:

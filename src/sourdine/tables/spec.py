@@ -14,10 +14,11 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.core.digits import plain
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.file import ENDINGS
+from sourdine.frames.files import ENDINGS
 from sourdine.frames.join import open_joined, read_joins
-from sourdine.frames.schema import Declared, Schema, decimal, told
+from sourdine.frames.schema import Declared, Schema, as_tuples, decimal, told
 from sourdine.frames.source import Source, open_source
+from sourdine.frames.text.format import TextFormat
 from sourdine.frames.unit import Unit
 from sourdine.tables.blank import check_filled
 from sourdine.tables.hierarchy import Hierarchy, read_hierarchies, with_columns, with_hierarchies
@@ -28,12 +29,26 @@ NO_QUERIES = ("none yet",)  # of a draft, whose columns still wait for bounds
 _BLOCKS = ("table", "privacy", "columns", "queries", "joins", "hierarchies")
 
 
-class TableBlock(Declared):
-    """Where the table is, and about how large."""
+class TableBlock(TextFormat):
+    """Where the table is, how it is written if it is text, and about how large."""
 
-    source: str = Field(min_length=1)
-    encoding: str = "utf-8"
+    source: str | tuple[str, ...] = Field(min_length=1)
     size: int | None = Field(default=None, ge=1, le=1 << 40)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _several(cls, given: Any) -> Any:
+        return as_tuples(given, "source")
+
+    @property
+    def text(self) -> TextFormat:
+        """How files of text are written."""
+        return TextFormat(**{name: getattr(self, name) for name in TextFormat.model_fields})
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The paths, patterns or folders that the table is made of."""
+        return (self.source,) if isinstance(self.source, str) else self.source
 
 
 class PrivacyBlock(Declared):
@@ -165,18 +180,24 @@ class Specification(Declared):
             neighbours=Neighbours(self.privacy.neighbours),
             size=self.table.size,
             confidence=self.privacy.confidence,
+            caveats=self.table.text.caveats,
         )
 
     @property
-    def place(self) -> Path:
-        """Where the table lies."""
-        return self.folder / self.table.source
+    def places(self) -> list[Path]:
+        """Where the table lies: its file, or the files, patterns or folders of it."""
+        return [self.folder / each for each in self.table.sources]
+
+    @property
+    def is_there(self) -> bool:
+        """Whether something lies where the table should; a pattern is looked for when it is opened."""
+        return all(place.exists() or any(mark in str(place) for mark in "*?[") for place in self.places)
 
     def open(self) -> Source:
         """The table, checked against what is declared; only names and types are looked at."""
         others = [] if self.privacy.column is None else [self.privacy.column]
         joins = read_joins(self.joins, self.folder)
-        return open_joined(self.place, self.schema_of, joins, others, encoding=self.table.encoding)
+        return open_joined(self.places, self.schema_of, joins, others, text=self.table.text)
 
     def check_joins(self) -> None:
         """Refuse a public table that is not there or lacks a column; the private one is not looked at."""

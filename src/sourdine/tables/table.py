@@ -13,7 +13,8 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.join import open_joined, read_joins
 from sourdine.frames.schema import Schema
-from sourdine.frames.source import Source
+from sourdine.frames.source import AS_IT_IS, Source
+from sourdine.frames.text.format import TextFormat
 from sourdine.frames.unit import Unit
 from sourdine.tables.bounds import FoundBounds, find_bounds
 from sourdine.tables.plan import Plan, Privacy
@@ -29,9 +30,11 @@ class Table:
     """A file, or a frame of pandas, Polars, Arrow, DuckDB or Spark, and what is declared of it.
 
     A unit given by name means that each record is one. The guarantee of a release is epsilon (or epsilon and
-    delta) for one unit, added or removed, or else replaced. `encoding` is that of a file of text: "utf-8",
-    "latin-1" or "utf-16". `joins` are public tables by name, each like {"table": places, "on": "town",
-    "columns": ["region"]}: a record gets the columns of at most one of their rows, and no guarantee changes.
+    delta) for one unit, added or removed, or else replaced. Several files, a pattern such as "2024-*.csv" and
+    a folder of Parquet files are one table. `text` is how files of text are written, such as
+    {"encoding": "cp1252", "delimiter": ";", "decimal": ","}. `joins` are public tables by name, each like
+    {"table": places, "on": "town", "columns": ["region"]}: a record gets the columns of at most one of their
+    rows, and no guarantee changes.
 
     >>> import pyarrow as pa
     >>> people = Table(
@@ -52,6 +55,7 @@ class Table:
     schema: Schema
     size: int | None
     neighbours: Neighbours
+    text: TextFormat
 
     def __init__(
         self,
@@ -61,7 +65,7 @@ class Table:
         columns: Mapping[str, Any] | Schema,
         size: int | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
-        encoding: str = "utf-8",
+        text: TextFormat | Mapping[str, Any] = AS_IT_IS,
         joins: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         whose = Unit(name=unit) if isinstance(unit, str) else unit
@@ -72,7 +76,8 @@ class Table:
             "schema": schema,
             "size": size,
             "neighbours": neighbours,
-            "source": open_joined(source, schema, read_joins(joins), others, encoding=encoding),
+            "text": TextFormat.read(text),
+            "source": open_joined(source, schema, read_joins(joins), others, text=text),
         }.items():
             object.__setattr__(self, name, value)
 
@@ -96,6 +101,7 @@ class Table:
             neighbours=self.neighbours,
             size=self.size,
             confidence=confidence,
+            caveats=self.text.caveats,
         )
 
     def release(
@@ -126,7 +132,7 @@ class Table:
         kind: Literal["integer", "real"] = "real",
         outside: float = 0.01,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
-        encoding: str = "utf-8",
+        text: TextFormat | Mapping[str, Any] = AS_IT_IS,
         bits: Bits = SYSTEM,
     ) -> FoundBounds:
         """Bounds of a column of which nobody knows any, before it is declared: a spend of its own.
@@ -142,7 +148,7 @@ class Table:
             kind=kind,
             outside=outside,
             neighbours=neighbours,
-            encoding=encoding,
+            text=text,
             bits=bits,
         )
 

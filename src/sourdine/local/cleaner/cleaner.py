@@ -18,7 +18,8 @@ from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames.schema import Column, Integer, Real, Schema, Text
-from sourdine.frames.source import Source, open_source
+from sourdine.frames.source import AS_IT_IS, Source, open_source
+from sourdine.frames.text.format import TextFormat
 from sourdine.local.cleaner.cells import ABSENT, Cells, Cleaned
 from sourdine.local.cleaner.keys import KeyCells
 from sourdine.local.cleaner.noise import Method
@@ -116,9 +117,9 @@ class Cleaner:
         """What was declared of the columns, for a ledger and a certificate."""
         return {name: column.model_dump_json() for name, column in self.schema.columns.items()}
 
-    def open(self, table: object, encoding: str = "utf-8") -> Source:
+    def open(self, table: object, text: TextFormat | Mapping[str, Any] = AS_IT_IS) -> Source:
         """A table to be cleaned, of which only names and types are looked at."""
-        return open_source(table, self.schema, encoding=encoding, spark=False)
+        return open_source(table, self.schema, text=text, spark=False)
 
     def clean(
         self,
@@ -127,7 +128,7 @@ class Cleaner:
         ledger: Ledger | Path | str | None = None,
         purpose: str = "a cleaned table",
         keep_order: bool = False,
-        encoding: str = "utf-8",
+        text: TextFormat | Mapping[str, Any] = AS_IT_IS,
         bits: Bits = SYSTEM,
         watch: Watch = lambda columns: columns,
     ) -> "CleanTable":
@@ -138,7 +139,7 @@ class Cleaner:
         place in it is. How many records there are is not hidden. With a ledger, the charge is on the disk
         before any record is read.
         """
-        source = self.open(table, encoding)
+        source = self.open(table, text)
         secure = bool(getattr(bits, "secure", False))
         with opened(ledger) as payer:
             receipt = None if payer is None else self._pay(payer, purpose, secure)

@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Declared, Schema, decimal, told
+from sourdine.frames.text.format import TextFormat
 from sourdine.local.cleaner.cleaner import MOST_ROWS, SHARE, Cleaner
 from sourdine.local.cleaner.noise import Method
 
@@ -48,7 +49,7 @@ class Specification(Declared):
     clean: CleanBlock
     unit: str
     several: bool
-    encoding: str
+    text: TextFormat
 
     @classmethod
     def read(cls, held: Mapping[str, Any]) -> "Specification":
@@ -73,7 +74,7 @@ class Specification(Declared):
             clean=block,
             unit=str(block.unit or privacy.get("unit", "person")),
             several=privacy.get("column") is not None,
-            encoding=str(table.get("encoding", "utf-8")),
+            text=TextFormat.read({name: table[name] for name in TextFormat.model_fields if name in table}),
         )
 
     def cleaner(

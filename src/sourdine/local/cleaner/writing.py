@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expression import literal, quoted
-from sourdine.frames.file import ENDINGS
+from sourdine.frames.files import ENDINGS
 from sourdine.local.cleaner.cells import Cells, Cleaned
 
 if TYPE_CHECKING:

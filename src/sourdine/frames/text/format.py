@@ -1,0 +1,102 @@
+"""How a file of text is written: declared, never guessed from its records."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from sourdine.frames.schema import Declared, as_tuples, told
+
+ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "latin-1", "cp1252")
+_ALIASES = {
+    "utf8": "utf-8",
+    "utf-8-sig": "utf-8",
+    "utf16": "utf-16",
+    "utf-16le": "utf-16-le",
+    "utf-16be": "utf-16-be",
+    "latin1": "latin-1",
+    "iso-8859-1": "latin-1",
+    "windows-1252": "cp1252",
+}
+_THOUSANDS = (",", ".", " ", "'", "’", "_", "\u00a0", "\u202f")
+MULTILINE = (
+    "Line breaks inside quotes are read as part of a field (multiline = true). So a single record with a "
+    "quote that is never closed changes how all records after it are read: the guarantee holds only if no "
+    "record has one."
+)
+
+
+class TextFormat(Declared):
+    """The encoding, marks and header of a CSV or TSV file, and the encoding of JSON Lines.
+
+    Without a delimiter that of the header is taken. `header = False` needs the `names` of the columns. With
+    `multiline` a quoted field may hold line breaks.
+
+    >>> TextFormat(encoding="Windows-1252", decimal=",").encoding
+    'cp1252'
+    """
+
+    encoding: str = "utf-8"
+    delimiter: str | None = None
+    decimal: Literal[".", ","] = "."
+    thousands: str | None = None
+    header: bool = True
+    names: tuple[str, ...] | None = Field(default=None, min_length=1, max_length=1 << 16)
+    multiline: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _written(cls, given: Any) -> Any:
+        held = as_tuples(given, "names")
+        if isinstance(held, dict) and isinstance(held.get("encoding"), str):
+            name = held["encoding"].lower().replace("_", "-")
+            return {**held, "encoding": _ALIASES.get(name, name)}
+        return held
+
+    @model_validator(mode="after")
+    def _known(self) -> "TextFormat":
+        if self.encoding not in ENCODINGS:
+            raise ValueError(f"the encoding must be one of {', '.join(ENCODINGS)}; save the file as UTF-8")
+        mark = self.delimiter
+        if mark is not None and not (len(mark) == 1 and mark.isascii() and _may_part(mark)):
+            raise ValueError("the delimiter must be one ASCII character that no number or quote is made of")
+        if self.thousands is not None and self.thousands not in _THOUSANDS:
+            raise ValueError("thousands must be a comma, a point, a space, an apostrophe or an underscore")
+        if self.thousands == self.decimal:
+            raise ValueError("thousands and decimal must be different marks")
+        if mark is not None and mark == self.thousands:
+            raise ValueError("thousands and delimiter must be different marks")
+        if self.header == (self.names is not None):
+            raise ValueError("names and header = false come together: a file without a header needs names")
+        if self.names is not None and len(set(self.names)) != len(self.names):
+            raise ValueError("names must not repeat")
+        if not self.header and self.encoding == "utf-16":
+            raise ValueError(
+                "without a header the order of the bytes must be declared: write utf-16-le or utf-16-be, "
+                "since a mark at the start would be part of a record"
+            )
+        return self
+
+    @classmethod
+    def read(cls, given: "TextFormat | Mapping[str, Any]") -> "TextFormat":
+        """The format of plain fields; a mistake is named by its field."""
+        if isinstance(given, TextFormat):
+            return given
+        try:
+            return cls.model_validate(dict(given))
+        except ValidationError as problem:
+            raise told(problem, "") from None
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What a reader of the plan and of the certificate must know."""
+        return (MULTILINE,) if self.multiline else ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing is declared."""
+        return self == TextFormat()
+
+
+def _may_part(mark: str) -> bool:
+    return not (mark.isalnum() or mark in "\r\n\"'+-.\0")

@@ -1,0 +1,155 @@
+"""A file as many small ones that an engine reads side by side, each of whole records, tidied on the way.
+
+An engine that splits a file by itself begins in the middle of it and has to guess whether it is inside
+quotes. Here a piece begins after a line feed, so nothing is guessed, and nothing is kept: a piece lives while
+a thread of the engine reads it.
+"""
+
+import io
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from fsspec import AbstractFileSystem
+
+from sourdine.frames.text.compression import Contents
+from sourdine.frames.text.encoding import as_utf8, line_feeds, quotes, units, width
+from sourdine.frames.text.tidy import MOST_BYTES
+
+PROTOCOL = "sourdine"
+SIZE = 1 << 24  # bytes of a piece: a few for each thread, so that they are done at the same time
+_CHUNK = 1 << 16
+_QUOTE = 34
+
+
+@dataclass(frozen=True)
+class Text:
+    """A file of records that begin at a place, and what makes a block of them plain."""
+
+    contents: Contents
+    start: int
+    encoding: str
+    plain: Callable[[bytes], bytes]
+    multiline: bool = False
+    size: int = SIZE
+    _long: list[tuple[int, int]] = field(default_factory=list, repr=False)
+    _parities: list[int] = field(default_factory=list, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def pieces(self) -> int:
+        """How many pieces there are."""
+        return max(1, -(-(self.contents.length - self.start) // self.size))
+
+    def piece(self, number: int) -> bytes:
+        """The records that begin in a stretch of the file, plain."""
+        low = self._boundary(number)
+        nominal = self.start + (number + 1) * self.size
+        last = number + 1 >= self.pieces
+        high = self.contents.length if last else self._boundary(number + 1)
+        if low >= high:
+            return b""
+        # of a record that goes far beyond the stretch, only that it is too long
+        most = max(nominal, low) + (MOST_BYTES + 1) * width(self.encoding)
+        cut = not self.multiline and high > most
+        block = self.contents.read(low, (most if cut else high) - low)
+        return self.plain(as_utf8(block, self.encoding))
+
+    def _boundary(self, number: int) -> int:
+        """Where the first record begins that does not begin before a stretch."""
+        offset = self.start + number * self.size
+        if number == 0:
+            return offset
+        with self._lock:
+            for begin, end in self._long:  # a record that spans stretches is gone through once
+                if begin <= offset <= end:
+                    return end
+            end = self._next(offset, self._odd(number))
+            if end - offset > self.size:
+                self._long.append((offset, end))
+        return end
+
+    def _next(self, offset: int, odd: bool) -> int:
+        """The place after the first line feed from just before an offset on, outside quotes that are open."""
+        wide = width(self.encoding)
+        at = offset - wide
+        while True:
+            chunk = self.contents.read(at, _CHUNK)
+            ends = line_feeds(chunk, self.encoding)
+            if self.multiline:
+                held = np.flatnonzero(units(chunk, self.encoding) == _QUOTE) * wide
+                ends = ends[(np.searchsorted(held, ends) + odd) % 2 == 0]
+                odd = bool((held.size + odd) % 2)
+            if ends.size:
+                return at + int(ends[0]) + wide
+            if len(chunk) < _CHUNK:
+                return self.contents.length
+            at += _CHUNK
+
+    def _odd(self, number: int) -> bool:
+        """Whether a quote is open just before a stretch; the byte before it may be its line's end."""
+        if not self.multiline:
+            return False
+        if not self._parities:
+            counts = (
+                quotes(self.contents.read(self.start + i * self.size, self.size), self.encoding)
+                for i in range(self.pieces)
+            )
+            self._parities.extend(accumulate(counts, initial=0))
+        offset, wide = self.start + number * self.size, width(self.encoding)
+        before = quotes(self.contents.read(offset - wide, wide), self.encoding)
+        return (self._parities[number] - before) % 2 == 1
+
+
+class Pieces(AbstractFileSystem):  # type: ignore[misc]
+    """The pieces of some files, by names like sourdine://2/5 for the sixth piece of the third file."""
+
+    protocol = PROTOCOL
+    cachable = False
+
+    def __init__(self, files: Sequence[Text]) -> None:
+        super().__init__(skip_instance_cache=True)
+        self.files = tuple(files)
+        self._sizes: dict[str, int] = {}
+
+    def names(self, numbers: Sequence[int]) -> list[str]:
+        """What the pieces of some of the files are called."""
+        return [f"{PROTOCOL}://{i}/{j}" for i in numbers for j in range(self.files[i].pieces)]
+
+    def open(self, path: str, mode: str = "rb", *args: Any, **kwargs: Any) -> io.BytesIO:
+        """A piece, made now."""
+        file, piece = map(int, self._plain(path).split("/"))
+        held = io.BytesIO(self.files[file].piece(piece))
+        self._sizes[self._plain(path)] = held.getbuffer().nbytes
+        return held
+
+    def size(self, path: str) -> int:
+        """The bytes of a piece that was opened: they are the same each time."""
+        return self._sizes[self._plain(path)]
+
+    def info(self, path: str, **kwargs: Any) -> dict[str, Any]:
+        """That a piece is a file."""
+        return {"name": path, "type": "file", "size": self._sizes.get(self._plain(path), SIZE)}
+
+    def exists(self, path: str, **kwargs: Any) -> bool:
+        """Pieces are known by their numbers alone."""
+        return True
+
+    def isfile(self, path: str) -> bool:
+        """Pieces are files."""
+        return True
+
+    def glob(self, path: str, **kwargs: Any) -> list[str]:
+        """A name is no pattern."""
+        return [path]
+
+    def modified(self, path: str) -> datetime:
+        """Nothing is kept of a piece, so it never grows old."""
+        return datetime.fromtimestamp(0, UTC)
+
+    def _plain(self, path: str) -> str:
+        return path.removeprefix(f"{PROTOCOL}://")

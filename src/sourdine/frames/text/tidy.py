@@ -1,0 +1,223 @@
+"""Blocks of physical lines, made so plain that any reader of CSV finds one record in each line.
+
+A record is a line ended by a line feed, and one carriage return before it belongs to the line's end. What an
+engine makes of anything else hangs on the engine: DuckDB ends a record at a carriage return too, and an open
+quote goes on into the next record. So nothing else reaches it. A record that is not plain is written anew:
+with quotes round its fields, or, if it cannot be read, as a record in which everything is missing. Each is
+judged by its own bytes alone.
+"""
+
+import codecs
+import re
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_BYTES = 1 << 20  # of a record; a longer one is unreadable, so that blocks stay small
+UNREADABLE = b'""'  # a record whose first field is empty and whose others are not there: all are missing
+NO_OBJECT = b"{}"  # the same in JSON
+_LF, _CR, _QUOTE = 10, 13, 34
+_MARK = codecs.BOM_UTF8
+_QUOTED = re.compile(r'"((?:[^"]|"")*+)"')
+
+Bytes = NDArray[np.uint8]
+Places = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+def tidy(block: bytes, delimiter: str, *, multiline: bool = False, alone: bool = False) -> bytes:
+    """The same records, one a line, of valid UTF-8, with quotes as RFC 4180 has them and no other breaks.
+
+    The block holds whole records. Where a column stands `alone`, an engine would count empty lines, so they
+    are taken out.
+
+    >>> tidy(b'a,1\\r\\nb\\rc,"2"\\n"d,3\\n', ",")
+    b'a,1\\n"b\\rc","2"\\n""\\n'
+    """
+    block = _ended(block, multiline)
+    if not multiline and _is_plain(block, alone):
+        return block
+    held = np.frombuffer(block, np.uint8)
+    quotes = np.flatnonzero(held == _QUOTE)
+    ends = _ends(held, quotes, multiline)
+    starts = _starts(ends)
+    odd = _odd_quotes(held, quotes, starts, ends, delimiter)
+    odd |= ends - starts > MOST_BYTES
+    odd[np.searchsorted(ends, np.flatnonzero(held == _CR))] = True
+    odd[_undecodable(block, ends)] = True
+    odd[:1] |= block.startswith(_MARK)  # an engine would take it for the mark of a file
+    if alone:
+        odd |= starts == ends
+    return b"".join(_written_anew(block, starts, ends, odd, delimiter))
+
+
+def tidy_json(block: bytes) -> bytes:
+    """Lines of JSON as they are, but for those that are no UTF-8 or too long: these hold nothing.
+
+    An engine reads a line that is no object as a record in which everything is missing.
+
+    >>> tidy_json(b'{"age": 3}\\r\\n\\xff\\n')
+    b'{"age": 3}\\n{}\\n'
+    """
+    block = _ended(block, False)
+    if _is_short(block) and _decodes(block) and not block.startswith(_MARK):
+        return block
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _LF)
+    starts = _starts(ends)
+    odd = ends - starts > MOST_BYTES
+    odd[_undecodable(block, ends)] = True
+    odd[:1] |= block.startswith(_MARK)
+    return b"".join(_replaced(block, starts, ends, odd, lambda record: NO_OBJECT + b"\n"))
+
+
+def _ended(block: bytes, multiline: bool) -> bytes:
+    """A block whose lines end in line feeds alone, the last one too."""
+    if block and not block.endswith(b"\n"):
+        block += b"\n"
+    if b"\r" not in block:
+        return block
+    if not multiline:
+        return block.replace(b"\r\n", b"\n")
+    # inside quotes a carriage return before a line feed belongs to the field
+    held = np.frombuffer(block, np.uint8)
+    ends = _ends(held, np.flatnonzero(held == _QUOTE), multiline)
+    kept = np.ones(held.size, bool)
+    kept[ends[(ends > 0) & (held[ends - 1] == _CR)] - 1] = False
+    return held[kept].tobytes()
+
+
+def _is_plain(block: bytes, alone: bool) -> bool:
+    """Whether every record of a block is plain, by searches that run at the speed of memory."""
+    if b'"' in block or b"\r" in block or block.startswith(_MARK):
+        return False
+    if alone and (block.startswith(b"\n") or b"\n\n" in block):
+        return False
+    return _is_short(block) and _decodes(block)
+
+
+def _decodes(block: bytes) -> bool:
+    if not block.isascii():
+        try:
+            block.decode()
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
+def _is_short(block: bytes) -> bool:
+    """Whether no record is too long: one would leave a window of half its length without a line's end."""
+    half = MOST_BYTES // 2
+    return all(block.find(b"\n", at, at + half) >= 0 for at in range(0, len(block) - half, half))
+
+
+def _starts(ends: Places) -> Places:
+    return np.concatenate([np.zeros(min(1, ends.size), np.int64), ends[:-1] + 1])
+
+
+def _ends(held: Bytes, quotes: Places, multiline: bool) -> Places:
+    """Where records end; with `multiline`, only where as many quotes were closed as opened."""
+    ends = np.flatnonzero(held == _LF)
+    if not multiline:
+        return ends
+    ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+    # what a quote leaves open to the end of the block is one record
+    whole = not held.size or (ends.size and ends[-1] == held.size - 1)
+    return ends if whole else np.append(ends, held.size - 1)
+
+
+def _odd_quotes(held: Bytes, quotes: Places, starts: Places, ends: Places, delimiter: str) -> Mask:
+    """Records whose quotes are not as RFC 4180 has them.
+
+    Of the quotes of a record, counted from 0, an even one opens a field, so it stands after a delimiter or at
+    the record's start, or it is the second of a pair inside; an odd one closes it, so it stands before a
+    delimiter or at the end, or it is the first of a pair. By induction over the quotes that makes each field
+    well-formed, wherever the record stands.
+    """
+    odd = np.zeros(ends.size, bool)
+    if not quotes.size:
+        return odd
+    record = np.searchsorted(ends, quotes)
+    first = np.searchsorted(quotes, starts)
+    opens = (np.arange(quotes.size) - first[record]) % 2 == 0
+    before = held[np.maximum(quotes - 1, 0)]
+    after = held[np.minimum(quotes + 1, held.size - 1)]
+    opening = (quotes == starts[record]) | (before == ord(delimiter)) | (before == _QUOTE)
+    closing = (quotes + 1 == ends[record]) | (after == ord(delimiter)) | (after == _QUOTE)
+    odd[record[~np.where(opens, opening, closing)]] = True
+    return odd | (np.diff(np.append(first, quotes.size)) % 2 == 1)
+
+
+def _undecodable(block: bytes, ends: Places) -> list[int]:
+    """Records that are not valid UTF-8."""
+    found: list[int] = []
+    at, whole = 0, memoryview(block)
+    while not block.isascii():
+        try:
+            codecs.utf_8_decode(whole[at:], "strict", True)
+        except UnicodeDecodeError as problem:
+            found.append(int(np.searchsorted(ends, at + problem.start)))
+            at = int(ends[found[-1]]) + 1
+        else:
+            break
+    return found
+
+
+def _written_anew(block: bytes, starts: Places, ends: Places, odd: Mask, delimiter: str) -> Iterator[bytes]:
+    return _replaced(block, starts, ends, odd, lambda record: _anew(record, delimiter))
+
+
+def _replaced(
+    block: bytes, starts: Places, ends: Places, odd: Mask, anew: Callable[[bytes], bytes]
+) -> Iterator[bytes]:
+    """The records in their order: runs of plain ones as they are, the others as they are written anew."""
+    done = 0
+    for start, end in zip(starts[odd].tolist(), ends[odd].tolist(), strict=True):
+        yield block[done:start]
+        yield anew(block[start:end])
+        done = end + 1
+    yield block[done:]
+
+
+def _anew(record: bytes, delimiter: str) -> bytes:
+    """A record with quotes round its fields; or one that is all missing, if it cannot be read."""
+    if not record:
+        return b""
+    found: list[str] | None = None
+    if len(record) <= MOST_BYTES:
+        try:
+            found = fields(record.decode(), delimiter)
+        except UnicodeDecodeError:
+            found = None
+    if found is None:
+        return UNREADABLE + b"\n"
+    quoted = ('"' + each.replace('"', '""') + '"' for each in found)
+    return delimiter.join(quoted).encode() + b"\n"
+
+
+def fields(record: str, delimiter: str) -> list[str] | None:
+    """The fields of one record; None where its quotes are not balanced.
+
+    A quote inside a field that does not begin with one is a letter, and what follows a closing quote belongs
+    to the field.
+
+    >>> fields('a;"b; c";5 "or" 6', ";")
+    ['a', 'b; c', '5 "or" 6']
+    """
+    if record.count('"') % 2:
+        return None
+    found: list[str] = []
+    at = 0
+    while True:
+        quoted, after = "", at
+        if record.startswith('"', at):
+            match = _QUOTED.match(record, at)
+            if match is None:
+                return None
+            quoted, after = match[1].replace('""', '"'), match.end()
+        end = record.find(delimiter, after)
+        end = len(record) if end < 0 else end
+        found.append(quoted + record[after:end])
+        if end == len(record):
+            return found
+        at = end + 1
