@@ -229,7 +229,7 @@ def _text(
     relation = connection.sql(held.nothing())
 
     def prepare() -> None:
-        pieces = held.pieces()
+        pieces = held.cut()
         connection.register_filesystem(pieces)
         connection.execute(f"CREATE VIEW {InDuckDB.name} AS {held.relation(pieces)}")
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _LF, _QUOTE = 10, 34
-NOT_TEXT = b"\xff"  # no UTF-8, so a record that holds it is unreadable
+_NOT_TEXT = b"\xff"
 
 
 def is_wide(encoding: str) -> bool:
@@ -40,30 +40,18 @@ def quotes(block: bytes, encoding: str) -> int:
 
 
 def as_utf8(block: bytes, encoding: str) -> bytes:
-    """A block of whole records as UTF-8; a record that cannot be decoded is one that is no text.
+    """A block of text as UTF-8; bytes that cannot be decoded become bytes that are no UTF-8.
 
-    >>> as_utf8(b"caf\\xe9\\n", "latin-1")
-    b'caf\\xc3\\xa9\\n'
-    >>> as_utf8(b"a\\n\\x81\\nb", "cp1252")
-    b'a\\n\\xff\\nb'
+    >>> as_utf8(b"caf\\xe9\\n", "latin-1"), as_utf8(b"a\\n\\x81,b\\n", "cp1252")
+    (b'caf\\xc3\\xa9\\n', b'a\\n\\x81,b\\n')
     """
     if encoding == "utf-8" or (not is_wide(encoding) and block.isascii()):
         return block
-    try:
-        return block.decode(encoding).encode()
-    except UnicodeDecodeError:
-        pass
-    ends = [*line_feeds(block, encoding).tolist(), len(block)]
-    starts = [0, *(end + width(encoding) for end in ends[:-1])]
-    return b"\n".join(_record(block[a:b], encoding) for a, b in zip(starts, ends, strict=True))
-
-
-def _record(record: bytes, encoding: str) -> bytes:
-    try:
-        return record.decode(encoding).encode()
-    except UnicodeDecodeError:
-        # an open quote stays open: where records may have line breaks, it tells where this one ends
-        return NOT_TEXT + b'"' * (quotes(record, encoding) % 2)
+    if not is_wide(encoding):
+        return block.decode(encoding, "surrogateescape").encode("utf-8", "surrogateescape")
+    cut = len(block) % 2  # half a letter at the end of a file
+    text = block[: len(block) - cut].decode(encoding, "surrogatepass")
+    return text.encode("utf-8", "surrogatepass") + _NOT_TEXT * cut
 
 
 def marked(start: bytes, encoding: str) -> tuple[str | None, int]:

@@ -10,6 +10,7 @@ from sourdine.frames.expression import literal, quoted
 from sourdine.frames.text.compression import Contents, kind_of
 from sourdine.frames.text.format import TextFormat
 from sourdine.frames.text.header import Header, read_header
+from sourdine.frames.text import pieces
 from sourdine.frames.text.pieces import Pieces, Text
 from sourdine.frames.text.tidy import tidy, tidy_json
 
@@ -62,7 +63,7 @@ class TextFiles:
         shared = [name for name in first.names if all(name in names for names in others)]
         return [*shared, *(name for name in self.partitions if name not in shared)]
 
-    def pieces(self) -> Pieces:
+    def cut(self) -> Pieces:
         """The pieces of all files, for an engine to read."""
         return Pieces([self._text(*each) for each in zip(self.paths, self.headers, strict=True)])
 
@@ -70,18 +71,18 @@ class TextFiles:
         contents = Contents(path)
         if header is None:
             mark = b"\xef\xbb\xbf"
-            return Text(contents, len(mark) if contents.look(3) == mark else 0, "utf-8", tidy_json)
+            return Text(contents, len(mark) if contents.look(3) == mark else 0, "utf-8", tidy_json, size=pieces.SIZE)
         multiline, alone = self.text.multiline, len(header.names) == 1
         plain = partial(tidy, delimiter=header.delimiter, multiline=multiline, alone=alone)
-        return Text(contents, header.start, header.encoding, plain, multiline)
+        return Text(contents, header.start, header.encoding, plain, multiline, pieces.SIZE)
 
-    def relation(self, pieces: Pieces) -> str:
+    def relation(self, cut: Pieces) -> str:
         """The records of all files, in SQL; files with the same header are read by one question."""
         alike: dict[tuple[object, ...], list[int]] = {}
         for place, header in enumerate(self.headers):
             key = (None,) if header is None else (header.names, header.delimiter)
             alike.setdefault(key, []).append(place)
-        parts = (self._part(pieces, places) for places in alike.values())
+        parts = (self._part(cut, places) for places in alike.values())
         return " UNION ALL ".join(f"(SELECT {self._columns} FROM {part})" for part in parts)
 
     def nothing(self) -> str:
@@ -89,8 +90,8 @@ class TextFiles:
         columns = ", ".join(f"CAST(NULL AS VARCHAR) AS {quoted(name)}" for name in self.wanted)
         return f"SELECT {columns or '0 AS nothing'} LIMIT 0"
 
-    def _part(self, pieces: Pieces, places: Sequence[int]) -> str:
-        listed = f"[{', '.join(map(literal, pieces.names(places)))}]"
+    def _part(self, cut: Pieces, places: Sequence[int]) -> str:
+        listed = f"[{', '.join(map(literal, cut.names(places)))}]"
         header = self.headers[places[0]]
         if header is None:
             named = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in self.wanted)

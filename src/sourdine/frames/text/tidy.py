@@ -3,8 +3,8 @@
 A record is a line ended by a line feed, and one carriage return before it belongs to the line's end. What an
 engine makes of anything else hangs on the engine: DuckDB ends a record at a carriage return too, and an open
 quote goes on into the next record. So nothing else reaches it. A record that is not plain is written anew:
-with quotes round its fields, or, if it cannot be read, as a record in which everything is missing. Each is
-judged by its own bytes alone.
+with quotes round its fields, those that cannot be decoded being missing; or, if its quotes are not balanced,
+as a record in which everything is missing. Each is judged by its own bytes alone.
 """
 
 import codecs
@@ -19,6 +19,7 @@ UNREADABLE = b'""'  # a record whose first field is empty and whose others are n
 NO_OBJECT = b"{}"  # the same in JSON
 _LF, _CR, _QUOTE = 10, 13, 34
 _MARK = codecs.BOM_UTF8
+_ESCAPED = re.compile("[\udc80-\udcff]")  # bytes that are no UTF-8, as Python decodes them
 _QUOTED = re.compile(r'"((?:[^"]|"")*+)"')
 
 Bytes = NDArray[np.uint8]
@@ -180,19 +181,25 @@ def _replaced(
 
 
 def _anew(record: bytes, delimiter: str) -> bytes:
-    """A record with quotes round its fields; or one that is all missing, if it cannot be read."""
+    """A record with quotes round its fields; or one that is all missing, if it cannot be read.
+
+    A field that is no text is missing. Any text in its place could be that of another field: of two units,
+    say, that would then count as one.
+    """
     if not record:
         return b""
-    found: list[str] | None = None
+    found = None
     if len(record) <= MOST_BYTES:
-        try:
-            found = fields(record.decode(), delimiter)
-        except UnicodeDecodeError:
-            found = None
+        found = fields(record.decode("utf-8", "surrogateescape"), delimiter)
     if found is None:
         return UNREADABLE + b"\n"
-    quoted = ('"' + each.replace('"', '""') + '"' for each in found)
+    known = (each if _is_text(each) else "" for each in found)
+    quoted = ('"' + each.replace('"', '""') + '"' for each in known)
     return delimiter.join(quoted).encode() + b"\n"
+
+
+def _is_text(field: str) -> bool:
+    return field.isascii() or not _ESCAPED.search(field)
 
 
 def fields(record: str, delimiter: str) -> list[str] | None:

@@ -1,0 +1,233 @@
+"""Files as people have them: decimal commas, no header, several files, partitions, other encodings."""
+
+import gzip
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames import Schema, open_source
+from sourdine.frames.text import opening
+from sourdine.frames.text.format import TextFormat
+
+SCHEMA = Schema.read(
+    {
+        "pay": {"type": "real", "lower": 0, "upper": 10_000},
+        "sex": {"type": "category", "keys": ["f", "m"]},
+    }
+)
+ROWS = [("1.5", "f"), ("2", "m")]
+
+
+def rows(table: object, text: TextFormat | Mapping[str, Any] = TextFormat(), schema: Schema = SCHEMA) -> Any:  # noqa: B008
+    source = open_source(table, schema, text=text)
+    names = ", ".join(f'"{name}"' for name in schema.columns)
+    return sorted(source.ask(f"SELECT {names} FROM {source.name}"), key=str)
+
+
+def write(path: Path, raw: bytes | str, encoding: str = "utf-8") -> Path:
+    path.write_bytes(raw if isinstance(raw, bytes) else raw.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("written", "text", "found"),
+    [
+        ("1,5", {"decimal": ","}, 1.5),
+        ("-1.234.567,5", {"decimal": ",", "thousands": "."}, -1234567.5),
+        ("1 234,5", {"decimal": ",", "thousands": " "}, 1234.5),
+        ("1\u202f234,5", {"decimal": ",", "thousands": "\u202f"}, 1234.5),
+        ("1'234.5", {"thousands": "'"}, 1234.5),
+        ("1234.5", {"thousands": "'"}, 1234.5),
+        ("1,5e2", {"decimal": ","}, 150.0),
+        (" 7 ", {"decimal": ","}, 7.0),
+        ("1.5", {"decimal": ","}, None),
+        ("1.23", {"decimal": ",", "thousands": "."}, None),
+        ("1.2345.678", {"decimal": ",", "thousands": "."}, None),
+        ("", {"decimal": ","}, None),
+        ("x", {"decimal": ","}, None),
+    ],
+)
+def test_numbers_are_read_as_they_are_declared_to_be_written(
+    written: str, text: dict[str, Any], found: float | None, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "rows.csv", f"pay;sex\n{written};f\n")
+    ((pay, _),) = rows(path, {**text, "delimiter": ";"})
+    assert duckdb.execute("SELECT TRY_CAST(? AS DOUBLE)", [pay]).fetchall() == [(found,)]
+
+
+def test_a_number_that_cannot_be_read_is_not_missing(tmp_path: Path) -> None:
+    """So that what is left out for each reason can be counted apart."""
+    path = write(tmp_path / "rows.csv", "pay;sex\n1.5;f\n;m\n")
+    assert rows(path, {"decimal": ","}) == [("?", "f"), (None, "m")]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "declared"),
+    [
+        ("utf-8", "utf-8"),
+        ("utf-8-sig", "utf-8"),
+        ("utf-16", "utf-16"),
+        ("utf-16-le", "utf-16-le"),
+        ("utf-16-be", "UTF-16BE"),
+        ("latin-1", "ISO-8859-1"),
+        ("cp1252", "windows-1252"),
+    ],
+)
+def test_encodings(encoding: str, declared: str, tmp_path: Path) -> None:
+    key = "é😀" if encoding.startswith("utf") else "é"
+    schema = Schema.read({"name": {"type": "category", "keys": [key]}})
+    path = write(tmp_path / "rows.csv", f"name,x\r\n{key},1\r\n", encoding)
+    assert rows(path, {"encoding": declared}, schema) == [(key,)]
+
+
+def test_big_endian_text_with_a_mark_is_read(tmp_path: Path) -> None:
+    raw = b"\xfe\xff" + "pay,sex\n1.5,f\n2,m\n".encode("utf-16-be")
+    assert rows(write(tmp_path / "rows.csv", raw), {"encoding": "utf-16"}) == ROWS
+    with pytest.raises(InvalidParameter, match="does not say in which order its bytes stand"):
+        rows(write(tmp_path / "rows.csv", raw[2:]), {"encoding": "utf-16"})
+
+
+def test_all_bytes_of_latin_1_are_text(tmp_path: Path) -> None:
+    every = bytes(byte for byte in range(256) if byte not in b'\n\r",')
+    schema = Schema.read({"name": {"type": "text"}})
+    path = write(tmp_path / "rows.csv", b"name,x\n" + every + b",1\nb,2\n")
+    assert rows(path, {"encoding": "latin-1"}, schema) == [(every.decode("latin-1"),), ("b",)]
+    found = rows(path, {"encoding": "cp1252"}, schema)  # where five bytes mean nothing
+    assert found == [("b",), (None,)]
+
+
+def test_a_mark_inside_a_file_is_a_letter_wherever_pieces_are_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = Schema.read({"name": {"type": "text"}})
+    path = write(tmp_path / "rows.csv", "\ufeffname,x\n" + "\ufeffa,1\n" * 9)
+    for size in (3, 4, 7, 8, 100):
+        monkeypatch.setattr(opening.pieces, "SIZE", size)
+        assert rows(path, schema=schema) == [("\ufeffa",)] * 9
+
+
+def test_a_file_without_a_header_has_declared_names(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.csv", "1.5,f\n2,m\n")
+    assert rows(path, {"header": False, "names": ["pay", "sex"]}) == ROWS
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"header": False}, "names and header = false come together"),
+        ({"names": ["a"]}, "names and header = false come together"),
+        ({"header": False, "names": ["a"], "encoding": "utf-16"}, "write utf-16-le or utf-16-be"),
+        ({"encoding": "ebcdic"}, "must be one of utf-8"),
+        ({"delimiter": ";;"}, "one ASCII character"),
+        ({"delimiter": "5"}, "one ASCII character"),
+        ({"thousands": "x"}, "thousands must be"),
+        ({"thousands": ",", "decimal": ","}, "different marks"),
+        ({"decimal": ";"}, "'.' or ','"),
+        ({"names": ["a", "a"], "header": False}, "must not repeat"),
+        ({"sep": ";"}, "'sep' is unknown"),
+    ],
+)
+def test_a_format_that_makes_no_sense_is_refused(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        TextFormat.read(given)
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("sep=;\r\npay;sex\r\n1.5;f\r\n2;m\r\n", {}),
+        ("pay\tsex\n1.5\tf\n2\tm\n", {}),
+        ("pay~sex\n1.5~f\n2~m\n", {"delimiter": "~"}),
+        ('"pay";"sex, as written";sex\n1.5;x;f\n2;x;m\n', {}),
+        ('pay,sex,"a\nb"\n1.5,f,1\n2,m,"x\ny"\n', {"multiline": True}),
+    ],
+)
+def test_what_programs_write(raw: str, text: dict[str, Any], tmp_path: Path) -> None:
+    assert rows(write(tmp_path / "rows.csv", raw), text) == ROWS
+
+
+@pytest.mark.parametrize(
+    ("raw", "text", "sentence"),
+    [
+        (b"pay,sex\r1.5,f\r2,m\r", {}, "end in carriage returns alone"),
+        (b'pay,"sex\n1.5,f\n', {}, "a quote that is not closed on its line"),
+        ("pay,sex,é\n1,f,2\n".encode("latin-1"), {}, "is not written in utf-8. Declare its encoding"),
+        ("pay,sex\n1,f\n".encode("utf-16"), {}, "is not written in utf-8"),
+        (b"\n1.5,f\n", {}, "has no header in its first line"),
+    ],
+)
+def test_a_header_that_cannot_be_read_is_told_with_what_to_do(
+    raw: bytes, text: dict[str, Any], sentence: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        rows(write(tmp_path / "rows.csv", raw), text)
+    assert sentence in str(caught.value)
+
+
+def test_several_files_are_one_table(tmp_path: Path) -> None:
+    first = write(tmp_path / "2023.csv", "pay,sex\n1.5,f\n")
+    second = write(tmp_path / "2024.csv", "sex;more;pay\nm;x;2\n")
+    assert rows([first, str(second)]) == ROWS
+    assert rows(str(tmp_path / "20*.csv")) == ROWS
+    assert rows(tmp_path) == ROWS
+    with pytest.raises(InvalidParameter, match="named twice"):
+        rows([first, first])
+    write(tmp_path / "2025.csv", "pay\n1\n")
+    with pytest.raises(InvalidParameter, match="no column 'sex'|none is called 'sex'"):
+        rows(tmp_path)
+    (tmp_path / "2025.csv").unlink()
+    write(tmp_path / "more.jsonl", "{}\n")
+    with pytest.raises(InvalidParameter, match="several kinds"):
+        rows(tmp_path)
+    with pytest.raises(InvalidParameter, match="No file is named like"):
+        rows(str(tmp_path / "1*.csv"))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "csv.gz", "jsonl"])
+def test_partitions_are_columns(kind: str, tmp_path: Path) -> None:
+    for sex, pay in (("f", "1.5"), ("m", "2"), ("__HIVE_DEFAULT_PARTITION__", "3")):
+        folder = tmp_path / "people" / f"sex={sex}"
+        folder.mkdir(parents=True)
+        path = folder / f"part.{kind}"
+        if kind == "parquet":
+            duckdb.sql(f"SELECT '{pay}' AS pay").write_parquet(str(path))
+            continue
+        raw = f'{{"pay": "{pay}"}}\n'.encode() if kind == "jsonl" else f"pay,x\n{pay},1\n".encode()
+        path.write_bytes(gzip.compress(raw) if kind.endswith("gz") else raw)
+    (tmp_path / "people" / "_SUCCESS").write_text("")
+    schema = Schema.read(
+        {"pay": {"type": "text"}, "sex": {"type": "category", "keys": ["f", "m"]}},
+    )
+    assert rows(tmp_path / "people", schema=schema) == [("1.5", "f"), ("2", "m"), ("3", None)]
+
+
+def test_parquet_files_may_hold_columns_in_another_order(tmp_path: Path) -> None:
+    duckdb.sql("SELECT 1.5::DOUBLE AS pay, 'f' AS sex").write_parquet(str(tmp_path / "a.parquet"))
+    duckdb.sql("SELECT 'm' AS sex, 2::INTEGER AS pay").write_parquet(str(tmp_path / "b.parquet"))
+    assert rows(tmp_path) == [(1.5, "f"), (2.0, "m")]
+    with pytest.raises(InvalidParameter, match="has no encoding, delimiter or header"):
+        rows(tmp_path, {"delimiter": ";"})
+
+
+def test_nothing_but_the_header_is_read_before_a_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "rows.csv", "pay,sex\n1.5,f\n2,m\n")
+    opened: list[int] = []
+    piece = opening.Text.piece
+    monkeypatch.setattr(opening.Text, "piece", lambda self, number: opened.append(number) or piece(self, number))
+    source = open_source(path, SCHEMA)
+    assert source.types == {"pay": "VARCHAR", "sex": "VARCHAR"}
+    assert opened == []
+    assert source.ask(f"SELECT count(*) FROM {source.name}") == [(2,)]
+    assert opened == [0]
+
+
+def test_an_open_quote_is_told_where_line_breaks_are_read() -> None:
+    assert TextFormat().caveats == ()
+    assert "never closed changes how all records after it are read" in TextFormat(multiline=True).caveats[0]
