@@ -40,3 +40,21 @@ def table(rows: int) -> Path:
         duckdb.execute(f"COPY ({made}) TO '{part}' (FORMAT parquet)")
         part.replace(path)
     return path
+
+
+def text_table(rows: int, quoted: bool = False) -> Path:
+    """The same records as CSV; `quoted` with a column of quoted texts, and Windows' ends of lines."""
+    import duckdb
+
+    path = ENVIRONMENTS / "tables" / f"{rows}{' quoted' if quoted else ''}.csv"
+    if not path.exists():
+        more = ", 'name, ' || (who % 1000) AS name" if quoted else ""
+        part = path.with_suffix(".part")
+        duckdb.execute(f"COPY (SELECT *{more} FROM '{table(rows)}') TO '{part}' (FORMAT csv, HEADER)")
+        if quoted:
+            with part.open("rb") as lines, path.with_suffix(".crlf").open("wb") as out:
+                while block := lines.read(1 << 24):
+                    out.write(block.replace(b"\n", b"\r\n"))
+            path.with_suffix(".crlf").replace(part)
+        part.replace(path)
+    return path

@@ -108,7 +108,10 @@ def test_no_line_of_json_touches_another(tmp_path: Path, monkeypatch: pytest.Mon
     texts = [json.dumps(dict(zip(SCHEMA.columns, cells, strict=True))) for cells in good]
     odd: list[bytes] = []
     for text in texts:
-        at, piece = dice.randrange(len(text) + 1), dice.choice([*PARTS, '{"who": "x"}', "[", "]", ":", "null"])
+        at, piece = (
+            dice.randrange(len(text) + 1),
+            dice.choice([*PARTS, '{"who": "x"}', "[", "]", ":", "null"]),
+        )
         raw = (text[:at].replace("good", "odd") + piece + text[at:].replace("good", "odd")).encode()
         if dice.random() < 0.3:
             raw = raw[: dice.randrange(len(raw) + 1)] + dice.choice(BYTES) + raw[at:]

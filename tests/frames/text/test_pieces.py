@@ -13,7 +13,7 @@ from sourdine.frames.text.pieces import Pieces, Text
 from sourdine.frames.text.tidy import MOST_BYTES, UNREADABLE, tidy
 
 PLAIN = partial(tidy, delimiter=",")
-WORDS = st.lists(st.text("ab\",\r é", max_size=9), max_size=12)
+WORDS = st.lists(st.text('ab",\r é', max_size=9), max_size=12)
 
 
 def whole(text: Text) -> bytes:

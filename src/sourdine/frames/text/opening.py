@@ -7,10 +7,10 @@ from pathlib import Path
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expression import literal, quoted
+from sourdine.frames.text import pieces
 from sourdine.frames.text.compression import Contents, kind_of
 from sourdine.frames.text.format import TextFormat
 from sourdine.frames.text.header import Header, read_header
-from sourdine.frames.text import pieces
 from sourdine.frames.text.pieces import Pieces, Text
 from sourdine.frames.text.tidy import tidy, tidy_json
 
@@ -71,7 +71,9 @@ class TextFiles:
         contents = Contents(path)
         if header is None:
             mark = b"\xef\xbb\xbf"
-            return Text(contents, len(mark) if contents.look(3) == mark else 0, "utf-8", tidy_json, size=pieces.SIZE)
+            return Text(
+                contents, len(mark) if contents.look(3) == mark else 0, "utf-8", tidy_json, size=pieces.SIZE
+            )
         multiline, alone = self.text.multiline, len(header.names) == 1
         plain = partial(tidy, delimiter=header.delimiter, multiline=multiline, alone=alone)
         return Text(contents, header.start, header.encoding, plain, multiline, pieces.SIZE)

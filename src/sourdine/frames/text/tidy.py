@@ -37,7 +37,7 @@ def tidy(block: bytes, delimiter: str, *, multiline: bool = False, alone: bool =
     b'a,1\\n"b\\rc","2"\\n""\\n'
     """
     block = _ended(block, multiline)
-    if not multiline and _is_plain(block, alone):
+    if not multiline and _is_plain(block, delimiter, alone):
         return block
     held = np.frombuffer(block, np.uint8)
     quotes = np.flatnonzero(held == _QUOTE)
@@ -78,23 +78,42 @@ def _ended(block: bytes, multiline: bool) -> bytes:
         block += b"\n"
     if b"\r" not in block:
         return block
-    if not multiline:
-        return block.replace(b"\r\n", b"\n")
-    # inside quotes a carriage return before a line feed belongs to the field
     held = np.frombuffer(block, np.uint8)
-    ends = _ends(held, np.flatnonzero(held == _QUOTE), multiline)
-    kept = np.ones(held.size, bool)
-    kept[ends[(ends > 0) & (held[ends - 1] == _CR)] - 1] = False
+    if not multiline:
+        kept = held != _CR
+        returns = np.flatnonzero(~kept)
+        kept[returns[held[returns + 1] != _LF]] = True
+    else:  # inside quotes a carriage return before a line feed belongs to the field
+        ends = _ends(held, np.flatnonzero(held == _QUOTE), multiline)
+        kept = np.ones(held.size, bool)
+        kept[ends[(ends > 0) & (held[ends - 1] == _CR)] - 1] = False
     return held[kept].tobytes()
 
 
-def _is_plain(block: bytes, alone: bool) -> bool:
-    """Whether every record of a block is plain, by searches that run at the speed of memory."""
-    if b'"' in block or b"\r" in block or block.startswith(_MARK):
+def _is_plain(block: bytes, delimiter: str, alone: bool) -> bool:
+    """Whether every record of a block is plain, by searches that run nearly at the speed of memory."""
+    if b"\r" in block or block.startswith(_MARK):
         return False
     if alone and (block.startswith(b"\n") or b"\n\n" in block):
         return False
-    return _is_short(block) and _decodes(block)
+    return _is_short(block) and _decodes(block) and (b'"' not in block or _is_strict(block, delimiter))
+
+
+def _is_strict(block: bytes, delimiter: str) -> bool:
+    """Whether the quotes of every record are as RFC 4180 has them: `_odd_quotes`, for all at once.
+
+    Where no line ends inside quotes, every second quote of the block is every second of its record.
+    """
+    held = np.frombuffer(block, np.uint8)
+    quotes = np.flatnonzero(held == _QUOTE)
+    if quotes.size % 2 or (np.searchsorted(quotes, np.flatnonzero(held == _LF)) % 2).any():
+        return False
+    before, after = held[quotes[::2] - 1], held[quotes[1::2] + 1]
+    if quotes[0] == 0:
+        before[0] = _LF
+    may = np.zeros(256, bool)
+    may[[_LF, _QUOTE, ord(delimiter)]] = True
+    return bool(may[before].all() and may[after].all())
 
 
 def _decodes(block: bytes) -> bool:
