@@ -32,7 +32,7 @@ BYTES = [b"\xff", b"\xfe", b"\xc3", b"\xed\xa0\x80", b"\x80", b"\xf4\x90\x80\x80
 
 
 def odd_record(dice: random.Random, encoding: str, delimiter: str) -> bytes:
-    """Any bytes that hold no line feed: letters with marks between them, good records with a piece changed."""
+    """Any bytes without a line feed: letters and marks, or good records with a piece changed."""
     good = delimiter.join(["somebody", "yes", str(dice.randrange(99))])
     kind = dice.randrange(4)
     if kind == 0:

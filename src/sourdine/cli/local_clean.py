@@ -18,6 +18,7 @@ from sourdine.core.errors import InvalidParameter, SourdineError
 
 if TYPE_CHECKING:
     from sourdine.accounting.ledger import Ledger
+    from sourdine.frames.text.format import TextFormat
     from sourdine.local.cleaner import Cleaner, CleanTable, Method
 
 CLEANING, REPORT = "cleaning.json", "report.html"
@@ -140,7 +141,7 @@ def _declared(
     method: str | None,
     rows: int | None,
     unit: str | None,
-) -> "tuple[Cleaner, bool, str]":
+) -> "tuple[Cleaner, bool, TextFormat]":
     """The cleaner, whether the order is kept, and how the table is encoded, as far as the file says."""
     from sourdine.local.cleaner.spec import Specification, parsed
     from sourdine.tables.blank import check_filled

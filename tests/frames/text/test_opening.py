@@ -178,7 +178,7 @@ def test_several_files_are_one_table(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="named twice"):
         rows([first, first])
     write(tmp_path / "2025.csv", "pay\n1\n")
-    with pytest.raises(InvalidParameter, match="no column 'sex'|none is called 'sex'"):
+    with pytest.raises(InvalidParameter, match="'sex'"):
         rows(tmp_path)
     (tmp_path / "2025.csv").unlink()
     write(tmp_path / "more.jsonl", "{}\n")

@@ -143,14 +143,16 @@ def _header(path: Path, text: TextFormat, wanted: Sequence[str]) -> Header | Non
     kind = kind_of(path)
     contents = Contents(path)
     if kind in JSON:
-        return _no_header(path, contents, text)
+        _check_lines(path, contents, text)
+        return None
     try:
         return read_header(path, contents.look, text, wanted, "\t" if kind == ".tsv" else None)
     except (OSError, EOFError):
         raise unreadable(path) from None
 
 
-def _no_header(path: Path, contents: Contents, text: TextFormat) -> None:
+def _check_lines(path: Path, contents: Contents, text: TextFormat) -> None:
+    """Refuse JSON that is not a record a line."""
     if not text.plain:
         raise InvalidParameter(
             f"The file {path} is JSON, which is UTF-8 and has no delimiter and no header. Leave out what is "

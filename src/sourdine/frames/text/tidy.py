@@ -87,7 +87,7 @@ def _ended(block: bytes, multiline: bool) -> bytes:
         ends = _ends(held, np.flatnonzero(held == _QUOTE), multiline)
         kept = np.ones(held.size, bool)
         kept[ends[(ends > 0) & (held[ends - 1] == _CR)] - 1] = False
-    return held[kept].tobytes()
+    return bytes(held[kept].tobytes())
 
 
 def _is_plain(block: bytes, delimiter: str, alone: bool) -> bool:
@@ -165,7 +165,8 @@ def _odd_quotes(held: Bytes, quotes: Places, starts: Places, ends: Places, delim
     opening = (quotes == starts[record]) | (before == ord(delimiter)) | (before == _QUOTE)
     closing = (quotes + 1 == ends[record]) | (after == ord(delimiter)) | (after == _QUOTE)
     odd[record[~np.where(opens, opening, closing)]] = True
-    return odd | (np.diff(np.append(first, quotes.size)) % 2 == 1)
+    odd[np.diff(np.append(first, quotes.size)) % 2 == 1] = True
+    return odd
 
 
 def _undecodable(block: bytes, ends: Places) -> list[int]:
