@@ -173,9 +173,9 @@ def test_a_table_named_like_a_file_that_goes_with_it(folder: Path) -> None:
 
 def test_it_says_how_many_records_and_that_they_are_not_hidden(folder: Path) -> None:
     with (folder / "people.csv").open("a") as file:
-        file.write("9,40\n")  # too short: it is left out, and the number tells
+        file.write("9,40\n")  # too short: the rest of it is missing
     out = " ".join(call("people.csv", "--epsilon", "9")[1].split())
-    assert "300 records. Lines that are too short or not text, if any, were left out." in out
+    assert "301 records. That number is not hidden" in out
     assert "nor that somebody is among them" in out
 
 

@@ -15,6 +15,7 @@ from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, R
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames import Schema, Source, Unit, open_source, ranks
+from sourdine.frames.text.format import TextFormat
 from sourdine.tables import Plan, Privacy, Query, Table, release
 from sourdine.tables.tree import Tree, Walk, quantiles
 from sourdine.testing import SeededBits
@@ -34,10 +35,15 @@ def plan_of(
 
 
 def numbers_of(
-    table: object, columns: dict[str, Any], ask: list[Any], by: tuple[str, ...] = (), **more: Any
+    table: object,
+    columns: dict[str, Any],
+    ask: list[Any],
+    by: tuple[str, ...] = (),
+    text: TextFormat | dict[str, Any] = TextFormat(),  # noqa: B008
+    **more: Any,
 ) -> list[list[int]]:
     plan = plan_of(columns, ask, by, **more)
-    return exact_numbers(plan, open_source(table, plan.schema))
+    return exact_numbers(plan, open_source(table, plan.schema, text=text))
 
 
 # Names
@@ -196,7 +202,7 @@ def test_a_record_over_many_lines_is_one_record(tmp_path: Path) -> None:
         file.write("id,g,x\n")
         file.writelines(f'{i},"{inside}",{i % 10}\n' for i in range(records))
     columns = {"g": {"type": "category", "keys": ["a", "other"], "missing": "other"}, "x": SMALL}
-    assert numbers_of(path, columns, ["count"], ("g",)) == [[0, records]]
+    assert numbers_of(path, columns, ["count"], ("g",), {"multiline": True}) == [[0, records]]
 
 
 @pytest.mark.parametrize(

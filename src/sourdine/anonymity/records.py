@@ -209,7 +209,7 @@ def _encode(
 
 def _hold(source: Source, name: str, question: str) -> str:
     """What to call an answer that is needed several times: a table on a connection of our own."""
-    connection = source.engine.connection if isinstance(source.engine, InDuckDB) else None
+    connection = source.engine.own if isinstance(source.engine, InDuckDB) else None
     if connection is None:
         return f"({question})"
     connection.execute(f"CREATE TEMP TABLE {name} AS {question}")

@@ -217,10 +217,8 @@ def _print(cleaned: "CleanTable", files: list[Path]) -> None:
         f"{f' = ({sums}){many}' if len(cleaner.cells) <= 12 else ''}. Whoever gets the table learns at most "
         "that much about one of them; handing it out again costs nothing more."
     )
-    text = files[0].suffix.lower() in (".csv", ".tsv")
-    lines = " Lines that are too short or not text, if any, were left out." if text else ""
     show.say(
-        f"{counted(cleaned.size, 'record')}.{lines} That number is not hidden, nor that "
+        f"{counted(cleaned.size, 'record')}. That number is not hidden, nor that "
         f"somebody is among them. A {show.one_line(cleaner.unit)} with more than "
         f"{counted(cleaner.rows, 'record')} is protected less."
     )

@@ -91,19 +91,19 @@ class InDuckDB:
         return self._answer(sql, lent).fetchnumpy()
 
     @cached_property
-    def _prepared(self) -> bool:
+    def own(self) -> "duckdb.DuckDBPyConnection | None":
+        """The connection, if it is our own, once the table can be read there."""
         if self.prepare is not None:
             self.prepare()
-        return True
+        return self.connection
 
     def _answer(self, sql: str, lent: Lent) -> "duckdb.DuckDBPyRelation | duckdb.DuckDBPyConnection":
         """The answer of the engine; a connection of our own knows the table by its name."""
         tables = {name: dict(columns) for name, columns in lent.items()}
-        if self.connection is not None:
-            _ = self._prepared
+        if self.own is not None:
             for name, columns in tables.items():
-                self.connection.register(name, columns)
-            return self.connection.execute(sql)
+                self.own.register(name, columns)
+            return self.own.execute(sql)
         # on a connection that is not ours, what is lent is found by the names of variables where it is asked
         here = {"relation": self.relation, "name": self.name, "sql": sql}
         answer: duckdb.DuckDBPyRelation | None = eval("relation.query(name, sql)", tables, here)

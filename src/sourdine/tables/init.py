@@ -37,10 +37,23 @@ _HEAD = """\
 #   sourdine release {spec}    pay from the ledger, publish the answers, a certificate and a report
 
 [table]
-# Where the table is, seen from the folder of this file: CSV, TSV, JSON or Parquet.
+# Where the table is, seen from the folder of this file: CSV, TSV, JSON Lines or Parquet; also compressed
+# (.csv.gz, .csv.zst), a pattern ("2024-*.csv"), a folder of Parquet files, or a list of these. Folders called
+# like region=north are columns.
 source = {quoted_source}
-# How a CSV or TSV file is encoded: "utf-8" (so it is if nothing is said), "latin-1" or "utf-16".
+# How a CSV or TSV file is encoded: "utf-8" (so it is if nothing is said), "cp1252" (older Windows),
+# "latin-1", "utf-16", or "utf-16-le" and "utf-16-be".
 {encoding}
+# What parts its fields, if not the mark that its header shows; how its numbers are written.
+# delimiter = ";"
+# decimal = ","
+# thousands = "."
+# A file without a header needs the names of its columns, in their order.
+# header = false
+# names = ["age", "sex"]
+# Whether a quoted field may hold line breaks. Then one quote that is never closed changes how all later
+# records are read, which no guarantee covers. Otherwise a line is a record, whatever it holds.
+# multiline = true
 # About how many records there are, as far as that is public. It is used for forecasts only.
 # size = 50000
 
@@ -235,7 +248,7 @@ def _encoding(table: Path) -> str:
     try:
         line.decode("utf-8")
     except UnicodeDecodeError:
-        return "utf-8" if b"\0" in line else "latin-1"
+        return "utf-8" if b"\0" in line else "cp1252"
     return "utf-8"
 
 

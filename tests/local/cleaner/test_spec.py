@@ -52,7 +52,7 @@ def test_the_file_of_a_release_serves_as_well() -> None:
         privacy={"unit": "patient", "column": "id", "epsilon": 1},
         queries=[],
     )
-    assert (held.encoding, held.unit) == ("latin-1", "patient")
+    assert (held.text.encoding, held.unit) == ("latin-1", "patient")
     with pytest.raises(InvalidParameter, match="several records"):
         held.cleaner(each=Fraction(1))
     assert held.cleaner(each=Fraction(1), rows=3).total == 6

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _OPTIONS = {
     ".csv": "FORMAT csv, HEADER true",
     ".tsv": "FORMAT csv, HEADER true, DELIMITER '\t'",
-    ".json": "FORMAT json, ARRAY true",
+    ".json": "FORMAT json",
     ".jsonl": "FORMAT json",
     ".ndjson": "FORMAT json",
     ".parquet": "FORMAT parquet",
