@@ -220,7 +220,10 @@ def test_public_files_that_a_release_will_read_are_looked_for(case: Case) -> Non
         public.write_text(f"{header}\nf,north\n")
         code, out, err = run("plan", case.spec)
         assert (code, out) == (2, "")
-        assert f"The join 'regions' cannot be made. The table has no column '{missing}'." in err
+        assert (
+            f"The join 'regions' cannot be made. The table has 2 columns, and none is called '{missing}'."
+            in err
+        )
     public.write_text("key,region\nf,north\n")
     assert run("plan", case.spec)[0] == 0
     public.unlink()

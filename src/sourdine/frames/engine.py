@@ -52,13 +52,19 @@ class InDuckDB:
     """A relation of DuckDB, on a connection of our own or of its owner.
 
     What must be looked at to read it, such as the length of a file, waits for the first question: `prepare`.
+    It may hold fewer columns than the table has; `names` are those of all.
     """
 
     relation: "duckdb.DuckDBPyRelation" = field(repr=False)
     connection: "duckdb.DuckDBPyConnection | None" = field(default=None, repr=False)
     keep_alive: object = field(default=None, repr=False)
     prepare: Callable[[], None] | None = field(default=None, repr=False)
+    names: Sequence[str] = ()
     name: str = "sourdine_source"
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            object.__setattr__(self, "names", tuple(self.relation.columns))
 
     @property
     def dialect(self) -> Dialect:
@@ -72,15 +78,10 @@ class InDuckDB:
 
         return (duckdb.Error,)
 
-    @property
-    def names(self) -> Sequence[str]:
-        """What the columns are called."""
-        return self.relation.columns
-
     @cached_property
     def types(self) -> Mapping[str, str]:
-        """The type of each column."""
-        return dict(zip(self.names, map(str, self.relation.types), strict=True))
+        """The type of each column that can be asked about."""
+        return dict(zip(self.relation.columns, map(str, self.relation.types), strict=True))
 
     def ask(self, sql: str, lent: Lent = NOTHING) -> list[tuple[Any, ...]]:
         """The rows of a question."""

@@ -1,9 +1,10 @@
 """Public tables beside a private one: each record gets the columns of at most one public row.
 
 The public table's key is unique, so a record stays one record; what it gets depends on itself and on what is
-public. The public table may be quoted in errors, the private one never is.
+public. No table is quoted in an error, the public one neither: somebody may have named the wrong file.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -106,8 +107,10 @@ def read_public(
     listed = (f"{text(quoted(name), source.types[name])} AS column_{i}" for i, name in enumerate(names))
     try:
         found = source.columns(f"SELECT {', '.join(listed)} FROM {source.name} LIMIT {MOST_ROWS + 1}")
-    except source.failures as problem:
-        raise InvalidParameter(f"The public table {_called(table)} cannot be read: {problem}") from None
+    except source.failures:
+        raise InvalidParameter(
+            f"The public table {_called(table)} cannot be read to its end. Check that it is complete."
+        ) from None
     columns = {}
     for i, name in enumerate(names):
         held = found[f"column_{i}"]
@@ -142,10 +145,7 @@ def open_joined(
     """
     if not joins:
         return open_source(table, schema, others, text=text)
-    brought = [name for join in joins for name in join.columns]
-    for name in brought:
-        if brought.count(name) > 1:
-            raise InvalidParameter(f"Two joins bring a column '{name}'. Let one of them bring it.")
+    brought = check_brought(joins)
     own = Schema(columns={name: each for name, each in schema.columns.items() if name not in brought})
     keys = [ours for join in joins for ours, _ in join.on]
     wanted = tuple(dict.fromkeys((*others, *(key for key in keys if key not in own.columns))))
@@ -158,15 +158,28 @@ def open_joined(
             raise InvalidParameter(
                 f"A join brings a column '{name}', and the table has one of that name. Rename one of them."
             )
-    public = tuple(
-        _Public.of(
-            join, base.types, {name: schema.columns[name] for name in join.columns if name in schema.columns}
-        )
-        for join in joins
-    )
+    public = tuple(read_join(join, schema, base.types) for join in joins)
     joined = Joined(base.engine, public)
     check_alike(joined.names, schema, others)
     return Source(joined, schema)
+
+
+def check_brought(joins: Sequence[Join]) -> list[str]:
+    """The columns that joins bring; none may come twice."""
+    brought = Counter(name for join in joins for name in join.columns)
+    for name, times in brought.items():
+        if times > 1:
+            raise InvalidParameter(f"Joins bring a column '{name}' twice. Let one of them bring it, once.")
+    return list(brought)
+
+
+def read_join(join: Join, schema: Schema, types: Mapping[str, str]) -> "_Public":
+    """The public table of a join, read; `types` are those of the private table."""
+    try:
+        wanted = {name: schema.columns[name] for name in join.columns if name in schema.columns}
+        return _Public.of(join, types, wanted)
+    except InvalidParameter as problem:
+        raise InvalidParameter(f"The join '{join.name}' cannot be made. {problem}") from None
 
 
 @dataclass(frozen=True)
@@ -186,17 +199,15 @@ class _Public:
         keys = [_keys(held[name], kind) for name, (_, kind) in zip(theirs, on, strict=True)]
         rows = list(zip(*keys, strict=True))
         good = [place for place, row in enumerate(rows) if None not in row]
-        seen: set[tuple[object, ...]] = set()
+        seen: dict[tuple[object, ...], int] = {}
         for place in good:
-            if rows[place] in seen:
-                named = ", ".join(
-                    f"{name} = {cell!r}" for name, cell in zip(theirs, rows[place], strict=True)
-                )
+            first = seen.setdefault(rows[place], place)
+            if first != place:
+                named = " and ".join(f"'{name}'" for name in theirs)
                 raise InvalidParameter(
-                    f"The public table of the join '{join.name}' has two rows with {named}. A record would "
-                    "count twice. Keep one row for each key."
+                    f"Rows {first + 1:,} and {place + 1:,} of its public table have the same {named}. "
+                    "A record would count twice. Keep one row for each key."
                 )
-            seen.add(rows[place])
         return cls(
             on,
             tuple(

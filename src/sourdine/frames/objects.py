@@ -15,19 +15,24 @@ _NULLABLE = {"i": "Int64", "u": "UInt64", "b": "boolean"}
 
 
 def with_plain_columns(frame: Any, names: Sequence[str], units: Sequence[str]) -> Any:
-    """A pandas frame whose named columns of objects hold text or nothing, and of categories what those are.
+    """A pandas frame of the named columns, objects as text or nothing, categories as what those are.
 
     Columns of Python's own strings are gone through as well, since such a string need not be good text. As
     they are, categories that are numbers would be floats if one is missing and whole numbers if none is.
     """
+    if not names:
+        return frame
+    import pandas as pd
+
     columns: dict[str, Any] = {}
     for name in names:
-        held = frame[name]
+        columns[name] = held = frame[name]
         if hasattr(held.dtype, "categories"):
             columns[name] = _of_categories(held, name in units)
         elif _is_guessed(held.dtype):
             columns[name] = _plain(held, name in units)
-    return frame.assign(**columns) if columns else frame
+    # by arrays: an index, in which labels may repeat, would be compared for every column
+    return pd.DataFrame({name: getattr(held, "array", held) for name, held in columns.items()}, copy=False)
 
 
 def _is_guessed(dtype: Any) -> bool:

@@ -5,7 +5,9 @@ engine; a DuckDB relation keeps its own connection. A PySpark DataFrame is asked
 SQL, then speaks to all of them, in the dialect of each.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import difflib
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
+from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.dialect import Dialect
+from sourdine.frames.dialect import DUCKDB, Dialect
 from sourdine.frames.engine import NOTHING, Engine, InDuckDB, Lent
 from sourdine.frames.expression import Grouping, grouping, literal, place, place_name, place_of
 from sourdine.frames.files import TEXT, Files, Where, find_files, is_where
@@ -31,6 +34,13 @@ if TYPE_CHECKING:
 
 _BESIDE = "sourdine_beside"
 AS_IT_IS = TextFormat()
+_NAMED = 3  # missing columns in an error; the rest are counted
+_SPELT = "Check how the table spells it, letter by letter."
+_IN_FILE = (
+    "Check how the first line of the file spells it, letter by letter. If that line is a record, the file "
+    'has no header: declare header = false and names = ["...", "..."] for all its columns.'
+)
+_IN_LIST = "Check the list of names that is declared for the file."
 
 
 @dataclass(frozen=True)
@@ -151,7 +161,7 @@ def open_source(
         source = _cluster(table, schema, others)
     else:
         source = _frame(table, schema, others, spark)
-    _check_names(source.types, schema, others)
+    _check_names(source.engine.names, schema, others)
     check_alike(source.engine.names, schema, others)
     for name, column in schema.columns.items():
         check_type(name, column, source.types[name])
@@ -160,14 +170,24 @@ def open_source(
     return source
 
 
-def _check_names(found: Iterable[str], schema: Schema, others: Sequence[str]) -> None:
-    names = list(found)
-    missing = [name for name in (*schema.columns, *others) if name not in names]
-    if missing:
-        listed = ", ".join(f"'{name}'" for name in names[:20])
-        raise InvalidParameter(
-            f"The table has no column '{missing[0]}'. Its columns are {listed}. Check the name."
-        )
+def _check_names(found: Sequence[str], schema: Schema, others: Sequence[str], remedy: str = _SPELT) -> None:
+    """Refuse a table without a column that is needed.
+
+    Names that the table has are not told: those of a file without a header are its first record.
+    """
+    names, wanted = frozenset(found), list(dict.fromkeys((*schema.columns, *others)))
+    missing = [name for name in wanted if name not in names]
+    if not missing:
+        return
+    listed = [f"'{name}'" for name in missing[:_NAMED]]
+    if len(missing) > _NAMED:
+        listed.append(f"any of {len(missing) - _NAMED:,} more that are declared")
+    which = ", ".join(listed[:-1]) + f" or {listed[-1]}" if len(listed) > 1 else listed[0]
+    near = difflib.get_close_matches(missing[0], [name for name in wanted if name in names], n=1)
+    meant = f" Did you mean '{near[0]}', which it has?" if near else ""
+    raise InvalidParameter(
+        f"The table has {counted(len(found), 'column')}, and none is called {which}.{meant} {remedy}"
+    )
 
 
 def check_alike(found: Sequence[str], schema: Schema, others: Sequence[str]) -> None:
@@ -175,9 +195,9 @@ def check_alike(found: Sequence[str], schema: Schema, others: Sequence[str]) -> 
 
     A column called like a place would be taken for it, and its values are clamped to nothing.
     """
-    names = [name.casefold() for name in found]
+    names = Counter(name.casefold() for name in found)
     for name in (*schema.columns, *others):
-        if names.count(name.casefold()) > 1:
+        if names[name.casefold()] > 1:
             raise InvalidParameter(
                 f"The table has two columns called '{name}', perhaps in other case. Rename one of them."
             )
@@ -205,7 +225,11 @@ def _files(files: Files, schema: Schema, others: Sequence[str], text: TextFormat
             f"SELECT * FROM read_parquet([{listed}], hive_partitioning = {partitioned}, "
             f"hive_types_autocast = false, union_by_name = {several})"
         )
-        engine = InDuckDB(relation, connection)
+        held = tuple(relation.columns)
+        _check_names(held, schema, others)
+        check_alike(held, schema, others)
+        relation = _narrowed(relation, (*schema.columns, *others))
+        engine = InDuckDB(relation, connection, names=held)
         relation.create_view(engine.name)
     except duckdb.Error:
         raise unreadable(files.paths[0]) from None
@@ -224,7 +248,7 @@ def _text(
     numbers = [name for name, each in schema.columns.items() if isinstance(each, Integer | Real)]
     held = TextFiles.open(files.paths, text, wanted, numbers, files.partitions)
     if held.names is not None:
-        _check_names(held.names, schema, others)
+        _check_names(held.names, schema, others, _IN_FILE if text.header else _IN_LIST)
         check_alike(held.names, schema, others)
     relation = connection.sql(held.nothing())
 
@@ -233,7 +257,7 @@ def _text(
         connection.register_filesystem(pieces)
         connection.execute(f"CREATE VIEW {InDuckDB.name} AS {held.relation(pieces)}")
 
-    return Source(InDuckDB(relation, connection, prepare=prepare), schema)
+    return Source(InDuckDB(relation, connection, prepare=prepare, names=held.names or ()), schema)
 
 
 def _pattern(path: Path) -> str:
@@ -259,26 +283,38 @@ def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) ->
     wanted = list(dict.fromkeys((*schema.columns, *others)))
     try:
         frame = _known_frame(table, spark)
-        if isinstance(frame, nw.LazyFrame):
-            if not frame.implementation.is_polars():
-                raise _unknown(table, spark)
-            _check_names(frame.collect_schema().names(), schema, others)
-            frame = frame.select(*wanted)  # stays lazy: what it does to the records waits for the charge
+        if isinstance(frame, nw.LazyFrame) and not frame.implementation.is_polars():
+            raise _unknown(table, spark)
+        held = tuple(frame.collect_schema().names())
+        _check_names(held, schema, others)
+        check_alike(held, schema, others)
+        if wanted and not frame.implementation.is_pandas():
+            # what is lazy stays so: what it does to the records waits for the charge
+            frame = frame.select(*wanted)
         native = frame.to_native()
         if frame.implementation.is_pandas():
-            _check_names(frame.columns, schema, others)
             units = [name for name in others if name not in schema.columns]
             native = with_plain_columns(native, wanted, units)
         connection.register("frame", native)
         relation = connection.table("frame")
-        engine = InDuckDB(relation, connection, native)
+        engine = InDuckDB(relation, connection, native, names=held)
         relation.create_view(engine.name)
+    except nw.exceptions.DuplicateError:
+        raise InvalidParameter("The table has two columns of one name. Rename one of them.") from None
     except (duckdb.Error, nw.exceptions.NarwhalsError):
         raise InvalidParameter(
             "The table has columns of a type, or with names, that the engine cannot read. "
             "Convert them, or leave out those that are not declared."
         ) from None
     return Source(engine, schema)
+
+
+def _narrowed(relation: "duckdb.DuckDBPyRelation", wanted: Sequence[str]) -> "duckdb.DuckDBPyRelation":
+    """The wanted columns alone, since an engine takes its time over thousands of others."""
+    names = list(dict.fromkeys(wanted))
+    if not names or len(names) == len(relation.columns):
+        return relation
+    return relation.project(", ".join(map(DUCKDB.quoted, names)))
 
 
 def _known_frame(table: object, spark: bool) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":

@@ -46,13 +46,14 @@ class Hierarchy(Declared):
             raise ValueError("levels must not repeat")
         if any(len(row) != len(self.levels) for row in self.rows):
             raise ValueError("every row must have a key for each level")
-        seen: set[str | int] = set()
-        for *_, key in self.rows:
-            if key in seen:
+        seen: dict[str | int, int] = {}
+        for place, (*_, key) in enumerate(self.rows, start=1):
+            first = seen.setdefault(key, place)
+            if first != place:
                 raise ValueError(
-                    f"{self.column} '{key}' has two rows, so its place is not known. Keep one row for each"
+                    f"rows {first:,} and {place:,}, without repeated ones, are of the same {self.column}, so "
+                    "the place of that is not known. Keep one row for each"
                 )
-            seen.add(key)
         if any(ALL in row for row in self.rows):
             raise ValueError(f"the key '{ALL}' names the sums over all")
         return self
@@ -69,14 +70,20 @@ class Hierarchy(Declared):
 
     def check(self, schema: Schema, owner: str) -> None:
         """Every key of the column must have its place, and no other may have one."""
-        keys, found = set(schema.keys(self.column)), {row[-1] for row in self.rows}
-        if keys != found:
-            lost = next(iter(keys ^ found))
-            where = "has no row in" if lost in keys else "is no declared key, but has a row in"
-            raise InvalidParameter(
-                f"The key {lost!r} of the column '{self.column}' {where} the hierarchy of '{owner}'. "
-                "Declare the same keys in both."
-            )
+        keys, found = schema.keys(self.column), {row[-1] for row in self.rows}
+        for key in keys:
+            if key not in found:
+                raise InvalidParameter(
+                    f"The key {key!r} of the column '{self.column}' has no row in the hierarchy of "
+                    f"'{owner}'. Give it one, or leave the key out of the column."
+                )
+        known = set(keys)
+        for place, row in enumerate(self.rows, start=1):
+            if row[-1] not in known:
+                raise InvalidParameter(
+                    f"Row {place:,} in the hierarchy of '{owner}' has a key that the column '{self.column}' "
+                    "does not declare. Declare the same keys in both, or the hierarchy alone."
+                )
 
     def paths(self, schema: Schema) -> tuple[Path_, ...]:
         """The rows in the order of the column's keys."""

@@ -166,7 +166,7 @@ def test_a_rehearsal_adds_up_too() -> None:
         ({"contingency": ["sex", "age"], "consistent": True, "margins": [["sex", "age"]]}, "not all of them"),
         (
             {"hierarchy": ["region", "town"], "rows": [["n", "x"], ["s", "x"]]},
-            "'x' has two rows.*Keep one",
+            "rows 1 and 2, without repeated ones, are of the same town.*Keep one",
         ),
         ({"hierarchy": ["region", "town"], "rows": [["n", "x"]]}, "has no row in"),
         ({"hierarchy": ["region", "town"], "rows": [["n"]]}, "a key for each level"),
