@@ -235,7 +235,7 @@ def test_declared_columns_follow_their_declaration() -> None:
 
 
 def test_bad_input_is_refused_in_one_sentence() -> None:
-    with pytest.raises(InvalidParameter, match="no column 'weight'"):
+    with pytest.raises(InvalidParameter, match="none is called 'weight'"):
         measure(HOSPITAL, quasi=["age", "weight"])
     with pytest.raises(InvalidParameter, match="At least one quasi-identifier"):
         measure(HOSPITAL, quasi=[])

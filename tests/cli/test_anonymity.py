@@ -119,7 +119,7 @@ def test_a_table_is_generalised_and_written(table: Path, tmp_path: Path) -> None
 
 
 BAD = {
-    "a column that is not there": (["--quasi", "weight"], "no column 'weight'"),
+    "a column that is not there": (["--quasi", "weight"], "none is called 'weight'"),
     "k above the number of rows": (["--quasi", "age", "--k", "7"], "more than the 6 records"),
     "a value no class can have": (["--quasi", "age", "--sensitive", "care", "--l", "5"], "not varied enough"),
     "a share above one": (["--quasi", "age", "--suppress", "150%"], "'suppress'"),

@@ -140,7 +140,7 @@ def test_a_ledger_of_rho_pays_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"column": "nothing"}, "no column 'nothing'"),
+        ({"column": "nothing"}, "none is called 'nothing'"),
         ({"unit": "household"}, "Name them alike"),
         ({"epsilon": 0}, "epsilon"),
         ({"outside": 0.9}, "outside"),

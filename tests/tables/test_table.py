@@ -23,10 +23,10 @@ COLUMNS: dict[str, Any] = {
 def test_a_table_that_does_not_fit_its_declaration_is_refused(tmp_path: Path) -> None:
     (tmp_path / "broken.parquet").write_bytes(b"?")
     for rows, columns, unit, sentence in [
-        (ROWS, {"height": COLUMNS["age"]}, "person", "no column 'height'"),
+        (ROWS, {"height": COLUMNS["age"]}, "person", "none is called 'height'"),
         (ROWS, {"age": {**COLUMNS["age"], "lower": 200}}, "person", "lower must be below upper"),
         (ROWS, {"age": {"type": "integer"}}, "person", "'columns.age.lower' is missing"),
-        (ROWS, COLUMNS, Unit(name="person", column="who"), "no column 'who'"),
+        (ROWS, COLUMNS, Unit(name="person", column="who"), "none is called 'who'"),
         (tmp_path / "none.csv", COLUMNS, "person", "There is no file"),
         (tmp_path / "broken.parquet", COLUMNS, "person", "cannot be read as parquet"),
         (ROWS, {"age": COLUMNS["sex"]}, "person", "'age' is declared to hold text"),
