@@ -136,7 +136,7 @@ def test_every_cell_counts_as_it_does_elsewhere(spark: Any, ansi: bool) -> None:
         + [dialect.text(dialect.quoted(name), kinds[name]) for name in ("text", "bool", "long")]
         for dialect in (SPARK, DUCKDB)
     }
-    near = open_source(table, Schema.read({"row": NUMBERS["far"]}))
+    near = open_source(table, Schema.read({"row": NUMBERS["far"]}), names)
     found = far.ask(f"SELECT {', '.join(parts[SPARK])} FROM {far.name} ORDER BY {SPARK.quoted('row')}")
     assert found == near.ask(f'SELECT {", ".join(parts[DUCKDB])} FROM {near.name} ORDER BY "row"')
     spark.conf.unset("spark.sql.ansi.enabled")
