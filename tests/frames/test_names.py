@@ -10,6 +10,7 @@ import pytest
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Schema, open_source
 from sourdine.frames.join import open_joined, read_joins
+from sourdine.frames.text import TextFormat
 from tests.frames.engines import ENGINES
 
 NUMBER = {"type": "integer", "lower": 0, "upper": 9}
@@ -42,6 +43,20 @@ def test_the_first_record_of_a_file_without_a_header_is_not_told(tmp_path: Path)
         "The table has 3 columns, and none is called 'salary'. Check how the first line of the file spells "
         "it, letter by letter. If that line is a record, the file has no header: declare header = false and "
         'names = ["...", "..."] for all its columns.'
+    )
+
+
+def test_names_that_are_declared_for_a_file_are_looked_up_there(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("Zelda,1984,9000\n")
+    with pytest.raises(InvalidParameter) as caught:
+        open_source(
+            tmp_path / "people.csv",
+            schema("salary"),
+            text=TextFormat(header=False, names=("who", "born", "salery")),
+        )
+    assert str(caught.value) == (
+        "The table has 3 columns, and none is called 'salary'. Check the list of names that is declared for "
+        "the file."
     )
 
 
