@@ -122,7 +122,8 @@ def read_question(path: Path) -> "Question":
     from sourdine.local.rappor.rappor import BloomOracle
 
     if path.suffix.lower() == ".csv":
-        return Question(name=NAME, oracle=read_params(path))
+        # such a file has no format of ours: reports made with it by version 0.1 must go on fitting
+        return Question(name=NAME, oracle=read_params(path), format=1)
     question = Question.from_json(read_json(path))
     if not isinstance(question.oracle, BloomOracle):
         raise InvalidParameter(

@@ -2,6 +2,7 @@
 
 SourdineError
 ├── InvalidParameter (also a ValueError)
+│   └── UnknownName
 ├── UnsupportedLoss
 └── LedgerError
     └── BudgetExceeded
@@ -19,6 +20,10 @@ class SourdineError(Exception):
 
 class InvalidParameter(SourdineError, ValueError):
     """A declared parameter is not of the right kind or size."""
+
+
+class UnknownName(InvalidParameter):
+    """A file names a mechanism that this version does not know, and that nobody has registered."""
 
 
 class UnsupportedLoss(SourdineError):

@@ -18,10 +18,25 @@ Json = dict[str, Plain | list[Plain]]
 T = TypeVar("T")
 
 
+def added(default: T) -> T:
+    """A field that a class got after files had been written of it; its default means what they mean.
+
+    The default is not written, so that what hangs on the old fields, such as the fingerprint of a question,
+    stays as it was.
+    """
+    made: T = dataclasses.field(default=default, metadata={"added": True})
+    return made
+
+
 def encoded(instance: object) -> Json:
     """The fields of a dataclass instance, ready for JSON."""
     fields = dataclasses.fields(instance)  # type: ignore[arg-type]
-    return {field.name: _encoded(getattr(instance, field.name)) for field in fields}
+    held = {field: getattr(instance, field.name) for field in fields}
+    return {
+        field.name: _encoded(value)
+        for field, value in held.items()
+        if not field.metadata.get("added") or value != field.default
+    }
 
 
 def decoded(kind: type[T], given: Mapping[str, object]) -> T:

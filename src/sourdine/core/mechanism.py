@@ -1,27 +1,24 @@
 """What a mechanism is: a frozen description that samples, states its loss and forecasts its error."""
 
-import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Distance, Norm
-from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.fields import Json, decoded, encoded
+from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import Loss
+from sourdine.core.registry import Named
 
-_NAME = re.compile(r"[a-z_]+(\.[a-z_]+)*\.[A-Z][A-Za-z0-9]*")
 
-
-class Mechanism(ABC):
+class Mechanism(Named):
     """A randomised function of private values; subclasses are frozen, keyword-only dataclasses."""
 
+    _key: ClassVar[str] = "mechanism"
     norm: ClassVar[Norm]
 
     @abstractmethod
@@ -49,21 +46,6 @@ class Mechanism(ABC):
                 f"{name} measures changes in {self.norm}, and this distance is in {distance.norm}. "
                 f"A loss computed from it would be wrong. State the distance in {self.norm}."
             )
-
-    def to_json(self) -> Json:
-        """A description that `from_json` turns back into an equal mechanism."""
-        cls = type(self)
-        room = cls.__module__.removeprefix("sourdine.").rpartition(".")[0]
-        return {"mechanism": f"{room}.{cls.__name__}"} | encoded(self)
-
-    @classmethod
-    def from_json(cls, description: Mapping[str, object]) -> Self:
-        """The mechanism a description names; only classes of this package are ever looked up."""
-        kind = _resolve(description.get("mechanism"))
-        if not issubclass(kind, cls):
-            raise InvalidParameter(f"The description is of a {kind.__name__}, not of a {cls.__name__}.")
-        given = {name: value for name, value in description.items() if name != "mechanism"}
-        return decoded(kind, given)
 
 
 def one_integer(answers: NDArray[Any]) -> NDArray[np.int64]:
@@ -93,17 +75,3 @@ class Example:
             return self.code(self.draw(value, count, bits))
         repeated = np.broadcast_to(np.asarray(value), (count, *np.shape(value)))
         return self.code(self.mechanism.sample(repeated, bits))
-
-
-def _resolve(name: object) -> type[Any]:
-    if isinstance(name, str) and _NAME.fullmatch(name):
-        room, _, kind = name.rpartition(".")
-        try:
-            found = getattr(import_module(f"sourdine.{room}"), kind, None)
-        except ImportError:
-            found = None
-        if isinstance(found, type) and issubclass(found, Mechanism):
-            return found
-    raise InvalidParameter(
-        "A description of a mechanism must name one of this package, such as 'mechanisms.Laplace'."
-    )

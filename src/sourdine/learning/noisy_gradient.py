@@ -31,6 +31,7 @@ class NoisyGradient(Mechanism):
     Fraction(1, 8)
     """
 
+    name: ClassVar[str] = "noisy-gradient/1"
     norm: ClassVar[Norm] = Norm.L2
     sigma: Fraction
 

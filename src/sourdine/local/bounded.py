@@ -131,6 +131,8 @@ class BoundedLaplaceOracle(BoundedOracle):
     0.16
     """
 
+    name: ClassVar[str] = "bounded-laplace-oracle/1"
+
     @property
     def mechanism(self) -> BoundedLaplace:
         return BoundedLaplace.calibrated(
@@ -154,6 +156,7 @@ class BoundedStaircaseOracle(BoundedOracle):
     22
     """
 
+    name: ClassVar[str] = "bounded-staircase-oracle/1"
     inner: int | None = None
 
     def __post_init__(self) -> None:

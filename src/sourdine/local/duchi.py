@@ -30,6 +30,7 @@ class Duchi(UnbiasedOracle):
     4.68
     """
 
+    name: ClassVar[str] = "duchi/1"
     most_cells: ClassVar[int] = 1 << 28
     cells: int = 1 << 20
 

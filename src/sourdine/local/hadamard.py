@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,6 +53,7 @@ class HadamardResponse(CodedOracle):
     10
     """
 
+    name: ClassVar[str] = "hadamard/1"
     epsilon: Fraction
     categories: int
     blocks: int = 0

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -37,6 +38,7 @@ class LocalHashing(CodedOracle):
     (4, 5, 2)
     """
 
+    name: ClassVar[str] = "olh/1"
     epsilon: Fraction
     categories: int
     groups: int = 0

@@ -35,6 +35,7 @@ class Hybrid(WindowOracle):
     4.27
     """
 
+    name: ClassVar[str] = "hybrid/1"
     parts: ClassVar[int] = PARTS
     share: Fraction | None = None
 

@@ -1,6 +1,7 @@
 """k-ary randomized response as an oracle: the report is a category."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ class KaryOracle(KaryResponse, CodeReports, FrequencyOracle):
     >>> oracle.estimate(counts).value[:2].round(2)
     array([0.25, 0.75])
     """
+
+    name: ClassVar[str] = "grr/1"
 
     @property
     def codes(self) -> int:

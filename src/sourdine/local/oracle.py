@@ -38,10 +38,10 @@ class Oracle(Mechanism):
     def identity(self) -> str:
         """The SHA-256 of all parameters, in 64 hexadecimal digits.
 
-        Secret noise hangs on it, since whoever writes specifications could find two of one fingerprint.
+        Secret noise hangs on it, since whoever writes specifications could find two of one fingerprint. So it
+        never changes: it hashes the first name, under which devices drew their noise when they began.
         """
-        written = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(written.encode()).hexdigest()
+        return digest(first_written(self))
 
     @property
     def fingerprint(self) -> str:
@@ -188,6 +188,17 @@ class FrequencyOracle(Oracle, Response):
         level = check.confidence(f"{type(self).__name__}.estimate", confidence)
         known = self.known(counts)
         return shares(self.channel, self.supports(known), known.reports, level)
+
+
+def first_written(oracle: Oracle) -> Json:
+    """The description of an oracle by the first name that files had for it."""
+    held = oracle.to_json()
+    return held | {"mechanism": first_name(str(held["mechanism"]))}
+
+
+def digest(held: object) -> str:
+    """The SHA-256 of plain data, whatever the order of its fields."""
+    return hashlib.sha256(json.dumps(held, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def refuse(bad: ArrayLike) -> None:

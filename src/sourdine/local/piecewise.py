@@ -41,6 +41,7 @@ class Piecewise(OneWindow):
     5.07
     """
 
+    name: ClassVar[str] = "piecewise/1"
     parts: ClassVar[int] = PARTS
 
     def best_window(self) -> int:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,6 +36,7 @@ class ProjectiveGeometry(CodedOracle):
     (4, 6, 1365, 2)
     """
 
+    name: ClassVar[str] = "projective-geometry/1"
     epsilon: Fraction
     categories: int
     order: int = 0

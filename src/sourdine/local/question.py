@@ -1,7 +1,5 @@
 """A specification: what is asked, by which oracle, with which labels. Devices and collectors share it."""
 
-import hashlib
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,9 +13,9 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Mechanism
 from sourdine.local.counts import Counts
 from sourdine.local.estimate import Estimate
-from sourdine.local.oracle import Bytes, FrequencyOracle, Oracle
+from sourdine.local.oracle import Bytes, FrequencyOracle, Oracle, digest, first_written
 
-FORMAT = "sourdine local 1"
+FORMATS = {1: "sourdine local 1", 2: "sourdine local 2"}
 _FIELDS = {"format", "question", "oracle", "labels", "fingerprint"}
 
 
@@ -26,7 +24,8 @@ class Question:
     """A question put to many people, and how each one's answer is made private on their own device.
 
     Every report carries the fingerprint of the whole specification, so that reports to another question, or
-    by other parameters, are never counted in. Categories may have labels.
+    by other parameters, are never counted in. Categories may have labels. `format` is 1 for a question of
+    version 0.1, whose reports carry a fingerprint over the names of that version.
 
     >>> from sourdine.local import KaryOracle
     >>> coffee = Question(
@@ -39,6 +38,7 @@ class Question:
     name: str
     oracle: Oracle
     labels: tuple[str, ...] = ()
+    format: int = 2
 
     def __post_init__(self) -> None:
         name: object = self.name
@@ -49,6 +49,8 @@ class Question:
             raise check.fail("Question", "oracle", "be an oracle of sourdine.local", oracle)
         if self.labels:
             self._check_labels()
+        if type(self.format) is not int or self.format not in FORMATS:
+            raise check.fail("Question", "format", "be 1 or 2", self.format)
 
     def _check_labels(self) -> None:
         if not isinstance(self.oracle, FrequencyOracle):
@@ -69,14 +71,17 @@ class Question:
 
     @property
     def identity(self) -> str:
-        """The SHA-256 of the whole specification, in 64 hexadecimal digits."""
-        written = json.dumps(self._body(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(written.encode()).hexdigest()
+        """The SHA-256 of the whole specification as format 1 has it, in 64 hexadecimal digits.
+
+        Secret noise hangs on it: if it changed with the format, a device would draw another report on the
+        same answer, and that would cost its epsilon again.
+        """
+        return digest(self._body(1))
 
     @property
     def fingerprint(self) -> str:
-        """The first 16 digits of the identity, which any change of the specification changes."""
-        return self.identity[:16]
+        """The first 16 digits of the SHA-256 of the specification, which any change of it changes."""
+        return digest(self._body(self.format))[:16]
 
     def values(self, answers: Sequence[str]) -> NDArray[Any]:
         """Answers as people write them, for `sample`; one outside the domain is refused by its number.
@@ -116,22 +121,23 @@ class Question:
             )
         return self.oracle.estimate(replace(counts, fingerprint=self.oracle.fingerprint), confidence)
 
-    def _body(self) -> dict[str, Any]:
+    def _body(self, form: int) -> dict[str, Any]:
         return {
-            "format": FORMAT,
+            "format": FORMATS[form],
             "question": self.name,
-            "oracle": self.oracle.to_json(),
+            "oracle": first_written(self.oracle) if form == 1 else self.oracle.to_json(),
             "labels": list(self.labels),
         }
 
     def to_json(self) -> dict[str, Any]:
         """The specification for a file."""
-        return {**self._body(), "fingerprint": self.fingerprint}
+        return {**self._body(self.format), "fingerprint": self.fingerprint}
 
     @classmethod
     def from_json(cls, held: object) -> "Question":
         """A specification read back; one that was changed by hand no longer has its fingerprint."""
-        if not isinstance(held, Mapping) or held.get("format") != FORMAT or set(held) != _FIELDS:
+        forms = {text: form for form, text in FORMATS.items()}
+        if not isinstance(held, Mapping) or held.get("format") not in FORMATS.values() or set(held) != _FIELDS:
             raise InvalidParameter(
                 "This is no specification of a question. Make one with 'sourdine local spec'."
             )
@@ -140,7 +146,8 @@ class Question:
             raise InvalidParameter(
                 "The specification is malformed. Make it again with 'sourdine local spec'."
             )
-        made = cls(name=held["question"], oracle=_oracle(oracle), labels=tuple(labels))
+        form = forms[held["format"]]
+        made = cls(name=held["question"], oracle=_oracle(oracle), labels=tuple(labels), format=form)
         if held["fingerprint"] != made.fingerprint:
             raise InvalidParameter(
                 "The specification does not match its own fingerprint: it was changed after it was made. "

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from sourdine.core.mechanism import Example
 from sourdine.local.numeric import numeric_examples
@@ -21,6 +22,8 @@ class SquareWave(OneWindow):
     >>> SquareWave(epsilon=1, lower=0, upper=1, cells=1000).window
     512
     """
+
+    name: ClassVar[str] = "square-wave/1"
 
     def best_window(self) -> int:
         epsilon = float(self.epsilon)

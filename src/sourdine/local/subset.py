@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,7 @@ class SubsetSelection(BitwiseOracle):
     269
     """
 
+    name: ClassVar[str] = "subset-selection/1"
     epsilon: Fraction
     categories: int
     size: int = 0

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +77,8 @@ class SymmetricUnary(Unary):
     array([0.25, 0.75])
     """
 
+    name: ClassVar[str] = "sue/1"
+
     @property
     def channel(self) -> Channel:
         half = float(self.epsilon) / 2
@@ -101,6 +104,8 @@ class OptimalUnary(Unary):
     >>> OptimalUnary(epsilon=1, categories=4).loss(Distance.hamming()).epsilon
     Fraction(1, 1)
     """
+
+    name: ClassVar[str] = "oue/1"
 
     @property
     def channel(self) -> Channel:

@@ -37,6 +37,7 @@ class BoundedLaplace(Mechanism):
     (Fraction(5, 1), Fraction(2, 1))
     """
 
+    name: ClassVar[str] = "bounded-laplace/1"
     norm: ClassVar[Norm] = Norm.L1
     scale: Fraction
     lower: Fraction

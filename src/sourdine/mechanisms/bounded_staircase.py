@@ -41,6 +41,7 @@ class BoundedStaircase(Mechanism):
     1.3238
     """
 
+    name: ClassVar[str] = "bounded-staircase/1"
     norm: ClassVar[Norm] = Norm.L1
     drop: Fraction
     lower: Fraction

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike, NDArray
 
@@ -29,6 +29,8 @@ class Exponential(Selection):
     >>> Exponential(epsilon=1, sensitivity=1, candidates=5).loss(Distance.linf(1)).rho
     Fraction(1, 8)
     """
+
+    name: ClassVar[str] = "exponential/1"
 
     def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
         return select.choose(select.scores("Exponential", values, self.candidates), self.rate, bits)

@@ -33,6 +33,7 @@ class Gaussian(Mechanism):
     Fraction(1, 8)
     """
 
+    name: ClassVar[str] = "gaussian/1"
     norm: ClassVar[Norm] = Norm.L2
     sigma: Fraction
     granularity: Fraction | None = None

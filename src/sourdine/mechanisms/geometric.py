@@ -27,6 +27,7 @@ class Geometric(Mechanism):
     Fraction(1, 2)
     """
 
+    name: ClassVar[str] = "geometric/1"
     norm: ClassVar[Norm] = Norm.L1
     scale: Fraction
     lower: int | None = None

@@ -48,6 +48,7 @@ class KeyThreshold(Mechanism):
     (30, Fraction(1, 1))
     """
 
+    name: ClassVar[str] = "partition-threshold/1"
     norm: ClassVar[Norm] = Norm.LINF
     noise: KeyNoise
     scale: Fraction

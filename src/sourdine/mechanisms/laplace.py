@@ -32,6 +32,7 @@ class Laplace(Mechanism):
     Fraction(1, 2)
     """
 
+    name: ClassVar[str] = "laplace/1"
     norm: ClassVar[Norm] = Norm.L1
     scale: Fraction
     granularity: Fraction | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike, NDArray
 
@@ -27,6 +27,8 @@ class PermuteAndFlip(Selection):
     >>> PermuteAndFlip(epsilon=1, sensitivity=1, candidates=5).loss(Distance.linf(1)).rho
     Fraction(1, 2)
     """
+
+    name: ClassVar[str] = "permute-and-flip/1"
 
     def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
         return select.flip(select.scores("PermuteAndFlip", values, self.candidates), self.rate, bits)

@@ -102,6 +102,7 @@ class KaryResponse(Response):
     Fraction(1, 1)
     """
 
+    name: ClassVar[str] = "randomized-response/1"
     epsilon: Fraction
     categories: int
 
@@ -206,6 +207,7 @@ class Warner(BinaryResponse):
     1.0986
     """
 
+    name: ClassVar[str] = "warner/1"
     truth: Fraction
 
     def __post_init__(self) -> None:
@@ -234,6 +236,8 @@ class TwoCoins(BinaryResponse):
     >>> TwoCoins().estimate([True, True, True, False])
     1.0
     """
+
+    name: ClassVar[str] = "two-coins/1"
 
     @property
     def honesty(self) -> Fraction:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,7 @@ class SparseVector(Crossing):
     Fraction(1, 1)
     """
 
+    name: ClassVar[str] = "sparse-vector/1"
     answers: int
 
     def __post_init__(self) -> None:

@@ -36,6 +36,7 @@ class Staircase(Mechanism):
     4
     """
 
+    name: ClassVar[str] = "staircase/1"
     norm: ClassVar[Norm] = Norm.L1
     epsilon: Fraction
     inner: int

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,8 @@ class AboveThreshold(Crossing):
     >>> AboveThreshold(epsilon=1, queries=10, threshold=50).loss(Distance.linf(1)).epsilon
     Fraction(1, 1)
     """
+
+    name: ClassVar[str] = "above-threshold/1"
 
     @property
     def threshold_scale(self) -> Fraction:

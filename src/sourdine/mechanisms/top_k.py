@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,7 @@ class TopK(Selection):
     Fraction(1, 8)
     """
 
+    name: ClassVar[str] = "top-k/1"
     k: int
 
     def __post_init__(self) -> None:

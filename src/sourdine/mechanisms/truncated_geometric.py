@@ -38,6 +38,7 @@ class TruncatedGeometric(Mechanism):
     Fraction(9, 2)
     """
 
+    name: ClassVar[str] = "truncated-geometric/1"
     norm: ClassVar[Norm] = Norm.L1
     scale: Fraction
     lower: int

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -188,6 +188,7 @@ class Rappor(BloomOracle):
     (1.074, 4.394, 2.756)
     """
 
+    name: ClassVar[str] = "rappor/1"
     bits: int
     hashes: int
     cohorts: int
@@ -244,6 +245,7 @@ class OneTimeRappor(BloomOracle):
     4.394
     """
 
+    name: ClassVar[str] = "one-time-rappor/1"
     bits: int
     hashes: int
     cohorts: int
@@ -330,6 +332,7 @@ class BasicRappor(BasicOracle):
     2.197
     """
 
+    name: ClassVar[str] = "basic-rappor/1"
     categories: int
     f: Fraction
     p: Fraction
@@ -373,6 +376,7 @@ class BasicOneTimeRappor(BasicOracle):
     2.197
     """
 
+    name: ClassVar[str] = "basic-one-time-rappor/1"
     categories: int
     f: Fraction
 

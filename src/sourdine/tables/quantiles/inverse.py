@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +80,7 @@ class InverseSensitivity(QuantileMethod):
     Fraction(1, 8)
     """
 
+    name: ClassVar[str] = "inverse-sensitivity/1"
     radius: int = 0
 
     def __post_init__(self) -> None:

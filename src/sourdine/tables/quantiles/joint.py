@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,6 +45,8 @@ class JointExponential(QuantileMethod):
     >>> JointExponential(epsilon=1, levels=deciles, places=1001).loss(Distance.hamming()).epsilon
     Fraction(1, 1)
     """
+
+    name: ClassVar[str] = "joint-exponential/1"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ class NaiveLaplace(QuantileMethod):
     >>> NaiveLaplace(epsilon=1, levels=(Fraction(1, 2),), places=101).error()
     300.0
     """
+
+    name: ClassVar[str] = "naive-laplace/1"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,6 +70,7 @@ class RecursiveQuantiles(QuantileMethod):
     2
     """
 
+    name: ClassVar[str] = "recursive-quantiles/1"
     radius: int = 0
 
     def __post_init__(self) -> None:

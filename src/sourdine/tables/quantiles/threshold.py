@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ class ThresholdHistogram(QuantileMethod):
     Fraction(1, 1)
     """
 
+    name: ClassVar[str] = "threshold-histogram/1"
     cuts: int
     monotone: bool = True
 

@@ -1,0 +1,266 @@
+"""Names that last: what ledgers, certificates and questions call a class, wherever it is kept.
+
+A name is of the field and has a version, such as "laplace/1". The version is the meaning: a new field has a
+default that means what was (`fields.added`); a class that loses otherwise is "/2", and "/1" stays readable. A
+class that is moved or renamed changes its one line in `TABLE`.
+"""
+
+import re
+from abc import ABC
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from inspect import isabstract
+from typing import ClassVar, Self, TypeVar
+
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter, UnknownName
+from sourdine.core.fields import Json, decoded, encoded
+
+TABLE: dict[str, str] = {
+    "above-threshold/1": "sourdine.mechanisms.threshold:AboveThreshold",
+    "bounded-laplace/1": "sourdine.mechanisms.bounded_laplace:BoundedLaplace",
+    "bounded-staircase/1": "sourdine.mechanisms.bounded_staircase:BoundedStaircase",
+    "exponential/1": "sourdine.mechanisms.exponential:Exponential",
+    "gaussian/1": "sourdine.mechanisms.gaussian:Gaussian",
+    "geometric/1": "sourdine.mechanisms.geometric:Geometric",
+    "laplace/1": "sourdine.mechanisms.laplace:Laplace",
+    "partition-threshold/1": "sourdine.mechanisms.key_threshold:KeyThreshold",
+    "permute-and-flip/1": "sourdine.mechanisms.permute_and_flip:PermuteAndFlip",
+    "randomized-response/1": "sourdine.mechanisms.response:KaryResponse",
+    "sparse-vector/1": "sourdine.mechanisms.sparse_vector:SparseVector",
+    "staircase/1": "sourdine.mechanisms.staircase:Staircase",
+    "top-k/1": "sourdine.mechanisms.top_k:TopK",
+    "truncated-geometric/1": "sourdine.mechanisms.truncated_geometric:TruncatedGeometric",
+    "two-coins/1": "sourdine.mechanisms.response:TwoCoins",
+    "warner/1": "sourdine.mechanisms.response:Warner",
+    "noisy-gradient/1": "sourdine.learning.noisy_gradient:NoisyGradient",
+    "bounded-laplace-oracle/1": "sourdine.local.bounded:BoundedLaplaceOracle",
+    "bounded-staircase-oracle/1": "sourdine.local.bounded:BoundedStaircaseOracle",
+    "duchi/1": "sourdine.local.duchi:Duchi",
+    "grr/1": "sourdine.local.kary:KaryOracle",
+    "hadamard/1": "sourdine.local.hadamard:HadamardResponse",
+    "hybrid/1": "sourdine.local.hybrid:Hybrid",
+    "olh/1": "sourdine.local.hashing:LocalHashing",
+    "oue/1": "sourdine.local.unary:OptimalUnary",
+    "piecewise/1": "sourdine.local.piecewise:Piecewise",
+    "projective-geometry/1": "sourdine.local.projective:ProjectiveGeometry",
+    "square-wave/1": "sourdine.local.square_wave:SquareWave",
+    "subset-selection/1": "sourdine.local.subset:SubsetSelection",
+    "sue/1": "sourdine.local.unary:SymmetricUnary",
+    "basic-one-time-rappor/1": "sourdine.local.rappor.rappor:BasicOneTimeRappor",
+    "basic-rappor/1": "sourdine.local.rappor.rappor:BasicRappor",
+    "one-time-rappor/1": "sourdine.local.rappor.rappor:OneTimeRappor",
+    "rappor/1": "sourdine.local.rappor.rappor:Rappor",
+    "inverse-sensitivity/1": "sourdine.tables.quantiles.inverse:InverseSensitivity",
+    "joint-exponential/1": "sourdine.tables.quantiles.joint:JointExponential",
+    "naive-laplace/1": "sourdine.tables.quantiles.naive:NaiveLaplace",
+    "recursive-quantiles/1": "sourdine.tables.quantiles.recursive:RecursiveQuantiles",
+    "threshold-histogram/1": "sourdine.tables.quantiles.threshold:ThresholdHistogram",
+    "fixed-size/1": "sourdine.accounting.sampler:FixedSize",
+    "poisson/1": "sourdine.accounting.sampler:Poisson",
+    "shuffled/1": "sourdine.accounting.sampler:Shuffled",
+}
+
+# What version 0.1 wrote, by folder and class: read for ever, and no longer written. Of several earlier names
+# of one class the first stands first, since identities hang on it.
+ALIASES: dict[str, str] = {
+    "mechanisms.AboveThreshold": "above-threshold/1",
+    "mechanisms.BoundedLaplace": "bounded-laplace/1",
+    "mechanisms.BoundedStaircase": "bounded-staircase/1",
+    "mechanisms.Exponential": "exponential/1",
+    "mechanisms.Gaussian": "gaussian/1",
+    "mechanisms.Geometric": "geometric/1",
+    "mechanisms.KaryResponse": "randomized-response/1",
+    "mechanisms.KeyThreshold": "partition-threshold/1",
+    "mechanisms.Laplace": "laplace/1",
+    "mechanisms.PermuteAndFlip": "permute-and-flip/1",
+    "mechanisms.SparseVector": "sparse-vector/1",
+    "mechanisms.Staircase": "staircase/1",
+    "mechanisms.TopK": "top-k/1",
+    "mechanisms.TruncatedGeometric": "truncated-geometric/1",
+    "mechanisms.TwoCoins": "two-coins/1",
+    "mechanisms.Warner": "warner/1",
+    "learning.NoisyGradient": "noisy-gradient/1",
+    "local.BoundedLaplaceOracle": "bounded-laplace-oracle/1",
+    "local.BoundedStaircaseOracle": "bounded-staircase-oracle/1",
+    "local.Duchi": "duchi/1",
+    "local.HadamardResponse": "hadamard/1",
+    "local.Hybrid": "hybrid/1",
+    "local.KaryOracle": "grr/1",
+    "local.LocalHashing": "olh/1",
+    "local.OptimalUnary": "oue/1",
+    "local.Piecewise": "piecewise/1",
+    "local.ProjectiveGeometry": "projective-geometry/1",
+    "local.SquareWave": "square-wave/1",
+    "local.SubsetSelection": "subset-selection/1",
+    "local.SymmetricUnary": "sue/1",
+    "local.rappor.BasicOneTimeRappor": "basic-one-time-rappor/1",
+    "local.rappor.BasicRappor": "basic-rappor/1",
+    "local.rappor.OneTimeRappor": "one-time-rappor/1",
+    "local.rappor.Rappor": "rappor/1",
+    "tables.quantiles.InverseSensitivity": "inverse-sensitivity/1",
+    "tables.quantiles.JointExponential": "joint-exponential/1",
+    "tables.quantiles.NaiveLaplace": "naive-laplace/1",
+    "tables.quantiles.RecursiveQuantiles": "recursive-quantiles/1",
+    "tables.quantiles.ThresholdHistogram": "threshold-histogram/1",
+    "FixedSize": "fixed-size/1",
+    "Poisson": "poisson/1",
+    "Shuffled": "shuffled/1",
+}
+
+GROUP = "sourdine.mechanisms"  # the entry points by which an installed package offers its own
+_MOST = 200
+_PART = r"[a-z0-9]+(-[a-z0-9]+)*"
+_OURS = re.compile(rf"{_PART}/[1-9][0-9]{{0,3}}")
+_THEIRS = re.compile(rf"({_PART}\.)+{_PART}/{_PART}/[1-9][0-9]{{0,3}}")
+_registered: dict[str, "type[Named]"] = {}
+
+
+class Named(ABC):
+    """What files name: frozen dataclasses that are written by name and fields, and read back as equals."""
+
+    name: ClassVar[str]
+    _key: ClassVar[str]  # under which the name is written
+
+    def to_json(self) -> Json:
+        """A description that `from_json` turns back into an equal one; a class without a name is refused."""
+        name = name_of(type(self))
+        try:
+            return {self._key: name} | encoded(self)
+        except TypeError as problem:
+            raise InvalidParameter(
+                f"A field of {type(self).__name__} has no exact form in a file. Keep its numbers as int or "
+                "Fraction, and all else as str, bool, Enum, None or tuples of those."
+            ) from problem
+
+    @classmethod
+    def from_json(cls, description: Mapping[str, object]) -> Self:
+        """What a description names; only names of this package and registered ones are ever looked up."""
+        kind = class_of(description.get(cls._key))
+        if not issubclass(kind, cls):
+            raise InvalidParameter(f"The description is of a {kind.__name__}, not of a {cls.__name__}.")
+        return decoded(kind, {name: value for name, value in description.items() if name != cls._key})
+
+
+K = TypeVar("K", bound=type[Named])
+
+
+def class_of(name: object) -> type[Named]:
+    """The class that a name stands for, or an earlier name of it; imported when it is first asked for.
+
+    >>> class_of("laplace/1") is class_of("mechanisms.Laplace")
+    True
+    """
+    known = ALIASES.get(name, name) if isinstance(name, str) else ""
+    if known in TABLE:
+        module, _, attribute = TABLE[known].partition(":")
+        found: type[Named] = getattr(import_module(module), attribute)
+        return found
+    if len(known) <= _MOST and _THEIRS.fullmatch(known):
+        return _theirs(known)
+    if len(known) <= _MOST and _OURS.fullmatch(known):
+        raise UnknownName(
+            f"The name '{known}' is unknown to this version of Sourdine. A later one has written it. "
+            "Install that version, and read it again."
+        )
+    raise InvalidParameter(
+        "A description of a mechanism or a sampling must name one of this package, such as 'laplace/1'."
+    )
+
+
+def name_of(kind: type[Named]) -> str:
+    """The name that files know a class by; one that inherits its name has none of its own.
+
+    >>> from sourdine.mechanisms import Laplace
+    >>> name_of(Laplace)
+    'laplace/1'
+    """
+    stated = vars(kind).get("name")
+    if isinstance(stated, str) and stated in TABLE and class_of(stated) is kind:
+        return stated
+    for name, registered in _registered.items():
+        if registered is kind:
+            return name
+    raise InvalidParameter(
+        f"{kind.__name__} has no name that a file could keep, so it is neither written nor charged. "
+        "Register it first: @sourdine.core.registry.register('your.domain/its-name/1')."
+    )
+
+
+def first_name(name: str) -> str:
+    """What files first called it: the alias of version 0.1, or the name itself if it came later.
+
+    >>> first_name("grr/1"), first_name("acme.example/tail-noise/1")
+    ('local.KaryOracle', 'acme.example/tail-noise/1')
+    """
+    return next((alias for alias, known in ALIASES.items() if known == name), name)
+
+
+def is_ours(name: str) -> bool:
+    """Whether a name is of this package, whose claims it proves and audits."""
+    return name in TABLE
+
+
+def register(name: str) -> Callable[[K], K]:
+    """Name a mechanism of your own, so that it can be charged: `@register("acme.example/tail-noise/1")`.
+
+    The name begins with a domain of yours, so that it is never one of this package. Its version is the
+    meaning: files are read by it for ever, so a class that loses otherwise is given the next one.
+    Certificates and pages show that it is not of this package: what it loses is the word of its author.
+    """
+    given: object = name
+    if not isinstance(given, str) or len(given) > _MOST or not _THEIRS.fullmatch(given):
+        must = "be a domain of yours, a name and a version, in small letters, digits and hyphens"
+        raise check.fail("register", "name", must, name, "Such as 'acme.example/tail-noise/1'.")
+
+    def registered(kind: K) -> K:
+        _check_class(kind)
+        held = _registered.get(name)
+        if held is not None and _place(held) != _place(kind):  # a cell of a notebook may be run again
+            raise InvalidParameter(
+                f"The name '{name}' is taken by another class, {held.__name__}. Files would mean either. "
+                "Give each class a name of its own."
+            )
+        if other := [known for known, each in _registered.items() if each is kind and known != name]:
+            raise InvalidParameter(
+                f"{kind.__name__} is registered as '{other[0]}' already. A class has one name. Leave one out."
+            )
+        _registered[name] = kind
+        return kind
+
+    return registered
+
+
+def _theirs(name: str) -> type[Named]:
+    """The class registered by a name, perhaps only now by an installed package that offers it."""
+    if name not in _registered:
+        for point in entry_points(group=GROUP, name=name):
+            try:
+                point.load()
+            except (ImportError, AttributeError) as problem:
+                raise UnknownName(
+                    f"The name '{name}' is not of this package, and {point.value}, which is installed for "
+                    "it, cannot be imported. Mend the package that offers it."
+                ) from problem
+    if name not in _registered:
+        raise UnknownName(
+            f"The name '{name}' is not of this package, and nothing here has registered it. Import the "
+            "module that does so by sourdine.core.registry.register, or install the package that offers it."
+        )
+    return _registered[name]
+
+
+def _check_class(kind: object) -> None:
+    if not isinstance(kind, type) or not issubclass(kind, Named) or isabstract(kind):
+        raise check.fail("register", "class", "be a Mechanism with all its methods", kind)
+    stated = vars(kind).get("__dataclass_params__")  # its own: what it inherits knows nothing of its fields
+    if stated is None or not stated.frozen:
+        remedy = "Put @dataclass(frozen=True, kw_only=True) under @register."
+        raise check.fail("register", "class", "be a frozen dataclass", kind, remedy)
+    if kind.__module__.partition(".")[0] == "sourdine":
+        raise check.fail("register", "class", "be your own", kind, "Those of this package have their names.")
+
+
+def _place(kind: type[Named]) -> tuple[str, str]:
+    return kind.__module__, kind.__qualname__
