@@ -15,10 +15,11 @@ from sourdine.accounting.ledger.amount import amount
 from sourdine.accounting.ledger.opened import opened
 from sourdine.accounting.ledger.text import declared_digest
 from sourdine.accounting.ledger.typed import typed
-from sourdine.accounting.spend import Spend
-from sourdine.core.errors import LedgerError, SourdineError
+from sourdine.accounting.spend import Spend, foreign_names, foreign_words
+from sourdine.core.errors import LedgerError, SourdineError, UnknownName
 
 _FORMAT = 1
+_FOREIGN = "not_of_this_package"
 
 
 def digest(path: Path) -> str:
@@ -38,7 +39,8 @@ class Certificate:
     `secure` and, by their digest, for the declarations as far as they were recorded with the charge, before
     any noise was drawn; `verify` names what was not. It never saw the noise, the data or the values.
 
-    `from_reserve` is the part of delta that choosing keys took; it is counted in `delta`.
+    `from_reserve` is the part of delta that choosing keys took; it is counted in `delta`. `foreign` names the
+    mechanisms that are not of this package: what they lose is the word of their authors.
 
     `digests` are those (SHA-256) of the files that were published with it, by name: they tie the numbers to
     the certificate. The ledger does not vouch for them, so they are worth as much as the way by which the
@@ -63,6 +65,11 @@ class Certificate:
     digests: Mapping[str, str] = field(default_factory=dict)
     software: str
 
+    @property
+    def foreign(self) -> tuple[str, ...]:
+        """The names of what is not of this package."""
+        return foreign_names(self.spends)
+
     def to_json(self) -> str:
         """The certificate as text."""
         return json.dumps(
@@ -85,7 +92,8 @@ class Certificate:
                 "digests": dict(self.digests),
                 "spends": [spend.to_json() for spend in self.spends],
             }
-            | ({"from_reserve": str(self.from_reserve)} if self.from_reserve else {}),
+            | ({"from_reserve": str(self.from_reserve)} if self.from_reserve else {})
+            | ({_FOREIGN: list(self.foreign)} if self.foreign else {}),
             indent=2,
         )
 
@@ -97,7 +105,7 @@ class Certificate:
             if held["format"] != _FORMAT:
                 raise ValueError("unknown format")
             declared, digests = typed(dict, held["declared"]), typed(dict, held.get("digests", {}))
-            return cls(
+            made = cls(
                 ledger=typed(str, held["ledger"]),
                 number=typed(int, held["number"]),
                 fingerprint=typed(str, held["fingerprint"]),
@@ -116,9 +124,14 @@ class Certificate:
                 digests={name: typed(str, value) for name, value in digests.items()},
                 software=typed(str, held["software"]),
             )
+            if held.get(_FOREIGN, []) != list(made.foreign):
+                raise ValueError("other names than those of the spends")
+        except UnknownName as problem:
+            raise LedgerError(f"The certificate cannot be read. {problem}") from problem
         except (SourdineError, KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as problem:
             message = "The certificate cannot be read. It is cut short or was changed. Ask for it again."
             raise LedgerError(message) from problem
+        return made
 
     def with_digests(self, files: Iterable[Path]) -> "Certificate":
         """The same, tied to files that are published with it."""
@@ -235,5 +248,7 @@ class Release:
         body = self.values._repr_html_() if hasattr(self.values, "_repr_html_") else escape(repr(self.values))
         warning = "" if self.secure else "<p><b>Made with seeded noise: it protects nobody.</b></p>"
         paid = self.receipt._repr_html_() if self.receipt else "<p>Not paid from a ledger.</p>"
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        foreign = foreign_names(self.spends)
+        told = (*self.notes, *((foreign_words(foreign),) if foreign else ()))
+        notes = "".join(f"<p>{escape(note)}</p>" for note in told)
         return f"<div>{warning}{body}{notes}{paid}</div>"

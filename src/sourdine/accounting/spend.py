@@ -1,7 +1,7 @@
 """One line of a ledger: which mechanism is used, how often, on what."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -15,6 +15,7 @@ from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.fields import decoded, encoded
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Mechanism
+from sourdine.core.registry import is_ours, name_of
 
 C = TypeVar("C")
 
@@ -92,6 +93,27 @@ class Spend:
             sampling=None if sampling is None else Sampling.from_json(sampling),  # type: ignore[arg-type]
             part=None if part is None else decoded(Part, part),  # type: ignore[arg-type]
         )
+
+
+def foreign_names(spends: Iterable[Spend]) -> tuple[str, ...]:
+    """The names of the mechanisms and samplings among these that are not of this package.
+
+    >>> from sourdine.mechanisms import Laplace
+    >>> foreign_names([Spend(mechanism=Laplace(scale=10), distance=Distance.l1(1))])
+    ()
+    """
+    used = {type(part) for spend in spends for part in (spend.mechanism, spend.sampling) if part is not None}
+    return tuple(sorted(name for name in map(name_of, used) if not is_ours(name)))
+
+
+def foreign_words(names: Sequence[str]) -> str:
+    """What people are told of such names.
+
+    >>> foreign_words(["acme.example/tail-noise/1"])
+    'Not of this package: acme.example/tail-noise/1. What is claimed of it is the word of its author.'
+    """
+    them = "it is the word of its author" if len(names) == 1 else "them is the word of their authors"
+    return f"Not of this package: {', '.join(names)}. What is claimed of {them}."
 
 
 _OPTIONAL: dict[str, type] = {"sampling": Sampling, "part": Part}

@@ -44,6 +44,7 @@ def verify(
     """
     from sourdine.accounting.ledger import Ledger
     from sourdine.accounting.release import Certificate
+    from sourdine.accounting.spend import foreign_words
 
     place = path / CERTIFICATE if path.is_dir() else path
     try:
@@ -62,6 +63,7 @@ def verify(
                 "delta": found.delta,
                 "from_reserve": str(found.from_reserve),
                 "unconfirmed": list(unconfirmed),
+                "not_of_this_package": list(found.foreign),
                 "files": same,
                 "absent": absent,
             }
@@ -72,6 +74,8 @@ def verify(
     print(f"Paid: line {found.number} of the ledger, epsilon {found.epsilon:.4g}{at} for each {unit}.")
     if found.from_reserve:
         print(f"Of that delta, {float(found.from_reserve):.3g} went into choosing keys.")
+    if found.foreign:
+        show.say(foreign_words(found.foreign))
     if unconfirmed:
         print(f"Not recorded with the charge, so not confirmed by the ledger: {', '.join(unconfirmed)}.")
     if not found.secure:

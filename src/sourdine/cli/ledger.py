@@ -131,6 +131,8 @@ def history(
 
 
 def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
+    from sourdine.accounting.ledger.receipt import foreign_lines
+
     reserve = opened.terms.reserve is not None
     rows = [
         (
@@ -151,6 +153,8 @@ def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
         f"{counted(len(entries), 'charge')} replayed to {symbol} {_readable(opened.status().spent)}; "
         "the chain is whole."
     )
+    if told := foreign_lines(entries):
+        show.say(told)
 
 
 @app.command()
@@ -385,6 +389,7 @@ def _plain_entry(entry: "Entry", ledger: "Ledger") -> dict[str, object]:
         "period": entry.period,
         "fingerprint": entry.fingerprint,
         "spends": [spend.to_json() for spend in entry.spends],
+        "not_of_this_package": list(entry.foreign),
     }
 
 
@@ -394,9 +399,11 @@ def _write_csv(output: Path, entries: list[dict[str, object]]) -> None:
     with output.open("w", newline="", encoding="utf-8") as file:
         names = ["number", "time", "author", "purpose", "price", "total", "period", "fingerprint", "spends"]
         names += [name for name in ("delta", "delta_total") if entries and name in entries[0]]
+        names += ["not_of_this_package"]
         writer = csv.DictWriter(file, names)
         writer.writeheader()
-        writer.writerows(entry | {"spends": json.dumps(entry["spends"])} for entry in entries)
+        lists = ("spends", "not_of_this_package")
+        writer.writerows(entry | {name: json.dumps(entry[name]) for name in lists} for entry in entries)
 
 
 def _readable(number: Fraction) -> str:

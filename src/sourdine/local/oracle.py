@@ -19,7 +19,9 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check, ones
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.fields import Json
 from sourdine.core.mechanism import Mechanism
+from sourdine.core.registry import first_name
 from sourdine.local.counts import Counts
 from sourdine.local.estimate import Estimate, shares
 from sourdine.mechanisms.response import Response

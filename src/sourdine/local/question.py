@@ -137,7 +137,7 @@ class Question:
     def from_json(cls, held: object) -> "Question":
         """A specification read back; one that was changed by hand no longer has its fingerprint."""
         forms = {text: form for form, text in FORMATS.items()}
-        if not isinstance(held, Mapping) or held.get("format") not in FORMATS.values() or set(held) != _FIELDS:
+        if not isinstance(held, Mapping) or set(held) != _FIELDS or held["format"] not in FORMATS.values():
             raise InvalidParameter(
                 "This is no specification of a question. Make one with 'sourdine local spec'."
             )

@@ -378,6 +378,7 @@ def _payment(record: Record, certificate: Certificate) -> Section:
         ("time (UTC)", f"{certificate.time:%Y-%m-%d %H:%M}"),
         ("noise", "cryptographic" if certificate.secure else "SEEDED"),
         ("made with", certificate.software or "sourdine"),
+        *((("not of this package", ", ".join(certificate.foreign)),) if certificate.foreign else ()),
     )
     rest = (
         "Nothing is left: no more can be published about these people from this ledger."

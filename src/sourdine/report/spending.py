@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from sourdine.accounting.ledger import Entry, Status, Terms
-from sourdine.accounting.ledger.receipt import readable, remaining, room
+from sourdine.accounting.ledger.receipt import foreign_lines, readable, remaining, room
 from sourdine.core.digits import counted, plain
 from sourdine.report.charts import COLOURS, GREY, ROWS, Row, Spec, finish
 from sourdine.report.page import Figure, Page, Section
@@ -53,6 +53,7 @@ def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Pag
             f"Spent: {status.currency} {readable(status.spent)} of {room(status.limit)}{also}.",
             f"Left: {remaining(status.left, status.limit)}. Nothing spent ever comes back.",
             *_for_keys(status),
+            *((told,) if (told := foreign_lines(entries)) else ()),
         ),
         figures=(_figure(entries, status),) if entries else (),
     )

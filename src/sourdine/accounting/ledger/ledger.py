@@ -17,7 +17,7 @@ from sourdine.accounting.ledger.terms import Terms
 from sourdine.accounting.ledger.text import declarations, declared_digest
 from sourdine.accounting.ledger.typed import typed
 from sourdine.accounting.spend import Spend
-from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, SourdineError
+from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, SourdineError, UnknownName
 
 _REMEMBERED = 64
 _START = datetime(1970, 1, 1, tzinfo=UTC)
@@ -278,6 +278,10 @@ class Ledger:
                 delta=amount(held["delta"]) if self.terms.reserve is not None else Fraction(0),
                 delta_total=amount(held["delta_total"]) if self.terms.reserve is not None else Fraction(0),
             )
+        except UnknownName as problem:  # which is no damage: its price and total are known
+            raise LedgerError(
+                f"Line {line.number} of the ledger {self.path} cannot be read. {problem}"
+            ) from problem
         except _UNREADABLE as problem:
             raise self._out_of_order(line) from problem
 

@@ -1,12 +1,12 @@
 """What a ledger gives for a charge, and what it knows of itself."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from html import escape
 
-from sourdine.accounting.spend import Spend
+from sourdine.accounting.spend import Spend, foreign_names, foreign_words
 from sourdine.core.digits import plain, shorten_down, shorten_up
 
 _DIGITS = 6
@@ -51,6 +51,7 @@ class Entry:
     `software`, `secure` and `declared_digest` are what was recorded when the block was paid; None if nothing
     was. Lines of version 0.1 hold the declarations themselves, `declared`.
     `delta` is what the block took of the ledger's reserve, and `delta_total` what all have taken with it.
+    `foreign` names the mechanisms of the block that are not of this package.
     """
 
     number: int
@@ -68,6 +69,11 @@ class Entry:
     declared_digest: str | None = None
     delta: Fraction = Fraction(0)
     delta_total: Fraction = Fraction(0)
+
+    @property
+    def foreign(self) -> tuple[str, ...]:
+        """The names of what is not of this package, whose claims are those of its authors."""
+        return foreign_names(self.spends)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +118,21 @@ class Status:
             f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows.items()
         )
         return f"<table>{cells}</table>"
+
+
+def foreign_lines(entries: Iterable[Entry]) -> str:
+    """What people are told of mechanisms in a ledger that are not of this package, if there are any."""
+    lines: dict[str, list[int]] = {}
+    for entry in entries:
+        for name in entry.foreign:
+            lines.setdefault(name, []).append(entry.number)
+    placed = [f"{name} ({_lines(numbers)})" for name, numbers in sorted(lines.items())]
+    return foreign_words(placed) if placed else ""
+
+
+def _lines(numbers: list[int]) -> str:
+    one = f"line {numbers[0]}"
+    return one if len(numbers) == 1 else f"{len(numbers):,} lines, the first {one}"
 
 
 def readable(number: Fraction) -> str:

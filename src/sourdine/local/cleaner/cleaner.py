@@ -17,6 +17,7 @@ from sourdine.core import check
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.mechanism import Mechanism
 from sourdine.frames.schema import Column, Integer, Real, Schema, Text
 from sourdine.frames.source import AS_IT_IS, Source, open_source
 from sourdine.frames.text.format import TextFormat
@@ -233,11 +234,18 @@ class Cleaner:
                 unit=held["unit"],
                 share=Fraction(held["share"]),
             )
+            renamed = {**held, "columns": {name: _renamed(each) for name, each in columns.items()}}
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
             raise wrong from None
-        if made.to_json() != held:
+        if made.to_json() != renamed:
             raise wrong
         return made
+
+
+def _renamed(column: Mapping[str, Any]) -> dict[str, Any]:
+    """What is told of a column, with its mechanisms by the names that are written now."""
+    written = [Mechanism.from_json(each).to_json() for each in column["mechanisms"]]
+    return {**column, "mechanisms": written}
 
 
 @dataclass(frozen=True, kw_only=True)
