@@ -13,6 +13,7 @@ import sourdine.mechanisms
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.mechanism import Example, Mechanism
+from sourdine.core.registry import is_ours, name_of
 from sourdine.testing import SeededBits
 from tests import contract
 from tests.laws import LAWS, NOISE
@@ -53,7 +54,14 @@ def test_every_mechanism_of_the_room_is_exported() -> None:
 
 @pytest.mark.parametrize("example", contract.examples())
 def test_survives_json(example: Example) -> None:
+    written = example.mechanism.to_json()
+    assert written["mechanism"] == name_of(type(example.mechanism)) == example.mechanism.name
     assert contract.through_json(example.mechanism) == example.mechanism
+
+
+@pytest.mark.parametrize("kind", contract.all_kinds())
+def test_has_a_lasting_name(kind: type[Mechanism]) -> None:
+    assert is_ours(name_of(kind)), "give it a line in core/registry.py"
 
 
 @pytest.mark.parametrize("example", contract.examples())

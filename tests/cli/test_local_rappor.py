@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sourdine.cli.local_rappor_params import read_question
 from sourdine.local.rappor import Device, OneTimeRappor, Rappor
 from sourdine.local.rappor.files import read_params, read_reports, read_results
 from sourdine.local.rappor.rappor import BloomOracle
@@ -63,6 +64,12 @@ def test_words_become_reports_become_words(place: Path, decoder: str, params: st
     told = shares(found)
     for word, count in PEOPLE.items():
         assert told[word] == pytest.approx(count / 6000, abs=0.1)  # seven standard errors
+
+
+def test_a_file_of_googles_stands_for_the_question_it_stood_for() -> None:
+    """Reports that version 0.1 wrote by such a file carry this fingerprint."""
+    kept = Path(__file__).parent.parent / "golden" / "0.1" / "rappor" / "params.csv"
+    assert read_question(kept).fingerprint == "de262e4dcb75f060"
 
 
 def test_everything_passes_through_googles_files(place: Path) -> None:

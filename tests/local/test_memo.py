@@ -5,6 +5,7 @@ import hmac
 import json
 import math
 import secrets
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -65,7 +66,8 @@ def test_reports_of_two_answers_of_one_device_are_independent() -> None:
 def test_the_noise_is_a_keyed_stream_of_the_question_and_the_answer() -> None:
     """Built again from its parts, as a device in another language would."""
     question = Question(name="coffee", oracle=ORACLE)
-    assert question.identity.startswith(question.fingerprint)
+    first = replace(question, format=1)
+    assert first.identity.startswith(first.fingerprint)
     assert len(question.identity) == 64
     body = b"sourdine memo 1\0" + question.identity.encode() + b"<i8" + (7).to_bytes(8, "little")
     key = hmac.new(SECRET, body, hashlib.sha256).digest()
@@ -80,6 +82,17 @@ def test_reports_never_change_from_one_version_to_the_next() -> None:
     """A second report of the same answer would be paid for twice."""
     found = [Memo(ORACLE, SECRET).report(value).tolist() for value in range(8)]
     assert found == [[16], [3], [20], [8], [18], [2], [6], [19]]
+
+
+def test_reports_do_not_change_with_the_format_of_a_question() -> None:
+    """Else a question that is built anew by a later version would draw a second report on one answer."""
+    question = Question(name="coffee", oracle=ORACLE)
+    first = replace(question, format=1)
+    assert question.fingerprint != first.fingerprint
+    assert question.identity == first.identity
+    assert [Memo(question, SECRET).report(value) for value in range(8)] == [
+        Memo(first, SECRET).report(value) for value in range(8)
+    ]
 
 
 def test_questions_do_not_share_reports() -> None:

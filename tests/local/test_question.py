@@ -1,5 +1,6 @@
 """Specifications: what changes them changes their fingerprint, and nothing else is counted with them."""
 
+import hashlib
 import json
 from dataclasses import replace
 
@@ -64,7 +65,9 @@ def test_answers_are_never_quoted() -> None:
         ({"labels": ["a", "a", "b"]}, "differ"),
         ({"labels": ["a", "b", 3]}, "lines of text"),
         ({"labels": "abc"}, "malformed"),
-        ({"format": "sourdine local 2"}, "no specification"),
+        ({"format": "sourdine local 3"}, "no specification"),
+        ({"format": ["sourdine local 2"]}, "no specification"),
+        ({"format": "sourdine local 1"}, "own fingerprint"),
         ({"question": "two\nlines"}, "one line"),
         ({"oracle": Laplace(scale=1).to_json()}, "makes no reports"),
         ({"oracle": {"mechanism": "os.System"}}, "must name one of this package"),
@@ -74,6 +77,28 @@ def test_answers_are_never_quoted() -> None:
 def test_what_is_no_specification_is_refused(change: dict[str, object], words: str) -> None:
     with pytest.raises(InvalidParameter, match=words):
         Question.from_json({**COFFEE.to_json(), **change})
+
+
+def test_format_2_hashes_names_and_format_1_those_of_version_0_1() -> None:
+    first = replace(COFFEE, format=1)
+    assert COFFEE.to_json()["format"] == "sourdine local 2"
+    assert COFFEE.to_json()["oracle"]["mechanism"] == "grr/1"
+    assert first.to_json()["format"] == "sourdine local 1"
+    assert first.to_json()["oracle"]["mechanism"] == "local.KaryOracle"
+    assert first.fingerprint == "0e8a413587c1eb9c"  # as version 0.1 has it
+    for each in (COFFEE, first):
+        body = {name: value for name, value in each.to_json().items() if name != "fingerprint"}
+        text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+        assert hashlib.sha256(text.encode()).hexdigest()[:16] == each.fingerprint
+        assert Question.from_json(json.loads(json.dumps(each.to_json()))) == each
+    with pytest.raises(InvalidParameter, match="not of reports to 'coffee'"):
+        COFFEE.estimate(first.tally(first.oracle.pack(np.array([0, 2, 2, 1]))))
+
+
+@pytest.mark.parametrize("bad", [0, 3, True, "1", None])
+def test_another_format_is_refused(bad: int) -> None:
+    with pytest.raises(InvalidParameter, match="'format' of Question must be 1 or 2"):
+        replace(COFFEE, format=bad)
 
 
 @pytest.mark.parametrize("held", [None, [], {}, {"counts": "x", "reports": -1, "sums": []}, {"counts": 1}])
