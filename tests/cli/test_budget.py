@@ -113,7 +113,7 @@ def test_noise_for_plain_releases() -> None:
     laplace = found(
         "calibrate", "--epsilon", "1", "--mechanism", "laplace", "--sensitivity", "2", "--count", "10"
     )
-    assert laplace["mechanism"] == {"mechanism": "mechanisms.Laplace", "scale": "20", "granularity": None}
+    assert laplace["mechanism"] == {"mechanism": "laplace/1", "scale": "20", "granularity": None}
     assert laplace["epsilon"]["upper"] == 1  # type: ignore[index]
     assert laplace["error"] == {"confidence": 0.95, "each": 60.0}
     gaussian = found("calibrate", "--epsilon", "1", "--mechanism", "gaussian", "--count", "9")
