@@ -16,7 +16,7 @@ from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.registry import register
 from sourdine.mechanisms import Geometric
 
-NAME = "acme.example/rounded-count/1"
+NAME = "tests.example/rounded-count/1"
 
 
 @dataclass(frozen=True, kw_only=True)
