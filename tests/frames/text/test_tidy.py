@@ -95,6 +95,12 @@ def test_a_record_that_is_too_long_is_unreadable() -> None:
     assert tidy_json(b"{}\n" + long + b'\n{"a": 1}\n') == b'{}\n{}\n{"a": 1}\n'
 
 
+def test_a_record_that_grows_too_long_by_its_quotes_is_unreadable() -> None:
+    """An engine would leave out a line of more than two mebibytes."""
+    for record in (b"x\r" + b'"' * (MOST_BYTES - 4), b"\xff" + b"," * (MOST_BYTES - 1)):
+        assert tidy(b"a,1\n" + record + b"\nb,2\n", ",") == b"a,1\n" + UNREADABLE + b"\nb,2\n"
+
+
 def test_empty_lines_are_taken_out_where_a_column_stands_alone() -> None:
     assert tidy(b"\na\n\r\n\nb\n", ",", alone=True) == b"a\nb\n"
     assert tidy(b"\na\n", ",") == b"\na\n"

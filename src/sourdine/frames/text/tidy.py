@@ -215,7 +215,8 @@ def _anew(record: bytes, delimiter: str) -> bytes:
         return UNREADABLE + b"\n"
     known = (each if _is_text(each) else "" for each in found)
     quoted = ('"' + each.replace('"', '""') + '"' for each in known)
-    return delimiter.join(quoted).encode() + b"\n"
+    line = delimiter.join(quoted).encode()
+    return (line if len(line) <= MOST_BYTES else UNREADABLE) + b"\n"  # quotes may double its length
 
 
 def _is_text(field: str) -> bool:
