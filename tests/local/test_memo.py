@@ -153,11 +153,16 @@ def test_what_is_no_oracle_or_no_single_answer_is_refused() -> None:
         Memo(Rappor(bits=16, hashes=2, cohorts=1, f=0.5, p=0.5, q=0.75), SECRET)
 
 
-@pytest.mark.parametrize("value", ["private words", b"private words", 1j, None])
+@pytest.mark.parametrize("value", ["private words", b"private words", 1j])
 def test_what_is_no_number_is_refused_and_never_quoted(value: object) -> None:
     with pytest.raises(InvalidParameter, match="reports a number") as caught:
         Memo(Duchi(epsilon=1, lower=0, upper=1), SECRET).report(value)  # type: ignore[arg-type]
     assert "private" not in str(caught.value)
+
+
+def test_a_missing_number_is_reported_like_nan() -> None:
+    memo = Memo(Duchi(epsilon=1, lower=0, upper=1), SECRET)
+    assert (memo.report(None) == memo.report(float("nan"))).all()  # type: ignore[arg-type]
 
 
 def test_a_rehearsal_gives_each_device_one_report_an_answer() -> None:
