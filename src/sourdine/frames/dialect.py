@@ -87,10 +87,8 @@ class Dialect(ABC):
             return sql
         if held is Family.TEXT:
             text = self.text(sql, kind)
-            word, true, false = self._word(text), self.constant("true"), self.constant("false")
-            bit = f"CASE WHEN {word} = {true} THEN {_ONE} WHEN {word} = {false} THEN {_ZERO} END"
-            number = self._numeral(text)
-            return f"CASE WHEN {number} IS NULL THEN {bit} ELSE {number} END"
+            number = self._numeral(text)  # not by coalesce, which looks at the words of all
+            return f"CASE WHEN {number} IS NOT NULL THEN {number} {self._bits(text, _ONE, _ZERO)} END"
         if kind in ("HUGEINT", "UHUGEINT") or (held is Family.DECIMAL and scale(kind)[0] > _MOST_DIGITS):
             return self._wide(sql, kind)
         return self.cast(sql, "DOUBLE")
@@ -102,17 +100,17 @@ class Dialect(ABC):
             return sql
         if held is Family.DECIMAL and scale(kind)[1] > 0:
             return self.whole(self.text(sql, kind), "VARCHAR")
-        if held not in (Family.FLOAT, Family.TEXT):
+        if held is Family.FLOAT:
+            number = self.double(sql, kind)
+            return f"CASE WHEN {self._whole(number)} THEN {self.cast(number, 'BIGINT')} END"
+        if held is not Family.TEXT:
             # of more than 64 bits with a sign no key is known, and an array would round them
             return self.cast(sql, "BIGINT")
-        number = self.double(sql, kind)
-        found = self.cast(number, "BIGINT")
-        if held is Family.TEXT:
-            text = self.text(sql, kind)
-            digits = self.cast(f"split_part({text}, '.', 1)", "BIGINT")
-            large = f"abs({number}) >= {EXACT} AND {self._matches(text, PLAIN_WHOLE)}"
-            found = f"CASE WHEN {large} THEN {digits} ELSE {found} END"
-        return f"CASE WHEN {self._whole(number)} THEN {found} END"
+        text = self.text(sql, kind)
+        number, digits = self._numeral(text), self.cast(f"split_part({text}, '.', 1)", "BIGINT")
+        large = f"abs({number}) >= {EXACT} AND {self._matches(text, PLAIN_WHOLE)}"
+        found = f"CASE WHEN {large} THEN {digits} ELSE {self.cast(number, 'BIGINT')} END"
+        return f"CASE WHEN {self._whole(number)} THEN {found} {self._bits(text, '1', '0')} END"
 
     def flag(self, sql: str, kind: str) -> str:
         """A cell as true or false; NULL where it is neither: of numbers only 1 and 0 are."""
@@ -127,13 +125,19 @@ class Dialect(ABC):
         text = self.text(sql, kind)
         word, number = self._word(text), self._numeral(text)
         yes, no = (", ".join(map(self.constant, words)) for words in (YES, NO))
-        return (
-            f"CASE WHEN {word} IN ({yes}) THEN TRUE WHEN {word} IN ({no}) THEN FALSE "
+        return (  # most are words as they are listed, which is told quickly
+            f"CASE WHEN {text} IN ({yes}) THEN TRUE WHEN {text} IN ({no}) THEN FALSE "
+            f"WHEN {word} IN ({yes}) THEN TRUE WHEN {word} IN ({no}) THEN FALSE "
             f"WHEN {number} = {_ONE} THEN TRUE WHEN {number} = {_ZERO} THEN FALSE END"
         )
 
     def _word(self, text: str) -> str:
         return f"lower(trim(BOTH {self.constant(SPACES)} FROM {text}))"
+
+    def _bits(self, text: str, one: str, zero: str) -> str:
+        """The cases in which a text is true or false where a number is looked for."""
+        word = self._word(text)
+        return f"WHEN {word} = 'true' THEN {one} WHEN {word} = 'false' THEN {zero}"
 
     def text(self, sql: str, kind: str) -> str:
         """A cell as text that is compared letter by letter, whatever collation its column has.

@@ -6,6 +6,7 @@ missing follows the declared rule.
 """
 
 import math
+import sys
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -76,10 +77,11 @@ def _clamped(name: str, column: Number, kind: str, dialect: Dialect, *, origin: 
     value, literal = dialect.double(dialect.quoted(name), kind), dialect.literal
     lower, upper = literal(float(column.lower)), literal(float(column.upper))
     units = value if column.step == 1 else f"{value} * {literal(float(1 / column.step))}"
-    inside = f"WHEN {value} >= {lower} AND {value} <= {upper} THEN {dialect.nearest(units, whole)}{since}"
+    least, most = literal(-sys.float_info.max), literal(sys.float_info.max)
+    inside = f"WHEN {value} BETWEEN {lower} AND {upper} THEN {dialect.nearest(units, whole)}{since}"
     outside = (
-        f"WHEN {value} < {lower} AND {value} > {literal(-math.inf)} THEN {ends[0]} "
-        f"WHEN {value} > {upper} AND {value} < {literal(math.inf)} THEN {ends[1]}"
+        f"WHEN {value} BETWEEN {least} AND {lower} THEN {ends[0]} "
+        f"WHEN {value} BETWEEN {upper} AND {most} THEN {ends[1]}"
     )
     return f"CASE {inside} {outside} ELSE {absent} END"
 
