@@ -132,6 +132,7 @@ COMPOSED = {
 
 
 CONNECTION = duckdb.connect()
+NOTHING = pa.table({"row": [0, 1], "x": pa.nulls(2)})
 
 
 def relation_of(name: str) -> duckdb.DuckDBPyRelation:
@@ -140,7 +141,7 @@ def relation_of(name: str) -> duckdb.DuckDBPyRelation:
     if name in COMPOSED:
         return connection.sql(f"SELECT 0 AS row, {COMPOSED[name]} AS x")
     if name == "NULL":
-        return connection.sql("SELECT unnest([0, 1]) AS row, NULL AS x")
+        return connection.from_arrow(NOTHING)
     kind = WRITTEN.get(name, name)
     rows = [f"({i}, {DUCKDB.constant(value)}::{kind})" for i, value in enumerate(VALUES[name])]
     return connection.sql(f"SELECT * FROM (VALUES {', '.join([*rows, '(99, NULL)'])}) AS held(row, x)")
@@ -190,7 +191,10 @@ def read(source: Source) -> list[list[Any]]:
 
 def known_types() -> list[str]:
     found = duckdb.sql("SELECT DISTINCT logical_type, type_name FROM duckdb_types()").fetchall()
-    return sorted({"JSON" if name == "JSON" else kind for kind, name in found})
+    kinds = {"JSON" if name == "JSON" else kind for kind, name in found}
+    if base_name(str(CONNECTION.from_arrow(NOTHING).types[1])) != "NULL":
+        kinds.discard("NULL")  # before version 2, no column of a relation had that type
+    return sorted(kinds)
 
 
 def test_every_type_of_the_engine_is_in_the_table() -> None:
