@@ -8,7 +8,6 @@
 from pathlib import Path
 
 import sourdine as sd
-from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.report.answer_charts import draw_answer
 from sourdine.report.page import Figure
 from sourdine.tables import forecasts
@@ -54,8 +53,7 @@ for each in forecasts(plan):
 # the disk before the first record is read.
 
 # %%
-terms = Terms(budget=PureBudget(limit=1), unit="person", neighbours=sd.Neighbours.ADD_REMOVE)
-ledger = Ledger.create(Path("people.ledger"), terms)
+ledger = sd.Ledger.create("people.ledger", epsilon=1)
 release = people.release(plan, ledger, purpose="yearly tables")
 print(release.values.csv()[:260], "...")
 

@@ -5,13 +5,11 @@
 # more than epsilon allows. It takes torch, and one call.
 
 # %%
-from pathlib import Path
 
 import torch
 from torch import nn
 
 import sourdine as sd
-from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
 from sourdine.report.charts import Axis, Series, draw_lines
 from sourdine.report.page import Figure
 
@@ -41,10 +39,7 @@ for name, words in plan.words().items():
 # on the training data. The ledger is charged before the first example is read.
 
 # %%
-terms = Terms(
-    budget=RenyiBudget(limit=3, order=8), unit="patient", neighbours=sd.Neighbours.ADD_REMOVE, delta=1e-5
-)
-ledger = Ledger.create(Path("patients.ledger"), terms)
+ledger = sd.Ledger.create("patients.ledger", order=8, divergence=3, delta=1e-5, unit="patient")
 options = {"delta": 1e-5, "epochs": 8, "batch": 500, "public": public}
 trained = sd.learning.fit(model, private, epsilon=3, ledger=ledger, **options)
 print(f"epsilon {trained.epsilon.upper:.3f}, accuracy {trained.accuracy:.1%}")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sourdine import report as report
     from sourdine import tables as tables
     from sourdine import testing as testing
+    from sourdine.accounting.ledger import Ledger as Ledger
     from sourdine.core.distance import Distance as Distance
     from sourdine.core.distance import Neighbours as Neighbours
     from sourdine.core.distance import Norm as Norm
@@ -49,6 +50,7 @@ _ROOMS = frozenset(
 )
 _HOMES = {
     "BudgetExceeded": "core.errors",
+    "Ledger": "accounting.ledger",
     "LedgerError": "core.errors",
     "Distance": "core.distance",
     "InvalidParameter": "core.errors",
@@ -66,6 +68,7 @@ __all__ = [
     "BudgetExceeded",
     "Distance",
     "InvalidParameter",
+    "Ledger",
     "LedgerError",
     "Neighbours",
     "Norm",

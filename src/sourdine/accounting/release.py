@@ -142,8 +142,7 @@ class Certificate:
         with opened(ledger) as payer:
             if self.ledger != payer.terms.identity:
                 raise LedgerError("The certificate belongs to another ledger. Check the path of the ledger.")
-            entry = next((entry for entry in payer.history() if entry.number == self.number), None)
-            return self._compare(entry, payer.terms)
+            return self._compare(payer.confirm(self.number), payer.terms)
 
     def _compare(self, entry: Entry | None, terms: Terms) -> tuple[str, ...]:
         if entry is None or entry.fingerprint != self.fingerprint:

@@ -55,7 +55,7 @@ class Spend:
         for name, kind in kinds.items():
             if not isinstance(getattr(self, name), kind):
                 raise check.fail("Spend", name, f"be a {kind.__name__}", getattr(self, name))
-        check.integer("Spend", "count", self.count, 1, 2**62)
+        object.__setattr__(self, "count", check.integer("Spend", "count", self.count, 1, 2**62))
 
     def loss(self) -> Loss:
         """The loss of all uses together."""

@@ -12,14 +12,13 @@ import typer
 from sourdine.cli import show
 from sourdine.cli.document import one_line
 from sourdine.cli.number import number
-from sourdine.cli.run import read_delta
+from sourdine.cli.run import DELTA
 from sourdine.cli.spends import read_blocks
-from sourdine.core import check
 from sourdine.core.digits import counted, plain
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from sourdine.accounting.ledger import Budget, Entry, Ledger, Status
+    from sourdine.accounting.ledger import Entry, Ledger, Status
     from sourdine.accounting.spend import Spend
 
 app = typer.Typer(no_args_is_help=False)
@@ -71,20 +70,34 @@ def create(
     sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --period month --period-limit 0.01 ·
     sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --reserve 5e-7
     """
-    from sourdine.accounting.ledger import Ledger, Period, Terms
-    from sourdine.core.distance import Neighbours
+    from sourdine.accounting.ledger import Ledger
+    from sourdine.accounting.ledger.making import make_terms
 
-    share = None if delta is None else read_delta("ledger create", delta)
-    kept = None if reserve is None else number("ledger create", "reserve", reserve, *_RESERVE)
-    budget = _budget(epsilon, _rest(share, kept), rho, order, divergence)
-    terms = Terms(
-        budget=budget,
+    ranges: dict[str, tuple[str | None, tuple[Fraction, Fraction | int]]] = {
+        "delta": (delta, DELTA),
+        "reserve": (reserve, _RESERVE),
+        "epsilon": (epsilon, _EPSILON),
+        "rho": (rho, _RHO),
+        "divergence": (divergence, _RHO),
+        "order": (order, _ORDER),
+        "period-limit": (period_limit, _RHO),
+    }
+    for name, (text, (least, most)) in ranges.items():
+        if text is not None:
+            number("ledger create", name, text, least, most)
+    terms = make_terms(
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        order=order,
+        divergence=divergence,
+        reserve=reserve,
         unit=one_line("ledger create", "unit", unit),
-        neighbours=_choice("neighbours", neighbours, Neighbours),
-        delta=share,
-        period=None if period is None else _choice("period", period, Period),
-        period_limit=_limit(period, period_limit, budget),
-        reserve=kept,
+        neighbours=neighbours,
+        period=period,
+        period_limit=period_limit,
+        owner="ledger create",
+        say=lambda name, value="": f"--{name.replace('_', '-')} {value}".rstrip(),
     )
     _print_status(Ledger.create(path, terms).status(), as_json)
 
@@ -247,80 +260,6 @@ def forecast(
         said += f" into this {period} ({found.period}). The {period} is what limits: "
         said += f"the whole budget has room for {ever:,}"
     print(f"{said}.")
-
-
-def _budget(
-    epsilon: str | None, delta: float | None, rho: str | None, order: str | None, divergence: str | None
-) -> "Budget":
-    from sourdine.accounting.ledger import ConcentratedBudget, PureBudget, RenyiBudget
-
-    if (order is None) != (divergence is None):
-        raise InvalidParameter("--order and --divergence go together. Give both, or neither.")
-    given = {"--epsilon": epsilon, "--rho": rho, "--divergence": divergence}
-    names = [name for name, value in given.items() if value is not None]
-    if not names:
-        raise InvalidParameter(
-            "A ledger needs a budget: --epsilon, --rho, or --order with --divergence. "
-            "Write for example --epsilon 1, or --epsilon 3 --delta 1e-6."
-        )
-    if len(names) > 1:
-        raise InvalidParameter(
-            f"More than one budget was given: {' and '.join(names)}. Leave out all but one."
-        )
-    if epsilon is not None:
-        limit = number("ledger create", "epsilon", epsilon, *_EPSILON)
-        return PureBudget(limit=limit) if delta is None else ConcentratedBudget.within(limit, delta)
-    if delta is None:
-        raise InvalidParameter(
-            f"A budget given by {names[0]} also needs --delta. Without one it says nothing about epsilon. "
-            "A common choice is --delta 1e-6."
-        )
-    if rho is not None:
-        return ConcentratedBudget(limit=number("ledger create", "rho", rho, *_RHO))
-    assert order is not None
-    assert divergence is not None
-    return RenyiBudget(
-        limit=number("ledger create", "divergence", divergence, *_RHO),
-        order=number("ledger create", "order", order, *_ORDER),
-    )
-
-
-def _rest(delta: float | None, reserve: Fraction | None) -> float | None:
-    """What a reserve leaves of delta, for the budget."""
-    from sourdine.accounting.accountant import left_of
-
-    if delta is None or reserve is None:
-        return delta
-    rest = left_of(delta, reserve)
-    if rest <= 0:
-        must = f"be below delta, {plain(delta)}"
-        remedy = "The rest of delta is for the noise. Half of it is a common choice."
-        raise check.fail("ledger create", "reserve", must, float(reserve), remedy)
-    return rest
-
-
-def _limit(period: str | None, limit: str | None, budget: "Budget") -> Fraction | None:
-    """What may be spent in each stretch of time."""
-    if (period is None) != (limit is None):
-        raise InvalidParameter(
-            "--period and --period-limit go together: a stretch of time, and what may be spent in it. "
-            "Give both, such as --period month --period-limit 0.1, or neither."
-        )
-    if limit is None:
-        return None
-    exact = number("ledger create", "period-limit", limit, *_RHO)
-    if exact > budget.limit:
-        whole = f"be at most the whole budget, {budget.symbol} {_room(budget.limit)}"
-        raise check.fail("ledger create", "period-limit", whole, limit)
-    return exact
-
-
-def _choice(name: str, value: str, kind: type[E]) -> E:
-    try:
-        return kind(value)
-    except ValueError:
-        choices = ", ".join(str(choice) for choice in kind)
-        raise check.fail("ledger create", name, f"be one of {choices}", value) from None
 
 
 def _blocks(

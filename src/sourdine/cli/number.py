@@ -1,15 +1,9 @@
 """Numbers as people type them, taken exactly."""
 
-import re
 from fractions import Fraction
 
 from sourdine.core import check
-from sourdine.core.digits import plain
-
-# digits and exponents are limited so that no text can ask for a number that fills the memory
-_DECIMAL = r"(\d{1,50}(\.\d{0,50})?|\.\d{1,50})([eE][+-]?\d{1,3})?"
-_RATIO = r"\d{1,50}/0{0,50}[1-9]\d{0,50}"
-_FORM = re.compile(rf"[+-]?({_DECIMAL}|{_RATIO})")
+from sourdine.core.digits import parse, plain
 
 
 def number(owner: str, name: str, text: str, least: Fraction | int, most: Fraction | int) -> Fraction:
@@ -18,9 +12,9 @@ def number(owner: str, name: str, text: str, least: Fraction | int, most: Fracti
     >>> number("demo", "epsilon", "0.1", 0, 1)
     Fraction(1, 10)
     """
-    if not _FORM.fullmatch(text):
+    exact = parse(text)
+    if exact is None:
         raise check.fail(owner, name, "be a finite number", text, "Write it like 0.5, 1e-3 or 1/3.")
-    exact = Fraction(text)
     if not least <= exact <= most:
         said = str if "/" in text else decimal
         raise check.fail(owner, name, f"lie between {said(least)} and {said(most)}", text)

@@ -25,7 +25,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 # what is asked beyond these is a slip of the pen; the accountants are not meant to answer it
 _NOISE = Fraction(1, 10), 10**4
-_DELTA = Fraction(1, 10**20), Fraction(999, 1000)
+DELTA = Fraction(1, 10**20), Fraction(999, 1000)
 _MOST_STEPS = 10**7
 _MOST_SIZE = 2**50
 
@@ -37,7 +37,7 @@ def read_noise(owner: str, text: str) -> float:
 
 def read_delta(owner: str, text: str) -> float:
     """The delta of a run."""
-    return float(number(owner, "delta", text, *_DELTA))
+    return float(number(owner, "delta", text, *DELTA))
 
 
 def read_rate(owner: str, text: str) -> float:

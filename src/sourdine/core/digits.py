@@ -1,8 +1,23 @@
-"""Numbers shortened for people, always to the safe side."""
+"""Numbers as people write and read them: taken exactly, and shortened to the safe side."""
 
 import math
 import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from fractions import Fraction
+
+# digits and exponents are limited so that no text can ask for a number that fills the memory
+_DECIMAL = r"(\d{1,50}(\.\d{0,50})?|\.\d{1,50})([eE][+-]?\d{1,3})?"
+_RATIO = r"\d{1,50}/0{0,50}[1-9]\d{0,50}"
+_FORM = re.compile(rf"[+-]?({_DECIMAL}|{_RATIO})")
+
+
+def parse(text: str) -> Fraction | None:
+    """The exact value of a text such as 0.1, 1e-3 or 1/3; None for any other.
+
+    >>> parse("0.1"), parse("1/3"), parse("nan")
+    (Fraction(1, 10), Fraction(1, 3), None)
+    """
+    return Fraction(text) if _FORM.fullmatch(text) else None
 
 
 def shorten_up(number: float, digits: int = 4) -> str:

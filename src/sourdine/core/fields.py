@@ -5,9 +5,10 @@ Fields are Fraction, int, bool, str, Enum or None, or a tuple of those; a Fracti
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from fractions import Fraction
+from functools import cache, partial
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -16,6 +17,7 @@ from sourdine.core.errors import InvalidParameter
 Plain = str | int | bool | None
 Json = dict[str, Plain | list[Plain]]
 T = TypeVar("T")
+_NUMBER = re.compile(r"-?\d{1,400}(/\d{1,400})?")
 
 
 def added(default: T) -> T:
@@ -41,18 +43,24 @@ def encoded(instance: object) -> Json:
 
 def decoded(kind: type[T], given: Mapping[str, object]) -> T:
     """The instance of a dataclass that these fields describe."""
-    hints = get_type_hints(kind)
-    names = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    if unknown := sorted(set(given) - names):
+    decoders = _decoders(kind)  # type: ignore[arg-type]  # classes are hashable
+    if unknown := sorted(set(given) - decoders.keys()):
         raise InvalidParameter(
             f"A description of {kind.__name__} has no field '{unknown[0]}'. "
-            f"Its fields are {', '.join(sorted(names))}."
+            f"Its fields are {', '.join(sorted(decoders))}."
         )
     try:
-        return kind(**{name: _decode(hints[name], value) for name, value in given.items()})
+        return kind(**{name: decoders[name](value) for name, value in given.items()})
     except (TypeError, ZeroDivisionError) as problem:
         message = f"A description of {kind.__name__} is incomplete or malformed."
         raise InvalidParameter(message) from problem
+
+
+@cache
+def _decoders(kind: type[Any]) -> dict[str, Callable[[object], object]]:
+    """How each field of a class is read; to work out its types takes longer than all the rest."""
+    hints = get_type_hints(kind)
+    return {field.name: _decoder(hints[field.name]) for field in dataclasses.fields(kind)}
 
 
 def _encoded(value: object) -> Plain | list[Plain]:
@@ -69,21 +77,33 @@ def _encode(value: object) -> Plain:
     raise TypeError(f"A field of type {type(value).__name__} has no JSON form.")
 
 
-def _decode(hint: Any, value: object) -> object:
+def _decoder(hint: Any) -> Callable[[object], object]:
+    """How a field of this type is read; what is not of its form is left to the checks of the class."""
     if get_origin(hint) in (Union, UnionType):
-        if value is None:
-            return None
-        hint = next(choice for choice in get_args(hint) if choice is not type(None))
-    if get_origin(hint) is tuple and isinstance(value, list | tuple):
-        return tuple(_decode(get_args(hint)[0], item) for item in value)
-    if hint is Fraction and isinstance(value, str):
-        if not re.fullmatch(r"-?\d{1,400}(/\d{1,400})?", value):
-            raise InvalidParameter("A number in a description must read like '3/2'.")
-        return Fraction(value)
+        one = _decoder(next(choice for choice in get_args(hint) if choice is not type(None)))
+        return lambda value: None if value is None else one(value)
+    if get_origin(hint) is tuple:
+        item = _decoder(get_args(hint)[0])
+        return lambda value: tuple(map(item, value)) if isinstance(value, list | tuple) else value
+    if hint is Fraction:
+        return _fraction
     if isinstance(hint, type) and issubclass(hint, Enum):
-        try:
-            return hint(value)
-        except ValueError:
-            choices = ", ".join(str(choice.value) for choice in hint)
-            raise InvalidParameter(f"A {hint.__name__} in a description must be one of {choices}.") from None
-    return value
+        return partial(_member, hint)
+    return lambda value: value
+
+
+def _fraction(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if not _NUMBER.fullmatch(value):
+        raise InvalidParameter("A number in a description must read like '3/2'.")
+    above, _, below = value.partition("/")
+    return Fraction(int(above), int(below or 1))
+
+
+def _member(kind: type[Enum], value: object) -> Enum:
+    try:
+        return kind(value)
+    except ValueError:
+        choices = ", ".join(str(choice.value) for choice in kind)
+        raise InvalidParameter(f"A {kind.__name__} in a description must be one of {choices}.") from None

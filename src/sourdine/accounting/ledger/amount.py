@@ -3,6 +3,7 @@
 import math
 import re
 from fractions import Fraction
+from functools import lru_cache
 
 _LONGEST = 512  # bits of a denominator; longer sums leave the exact ones for a fine grid
 _GRID = 1 << 256
@@ -29,7 +30,15 @@ def amount(text: object) -> Fraction:
 
     Fraction itself reads '1e999999999' too, and computes for hours.
     """
-    if not isinstance(text, str) or not _TEXT.fullmatch(text):
+    if not isinstance(text, str):
+        raise ValueError("not an amount")
+    return _amount(text)
+
+
+@lru_cache(maxsize=1024)
+def _amount(text: str) -> Fraction:
+    """The same; most charges of a ledger cost what others did."""
+    if not _TEXT.fullmatch(text):
         raise ValueError("not an amount")
     above, _, below = text.partition("/")
     if below and not int(below):

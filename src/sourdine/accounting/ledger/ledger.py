@@ -8,29 +8,21 @@ from fractions import Fraction
 from pathlib import Path
 
 from sourdine.accounting.ledger.amount import add, amount
+from sourdine.accounting.ledger.block import Blocks
 from sourdine.accounting.ledger.chain import Line
-from sourdine.accounting.ledger.cost import Cost, cost_of
+from sourdine.accounting.ledger.making import Number, make_terms
+from sourdine.accounting.ledger.period import Period
+from sourdine.accounting.ledger.reader import UNREADABLE, Reader
 from sourdine.accounting.ledger.receipt import Entry, Receipt, Status, readable, room
 from sourdine.accounting.ledger.statement import Statement, state
 from sourdine.accounting.ledger.store import Store
 from sourdine.accounting.ledger.terms import Terms
 from sourdine.accounting.ledger.text import declarations, declared_digest
-from sourdine.accounting.ledger.typed import typed
 from sourdine.accounting.spend import Spend
-from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, SourdineError, UnknownName
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError
 
-_REMEMBERED = 64
 _START = datetime(1970, 1, 1, tzinfo=UTC)
-_SLACK = Fraction(1, 10**9)  # how far a price in floats may differ between machines
-_UNREADABLE = (
-    SourdineError,
-    AttributeError,
-    ArithmeticError,
-    KeyError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
 
 
 class Ledger:
@@ -41,12 +33,9 @@ class Ledger:
     to take it back. Closing is optional: a ledger that is closed, or goes out of use, is one file again.
 
     >>> import tempfile
-    >>> from sourdine.accounting.ledger.budget import PureBudget
-    >>> from sourdine.core.distance import Distance, Neighbours
+    >>> from sourdine.core.distance import Distance
     >>> from sourdine.mechanisms import Geometric
-    >>> path = Path(tempfile.mkdtemp()) / "survey.ledger"
-    >>> ledger = Ledger.create(path, Terms(
-    ...     budget=PureBudget(limit=1), unit="person", neighbours=Neighbours.ADD_REMOVE))
+    >>> ledger = Ledger.create(Path(tempfile.mkdtemp()) / "survey.ledger", epsilon=1)
     >>> count = Spend(mechanism=Geometric(scale=4), distance=Distance.l1(1))
     >>> ledger.charge(count, purpose="how many said yes").left
     Fraction(3, 4)
@@ -54,15 +43,52 @@ class Ledger:
 
     def __init__(self, store: Store, terms: Terms) -> None:
         self._store = store
-        self._known: dict[tuple[Spend, ...], tuple[Cost, str]] = {}
+        self._blocks = Blocks(terms)
+        self._reader = Reader(store.path, terms, self._blocks)
         self._recent: tuple[tuple[object, ...], Statement] | None = None
         self._newest = ("", Fraction(0))  # a line found in order, by its mark, and the total after it
         self.terms = terms
         weakref.finalize(self, store.close)
 
     @classmethod
-    def create(cls, path: Path | str, terms: Terms) -> "Ledger":
-        """A new ledger; an existing file is never touched."""
+    def create(
+        cls,
+        path: Path | str,
+        terms: Terms | None = None,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        order: Number | None = None,
+        divergence: Number | None = None,
+        reserve: Number | None = None,
+        unit: str = "person",
+        neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+        period: Period | str | None = None,
+        period_limit: Number | None = None,
+    ) -> "Ledger":
+        """A new ledger; an existing file is never touched.
+
+        The budget is an epsilon (with a delta it is kept in rho), a rho with a delta, or a `divergence` of an
+        `order` with a delta; numbers are taken as they are written, so that 0.1 is a tenth. `reserve` is the
+        part of delta for choosing keys privately. A `period` ("day", "week", "month" or "year") has a
+        `period_limit` of its own. Or give `terms` alone.
+        """
+        if terms is None:
+            terms = make_terms(
+                epsilon=epsilon,
+                delta=delta,
+                rho=rho,
+                order=order,
+                divergence=divergence,
+                reserve=reserve,
+                unit=unit,
+                neighbours=neighbours,
+                period=period,
+                period_limit=period_limit,
+            )
+        elif {epsilon, delta, rho, order, divergence, reserve, period, period_limit} != {None}:
+            raise InvalidParameter("A ledger is made from terms, or from a budget. Give one of the two.")
         return cls(Store.create(Path(path), terms.to_json()), terms)
 
     @classmethod
@@ -73,7 +99,7 @@ class Ledger:
             terms = Terms.from_json(store.terms())
         except LedgerError:
             raise
-        except _UNREADABLE as problem:
+        except UNREADABLE as problem:
             message = (
                 f"The terms of the ledger {path} cannot be read. Keep it, and see in a backup what was spent."
             )
@@ -107,11 +133,11 @@ class Ledger:
 
     def price(self, *spends: Spend) -> Fraction:
         """What a block would cost; nothing is spent."""
-        return cost_of(self.terms, spends).price
+        return self._blocks.keep(spends).cost.price
 
     def delta(self, *spends: Spend) -> Fraction:
         """What a block would take of the reserve; nothing is spent."""
-        return cost_of(self.terms, spends).delta
+        return self._blocks.keep(spends).cost.delta
 
     def charge(
         self,
@@ -130,7 +156,7 @@ class Ledger:
         asked = (spends, purpose, author, secure, noted)
         recent = self._recent  # read once: another thread may put its own there
         if recent is None or recent[0] != asked:
-            stating = state(self._priced(spends), purpose, author, secure, noted)
+            stating = state(self._blocks.keep(spends), purpose, author, secure, noted)
             self._recent = recent = (asked, stating)
         (price, delta), stated, described = recent[1]
         time, total, delta_total = _START, price, delta
@@ -165,50 +191,19 @@ class Ledger:
             reserve_left=None if self.terms.reserve is None else self.terms.reserve - delta_total,
         )
 
-    def _priced(self, spends: tuple[Spend, ...]) -> tuple[Cost, str]:
-        """The cost and the description of a block; the last few blocks are remembered."""
-        known = self._known.get(spends)
-        if known is None:
-            known = cost_of(self.terms, spends), json.dumps([spend.to_json() for spend in spends])
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[spends] = known
-        return known
-
     def _total(self, line: Line | None) -> Fraction:
         """The total after a line; one that this ledger did not write is looked at closely first."""
         if line is None:
             return Fraction(0)
         mark, total = self._newest
-        return total if mark == line.fingerprint else self._opened(line)[2]
-
-    def _opened(self, line: Line) -> tuple[dict[str, object], Fraction, Fraction]:
-        """What a line holds, its price and the total after it."""
-        try:
-            held = json.loads(line.content)
-            price, total = amount(held["price"]), amount(line.total)
-            in_order = price <= total
-            if self.terms.period is not None:
-                in_order &= isinstance(held["period"], str) and price <= amount(held["period_total"]) <= total
-            if self.terms.reserve is not None:
-                in_order &= amount(held["delta"]) <= amount(held["delta_total"]) <= self.terms.reserve
-        except _UNREADABLE as problem:
-            raise self._out_of_order(line) from problem
-        if not in_order:
-            raise self._out_of_order(line)
-        return held, price, total
-
-    def _out_of_order(self, line: Line) -> LedgerError:
-        return LedgerError(
-            f"Line {line.number} of the ledger {self.path} cannot be read, or contradicts itself. "
-            "Nothing was spent. Keep the file, and do not spend from it."
-        )
+        return total if mark == line.fingerprint else self._reader.opened(line).total
 
     def status(self) -> Status:
         """What is spent and left, and what that means as an epsilon."""
         last = self._store.last()
         budget, rest = self.terms.budget, self.terms.rest
-        held, _, spent = self._opened(last) if last else ({}, None, Fraction(0))
+        opened = self._reader.opened(last) if last else None
+        held, spent = (opened.held, opened.total) if opened else ({}, Fraction(0))
         key = self.terms.period.key(datetime.now(UTC)) if self.terms.period else None
         current = key is not None and str(held.get("period", "")) >= key
         in_period = amount(held["period_total"]) if current else Fraction(0)
@@ -235,72 +230,27 @@ class Ledger:
 
     def history(self) -> list[Entry]:
         """Every block, replayed: the chain, the prices and the totals are checked again."""
-        entries, total, delta_total = [], Fraction(0), Fraction(0)
-        for line in self._store.lines():
-            entry = self._entry(line)
-            total, delta_total = add(total, entry.price), add(delta_total, entry.delta)
-            in_order = (entry.total, entry.delta_total) == (total, delta_total)
-            if not in_order or not self._covers(Cost(entry.price, entry.delta), entry.spends):
-                raise LedgerError(
-                    f"Line {line.number} of the ledger {self.path} does not replay to its price or total. "
-                    "It was written by other software, or by a version that priced it otherwise. "
-                    "Keep the file, and do not spend from it."
-                )
-            entries.append(entry)
-        return entries
+        return list(self._reader.replay(self._store.lines()))
 
     def entry(self, number: int) -> Entry | None:
         """One block, if there is one of this number; `history` also checks all before it."""
         line = self._store.line(number)
-        return None if line is None else self._entry(line)
+        return None if line is None else self._reader.entry(line)
 
-    def _entry(self, line: Line) -> Entry:
-        held, price, total = self._opened(line)
-        try:
-            old = typed(dict, held["declared"]) if "declared" in held else None
-            digest = declared_digest(old) if old is not None else None
-            if "declared_digest" in held:
-                digest = typed(str, held["declared_digest"])
-            return Entry(
-                number=line.number,
-                time=datetime.fromisoformat(typed(str, held["time"])),
-                purpose=typed(str, held["purpose"]),
-                author=typed(str, held["author"]),
-                price=price,
-                total=total,
-                period=None if self.terms.period is None else typed(str, held["period"]),
-                spends=tuple(Spend.from_json(spend) for spend in typed(list, held["spends"])),
-                fingerprint=line.fingerprint,
-                software=typed(str, held["software"]) if "software" in held else None,
-                secure=typed(bool, held["secure"]) if "secure" in held else None,
-                declared=old,
-                declared_digest=digest,
-                delta=amount(held["delta"]) if self.terms.reserve is not None else Fraction(0),
-                delta_total=amount(held["delta_total"]) if self.terms.reserve is not None else Fraction(0),
-            )
-        except UnknownName as problem:  # which is no damage: its price and total are known
-            raise LedgerError(
-                f"Line {line.number} of the ledger {self.path} cannot be read. {problem}"
-            ) from problem
-        except _UNREADABLE as problem:
-            raise self._out_of_order(line) from problem
+    def confirm(self, number: int) -> Entry | None:
+        """One block as a certificate rests on it: its link in the chain, its price, and the ledger's end.
 
-    def _covers(self, paid: Cost, spends: tuple[Spend, ...]) -> bool:
-        """Whether what was paid once is what the spends cost; floats may differ between machines."""
-        try:
-            asked, _ = self._priced(spends)
-            if paid.delta < asked.delta * (1 - _SLACK):
-                return False
-            if paid.price >= asked.price:
-                return True
-            exact = all(self.terms.budget.exact(spend.one_loss()) for spend in spends)
-        except SourdineError:
-            return False
-        return not exact and paid.price >= asked.price * (1 - _SLACK)
+        Its fingerprint stands for all blocks before it, which `history` checks one by one.
+        """
+        end, line = self._store.last(), self._store.line(number)
+        if end is None or line is None:
+            return None
+        self._reader.opened(end)
+        return self._reader.priced(line)
 
     def forecast(self, *spends: Spend) -> int:
         """How many more such blocks fit into what is left (and into this period)."""
-        price, delta = cost_of(self.terms, spends)
+        price, delta = self._blocks.keep(spends).cost
         status = self.status()
         left = status.left
         if status.period_limit is not None and status.period_spent is not None:
@@ -319,7 +269,7 @@ class Ledger:
         """The stretch the charge falls in and its total; a clock set back does not open an old one."""
         assert self.terms.period is not None
         assert self.terms.period_limit is not None
-        held = self._opened(last)[0] if last else {}
+        held = self._reader.opened(last).held if last else {}
         key = max(self.terms.period.key(time), str(held.get("period", "")))
         before = amount(held["period_total"]) if held.get("period") == key else Fraction(0)
         total = add(before, price)
@@ -331,7 +281,7 @@ class Ledger:
     def _from_reserve(self, delta: Fraction, last: Line | None) -> Fraction:
         """What all spends with a delta have taken of the reserve, with this one; it has no periods."""
         assert self.terms.reserve is not None
-        before = amount(self._opened(last)[0]["delta_total"]) if last else Fraction(0)
+        before = amount(self._reader.opened(last).held["delta_total"]) if last else Fraction(0)
         total = add(before, delta)
         if total > self.terms.reserve:
             left = self.terms.reserve - before

@@ -6,6 +6,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import NamedTuple
 
+from sourdine.accounting.ledger.block import Block
 from sourdine.accounting.ledger.cost import Cost
 from sourdine.accounting.ledger.text import check_text
 from sourdine.core import check
@@ -20,24 +21,23 @@ class Statement(NamedTuple):
 
 
 def state(
-    priced: tuple[Cost, str],
+    block: Block,
     purpose: str,
     author: str | None,
     secure: bool | None,
     digest: str | None,
 ) -> Statement:
-    """The statement of a block from its cost, its spends and the digest of what was declared."""
-    cost, described = priced
+    """The statement of a block and the digest of what was declared."""
     who = author if author is not None else _user()
     check_text("purpose", purpose)
     check_text("author", who)
-    stated = f'"purpose": {json.dumps(purpose)}, "author": {json.dumps(who)}, "price": "{cost.price}"'
+    stated = f'"purpose": {json.dumps(purpose)}, "author": {json.dumps(who)}, "price": "{block.cost.price}"'
     stated += f', "software": {json.dumps(_software())}'
     if secure is not None:
         stated += f', "secure": {json.dumps(check.boolean("Ledger", "secure", secure))}'
     if digest is not None:
         stated += f', "declared_digest": "{digest}"'
-    return Statement(cost, stated, f'"spends": {described}')
+    return Statement(block.cost, stated, f'"spends": {block.text}')
 
 
 @cache

@@ -1,0 +1,153 @@
+"""The terms of a new ledger, from a budget as people say it."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from fractions import Fraction
+from typing import TypeVar
+
+from sourdine.accounting.accountant import left_of
+from sourdine.accounting.ledger.budget import Budget, ConcentratedBudget, PureBudget, RenyiBudget
+from sourdine.accounting.ledger.period import Period
+from sourdine.accounting.ledger.receipt import room
+from sourdine.accounting.ledger.terms import Terms
+from sourdine.core import check
+from sourdine.core.digits import parse, plain
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import InvalidParameter
+
+Number = int | float | Fraction | str
+"""A number as it is meant: 0.1 and "0.1" are a tenth."""
+E = TypeVar("E", bound=StrEnum)
+
+
+def in_python(name: str, value: str = "") -> str:
+    """A parameter as it is written in Python."""
+    return f"{name}={value}" if value else f"'{name}'"
+
+
+def make_terms(
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    order: Number | None = None,
+    divergence: Number | None = None,
+    reserve: Number | None = None,
+    unit: str = "person",
+    neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+    period: Period | str | None = None,
+    period_limit: Number | None = None,
+    owner: str = "Ledger.create",
+    say: Callable[..., str] = in_python,
+) -> Terms:
+    """The terms for a budget of epsilon (with a delta it is kept in rho), of rho, or of a Renyi divergence.
+
+    >>> make_terms(epsilon=0.1).budget.limit
+    Fraction(1, 10)
+    """
+    share = None if delta is None else _delta(owner, delta)
+    kept = None if reserve is None else check.inside(owner, "reserve", exact(owner, "reserve", reserve), 0, 1)
+    budget = _budget(
+        say,
+        _rest(owner, share, kept),
+        None if order is None else exact(owner, "order", order),
+        epsilon=None if epsilon is None else exact(owner, "epsilon", epsilon),
+        rho=None if rho is None else exact(owner, "rho", rho),
+        divergence=None if divergence is None else exact(owner, "divergence", divergence),
+    )
+    return Terms(
+        budget=budget,
+        unit=unit,
+        neighbours=_choice(owner, "neighbours", neighbours, Neighbours),
+        delta=share,
+        period=None if period is None else _choice(owner, "period", period, Period),
+        period_limit=_limit(owner, say, period, period_limit, budget),
+        reserve=kept,
+    )
+
+
+def exact(owner: str, name: str, value: object) -> Fraction:
+    """The number that is meant.
+
+    >>> exact("demo", "epsilon", 0.3) == exact("demo", "epsilon", "3/10") == Fraction(3, 10)
+    True
+    """
+    if isinstance(value, str):
+        number = parse(value)
+        if number is None:
+            raise check.fail(owner, name, "be a number", value, "Write it like 0.5, 1e-3 or 1/3.")
+        return number
+    number = check.rational(owner, name, value)
+    return Fraction(repr(float(value))) if isinstance(value, float) else number
+
+
+def _budget(
+    say: Callable[..., str], delta: float | None, order: Fraction | None, **limits: Fraction | None
+) -> Budget:
+    """The budget that was asked for in one of three ways, where so much of delta is left for it."""
+    given = {name: limit for name, limit in limits.items() if limit is not None}
+    if (order is None) != ("divergence" not in given):
+        both = f"{say('order')} and {say('divergence')}"
+        raise InvalidParameter(f"{both} go together. Give both, or neither.")
+    if not given:
+        ways = f"{say('epsilon')}, {say('rho')}, or {say('order')} with {say('divergence')}"
+        example = f"{say('epsilon', '1')}, or {say('epsilon', '3')} with {say('delta', '1e-6')}"
+        raise InvalidParameter(f"A ledger needs a budget: {ways}. Write for example {example}.")
+    if len(given) > 1:
+        told = " and ".join(map(say, given))
+        raise InvalidParameter(f"More than one budget was given: {told}. Leave out all but one.")
+    ((name, limit),) = given.items()
+    if name == "epsilon":
+        return PureBudget(limit=limit) if delta is None else ConcentratedBudget.within(limit, delta)
+    if delta is None:
+        raise InvalidParameter(
+            f"A budget given by {say(name)} also needs {say('delta')}. Without one it says nothing about "
+            f"epsilon. A common choice is {say('delta', '1e-6')}."
+        )
+    return ConcentratedBudget(limit=limit) if order is None else RenyiBudget(limit=limit, order=order)
+
+
+def _delta(owner: str, delta: Number) -> float:
+    """A delta, as a float; one that is given as such stays what it is."""
+    return float(check.inside(owner, "delta", exact(owner, "delta", delta), 0, 1))
+
+
+def _rest(owner: str, delta: float | None, reserve: Fraction | None) -> float | None:
+    """What a reserve leaves of delta, for the budget."""
+    if delta is None or reserve is None:
+        return delta
+    rest = left_of(delta, reserve)
+    if rest <= 0:
+        must = f"be below delta, {plain(delta)}"
+        remedy = "The rest of delta is for the noise. Half of it is a common choice."
+        raise check.fail(owner, "reserve", must, float(reserve), remedy)
+    return rest
+
+
+def _limit(
+    owner: str, say: Callable[..., str], period: object, limit: Number | None, budget: Budget
+) -> Fraction | None:
+    """What may be spent in each stretch of time."""
+    if (period is None) != (limit is None):
+        both, example = f"{say('period')} and {say('period_limit')}", say("period", "month")
+        raise InvalidParameter(
+            f"{both} go together: a stretch of time, and what may be spent in it. "
+            f"Give both, such as {example} with {say('period_limit', '0.1')}, or neither."
+        )
+    if limit is None:
+        return None
+    name = say("period_limit").strip("'-")
+    number = check.positive(owner, name, exact(owner, name, limit))
+    if number > budget.limit:
+        raise check.fail(
+            owner, name, f"be at most the whole budget, {budget.symbol} {room(budget.limit)}", limit
+        )
+    return number
+
+
+def _choice(owner: str, name: str, value: E | str, kind: type[E]) -> E:
+    try:
+        return kind(value)
+    except ValueError:
+        choices = ", ".join(str(choice) for choice in kind)
+        raise check.fail(owner, name, f"be one of {choices}", value) from None

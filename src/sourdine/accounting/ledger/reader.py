@@ -1,0 +1,165 @@
+"""The lines of a ledger read back: what they hold, and whether it adds up."""
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import NamedTuple
+
+from sourdine.accounting.ledger.amount import add, amount
+from sourdine.accounting.ledger.block import Block, Blocks
+from sourdine.accounting.ledger.chain import Line
+from sourdine.accounting.ledger.receipt import Entry
+from sourdine.accounting.ledger.terms import Terms
+from sourdine.accounting.ledger.text import declared_digest
+from sourdine.accounting.ledger.typed import typed
+from sourdine.core.errors import LedgerError, SourdineError, UnknownName
+
+UNREADABLE = (
+    SourdineError,
+    AttributeError,
+    ArithmeticError,
+    KeyError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What reading a malformed text may raise."""
+_SLACK = Fraction(1, 10**9)  # how far a price in floats may differ between machines
+_SPENDS = ', "spends": '  # the last thing that a line states
+
+
+class Opened(NamedTuple):
+    """What a line holds, its price, the total after it, and the text of its spends."""
+
+    held: dict[str, object]
+    price: Fraction
+    total: Fraction
+    spends: str
+
+
+class Reader:
+    """Reads the lines of one ledger."""
+
+    def __init__(self, path: Path, terms: Terms, blocks: Blocks) -> None:
+        self._path = path
+        self._terms = terms
+        self._blocks = blocks
+
+    def opened(self, line: Line, before: Fraction | None = None) -> Opened:
+        """A line, if it does not contradict itself; where the total before it is known, it is added to."""
+        try:
+            held, spends = self._parted(line.content)
+            price = amount(held["price"])
+            total = None if before is None else add(before, price)
+            if total is None or str(total) != line.total:
+                total = amount(line.total)
+            in_order = price <= total
+            if self._terms.period is not None:
+                in_order &= isinstance(held["period"], str) and price <= amount(held["period_total"]) <= total
+            if self._terms.reserve is not None:
+                in_order &= amount(held["delta"]) <= amount(held["delta_total"]) <= self._terms.reserve
+        except UNREADABLE as problem:
+            raise self._out_of_order(line) from problem
+        if not in_order:
+            raise self._out_of_order(line)
+        return Opened(held, price, total, spends)
+
+    def entry(self, line: Line) -> Entry:
+        """A line as people use it."""
+        return self._entry(line)[0]
+
+    def priced(self, line: Line) -> Entry:
+        """A line whose price is checked again."""
+        return self._priced(line)
+
+    def _priced(self, line: Line, before: Fraction | None = None) -> Entry:
+        entry, block = self._entry(line, before)
+        if not self._covers(entry, block):
+            raise self._does_not_replay(line)
+        return entry
+
+    def replay(self, lines: Iterable[Line]) -> Iterator[Entry]:
+        """All lines from the first on, with every price and total checked again."""
+        total, delta_total = Fraction(0), Fraction(0)
+        for line in lines:
+            entry = self._priced(line, total)
+            total, delta_total = add(total, entry.price), add(delta_total, entry.delta)
+            if (entry.total, entry.delta_total) != (total, delta_total):
+                raise self._does_not_replay(line)
+            yield entry
+
+    def _entry(self, line: Line, before: Fraction | None = None) -> tuple[Entry, Block]:
+        held, price, total, spends = self.opened(line, before)
+        try:
+            block = self._blocks.read(spends)
+            old = typed(dict, held["declared"]) if "declared" in held else None
+            digest = declared_digest(old) if old is not None else None
+            if "declared_digest" in held:
+                digest = typed(str, held["declared_digest"])
+            entry = Entry(
+                number=line.number,
+                time=datetime.fromisoformat(typed(str, held["time"])),
+                purpose=typed(str, held["purpose"]),
+                author=typed(str, held["author"]),
+                price=price,
+                total=total,
+                period=None if self._terms.period is None else typed(str, held["period"]),
+                spends=block.spends,
+                fingerprint=line.fingerprint,
+                software=typed(str, held["software"]) if "software" in held else None,
+                secure=typed(bool, held["secure"]) if "secure" in held else None,
+                declared=old,
+                declared_digest=digest,
+                delta=amount(held["delta"]) if self._terms.reserve is not None else Fraction(0),
+                delta_total=amount(held["delta_total"]) if self._terms.reserve is not None else Fraction(0),
+            )
+        except UnknownName as problem:  # which is no damage: its price and total are known
+            raise LedgerError(
+                f"Line {line.number} of the ledger {self._path} cannot be read. {problem}"
+            ) from problem
+        except UNREADABLE as problem:
+            raise self._out_of_order(line) from problem
+        return entry, block
+
+    def _covers(self, paid: Entry, block: Block) -> bool:
+        """Whether what was paid once is what the spends cost; floats may differ between machines."""
+        try:
+            if block.cost.delta and paid.delta < block.cost.delta * (1 - _SLACK):
+                return False
+            if paid.price >= block.cost.price:
+                return True
+            exact = all(self._terms.budget.exact(spend.one_loss()) for spend in block.spends)
+        except SourdineError:
+            return False
+        return not exact and paid.price >= block.cost.price * (1 - _SLACK)
+
+    def _parted(self, content: str) -> tuple[dict[str, object], str]:
+        """What a line states, and the text of its spends apart: most lines share it with others.
+
+        No quotation mark stands alone within a text of JSON, so the last such key is the line's own.
+        """
+        before, found, after = content.rpartition(_SPENDS)
+        if found and after.endswith("}"):
+            try:
+                if not self._blocks.knows(after[:-1]):
+                    json.loads(after[:-1])
+                return typed(dict, json.loads(f"{before}}}")), after[:-1]
+            except ValueError:
+                pass  # a line of another make, in which something comes after
+        held = typed(dict, json.loads(content))
+        return held, json.dumps(held.get("spends"))
+
+    def _out_of_order(self, line: Line) -> LedgerError:
+        return LedgerError(
+            f"Line {line.number} of the ledger {self._path} cannot be read, or contradicts itself. "
+            "Nothing was spent. Keep the file, and do not spend from it."
+        )
+
+    def _does_not_replay(self, line: Line) -> LedgerError:
+        return LedgerError(
+            f"Line {line.number} of the ledger {self._path} does not replay to its price or total. "
+            "It was written by other software, or by a version that priced it otherwise. "
+            "Keep the file, and do not spend from it."
+        )
