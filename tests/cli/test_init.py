@@ -140,7 +140,7 @@ def test_no_table_and_no_folder_are_refused(tmp_path: Path, table: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("encoding", "line"), [("utf-8", "# encoding ="), ("latin-1", "encoding ="), ("utf-16", "encoding =")]
+    ("encoding", "line"), [("utf-8", "# encoding ="), ("cp1252", "encoding ="), ("utf-16", "encoding =")]
 )
 def test_the_encoding_of_the_first_line_is_written_down(tmp_path: Path, encoding: str, line: str) -> None:
     table, spec = tmp_path / "people.csv", tmp_path / "people.toml"
