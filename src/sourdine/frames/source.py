@@ -220,15 +220,17 @@ def _files(files: Files, schema: Schema, others: Sequence[str], text: TextFormat
         )
     listed = ", ".join(literal(_pattern(path)) for path in files.paths)
     partitioned, several = str(bool(files.partitions)).lower(), str(len(files.paths) > 1).lower()
+    read = (
+        f"read_parquet([{listed}], hive_partitioning = {partitioned}, hive_types_autocast = false, "
+        f"union_by_name = {several})"
+    )
     try:
-        relation = connection.sql(
-            f"SELECT * FROM read_parquet([{listed}], hive_partitioning = {partitioned}, "
-            f"hive_types_autocast = false, union_by_name = {several})"
-        )
-        held = tuple(relation.columns)
+        held = tuple(connection.sql(f"SELECT * FROM {read}").columns)
         _check_names(held, schema, others)
         check_alike(held, schema, others)
-        relation = _narrowed(relation, (*schema.columns, *others))
+        # those alone that are needed, since an engine takes its time over thousands of others
+        wanted = map(DUCKDB.quoted, dict.fromkeys((*schema.columns, *others)))
+        relation = connection.sql(f"SELECT {', '.join(wanted) or '*'} FROM {read}")
         engine = InDuckDB(relation, connection, names=held)
         relation.create_view(engine.name)
     except duckdb.Error:
@@ -295,10 +297,8 @@ def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) ->
         if frame.implementation.is_pandas():
             units = [name for name in others if name not in schema.columns]
             native = with_plain_columns(native, wanted, units)
-        connection.register("frame", native)
-        relation = connection.table("frame")
-        engine = InDuckDB(relation, connection, native, names=held)
-        relation.create_view(engine.name)
+        connection.register(InDuckDB.name, native)
+        engine = InDuckDB(connection.table(InDuckDB.name), connection, native, names=held)
     except nw.exceptions.DuplicateError:
         raise InvalidParameter("The table has two columns of one name. Rename one of them.") from None
     except (duckdb.Error, nw.exceptions.NarwhalsError):
@@ -307,14 +307,6 @@ def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) ->
             "Convert them, or leave out those that are not declared."
         ) from None
     return Source(engine, schema)
-
-
-def _narrowed(relation: "duckdb.DuckDBPyRelation", wanted: Sequence[str]) -> "duckdb.DuckDBPyRelation":
-    """The wanted columns alone, since an engine takes its time over thousands of others."""
-    names = list(dict.fromkeys(wanted))
-    if not names or len(names) == len(relation.columns):
-        return relation
-    return relation.project(", ".join(map(DUCKDB.quoted, names)))
 
 
 def _known_frame(table: object, spark: bool) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":
