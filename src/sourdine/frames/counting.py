@@ -1,7 +1,7 @@
 """Exact totals by known keys: the only thing about a table that ever leaves its engine."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -82,24 +82,29 @@ def totals_of(
     statistics = list(dict.fromkeys(held for each in requests for held in each.statistics))
     sets = list(dict.fromkeys(tuple(by.index(grouped) for grouped in each.by) for each in requests))
     rows = source.ask(_by_record(source, by, statistics, sets, where))
-    return [_of_set(rows, by, statistics, each) for each in requests]
+    columns, start = {}, 1 + len(by)
+    for held in statistics:
+        columns[held] = start, start + len(held.powers(""))
+        start = columns[held][1]
+    return [_of_set(rows, by, columns, each) for each in requests]
 
 
 def _of_set(
-    rows: Sequence[tuple[Any, ...]], by: Sequence[Grouping], statistics: Sequence[Statistic], request: Request
+    rows: Sequence[tuple[Any, ...]],
+    by: Sequence[Grouping],
+    columns: Mapping[Statistic, tuple[int, int]],
+    request: Request,
 ) -> Totals:
-    """One request's totals off the answer to all: its own keys and its own statistics."""
+    """One request's totals off the answer to all: its own keys and its own statistics.
+
+    `columns` tells between which columns of the answer a statistic stands.
+    """
     places = [by.index(grouped) for grouped in request.by]
     mask = sum(1 << (len(by) - 1 - place) for place in range(len(by)) if place not in places)
-    starts, at = [], 1 + len(by)
-    for each in statistics:
-        starts.append(at)
-        at += len(each.powers(""))
     found = {tuple(row[1 + place] for place in places): row for row in rows if row[0] == mask}
     keys, numbers = combinations(request.by), []
     for each in request.statistics:
-        start = starts[statistics.index(each)]
-        end = start + len(each.powers(""))
+        start, end = columns[each]
         nothing = (0,) * end
         numbers.append(
             tuple(each.from_powers([int(n or 0) for n in found.get(key, nothing)[start:end]]) for key in keys)

@@ -44,6 +44,11 @@ def place_of(name: str, dialect: Dialect = DUCKDB) -> str:
     return dialect.quoted(place_name(name))
 
 
+def number_name(name: str) -> str:
+    """What the column below a source's view is called that holds a number which is written in text."""
+    return f"sourdine number of {name}"
+
+
 def place(name: str, column: Number, kind: str, dialect: Dialect = DUCKDB) -> str:
     """A number in steps above its lower bound, and -1 where the record is dropped.
 

@@ -19,7 +19,7 @@ from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.dialect import DUCKDB, Dialect
 from sourdine.frames.engine import NOTHING, Engine, InDuckDB, Lent
-from sourdine.frames.expression import Grouping, grouping, literal, place, place_name, place_of
+from sourdine.frames.expression import Grouping, grouping, literal, number_name, place, place_name, place_of
 from sourdine.frames.files import TEXT, Files, Where, find_files, is_where
 from sourdine.frames.objects import with_plain_columns
 from sourdine.frames.schema import Integer, Real, Schema
@@ -101,15 +101,19 @@ class Source:
     @cached_property
     def view(self) -> str:
         """The table with one more column for each declared number: its place, computed once for all uses."""
-        more = [
-            f"{place(name, column, self.types[name], self.dialect)} AS {self.place_of(name)}"
-            for name, column in self.schema.columns.items()
-            if isinstance(column, Integer | Real)
-        ]
-        view = f"(SELECT *, {', '.join(more)} FROM {self.name})" if more else self.name
+        quoted, text, numbers, places, view = self.dialect.quoted, self.dialect.text, [], [], self.name
+        for name, column in self.schema.columns.items():
+            if isinstance(column, Integer | Real):
+                held, kind = name, self.types[name]
+                if family(kind) is Family.TEXT:  # read once, since it is compared with both bounds
+                    held = number_name(name)
+                    numbers.append(f"{self.dialect.double(quoted(name), kind)} AS {quoted(held)}")
+                    kind = "DOUBLE"
+                places.append(f"{place(held, column, kind, self.dialect)} AS {self.place_of(name)}")
+        for more in (numbers, places):
+            view = f"(SELECT *, {', '.join(more)} FROM {view})" if more else view
         if self.beside is None:
             return view
-        quoted, text = self.dialect.quoted, self.dialect.text
         on = " AND ".join(f"{raw} = {text(quoted(mark), 'VARCHAR')}" for raw, mark in self.beside.on)
         added = f"{self.beside.adds} AS {quoted(self.beside.name)}"
         return f"(SELECT held.*, {added} FROM {view} AS held LEFT JOIN {_BESIDE} ON {on})"
@@ -201,10 +205,11 @@ def check_alike(found: Sequence[str], schema: Schema, others: Sequence[str]) -> 
             raise InvalidParameter(
                 f"The table has two columns called '{name}', perhaps in other case. Rename one of them."
             )
-        if place_name(name).casefold() in names:
-            raise InvalidParameter(
-                f"The table has a column '{place_name(name)}', a name that is used inside. Rename it."
-            )
+        for inside in (place_name(name), number_name(name)):
+            if inside.casefold() in names:
+                raise InvalidParameter(
+                    f"The table has a column '{inside}', a name that is used inside. Rename it."
+                )
 
 
 def _files(files: Files, schema: Schema, others: Sequence[str], text: TextFormat) -> Source:
