@@ -17,6 +17,7 @@ from sourdine.frames import levels as levels_module
 from sourdine.frames.dialect import DUCKDB, SPARK
 from sourdine.frames.levels import Levels, check_counted
 from sourdine.frames.open_keys import key_counts
+from sourdine.frames.quality import place_among_cells, quality_counts
 from sourdine.testing import SeededBits
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # PySpark warns of the pandas that is installed
@@ -266,3 +267,59 @@ def test_bins_cut_where_they_are_looked_at_tell_the_same_as_a_sorted_list(
                 found.count_below(np.arange(3**6 + 1)).tolist()
                 == np.searchsorted(held, np.arange(3**6 + 1)).tolist()
             )
+
+
+def test_every_record_is_in_the_same_cell_as_elsewhere(spark: Any) -> None:
+    table = cells()
+    towns = [None, "", " ", "  ", "Lille", "a" * 201, "two\nlines", "nan", "f", "F "]
+    table = table.append_column("town", pa.array([towns[i % len(towns)] for i in range(len(table))]))
+    number, keys = NUMBERS["tenths"], {"type": "category", "keys": [0, 1, 2]}
+    declared: dict[str, Any] = {
+        "double": number,
+        "single": NUMBERS["whole"],
+        "long": keys,
+        "short": NUMBERS["whole"],
+        "decimal": number,
+        "bool": {"type": "flag"},
+        "text": NUMBERS["whole"],
+        "town": {"type": "text"},
+        "row": {"type": "category", "keys": [1, 5, 7]},
+    }
+    frame = spark.createDataFrame(table)
+    far = open_source(frame, Schema.read(declared))
+    objects = table.to_pandas().astype({"text": object, "town": object})
+    near = open_source(objects, Schema.read(declared))
+    here = open_source(table.drop(["text"]), Schema.read({k: v for k, v in declared.items() if k != "text"}))
+    for name in declared:
+        other = near if name == "text" else here  # numbers in text come from a file, or from objects
+        asked = [
+            f"SELECT {place_among_cells(held, name)} FROM {held.name} ORDER BY {held.dialect.quoted('row')}"
+            for held in (far, other)
+        ]
+        assert far.ask(asked[0]) == other.ask(asked[1]), name
+    unlike = {"town": {"type": "category", "keys": ["Lille", "f"]}, "text": {"type": "flag"}}
+    far, near = (open_source(held, Schema.read(unlike)) for held in (frame, objects))
+    bits = SeededBits(1)
+    assert quality_counts(far, list(unlike), unit=Unit(), bits=bits) == quality_counts(
+        near, list(unlike), unit=Unit(), bits=bits
+    )
+
+
+def test_a_unit_counts_in_few_cells(spark: Any) -> None:
+    rows = [(who, age) for who in ("a", "b", "c", None) for age in (1, 50, 500, None, 7, -2)] + [("d", 3)]
+    frame = spark.createDataFrame(rows, "who string, age bigint")
+    schema = Schema.read({"age": {"type": "integer", "lower": 0, "upper": 120}})
+    for seed in range(3):
+        source = open_source(frame, schema, ["who"])
+        unit = Unit(column="who", rows=2)
+        found = quality_counts(source, ["age"], unit=unit, bits=SeededBits(seed))
+        assert sum(found) == 2 * 3 + 1
+        assert min(found) >= 0
+        assert found[2] == 0  # nothing is unreadable
+    assert quality_counts(source, ["age"], unit=Unit(column="who", rows=9), bits=SeededBits(1)) == (
+        10,
+        3,
+        0,
+        3,
+        3,
+    )

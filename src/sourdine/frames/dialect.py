@@ -77,8 +77,8 @@ class Dialect(ABC):
         """Whether a float is whole; for what is none the answer does not matter."""
 
     @abstractmethod
-    def _matches(self, text: str, pattern: str) -> str:
-        """Whether all of a text is as the pattern says."""
+    def matches(self, text: str, pattern: str) -> str:
+        """Whether all of a text is as the pattern says; bytes that are no text are not."""
 
     def double(self, sql: str, kind: str) -> str:
         """A cell as the nearest float; NULL where it is no number."""
@@ -108,7 +108,7 @@ class Dialect(ABC):
             return self.cast(sql, "BIGINT")
         text = self.text(sql, kind)
         number, digits = self._numeral(text), self.cast(f"split_part({text}, '.', 1)", "BIGINT")
-        large = f"abs({number}) >= {EXACT} AND {self._matches(text, PLAIN_WHOLE)}"
+        large = f"abs({number}) >= {EXACT} AND {self.matches(text, PLAIN_WHOLE)}"
         found = f"CASE WHEN {large} THEN {digits} ELSE {self.cast(number, 'BIGINT')} END"
         return f"CASE WHEN {self._whole(number)} THEN {found} {self._bits(text, '1', '0')} END"
 
@@ -268,7 +268,7 @@ class DuckDB(Dialect):
     def _whole(self, sql: str) -> str:
         return f"{sql} = trunc({sql})"
 
-    def _matches(self, text: str, pattern: str) -> str:
+    def matches(self, text: str, pattern: str) -> str:
         return f"regexp_full_match({text}, {self.constant(pattern)})"
 
     def _plain(self, sql: str) -> str:
@@ -339,7 +339,7 @@ class Spark(Dialect):
 
     def _numeral(self, text: str) -> str:
         # '1d' is none, which Spark would read as 1
-        return f"CASE WHEN {self._matches(text, NUMERAL)} THEN try_cast({text} AS DOUBLE) END"
+        return f"CASE WHEN {self.matches(text, NUMERAL)} THEN try_cast({text} AS DOUBLE) END"
 
     def _wide(self, sql: str, kind: str) -> str:
         return self.cast(sql, "DOUBLE")
@@ -347,7 +347,7 @@ class Spark(Dialect):
     def _whole(self, sql: str) -> str:
         return f"{sql} = rint({sql})"
 
-    def _matches(self, text: str, pattern: str) -> str:
+    def matches(self, text: str, pattern: str) -> str:
         whole = rf"^(?:{pattern})\z"
         return f"{text} RLIKE {self.constant(whole)}"
 

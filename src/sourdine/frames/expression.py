@@ -62,33 +62,48 @@ def steps(name: str, column: Number, kind: str, dialect: Dialect = DUCKDB) -> st
     return _clamped(name, column, kind, dialect, origin=0, absent="NULL")
 
 
-def _clamped(name: str, column: Number, kind: str, dialect: Dialect, *, origin: int, absent: str) -> str:
-    """Steps from an origin; `kind` is the engine's type of the column.
+def sides(name: str, column: Number, kind: str, dialect: Dialect = DUCKDB) -> tuple[str, str, str]:
+    """Whether a cell lies within the bounds, else below or above them; none holds where it is no number.
 
     Comparisons pick the clamp: they are quicker than `least` and `greatest`, and NaN, which is above
-    everything there, falls through them.
+    everything there, falls through them, as do infinities.
     """
+    if _is_whole(column, kind):
+        value, (low, high) = dialect.quoted(name), span(column)
+        return f"{value} >= {low} AND {value} <= {high}", f"{value} < {low}", f"{value} > {high}"
+    value, literal = dialect.double(dialect.quoted(name), kind), dialect.literal
+    lower, upper = literal(float(column.lower)), literal(float(column.upper))
+    least, most = literal(-sys.float_info.max), literal(sys.float_info.max)
+    return (
+        f"{value} BETWEEN {lower} AND {upper}",
+        f"{value} BETWEEN {least} AND {lower}",
+        f"{value} BETWEEN {upper} AND {most}",
+    )
+
+
+def _is_whole(column: Number, kind: str) -> bool:
+    """Whether cells are steps of the grid as they stand."""
+    return kind in SMALL and column.step == 1
+
+
+def _clamped(name: str, column: Number, kind: str, dialect: Dialect, *, origin: int, absent: str) -> str:
+    """Steps from an origin; `kind` is the engine's type of the column."""
     low, high = span(column)
     if column.missing != "drop":
         absent = str(math.floor(decimal(column.missing) / column.step) - origin)
     whole = "INTEGER" if low > -_SMALL and high < _SMALL else "BIGINT"
     since = f" - ({origin})" if origin else ""
-    ends = low - origin, high - origin
-    if kind in SMALL and column.step == 1:
-        value = dialect.quoted(name)
-        inside = f"WHEN {value} >= {low} AND {value} <= {high} THEN {dialect.narrow(value, whole)}{since}"
-        outside = f"WHEN {value} < {low} THEN {ends[0]} WHEN {value} > {high} THEN {ends[1]}"
-        return f"CASE {inside} {outside} ELSE {absent} END"
-    value, literal = dialect.double(dialect.quoted(name), kind), dialect.literal
-    lower, upper = literal(float(column.lower)), literal(float(column.upper))
-    units = value if column.step == 1 else f"{value} * {literal(float(1 / column.step))}"
-    least, most = literal(-sys.float_info.max), literal(sys.float_info.max)
-    inside = f"WHEN {value} BETWEEN {lower} AND {upper} THEN {dialect.nearest(units, whole)}{since}"
-    outside = (
-        f"WHEN {value} BETWEEN {least} AND {lower} THEN {ends[0]} "
-        f"WHEN {value} BETWEEN {upper} AND {most} THEN {ends[1]}"
+    within, below, above = sides(name, column, kind, dialect)
+    if _is_whole(column, kind):
+        held = dialect.narrow(dialect.quoted(name), whole)
+    else:
+        value = dialect.double(dialect.quoted(name), kind)
+        units = value if column.step == 1 else f"{value} * {dialect.literal(float(1 / column.step))}"
+        held = dialect.nearest(units, whole)
+    return (
+        f"CASE WHEN {within} THEN {held}{since} WHEN {below} THEN {low - origin} "
+        f"WHEN {above} THEN {high - origin} ELSE {absent} END"
     )
-    return f"CASE {inside} {outside} ELSE {absent} END"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -123,11 +123,12 @@ _REMEDIES: Mapping[Family, str] = {
 }
 _CONVERT = "Change the declaration, or convert the column."
 _NAMES = {name: family for family in Family for name in family.value}
-_SPACE = r"[ \x09-\x0d]*"
+BLANK = r"[ \x09-\x0d]*"
+"""What numbers in text may stand between; a text of nothing else is missing."""
 _SIGNED = r"[+-]?"
-NUMERAL = rf"{_SPACE}{_SIGNED}(?:[0-9]++(?:[.][0-9]*+)?+|[.][0-9]++)(?:[eE][+-]?[0-9]++)?+{_SPACE}"
+NUMERAL = rf"{BLANK}{_SIGNED}(?:[0-9]++(?:[.][0-9]*+)?+|[.][0-9]++)(?:[eE][+-]?[0-9]++)?+{BLANK}"
 """A number in text; no part of it is tried twice, so that a long row of digits takes no longer than it is."""
-PLAIN_WHOLE = rf"{_SPACE}{_SIGNED}[0-9]+(?:[.]0*)?{_SPACE}"
+PLAIN_WHOLE = rf"{BLANK}{_SIGNED}[0-9]+(?:[.]0*)?{BLANK}"
 """A whole number in text whose digits are all there: it is read exactly, however large."""
 SPACES = " \t\n\v\f\r"
 YES, NO = ("true", "t", "yes", "y"), ("false", "f", "no", "n")
