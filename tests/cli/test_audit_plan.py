@@ -23,7 +23,7 @@ def test_a_specification_is_replayed_without_its_table(case: Case) -> None:
     assert "0 violations." in flat
     assert "In each pair one person comes or goes." in flat
     assert "Engines: duckdb (40 pairs)." in flat
-    assert out.count("not refuted") == 2
+    assert out.count("not refuted") == 3  # the queries, and data quality
     assert "1.00" in out
     assert case.spent() == "0"
 
@@ -35,9 +35,10 @@ def test_json_has_the_same_and_more(case: Case) -> None:
     assert code == 0
     assert found["engines"] == {"csv": 30, "duckdb": 30}
     assert (found["unit"], found["neighbours"], found["good"]) == ("person", "add-remove", True)
-    count, mean = found["lines"]
+    count, mean, quality = found["lines"]
     assert (count["query"], count["norm"], count["declared"]) == ("people", "L1", "1")
     assert mean["declared"] == "120"
+    assert (quality["statistic"], quality["declared"], quality["ratio"]) == ("data quality", "2", 1.0)
     assert 0 < count["moved"] <= count["pairs"] <= 60
     assert json.loads(run(*given)[1]) == found  # the same seed
 

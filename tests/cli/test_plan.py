@@ -18,9 +18,12 @@ def test_it_tells_errors_costs_and_what_is_left_without_the_table(case: Case) ->
     code, out, err = run("plan", case.spec)
     assert (code, err) == (0, "")
     assert "A plan at epsilon 0.5. Nothing was read or spent." in out
-    assert "Laplace, scale 4" in out  # half of 0.5 for counts that one person changes by 1
-    assert "50 %" in out
-    assert "± 12 people" in out
+    assert "Laplace, scale 4.211" in out  # 19/40 of 0.5 for counts that one person changes by 1
+    assert "47.5 %" in out
+    assert "± 13 people" in out
+    # two columns, which one person changes by 1 each, and a twentieth of 0.5
+    assert "Laplace, scale 80 records" in out
+    assert "5 %" in out
     flat = " ".join(out.split())
     assert "It costs epsilon 0.5 for each person." in flat
     assert "has 1 left, and 0.5 after it." in flat
@@ -34,9 +37,9 @@ def test_json_has_the_same(case: Case) -> None:
     held = {"currency": "epsilon", "price": "1/2", "left": "1", "left_after": "1/2", "delta": "0"}
     assert found["ledger"] == held
     count, mean = found["forecasts"]
-    assert (count["query"], count["share"], count["measure"]) == ("people", "1/2", "people")
-    # discrete Laplace noise of scale 4: P[|X| > k] = 2 a^(k+1) / (1 + a), with a = exp(-1/4)
-    a = math.exp(-1 / 4)
+    assert (count["query"], count["share"], count["measure"]) == ("people", "19/40", "people")
+    # discrete Laplace noise of scale 80/19: P[|X| > k] = 2 a^(k+1) / (1 + a), with a = exp(-19/80)
+    a = math.exp(-19 / 80)
     least = next(k for k in range(100) if 2 * a ** (k + 1) / (1 + a) <= 0.05)
     assert count["error"] == least
     assert mean["measure"] == "age"
@@ -72,7 +75,7 @@ def test_an_error_finds_the_least_epsilon(case: Case) -> None:
     found = json.loads(run("plan", case.spec, "--error", "people=5", "--json")[1])
     (count,) = (each for each in found["forecasts"] if each["query"] == "people")
     assert count["error"] <= 5
-    scale = 2 / Fraction(found["epsilon"])  # half of epsilon pays for the counts
+    scale = Fraction(40, 19) / Fraction(found["epsilon"])  # 19/40 of epsilon pay for the counts
     a, less = math.exp(-1 / scale), math.exp(-1 / (scale * Fraction(1001, 1000)))
     assert 2 * a**6 / (1 + a) <= 0.05 < 2 * less**6 / (1 + less)
     out = " ".join(run("plan", case.spec, "--error", "people=5")[1].split())

@@ -16,7 +16,7 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.cli.outbox import UNFINISHED
 from tests.cli.table_case import Case, build, run
 
-ALL = ["answers.csv", "certificate.json", "release.json", "report.html"]
+ALL = ["answers.csv", "certificate.json", "quality.csv", "release.json", "report.html"]
 
 
 @pytest.fixture
@@ -68,6 +68,9 @@ def test_all_formats_hold_the_same(case: Case) -> None:
         "answers.csv",
         "answers.json",
         "answers.parquet",
+        "quality.csv",
+        "quality.json",
+        "quality.parquet",
         "certificate.json",
         "release.json",
     ]
@@ -97,7 +100,7 @@ def test_without_a_folder_one_is_named_after_the_specification(
 ) -> None:
     monkeypatch.chdir(case.folder)
     assert run("release", "people.toml", "--no-report")[0] == 0
-    assert names(case.folder / "people-release") == ALL[:3]
+    assert names(case.folder / "people-release") == ALL[:4]
 
 
 def test_the_ledger_refuses_and_nothing_is_written(case: Case) -> None:
@@ -214,7 +217,7 @@ def test_what_is_paid_is_published_even_if_no_page_can_be_drawn(
 
     monkeypatch.setattr("sourdine.report.release.release_page", fail)
     assert run("release", case.spec, "-o", case.folder / "out")[0] != 0
-    assert names(case.folder / "out") == ALL[:3]
+    assert names(case.folder / "out") == ALL[:4]
 
 
 def test_a_full_disk_leaves_whole_files_and_says_that_it_was_paid(
@@ -233,7 +236,7 @@ def test_a_full_disk_leaves_whole_files_and_says_that_it_was_paid(
     assert (code, out) == (2, "")
     assert "What was charged stays charged." in err
     assert case.spent() == "1/2"
-    assert names(case.folder / "out") == ALL[:2]
+    assert names(case.folder / "out") == ALL[:3]
 
 
 def test_an_empty_table_is_answered_like_any_other(case: Case) -> None:
@@ -318,13 +321,14 @@ def test_files_terminal_and_report_show_the_same_numbers(case: Case) -> None:
     listed = [
         [float(row[end]) for end in ("value", "lower", "upper")] for row in rows(folder / "answers.csv")
     ]
-    shown = [line.split("│")[4:7] for line in out.splitlines() if line.startswith("│")]
+    told = out[: out.index("Data quality:")]
+    shown = [line.split("│")[4:7] for line in told.splitlines() if line.startswith("│")]
     assert [[float(cell.replace(",", "")) for cell in line] for line in shown] == listed
     held = json.loads((folder / "release.json").read_text())["answers"]
     ends = [each for one in held for each in zip(one["value"], one["lower"], one["upper"], strict=True)]
     assert [list(each) for each in ends] == listed
     page = (folder / "report.html").read_text()
-    body = page[page.index("All values") : page.index("How it was made")]
+    body = page[page.index("All values") : page.index("How well the data fits")]
     cells = re.findall(r'data-column="(?:value|at least|at most)" class="number">([^<]*)<', body)
     assert [float(cell.replace(",", "")) for cell in cells] == [number for line in listed for number in line]
 
@@ -338,15 +342,15 @@ def test_the_certificate_is_tied_to_the_files(case: Case) -> None:
     folder = case.folder / "out"
     run("release", case.spec, "-o", folder, "--no-report")
     stated = json.loads((folder / "certificate.json").read_text())["digests"]
-    for name in ("answers.csv", "release.json"):
+    for name in ("answers.csv", "quality.csv", "release.json"):
         assert stated[name] == hashlib.sha256((folder / name).read_bytes()).hexdigest()
     for place in (folder, folder / "certificate.json"):
         code, out, _ = verify(case, place)
         assert code == 0
-        assert "As published with the certificate: answers.csv, release.json." in out
+        assert "As published with the certificate: answers.csv, quality.csv, release.json." in out
         assert "The ledger vouches for the payment, not for the numbers" in out
     told = json.loads(run("certificate", "verify", folder, "--ledger", case.ledger, "--json")[1])
-    assert (told["files"], told["absent"]) == (["answers.csv", "release.json"], [])
+    assert (told["files"], told["absent"]) == (["answers.csv", "quality.csv", "release.json"], [])
     (folder / "release.json").unlink()
     assert "Not beside the certificate, so not compared: release.json." in verify(case, folder)[1]
     (folder / "answers.csv").write_text("query,value\npeople,7\n")

@@ -36,7 +36,7 @@ def table_of(values: Sequence[float] | NDArray[np.float64], groups: int) -> Tabl
 def plan_of(table: Table, asks: Sequence[Any], epsilon: float, delta: float | None = None) -> Plan:
     """A plan with one query an ask, each at this epsilon when it is pure."""
     queries = [{"name": str(i), "ask": [ask], "by": ["group"]} for i, ask in enumerate(asks)]
-    return table.plan(*queries, epsilon=epsilon * len(asks), delta=delta)
+    return table.plan(*queries, epsilon=epsilon * len(asks), delta=delta, quality=False)
 
 
 def answers(table: Table, plan: Plan, seed: int) -> Answers:

@@ -86,6 +86,7 @@ def test_weights_divide_the_budget() -> None:
             queries=queries,
             privacy=Privacy(epsilon=Fraction(9), delta=delta),
             unit=Unit(column="who"),
+            quality=False,
         )
         shares = {name: Fraction(0) for name in "abc"}
         for line in plan.lines:
@@ -99,7 +100,7 @@ def test_weights_divide_the_budget() -> None:
 def test_aggregates_of_one_column_are_read_off_the_same_numbers() -> None:
     table = table_of(EVENLY, 1)
     asks = [{"mean": "x"}, {"deviation": "x"}, {"variance": "x"}, {"sum": "x"}]
-    plan = table.plan({"name": "all", "ask": asks}, epsilon=1)
+    plan = table.plan({"name": "all", "ask": asks}, epsilon=1, quality=False)
     assert len(plan.lines) == 1
     assert plan.lines[0].share == 1
     assert [each.share for each in forecasts(plan)] == [1] * 4

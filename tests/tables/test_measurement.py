@@ -154,6 +154,7 @@ def test_the_distance_is_reached(kind: str, column: str | None) -> None:
         queries=(Query.read({"name": "q", "ask": [ask], "by": by}),),
         privacy=Privacy(epsilon=Fraction(1)),
         unit=unit,
+        quality=False,
     )
     sites = ["n"] if column is None else ["n", "s"]
     ages = [20.0] if kind != "bins" or column is None else [-3.0, 20.0]

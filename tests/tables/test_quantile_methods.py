@@ -121,6 +121,7 @@ def reached(unit: Unit, neighbours: Neighbours) -> tuple[Fraction, Fraction | fl
         privacy=Privacy(epsilon=Fraction(1)),
         unit=unit,
         neighbours=neighbours,
+        quality=False,
     )
     here, there = (["n"], ["s"]) if unit.groups == 1 else (["n", "s"], ["n", "s"])
     one = [(0, 0.0, 0.0, 0.0, site, True) for site in here] * unit.rows
@@ -183,7 +184,7 @@ def test_a_record_that_moves_between_groups_by_enumeration() -> None:
     schema = {"x": {"type": "integer", "lower": 0, "upper": PLACES - 1}, "g": {"type": "flag"}}
     asking = {"name": "q", "ask": [{"quantiles": "x", "at": [0.5], "method": "inverse"}], "by": ["g"]}
     rows = Table(pa.table({"x": [0], "g": [True]}), unit="record", columns=schema, neighbours=REPLACE)
-    mechanism = made(rows.plan(asking, epsilon=1).lines[0])
+    mechanism = made(rows.plan(asking, epsilon=1, quality=False).lines[0])
     assert mechanism == InverseSensitivity(
         epsilon=Fraction(1, 2), levels=(LEVEL,), places=PLACES, neighbours=ADD_REMOVE
     )
@@ -326,7 +327,7 @@ def test_a_rehearsal_answers_too() -> None:
 @pytest.mark.parametrize("method", NAMED)
 def test_forecasts_hold_and_say_what_is_not_known(method: str) -> None:
     rows = table()
-    plan = rows.plan(asked(method, by=()), epsilon=4)
+    plan = rows.plan(asked(method, by=()), epsilon=4, quality=False)
     (each,) = forecasts(plan)
     assert each.error is not None
     assert each.note.endswith("no interval")

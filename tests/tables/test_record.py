@@ -71,7 +71,10 @@ def test_what_was_not_paid_has_no_record() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"format": 2},
+        {"format": 3},
+        {"format": 1, "answers": 3},
+        {"quality": None},
+        {"quality": {"answers": [{}], "warnings": []}},
         {"answers": [{}]},
         {"answers": 3},
         {"limit": "1/0"},
@@ -88,5 +91,32 @@ def test_what_was_changed_is_refused(record: Record, change: dict[str, object]) 
 def test_unlike_lengths_are_refused(record: Record) -> None:
     held = json.loads(record.to_json())
     held["answers"][0]["value"].pop()
+    with pytest.raises(InvalidParameter, match="cannot be read"):
+        Record.from_json(json.dumps(held))
+
+
+def test_data_quality_is_kept_with_its_warnings(record: Record) -> None:
+    assert record.quality is not None
+    again = Record.from_json(record.to_json()).quality
+    assert again is not None
+    assert again.warnings == record.quality.warnings
+    assert again.answers.csv() == record.quality.answers.csv()
+    assert list(again.rows()) == list(record.quality.rows())
+
+
+def test_a_record_of_the_first_format_told_nothing_of_it(record: Record) -> None:
+    """Such a record has no word about it, and its release did not pay for it."""
+    held = json.loads(record.to_json())
+    del (
+        held["quality"],
+        held["specification"]["privacy"]["quality"],
+        held["specification"]["table"]["checked"],
+    )
+    again = Record.from_json(json.dumps(held | {"format": 1}))
+    assert again.quality is None
+    plan = again.specification.plan()
+    assert not plan.quality
+    assert not plan.checked
+    assert sum(line.share for line in plan.lines) == 1
     with pytest.raises(InvalidParameter, match="cannot be read"):
         Record.from_json(json.dumps(held))

@@ -85,6 +85,8 @@ def test_every_field_is_read(tmp_path: Path) -> None:
     assert cells.ask[0].label == "sex by well"
     assert found.plan(Fraction(2)).privacy.epsilon == 2
     assert len(forecasts(plan)) == 7
+    assert plan.quality
+    assert not plan.checked
 
 
 def test_what_is_not_there_is_told_when_it_is_needed(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from sourdine.cli import (
     bounds,
     budget,
     certificate,
+    check,
     demo,
     init,
     ledger,
@@ -38,6 +39,7 @@ app.add_typer(budget.app, name="budget")
 app.add_typer(local.app, name="local")
 app.add_typer(train.app, name="train")
 app.command(name="bounds")(bounds.bounds)
+app.command(name="check")(check.check)
 app.command(name="demo")(demo.demo)
 app.command(name="init")(init.init)
 app.command(name="plan")(plan.plan)

@@ -13,7 +13,7 @@ from sourdine.core.digits import plain
 from sourdine.core.errors import InvalidParameter, SourdineError
 
 if TYPE_CHECKING:
-    from sourdine.tables import Answers, Plan, Specification
+    from sourdine.tables import Answers, Forecast, Plan, Specification
 
 SpecFile = Annotated[Path, typer.Argument(help="The specification, a TOML file.")]
 MOST_ROWS = 40
@@ -200,7 +200,10 @@ def _cost(held: "Specification", made: "Plan") -> _Cost:
 
 def _print_plan(made: "Plan", reached: str) -> None:
     from sourdine.tables import forecasts
+    from sourdine.tables.checking import CHECKED_WORDS
+    from sourdine.tables.forecast import advice, quality_forecast
 
+    last = quality_forecast(made)
     show.say(f"A plan at {made.privacy.words}{show.one_line(reached)}. Nothing was read or spent.")
     show.table(
         ("query", "statistic", "noise", "share", "error", ""),
@@ -213,7 +216,7 @@ def _print_plan(made: "Plan", reached: str) -> None:
                 each.words,
                 each.note,
             )
-            for each in forecasts(made)
+            for each in [*forecasts(made), *([last] if last else [])]
         ],
         numbers=("share",),
     )
@@ -221,6 +224,10 @@ def _print_plan(made: "Plan", reached: str) -> None:
         f"Errors hold {100 * made.confidence:g} % of the time and are about noise alone, not about clamping "
         "or sampling. Aggregates of one query with the same noise share one measurement, paid once."
     )
+    if told := advice(made):
+        show.say(told, mark="ADVICE: ")
+    if made.checked:
+        show.say(f"{CHECKED_WORDS}.", mark="NOTE: ")
     if made.warning:
         show.say(made.warning, mark="WARNING: ")
 
@@ -229,19 +236,10 @@ def _plain(made: "Plan", cost: _Cost, twin: "Answers | None") -> dict[str, objec
     import json
 
     from sourdine.tables import forecasts
+    from sourdine.tables.forecast import advice, quality_forecast, smallest_seen
 
-    rows = [
-        {
-            "query": each.query,
-            "statistic": each.statistic,
-            "noise": each.noise,
-            "share": str(each.share),
-            "error": each.error,
-            "measure": each.measure,
-            "note": each.note,
-        }
-        for each in forecasts(made)
-    ]
+    rows = [{"query": each.query, "statistic": each.statistic, **_told(each)} for each in forecasts(made)]
+    last = quality_forecast(made)
     found: dict[str, object] = {
         "epsilon": str(made.privacy.epsilon),
         "delta": made.privacy.delta,
@@ -249,7 +247,20 @@ def _plain(made: "Plan", cost: _Cost, twin: "Answers | None") -> dict[str, objec
         "neighbours": str(made.neighbours),
         "confidence": made.confidence,
         "warning": made.warning or None,
+        "quality": last
+        and {**_told(last), "smallest_share": smallest_seen(made), "advice": advice(made) or None},
+        "checked": made.checked,
         "forecasts": rows,
         "ledger": cost.plain(),
     }
     return found if twin is None else found | {"made_up": json.loads(twin.json())}
+
+
+def _told(each: "Forecast") -> dict[str, object]:
+    return {
+        "noise": each.noise,
+        "share": str(each.share),
+        "error": each.error,
+        "measure": each.measure,
+        "note": each.note,
+    }

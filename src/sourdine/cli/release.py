@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sourdine.tables import TableRelease
     from sourdine.tables.record import Record
 
-ANSWERS, RECORD, REPORT = "answers", "release.json", "report.html"
+ANSWERS, QUALITY, RECORD, REPORT = "answers", "quality", "release.json", "report.html"
 FORMATS = ("csv", "json", "parquet")
 
 
@@ -59,6 +59,7 @@ def release(
         show.document(plain(published))
         return
     print_answers(published.release.values, f"The rest is in {folder}.")
+    print_quality(published.release)
     print_payment(published)
 
 
@@ -76,7 +77,9 @@ def publish(
             raise check.fail("release", "format", f"be one of {', '.join(FORMATS)}", each)
     held = Specification.load(spec)
     plan, source = held.plan(), held.open()
-    tables = [f"{ANSWERS}.{each}" for each in dict.fromkeys(formats)]
+    endings = list(dict.fromkeys(formats))
+    tables = [f"{ANSWERS}.{each}" for each in endings]
+    tables += [f"{QUALITY}.{each}" for each in endings if plan.quality]
     names = [*tables, CERTIFICATE, RECORD, *([REPORT] if report else [])]
     with held.open_ledger() as ledger, Outbox(folder, names) as box:
         watch = lambda scans: show.progress("reading the table", scans)
@@ -86,7 +89,8 @@ def publish(
         try:
             try:
                 for name in tables:
-                    write_answers(made.values, box.place(name))
+                    told = made.quality.answers if made.quality and name.startswith(QUALITY) else made.values
+                    write_answers(told, box.place(name))
                 box.write(RECORD, record.to_json() + "\n")
             finally:  # it speaks for what there is
                 whole = [box.place(name) for name in (*tables, RECORD) if box.place(name).exists()]
@@ -108,6 +112,27 @@ def _draw(record: "Record", certificate: "Certificate", box: Outbox) -> None:
     from sourdine.report.release import release_page
 
     box.write(REPORT, release_page(record, certificate).html())
+
+
+def print_quality(release: "TableRelease") -> None:
+    """How many records did not fit what was declared, and what noise does not explain."""
+    from sourdine.tables.quality import ADVICE, told_rows
+
+    if release.quality is None:
+        return
+    shown, found = told_rows(release.quality), release.quality
+    value, low, high = found.records
+    show.say(
+        f"Data quality: about {value:,.0f} records were read (between {low:,.0f} and {high:,.0f})"
+        + (". Of them did not fit what is declared:" if shown else ".")
+    )
+    if shown:
+        ends = ("records", "at least", "at most", "share")
+        show.table(("column", "what", *ends), [tuple(map(show.one_line, row)) for row in shown], numbers=ends)
+    for each in found.warnings:
+        show.say(show.one_line(each), mark="WARNING: ")
+    if found.warnings:
+        show.say(ADVICE)
 
 
 def print_payment(published: Published) -> None:
@@ -140,4 +165,14 @@ def plain(published: Published) -> dict[str, object]:
         "line": told.number,
         "files": [str(path) for path in published.files],
         **json.loads(published.release.values.json()),
+        "quality": _quality(published.release),
+    }
+
+
+def _quality(release: "TableRelease") -> dict[str, object] | None:
+    if release.quality is None:
+        return None
+    return {
+        "rows": json.loads(release.quality.answers.json())["rows"],
+        "warnings": list(release.quality.warnings),
     }

@@ -18,13 +18,16 @@ from sourdine.report.belief_charts import draw_bounds
 from sourdine.report.charts import Spec
 from sourdine.report.finding import finding, written
 from sourdine.report.page import Figure, Page, Section
+from sourdine.report.quality import misfit_section, quality_section
 from sourdine.report.table import Cell as Shown
 from sourdine.report.table import Table
 from sourdine.tables import Answer, Plan
 from sourdine.tables.answer import NO_INTERVAL
+from sourdine.tables.checking import CHECKED_WORDS
 from sourdine.tables.forecast import noise_words
 from sourdine.tables.measurement import Kind
 from sourdine.tables.plan import Line, plural
+from sourdine.tables.quality import said
 from sourdine.tables.record import Record
 
 MOST_ROWS = 200
@@ -52,9 +55,11 @@ def release_page(record: Record, certificate: Certificate) -> Page:
         lead=_lead(record, certificate),
         sections=(
             *_warnings(plan, certificate),
+            *misfit_section(record.quality),
             _found(record, plan),
             _guarantee(explanation, certificate),
             _values(record, plan),
+            *quality_section(record.quality, plan.unit),
             _methods(record, plan),
             _payment(record, certificate),
         ),
@@ -91,6 +96,10 @@ def _warnings(plan: Plan, certificate: Certificate) -> Iterator[Section]:
         yield Section(title="This release protects nobody", paragraphs=(words,))
     if plan.warning:
         yield Section(title="The delta is too large", paragraphs=(plan.warning,))
+    if plan.checked:
+        yield Section(
+            title="The declarations were checked against the data", paragraphs=(f"{CHECKED_WORDS}.",)
+        )
 
 
 def _found(record: Record, plan: Plan) -> Section:
@@ -274,12 +283,18 @@ def _methods(record: Record, plan: Plan) -> Section:
     ]
     return Section(
         title="How it was made",
-        paragraphs=(
-            "All of this was declared before the table was read, and nothing of it depends on the data"
-            + (", but which keys were chosen privately." if chosen else "."),
-        ),
+        paragraphs=(_declared(plan, chosen),),
         points=tuple(points),
         tables=(_lines(plan),),
+    )
+
+
+def _declared(plan: Plan, chosen: bool) -> str:
+    """Where the declarations come from."""
+    if plan.checked:
+        return f"{CHECKED_WORDS}."
+    return "All of this was declared before the table was read, and nothing of it depends on the data" + (
+        ", but which keys were chosen privately." if chosen else "."
     )
 
 
@@ -287,7 +302,7 @@ def _about(name: str, column: Column) -> str:
     missing = (
         "Where it is missing, the record is left out of what needs it."
         if column.missing == "drop"
-        else f"A missing value counts as {_plain(column.missing)}."
+        else f"A missing value counts as {said(column.missing)}."
     )
     if isinstance(column, Text):
         return f"{name}: {_texts(column)}"
@@ -300,7 +315,7 @@ def _about(name: str, column: Column) -> str:
     kind = "whole numbers" if isinstance(column, Integer) else "numbers"
     step = "" if isinstance(column, Integer) else f", rounded to steps of {plain(float(column.step))}"
     return (
-        f"{name}: {kind} from {_plain(column.lower)} to {_plain(column.upper)}{step}; what lies outside is "
+        f"{name}: {kind} from {said(column.lower)} to {said(column.upper)}{step}; what lies outside is "
         f"moved to the nearer bound. {missing}"
     )
 
@@ -314,12 +329,6 @@ def _texts(column: Text) -> str:
         f"texts of up to {LONGEST_KEY} characters, whose keys were chosen privately.{least} Records whose "
         f"key is not shown {rest}. Where it is missing, the record {lost}."
     )
-
-
-def _plain(declared: object) -> str:
-    """A declared value as people write it."""
-    number = isinstance(declared, int | float) and not isinstance(declared, bool)
-    return f"{declared:,.15g}" if number else str(declared)
 
 
 def _lines(plan: Plan) -> Table:

@@ -15,10 +15,13 @@ from sourdine.tables.aggregate import (
 )
 from sourdine.tables.answer import Answer, Answers, write_answers
 from sourdine.tables.bounds import BoundsPlan, FoundBounds, find_bounds
+from sourdine.tables.checking import ExactQuality
 from sourdine.tables.condition import Condition
 from sourdine.tables.forecast import Forecast, epsilon_for, forecasts
 from sourdine.tables.hierarchy import Hierarchy
-from sourdine.tables.plan import Plan, Privacy
+from sourdine.tables.plan import Plan
+from sourdine.tables.privacy import Privacy
+from sourdine.tables.quality import DataQuality
 from sourdine.tables.query import Query
 from sourdine.tables.release import TableRelease, release
 from sourdine.tables.spec import Specification
@@ -31,7 +34,9 @@ __all__ = [
     "Condition",
     "Contingency",
     "Count",
+    "DataQuality",
     "Deviation",
+    "ExactQuality",
     "Forecast",
     "FoundBounds",
     "Hierarchy",

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expression import span
+from sourdine.frames.quality import all_cells
 from sourdine.mechanisms import Gaussian, KeyNoise, KeyThreshold, Laplace, TopK
 from sourdine.tables.aggregate import (
     Aggregate,
@@ -25,6 +26,7 @@ from sourdine.tables.aggregate import (
 from sourdine.tables.consistent.structure import reaches
 from sourdine.tables.measurement import Kind
 from sourdine.tables.plan import Line, Plan
+from sourdine.tables.quality import USELESS, smallest_share
 from sourdine.tables.quantiles.method import QuantileMethod
 from sourdine.tables.reading import Estimate, Noisy, NoisyMoments
 from sourdine.tables.spread import like_noises
@@ -75,6 +77,52 @@ def forecasts(plan: Plan) -> list[Forecast]:
                 )
             )
     return found
+
+
+def smallest_seen(plan: Plan) -> float | None:
+    """The smallest share of the records that data quality would tell from none.
+
+    It is not known without the table's size, nor where nothing is told.
+    """
+    if plan.size is None or not plan.quality:
+        return None
+    line = plan.lines[-1]
+    cells = len(all_cells(plan.schema, line.measurement.columns))
+    return smallest_share(line.mechanism, cells, plan.confidence, plan.size)
+
+
+def advice(plan: Plan) -> str:
+    """Whether data quality is not worth its part of the budget; empty if it is, or if that is not known."""
+    seen = smallest_seen(plan)
+    if seen is None or seen <= USELESS:
+        return ""
+    least = "nothing" if seen >= 1 else f"no share below {100 * seen:.2g} %"
+    return (
+        f"Data quality would see {least} of {plan.size:,} records at this budget, which is of little use. "
+        "Leave it out with quality = false under [privacy], and its part goes to the answers."
+    )
+
+
+def quality_forecast(plan: Plan) -> Forecast | None:
+    """How far each count of data quality may be off, and the smallest share of the records that it would see.
+
+    None where the plan leaves data quality out.
+    """
+    if not plan.quality:
+        return None
+    line, seen = plan.lines[-1], smallest_seen(plan)
+    note = "declare the table's size to know which share of it is seen"
+    if seen is not None:
+        note = f"sees from {100 * seen:.2g} % of the records on" if seen < 1 else "sees nothing at this size"
+    return Forecast(
+        query=line.measurement.query.name,
+        statistic=line.measurement.label,
+        noise=noise_words(line, plan),
+        share=line.share,
+        error=line.mechanism.error(plan.confidence),
+        measure=plan.unit_of(line)[1],
+        note=note,
+    )
 
 
 def _of_keys(line: Line, plan: Plan) -> Forecast:

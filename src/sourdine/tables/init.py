@@ -54,8 +54,12 @@ source = {quoted_source}
 # Whether a quoted field may hold line breaks. Then one quote that is never closed changes how all later
 # records are read, which no guarantee covers. Otherwise a line is a record, whatever it holds.
 # multiline = true
-# About how many records there are, as far as that is public. It is used for forecasts only.
+# About how many records there are, as far as that is public. It is used for forecasts, and for a warning
+# if the table turns out to be of another size.
 # size = 50000
+# Whether somebody read exactly how well the data fits this file, outside the guarantee: 'sourdine check',
+# which tells it, writes true here.
+# checked = false
 
 [privacy]
 # Whom the release protects, as the ledger names it: a person, a household, a visit.
@@ -83,6 +87,9 @@ epsilon = 1.0
 ledger = {quoted_ledger}
 # How sure the intervals are to hold what would have been published without noise.
 confidence = 0.95
+# Whether a small part of the budget, at most a twentieth, tells how many records are missing, unreadable,
+# clamped or of an unknown key. Without it, wrong keys or bounds show only in the answers.
+quality = true
 
 # The columns that queries use. Delete the blocks of all others. Every block has a type:
 #   "integer", "real"   numbers, with bounds: what lies outside is moved to the nearer bound. Bounds that are

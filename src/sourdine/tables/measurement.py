@@ -11,6 +11,7 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.frames.counting import MOST_GROUPS, Keys
 from sourdine.frames.expression import Grouping, Key, bins, span
 from sourdine.frames.open_keys import TextKey
+from sourdine.frames.quality import cells_of
 from sourdine.frames.schema import Number, Schema
 from sourdine.frames.source import Source
 from sourdine.frames.statistic import EVERYTHING, Moments, Statistic, Total
@@ -27,11 +28,14 @@ from sourdine.tables.aggregate import (
     Top,
     Units,
     Variance,
+    columns_of,
 )
 from sourdine.tables.consistent.structure import Structure, distance_of, structure_of
 from sourdine.tables.hierarchy import Hierarchy
 from sourdine.tables.query import Query
 from sourdine.tables.tree import Tree
+
+ALL_QUERIES = Query(name="(all queries)", ask=(Count(),))  # whose data quality is one measurement
 
 
 class Kind(StrEnum):
@@ -49,6 +53,7 @@ class Kind(StrEnum):
     KEYS = "keys"
     TOP = "top"
     MARGINS = "margins"
+    QUALITY = "quality"
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,7 @@ class Measurement:
     """Some numbers for each group of a query. Every aggregate that can be read off them shares them.
 
     `open` are the columns whose keys are chosen privately, and `chosen` those keys, once they are known.
+    `columns` are those of all queries, where it is counted how many records fit them.
     """
 
     kind: Kind
@@ -77,6 +83,7 @@ class Measurement:
     share: Fraction = Fraction(0)
     open: tuple[str, ...] = ()
     chosen: Chosen | None = None
+    columns: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -90,6 +97,7 @@ class Measurement:
             Kind.MOMENTS: f"{'moments' if self.degree == 2 else 'sum and count'} of {self.column}",
             Kind.TREE: f"ranks of {self.column}",
             Kind.KEYS: f"keys of {' and '.join(self.open)}",
+            Kind.QUALITY: "data quality",
         }
         return names[self.kind]
 
@@ -191,7 +199,8 @@ class Measurement:
         and another enters: twice as many numbers move. None of them is negative but a plain sum, whose size
         is bounded, so the square of the length doubles too; for a plain sum, which may go from one bound to
         the other, it is taken fourfold. Values in order are counted in values that change in one group. Keys
-        are chosen and ranked by counts of units, each of which changes by one.
+        are chosen and ranked by counts of units, each of which changes by one. In each column whose fit is
+        counted, all cells together move by `rows`.
         """
         if self.kind in (Kind.KEYS, Kind.TOP):
             return Distance.linf(1, neighbours=neighbours)
@@ -202,7 +211,10 @@ class Measurement:
             return distance_of(self.structure(schema), tables, unit, neighbours, squared)
         twice = 2 if neighbours is Neighbours.REPLACE else 1
         groups = min(unit.groups, self.groups(schema))
-        if self.kind is Kind.TREE:
+        if self.kind is Kind.QUALITY:
+            most = max(len(cells_of(schema.columns[name])) for name in self.columns) if self.columns else 1
+            length, copies, each = unit.rows, max(1, len(self.columns)), min(unit.rows, most)
+        elif self.kind is Kind.TREE:
             height = self.tree(schema).height
             length, copies, each = unit.rows, groups * height, unit.rows
         else:
@@ -271,6 +283,20 @@ def measurements(query: Query, schema: Schema) -> list[Measurement]:
         else:
             found.append(replace(wanted, share=part))
     return found
+
+
+def quality_of(queries: Sequence[Query]) -> Measurement:
+    """How many records fit each column that these queries use, over the whole table."""
+    used = [
+        name
+        for query in queries
+        for name in (
+            *query.by,
+            *(condition.column for condition in query.where),
+            *(name for each in query.ask for name in columns_of(each)),
+        )
+    ]
+    return Measurement(kind=Kind.QUALITY, query=ALL_QUERIES, columns=tuple(dict.fromkeys(used)))
 
 
 def source_of(each: Aggregate, query: Query, schema: Schema) -> Measurement:

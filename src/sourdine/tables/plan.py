@@ -6,17 +6,15 @@ from fractions import Fraction
 from functools import cached_property
 from html import escape
 
-from sourdine.accounting.accountant import left_of
 from sourdine.accounting.large_delta import warn_of_delta
-from sourdine.accounting.ledger.budget import ConcentratedBudget
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
-from sourdine.core.digits import plain
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.select import MOST_CANDIDATES
 from sourdine.frames.counting import check_groups
+from sourdine.frames.quality import all_cells
 from sourdine.frames.schema import Schema
 from sourdine.frames.unit import Unit
 from sourdine.mechanisms import KeyThreshold, TopK
@@ -31,63 +29,22 @@ from sourdine.tables.aggregate import (
     Units,
     Variance,
 )
-from sourdine.tables.measurement import Kind, Measurement, measurements, selection_of, source_of
+from sourdine.tables.measurement import (
+    Kind,
+    Measurement,
+    measurements,
+    quality_of,
+    selection_of,
+    source_of,
+)
 from sourdine.tables.noise import noise
+from sourdine.tables.privacy import Privacy
+from sourdine.tables.quality import quality_share
 from sourdine.tables.quantiles.choice import AUTO, Allowance, Choice, chosen
 from sourdine.tables.query import Query
 
-MOST_EPSILON = 1 << 20
 _POWERS = {1: "", 2: "²"}
 EACH_RECORD = Unit()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Privacy:
-    """The guarantee of one release: pure epsilon, or (epsilon, delta) by zero-concentrated noise.
-
-    `reserve` is the part of delta that pays for keys that are chosen privately. Where it is all of delta, the
-    noise is pure, and epsilon holds but for those keys. Without a word about it, a plan that chooses keys
-    takes half.
-
-    >>> Privacy(epsilon=1).total
-    Fraction(1, 1)
-    """
-
-    epsilon: Fraction
-    delta: float | None = None
-    reserve: float | None = None
-
-    def __post_init__(self) -> None:
-        exact = check.positive("Privacy", "epsilon", self.epsilon, MOST_EPSILON)
-        object.__setattr__(self, "epsilon", exact)
-        if self.delta is not None:
-            check.inside("Privacy", "delta", self.delta, 0, 1)
-        if self.reserve is not None:
-            remedy = "It is the part of delta that pays for keys that are chosen privately."
-            if self.delta is None:
-                raise check.fail("Privacy", "reserve", "come with a delta", self.reserve, remedy)
-            if not 0 <= self.reserve <= self.delta:
-                raise check.fail("Privacy", "reserve", "be from 0 to delta", self.reserve, remedy)
-
-    @property
-    def squared(self) -> bool:
-        """Whether rho is spent, on distances in L2."""
-        return self.delta is not None and self.reserve != self.delta
-
-    @cached_property
-    def total(self) -> Fraction:
-        """What there is to divide: epsilon, or the rho that stays within it at what is left of delta."""
-        if self.delta is None or not self.squared:
-            return self.epsilon
-        rest = left_of(self.delta, Fraction(self.reserve or 0))
-        return ConcentratedBudget.within(self.epsilon, rest).limit
-
-    @property
-    def words(self) -> str:
-        """The guarantee as people write it."""
-        small = "" if self.delta is None else f", delta {plain(self.delta)}"
-        kept = f" of which {plain(self.reserve)} for keys chosen privately" if self.reserve else ""
-        return f"epsilon {float(self.epsilon):g}{small}{kept}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,11 +91,17 @@ class Line:
 class Plan:
     """Queries on a declared table under one guarantee.
 
+    With `quality`, a small part of the budget tells how many records do not fit what is declared of the
+    columns. `checked` says that somebody read, outside any guarantee, how well the data fits the
+    declarations.
+
     >>> schema = Schema.read({"sex": {"type": "category", "keys": ["f", "m"]}})
     >>> query = Query.read({"name": "people", "ask": ["count"], "by": ["sex"]})
     >>> plan = Plan(schema=schema, queries=(query,), privacy=Privacy(epsilon=1))
-    >>> plan.lines[0].mechanism
-    Laplace(scale=Fraction(1, 1), granularity=None)
+    >>> for line in plan.lines:
+    ...     print(line.measurement.label, line.mechanism, line.share)
+    count Laplace(scale=Fraction(20, 19), granularity=None) 19/20
+    data quality Laplace(scale=Fraction(20, 1), granularity=None) 1/20
     """
 
     schema: Schema
@@ -149,6 +112,8 @@ class Plan:
     size: int | None = None
     confidence: float = 0.95
     caveats: tuple[str, ...] = ()
+    quality: bool = True
+    checked: bool = False
 
     def __post_init__(self) -> None:
         if not self.queries:
@@ -163,14 +128,16 @@ class Plan:
         for name in names:
             if names.count(name) > 1:
                 raise InvalidParameter(f"Two queries are called '{name}'. Give each its own name.")
+        chooses = False
         for query in self.queries:
             query.check(self.schema)
             for measured in measurements(query, self.schema):
                 check_groups(measured.known_groups(self.schema))
                 if measured.open:
                     self._check_delta(measured)
+                    chooses = True
         if self.privacy.delta is not None and self.privacy.reserve is None:
-            half = self.privacy.delta / 2 if self._choices else 0.0
+            half = self.privacy.delta / 2 if chooses else 0.0
             object.__setattr__(self, "privacy", replace(self.privacy, reserve=half))
 
     def _check_delta(self, measured: Measurement) -> None:
@@ -196,7 +163,31 @@ class Plan:
 
     @cached_property
     def _weight(self) -> Fraction:
-        return sum((query.share for query in self.queries), Fraction(0))
+        """What the weights of queries are divided by, so that they share what data quality leaves."""
+        kept = Fraction(0) if self._quality is None else self._quality.share
+        return sum((query.share for query in self.queries), Fraction(0)) / (1 - kept)
+
+    @cached_property
+    def _quality(self) -> Line | None:
+        """The line that tells how many records do not fit; it is the last, so no other draw depends on it."""
+        if not self.quality:
+            return None
+        measured, squared = quality_of(self.queries), self.privacy.squared
+        distance = measured.distance(self.schema, self.unit, self.neighbours, squared)
+        share = quality_share(
+            distance,
+            self.privacy.total,
+            squared=squared,
+            cells=len(all_cells(self.schema, measured.columns)),
+            confidence=self.confidence,
+            size=self.size,
+        )
+        return Line(
+            measurement=replace(measured, share=share),
+            mechanism=noise(distance, share * self.privacy.total, squared),
+            distance=distance,
+            share=share,
+        )
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
@@ -214,7 +205,7 @@ class Plan:
                 distance = measured.distance(self.schema, self.unit, self.neighbours, self.privacy.squared)
                 mechanism = noise(distance, share * self.privacy.total, self.privacy.squared)
                 found.append(Line(measurement=measured, mechanism=mechanism, distance=distance, share=share))
-        return tuple(found)
+        return tuple(found) if self._quality is None else (*found, self._quality)
 
     @cached_property
     def choices(self) -> tuple[Line, ...]:
@@ -357,6 +348,7 @@ class Plan:
         if measured.kind is Kind.ORDER:
             return 1.0, "values"
         alone = measured.kind in (Kind.UNITS, Kind.KEYS, Kind.TOP) or self.unit.column is None
+        alone = alone and measured.kind is not Kind.QUALITY
         return 1.0, plural(self.unit.name if alone else "record")
 
     def per_group(self, measured: Measurement) -> float | None:
@@ -378,13 +370,13 @@ class Plan:
         return warn_of_delta(self.privacy.delta, self.size, f"the declared size of {self.size:,}")
 
     def _repr_html_(self) -> str:
-        from sourdine.tables.forecast import forecasts
+        from sourdine.tables.forecast import forecasts, quality_forecast
 
         head = "<tr><th>query</th><th>statistic</th><th>noise</th><th>share</th><th>error</th></tr>"
         rows = "".join(
             f"<tr><td>{escape(each.query)}</td><td>{escape(each.statistic)}</td><td>{escape(each.noise)}</td>"
             f"<td>{float(each.share):.0%}</td><td>{escape(each.words)}</td></tr>"
-            for each in forecasts(self)
+            for each in (*forecasts(self), *filter(None, [quality_forecast(self)]))
         )
         return (
             f"<p>A plan at {escape(self.privacy.words)}; nothing is spent yet.</p><table>{head}{rows}</table>"

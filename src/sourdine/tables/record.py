@@ -12,11 +12,13 @@ import numpy as np
 
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.tables.answer import Answer, Answers
+from sourdine.tables.quality import DataQuality
 from sourdine.tables.reading import Estimate
 from sourdine.tables.release import TableRelease
 from sourdine.tables.spec import Specification
 
-_FORMAT = 1
+_FORMAT = 2
+_WITHOUT_QUALITY = 1  # the format of records whose releases told nothing of it
 _ENDS = ("value", "lower", "upper")
 
 
@@ -29,6 +31,7 @@ class Record:
     payment: str
     spent: Fraction
     limit: Fraction
+    quality: DataQuality | None = None
 
     @classmethod
     def of(cls, specification: Specification, release: TableRelease) -> "Record":
@@ -41,6 +44,7 @@ class Record:
             payment=release.receipt.fingerprint,
             spent=release.receipt.spent,
             limit=release.receipt.limit,
+            quality=release.quality,
         )
 
     def to_json(self) -> str:
@@ -60,7 +64,13 @@ class Record:
             "payment": self.payment,
             "spent": str(self.spent),
             "limit": str(self.limit),
+            "quality": self.quality
+            and {
+                "answers": [_plain(each) for each in self.quality.answers.each],
+                "warnings": list(self.quality.warnings),
+            },
         }
+
         return json.dumps(held, indent=1, ensure_ascii=False, allow_nan=False)
 
     @classmethod
@@ -68,11 +78,18 @@ class Record:
         """A record read back."""
         try:
             held = json.loads(text)
-            if held["format"] != _FORMAT:
+            if held["format"] not in (_FORMAT, _WITHOUT_QUALITY):
                 raise ValueError("unknown format")
+            declared, confidence = held["specification"], float(held["confidence"])
+            if held["format"] == _WITHOUT_QUALITY:
+                declared = {**declared, "privacy": {**declared["privacy"], "quality": False}}
+                held["quality"] = None
+            if declared["privacy"]["quality"] != (held["quality"] is not None):
+                raise ValueError("the data quality is missing")
             return cls(
-                specification=Specification.read(held["specification"]),
-                answers=Answers(tuple(map(_answer, held["answers"])), float(held["confidence"])),
+                specification=Specification.read(declared),
+                answers=Answers(tuple(map(_answer, held["answers"])), confidence),
+                quality=_quality(held["quality"], confidence),
                 payment=str(held["payment"]),
                 spent=Fraction(held["spent"]),
                 limit=Fraction(held["limit"]),
@@ -81,6 +98,13 @@ class Record:
             raise InvalidParameter(
                 "The record of the release cannot be read. It is cut short or was changed. Get it again."
             ) from None
+
+
+def _quality(held: Mapping[str, Any] | None, confidence: float) -> DataQuality | None:
+    if held is None:
+        return None
+    told = Answers(tuple(map(_answer, held["answers"])), confidence)
+    return DataQuality(told, tuple(map(str, held["warnings"])))
 
 
 def _plain(answer: Answer) -> dict[str, object]:

@@ -19,6 +19,7 @@ from sourdine.core.select import MOST_CANDIDATES
 from sourdine.frames.counting import MOST_GROUPS, Keys, Numbers, Request, Totals, totals_of
 from sourdine.frames.levels import check_counted
 from sourdine.frames.open_keys import KeyCounts, TextKey, key_counts, with_keys
+from sourdine.frames.quality import quality_counts
 from sourdine.frames.ranks import RankSource, ranks
 from sourdine.frames.source import Source
 from sourdine.tables.aggregate import Aggregate
@@ -26,9 +27,11 @@ from sourdine.tables.answer import Answer, Answers
 from sourdine.tables.answering import answer_of, quantiles_of, ranked
 from sourdine.tables.measurement import Chosen, Kind, condition, selection_of
 from sourdine.tables.plan import Line, Plan
+from sourdine.tables.quality import DataQuality, data_quality
 from sourdine.tables.reading import Noisy
 from sourdine.tables.silence import silence
 
+DECLARATIONS, CHECKED = "the declarations", "were checked against the data, which is not private"
 _FEW = 1 << 13  # groups that an engine keeps as quickly as a handful
 Scan = Sequence[Line]
 Watch = Callable[[Sequence[Scan]], Iterable[Scan]]
@@ -36,15 +39,25 @@ Watch = Callable[[Sequence[Scan]], Iterable[Scan]]
 
 @dataclass(frozen=True, kw_only=True)
 class TableRelease(Release):
-    """A release of tables: `values` are its answers, with their intervals; `plan` says how they were made."""
+    """A release of tables: `values` are its answers, with their intervals; `plan` says how they were made.
+
+    `quality` tells how many records did not fit what was declared, unless the plan leaves that out.
+    """
 
     plan: Plan
     values: Answers
+    quality: DataQuality | None = None
 
     @property
     def declared(self) -> dict[str, str]:
         """What was declared and what was picked by it, for the certificate."""
         return dict(self.declarations or {})
+
+    def _repr_html_(self) -> str:
+        if self.quality is None:
+            return super()._repr_html_()
+        told = f"<details><summary>Data quality</summary>{self.quality.answers._repr_html_()}</details>"
+        return f"<div>{super()._repr_html_()}{told}</div>"
 
 
 def release(
@@ -86,11 +99,12 @@ def _carry_out(
     """The answers of a plan. Without a receipt they are for rehearsals and measurements only."""
     check_source(plan, source)
     with silence("there is no release"):
-        found, notes = _answers(plan, source, bits, watch)
+        found, notes, quality = _answers(plan, source, bits, watch)
         answers = Answers(found, plan.confidence)
     return TableRelease(
         plan=plan,
         values=answers,
+        quality=quality,
         intervals=tuple(
             (each.estimate.lower, each.estimate.upper) if each.bounded else None for each in answers.each
         ),
@@ -98,16 +112,19 @@ def _carry_out(
         receipt=receipt,
         confidence=plan.confidence,
         secure=bool(getattr(bits, "secure", False)),
-        notes=(*plan.notes, *notes),
+        notes=(*plan.notes, *notes, *(f"WARNING: {each}" for each in (quality.warnings if quality else ()))),
         declarations=declared_of(plan),
     )
 
 
 def declared_of(plan: Plan) -> dict[str, str]:
-    """What was declared of the columns, each as one text, and the methods that were picked by it."""
-    said = {"reading": " ".join(plan.caveats)} if plan.caveats else {}
+    """What was declared of the columns, each as one text, and the methods that were picked by it.
+
+    If somebody read how well the data fits the declarations, that is told too.
+    """
     columns = {name: column.model_dump_json() for name, column in plan.schema.columns.items()}
-    return said | plan.picked | columns
+    said = {"reading": " ".join(plan.caveats)} if plan.caveats else {}
+    return said | plan.picked | columns | ({DECLARATIONS: CHECKED} if plan.checked else {})
 
 
 def check_source(plan: Plan, source: Source) -> None:
@@ -167,7 +184,7 @@ def scans(plan: Plan) -> list[Scan]:
 def _together(lines: Scan, plan: Plan) -> bool:
     """Whether one pass over the table may serve these lines."""
     measured = [line.measurement for line in lines]
-    if any(each.kind in (Kind.KEYS, Kind.TREE, Kind.ORDER) for each in measured):
+    if any(each.kind in (Kind.KEYS, Kind.TREE, Kind.ORDER, Kind.QUALITY) for each in measured):
         return False
     if any(each.query.where != measured[0].query.where for each in measured):
         return False
@@ -180,11 +197,13 @@ def _together(lines: Scan, plan: Plan) -> bool:
 
 def _answers(
     plan: Plan, source: Source, bits: Bits, watch: Watch
-) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
-    """Every answer in the order of the questions, and what is to be noted of how they came.
+) -> tuple[tuple[Answer, ...], tuple[str, ...], DataQuality | None]:
+    """Every answer in the order of the questions, what is to be noted of how they came, and data quality.
 
     Keys that nobody declared are chosen first. Whatever is done with those that were chosen costs nothing.
+    Data quality is counted and drawn last.
     """
+    quality: DataQuality | None = None
     notes: list[str] = []
     found: dict[tuple[str, str], Answer] = {}
     chosen: dict[tuple[object, ...], tuple[TextKey, ...]] = {}
@@ -202,12 +221,31 @@ def _answers(
                 notes.append(f"More {measured.label} were chosen than {most:,}: the others are left out.")
             continue
         parts: Sequence[Totals | dict[Keys, RankSource]] = exact if isinstance(exact, list) else [exact]
+        if measured.kind is Kind.QUALITY:
+            (counts,) = parts
+            assert isinstance(counts, Totals)
+            quality = _quality(scan[0], plan, counts, bits)
+            continue
         for line, known, part in zip(scan, lines, parts, strict=True):
             read = _reading(known, plan, part, bits)
             for query, each, wanted in asked:
                 if wanted is line:
                     found[query.name, each.label] = read(each)
-    return tuple(found[query.name, each.label] for query, each, _ in asked), tuple(notes)
+    return tuple(found[query.name, each.label] for query, each, _ in asked), tuple(notes), quality
+
+
+def _quality(line: Line, plan: Plan, exact: Totals, bits: Bits) -> DataQuality:
+    """How many records fit, with noise."""
+    ((numbers,),) = exact.numbers
+    return data_quality(
+        line.mechanism.sample(np.array(numbers, dtype=np.int64), bits).tolist(),
+        line.mechanism,
+        columns=line.measurement.columns,
+        schema=plan.schema,
+        unit=plan.unit,
+        size=plan.size,
+        confidence=plan.confidence,
+    )
 
 
 def _reading(
@@ -261,6 +299,9 @@ def exact_of(
     Nobody may see it. `sourdine audit plan` asks for it of made-up tables.
     """
     measured = scan[0].measurement
+    if measured.kind is Kind.QUALITY:
+        counts = quality_counts(source, measured.columns, unit=plan.unit, bits=bits)
+        return [Totals(keys=((),), numbers=((counts,),))]
     where = condition(measured.query, source)
     if measured.kind is Kind.KEYS:
         return key_counts(source, measured.open, unit=plan.unit, bits=bits, where=where)

@@ -22,7 +22,8 @@ from sourdine.frames.text.format import TextFormat
 from sourdine.frames.unit import Unit
 from sourdine.tables.blank import check_filled
 from sourdine.tables.hierarchy import Hierarchy, read_hierarchies, with_columns, with_hierarchies
-from sourdine.tables.plan import Plan, Privacy
+from sourdine.tables.plan import Plan
+from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
 
 NO_QUERIES = ("none yet",)  # of a draft, whose columns still wait for bounds
@@ -30,10 +31,11 @@ _BLOCKS = ("table", "privacy", "columns", "queries", "joins", "hierarchies")
 
 
 class TableBlock(TextFormat):
-    """Where the table is, how it is written if it is text, and about how large."""
+    """Where the table is, how it is written if it is text, about how large, and whether it was checked."""
 
     source: str | tuple[str, ...] = Field(min_length=1)
     size: int | None = Field(default=None, ge=1, le=1 << 40)
+    checked: bool = False
 
     @model_validator(mode="before")
     @classmethod
@@ -64,6 +66,7 @@ class PrivacyBlock(Declared):
     delta: float | None = Field(default=None, gt=0, lt=1)
     reserve: float | None = Field(default=None, gt=0, lt=1)
     confidence: float = Field(default=0.95, gt=0, lt=1)
+    quality: bool = True
 
     @model_validator(mode="after")
     def _known(self) -> "PrivacyBlock":
@@ -181,6 +184,8 @@ class Specification(Declared):
             size=self.table.size,
             confidence=self.privacy.confidence,
             caveats=self.table.text.caveats,
+            quality=self.privacy.quality,
+            checked=self.table.checked,
         )
 
     @property

@@ -1,7 +1,7 @@
 """A table that is declared and open for private questions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +17,9 @@ from sourdine.frames.source import AS_IT_IS, Source
 from sourdine.frames.text.format import TextFormat
 from sourdine.frames.unit import Unit
 from sourdine.tables.bounds import FoundBounds, find_bounds
-from sourdine.tables.plan import Plan, Privacy
+from sourdine.tables.checking import ExactQuality, exact_quality
+from sourdine.tables.plan import Plan
+from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
 from sourdine.tables.release import TableRelease, _carry_out, release
 from sourdine.tables.twin import twin
@@ -35,6 +37,7 @@ class Table:
     {"encoding": "cp1252", "delimiter": ";", "decimal": ","}. `joins` are public tables by name, each like
     {"table": places, "on": "town", "columns": ["region"]}: a record gets the columns of at most one of their
     rows, and no guarantee changes.
+    Say `checked` if these declarations were written after somebody read `check()`.
 
     >>> import pyarrow as pa
     >>> people = Table(
@@ -46,8 +49,8 @@ class Table:
     ...     },
     ... )
     >>> plan = people.plan(Query.read({"name": "ages", "ask": [{"mean": "age"}], "by": ["sex"]}), epsilon=1)
-    >>> plan.lines[0].share
-    Fraction(1, 1)
+    >>> [(line.measurement.label, str(line.share)) for line in plan.lines]
+    [('sum and count of age', '19/20'), ('data quality', '1/20')]
     """
 
     source: Source
@@ -56,6 +59,7 @@ class Table:
     size: int | None
     neighbours: Neighbours
     text: TextFormat
+    checked: bool
 
     def __init__(
         self,
@@ -67,6 +71,7 @@ class Table:
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
         text: TextFormat | Mapping[str, Any] = AS_IT_IS,
         joins: Mapping[str, Any] = MappingProxyType({}),
+        checked: bool = False,
     ) -> None:
         whose = Unit(name=unit) if isinstance(unit, str) else unit
         schema = columns if isinstance(columns, Schema) else Schema.read(columns)
@@ -77,6 +82,7 @@ class Table:
             "size": size,
             "neighbours": neighbours,
             "text": TextFormat.read(text),
+            "checked": bool(checked),
             "source": open_joined(source, schema, read_joins(joins), others, text=text),
         }.items():
             object.__setattr__(self, name, value)
@@ -88,10 +94,12 @@ class Table:
         delta: float | None = None,
         reserve: float | None = None,
         confidence: float = 0.95,
+        quality: bool = True,
     ) -> Plan:
         """What these queries would do and be worth; nothing is read or spent.
 
-        `reserve` is the part of delta for keys that are chosen privately: half, if nothing is said.
+        `reserve` is the part of delta for keys that are chosen privately: half, if nothing is said. With
+        `quality`, at most a twentieth of the budget tells how many records do not fit what is declared.
         """
         return Plan(
             schema=self.schema,
@@ -102,6 +110,8 @@ class Table:
             size=self.size,
             confidence=confidence,
             caveats=self.text.caveats,
+            quality=quality,
+            checked=self.checked,
         )
 
     def release(
@@ -119,7 +129,19 @@ class Table:
                 "Make it with this table's plan()."
             )
         noted = described(plan.queries) if purpose is None else purpose
+        if self.checked and not plan.checked:
+            plan = replace(plan, checked=True)
         return release(plan, self.source, ledger, purpose=noted, bits=bits)
+
+    def check(self) -> ExactQuality:
+        """Exact counts of records that do not fit the declared columns: NOT private, and nothing is spent.
+
+        They are for the holder of the data alone. From now on plans and certificates of this table say that
+        its declarations were checked. What is declared otherwise after reading them is outside the guarantee,
+        and a table that is declared anew must be marked `checked`.
+        """
+        object.__setattr__(self, "checked", True)
+        return exact_quality(self.source, tuple(self.schema.columns), self.unit)
 
     @staticmethod
     def find_bounds(

@@ -7,7 +7,20 @@ import pytest
 
 from sourdine.audit.plans import PlanAudit, audit_plan, replay
 from sourdine.audit.plans.engines import ENGINES
-from sourdine.audit.plans.faults import CASES, FAULTS, JOINED, RECORDS, REPLACED, SQUARED, UNITS, Case, Fault
+from sourdine.audit.plans.faults import (
+    CASES,
+    FAULTS,
+    FITTING,
+    FITTING_SQUARED,
+    FITTING_UNITS,
+    JOINED,
+    RECORDS,
+    REPLACED,
+    SQUARED,
+    UNITS,
+    Case,
+    Fault,
+)
 from sourdine.audit.plans.random_plans import KINDS, random_plan
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Unit
@@ -18,7 +31,11 @@ def told(found: PlanAudit) -> list[str]:
     return [each.words for each in found.violations[:3]]
 
 
-@pytest.mark.parametrize("case", CASES, ids=["records", "units", "replaced", "squared", "joined", "open"])
+NAMES = ["records", "units", "replaced", "squared", "joined", "open"]
+NAMES += ["fitting records", "fitting units", "fitting replaced units"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_honest_plans_stand_and_use_what_they_pay_for(case: Case) -> None:
     asks = () if case is UNITS else ("sums", "order", "best")
     found = audit_plan(case.plan(*asks), joins=case.joins(), pairs=80, engines=["duckdb"])
@@ -35,7 +52,7 @@ def test_every_planted_fault_is_caught(fault: Fault) -> None:
 
 @pytest.mark.parametrize("engine", [name for name in ENGINES if name not in ("duckdb", "spark")])
 def test_every_engine_stands(engine: str) -> None:
-    found = audit_plan(UNITS.plan("sums"), pairs=20, engines=[engine], seed=9)
+    found = audit_plan(FITTING_UNITS.plan("sums"), pairs=20, engines=[engine], seed=9)
     assert found.skipped == {}
     assert told(found) == []
     assert all(each.pairs > 8 for each in found.lines)
@@ -95,7 +112,7 @@ def test_many_random_plans_stand(kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [RECORDS, UNITS, REPLACED, SQUARED, JOINED])
+@pytest.mark.parametrize("case", [RECORDS, UNITS, REPLACED, SQUARED, JOINED, FITTING, FITTING_SQUARED])
 def test_all_engines_stand(case: Case) -> None:
     found = audit_plan(case.plan(), joins=case.joins(), pairs=200)
     assert told(found) == []
@@ -106,7 +123,7 @@ def test_all_engines_stand(case: Case) -> None:
 def test_spark_stands() -> None:
     if ENGINES["spark"].lacks:
         pytest.skip(ENGINES["spark"].lacks)
-    found = audit_plan(UNITS.plan("sums", "ranks"), pairs=300, engines=["spark"])
+    found = audit_plan(FITTING_UNITS.plan("sums", "ranks"), pairs=300, engines=["spark"])
     assert told(found) == []
     assert all(each.pairs + each.still for each in found.lines)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from sourdine.audit.plans.replay import PlanAudit, audit_plan
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.frames import counting, join, open_keys, source, statistic
+from sourdine.frames import counting, join, open_keys, quality, source, statistic
 from sourdine.frames.dialect import Dialect
 from sourdine.frames.join import Join
 from sourdine.frames.schema import Schema
@@ -22,7 +22,8 @@ from sourdine.frames.unit import Unit
 from sourdine.mechanisms import TopK
 from sourdine.tables import plan
 from sourdine.tables.measurement import Kind, Measurement
-from sourdine.tables.plan import Plan, Privacy
+from sourdine.tables.plan import Plan
+from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
 
 Wrap = Callable[[Any], Any]
@@ -57,6 +58,7 @@ class Case:
     delta: float | None = None
     joined: bool = False
     open: bool = False
+    quality: bool = False
 
     def plan(self, *names: str) -> Plan:
         """The plan of these queries or of all, made anew, so that a fault of the planner is in it."""
@@ -76,6 +78,7 @@ class Case:
             privacy=Privacy(epsilon=Fraction(1), delta=self.delta),
             unit=self.unit,
             neighbours=self.neighbours,
+            quality=self.quality,
         )
 
     def joins(self) -> tuple[Join, ...]:
@@ -95,7 +98,9 @@ RECORDS, UNITS = Case(), Case(unit=_WHOSE)
 SQUARED = Case(unit=_WHOSE, delta=1e-6, neighbours=Neighbours.REPLACE)
 REPLACED = Case(neighbours=Neighbours.REPLACE)
 JOINED, OPEN = Case(joined=True), Case(unit=_WHOSE, delta=1e-6, open=True)
-CASES = (RECORDS, UNITS, REPLACED, SQUARED, JOINED, OPEN)
+FITTING, FITTING_UNITS = Case(quality=True), Case(unit=_WHOSE, quality=True)
+FITTING_SQUARED = Case(unit=_WHOSE, quality=True, delta=1e-6, neighbours=Neighbours.REPLACE)
+CASES = (RECORDS, UNITS, REPLACED, SQUARED, JOINED, OPEN, FITTING, FITTING_UNITS, FITTING_SQUARED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +169,16 @@ def _uncapped(original: Any) -> Any:
 
 def _in_all_groups(original: Any) -> Any:
     return lambda *given, **named: original(*given, **{**named, "groups": None})
+
+
+def _unscaled(original: Any) -> Any:
+    """All records of a unit count in its cells."""
+    return lambda *given, **named: original(*given, **{**named, "rows": _MANY})
+
+
+def _one_column(found: Distance, measured: Measurement) -> int:
+    """Only one of the columns whose fit is counted is paid for."""
+    return len(measured.columns) if measured.kind is Kind.QUALITY else 1
 
 
 def _bounded(**limits: int) -> Wrap:
@@ -352,5 +367,38 @@ FAULTS = (
         wraps=((plan, "chosen", _as_replaced),),
         case=REPLACED,
         asks=("order",),
+    ),
+    Fault(
+        name="cells of a unit are not bounded",
+        wraps=((quality, "_of_units", _unscaled),),
+        case=FITTING_UNITS,
+    ),
+    Fault(name="one column of cells is paid", wraps=(_distance(_one_column),), case=FITTING_SQUARED),
+    Fault(
+        name="cells of a replaced unit are paid once",
+        wraps=(_distance(lambda _, measured: 2 if measured.kind is Kind.QUALITY else 1),),
+        case=FITTING_SQUARED,
+    ),
+    Fault(
+        name="the rounding of cells depends on others",
+        wraps=((quality, "secret_order", _with(lambda turn, *_: f"hash({turn}, sum(held) OVER ())")),),
+        case=FITTING_UNITS,
+    ),
+    Fault(
+        name="a cell is told by other records",
+        wraps=((quality, "place_among_cells", _with(lambda sql, *_: f"max({sql}) OVER ()")),),
+        case=FITTING,
+    ),
+    Fault(
+        name="a cell that cannot be read raises an error",
+        wraps=(
+            (
+                quality,
+                "sides",
+                _with(lambda found, *_: tuple(sql.replace("TRY_CAST", "CAST") for sql in found)),
+            ),
+        ),
+        case=FITTING,
+        engine="csv",
     ),
 )

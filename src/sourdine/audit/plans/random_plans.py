@@ -8,7 +8,8 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Schema
 from sourdine.frames.unit import Unit
-from sourdine.tables.plan import Plan, Privacy
+from sourdine.tables.plan import Plan
+from sourdine.tables.privacy import Privacy
 from sourdine.tables.quantiles.choice import METHODS
 from sourdine.tables.query import Query
 from sourdine.testing import SeededBits
@@ -88,6 +89,7 @@ def _drawn(kind: str, dice: Dice) -> Plan:
         privacy=Privacy(epsilon=Fraction(2), delta=dice.one([1e-6] if kind in _OPEN else [None, 1e-6])),
         unit=_unit(schema, dice),
         neighbours=dice.one([Neighbours.ADD_REMOVE, Neighbours.REPLACE]),
+        quality=not dice.one_in(4),
     )
 
 

@@ -204,12 +204,13 @@ class _Replay:
         try:
             sources = [self._open(layout, step.rows) for step in steps[place : place + 2]]
             before, after = map(self._exact, sources)
-            answers = _carry_out(self.found.plan, sources[0], bits=SeededBits(self.seed)).values
+            made = _carry_out(self.found.plan, sources[0], bits=SeededBits(self.seed))
         except Exception as problem:
             self._violate(None, f"records raised {type(problem).__name__}", pair=place + 1)
             return
         self._compare(steps[place + 1], before, after, place + 1)
-        shape = _shape(answers, not any(line.measurement.open for line in self.found.plan.lines))
+        known = not any(line.measurement.open for line in self.found.plan.lines)
+        shape = _shape(made.values, known), made.quality and _shape(made.quality.answers, known=True)
         if self.shape not in (None, shape):
             self._violate(None, "the shape of the answers depends on records", pair=place + 1)
         self.shape = shape
@@ -251,8 +252,9 @@ class _Replay:
                 self._violate(line, wrong, pair)
                 continue
             first, *rest = movements(line, one, other, schema, squared)
-            chooses = line.measurement.kind is Kind.KEYS  # by other records than its query counts
-            if line.measurement.query.name in step.still and (step.nobody or not chooses):
+            # keys are chosen, and records that fit are counted, by other records than a query counts
+            alone = line.measurement.kind not in (Kind.KEYS, Kind.QUALITY)
+            if step.nobody or (alone and line.measurement.query.name in step.still):
                 held.still += 1
                 if first.seen:
                     self._violate(line, "records that do not count moved it", pair, "0", _said(first.seen))

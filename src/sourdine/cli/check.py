@@ -1,0 +1,47 @@
+"""`sourdine check`: exactly what does not fit, for the holder of the data alone."""
+
+from typing import Annotated
+
+import typer
+
+from sourdine.cli import show
+from sourdine.cli.plan import SpecFile
+
+
+def check(
+    spec: SpecFile,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Count exactly which records do not fit the declarations. NOT PRIVATE: never publish what it prints.
+
+    It is for whoever holds the data, to find wrong keys, bounds and ways to write numbers. It spends nothing,
+    prints counts and never a value, and writes nothing but a mark into the specification: checked = true,
+    before anything is shown. Declarations that are changed after reading it are outside the guarantee, so
+    plans and certificates show the mark. A release tells the same privately.
+
+    Examples: sourdine check people.toml · sourdine check people.toml --json
+    """
+    from sourdine.tables import Specification
+    from sourdine.tables.checking import OUTSIDE, exact_quality, mark_checked
+    from sourdine.tables.measurement import quality_of
+
+    held = Specification.load(spec)
+    columns, source = quality_of(held.plan().queries).columns, held.open()
+    mark_checked(spec)
+    found = exact_quality(source, columns, held.unit)
+    if not as_json:
+        for line in found.lines():
+            print(show.one_line(line))
+        return
+    show.document(
+        {
+            "notice": f"{found.notice}: {OUTSIDE}",
+            "records": found.records,
+            "without_unit": found.without_unit,
+            "cells": [
+                {"column": name, "what": str(cell), "records": many, "notice": found.notice}
+                for name, cell, many in found.cells
+            ],
+        }
+    )

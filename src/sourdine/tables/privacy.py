@@ -1,0 +1,61 @@
+"""The guarantee of one release, and what there is to divide among its measurements."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from sourdine.accounting.accountant import left_of
+from sourdine.accounting.ledger.budget import ConcentratedBudget
+from sourdine.core import check
+from sourdine.core.digits import plain
+
+MOST_EPSILON = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Privacy:
+    """The guarantee of one release: pure epsilon, or (epsilon, delta) by zero-concentrated noise.
+
+    `reserve` is the part of delta that pays for keys that are chosen privately. Where it is all of delta, the
+    noise is pure, and epsilon holds but for those keys. Without a word about it, a plan that chooses keys
+    takes half.
+
+    >>> Privacy(epsilon=1).total
+    Fraction(1, 1)
+    """
+
+    epsilon: Fraction
+    delta: float | None = None
+    reserve: float | None = None
+
+    def __post_init__(self) -> None:
+        exact = check.positive("Privacy", "epsilon", self.epsilon, MOST_EPSILON)
+        object.__setattr__(self, "epsilon", exact)
+        if self.delta is not None:
+            check.inside("Privacy", "delta", self.delta, 0, 1)
+        if self.reserve is not None:
+            remedy = "It is the part of delta that pays for keys that are chosen privately."
+            if self.delta is None:
+                raise check.fail("Privacy", "reserve", "come with a delta", self.reserve, remedy)
+            if not 0 <= self.reserve <= self.delta:
+                raise check.fail("Privacy", "reserve", "be from 0 to delta", self.reserve, remedy)
+
+    @property
+    def squared(self) -> bool:
+        """Whether rho is spent, on distances in L2."""
+        return self.delta is not None and self.reserve != self.delta
+
+    @cached_property
+    def total(self) -> Fraction:
+        """What there is to divide: epsilon, or the rho that stays within it at what is left of delta."""
+        if self.delta is None or not self.squared:
+            return self.epsilon
+        rest = left_of(self.delta, Fraction(self.reserve or 0))
+        return ConcentratedBudget.within(self.epsilon, rest).limit
+
+    @property
+    def words(self) -> str:
+        """The guarantee as people write it."""
+        small = "" if self.delta is None else f", delta {plain(self.delta)}"
+        kept = f" of which {plain(self.reserve)} for keys chosen privately" if self.reserve else ""
+        return f"epsilon {float(self.epsilon):g}{small}{kept}"
