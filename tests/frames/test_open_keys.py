@@ -79,6 +79,13 @@ def test_a_collation_makes_no_keys_alike() -> None:
     assert found.numbers == (((1,), (1,)),)
 
 
+def test_where_no_key_was_chosen_all_are_others() -> None:
+    held = duckdb.connect().sql("SELECT 'a' AS town, 'x' AS job, 'p' AS who")
+    table, by = with_keys(source_of(held), ["town"], [], others=True)
+    found = totals(table, by=[by], statistics=[Moments()], unit=Unit(), bits=SeededBits(1))
+    assert found.numbers == (((1,),),)
+
+
 NO_TEXT = [b"a\xff", b"\xff", b"\xc1\xa1", b"\xed\xa0\x80", b"\xc3a", b"\xf4\x90\x80\x80"]
 
 

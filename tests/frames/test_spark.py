@@ -293,7 +293,7 @@ def test_every_record_is_in_the_same_cell_as_elsewhere(spark: Any) -> None:
     for name in declared:
         other = near if name == "text" else here  # numbers in text come from a file, or from objects
         asked = [
-            f"SELECT {place_among_cells(held, name)} FROM {held.name} ORDER BY {held.dialect.quoted('row')}"
+            f"SELECT {place_among_cells(held, name)} FROM {held.view} ORDER BY {held.dialect.quoted('row')}"
             for held in (far, other)
         ]
         assert far.ask(asked[0]) == other.ask(asked[1]), name

@@ -64,7 +64,8 @@ def place_among_cells(source: Source, name: str) -> str:
     elif family(kind) is Family.FLOAT:
         missing += f" OR isnan({held})"
     if isinstance(column, Integer | Real):
-        within, below, above = sides(name, column, kind, dialect)
+        number, read_as = source.number(name)
+        within, below, above = sides(number, column, read_as, dialect)
         rest = f"WHEN {below} THEN 3 WHEN {above} THEN 4 WHEN {missing} THEN 1 ELSE 2"
     else:
         rest = f"WHEN {missing} THEN 1 ELSE 2"
@@ -95,10 +96,10 @@ def quality_counts(source: Source, columns: Sequence[str], *, unit: Unit, bits: 
     ]
     cells = [f"{place_among_cells(source, name)} AS cell_{i}" for i, name in enumerate(columns)]
     if unit.column is None:
-        records = f"SELECT {', '.join(cells or ['0 AS cell'])} FROM {source.name}"
+        records = f"SELECT {', '.join(cells or ['0 AS cell'])} FROM {source.view}"
         asked = f"SELECT {', '.join(['count(*) AS records', *counts])} FROM ({records})"
     else:
-        records = f"SELECT {', '.join([f'{source.unit(unit.column)} AS unit', *cells])} FROM {source.name}"
+        records = f"SELECT {', '.join([f'{source.unit(unit.column)} AS unit', *cells])} FROM {source.view}"
         turn = secret_order([], bits, source.dialect)
         asked = _of_units(records, counts, names, rows=unit.rows, turn=turn, dialect=source.dialect)
     (found,) = source.ask(asked)

@@ -104,19 +104,27 @@ class Source:
         quoted, text, numbers, places, view = self.dialect.quoted, self.dialect.text, [], [], self.name
         for name, column in self.schema.columns.items():
             if isinstance(column, Integer | Real):
-                held, kind = name, self.types[name]
-                if family(kind) is Family.TEXT:  # read once, since it is compared with both bounds
-                    held = number_name(name)
-                    numbers.append(f"{self.dialect.double(quoted(name), kind)} AS {quoted(held)}")
-                    kind = "DOUBLE"
+                held, kind = self.number(name)
+                if held != name:
+                    numbers.append(f"{self.dialect.double(quoted(name), self.types[name])} AS {quoted(held)}")
                 places.append(f"{place(held, column, kind, self.dialect)} AS {self.place_of(name)}")
         for more in (numbers, places):
             view = f"(SELECT *, {', '.join(more)} FROM {view})" if more else view
         if self.beside is None:
             return view
-        on = " AND ".join(f"{raw} = {text(quoted(mark), 'VARCHAR')}" for raw, mark in self.beside.on)
+        # an array of no texts has another type
+        marks = [(raw, self.dialect.cast(quoted(mark), self.dialect.string)) for raw, mark in self.beside.on]
+        on = " AND ".join(f"{raw} = {text(mark, 'VARCHAR')}" for raw, mark in marks)
         added = f"{self.beside.adds} AS {quoted(self.beside.name)}"
         return f"(SELECT held.*, {added} FROM {view} AS held LEFT JOIN {_BESIDE} ON {on})"
+
+    def number(self, name: str) -> tuple[str, str]:
+        """The column of the view that holds a declared number, and its type.
+
+        A number in text is read once for the whole view, since it is compared with both bounds.
+        """
+        kind = self.types[name]
+        return (number_name(name), "DOUBLE") if family(kind) is Family.TEXT else (name, kind)
 
     def grouping(self, name: str) -> Grouping:
         """The grouping by a declared column of known keys."""

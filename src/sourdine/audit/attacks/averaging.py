@@ -33,9 +33,8 @@ COUNTED = (1, 2, 5, 10, 30, 100, 300, 1000, 3000, ANSWERS)
 def run(bits: Bits) -> Found:
     """Ask how many have an illness, again and again, knowing all but one of them."""
     table = Table(relation({"ill": np.ones(OTHERS, np.bool_)}), unit=UNIT, columns={"ill": {"type": "flag"}})
-    plan = table.plan(
-        {"name": "ill", "ask": ["count"], "where": [{"column": "ill", "keys": [True]}]}, epsilon=EACH
-    )
+    asked = {"name": "ill", "ask": ["count"], "where": [{"column": "ill", "keys": [True]}]}
+    plan = table.plan(asked, epsilon=EACH, quality=False)
     granted = 0
     with fresh_ledger(BUDGET) as ledger:
         try:

@@ -48,13 +48,13 @@ def run(bits: Bits) -> Found:
         columns=COLUMNS,
     )
     asked = questions(people, int(victims[0]))
-    plan = table.plan(*asked, epsilon=EPSILON)
+    plan = table.plan(*asked, epsilon=EPSILON, quality=False)
     with fresh_ledger(EPSILON) as ledger:  # one pair as anybody would ask it
         released = table.release(plan, ledger, purpose="a pair of counts", bits=bits).values
     seen = " and ".join(f"{released[str(each['name'])].at()[0]:.0f}" for each in asked)
     rates = {}
     for epsilon in EPSILONS:
-        noisy = answer(table.plan(*asked, epsilon=epsilon), np.tile(counts, REPEATS), bits)
+        noisy = answer(table.plan(*asked, epsilon=epsilon, quality=False), np.tile(counts, REPEATS), bits)
         rates[epsilon] = int(np.count_nonzero((noisy[0] - noisy[1] > 0.5) == np.tile(truth, REPEATS)))
     tries, limit = REPEATS * len(victims), most_right(EPSILON)
     first = " and ".join(str(int(count)) for count in counts[:, 0])

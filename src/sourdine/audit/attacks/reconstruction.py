@@ -129,7 +129,7 @@ def _release(secret: Flags, asked: Flags, bits: Bits) -> Floats:
         }
         for number, inside in enumerate(asked)
     ]
-    plan = table.plan(*queries, epsilon=EPSILON)
+    plan = table.plan(*queries, epsilon=EPSILON, quality=False)
     with fresh_ledger(EPSILON) as ledger:
         ledger.charge(*plan.spends, purpose="reconstruction", secure=bool(bits.secure))
     exact = np.repeat((asked @ secret.astype(np.int64))[:, None], REDRAWN, axis=1)

@@ -15,7 +15,7 @@ import numpy as np
 from sourdine.audit.plans.replay import PlanAudit, audit_plan
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.frames import counting, join, open_keys, quality, source, statistic
-from sourdine.frames.dialect import Dialect
+from sourdine.frames.dialect import DUCKDB, Dialect
 from sourdine.frames.join import Join
 from sourdine.frames.schema import Schema
 from sourdine.frames.unit import Unit
@@ -174,6 +174,11 @@ def _in_all_groups(original: Any) -> Any:
 def _unscaled(original: Any) -> Any:
     """All records of a unit count in its cells."""
     return lambda *given, **named: original(*given, **{**named, "rows": _MANY})
+
+
+def _strictly(sql: str, _: object, name: str) -> str:
+    """The cell of an age, which must be a number."""
+    return f"{sql} + 0 * coalesce(CAST({DUCKDB.quoted(name)} AS DOUBLE), 0)" if name == "age" else sql
 
 
 def _one_column(found: Distance, measured: Measurement) -> int:
@@ -391,13 +396,7 @@ FAULTS = (
     ),
     Fault(
         name="a cell that cannot be read raises an error",
-        wraps=(
-            (
-                quality,
-                "sides",
-                _with(lambda found, *_: tuple(sql.replace("TRY_CAST", "CAST") for sql in found)),
-            ),
-        ),
+        wraps=((quality, "place_among_cells", _with(_strictly)),),
         case=FITTING,
         engine="csv",
     ),
