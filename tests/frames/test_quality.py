@@ -208,7 +208,7 @@ def units_of(records: list[tuple[int | None, int | None, str | None]]) -> Source
     return open_source(table, Schema.read({"age": DECLARED["age"], "sex": DECLARED["sex"]}), ["who"])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     st.lists(st.tuples(st.sampled_from([1, 2, 3, None]), AGES, SEXES), max_size=25),
     st.lists(st.tuples(AGES, SEXES), max_size=12),
