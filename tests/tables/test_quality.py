@@ -332,7 +332,7 @@ def test_it_comes_with_the_release_in_every_form(tmp_path: Path) -> None:
         assert ledger.status().spent == 1
         assert made.certificate(ledger).verify(ledger) == ()
     assert made.quality is not None
-    assert any(note.startswith("WARNING: About 3") for note in made.notes)
+    assert any(note.startswith("WARNING: About ") and "'region'" in note for note in made.notes)
     assert "Data quality" in made._repr_html_()
     assert "unknown key" in made._repr_html_()
     assert "unknown key" in made.quality._repr_html_()
