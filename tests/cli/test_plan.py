@@ -48,10 +48,18 @@ def test_json_has_the_same(case: Case) -> None:
 
 def test_a_plan_that_is_too_dear_is_told(case: Case) -> None:
     case.change("epsilon = 0.5", "epsilon = 2")
-    code, out, _ = run("plan", case.spec)
-    assert code == 0
+    code, out, err = run("plan", case.spec)
+    assert code == 2
+    assert "mean of age" in out  # its errors are worth knowing all the same
     assert "would refuse it" in " ".join(out.split())
-    assert json.loads(run("plan", case.spec, "--json")[1])["ledger"]["left_after"] is None
+    assert err.startswith("The charge needs epsilon 2 and the budget has 1 left. Nothing was spent. Ask")
+    assert err.count("\n") == 1
+    code, out, told = run("plan", case.spec, "--json")
+    assert (code, told) == (2, err)
+    assert json.loads(out)["refusal"] == err.strip()
+    assert json.loads(out)["ledger"]["left_after"] is None
+    assert run("release", case.spec, "-o", case.folder / "out") == (2, "", err)
+    assert case.spent() == "0"
 
 
 def test_a_limit_for_a_period_counts(case: Case) -> None:
@@ -250,7 +258,9 @@ def test_a_ledger_without_a_reserve_is_told_after_the_table(case: Case) -> None:
     assert "A plan at epsilon 0.5, delta 1e-6" in out
     assert "mean of age" in out
     assert "this ledger keeps none" in err
-    assert run("plan", case.spec, "--json")[:2] == (2, "")
+    code, out, told = run("plan", case.spec, "--json")
+    assert (code, told) == (2, err)
+    assert json.loads(out)["refusal"] == err.strip()
 
 
 def test_a_reserve_that_does_not_suffice_is_told_after_the_table(case: Case) -> None:
@@ -258,9 +268,53 @@ def test_a_reserve_that_does_not_suffice_is_told_after_the_table(case: Case) -> 
     place = case.folder / "small.ledger"
     run("ledger", "create", place, "--epsilon", 3, "--delta", "1e-6", "--reserve", "1e-8")
     code, out, err = run("plan", case.spec)
-    assert (code, err) == (0, "")
+    assert code == 2
+    assert "the reserve has 1e-8 left. Nothing was spent. Choose them at a smaller delta" in err
     flat = " ".join(out.split())
     assert "mean of age" in flat
     assert "left, and would refuse it. Choosing keys takes" in flat
     assert flat.endswith("The reserve does not suffice.")
     assert json.loads(run("plan", case.spec, "--json")[1])["ledger"]["left_after"] is None
+
+
+def test_what_a_release_would_refuse_of_the_table_a_plan_refuses(case: Case) -> None:
+    case.change("[columns.age]", "[columns.height]\ntype = 'flag'\n[columns.age]")
+    code, out, err = run("plan", case.spec)
+    assert (code, out) == (2, "")
+    assert "The table has 2 columns, and none is called 'height'." in err
+    assert run("release", case.spec, "-o", case.folder / "out") == (2, "", err)
+    (case.folder / "people.csv").unlink()
+    code, out, err = run("plan", case.spec)
+    assert (code, err) == (0, "")
+    assert "So the names and types of its columns were not looked at." in " ".join(out.split())
+    assert json.loads(run("plan", case.spec, "--json")[1])["table_seen"] is False
+
+
+def test_a_backup_pays_for_no_plan(case: Case) -> None:
+    assert run("ledger", "backup", case.ledger, case.folder / "kept.ledger")[0] == 0
+    case.change("people.ledger", "kept.ledger")
+    code, out, err = run("plan", case.spec)
+    assert code == 2
+    assert "mean of age" in out
+    assert "is a backup, and a backup pays for nothing." in err
+    assert run("release", case.spec, "-o", case.folder / "out") == (2, "", err)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_public_keys_that_repeat_are_found_without_the_table(case: Case, there: bool) -> None:
+    case.change('[[queries]]\nname = "people"', JOIN + '\n[[queries]]\nname = "people"')
+    (case.folder / "regions.csv").write_text("key,region\nf,Zembla\nf,Zembla\n")
+    if not there:
+        (case.folder / "people.csv").unlink()
+    code, out, err = run("plan", case.spec)
+    assert (code, out) == (2, "")
+    assert "The join 'regions' cannot be made. Rows 1 and 2 of its public table have the same 'key'." in err
+    assert "Zembla" not in err
+
+
+@pytest.mark.parametrize("source", ["people.xlsx", "people.toml", "people.parquet.gz"])
+def test_a_table_of_an_unknown_kind_is_refused_before_it_is_there(case: Case, source: str) -> None:
+    case.change("people.csv", source)
+    code, out, err = run("plan", case.spec)
+    assert (code, out) == (2, "")
+    assert run("release", case.spec, "-o", case.folder / "out") == (2, "", err)

@@ -10,7 +10,7 @@ import typer
 
 from sourdine.cli import show
 from sourdine.core.digits import plain
-from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.errors import BudgetExceeded, InvalidParameter, SourdineError
 
 if TYPE_CHECKING:
     from sourdine.tables import Answers, Forecast, Plan, Specification
@@ -38,29 +38,32 @@ def plan(
     sourdine plan people.toml --error 'income:mean of salary=500' · sourdine plan people.toml --dry-run
     """
     from sourdine.tables import Specification, rehearse
+    from sourdine.tables.release import check_release
 
     held = Specification.load(spec)
-    held.check_joins()
     made = held.plan()
     reached = ""
     if error is not None:
         made, reached = _aimed(made, error)
-    try:
-        cost = _cost(held, made)
-    except SourdineError:  # a ledger that cannot pay for this plan: its errors are worth knowing all the same
-        if not as_json:
-            _print_plan(made, reached)
-        raise
-    twin = rehearse(made).values if dry_run else None
+    source = held.look()
+    check_release(made, source)
+    cost = _cost(held, made)
+    twin = rehearse(made).values if dry_run and cost.refusal is None else None
     if as_json:
-        show.document(_plain(made, cost, twin))
+        seen = {"table_seen": source is not None, "refusal": str(cost.refusal) if cost.refusal else None}
+        show.document(_plain(made, cost, twin) | seen)
+    else:
+        _print_plan(made, reached)
+        _print_cost(cost)
+    if cost.refusal is not None:  # last, since the errors are worth knowing all the same
+        raise cost.refusal
+    if as_json:
         return
-    _print_plan(made, reached)
-    show.say(cost.words)
-    if cost.advice:
-        print(cost.advice)  # in one line, since it holds a command
-    if not held.is_there:
-        show.say(f"There is no {held.places[0]} yet. A plan does without it, a release needs it.")
+    if source is None:
+        show.say(
+            f"There is no {held.places[0]} yet. A plan does without it, a release needs it. So the names and "
+            "types of its columns were not looked at."
+        )
     if error is not None:
         show.say(f"To release at it, write epsilon = {float(made.privacy.epsilon):g} in {spec}.")
     if twin is not None:
@@ -140,6 +143,7 @@ class _Cost:
     left: Fraction | None = None
     delta: Fraction | None = None
     kept: Fraction | None = None  # what there is in the reserve
+    refusal: SourdineError | None = None
 
     @property
     def after(self) -> Fraction | None:
@@ -160,9 +164,9 @@ class _Cost:
 
 
 def _cost(held: "Specification", made: "Plan") -> _Cost:
-    """What the ledger says to a plan. It may be made later, so none is no mistake here."""
+    """What the ledger says to a plan, a refusal too. It may be made later, so none is no mistake here."""
     from sourdine.accounting.ledger.receipt import readable, remaining, room
-    from sourdine.tables.release import check_ledger
+    from sourdine.tables.release import check_release
 
     path = held.ledger_path
     if path is None or not path.exists():
@@ -172,10 +176,17 @@ def _cost(held: "Specification", made: "Plan") -> _Cost:
             return _Cost(
                 words=f"It costs {made.privacy.words} for each {made.unit.name}.", advice=str(problem)
             )
-    with held.open_ledger() as ledger:
-        check_ledger(made, ledger)
-        price, status = ledger.price(*made.spends), ledger.status()
-        small = ledger.delta(*made.spends)
+    refusal: SourdineError | None = None
+    try:
+        with held.open_ledger() as ledger:
+            try:
+                check_release(made, ledger=ledger)
+            except BudgetExceeded as problem:
+                refusal = problem
+            price, status = ledger.price(*made.spends), ledger.status()
+            small = ledger.delta(*made.spends)
+    except SourdineError as problem:
+        return _Cost(words="", refusal=problem)
     left, until = status.left, ""
     if status.period_limit is not None and status.period_spent is not None:
         left = min(left, status.period_limit - status.period_spent)
@@ -183,7 +194,15 @@ def _cost(held: "Specification", made: "Plan") -> _Cost:
     kept = None
     if status.reserve is not None and status.reserve_spent is not None:
         kept = status.reserve - status.reserve_spent
-    cost = _Cost(words="", currency=status.currency, price=price, left=left, delta=small, kept=kept)
+    cost = _Cost(
+        words="",
+        currency=status.currency,
+        price=price,
+        left=left,
+        delta=small,
+        kept=kept,
+        refusal=refusal,
+    )
     also = ""
     if small and kept is not None:
         takes, there = readable(small), room(kept)
@@ -196,6 +215,13 @@ def _cost(held: "Specification", made: "Plan") -> _Cost:
         f"{remaining(left, status.limit)} left{until}, and {then}.{also}"
     )
     return replace(cost, words=words)
+
+
+def _print_cost(cost: _Cost) -> None:
+    if cost.words:
+        show.say(cost.words)
+    if cost.advice:
+        print(cost.advice)  # in one line, since it holds a command
 
 
 def _print_plan(made: "Plan", reached: str) -> None:

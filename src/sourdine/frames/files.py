@@ -61,12 +61,12 @@ def _found(each: str | Path) -> list[tuple[Path, Path]]:
     """The files of one name, each with the folder that it was looked for in."""
     path = Path(each)
     if path.is_file():
-        _check_ending(path)
+        check_ending(path)
         return [(path.parent, path)]
     if path.is_dir():
         return [(path, held) for held in _in_folder(path)]
     if not any(mark in str(each) for mark in "*?["):
-        _check_ending(path)
+        check_ending(path)
         raise InvalidParameter(f"There is no file {path}. Check the path.")
     fixed = next(i for i, part in enumerate(path.parts) if any(mark in part for mark in "*?["))
     root, pattern = Path(*path.parts[:fixed]), str(Path(*path.parts[fixed:]))
@@ -74,7 +74,7 @@ def _found(each: str | Path) -> list[tuple[Path, Path]]:
     if not files:
         raise InvalidParameter(f"No file is named like {each}. Check the path.")
     for file in files:
-        _check_ending(file)
+        check_ending(file)
     return [(root, file) for file in files]
 
 
@@ -96,7 +96,8 @@ def _in_folder(folder: Path) -> list[Path]:
     return found
 
 
-def _check_ending(path: Path) -> None:
+def check_ending(path: Path) -> None:
+    """Refuse a file of a kind that is not read."""
     ending = kind_of(path)
     if ending in _SHEETS:
         raise InvalidParameter(

@@ -5,7 +5,8 @@ public. No table is quoted in an error, the public one neither: somebody may hav
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -175,9 +176,30 @@ def check_brought(joins: Sequence[Join]) -> list[str]:
 
 def read_join(join: Join, schema: Schema, types: Mapping[str, str]) -> "_Public":
     """The public table of a join, read; `types` are those of the private table."""
+    with _naming(join):
+        return _Public.of(join, types, _wanted(join, schema))
+
+
+def check_join(join: Join, schema: Schema) -> None:
+    """Refuse the public table of a join while there is no private one, so that no types are known.
+
+    Which keys repeat is not known then either, since numbers are compared as such.
+    """
+    wanted = _wanted(join, schema)
+    with _naming(join):
+        read_public(join.table, list(dict.fromkeys((*(name for _, name in join.on), *wanted))), wanted)
+
+
+def _wanted(join: Join, schema: Schema) -> dict[str, Column]:
+    """The declared columns that it brings."""
+    return {name: schema.columns[name] for name in join.columns if name in schema.columns}
+
+
+@contextmanager
+def _naming(join: Join) -> Iterator[None]:
+    """Errors about a public table say which join it is of."""
     try:
-        wanted = {name: schema.columns[name] for name in join.columns if name in schema.columns}
-        return _Public.of(join, types, wanted)
+        yield
     except InvalidParameter as problem:
         raise InvalidParameter(f"The join '{join.name}' cannot be made. {problem}") from None
 

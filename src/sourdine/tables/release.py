@@ -80,10 +80,10 @@ def release(
             "A release must be paid for: give the ledger, or the path of its file. "
             "Make one with Ledger.create or 'sourdine ledger create'."
         )
-    check_source(plan, source)
     secure = bool(getattr(bits, "secure", False))
+    check_release(plan, source)
     with opened(ledger) as payer:
-        check_ledger(plan, payer)
+        check_release(plan, ledger=payer)
         receipt = payer.charge(*plan.spends, purpose=purpose, secure=secure, declared=declared_of(plan))
     return _carry_out(plan, source, receipt=receipt, bits=bits, watch=watch)
 
@@ -125,6 +125,19 @@ def declared_of(plan: Plan) -> dict[str, str]:
     columns = {name: column.model_dump_json() for name, column in plan.schema.columns.items()}
     said = {"reading": " ".join(plan.caveats)} if plan.caveats else {}
     return said | plan.picked | columns | ({DECLARATIONS: CHECKED} if plan.checked else {})
+
+
+def check_release(plan: Plan, source: Source | None = None, ledger: Ledger | None = None) -> None:
+    """Refuse whatever a release refuses before its charge, so that a plan can refuse it too.
+
+    Of the table only names and types were looked at; of the ledger it is seen what it would pay for now.
+    """
+    spends = plan.spends  # noise that nothing provides is refused when it is looked for
+    if source is not None:
+        check_source(plan, source)
+    if ledger is not None:
+        check_ledger(plan, ledger)
+        ledger.check(*spends)
 
 
 def check_source(plan: Plan, source: Source) -> None:

@@ -14,10 +14,11 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.core.digits import plain
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.files import ENDINGS
-from sourdine.frames.join import open_joined, read_joins
+from sourdine.frames.files import ENDINGS, TEXT, check_ending
+from sourdine.frames.join import check_brought, check_join, open_joined, read_join, read_joins
 from sourdine.frames.schema import Declared, Schema, as_tuples, decimal, told
-from sourdine.frames.source import Source, open_source
+from sourdine.frames.source import Source
+from sourdine.frames.text.compression import kind_of
 from sourdine.frames.text.format import TextFormat
 from sourdine.frames.unit import Unit
 from sourdine.tables.blank import check_filled
@@ -204,16 +205,22 @@ class Specification(Declared):
         joins = read_joins(self.joins, self.folder)
         return open_joined(self.places, self.schema_of, joins, others, text=self.table.text)
 
-    def check_joins(self) -> None:
-        """Refuse a public table that is not there or lacks a column; the private one is not looked at."""
-        declared = self.schema_of.columns
-        for join in read_joins(self.joins, self.folder):
-            theirs = [name for _, name in join.on]
-            brought = [name for name in join.columns if name in declared]
-            try:
-                open_source(join.table, Schema(columns={}), list(dict.fromkeys((*theirs, *brought))))
-            except InvalidParameter as problem:
-                raise InvalidParameter(f"The join '{join.name}' cannot be made. {problem}") from None
+    def look(self) -> Source | None:
+        """The table as a release opens it, or None if there is none yet; then public ones are read alone."""
+        if self.is_there:
+            return self.open()
+        for place in self.places:
+            if place.suffix:  # else it may become a folder
+                check_ending(place)
+        joins, schema = read_joins(self.joins, self.folder), self.schema_of
+        check_brought(joins)
+        is_text = all(kind_of(place) in TEXT for place in self.places)
+        for join in joins:
+            if is_text:
+                read_join(join, schema, {ours: "VARCHAR" for ours, _ in join.on})
+            else:
+                check_join(join, schema)
+        return None
 
     def open_ledger(self, epsilon: Fraction | None = None) -> Ledger:
         """The ledger that pays; if there is none, the error says how to make one with this epsilon."""

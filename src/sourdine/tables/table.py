@@ -21,7 +21,7 @@ from sourdine.tables.checking import ExactQuality, exact_quality
 from sourdine.tables.plan import Plan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
-from sourdine.tables.release import TableRelease, _carry_out, release
+from sourdine.tables.release import TableRelease, _carry_out, check_release, release
 from sourdine.tables.twin import twin
 
 _LONGEST = 200  # characters of what the ledger notes
@@ -98,10 +98,12 @@ class Table:
     ) -> Plan:
         """What these queries would do and be worth; nothing is read or spent.
 
+        What a release would refuse of them and of the table is refused here already.
+
         `reserve` is the part of delta for keys that are chosen privately: half, if nothing is said. With
         `quality`, at most a twentieth of the budget tells how many records do not fit what is declared.
         """
-        return Plan(
+        made = Plan(
             schema=self.schema,
             queries=tuple(each if isinstance(each, Query) else Query.read(_asked(each)) for each in queries),
             privacy=Privacy(epsilon=epsilon, delta=delta, reserve=reserve),  # type: ignore[arg-type]
@@ -113,6 +115,8 @@ class Table:
             quality=quality,
             checked=self.checked,
         )
+        check_release(made, self.source)
+        return made
 
     def release(
         self, plan: Plan, ledger: Ledger | Path | str, *, purpose: str | None = None, bits: Bits = SYSTEM

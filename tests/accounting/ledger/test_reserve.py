@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import sqlite3
 import threading
 from contextlib import closing
@@ -17,7 +18,7 @@ from sourdine.accounting.release import Certificate, Release
 from sourdine.accounting.spend import Part, Spend
 from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, UnsupportedLoss
+from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, SourdineError, UnsupportedLoss
 from sourdine.mechanisms import Gaussian, KeyThreshold
 from tests.accounting.ledger.files import rewrite
 
@@ -238,3 +239,21 @@ def test_an_explanation_counts_what_leaked(path: Path) -> None:
     after = explain_ledger(ledger)
     assert after.curve.remove.min() >= float(DELTA) > before.curve.remove.min()
     assert after.epsilon.upper > before.epsilon.upper
+
+
+@pytest.mark.parametrize("spends", [(KEYS,), (NOISE,), (KEYS,) * 100, (NOISE,) * 1000, ()])
+def test_what_a_charge_would_refuse_is_refused_without_one(path: Path, spends: tuple[Spend, ...]) -> None:
+    ledger, refusal = Ledger.create(path, terms(period=Period.MONTH, period_limit=Fraction(1, 2))), ""
+    try:
+        ledger.check(*spends)
+    except SourdineError as problem:
+        refusal = str(problem)
+    assert ledger.status().blocks == 0
+    assert bool(refusal) == (len(spends) != 1)
+    if refusal:
+        with pytest.raises(SourdineError, match=f"^{re.escape(refusal)}$"):
+            ledger.charge(*spends, purpose="p")
+    else:
+        ledger.charge(*spends, purpose="p")
+        with pytest.raises(LedgerError, match="a backup pays for nothing"):
+            ledger.backup(path.with_name("kept.ledger")).check(*spends)

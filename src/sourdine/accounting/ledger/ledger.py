@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
+from sourdine.accounting.ledger import problems
 from sourdine.accounting.ledger.amount import add, amount
 from sourdine.accounting.ledger.block import Blocks
 from sourdine.accounting.ledger.chain import Line
@@ -164,16 +165,7 @@ class Ledger:
         def build(last: Line | None) -> tuple[str, str]:
             nonlocal time, total, delta_total
             time = datetime.now(UTC)
-            before = self._total(last)
-            total = add(before, price)
-            if total < price:  # cannot be, since no total is negative; it would be a refund
-                raise LedgerError("The charge would lower the total of the ledger. Nothing was spent.")
-            if total > self.terms.budget.limit:
-                raise self._beyond(price, self.terms.budget.limit - before, "the budget")
-            within = self._in_period(price, time, last) if self.terms.period is not None else ""
-            if self.terms.reserve is not None:
-                delta_total = self._from_reserve(delta, last)
-                within += f', "delta": "{delta}", "delta_total": "{delta_total}"'
+            total, delta_total, within = self._after(price, delta, time, last)
             return f'{{"time": "{time.isoformat()}", {stated}{within}, {described}}}', str(total)
 
         line = self._store.append(build)
@@ -190,6 +182,30 @@ class Ledger:
             delta=delta,
             reserve_left=None if self.terms.reserve is None else self.terms.reserve - delta_total,
         )
+
+    def check(self, *spends: Spend) -> None:
+        """Refuse a block that `charge` would refuse as the ledger stands now; nothing is spent."""
+        price, delta = self._blocks.keep(spends).cost
+        last = self._store.last()
+        if self.is_backup:
+            raise problems.backup(self.path)
+        self._after(price, delta, datetime.now(UTC), last)
+
+    def _after(
+        self, price: Fraction, delta: Fraction, time: datetime, last: Line | None
+    ) -> tuple[Fraction, Fraction, str]:
+        """The totals after a charge, and what its line states of period and reserve; or the refusal."""
+        before = self._total(last)
+        total, delta_total = add(before, price), delta
+        if total < price:  # cannot be, since no total is negative; it would be a refund
+            raise LedgerError("The charge would lower the total of the ledger. Nothing was spent.")
+        if total > self.terms.budget.limit:
+            raise self._beyond(price, self.terms.budget.limit - before, "the budget")
+        within = self._in_period(price, time, last) if self.terms.period is not None else ""
+        if self.terms.reserve is not None:
+            delta_total = self._from_reserve(delta, last)
+            within += f', "delta": "{delta}", "delta_total": "{delta_total}"'
+        return total, delta_total, within
 
     def _total(self, line: Line | None) -> Fraction:
         """The total after a line; one that this ledger did not write is looked at closely first."""

@@ -41,6 +41,14 @@ def explain(act: str, path: Path, problem: Exception) -> LedgerError:
     return LedgerError(f"Could not {act} the ledger {path} ({problem}). Nothing was spent.")
 
 
+def backup(path: Path) -> LedgerError:
+    """The error for a charge to a copy."""
+    return LedgerError(
+        f"The file {path} is a backup, and a backup pays for nothing. "
+        "Nothing was spent. Charge the ledger itself."
+    )
+
+
 def damaged(path: Path) -> LedgerError:
     """The error for lines that do not hang together."""
     return LedgerError(

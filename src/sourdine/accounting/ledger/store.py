@@ -73,10 +73,7 @@ class Store:
 
     def _append(self, connection: sqlite3.Connection, build: Build) -> Line:
         if self.is_backup:
-            raise LedgerError(
-                f"The file {self.path} is a backup, and a backup pays for nothing. "
-                "Nothing was spent. Charge the ledger itself."
-            )
+            raise problems.backup(self.path)
         if self._ready is not connection:
             self._bring_up(connection)
         connection.execute("BEGIN IMMEDIATE")

@@ -21,8 +21,8 @@ def declarations(declared: object) -> dict[str, str]:
         raise check.fail("Ledger", "declared", "be a mapping of texts", declared)
     held = dict(declared)
     for text in (*held.keys(), *held.values()):
-        if not isinstance(text, str) or not text.strip():
-            raise check.fail("Ledger", "declared", "hold texts that are not empty", text)
+        if not isinstance(text, str):
+            raise check.fail("Ledger", "declared", "hold texts by name", text)
     return held
 
 
