@@ -17,7 +17,7 @@ def test_it_tells_errors_costs_and_what_is_left_without_the_table(case: Case) ->
     (case.folder / "people.csv").unlink()
     code, out, err = run("plan", case.spec)
     assert (code, err) == (0, "")
-    assert "A plan at epsilon 0.5. Nothing was read or spent." in out
+    assert "A plan at epsilon 0.5. No record was read, nothing spent." in out
     assert "Laplace, scale 4.211" in out  # 19/40 of 0.5 for counts that one person changes by 1
     assert "47.5 %" in out
     assert "± 13 people" in out
@@ -87,7 +87,7 @@ def test_an_error_finds_the_least_epsilon(case: Case) -> None:
     a, less = math.exp(-1 / scale), math.exp(-1 / (scale * Fraction(1001, 1000)))
     assert 2 * a**6 / (1 + a) <= 0.05 < 2 * less**6 / (1 + less)
     out = " ".join(run("plan", case.spec, "--error", "people=5")[1].split())
-    assert "reaches an error of 5 people for the count in 'people'. Nothing" in out
+    assert "reaches an error of 5 people for the count in 'people'. No record" in out
 
 
 @pytest.mark.parametrize(

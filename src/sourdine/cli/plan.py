@@ -32,7 +32,10 @@ def plan(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Also answer from a made-up table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Forecast the error of every answer, and what the release costs. No data is read, nothing is spent.
+    """Forecast the error of every answer, and what the release costs. No record is read, nothing is spent.
+
+    Whatever a release would refuse is refused here: names and types of columns are compared with the table's,
+    if it is there, and the ledger is asked whether it would pay. Public files are read.
 
     Examples: sourdine plan people.toml · sourdine plan people.toml --error 'income=500' ·
     sourdine plan people.toml --error 'income:mean of salary=500' · sourdine plan people.toml --dry-run
@@ -230,7 +233,7 @@ def _print_plan(made: "Plan", reached: str) -> None:
     from sourdine.tables.forecast import advice, quality_forecast
 
     last = quality_forecast(made)
-    show.say(f"A plan at {made.privacy.words}{show.one_line(reached)}. Nothing was read or spent.")
+    show.say(f"A plan at {made.privacy.words}{show.one_line(reached)}. No record was read, nothing spent.")
     show.table(
         ("query", "statistic", "noise", "share", "error", ""),
         [

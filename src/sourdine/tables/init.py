@@ -33,7 +33,7 @@ _HEAD = """\
 # Fill in every "{blank}". Take bounds and keys from what you know of the subject, or from public
 # sources, never from the table itself: a bound that was read off the data tells about the data.{warning}
 #
-#   sourdine plan {spec}       the error of every answer, before anything is read or spent
+#   sourdine plan {spec}       the error of every answer, before a record is read or anything spent
 #   sourdine release {spec}    pay from the ledger, publish the answers, a certificate and a report
 
 [table]
