@@ -118,8 +118,12 @@ def test_parquet_gives_types(tmp_path: Path) -> None:
     ("name", "content", "words"),
     [
         ("a.csv", "", "has no header"),
-        ("a.csv", "x,y,x\n", "the name 'x' twice"),
-        ("a.csv", "x,,z\n", "a column without a name"),
+        ("a.csv", "Zelda,y,Zelda\n", "field 3 repeats field 1"),
+        ("a.csv", "Zelda,,z\n", "of its 3 fields, field 2 is empty"),
+        ("a.csv", "Zelda,1984,f\n", "field 2 reads like a number"),
+        ("a.csv", "Zelda;1984-02-03;f\n", "field 2 reads like a number, a date"),
+        ("a.tsv", "Zelda\tTrue\n", "field 2 reads like a number, a date or a truth value. If it is one"),
+        ("a.csv", "-1.5e3\n", "of its 1 field, field 1 reads like a number"),
         ("a.csv", b"\xff\xfe\x00", "cannot be read as text"),
         ("a.parquet", "x,y\n", "cannot be read as parquet"),
         ("a.json", "[]", "no header"),
@@ -131,7 +135,42 @@ def test_what_has_no_header_is_refused(tmp_path: Path, name: str, content: str |
     assert (code, out) == (2, "")
     assert words in err
     assert err.count("\n") == 1
+    assert "Zelda" not in err
+    assert "1984" not in err
     assert not (tmp_path / "spec.toml").exists()
+
+
+def test_names_are_given_for_a_file_without_a_header(tmp_path: Path) -> None:
+    table, spec = tmp_path / "people.csv", tmp_path / "people.toml"
+    table.write_text(f"{SECRET};31\nb;32\n")
+    code, out, _ = run("init", table, "-o", spec, "--names", "who, age", "--json")
+    assert code == 0
+    assert json.loads(out)["columns"] == {"who": "", "age": ""}
+    text = spec.read_text()
+    assert SECRET not in text
+    held = tomllib.loads(text)
+    assert held["table"]["header"] is False
+    assert (held["table"]["names"], held["table"]["delimiter"]) == (["who", "age"], ";")
+    filled = (
+        text[: text.index("\n[columns.who]")] + "\n[columns.age]\ntype = 'integer'\nlower = 0\nupper = 9\n"
+    )
+    spec.write_text(filled + text[text.index("\n# What to ask.") :])
+    assert run("plan", spec)[0] == 0
+    for names, words in (("who", "has 2 fields, and --names gives 1 name."), ("a,a", "a name twice")):
+        code, out, err = run("init", table, "-o", tmp_path / "b.toml", "--names", names)
+        assert (code, out) == (2, "")
+        assert words in err
+
+
+def test_names_that_look_like_values_are_names_if_somebody_says_so(tmp_path: Path) -> None:
+    table, spec = tmp_path / "years.csv", tmp_path / "years.toml"
+    table.write_text("town,2023,2024\n")
+    assert "say --header" in run("init", table, "-o", spec)[2]
+    assert run("init", table, "-o", spec, "--header")[0] == 0
+    assert list(tomllib.loads(spec.read_text())["columns"]) == ["town", "2023", "2024"]
+    table = tmp_path / "a.parquet"
+    duckdb.connect().execute(f"COPY (SELECT 7 AS n) TO '{table}' (FORMAT parquet)")
+    assert "Leave out --names" in run("init", table, "--names", "n", "-o", tmp_path / "n.toml")[2]
 
 
 def test_no_table_and_no_folder_are_refused(tmp_path: Path, table: Path) -> None:

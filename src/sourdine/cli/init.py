@@ -16,18 +16,27 @@ def init(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The specification. Without it: TABLE.toml, here.")
     ] = None,
+    names: Annotated[
+        str | None,
+        typer.Option(help="The names of the columns of a file without a header, parted by commas."),
+    ] = None,
+    header: Annotated[
+        bool, typer.Option("--header", help="The first line holds names, whatever it looks like.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Write a specification to fill in. Only names and types of columns are looked at, never a value.
 
-    Example: sourdine init people.csv -o people.toml
+    A first line that looks like a record is not taken for names.
+
+    Examples: sourdine init people.csv -o people.toml · sourdine init visits.csv --names 'day,person,cost'
     """
     from sourdine.tables.blank import BLANK
     from sourdine.tables.init import draft, read_types
 
     spec = Path(f"{table.stem}.toml") if output is None else output
     show.check_place(spec)
-    text = draft(table, spec)
+    text = draft(table, spec, names=names, sure=header)
     try:
         with spec.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -35,7 +44,7 @@ def init(
         raise InvalidParameter(
             f"{spec} exists already and is not written over. Name another file with -o."
         ) from None
-    types = read_types(table)
+    types = read_types(table, names=names, sure=header)
     if as_json:
         show.document({"specification": str(spec), "columns": dict(types), "blank": BLANK})
         return

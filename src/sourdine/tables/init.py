@@ -1,7 +1,5 @@
 """A specification to fill in, written from the names and types of a table's columns: never from a value."""
 
-import codecs
-import csv
 import json
 import os
 from collections.abc import Mapping
@@ -12,10 +10,8 @@ from shlex import quote
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.types import Family, family
 from sourdine.tables.blank import BLANK
+from sourdine.tables.first_line import TEXT, FirstLine
 
-_LONGEST = 1 << 20  # characters of a header: a file without line breaks is not read to its end
-_TEXT = (".csv", ".tsv")
-_DELIMITERS = ",;\t|"
 _KINDS = {
     Family.BOOLEAN: "flag",
     Family.WHOLE: "integer",
@@ -45,12 +41,12 @@ source = {quoted_source}
 # "latin-1", "utf-16", or "utf-16-le" and "utf-16-be".
 {encoding}
 # What parts its fields, if not the mark that its header shows; how its numbers are written.
-# delimiter = ";"
+{delimiter}
 # decimal = ","
 # thousands = "."
 # A file without a header needs the names of its columns, in their order.
-# header = false
-# names = ["age", "sex"]
+{header}
+{names}
 # Whether a quoted field may hold line breaks. Then one quote that is never closed changes how all later
 # records are read, which no guarantee covers. Otherwise a line is a record, whatever it holds.
 # multiline = true
@@ -108,6 +104,11 @@ quality = true
 # A real column may state the grid it is rounded to, such as granularity = 0.01. Without it, about a
 # millionth of the range is taken.
 """
+
+_WARNING = (
+    "\n# The names of the columns are the first line of the file. If they are data, the file has no"
+    "\n# header: give their names with --names, and write this specification anew."
+)
 
 _BLOCKS = {
     "integer": """\
@@ -172,91 +173,59 @@ ask = ["count"]
 """
 
 
-def draft(table: Path, spec: Path) -> str:
-    """The text of a specification for a table, to be kept in the file `spec`."""
-    types = read_types(table)
-    encoding = _encoding(table) if table.suffix.lower() in _TEXT else "utf-8"
-    text = table.suffix.lower() != ".parquet"
+def draft(table: Path, spec: Path, *, names: str | None = None, sure: bool = False) -> str:
+    """The text of a specification for a table, to be kept in the file `spec`.
+
+    `names` are those of a file without a header, parted by commas; `sure` that the first line holds names,
+    whatever it looks like.
+    """
+    types = read_types(table, names=names, sure=sure)
+    text = table.suffix.lower() in TEXT
+    first = FirstLine.read(table) if text else None
+    encoding = "utf-8" if first is None else first.encoding
     source = Path(os.path.relpath(table.resolve(), spec.resolve().parent)).as_posix()
     ledger = f"{spec.stem}.ledger"
-    warning = (
-        "\n# The names of the columns are the first line of the file. If they are data, the file has no"
-        "\n# header: add one to it, and write this specification anew."
-    )
+    headless = first is not None and names is not None
+    known = "names that were given for the columns" if headless else "first line" if text else "schema"
     head = _HEAD.format(
-        known="first line" if text else "schema",
+        known=known,
         source=_comment(table.name),
         blank=BLANK,
-        warning=warning if text else "",
+        warning=_WARNING if text and not headless else "",
         spec=_comment(quote(spec.name)),
         ledger=_comment(quote(ledger)),
         quoted_source=_quoted(source),
         encoding=f'{"# " if encoding == "utf-8" else ""}encoding = "{encoding}"',
+        delimiter=f"delimiter = {_quoted(first.delimiter)}" if first and headless else '# delimiter = ";"',
+        header="header = false" if headless else "# header = false",
+        names=f"names = [{', '.join(map(_quoted, types))}]" if headless else '# names = ["age", "sex"]',
         quoted_ledger=_quoted(ledger),
     )
     blocks = [_block(name, kind) for name, kind in types.items()]
     return head + "".join(blocks) + _QUERIES
 
 
-def read_types(table: Path) -> Mapping[str, str | None]:
+def read_types(table: Path, *, names: str | None = None, sure: bool = False) -> Mapping[str, str | None]:
     """The columns of a table and what they can be declared as: '' if that is not known, None for nothing."""
     if table.is_dir():
         raise InvalidParameter(f"{table} is a folder. Name a file in it.")
     if not table.is_file():
         raise InvalidParameter(f"There is no file {table}. Check the path.")
     ending = table.suffix.lower()
-    if ending in _TEXT:
-        return dict.fromkeys(_header(table, ending), "")
+    if ending in TEXT:
+        first = FirstLine.read(table)
+        return dict.fromkeys(first.names(sure=sure) if names is None else first.given(names), "")
+    if names is not None or sure:
+        raise InvalidParameter(
+            f"Only CSV and TSV files have a first line of names, and {table} is none. "
+            "Leave out --names and --header."
+        )
     if ending == ".parquet":
         return _schema(table)
     raise InvalidParameter(
         f"A specification cannot be drafted from a file ending in '{ending}', which has no header. "
         "Name a .csv, .tsv or .parquet file, or write the specification by hand."
     )
-
-
-def _header(table: Path, ending: str) -> list[str]:
-    """The names in the first line; nothing below it is looked at."""
-    encoding = _encoding(table)
-    try:
-        if encoding == "utf-16":
-            with table.open(encoding=encoding, newline="") as file:
-                line = file.readline(_LONGEST)
-        else:  # by bytes, since only the first line is decoded
-            with table.open("rb") as raw:
-                line = raw.readline(_LONGEST).decode("utf-8-sig" if encoding == "utf-8" else encoding)
-    except (OSError, UnicodeError):
-        raise InvalidParameter(
-            f"The file {table} cannot be read as text. Check it, and its rights."
-        ) from None
-    delimiter = "\t" if ending == ".tsv" else max(_DELIMITERS, key=line.count)
-    try:
-        names = next(csv.reader([line], delimiter=delimiter), [])
-    except csv.Error:  # a field of 128 kilobytes is no name
-        names = []
-    if not names or not line.strip():
-        raise InvalidParameter(f"The file {table} has no header. Write the names of its columns first.")
-    for name in names:
-        if not name.strip() or names.count(name) > 1:
-            found = f"the name '{name}' twice" if name.strip() else "a column without a name"
-            raise InvalidParameter(f"The header of {table} has {found}. Give every column its own name.")
-    return names
-
-
-def _encoding(table: Path) -> str:
-    """The encoding that the first line shows: by the mark of UTF-16, or by letters that are no UTF-8."""
-    try:
-        with table.open("rb") as raw:
-            line = raw.readline(_LONGEST)
-    except OSError:
-        return "utf-8"  # reading it again will tell
-    if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError:
-        return "utf-8" if b"\0" in line else "cp1252"
-    return "utf-8"
 
 
 def _schema(table: Path) -> Mapping[str, str | None]:
