@@ -36,11 +36,11 @@ def combinations(by: Sequence[Grouping]) -> tuple[Keys, ...]:
     return tuple(product(*(grouped.keys for grouped in by)))
 
 
-def check_groups(size: int) -> None:
+def check_groups(size: int, owner: str = "The query") -> None:
     """Refuse a query with more groups than are answered."""
     if size > MOST_GROUPS:
         raise InvalidParameter(
-            f"The query has {size:,} groups, and at most {MOST_GROUPS:,} are answered. "
+            f"{owner} has {size:,} groups, and at most {MOST_GROUPS:,} are answered. "
             "Most of them would hold nobody. Group by fewer columns, or by coarser keys."
         )
 

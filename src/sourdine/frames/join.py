@@ -54,7 +54,10 @@ class Join:
             raise _wrong(owner, "it must be a block")
         for field in block:
             if field not in _FIELDS:
-                raise InvalidParameter(f"The declaration '{owner}.{field}' is unknown. Check its spelling.")
+                raise InvalidParameter(
+                    f"The declaration '{owner}.{field}' is unknown. Its fields are file, on and columns: "
+                    "check its spelling, or leave it out."
+                )
         if ("file" in block) == ("table" in block):
             raise _wrong(owner, "it needs a file")
         table = block.get("table")
@@ -150,7 +153,14 @@ def open_joined(
     own = Schema(columns={name: each for name, each in schema.columns.items() if name not in brought})
     keys = [ours for join in joins for ours, _ in join.on]
     wanted = tuple(dict.fromkeys((*others, *(key for key in keys if key not in own.columns))))
-    base = open_source(table, own, wanted, text=text)
+    try:
+        base = open_source(table, own, wanted, text=text)
+    except InvalidParameter as problem:
+        unused = next((name for name in brought if name not in schema.columns), None)
+        if unused is None:
+            raise
+        also = f"A join brings a column '{unused}' that is not declared: if that is meant, name it alike."
+        raise InvalidParameter(f"{problem} {also}") from None
     for name in keys:
         check_key(name, base.types[name])
     known = {name.casefold() for name in base.engine.names}

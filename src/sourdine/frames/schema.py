@@ -11,30 +11,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.mistakes import told
 
 MOST_STEPS = 1 << 31  # between two bounds, so that the square of a number of steps fits in 62 bits
 _FARTHEST = 1 << 48  # steps from zero: a float rounds such a number to the right step
 _LARGEST = 10**100  # squares of such numbers are still floats
 LONGEST_KEY = 200  # characters of a text that may become a key
-_TYPES = ("integer", "real", "category", "flag", "text")
-_PLAIN = {
-    "tuple_type": "it must be a list",
-    "string_type": "it must be a text in quotes",
-    "int_type": "it must be a whole number",
-    "int_from_float": "it must be a whole number",
-    "float_type": "it must be a number",
-    "bool_type": "it must be true or false",
-    "mapping_type": "it must be a block of fields",
-    "dict_type": "it must be a block of fields",
-    "model_type": "it must be a block of fields",
-    "model_attributes_type": "it must be a block of fields",
-    "too_short": "it must hold at least {min_length}",
-    "too_long": "it must hold at most {max_length}",
-    "string_too_short": "it must not be empty",
-    "string_too_long": "it must have at most {max_length} characters",
-    "union_tag_invalid": "its {discriminator} must be one of {expected_tags}",
-    "union_tag_not_found": "its {discriminator} is missing",
-}
 _STEPS = 1 << 20  # steps of the default grid over the range of a real column
 
 
@@ -111,12 +93,16 @@ class Category(Declared):
     @model_validator(mode="before")
     @classmethod
     def _listed(cls, given: Any) -> Any:
-        return as_tuples(given, "keys")
+        held = as_tuples(given, "keys")
+        keys = held.get("keys") if isinstance(held, dict) else None
+        if isinstance(keys, tuple) and len({isinstance(key, str) for key in keys}) > 1:
+            raise ValueError("keys must be all texts or all whole numbers; write each in quotes, or none")
+        return held
 
     @model_validator(mode="after")
     def _known(self) -> "Category":
         if len(set(self.keys)) != len(self.keys):
-            raise ValueError("keys must not repeat")
+            raise ValueError("keys must not repeat; name each of them once")
         if any(isinstance(key, int) and not -(1 << 63) <= key < 1 << 63 for key in self.keys):
             raise ValueError("keys that are numbers must fit in 64 bits")
         if any(isinstance(key, str) and "\0" in key for key in self.keys):
@@ -198,6 +184,11 @@ class Schema(Declared):
                 f"The keys of the column '{name}' are chosen privately, which only 'by' and 'top' allow. "
                 "Group by it, or declare it as a category with its keys."
             )
+        if isinstance(found, Integer | Real):
+            raise InvalidParameter(
+                f"Grouping needs known keys, and the column '{name}' is declared to hold numbers. Ask for "
+                f'{{ histogram = "{name}", edges = [...] }}, or declare it as a category with its keys.'
+            )
         raise InvalidParameter(
             f"Grouping needs known keys, and the column '{name}' has none declared. "
             f'Declare them, as in [columns.{name}] type = "category", keys = ["a", "b"], or let them be '
@@ -223,28 +214,6 @@ def as_tuples(given: Any, *names: str) -> Any:
     return {**given, **lists}
 
 
-def told(problem: ValidationError, root: str) -> InvalidParameter:
-    """The first mistake of a declaration, in one sentence that names its field."""
-    first, *others = problem.errors()
-    if first["type"] == "missing":  # an unknown one beside it is what was meant
-        beside = (each for each in others if each["type"] == "extra_forbidden")
-        first = next((each for each in beside if each["loc"][:-1] == first["loc"][:-1]), first)
-    kinds = (*_TYPES, *first.get("ctx", {}).values())
-    path = [str(part) for part in first["loc"] if part not in kinds]
-    path = [part for part in path if not part.startswith(("tuple[", "literal["))]
-    either = path[-1:] in (["int"], ["float"])  # one of several types, of which only the first is told
-    path = path[:-1] if either else path
-    where = ".".join(path if root in ("", *path[:1]) else [root, *path])
-    if first["type"] == "missing":
-        return InvalidParameter(f"The declaration '{where}' is missing. Add it.")
-    if first["type"] == "extra_forbidden":
-        return InvalidParameter(f"The declaration '{where}' is unknown. Check its spelling, or leave it out.")
-    reason = _PLAIN.get(first["type"]) or first["msg"].removeprefix("Value error, ")
-    reason = reason.format(**first.get("ctx", {})).replace("Input should be", "it must be")
-    reason = "it must be a number" if either and first["type"].endswith("_type") else reason
-    return InvalidParameter(f"The declaration '{where}' is wrong: {reason}.")
-
-
 def decimal(value: float) -> Fraction:
     """A declared number as it was written: 0.1 is a tenth."""
     return Fraction(repr(value))
@@ -260,7 +229,10 @@ def _check_steps(column: Integer | Real) -> None:
     if not Fraction(1, _LARGEST) <= column.step <= _LARGEST:
         raise ValueError("the granularity must be between 1e-100 and 1e100")
     if (upper - lower) / column.step > MOST_STEPS:
-        raise ValueError("there must be at most 2^31 grid steps between the bounds")
+        raise ValueError(
+            "there must be at most 2^31 grid steps between the bounds; take a coarser granularity, or "
+            "narrower bounds"
+        )
     if max(abs(lower), abs(upper)) / column.step > _FARTHEST:
         raise ValueError("bounds must lie within 2^48 grid steps of zero")
 
@@ -269,6 +241,6 @@ def _check_bounds(lower: float, upper: float, missing: object) -> None:
     if not (sensible(lower) and sensible(upper)):
         raise ValueError("bounds must be numbers up to 1e100 in size")
     if not lower < upper:
-        raise ValueError("lower must be below upper")
+        raise ValueError("lower must be below upper; if they are swapped, swap them back")
     if isinstance(missing, int | float) and not lower <= missing <= upper:
         raise ValueError("missing must be 'drop' or lie between the bounds")

@@ -38,7 +38,7 @@ _NAMED = 3  # missing columns in an error; the rest are counted
 _SPELT = "Check how the table spells it, letter by letter."
 _IN_FILE = (
     "Check how the first line of the file spells it, letter by letter. If that line is a record, the file "
-    'has no header: declare header = false and names = ["...", "..."] for all its columns.'
+    'has no header: add one, or declare header = false and names = ["...", "..."] for all its columns.'
 )
 _IN_LIST = "Check the list of names that is declared for the file."
 

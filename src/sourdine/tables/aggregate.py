@@ -114,7 +114,7 @@ class Histogram(_OfColumn):
         if not all(map(sensible, self.edges)):
             raise ValueError("edges must be numbers up to 1e100 in size")
         if not all(a < b for a, b in pairwise(self.edges)):
-            raise ValueError("edges must rise")
+            raise ValueError("edges must rise, as in edges = [0, 20, 40]")
         return self
 
     def check(self, schema: Schema, owner: str) -> None:
@@ -242,9 +242,9 @@ class Quantiles(_OfColumn):
     @model_validator(mode="after")
     def _rising(self) -> "Quantiles":
         if not all(0 < level < 1 for level in self.at):
-            raise ValueError("at must lie strictly between 0 and 1")
+            raise ValueError("at must lie strictly between 0 and 1, as in at = [0.25, 0.5, 0.75]")
         if not all(a < b for a, b in pairwise(self.at)):
-            raise ValueError("at must rise")
+            raise ValueError("at must rise, as in at = [0.25, 0.5, 0.75]")
         return self
 
 

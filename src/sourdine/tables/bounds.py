@@ -21,8 +21,9 @@ from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.ladder import Ladder
+from sourdine.frames.mistakes import told
 from sourdine.frames.ranks import CountedValues, ranks
-from sourdine.frames.schema import Real, Schema, decimal, told
+from sourdine.frames.schema import Real, Schema, decimal
 from sourdine.frames.source import AS_IT_IS, Source, open_source
 from sourdine.frames.text.format import TextFormat
 from sourdine.frames.unit import Unit
@@ -30,7 +31,7 @@ from sourdine.tables.blank import check_filled
 from sourdine.tables.plan import EACH_RECORD
 from sourdine.tables.quantiles.threshold import ThresholdHistogram
 from sourdine.tables.silence import silence
-from sourdine.tables.spec import NO_QUERIES, Specification
+from sourdine.tables.spec import NO_QUERIES, Specification, not_toml
 
 Kind = Literal["integer", "real"]
 LADDERS: Mapping[str, Ladder] = {"integer": Ladder(0, 15), "real": Ladder(-6, 15)}
@@ -244,7 +245,7 @@ def load_draft(path: Path) -> tuple[Specification, Mapping[str, Any]]:
             f"The specification {path} cannot be read. Check the path, or write one with 'sourdine init'."
         ) from None
     except tomllib.TOMLDecodeError as problem:
-        raise InvalidParameter(f"The specification {path} is not valid TOML: {problem}.") from None
+        raise not_toml(path, problem) from None
     given = {name: held[name] for name in ("table", "privacy") if name in held}
     check_filled(given, path)
     try:

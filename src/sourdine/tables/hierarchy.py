@@ -7,7 +7,8 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.schema import Category, Declared, Schema, told
+from sourdine.frames.mistakes import told
+from sourdine.frames.schema import Category, Declared, Schema
 from sourdine.tables.answer import ALL
 
 Path_ = tuple[str | int, ...]
@@ -101,7 +102,7 @@ class HierarchyBlock(Declared):
     @model_validator(mode="after")
     def _stated(self) -> "HierarchyBlock":
         if (self.file is None) == (self.rows is None):
-            raise ValueError("it needs either a file or rows")
+            raise ValueError('it needs either a file, as in file = "places.csv", or rows')
         return self
 
 
@@ -120,7 +121,12 @@ def _read(name: str, block: object, folder: Path) -> Hierarchy:
         block = {**block, **listed}
     try:
         held = HierarchyBlock.model_validate(block)
-        rows = (held.rows or ()) if held.file is None else _rows(folder / held.file, held.levels)
+        rows = held.rows or ()
+        if held.file is not None:
+            try:
+                rows = _rows(folder / held.file, held.levels)
+            except InvalidParameter as problem:
+                raise InvalidParameter(f"The hierarchy '{name}' cannot be made. {problem}") from None
         return Hierarchy(levels=held.levels, rows=rows)
     except ValidationError as problem:
         raise told(problem, owner) from None

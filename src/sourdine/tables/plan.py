@@ -1,6 +1,7 @@
 """What a release will do, cost and be worth, from declarations alone: no record is read."""
 
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -124,15 +125,14 @@ class Plan:
         if self.neighbours is Neighbours.ZERO_OUT:
             must = "be add-remove or replace"
             raise check.fail("a plan", "neighbours", must, str(self.neighbours), "Tables have no other.")
-        names = [query.name for query in self.queries]
-        for name in names:
-            if names.count(name) > 1:
+        for name, times in Counter(query.name for query in self.queries).items():
+            if times > 1:
                 raise InvalidParameter(f"Two queries are called '{name}'. Give each its own name.")
         chooses = False
         for query in self.queries:
             query.check(self.schema)
             for measured in measurements(query, self.schema):
-                check_groups(measured.known_groups(self.schema))
+                check_groups(measured.known_groups(self.schema), f"The query '{query.name}'")
                 if measured.open:
                     self._check_delta(measured)
                     chooses = True

@@ -1,5 +1,6 @@
 """A question: what is asked, of which records, by which keys, and how much of the budget it gets."""
 
+import difflib
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.schema import Declared, Schema, decimal, told
+from sourdine.frames.mistakes import told
+from sourdine.frames.schema import Declared, Schema, decimal
 from sourdine.tables.aggregate import KINDS, Aggregate, Contingency, Histogram, Quantiles, Top, columns_of
 from sourdine.tables.condition import Condition, check_column
 from sourdine.tables.hierarchy import Hierarchy
@@ -65,10 +67,10 @@ class Query(Declared):
     @model_validator(mode="after")
     def _unlike(self) -> "Query":
         if len(set(self.by)) != len(self.by):
-            raise ValueError("by must not repeat a column")
+            raise ValueError("by must not repeat a column; name each of them once")
         labels = [each.label for each in self.ask]
         if len(set(labels)) != len(labels):
-            raise ValueError("the same thing is asked twice")
+            raise ValueError("the same thing is asked twice; leave it out once")
         return self
 
     @classmethod
@@ -204,8 +206,11 @@ def _known(kind: object, query: str) -> None:
             f"The query '{query}' asks for the {kind}. It is called {name}: write {written}."
         )
     if kind not in KINDS:
+        near = difflib.get_close_matches(str(kind).lower(), KINDS, n=1)
+        meant = f" Did you mean '{near[0]}'?" if near else ""
         raise InvalidParameter(
-            f"The query '{query}' asks for '{kind}', which is unknown. Ask for one of {', '.join(KINDS)}."
+            f"The query '{query}' asks for '{kind}', which is unknown.{meant} "
+            f"Ask for one of {', '.join(KINDS)}."
         )
 
 

@@ -1,5 +1,6 @@
 """A specification: one TOML file that declares a table, its guarantee and its queries."""
 
+import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +17,8 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.files import ENDINGS, TEXT, check_ending
 from sourdine.frames.join import check_brought, check_join, open_joined, read_join, read_joins
-from sourdine.frames.schema import Declared, Schema, as_tuples, decimal, told
+from sourdine.frames.mistakes import told
+from sourdine.frames.schema import Declared, Schema, as_tuples, decimal
 from sourdine.frames.source import Source
 from sourdine.frames.text.compression import kind_of
 from sourdine.frames.text.format import TextFormat
@@ -74,9 +76,9 @@ class PrivacyBlock(Declared):
         if self.neighbours not in ("add-remove", "replace"):
             raise ValueError('neighbours must be "add-remove" or "replace"')
         if self.column is None and (self.rows, self.groups) != (1, 1):
-            raise ValueError("rows and groups need a column that tells units apart")
+            raise ValueError('rows and groups need a column that tells units apart: add column = "person_id"')
         if self.reserve is not None and not self.reserve <= (self.delta or 0):
-            raise ValueError("reserve is a part of delta: it must be at most delta")
+            raise ValueError("reserve is a part of delta: declare a delta that is at least as large")
         return self
 
 
@@ -107,8 +109,8 @@ class Specification(Declared):
             ) from None
         try:
             held = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as problem:
-            raise InvalidParameter(f"The specification {path} is not valid TOML: {problem}.") from None
+        except (tomllib.TOMLDecodeError, RecursionError) as problem:
+            raise not_toml(path, problem) from None
         check_filled(held, path)
         return cls.read(held, path.parent)
 
@@ -117,8 +119,10 @@ class Specification(Declared):
         """The specification of these blocks."""
         for name in held:
             if name not in _BLOCKS:
+                near = difflib.get_close_matches(name, _BLOCKS, n=1)
+                meant = f" Did you mean '{near[0]}'?" if near else ""
                 raise InvalidParameter(
-                    f"A specification has no block '{name}'. Its blocks are {', '.join(_BLOCKS)}."
+                    f"A specification has no block '{name}'.{meant} Its blocks are {', '.join(_BLOCKS)}."
                 )
         given = {**held, "folder": folder}
         if isinstance(queries := given.get("queries"), Mapping):
@@ -241,6 +245,15 @@ class Specification(Declared):
                 f"--epsilon {budget:g}{small} --unit {quote(held.unit)} --neighbours {held.neighbours}"
             )
         return Ledger.open(path)
+
+
+def not_toml(path: Path, problem: Exception) -> InvalidParameter:
+    """What is said of a file that cannot be read as TOML."""
+    where = f": {problem}" if isinstance(problem, tomllib.TOMLDecodeError) else ""
+    return InvalidParameter(
+        f"The specification {path} is not valid TOML{where}. Mend that line: texts stand in quotes, numbers "
+        "have a decimal point, every field stands once, and brackets are closed."
+    )
 
 
 def _block(each: object, place: int) -> Mapping[str, Any]:

@@ -23,8 +23,8 @@ def explain(act: str, path: Path, problem: Exception) -> LedgerError:
         )
     if "not a database" in text or "malformed" in text or "corrupt" in text:
         return LedgerError(
-            f"The file {path} is damaged or is not a ledger. Nothing was spent. "
-            "Keep it, and see in a backup what was spent."
+            f"The file {path} is damaged or is not a ledger. Nothing was spent. Check the path; if it is the "
+            "ledger, keep it, and see in a backup what was spent."
         )
     if "full" in text or "no space" in text:
         return LedgerError(f"There is no room left on the disk of {path}. Nothing was spent. Make room.")

@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from sourdine.frames.schema import Declared, as_tuples, told
+from sourdine.frames.mistakes import told
+from sourdine.frames.schema import Declared, as_tuples
 
 ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "latin-1", "cp1252")
 _ALIASES = {

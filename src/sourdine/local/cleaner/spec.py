@@ -9,7 +9,8 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.schema import Declared, Schema, decimal, told
+from sourdine.frames.mistakes import told
+from sourdine.frames.schema import Declared, Schema, decimal
 from sourdine.frames.text.format import TextFormat
 from sourdine.local.cleaner.cleaner import MOST_ROWS, SHARE, Cleaner
 from sourdine.local.cleaner.noise import Method
