@@ -25,12 +25,12 @@ from sourdine.frames import Real, Schema
         ({"type": "real", "lower": 0.0, "upper": float("inf")}, "up to 1e100 in size"),
         ({"type": "real", "lower": 0.0, "upper": 5e-324}, "between 1e-100 and 1e100"),
         ({"type": "real", "lower": 0.0, "upper": 1.0, "missing": float("nan")}, "between the bounds"),
-        ({"type": "real", "lower": 0.0, "upper": 1.0, "granularity": 0.0}, "greater than 0"),
+        ({"type": "real", "lower": 0.0, "upper": 1.0, "granularity": 0.0}, "it must be above 0"),
         ({"type": "real", "lower": 0.0, "upper": 1.0, "granularity": float("inf")}, "finite number"),
         ({"type": "real", "lower": 0.0, "upper": 1.0, "granularity": 1e-12}, "at most 2^31 grid steps"),
         ({"type": "category", "keys": []}, "it must hold at least 1"),
         ({"type": "category", "keys": ["a", "a"]}, "must not repeat"),
-        ({"type": "category", "keys": ["a", 1]}, "it must be a text in quotes"),
+        ({"type": "category", "keys": ["a", 1]}, "all texts or all whole numbers"),
         ({"type": "category", "keys": [2**64]}, "fit in 64 bits"),
         ({"type": "category", "keys": ["a\0b"]}, "must not hold the character 0"),
         ({"type": "category", "keys": ["a"], "missing": "b"}, "one of the keys"),
@@ -63,5 +63,5 @@ def test_numbers_and_keys_are_asked_for_by_name() -> None:
     assert schema.keys("well") == (False, True)
     with pytest.raises(InvalidParameter, match="mean needs numbers, and the column 'well'"):
         schema.number("mean", "well")
-    with pytest.raises(InvalidParameter, match="the column 'age' has none declared"):
+    with pytest.raises(InvalidParameter, match="the column 'age' is declared to hold numbers"):
         schema.keys("age")

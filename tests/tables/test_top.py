@@ -110,7 +110,7 @@ def test_what_cannot_be_ranked_is_refused() -> None:
     )
     refused: list[tuple[dict[str, Any], str]] = [
         ({"ask": [{"top": "sex", "k": 2}]}, "would be all its 2 keys"),
-        ({"ask": [{"top": "age", "k": 1}]}, "'age' has none declared"),
+        ({"ask": [{"top": "age", "k": 1}]}, "'age' is declared to hold numbers"),
         ({"ask": [{"top": "sex", "k": 1}], "by": ["sex"]}, "groups by 'sex' twice"),
         ({"ask": [{"top": "sex"}]}, "'queries.q.ask.0.top.k' is missing"),
         ({"ask": ["top"]}, r'\{ top = "town", k = 10 \}'),
