@@ -153,7 +153,9 @@ def _print(place: Path, published: Published, refusal: str) -> None:
     print("The same release once more:")
     show.say(refusal, mark="  ")
     steps = {
-        f"plan {_word(place / SPEC)}": "the errors of this release, before anything was spent",
+        f"plan {_word(place / SPEC)}": (
+            "the errors of this release, as told before it was paid; now the ledger would refuse it"
+        ),
         f"plan {_word(place / SPEC)} --error people=50": "the least epsilon for an error of 50 people",
         f"ledger history {_word(place / LEDGER)}": "what was paid, and for what",
         f"certificate verify {_word(place / RELEASE)} --ledger {_word(place / LEDGER)}": (
