@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from sourdine.local.inversion import Bools, People, people_behind
 from sourdine.mechanisms.response import Channel
 
 Floats = NDArray[np.float64]
@@ -18,6 +19,10 @@ class Estimate:
 
     The values are about those who reported: a share may come out below 0 or above 1, and means no more than
     its interval does. `sourdine.local.simplex` and its like mend that at the price of a bias.
+
+    Intervals of shares lie within 0 and 1 and hold the true share at least as often as the confidence says.
+    They may miss a value that lies outside. Where it lies so far out that no share would make it likely,
+    `unlikely` says so, and the interval is the nearest share alone: with many categories some are.
     """
 
     value: Floats
@@ -26,6 +31,7 @@ class Estimate:
     upper: Floats
     reports: int
     confidence: float = 0.95
+    unlikely: Bools | None = None
 
 
 def deviations(confidence: float) -> float:
@@ -34,22 +40,16 @@ def deviations(confidence: float) -> float:
 
 
 def shares(channel: Channel, supports: NDArray[np.int64], reports: int, confidence: float) -> Estimate:
-    """Shares of categories, from how many reports support each."""
-    none, all_ = (float(channel.variance(f, reports)) for f in (0.0, 1.0))
-    return scores(channel.estimate(supports / reports), none, all_ - none, reports, confidence)
+    """Shares of categories, from how many reports support each, with exact intervals."""
+    value = channel.estimate(supports / reports)
+    found = people_behind(channel.p, channel.q, supports, reports, confidence)
+    return between(value, channel.variance(value, reports), found, reports, confidence)
 
 
-def scores(value: Floats, none: Floats | float, slope: float, reports: int, confidence: float) -> Estimate:
-    """Shares whose variance is none + slope f at the share f.
-
-    The interval holds every share f that the estimate lies within z standard deviations of, at the variance
-    that it would have: between the roots of (value - f)^2 = z^2 (none + slope f) (Wilson 1927, generalised).
-    """
-    square = deviations(confidence) ** 2
-    middle = value + square * slope / 2
-    reach = np.sqrt(np.maximum(middle**2 - value**2 + square * none, 0.0))
-    variance = none + slope * np.clip(value, 0.0, 1.0)
-    return Estimate(value, variance, middle - reach, middle + reach, reports, confidence)
+def between(value: Floats, variance: Floats, found: People, reports: int, confidence: float) -> Estimate:
+    """Shares with intervals from so many people to so many."""
+    lower, upper = found.lower / reports, found.upper / reports
+    return Estimate(value, variance, lower, upper, reports, confidence, found.unlikely)
 
 
 def normal(value: Floats, variance: Floats, reports: int, confidence: float) -> Estimate:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,24 +17,13 @@ from sourdine.core.table import table
 from sourdine.core.weights import Terms
 from sourdine.local.coded import CodedOracle
 from sourdine.local.counts import Counts
-from sourdine.local.estimate import Estimate, scores
+from sourdine.local.estimate import Estimate, between, shares
 from sourdine.local.telling import Ints
 from sourdine.local.transform import walsh_hadamard
+from sourdine.local.votes import Votes
 from sourdine.mechanisms.response import Channel, mean_error
 
 Floats = NDArray[np.float64]
-
-
-class Votes(NamedTuple):
-    """How often a report falls into a category's block, and how the votes in it lean.
-
-    `own` is for a category of the block, `other` for one of another block, and `lean` is how much more often
-    the report votes for the true category than against it. Between others it does not lean at all.
-    """
-
-    own: float
-    other: float
-    lean: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +79,8 @@ class HadamardResponse(CodedOracle):
     @property
     def revealing(self) -> float:
         """Rows of two blocks share no vote, and rows of one block agree on half of them."""
-        own, _, lean = self._votes
-        return (own + lean) / (2 if self.blocks > 1 else 4)
+        votes = self._votes
+        return (votes.own + votes.lean) / (2 if self.blocks > 1 else 4)
 
     def encode(self, truth: Ints, bits: Bits) -> Ints:
         row, block = np.divmod(truth, self.blocks)
@@ -141,11 +130,22 @@ class HadamardResponse(CodedOracle):
         """Unbiased shares of the categories; the variance is by the mass of each block, estimated as well."""
         level = check.confidence("HadamardResponse.estimate", confidence)
         known = self.known(counts)
+        if self.blocks == 1:
+            return shares(self.channel, self.supports(known), known.reports, level)
         signs, totals = self._signs(known)
-        own, other, lean = self._votes
-        mass = np.clip((totals / known.reports - other) / (own - other), 0.0, 1.0)
-        none = self._spread(mass, self._votes) / known.reports
-        return scores(signs / (known.reports * lean), none, -1 / known.reports, known.reports, level)
+        votes, n = self._votes, known.reports
+        mass = np.clip((totals / n - votes.other) / (votes.own - votes.other), 0.0, 1.0)
+        value = signs / (n * votes.lean)
+        variance = (self._spread(mass, votes) - np.clip(value, 0.0, 1.0)) / n
+        found = votes.people(signs, totals, self._alone, n, level)
+        return between(value, variance, found, n, level)
+
+    @property
+    def _alone(self) -> NDArray[np.bool_]:
+        """Which categories have a block of their own: all blocks have one, or one more the first of them."""
+        size, more = divmod(self.categories, self.blocks)
+        block = np.arange(self.categories) % self.blocks
+        return np.asarray(size + (block < more) == 1)
 
     def _signs(self, counts: Counts) -> tuple[Ints, Ints]:
         """For each category the votes for it less those against it, and all reports of its block."""
