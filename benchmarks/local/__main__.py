@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.finding import verdict
+from benchmarks.local import coverage
 from benchmarks.local.cases import CATEGORIES, EPSILON, FEWER, OURS, PEERS, PEOPLE, SHARED
 from benchmarks.peers import Worker
 
@@ -57,6 +58,7 @@ def main() -> None:
                     if found := best(worker, oracle, fewer, 1):
                         results[oracle]["peers"][who] = found
     show(results, console)
+    coverage.report(console, options.quick)
     if options.json:
         options.json.write_text(json.dumps(results, indent=2) + "\n")
 

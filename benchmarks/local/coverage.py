@@ -29,7 +29,7 @@ LEAST = CONFIDENCE - 0.01  # what every case must reach
 CATEGORIES, EPSILONS = (2, 5, 20, 100, 1000), (0.1, 0.5, 1.0, 1.6, 2.0, 4.0, 8.0, 12.0)
 PEOPLE = (30, 300, 10_000)
 FEW = (0, 1, 2, 3, 5, 10, 22, 50, 100, 300, 1000, 3000, 5000, 9000, 10_000)  # of many people
-DRAWS = 4000
+DRAWS = 20_000
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -182,7 +182,7 @@ def report(console: Console, quick: bool = False) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.local.coverage", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer categories and epsilons")
-    report(Console(), parser.parse_args().quick)
+    report(Console(width=118), parser.parse_args().quick)
 
 
 if __name__ == "__main__":

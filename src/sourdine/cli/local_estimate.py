@@ -181,6 +181,12 @@ def _print(question: "Question", answer: "Estimate", values: "Floats", constrain
             else ""
         )
         + (
+            " An interval of one share alone means reports that no share makes likely: by chance, as some of "
+            "many are, or not made as stated."
+            if answer.unlikely is not None and np.any(answer.unlikely)
+            else ""
+        )
+        + (
             f" Values were constrained by {constrain}, which is no longer unbiased."
             if constrain != "none"
             else ""
