@@ -21,7 +21,7 @@ from scipy.stats import binom
 from benchmarks.finding import verdict
 from sourdine.local import HadamardResponse
 from sourdine.local.inversion import people_behind
-from sourdine.local.named import FREQUENCY
+from sourdine.local.named import FREQUENCY, frequency_oracle
 from sourdine.local.oracle import FrequencyOracle
 
 CONFIDENCE = 0.95
@@ -86,11 +86,10 @@ def pratt(laws: Floats, seen: Floats) -> float:
     for each in laws:
         order = np.argsort(-each / np.maximum(seen, 1e-300))
         gained = np.cumsum(each[order])
-        last = int(np.searchsorted(gained, CONFIDENCE))
-        part = 1 - (gained[min(last, len(gained) - 1)] - CONFIDENCE) / max(
-            each[order[min(last, len(order) - 1)]], 1e-300
-        )
-        total += float(seen[order[:last]].sum() + part * seen[order[min(last, len(order) - 1)]])
+        last = min(int(np.searchsorted(gained, CONFIDENCE)), len(gained) - 1)
+        end = order[last]
+        part = 1 - max(0.0, gained[last] - CONFIDENCE) / max(each[end], 1e-300)
+        total += float(seen[order[:last]].sum() + part * seen[end])
     return total - 1
 
 
@@ -136,10 +135,10 @@ def oracles(
     categories: tuple[int, ...], epsilons: tuple[float, ...]
 ) -> Iterator[tuple[str, FrequencyOracle]]:
     """Every oracle with every number of categories and epsilon."""
-    for name, kind in FREQUENCY.items():
+    for name in FREQUENCY:
         for k in categories:
             for epsilon in epsilons:
-                yield name, kind(epsilon=epsilon, categories=k)
+                yield name, frequency_oracle(name, epsilon=epsilon, categories=k)[0]
 
 
 def report(console: Console, quick: bool = False) -> None:
