@@ -209,9 +209,11 @@ def spread(oracle: CodedOracle | KaryOracle, people: int, rounds: int) -> tuple[
 def test_errors_are_as_large_as_stated(
     kind: Callable[..., CodedOracle], epsilon: Fraction, categories: int, people: int, rounds: int
 ) -> None:
-    ratio, coverage = spread(kind(epsilon=epsilon, categories=categories), people, rounds)
+    oracle = kind(epsilon=epsilon, categories=categories)
+    ratio, coverage = spread(oracle, people, rounds)
     assert 0.97 < ratio < 1.03
-    assert 0.94 < coverage < 0.96
+    shared = isinstance(oracle, HadamardResponse) and 1 < oracle.blocks < categories
+    assert 0.945 < coverage < (0.97 if shared else 0.96)  # who else is in a shared block is bounded too
 
 
 @pytest.mark.parametrize("epsilon", [1, Fraction(7, 3), 512])
