@@ -27,7 +27,7 @@ class Accountant(ABC, Generic[C]):
 
     def repeat(self, cost: C, count: int) -> C:
         """The same loss paid `count` times, by doubling: no accountant can forget the count."""
-        check.integer(type(self).__name__, "count", count, 1, 2**62)
+        count = check.integer(type(self).__name__, "count", count, 1, 2**62)
         if count == 1:
             return cost
         half = self.repeat(cost, count // 2)

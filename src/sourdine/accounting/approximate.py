@@ -49,11 +49,12 @@ def known(
     >>> round(float(known(1, 1e-5).profile(1.0)), 9)
     1e-05
     """
-    check.between("known", "epsilon", epsilon, Fraction(0), Fraction(1 << 20))
-    check_delta("known", float(delta))
-    if delta == 0:
-        return Loss.pure(epsilon, neighbours=neighbours)
-    law = PointLaw(float_above(epsilon), float_above(delta))
+    exact = check.between("known", "epsilon", epsilon, Fraction(0), Fraction(1 << 20))
+    chance = check.rational("known", "delta", delta)
+    check_delta("known", float(chance))
+    if chance == 0:
+        return Loss.pure(exact, neighbours=neighbours)
+    law = PointLaw(float_above(exact), float_above(chance))
     return Loss.symmetric(law, neighbours=neighbours)
 
 
@@ -99,7 +100,7 @@ class Approximate(Accountant[ApproximateCost]):
     width: float = 1e-3
 
     def __post_init__(self) -> None:
-        check.positive("Approximate", "width", self.width, 1)
+        check.keep(self, width=float(check.positive("Approximate", "width", self.width, 1)))
 
     def lift(self, loss: Loss) -> ApproximateCost:
         if isinstance(loss.remove, PointLaw) and loss.add is loss.remove:
@@ -137,7 +138,7 @@ class Approximate(Accountant[ApproximateCost]):
         return Bracket(min(lower, upper), upper)
 
     def delta(self, cost: ApproximateCost, epsilon: float) -> Bracket:
-        check.rational("Approximate", "epsilon", epsilon)
+        epsilon = float(check.rational("Approximate", "epsilon", epsilon))
         found = PLD(width=self.width).delta(_responses(cost), epsilon)
         kept = 1 - _spent(cost)
         lower, upper = (1 - kept * (1 - end) for end in (found.lower, found.upper))

@@ -142,7 +142,7 @@ def epsilon_for_error(
     (10.19, 0.098)
     """
     wanted = float(check.positive("epsilon_for_error", "error", error))
-    check.confidence("epsilon_for_error", confidence)
+    confidence = check.confidence("epsilon_for_error", confidence)
     delta = check_delta("epsilon_for_error", delta)
 
     def excess(precision: Fraction) -> float:

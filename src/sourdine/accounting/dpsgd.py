@@ -45,10 +45,10 @@ class Training:
     sampler: Sampler = Sampler.POISSON
 
     def __post_init__(self) -> None:
-        check.integer("Training", "size", self.size, 1, 2**50)
-        check.integer("Training", "batch", self.batch, 1, self.size)
-        check.positive("Training", "noise", self.noise, 2**20)
-        check.integer("Training", "epochs", self.epochs, 1, 2**30)
+        check.keep(self, size=check.integer("Training", "size", self.size, 1, 2**50))
+        check.keep(self, batch=check.integer("Training", "batch", self.batch, 1, self.size))
+        check.keep(self, noise=float(check.positive("Training", "noise", self.noise, 2**20)))
+        check.keep(self, epochs=check.integer("Training", "epochs", self.epochs, 1, 2**30))
         check.member("Training", "sampler", self.sampler, Sampler)
 
     @property
@@ -64,8 +64,8 @@ class Training:
 
 def step_loss(noise: float, rate: float) -> Loss:
     """The loss of one step with a Poisson batch, for adding or removing one example."""
-    check.positive("step_loss", "noise", noise, 2**20)
-    base = Loss.symmetric(GaussianLaw(1 / float(noise)), neighbours=Neighbours.ADD_REMOVE)
+    noise = float(check.positive("step_loss", "noise", noise, 2**20))
+    base = Loss.symmetric(GaussianLaw(1 / noise), neighbours=Neighbours.ADD_REMOVE)
     return poisson(base, rate)
 
 
@@ -94,10 +94,10 @@ def noise_for(epsilon: float, delta: float, rate: float, steps: int) -> float:
     >>> round(noise_for(3, 1e-5, 64 / 60000, 14070), 3)
     0.593
     """
-    check.positive("noise_for", "epsilon", epsilon, 2**20)
-    check.inside("noise_for", "delta", delta, 0, 1)
-    check.integer("noise_for", "steps", steps, 1, 2**62)
-    epsilon, delta = float(epsilon), float(delta)
+    epsilon = float(check.positive("noise_for", "epsilon", epsilon, 2**20))
+    delta = float(check.inside("noise_for", "delta", delta, 0, 1))
+    rate = float(check.positive("noise_for", "rate", rate, 1))
+    steps = check.integer("noise_for", "steps", steps, 1, 2**62)
 
     def excess(width: float, log_noise: float) -> float:
         loss = step_loss(math.exp(log_noise), rate)

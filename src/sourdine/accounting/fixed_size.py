@@ -74,8 +74,8 @@ def fixed_size(loss: Loss, size: int, of: int) -> Loss:
     >>> round(fixed_size(Loss.pure(1, neighbours=Neighbours.REPLACE), 10, of=1000).epsilon, 6)
     0.017037
     """
-    check.integer("fixed_size", "of", of, 1, 2**62)
-    check.integer("fixed_size", "size", size, 1, of)
+    of = check.integer("fixed_size", "of", of, 1, 2**62)
+    size = check.integer("fixed_size", "size", size, 1, of)
     if loss.neighbours is not Neighbours.REPLACE:
         raise UnsupportedLoss(
             f"A sample of fixed size amplifies losses for replacement neighbours, and this one is for "

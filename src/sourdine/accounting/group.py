@@ -30,7 +30,7 @@ def group_distance(distance: Distance, size: int) -> Distance:
     >>> group_distance(Distance.l2(1), 3).amount
     Fraction(9, 1)
     """
-    check.integer("group_distance", "size", size, 1, _MOST)
+    size = check.integer("group_distance", "size", size, 1, _MOST)
     factor = size**2 if distance.norm is Norm.L2 else size
     numbers = None if distance.coordinates is None else distance.coordinates * size
     return replace(distance, amount=distance.amount * factor, coordinates=numbers)
@@ -46,7 +46,7 @@ def group(loss: Loss, size: int) -> Loss:
     >>> group(Loss.pure(Fraction(1, 2)), 3).epsilon
     Fraction(3, 2)
     """
-    check.integer("group", "size", size, 1, _MOST)
+    size = check.integer("group", "size", size, 1, _MOST)
     if size == 1:
         return loss
     without_delta("a group", loss, "State the distance of the whole group, with group_distance.")

@@ -47,7 +47,7 @@ class PLD(Accountant[PldCost]):
     width: float = 1e-3
 
     def __post_init__(self) -> None:
-        check.positive("PLD", "width", self.width, 1)
+        check.keep(self, width=float(check.positive("PLD", "width", self.width, 1)))
 
     def lift(self, loss: Loss) -> PldCost:
         return PldCost(loss.neighbours, ((either_order(loss), 1),))
@@ -61,7 +61,7 @@ class PLD(Accountant[PldCost]):
         return PldCost(relation, tuple(counts.values()))
 
     def repeat(self, cost: PldCost, count: int) -> PldCost:
-        check.integer("PLD", "count", count, 1, 2**62)
+        count = check.integer("PLD", "count", count, 1, 2**62)
         return PldCost(cost.neighbours, tuple((loss, each * count) for loss, each in cost.losses))
 
     def epsilon(self, cost: PldCost, delta: float) -> Bracket:
@@ -87,11 +87,11 @@ class PLD(Accountant[PldCost]):
         return Bracket(min(both.lower, upper), upper)
 
     def delta(self, cost: PldCost, epsilon: float) -> Bracket:
-        check.rational("PLD", "epsilon", epsilon)
+        epsilon = float(check.rational("PLD", "epsilon", epsilon))
         remove, add = directions(cost)
-        ends = [self._delta(remove, float(epsilon))]
+        ends = [self._delta(remove, epsilon)]
         if add is not remove:
-            ends.append(self._delta(add, float(epsilon)))
+            ends.append(self._delta(add, epsilon))
         return Bracket(max(end.lower for end in ends), max(end.upper for end in ends))
 
     def _epsilon(self, laws: list[Repeated], delta: float, least: float = 0.0) -> Bracket:

@@ -70,10 +70,9 @@ class Renyi(Accountant[RenyiCost]):
         orders = tuple(self.orders)
         if not orders:
             raise check.fail("Renyi", "orders", "hold at least one order", orders)
-        for order in orders:
-            check.between("Renyi", "orders", order, 1 + Fraction(1, 10**6), Fraction(10**6))
-        object.__setattr__(self, "orders", tuple(float(order) for order in orders))
-        object.__setattr__(self, "_orders", np.array(self.orders))
+        least, most = 1 + Fraction(1, 10**6), Fraction(10**6)
+        exact = tuple(float(check.between("Renyi", "orders", order, least, most)) for order in orders)
+        check.keep(self, orders=exact, _orders=np.array(exact))
 
     def lift(self, loss: Loss) -> RenyiCost:
         remove = self._moments(loss, loss.remove)

@@ -46,8 +46,8 @@ class FixedSize(Sampling):
     of: int
 
     def __post_init__(self) -> None:
-        check.integer("FixedSize", "of", self.of, 1, 2**62)
-        check.integer("FixedSize", "size", self.size, 1, self.of)
+        check.keep(self, of=check.integer("FixedSize", "of", self.of, 1, 2**62))
+        check.keep(self, size=check.integer("FixedSize", "size", self.size, 1, self.of))
 
     def apply(self, loss: Loss) -> Loss:
         return fixed_size(loss, self.size, self.of)
@@ -62,8 +62,8 @@ class Shuffled(Sampling):
     of: int
 
     def __post_init__(self) -> None:
-        check.integer("Shuffled", "of", self.of, 1, 2**62)
-        check.integer("Shuffled", "batch", self.batch, 1, self.of)
+        check.keep(self, of=check.integer("Shuffled", "of", self.of, 1, 2**62))
+        check.keep(self, batch=check.integer("Shuffled", "batch", self.batch, 1, self.of))
 
     def apply(self, loss: Loss) -> Loss:
         return shuffled_epoch(loss)

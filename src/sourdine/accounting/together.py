@@ -79,8 +79,7 @@ def together(parts: Sequence[tuple[Loss, int]]) -> Loss:
     """
     if not parts:
         raise check.fail("together", "parts", "hold at least one loss", list(parts))
-    for _, count in parts:
-        check.integer("together", "count", count, 1, 2**62)
+    parts = [(loss, check.integer("together", "count", count, 1, 2**62)) for loss, count in parts]
     relation = reduce(same_relation, [loss.neighbours for loss, _ in parts])
     if len(parts) == 1 and parts[0][1] == 1:
         return parts[0][0]

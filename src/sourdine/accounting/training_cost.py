@@ -112,11 +112,13 @@ def cost_of_steps(
     >>> cost_of_steps(1.0, 64 / 60000, 14070, 1e-5).source.order
     13.0
     """
+    rate = float(check.positive("training", "rate", rate, 1))
+    steps = check.integer("training", "steps", steps, 1, 2**62)
     run = _Run(
         loss=step_loss(noise, rate),
-        count=check.integer("training", "steps", steps, 1, 2**62),
+        count=steps,
         noise=float(noise),
-        rate=float(rate),
+        rate=rate,
         steps=steps,
         sampler=Sampler.POISSON,
         drawn=_poisson(rate),

@@ -68,11 +68,11 @@ class ZeroConcentrated(Accountant[RhoCost]):
         return Bracket(0.0, with_margin(max(0.0, float(np.min(bounds))), rho))
 
     def delta(self, cost: RhoCost, epsilon: float) -> Bracket:
-        check.rational("ZeroConcentrated", "epsilon", epsilon)
+        epsilon = float(check.rational("ZeroConcentrated", "epsilon", epsilon))
         spent = float_above(cost.delta)
         if cost.rho == 0:
             return Bracket(0.0, min(1.0, max(0.0, -float(np.expm1(epsilon))) + spent))
-        delta = float(RhoLaw(float_above(cost.rho)).profile(float(epsilon)))
+        delta = float(RhoLaw(float_above(cost.rho)).profile(epsilon))
         return Bracket(0.0, min(1.0, (delta + spent) * (1 + 1e-9)))
 
 

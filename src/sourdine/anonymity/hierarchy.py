@@ -126,12 +126,15 @@ class Intervals(Hierarchy):
     widths: tuple[Fraction | float, ...]
 
     def __post_init__(self) -> None:
-        lower = check.rational("Intervals", "lower", self.lower)
-        if not lower < check.rational("Intervals", "upper", self.upper):
+        lower, upper = (check.decimal("Intervals", name, getattr(self, name)) for name in ("lower", "upper"))
+        if not lower < upper:
             raise check.fail("Intervals", "upper", "be above the lower bound", self.upper)
         if not self.widths:
             raise check.fail("Intervals", "widths", "hold at least one width", self.widths)
-        widths = [_exact(check.positive("Intervals", "widths", width)) for width in self.widths]
+        widths = tuple(check.decimal("Intervals", "widths", width) for width in self.widths)
+        if min(widths) <= 0:
+            raise check.fail("Intervals", "widths", "be above 0", self.widths)
+        check.keep(self, lower=lower, upper=upper, widths=widths)
         for below, above in pairwise(widths):
             if above <= below or (above / below).denominator != 1:
                 raise check.fail("Intervals", "widths", "each be a multiple of the one before", self.widths)
@@ -159,11 +162,11 @@ class Intervals(Hierarchy):
                 "Write a tree for it."
             )
         exact = [None if label is None else _exact(float(label)) for label in column.labels]
-        whole = all(x is None or x.denominator == 1 for x in (*exact, _exact(self.lower)))
+        whole = all(x is None or x.denominator == 1 for x in (*exact, Fraction(self.lower)))
         steps: list[Sequence[Label]] = [column.labels]
         losses = [np.zeros(len(exact))]
-        span = _exact(self.upper) - _exact(self.lower)
-        for width in map(_exact, self.widths):
+        span = Fraction(self.upper) - Fraction(self.lower)
+        for width in [Fraction(width) for width in self.widths]:
             steps.append([None if x is None else self._interval(x, width, whole) for x in exact])
             share = min(1.0, float((width - (1 if whole else 0)) / span))
             losses.append(np.array([0.0 if x is None else 1.0 if self._outside(x) else share for x in exact]))
@@ -171,10 +174,10 @@ class Intervals(Hierarchy):
         return with_losses(column.name, [*steps, [TOP] * len(exact)], [*losses, top])
 
     def _outside(self, x: Fraction) -> bool:
-        return not _exact(self.lower) <= x <= _exact(self.upper)
+        return not self.lower <= x <= self.upper
 
     def _interval(self, x: Fraction, width: Fraction, whole: bool) -> str:
-        lower, upper = _exact(self.lower), _exact(self.upper)
+        lower, upper = Fraction(self.lower), Fraction(self.upper)
         if self._outside(x):
             return f"<{_short(lower)}" if x < lower else f">{_short(upper)}"
         low = lower + (x - lower) // width * width
@@ -195,8 +198,8 @@ class Prefixes(Hierarchy):
     lengths: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        for length in self.lengths:
-            check.integer("Prefixes", "lengths", length, 1, 1 << 16)
+        lengths = tuple(check.integer("Prefixes", "lengths", length, 1, 1 << 16) for length in self.lengths)
+        check.keep(self, lengths=lengths)
         if not self.lengths or list(self.lengths) != sorted(set(self.lengths), reverse=True):
             raise check.fail("Prefixes", "lengths", "fall from each to the next", self.lengths)
 

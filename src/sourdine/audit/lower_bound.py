@@ -75,7 +75,7 @@ def bound_epsilon(
     >>> bound_epsilon(next(Laplace.examples()), samples=10_000).exceeded
     False
     """
-    check.integer("an audit", "samples", samples, LEAST_SAMPLES, MOST_SAMPLES)
+    samples = check.integer("an audit", "samples", samples, LEAST_SAMPLES, MOST_SAMPLES)
     alarm = float(check.inside("an audit", "false_alarm", false_alarm, 0, 1))
     loss = example.mechanism.loss(example.distance)
     if delta is None:

@@ -41,11 +41,11 @@ def epsilon_from_guesses(
     >>> epsilon_from_guesses(500, 1000, candidates=1000, delta=0, confidence=0.95)
     0.0
     """
-    check.integer(_OWNER, "candidates", candidates, 1, 1 << 40)
-    check.integer(_OWNER, "guesses", guesses, 1, candidates)
-    check.integer(_OWNER, "right", right, 0, guesses)
+    candidates = check.integer(_OWNER, "candidates", candidates, 1, 1 << 40)
+    guesses = check.integer(_OWNER, "guesses", guesses, 1, candidates)
+    right = check.integer(_OWNER, "right", right, 0, guesses)
     if delta != 0:
-        check.inside(_OWNER, "delta", delta, 0, 1)
+        delta = float(check.inside(_OWNER, "delta", delta, 0, 1))
     beta = 1 - check.confidence(_OWNER, confidence) - candidates * delta / 2
     if beta <= 0:
         return 0.0  # delta alone may make all guesses right

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sourdine.core import check
 from sourdine.core.bits import Bits
 from sourdine.core.mechanism import Example
 
@@ -22,6 +23,7 @@ class Tally(NamedTuple):
 
 def tally(example: Example, value: ArrayLike, count: int, bits: Bits) -> Tally:
     """The counts of `count` independent outcomes for one input."""
+    count = check.integer("tally", "count", count, 1, 1 << 40)
     parts = []
     for start in range(0, count, _CHUNK):
         size = min(_CHUNK, count - start)

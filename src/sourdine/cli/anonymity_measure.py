@@ -55,7 +55,7 @@ def measure(
     limit = options.share("anonymity measure", "threshold", threshold)
     if not 0 < limit < 1:
         raise check.fail("anonymity measure", "threshold", "be above 0 and below 1", threshold)
-    check.integer("anonymity measure", "subsets", subsets, 0, 100)
+    subsets = check.integer("anonymity measure", "subsets", subsets, 0, 100)
     secret = options.names(sensitive)
     found = measure_table(
         table,

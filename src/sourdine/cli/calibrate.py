@@ -190,7 +190,7 @@ def _release(
 
     if name not in ("laplace", "gaussian"):
         raise check.fail("calibrate", "mechanism", "be one of laplace, gaussian", name)
-    check.integer("calibrate", "count", count, 1, 10**4)
+    count = check.integer("calibrate", "count", count, 1, 10**4)
     change = number("calibrate", "sensitivity", sensitivity, Fraction(1, _FAR), _FAR)
     grid = None
     if granularity is not None:

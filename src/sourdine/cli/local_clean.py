@@ -157,7 +157,7 @@ def _declared(
                 f"The column '{name}' is given two epsilons with --column-epsilon. Give it one."
             )
     if rows is not None:
-        check.integer(owner, "rows", rows, 1, 1 << 20)
+        rows = check.integer(owner, "rows", rows, 1, 1 << 20)
     cleaner = held.cleaner(
         epsilon=None if epsilon is None else number(owner, "epsilon", epsilon, _LEAST, _MOST),
         each=None if each is None else number(owner, "each", each, _LEAST, _MOST),

@@ -109,9 +109,9 @@ def simulate(
         q=q,
     )
     oracle = given.oracle() if given.any else given.usual()
-    check.integer(owner, "people", people, 1, 1 << 28)
-    check.integer(owner, "words", words, 1, 1 << 16)
-    check.integer(owner, "absent", absent, 0, 1 << 16)
+    people = check.integer(owner, "people", people, 1, 1 << 28)
+    words = check.integer(owner, "words", words, 1, 1 << 16)
+    absent = check.integer(owner, "absent", absent, 0, 1 << 16)
     terms = read_terms(owner, level, correction)
     names = list(dict.fromkeys(decoder or DECODERS[:-1]))
     for name in names:

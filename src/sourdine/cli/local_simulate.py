@@ -34,8 +34,8 @@ def simulate(
     from sourdine.local.simulation import population, rehearse
 
     level = number("local simulate", "epsilon", epsilon, Fraction(1, 1 << 20), 512)
-    check.integer("local simulate", "categories", categories, 2, 1 << 24)
-    check.integer("local simulate", "people", people, 1, 1 << 32)
+    categories = check.integer("local simulate", "categories", categories, 2, 1 << 24)
+    people = check.integer("local simulate", "people", people, 1, 1 << 32)
     names = list(dict.fromkeys(oracle or FREQUENCY))
     oracles = [frequency_oracle(name, epsilon=level, categories=categories)[0] for name in names]
     bits = bits_of("local simulate", seed)

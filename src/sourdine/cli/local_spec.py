@@ -69,7 +69,7 @@ def spec(
         count = len(listed) if categories is None else categories
         if categories is None and count < 2:
             raise InvalidParameter(f"The file {labels} has one label. Write at least two, one a line.")
-        check.integer("local spec", "categories", count, 2, 1 << 24)
+        count = check.integer("local spec", "categories", count, 2, 1 << 24)
         made, why = frequency_oracle(oracle, epsilon=level, categories=count)
         off = 100 * math.sqrt(made.variance(1 / count, _CROWD))
         forecast = (

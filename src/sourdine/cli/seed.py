@@ -19,7 +19,7 @@ GivenSeed = Annotated[int, typer.Option("--seed", help=_HELP)]  # where there al
 def check_seed(owner: str, seed: int | None) -> None:
     """Refuse a seed out of reach."""
     if seed is not None:
-        check.integer(owner, "seed", seed, 0, _MOST)
+        seed = check.integer(owner, "seed", seed, 0, _MOST)
 
 
 def bits_of(owner: str, seed: int | None) -> "Bits":

@@ -181,7 +181,7 @@ def _chosen(settings: "tuple[Setting, ...]", count: int | None, journal: Path) -
     from sourdine.learning.sweep import some_of
     from sourdine.learning.sweep_journal import Journal
 
-    check.integer(SWEEP, "random", count, 1, len(settings))
+    count = check.integer(SWEEP, "random", count, 1, len(settings))
     before = Journal(journal).load()
     if before is None:
         return some_of(settings, count)

@@ -10,6 +10,8 @@ from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import TypeVar
 
+import numpy as np
+
 from sourdine.core.errors import InvalidParameter
 
 E = TypeVar("E", bound=Enum)
@@ -23,15 +25,46 @@ def fail(owner: str, name: str, must: str, got: object, remedy: str = "") -> Inv
     return InvalidParameter(f"The '{name}' of {owner} must {must}. Got {shown}. {remedy}".rstrip())
 
 
+def keep(instance: object, **values: object) -> None:
+    """Keep what a check returned in the fields of a frozen dataclass, in place of what was given.
+
+    A number of another library equals an int or a float and does not reckon like one: a NumPy integer of
+    eight bits goes from 255 to 0. So what is validated is what is kept.
+    """
+    for name, value in values.items():
+        object.__setattr__(instance, name, value)
+
+
 def rational(owner: str, name: str, value: object) -> Fraction:
     """The exact value of a number; a float is taken as the binary fraction it is."""
-    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+    if isinstance(value, bool | np.timedelta64) or not isinstance(value, Real | Decimal):
         raise fail(owner, name, "be a number", value, "Pass an int, a float or a Fraction.")
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
-    if not math.isfinite(value):
+    finite = value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)
+    if not finite:
         raise fail(owner, name, "be finite", value, "Pass an int, a float or a Fraction.")
-    return Fraction(value) if isinstance(value, Decimal) else Fraction(float(value))
+    ratio = getattr(value, "as_integer_ratio", None)  # a long float of NumPy has digits that a float has not
+    return Fraction(float(value)) if ratio is None else Fraction(*ratio())
+
+
+def decimal(owner: str, name: str, value: object) -> Fraction:
+    """The number that people wrote: a float is taken as the shortest decimal that stands for it, 0.3 as 3/10.
+
+    For shares and bounds of which so many things are a whole number. What is measured by how much it can leak
+    is taken as it is, by `rational`.
+    """
+    exact = rational(owner, name, value)
+    shortest = isinstance(value, float | np.floating) and not isinstance(value, np.longdouble)
+    return Fraction(str(value)) if shortest else exact
+
+
+def number(owner: str, name: str, value: object) -> Fraction | float:
+    """An int or a float as it came, and any other number as a Fraction; it may be infinite."""
+    if type(value) in (int, float):
+        return value  # type: ignore[return-value]
+    infinite = isinstance(value, Real | Decimal) and value == math.inf
+    return math.inf if infinite else rational(owner, name, value)
 
 
 def positive(owner: str, name: str, value: object, most: Fraction | int | None = None) -> Fraction:
@@ -62,7 +95,7 @@ def inside(owner: str, name: str, value: object, least: Fraction | int, most: Fr
 
 def integer(owner: str, name: str, value: object, least: int, most: int) -> int:
     """A whole number in [least, most]."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
+    if isinstance(value, bool | np.timedelta64) or not isinstance(value, Integral):
         raise fail(owner, name, "be a whole number", value)
     whole = int(value)
     if not least <= whole <= most:

@@ -45,10 +45,10 @@ class Distance:
     def __post_init__(self) -> None:
         check.member("Distance", "norm", self.norm, Norm)
         check.member("Distance", "neighbours", self.neighbours, Neighbours)
-        object.__setattr__(self, "amount", check.positive("Distance", "amount", self.amount))
+        check.keep(self, amount=check.positive("Distance", "amount", self.amount))
         if self.coordinates is not None:
             count = check.integer("Distance", "coordinates", self.coordinates, 1, 2**62)
-            object.__setattr__(self, "coordinates", count)
+            check.keep(self, coordinates=count)
 
     @classmethod
     def l1(

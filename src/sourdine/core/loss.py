@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.laws import Floats, Law, float_above, pure_law
 
@@ -34,6 +35,10 @@ class Loss:
     rho: Fraction | float = math.inf
     delta: Fraction | float = 0
 
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "rho", "delta"):
+            check.keep(self, **{name: check.number("Loss", name, getattr(self, name))})
+
     @classmethod
     def symmetric(
         cls,
@@ -59,10 +64,11 @@ class Loss:
 
         Without a better bound, rho = epsilon^2/2 (Bun and Steinke 2016, proposition 1.4).
         """
+        known = check.number("Loss", "epsilon", epsilon)
         best = rho
         if best is None:
-            best = math.inf if epsilon == math.inf else Fraction(epsilon) ** 2 / 2
-        return cls.symmetric(pure_law(float_above(epsilon)), neighbours=neighbours, epsilon=epsilon, rho=best)
+            best = math.inf if known == math.inf else Fraction(known) ** 2 / 2
+        return cls.symmetric(pure_law(float_above(known)), neighbours=neighbours, epsilon=known, rho=best)
 
     def profile(self, epsilon: ArrayLike) -> Floats:
         """delta(epsilon): the larger of both directions."""

@@ -216,7 +216,7 @@ def as_tuples(given: Any, *names: str) -> Any:
 
 def decimal(value: float) -> Fraction:
     """A declared number as it was written: 0.1 is a tenth."""
-    return Fraction(repr(value))
+    return Fraction(repr(float(value)))
 
 
 def sensible(value: float) -> bool:

@@ -37,8 +37,9 @@ class Moments:
     most: int = 1
 
     def __post_init__(self) -> None:
-        check.integer("Moments", "degree", self.degree, 0, 2)
-        check.integer("Moments", "width", self.width, 1, 1 << 32)
+        check.keep(self, degree=check.integer("Moments", "degree", self.degree, 0, 2))
+        check.keep(self, width=check.integer("Moments", "width", self.width, 1, 1 << 32))
+        check.keep(self, most=check.integer("Moments", "most", self.most, 1, 1 << 62))
 
     @property
     def coordinates(self) -> int:
@@ -100,6 +101,10 @@ class Total:
     value: str
     reach: int
     most: int = 1
+
+    def __post_init__(self) -> None:
+        check.keep(self, reach=check.integer("Total", "reach", self.reach, 0, 1 << 62))
+        check.keep(self, most=check.integer("Total", "most", self.most, 1, 1 << 62))
 
     @property
     def coordinates(self) -> int:

@@ -25,7 +25,7 @@ class Clipping(ABC):
     norm: float = 1.0
 
     def __post_init__(self) -> None:
-        check.between(type(self).__name__, "norm", self.norm, _LEAST, _MOST)
+        check.keep(self, norm=float(check.between(type(self).__name__, "norm", self.norm, _LEAST, _MOST)))
 
     @abstractmethod
     def weights(self, squares: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
@@ -67,7 +67,8 @@ class Automatic(Clipping):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check.between("Automatic", "stability", self.stability, _LEAST, _MOST)
+        stability = check.between("Automatic", "stability", self.stability, _LEAST, _MOST)
+        check.keep(self, stability=float(stability))
 
     def weights(self, squares: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         norms = torch.stack(list(squares.values())).sum(0).sqrt()

@@ -38,7 +38,7 @@ def read_image_folder(folder: Path, side: int = 32, *, grey: bool = False, watch
     to `side` pixels in height and width, which is declared. An image that cannot be read is left out, and
     nobody is told: an error would tell of one person's image.
     """
-    check.integer("read_image_folder", "side", side, 4, 1 << 12)
+    side = check.integer("read_image_folder", "side", side, 4, 1 << 12)
     decode = _decoder()
     if not (folder / "train").is_dir():
         return Parts(_read(folder, side, grey, decode, watch))

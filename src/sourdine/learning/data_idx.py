@@ -32,7 +32,7 @@ def read_idx_folder(folder: Path, classes: int = 10) -> Parts:
 
 def read_idx(images: Path, labels: Path, classes: int = 10) -> Labelled:
     """Images from one file and their labels, from 0 on, from another."""
-    check.integer("read_idx", "classes", classes, 2, 256)
+    classes = check.integer("read_idx", "classes", classes, 2, 256)
     pixels, codes = idx_array(images), idx_array(labels)
     if pixels.ndim != 3 or codes.ndim != 1:
         raise InvalidParameter(

@@ -17,6 +17,7 @@ from torch.autograd.graph import get_gradient_edge
 from torch.nn.utils.parametrize import is_parametrized
 from torch.utils._pytree import tree_map_only
 
+from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.calls import Call, Copied, Noted, tensors
 from sourdine.learning.clipping import Clipping
@@ -66,6 +67,7 @@ class Engine:
         examples in a row belong to one person and are clipped together. An example whose gradient is not
         finite adds exactly nothing.
         """
+        examples_per_unit = check.integer("clipped_sum", "examples_per_unit", examples_per_unit, 1, 1 << 20)
         calls: list[Call] = []
         with self._noting(calls), torch.enable_grad():
             each = losses()

@@ -44,6 +44,7 @@ def measure(
     (42, 1024)
     """
     room = int(_SHARE * _free()) if memory is None else check.integer("measure", "memory", memory, 1, 1 << 60)
+    examples_per_unit = check.integer("measure", "examples_per_unit", examples_per_unit, 1, 1 << 20)
     task = Task(copy.deepcopy(model).train(), cross_entropy if loss is None else check_loss(loss))
     step = Step(task.model, noise=1.0, batch=1, clipping=Flat() if clipping is None else clipping)
     examples = examples_of(data)

@@ -20,7 +20,7 @@ def with_group_norm(model: nn.Module, *, groups: int = 32) -> nn.Module:
     >>> with_group_norm(nn.Sequential(nn.Conv2d(3, 48, 3), nn.BatchNorm2d(48)))[1].num_groups
     24
     """
-    check.integer("with_group_norm", "groups", groups, 1, 1 << 20)
+    groups = check.integer("with_group_norm", "groups", groups, 1, 1 << 20)
     made = copy.deepcopy(model)
     if isinstance(made, _MIXING):
         return _grouped(made, groups)

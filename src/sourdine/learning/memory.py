@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from sourdine.core import check
+
 MOST_UNITS = 1 << 24  # at a time
 
 
@@ -97,12 +99,14 @@ class Memory:
 
         With `parts`, batches come in several parts, and the sums over the earlier ones are held meanwhile.
         """
+        units = check.integer("Memory.peak", "units", units, 0, 1 << 40)
         return max(
             course.at(units) for stage, course in self.most.items() if parts or stage is not Stage.MORE
         )
 
     def largest(self, limit: int, *, parts: bool = False) -> int:
         """How many units at a time stay within so many bytes; 0 if not even one does."""
+        limit = check.integer("Memory.largest", "limit", limit, 0, 1 << 62)
         few, many = 0, MOST_UNITS + 1
         while many - few > 1:
             middle = (few + many) // 2

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from sourdine.core import check
 from sourdine.learning.allocations import Allocations, Held, Moment
 from sourdine.learning.clipping import Clipping
 from sourdine.learning.loader import Examples, examples_of
@@ -49,7 +50,7 @@ def memory_of(
         loss=cross_entropy if loss is None else check_loss(loss),
         clipping=clipping,
         optimizer=Keeping if optimizer is None else optimizer,
-        examples_per_unit=examples_per_unit,
+        examples_per_unit=check.integer("memory_of", "examples_per_unit", examples_per_unit, 1, 1 << 20),
         private=private,
     )
     runs: dict[int, dict[str, Held]] = {}

@@ -40,11 +40,11 @@ class Case:
 
     def __post_init__(self) -> None:
         owner = "train memory"
-        check.integer(owner, "hidden", self.hidden, 1, 1 << 16)
-        check.integer(owner, "batch", self.batch, 1, 1 << 20)
-        check.integer(owner, "reduce", self.reduce, 1, 64)
-        check.integer(owner, "side", self.side, 32, 1 << 12)
-        check.integer(owner, "classes", self.classes, 2, 1 << 16)
+        check.keep(self, hidden=check.integer(owner, "hidden", self.hidden, 1, 1 << 16))
+        check.keep(self, batch=check.integer(owner, "batch", self.batch, 1, 1 << 20))
+        check.keep(self, reduce=check.integer(owner, "reduce", self.reduce, 1, 64))
+        check.keep(self, side=check.integer(owner, "side", self.side, 32, 1 << 12))
+        check.keep(self, classes=check.integer(owner, "classes", self.classes, 2, 1 << 16))
         if self.side // self.reduce < 32:
             remedy = "The convolutions need 32 x 32 pixels."
             raise check.fail(owner, "reduce", f"leave 32 of {self.side} pixels", self.reduce, remedy)

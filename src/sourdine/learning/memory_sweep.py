@@ -58,7 +58,7 @@ def measure_all(
     trial: Callable[[Case], Measured] | None = None,
 ) -> None:
     """Measure the cases that are not in the file yet, and keep each in it at once."""
-    check.integer("train memory", "repeats", repeats, 1, _MOST_REPEATS)
+    repeats = check.integer("train memory", "repeats", repeats, 1, _MOST_REPEATS)
     run = in_fresh_process if trial is None else trial
     for case in bar(rows.missing(cases, repeats)):
         found = [run(case) for _ in range(repeats)]

@@ -147,7 +147,7 @@ def model_of(
 
     `hidden` are the units of the layers between, for those models that have some.
     """
-    check.integer("model_of", "classes", classes, 2, 1 << 20)
+    classes = check.integer("model_of", "classes", classes, 2, 1 << 20)
     if hidden is None:
         return _BUILDERS[model](shape, classes)
     if model not in LAYERED:

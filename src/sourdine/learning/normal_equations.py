@@ -41,9 +41,9 @@ class Equations:
     fineness: int = FINEST
 
     def __post_init__(self) -> None:
-        check.integer("Equations", "width", self.width, 1, _MOST_WIDTH)
-        check.integer("Equations", "classes", self.classes, 2, 1 << 14)
-        check.integer("Equations", "fineness", self.fineness, COARSEST, FINEST)
+        check.keep(self, width=check.integer("Equations", "width", self.width, 1, _MOST_WIDTH))
+        check.keep(self, classes=check.integer("Equations", "classes", self.classes, 2, 1 << 14))
+        check.keep(self, fineness=check.integer("Equations", "fineness", self.fineness, COARSEST, FINEST))
 
     @property
     def unit(self) -> int:

@@ -196,8 +196,13 @@ def plan(
     1024
     """
     kind = _sampler(sampler)
-    check.integer("plan", "size", size, 1, 1 << 40)
-    if batch is not None and check.integer("plan", "batch", batch, 1, 1 << 40) > size:
+    size = check.integer("plan", "size", size, 1, 1 << 40)
+    delta = float(check.inside("plan", "delta", delta, 0, 1))
+    if epsilon is not None:
+        epsilon = float(check.positive("plan", "epsilon", epsilon, 1 << 20))
+    if batch is not None:
+        batch = check.integer("plan", "batch", batch, 1, 1 << 40)
+    if batch is not None and batch > size:
         remedy = "Batches are parts of the data."
         raise check.fail("plan", "batch", f"not be larger than the data, {size:,}", batch, remedy)
     if epsilon is None and noise is None:
@@ -232,9 +237,9 @@ class _Shape:
 
     def __post_init__(self) -> None:
         if self.epochs is not None:
-            check.integer("plan", "epochs", self.epochs, 1, 1 << 30)
+            check.keep(self, epochs=check.integer("plan", "epochs", self.epochs, 1, 1 << 30))
         if self.count is not None:
-            check.integer("plan", "steps", self.count, 1, 1 << 40)
+            check.keep(self, count=check.integer("plan", "steps", self.count, 1, 1 << 40))
 
     @property
     def rate(self) -> float:

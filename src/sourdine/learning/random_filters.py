@@ -36,10 +36,10 @@ class RandomFilters(Extractor):
     seed: int = 1
 
     def __post_init__(self) -> None:
-        check.integer("RandomFilters", "filters", self.filters, 1, 1 << 14)
-        check.integer("RandomFilters", "side", self.side, 2, 64)
-        check.integer("RandomFilters", "patches", self.patches, 1, 64)
-        check.integer("RandomFilters", "seed", self.seed, 0, (1 << 63) - 1)
+        check.keep(self, filters=check.integer("RandomFilters", "filters", self.filters, 1, 1 << 14))
+        check.keep(self, side=check.integer("RandomFilters", "side", self.side, 2, 64))
+        check.keep(self, patches=check.integer("RandomFilters", "patches", self.patches, 1, 64))
+        check.keep(self, seed=check.integer("RandomFilters", "seed", self.seed, 0, (1 << 63) - 1))
 
     @property
     def identity(self) -> str:

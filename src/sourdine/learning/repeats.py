@@ -50,5 +50,5 @@ def repeat(times: int, train: Callable[[], Trained]) -> Repeats:
     >>> len(found.runs), found.epsilon.upper > found.runs[0].epsilon.upper
     (2, True)
     """
-    check.integer("repeat", "times", times, 1, 1 << 20)
+    times = check.integer("repeat", "times", times, 1, 1 << 20)
     return Repeats(tuple(train() for _ in range(times)))

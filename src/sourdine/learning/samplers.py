@@ -25,11 +25,12 @@ class Batches(ABC):
 
     def __post_init__(self) -> None:
         name = type(self).__name__
-        check.integer(name, "size", self.size, 1, 1 << 40)
-        if not 1 <= check.integer(name, "batch", self.batch, 1, 1 << 40) <= self.size:
+        check.keep(self, size=check.integer(name, "size", self.size, 1, 1 << 40))
+        check.keep(self, batch=check.integer(name, "batch", self.batch, 1, 1 << 40))
+        if self.batch > self.size:
             remedy = f"There are {self.size:,} examples."
             raise check.fail(name, "batch", "not be larger than the data", self.batch, remedy)
-        check.integer(name, "epochs", self.epochs, 1, 1 << 30)
+        check.keep(self, epochs=check.integer(name, "epochs", self.epochs, 1, 1 << 30))
 
     @property
     @abstractmethod
@@ -42,6 +43,10 @@ class Batches(ABC):
 
         `after` so many that were drawn before, the rest follow.
         """
+
+    @staticmethod
+    def _counted(after: int) -> int:
+        return check.integer("drawn", "after", after, 0, 1 << 40)
 
     def training(self, noise: float) -> Training:
         """The run that the accountants are asked about."""
@@ -64,6 +69,11 @@ class PoissonBatches(Batches):
 
     present: int | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.present is not None:
+            check.keep(self, present=check.integer("PoissonBatches", "present", self.present, 0, 1 << 40))
+
     @property
     def sampler(self) -> Sampler:
         return Sampler.POISSON
@@ -71,7 +81,7 @@ class PoissonBatches(Batches):
     def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
         rate = Fraction(self.batch, self.size)
         present = self.size if self.present is None else self.present
-        for _ in range(after, self.steps):
+        for _ in range(self._counted(after), self.steps):
             yield np.flatnonzero(exact.bernoulli(rate, present, bits))
 
 
@@ -84,7 +94,7 @@ class FixedBatches(Batches):
         return Sampler.FIXED
 
     def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
-        for _ in range(after, self.steps):
+        for _ in range(self._counted(after), self.steps):
             yield np.sort(shuffled(self.size, bits)[: self.batch])
 
 
@@ -97,7 +107,7 @@ class ShuffledBatches(Batches):
         return Sampler.SHUFFLE
 
     def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
-        done, within = divmod(after, -(-self.size // self.batch))
+        done, within = divmod(self._counted(after), -(-self.size // self.batch))
         if within:
             raise check.fail("ShuffledBatches", "after", "be a whole number of epochs", after)
         for _ in range(done, self.epochs):

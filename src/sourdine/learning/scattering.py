@@ -46,10 +46,10 @@ class Scattering:
     angles: int = 8
 
     def __post_init__(self) -> None:
-        check.integer("Scattering", "scales", self.scales, 1, 6)
-        check.integer("Scattering", "angles", self.angles, 1, 64)
+        check.keep(self, scales=check.integer("Scattering", "scales", self.scales, 1, 6))
+        check.keep(self, angles=check.integer("Scattering", "angles", self.angles, 1, 64))
         for name, size in (("height", self.height), ("width", self.width)):
-            check.integer("Scattering", name, size, 2 * 2**self.scales, 1 << 12)
+            check.keep(self, **{name: check.integer("Scattering", name, size, 2 * 2**self.scales, 1 << 12)})
 
     @property
     def channels(self) -> int:

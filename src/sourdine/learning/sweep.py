@@ -80,7 +80,7 @@ def product(
 
 def some_of(settings: Sequence[Setting], count: int, bits: Bits = SYSTEM) -> tuple[Setting, ...]:
     """So many of the settings, drawn at random and kept in their order."""
-    check.integer("a sweep", "random", count, 1, len(settings))
+    count = check.integer("a sweep", "random", count, 1, len(settings))
     left = list(range(len(settings)))
     drawn = [left.pop(int(exact.uniform(len(left), 1, bits)[0])) for _ in range(count)]
     return tuple(settings[place] for place in sorted(drawn))
@@ -99,8 +99,8 @@ class Sweep:
     def __post_init__(self) -> None:
         if not self.settings:
             raise check.fail("a sweep", "settings", "hold at least one setting", self.settings)
-        check.integer("a sweep", "repeats", self.repeats, 1, 1000)
-        check.integer("a sweep", "runs", self.runs, 1, MOST_RUNS)
+        check.keep(self, repeats=check.integer("a sweep", "repeats", self.repeats, 1, 1000))
+        check.keep(self, runs=check.integer("a sweep", "runs", self.runs, 1, MOST_RUNS))
 
     @property
     def runs(self) -> int:

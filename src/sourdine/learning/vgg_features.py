@@ -45,7 +45,7 @@ class VggFeatures(Extractor):
         if self.depth not in BLOCKS:
             raise check.fail("VggFeatures", "depth", f"be one of {', '.join(map(str, BLOCKS))}", self.depth)
         if self.patches is not None:
-            check.integer("VggFeatures", "patches", self.patches, 1, 64)
+            check.keep(self, patches=check.integer("VggFeatures", "patches", self.patches, 1, 64))
 
     def __repr__(self) -> str:
         source = "random weights" if self.weights is None else f"weights of digest {self.digest[:16]}"

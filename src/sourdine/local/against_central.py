@@ -31,7 +31,7 @@ class Comparison:
         owner = "Comparison"
         epsilon = check.between(owner, "epsilon", self.epsilon, LEAST_EPSILON, Fraction(MOST_EPSILON))
         object.__setattr__(self, "epsilon", epsilon)
-        check.integer(owner, "people", self.people, 1, 1 << 62)
+        check.keep(self, people=check.integer(owner, "people", self.people, 1, 1 << 62))
         share = float(check.between(owner, "share", self.share, Fraction(0), Fraction(1)))
         object.__setattr__(self, "share", share)
 

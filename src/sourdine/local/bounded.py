@@ -72,7 +72,8 @@ class BoundedOracle(ResolvedOracle):
 
     def decoding(self, reports: int) -> Decoding:
         """How the codes of so many reports are read for their mean."""
-        return _decoding(self, min(reports, _MOST_COUNT))
+        count = check.integer(f"{type(self).__name__}.decoding", "reports", reports, 1, 1 << 62)
+        return _decoding(self, min(count, _MOST_COUNT))
 
     def mean(self, counts: Counts, confidence: float = 0.95, *, population: bool = False) -> Estimate:
         """The mean of those who reported, and of the population that they are a random sample of.

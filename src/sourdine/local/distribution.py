@@ -61,7 +61,7 @@ class Distribution:
 
     def edges(self, bins: int) -> Floats:
         """Where bins of about as many places each begin and end: halfway between two places."""
-        first = self._first(bins)
+        first = self._first(check.integer("edges", "bins", bins, 1, len(self.places)))
         step = (self.places[-1] - self.places[0]) / (len(self.places) - 1)
         return np.concatenate([self.places[:1], self.places[first[1:]] - step / 2, self.places[-1:]])
 
@@ -76,9 +76,8 @@ class Distribution:
 
     def quantiles(self, levels: ArrayLike, confidence: float = 0.95, bits: Bits = SYSTEM) -> Bands:
         """The values below which shares of all of them lie, each with its interval."""
-        asked = np.atleast_1d(np.asarray(levels, float))
-        for each in asked.tolist():
-            check.inside("quantiles", "levels", each, 0, 1)
+        stated = np.atleast_1d(np.asarray(levels, float)).tolist()
+        asked = np.array([float(check.inside("quantiles", "levels", each, 0, 1)) for each in stated])
         level = _level("quantiles", confidence)
         bounds = self._bounds()
         ends = np.array([bounds.crossing(share, level, bits) for share in asked.tolist()])

@@ -173,7 +173,7 @@ class CentralEndpoint(_Private):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check.integer("CentralEndpoint", "cells", self.cells, 2, 1 << 20)
+        check.keep(self, cells=check.integer("CentralEndpoint", "cells", self.cells, 2, 1 << 20))
 
     @property
     def mechanism(self) -> Exponential:
@@ -255,7 +255,7 @@ class QueriedEndpoint(_Private):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check.integer("QueriedEndpoint", "levels", self.levels, 1, _MOST_LEVELS)
+        check.keep(self, levels=check.integer("QueriedEndpoint", "levels", self.levels, 1, _MOST_LEVELS))
 
     @property
     def spend(self) -> Spend:

@@ -55,8 +55,9 @@ class TolerantOracle:
     lean: float = 1.0
 
     def __post_init__(self) -> None:
-        check.inside("TolerantOracle", "tolerance", self.tolerance, 0, 1)
-        check.between("TolerantOracle", "lean", self.lean, Fraction(-1), Fraction(1))
+        tolerance = check.inside("TolerantOracle", "tolerance", self.tolerance, 0, 1)
+        lean = check.between("TolerantOracle", "lean", self.lean, Fraction(-1), Fraction(1))
+        check.keep(self, tolerance=float(tolerance), lean=float(lean))
 
     def ask(self, query: Query, *, last: bool = False) -> Answer:
         mean = float(_shares(query(self.population), len(self.population)).mean())
@@ -136,10 +137,9 @@ class QueryPlan:
         each = check.integer(owner, "each", self.each, 1, queries)
         least, most = each * LEAST_EPSILON, Fraction(MOST_EPSILON)
         epsilon = check.between(owner, "epsilon", self.epsilon, least, most)
-        object.__setattr__(self, "epsilon", epsilon)
         tolerance = float(check.inside(owner, "tolerance", self.tolerance, 0, 1))
-        object.__setattr__(self, "tolerance", tolerance)
-        object.__setattr__(self, "confidence", check.confidence(owner, self.confidence))
+        check.keep(self, epsilon=epsilon, queries=queries, tolerance=tolerance, each=each)
+        check.keep(self, confidence=check.confidence(owner, self.confidence))
 
     @property
     def oracle(self) -> KaryOracle:
@@ -169,6 +169,7 @@ class QueryPlan:
 
     def deviation(self, people: int, mean: float = 0.5) -> float:
         """The standard error of one answer from so many people, the mean of the query being known."""
+        people = check.integer("QueryPlan.deviation", "people", people, 1, 1 << 62)
         reports = max(1, people * self.each // self.queries)
         return math.sqrt(float(Survey.of(self.oracle).variance(mean, reports, population=True)))
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from sourdine.core import exact, packed
+from sourdine.core import check, exact, packed
 from sourdine.core.bits import Bits, coins
 from sourdine.core.mechanism import Example
 from sourdine.core.subsets import spots
@@ -89,6 +89,7 @@ class SymmetricUnary(Unary):
         return -self.epsilon / 2
 
     def kept(self, count: int, bits: Bits) -> NDArray[np.bool_]:
+        count = check.integer("SymmetricUnary.kept", "count", count, 0, 1 << 40)
         return exact.bernoulli_odds(self.epsilon / 2, Fraction(1), count, bits)
 
 
@@ -116,4 +117,4 @@ class OptimalUnary(Unary):
         return -self.epsilon
 
     def kept(self, count: int, bits: Bits) -> NDArray[np.bool_]:
-        return coins(bits, count)
+        return coins(bits, check.integer("OptimalUnary.kept", "count", count, 0, 1 << 40))

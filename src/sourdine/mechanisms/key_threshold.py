@@ -84,7 +84,7 @@ class KeyThreshold(Mechanism):
         if (epsilon is None) == (rho is None):
             raise check.fail(owner, "epsilon", "be given, or else 'rho', not both", epsilon)
         wanted = check.inside(owner, "delta", delta, 0, 1)
-        check.integer(owner, "keys", keys, 1, MOST_KEYS)
+        keys = check.integer(owner, "keys", keys, 1, MOST_KEYS)
         least = check.integer(owner, "minimum", minimum, 1, grid.LIMIT)
         moved = keys * _units(neighbours)
         if epsilon is not None:
@@ -109,6 +109,7 @@ class KeyThreshold(Mechanism):
         One unit holds at most `keys` of them, each with a count of 1. Several may share keys, so that each
         count is at most their number, and there are at most that many times `keys`.
         """
+        units = check.integer("KeyThreshold.leak", "units", units, 1, 1 << 62)
         return min(1.0, certified.above(any_of(self._tail(self.threshold - units), units * self.keys)))
 
     def _tail(self, start: int) -> arb:

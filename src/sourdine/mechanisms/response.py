@@ -43,18 +43,21 @@ class Channel(NamedTuple):
     def variance(self, frequency: ArrayLike, reports: int) -> Floats:
         """(f p(1-p) + (1-f) q(1-q)) / (n (p-q)^2), for the frequency f among those who report."""
         f = np.clip(np.asarray(frequency, float), 0.0, 1.0)
+        count = check.integer("Channel.variance", "reports", reports, 1, 1 << 62)
         noise = f * self.p * (1 - self.p) + (1 - f) * self.q * (1 - self.q)
-        return np.asarray(noise / (reports * (self.p - self.q) ** 2))
+        return np.asarray(noise / (count * (self.p - self.q) ** 2))
 
     def half_width(self, confidence: float, reports: int) -> float:
         """What the error of one estimated frequency stays within, whatever the frequency.
 
         `mean_error` of terms of range 1/(p - q).
         """
+        level = check.confidence("Channel.half_width", confidence)
+        count = check.integer("Channel.half_width", "reports", reports, 1, 1 << 62)
         width = 1 / (self.p - self.q)
         reach = width * max(self.p, 1 - self.p, self.q, 1 - self.q)
         variance = width**2 * max(self.p * (1 - self.p), self.q * (1 - self.q))
-        return mean_error(width, reach, variance, confidence, reports)
+        return mean_error(width, reach, variance, level, count)
 
 
 def mean_error(width: float, reach: float, variance: float, confidence: float, count: int) -> float:

@@ -67,8 +67,8 @@ class BoundsPlan:
         object.__setattr__(self, "epsilon", exact)
         if self.kind not in LADDERS:
             raise check.fail("bounds", "kind", "be integer or real", self.kind)
-        check.between("bounds", "outside", self.outside, Fraction(1, 10**6), Fraction(1, 2))
-        check.confidence("bounds", self.confidence)
+        outside = check.between("bounds", "outside", self.outside, Fraction(1, 10**6), Fraction(1, 2))
+        check.keep(self, outside=float(outside), confidence=check.confidence("bounds", self.confidence))
 
     @property
     def mechanism(self) -> ThresholdHistogram:

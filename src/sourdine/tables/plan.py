@@ -119,9 +119,9 @@ class Plan:
     def __post_init__(self) -> None:
         if not self.queries:
             raise check.fail("a plan", "queries", "hold at least one query", [], "Say what to ask.")
-        check.confidence("a plan", self.confidence)
+        check.keep(self, confidence=check.confidence("a plan", self.confidence))
         if self.size is not None:
-            check.integer("a plan", "size", self.size, 1, 1 << 40)
+            check.keep(self, size=check.integer("a plan", "size", self.size, 1, 1 << 40))
         if self.neighbours is Neighbours.ZERO_OUT:
             must = "be add-remove or replace"
             raise check.fail("a plan", "neighbours", must, str(self.neighbours), "Tables have no other.")

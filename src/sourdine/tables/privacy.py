@@ -32,13 +32,15 @@ class Privacy:
         exact = check.positive("Privacy", "epsilon", self.epsilon, MOST_EPSILON)
         object.__setattr__(self, "epsilon", exact)
         if self.delta is not None:
-            check.inside("Privacy", "delta", self.delta, 0, 1)
+            check.keep(self, delta=float(check.inside("Privacy", "delta", self.delta, 0, 1)))
         if self.reserve is not None:
             remedy = "It is the part of delta that pays for keys that are chosen privately."
             if self.delta is None:
                 raise check.fail("Privacy", "reserve", "come with a delta", self.reserve, remedy)
-            if not 0 <= self.reserve <= self.delta:
+            reserve = float(check.rational("Privacy", "reserve", self.reserve))
+            if not 0 <= reserve <= self.delta:
                 raise check.fail("Privacy", "reserve", "be from 0 to delta", self.reserve, remedy)
+            check.keep(self, reserve=reserve)
 
     @property
     def squared(self) -> bool:

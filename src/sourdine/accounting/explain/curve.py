@@ -137,6 +137,7 @@ class Curve:
         On S = {L > epsilon}, Q[S] <= e^-epsilon P[S], so P[S] (1 - e^{x-epsilon}) <= delta(x), x < epsilon.
         This is not delta(epsilon), which may be much smaller.
         """
+        epsilon = float(check.number("exceeding", "epsilon", epsilon))
         if epsilon >= self.reach(0):
             return 0.0
         lower = self.epsilons < epsilon
@@ -168,9 +169,9 @@ class Curve:
 
         Such a sum over `most` is a randomised test, so its mean is `most` times a rate of true positives.
         """
-        top = float(check.positive("expected", "most", most))
-        share = check.between("expected", "mean", mean, Fraction(0), Fraction(most)) / Fraction(most)
-        return top * float(self.true_positives(float(share)))
+        top = check.positive("expected", "most", most)
+        share = check.between("expected", "mean", mean, Fraction(0), top) / top
+        return float(top) * float(self.true_positives(float(share)))
 
     def _delta(self, direction: Floats, epsilon: float) -> float:
         """Between points a chord in e^epsilon, which lies above, since a profile is convex there."""

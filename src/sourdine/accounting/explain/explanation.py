@@ -124,15 +124,16 @@ def explain_guarantee(
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
 ) -> Explanation:
     """What an epsilon means, or one epsilon with one delta, when nothing else is known."""
-    told = float(check.between("explain", "epsilon", epsilon, Fraction(0), Fraction(1 << 20)))
-    rest = check_delta("explain", float_above(delta))
+    exact = check.between("explain", "epsilon", epsilon, Fraction(0), Fraction(1 << 20))
+    chance = check.rational("explain", "delta", delta)
+    told, rest = float(exact), check_delta("explain", float_above(chance))
     return Explanation(
         subject="a guarantee of which only " + ("ε is known" if rest == 0 else "one ε and one δ are known"),
         epsilon=Bracket(told, told),
         delta=rest,
         unit=unit,
         neighbours=neighbours,
-        curve=Curve.of_loss(known(epsilon, delta, neighbours=neighbours)),
+        curve=Curve.of_loss(known(exact, chance, neighbours=neighbours)),
         assumptions=()
         if rest == 0
         else (

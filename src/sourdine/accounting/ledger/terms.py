@@ -43,7 +43,7 @@ class Terms:
             if self.delta is None and self.budget.name == "pure":
                 object.__setattr__(self, "delta", float_above(reserve))
         if self.delta is not None:
-            check.inside("Ledger", "delta", self.delta, 0, 1)
+            check.keep(self, delta=float(check.inside("Ledger", "delta", self.delta, 0, 1)))
         if self.budget.name != "pure" and self.delta is None:
             remedy = "Without one, rho and divergences say nothing about epsilon. A common choice is 1e-6."
             raise check.fail("Ledger", "delta", "be given for this budget", None, remedy)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.audit.law_test import same_law
 from sourdine.audit.lower_bound import FALSE_ALARM, LowerBound, bound_epsilon
 from sourdine.audit.outcomes import tally
+from sourdine.core import check
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Distance
 from sourdine.core.loss import Loss
@@ -83,6 +84,7 @@ def examine(
     An honest sampler would be accused with a chance of at most `false_alarm`: half of it for the audit,
     half for the two comparisons.
     """
+    false_alarm = float(check.inside("an audit", "false_alarm", false_alarm, 0, 1))
     broken, honest = mutant.broken, mutant.honest
     bound = bound_epsilon(broken, samples=samples, false_alarm=false_alarm / 2, bits=bits)
     if bound.exceeded:

@@ -107,8 +107,8 @@ def audit_plan(
     >>> found.good, found.lines[0].ratio
     (True, 1.0)
     """
-    check.integer("audit_plan", "pairs", pairs, 1, MOST_PAIRS)
-    check.integer("audit_plan", "seed", seed, 0, 1 << 62)
+    pairs = check.integer("audit_plan", "pairs", pairs, 1, MOST_PAIRS)
+    seed = check.integer("audit_plan", "seed", seed, 0, 1 << 62)
     found = PlanAudit(plan, [LineAudit(line) for line in plan.lines], tuple(joins))
     stretches: list[Stretch] = []
     for engine in _wanted(engines):

@@ -45,9 +45,9 @@ def pixel_canaries(shape: Sequence[int], classes: int, count: int, *, height: fl
     ([0, 1, 2, 3, 0], [0, 1, 2, 0, 1])
     """
     places = math.prod(shape)
-    check.integer("pixel_canaries", "classes", classes, 2, 1 << 20)
-    check.integer("pixel_canaries", "count", count, 2, places * classes)
-    check.positive("pixel_canaries", "height", height)
+    classes = check.integer("pixel_canaries", "classes", classes, 2, 1 << 20)
+    count = check.integer("pixel_canaries", "count", count, 2, places * classes)
+    height = float(check.positive("pixel_canaries", "height", height))
     at = torch.arange(count)
     inputs = torch.zeros(count, places)
     inputs[at, at % places] = height

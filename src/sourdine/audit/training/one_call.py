@@ -118,7 +118,7 @@ def audit_training(
     True
     """
     kind = _score(score)
-    check.confidence(_OWNER, confidence)
+    confidence = check.confidence(_OWNER, confidence)
     losses = cross_entropy if loss is None else loss
     held = None if data is None else examples_of(data)
     made = canaries if isinstance(canaries, Canaries) else _made(model, held, canaries)

@@ -111,7 +111,7 @@ def chosen(
     """The mechanism of a method's name, as exact as the allowance lets it be, and why it was taken."""
     levels = levels_of(at)
     if size is not None:
-        check.integer("quantiles", "size", size, 0, 1 << 62)
+        size = check.integer("quantiles", "size", size, 0, 1 << 62)
 
     def made(name: str) -> QuantileMethod:
         held = METHODS[name]

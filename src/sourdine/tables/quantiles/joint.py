@@ -51,7 +51,7 @@ class JointExponential(QuantileMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         name = "JointExponential"
-        check.integer(name, "places", self.places, 1, _MOST_PLACES)
+        check.keep(self, places=check.integer(name, "places", self.places, 1, _MOST_PLACES))
         if self.slack * 10 > min(self.epsilon, Fraction(1)):
             remedy = "Use the recursive method, or fewer levels."
             change = "larger" if self.slack < Fraction(1, 10) else "smaller"

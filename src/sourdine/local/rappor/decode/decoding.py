@@ -22,9 +22,9 @@ class Terms:
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
-        check.inside("decode", "level", self.level, 0, 1)
+        check.keep(self, level=float(check.inside("decode", "level", self.level, 0, 1)))
         check.member("decode", "correction", self.correction, Correction)
-        check.confidence("decode", self.confidence)
+        check.keep(self, confidence=check.confidence("decode", self.confidence))
 
 
 STANDARD = Terms()

@@ -29,7 +29,7 @@ def decode_nonnegative(
     Errors and intervals come from `rounds` sets of bits drawn anew around what was found. p-values are those
     of least squares on the words above 0, whose solution this is.
     """
-    check.integer("decode_nonnegative", "rounds", rounds, 2, 10_000)
+    rounds = check.integer("decode_nonnegative", "rounds", rounds, 2, 10_000)
     equations, free = solve_weighted(evidence, candidates)
     lower = np.append(np.zeros(equations.words), -np.inf)
     none = np.zeros(len(free))

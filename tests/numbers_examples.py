@@ -1,0 +1,753 @@
+"""One small call of every public callable that takes numbers.
+
+The numbers are such that a byte, or half a float, holds them, and that sums of a few of them no longer fit.
+"""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sourdine import accounting, anonymity, audit, frames, learning, local, mechanisms, tables
+from sourdine.accounting import PLD, Approximate, Pure, Renyi, Spend, Training, ZeroConcentrated, explain
+from sourdine.accounting.ledger import Ledger, PureBudget, Terms
+from sourdine.core.distance import Distance, Neighbours, Norm
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.laws import GaussianLaw
+from sourdine.core.loss import Loss
+from sourdine.core.mechanism import Mechanism
+from sourdine.mechanisms import Gaussian, Laplace
+from sourdine.testing import SeededBits
+
+HALF, QUARTER, SMALL = 0.5, 0.25, 2.0**-10
+
+
+@dataclass(frozen=True)
+class Example:
+    """A call and the numbers that it takes."""
+
+    call: Callable[..., Any]
+    numbers: dict[str, Any]
+
+    def answer(self, **changed: object) -> Any:
+        """What the call gives, with some of the numbers in another type."""
+        return self.call(**{**self.numbers, **changed})
+
+
+def of(call: Callable[..., Any], **numbers: Any) -> tuple[Example, ...]:
+    """The one example of a call."""
+    return (Example(call, numbers),)
+
+
+def _laplace(scale: Fraction) -> Mechanism:
+    return Laplace(scale=scale)
+
+
+def _gaussian(sigma: Fraction) -> Mechanism:
+    return Gaussian(sigma=sigma)
+
+
+_ADD = Neighbours.ADD_REMOVE
+LAW = GaussianLaw(0.25)
+LAPLACE = Loss.pure(Fraction(1, 2))
+GAUSSIAN = Gaussian(sigma=4).loss(Distance.l2(1, coordinates=1))
+NORMAL = Loss.symmetric(LAW, neighbours=_ADD)
+REPLACED = Loss.pure(Fraction(1, 2), neighbours=Neighbours.REPLACE)
+TRAINING = Training(size=100, batch=10, noise=2.0, epochs=1)
+MANY = PLD().repeat(PLD().lift(NORMAL), 10)
+POINTS = Approximate().lift(accounting.known(Fraction(1, 2), Fraction(1, 1000)))
+SPEND = Spend(mechanism=Laplace(scale=20), distance=Distance.l1(1))
+CURVE = explain.explain_guarantee(1, 1e-3).curve
+KARY = local.KaryOracle(epsilon=1, categories=4)
+QUESTION = local.Question(name="q", oracle=KARY)
+CODES = np.tile(np.arange(4), 25)
+NUMERIC = local.Piecewise(epsilon=1, lower=0, upper=1)
+BOUNDED = local.BoundedLaplaceOracle(epsilon=1, lower=0, upper=1, cells=16)
+WAVE = local.SquareWave(epsilon=1, lower=0, upper=1, cells=16)
+PEOPLE = pd.DataFrame(
+    {"age": [31, 54, 31, 54, 31, 54], "sex": list("fmfmfm"), "ill": ["a", "b", "b", "a", "c", "c"]}
+)
+RECORDS_OF_PEOPLE = anonymity.Records.read(PEOPLE, quasi=["age", "sex"], sensitive=["ill"])
+SURVEY = local.Survey.two_coins()
+COLUMNS = {
+    "age": {"type": "integer", "lower": 0, "upper": 100},
+    "sex": {"type": "category", "keys": ["f", "m"]},
+}
+
+
+@cache
+def _counts(oracle: Any, values: tuple[float, ...]) -> Any:
+    return oracle.tally(oracle.sample(np.array(values), SeededBits(1)))
+
+
+def _numeric_counts(oracle: Any) -> Any:
+    return _counts(oracle, tuple(np.linspace(0, 1, 100)))
+
+
+def _kary_counts(oracle: Any = KARY) -> Any:
+    return _counts(oracle, tuple(CODES.tolist()))
+
+
+def _in_ledger(call: Callable[..., Any], **given: Any) -> Any:
+    """The answer of a call that charges a ledger, of which only the values are compared."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "budget.ledger"
+        terms = Terms(budget=PureBudget(limit=Fraction(1000)), unit="record", neighbours=_ADD)
+        Ledger.create(path, terms).close()
+        found = call(ledger=path, bits=SeededBits(1), **given)
+        return found.values, found.confidence
+
+
+@cache
+def _torch() -> Any:
+    import torch
+
+    torch.manual_seed(5)
+    x = torch.randn(40, 4)
+    return torch, x, (x.sum(1) > 0).long()
+
+
+def _linear() -> Any:
+    torch = _torch()[0]
+    torch.manual_seed(5)
+    return torch.nn.Linear(4, 2)
+
+
+def _fit(**given: Any) -> Any:
+    _, x, y = _torch()
+    found = learning.fit(_linear(), (x, y), bits=SeededBits(1), **given)
+    return found.plan, [tensor.tolist() for tensor in found.model.state_dict().values()]
+
+
+def _fit_in_steps(every: int) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        return _fit(
+            delta=SMALL, noise=2, steps=2, batch=10, physical=10, checkpoint=Path(folder) / "run", every=every
+        )
+
+
+def _measure(**given: Any) -> None:
+    """How long it takes differs from run to run."""
+    learning.measure(_linear(), _torch()[1:], **given)
+
+
+def _step(noise: float, batch: int) -> Any:
+    step = learning.Step(_linear(), noise=noise, batch=batch, bits=SeededBits(1))
+    return step.mechanism, step.batch
+
+
+def _clipped(examples_per_unit: int) -> Any:
+    torch, x, y = _torch()
+    model = _linear()
+    engine = learning.Engine(model, learning.Flat())
+    losses = engine.clipped_sum(
+        lambda: torch.nn.functional.cross_entropy(model(x), y, reduction="none"),
+        examples_per_unit=examples_per_unit,
+    )
+    return {name: each.tolist() for name, each in losses.items()}
+
+
+def _added(examples_per_unit: int) -> Any:
+    torch, x, y = _torch()
+    model = _linear()
+    step = learning.Step(model, noise=1.0, batch=10, bits=SeededBits(1))
+    step.add(
+        lambda: torch.nn.functional.cross_entropy(model(x), y, reduction="none"),
+        examples_per_unit=examples_per_unit,
+    )
+
+
+def _solve(**given: Any) -> Any:
+    _, x, y = _torch()
+    found = learning.solve((x, y), bits=SeededBits(1), **given)
+    return found.noise, found.epsilon, found.delta, found.width, found.classes
+
+
+def _memory() -> Any:
+    from sourdine.learning.memory import FIRST, Course, Line, Memory, Stage
+
+    flat = Course(((1, 200),), (Line(200, 50),))
+    return Memory(live={stage: Line(100, 0) for stage in FIRST}, most=dict.fromkeys(Stage, flat))
+
+
+def _table(**given: Any) -> Any:
+    found = tables.Table(PEOPLE, unit="record", columns=COLUMNS, **given)
+    return found.plan({"name": "n", "ask": ["count"]}, epsilon=1)
+
+
+def _plan(**given: Any) -> Any:
+    return tables.Table(PEOPLE, unit="record", columns=COLUMNS).plan({"name": "n", "ask": ["count"]}, **given)
+
+
+def _specification() -> tables.Specification:
+    return tables.Specification.read(
+        {
+            "table": {"source": "people.csv"},
+            "privacy": {"unit": "record", "epsilon": 1, "ledger": "none.ledger"},
+            "columns": COLUMNS,
+            "queries": [{"name": "n", "ask": ["count"]}],
+        }
+    )
+
+
+def _ledger_that_is_missing(epsilon: Any) -> Any:
+    """The words that say how to make it."""
+    try:
+        return _specification().open_ledger(epsilon)
+    except InvalidParameter as problem:
+        return str(problem)
+
+
+def _numbers(kind: Any, fixed: dict[str, Any] | None = None, **numbers: Any) -> tuple[Example, ...]:
+    """A pydantic declaration."""
+    return of(lambda **given: kind(**(fixed or {}), **given), **numbers)
+
+
+def _error(mechanism: Any, **numbers: Any) -> tuple[Example, ...]:
+    return of(mechanism.error, confidence=HALF, **numbers)
+
+
+_BATCHES = {"size": 100, "batch": 50, "epochs": 2}
+_RANGE = {"lower": 0, "upper": 1}
+
+CORE = {
+    "core.Distance": of(lambda **n: Distance(norm=Norm.L2, **n), amount=100, coordinates=100),
+    "core.Distance.l1": of(Distance.l1, value=100, coordinates=100),
+    "core.Distance.l2": (
+        Example(Distance.l2, {"value": 100, "coordinates": 100}),
+        Example(Distance.l2, {"square": 100}),
+    ),
+    "core.Distance.linf": of(Distance.linf, value=100),
+    "core.Distance.hamming": of(Distance.hamming, value=100),
+    "core.Loss": of(
+        lambda **n: Loss(remove=LAW, add=LAW, neighbours=_ADD, **n), epsilon=100, rho=100, delta=SMALL
+    ),
+    "core.Loss.symmetric": of(
+        lambda **n: Loss.symmetric(LAW, neighbours=_ADD, **n), epsilon=100, rho=100, delta=SMALL
+    ),
+    "core.Loss.pure": of(Loss.pure, epsilon=100, rho=100),
+}
+
+ACCOUNTING = {
+    "accounting.PLD": of(PLD, width=QUARTER),
+    "accounting.PLD.delta": of(lambda epsilon: PLD().delta(MANY, epsilon), epsilon=1),
+    "accounting.PLD.epsilon": of(lambda delta: PLD().epsilon(MANY, delta), delta=SMALL),
+    "accounting.PLD.repeat": of(lambda count: PLD().repeat(MANY, count), count=100),
+    "accounting.Accountant.repeat": of(lambda count: Pure().repeat(Pure().lift(LAPLACE), count), count=100),
+    "accounting.Approximate": of(Approximate, width=QUARTER),
+    "accounting.Approximate.delta": of(lambda epsilon: Approximate().delta(POINTS, epsilon), epsilon=QUARTER),
+    "accounting.Approximate.epsilon": of(lambda delta: Approximate().epsilon(POINTS, delta), delta=2.0**-8),
+    "accounting.FixedSize": of(accounting.FixedSize, size=50, of=100),
+    "accounting.Poisson": of(accounting.Poisson, rate=QUARTER),
+    "accounting.Pure.delta": of(lambda epsilon: Pure().delta(Pure().lift(LAPLACE), epsilon), epsilon=QUARTER),
+    "accounting.Pure.epsilon": of(lambda delta: Pure().epsilon(Pure().lift(LAPLACE), delta), delta=SMALL),
+    "accounting.Renyi.delta": of(lambda epsilon: Renyi().delta(Renyi().lift(NORMAL), epsilon), epsilon=1),
+    "accounting.Renyi.epsilon": of(lambda delta: Renyi().epsilon(Renyi().lift(NORMAL), delta), delta=SMALL),
+    "accounting.Renyi.order": of(lambda delta: Renyi().order(Renyi().lift(NORMAL), delta), delta=SMALL),
+    "accounting.Shuffled": of(accounting.Shuffled, batch=50, of=100),
+    "accounting.Spend": of(
+        lambda count: Spend(mechanism=Laplace(scale=20), distance=Distance.l1(1), count=count), count=100
+    ),
+    "accounting.Training": of(Training, size=120, batch=50, noise=2, epochs=100),
+    "accounting.ZeroConcentrated.delta": of(
+        lambda epsilon: ZeroConcentrated().delta(ZeroConcentrated().lift(GAUSSIAN), epsilon), epsilon=1
+    ),
+    "accounting.ZeroConcentrated.epsilon": of(
+        lambda delta: ZeroConcentrated().epsilon(ZeroConcentrated().lift(GAUSSIAN), delta), delta=SMALL
+    ),
+    "accounting.advanced_composition": of(
+        accounting.advanced_composition, epsilon=QUARTER, delta=SMALL, count=100, slack=SMALL
+    ),
+    "accounting.calibrate_noise": of(
+        lambda **n: accounting.calibrate_noise(_laplace, Distance.l1(1), **n), epsilon=100, delta=0, count=100
+    ),
+    "accounting.calibrate_plan": of(
+        lambda **n: accounting.calibrate_plan(
+            lambda scale: [Spend(mechanism=Laplace(scale=scale), distance=Distance.l1(1))], **n
+        ),
+        epsilon=100,
+        delta=0,
+    ),
+    "accounting.cost_of_steps": of(
+        accounting.cost_of_steps, noise=2, rate=QUARTER, steps=100, delta=SMALL, width=QUARTER
+    ),
+    "accounting.cost_of_training": of(
+        lambda **n: accounting.cost_of_training(TRAINING, **n), delta=SMALL, width=QUARTER
+    ),
+    "accounting.epochs_within": of(
+        lambda **n: accounting.epochs_within(TRAINING, **n), epsilon=1, delta=SMALL
+    ),
+    "accounting.epsilon_for_error": of(
+        lambda **n: accounting.epsilon_for_error(_laplace, Distance.l1(1), **n),
+        error=100,
+        delta=0,
+        confidence=HALF,
+        count=100,
+    ),
+    "accounting.epsilon_of_steps": of(
+        accounting.epsilon_of_steps, noise=2, rate=QUARTER, steps=100, delta=SMALL, width=QUARTER
+    ),
+    "accounting.fixed_size": of(lambda **n: accounting.fixed_size(REPLACED, **n), size=50, of=100),
+    "accounting.group": of(lambda size: accounting.group(LAPLACE, size), size=100),
+    "accounting.group_distance": of(
+        lambda size: accounting.group_distance(Distance.l2(1, coordinates=1), size), size=100
+    ),
+    "accounting.known": of(accounting.known, epsilon=1, delta=SMALL),
+    "accounting.known_at": of(lambda delta: accounting.known_at(NORMAL, delta), delta=SMALL),
+    "accounting.noise_for": of(accounting.noise_for, epsilon=2, delta=SMALL, rate=QUARTER, steps=100),
+    "accounting.noise_for_training": of(
+        lambda **n: accounting.noise_for_training(TRAINING, **n), epsilon=2, delta=SMALL
+    ),
+    "accounting.poisson": of(lambda rate: accounting.poisson(LAPLACE, rate), rate=QUARTER),
+    "accounting.shuffle_model": of(accounting.shuffle_model, epsilon=HALF, reports=100, delta=SMALL),
+    "accounting.shuffle_model_bound": of(
+        accounting.shuffle_model_bound, epsilon=HALF, reports=100, delta=SMALL
+    ),
+    "accounting.shuffled_attack": of(accounting.shuffled_attack, noise=2, batches=100, delta=SMALL),
+    "accounting.steps_within": of(accounting.steps_within, noise=2, rate=QUARTER, epsilon=1, delta=SMALL),
+    "accounting.uses_within": of(lambda **n: accounting.uses_within([SPEND], **n), epsilon=100, delta=0),
+    "accounting.Curve.accuracy": of(CURVE.accuracy, prior=QUARTER),
+    "accounting.Curve.exceeding": of(CURVE.exceeding, epsilon=HALF),
+    "accounting.Curve.expected": of(CURVE.expected, mean=100, most=1000),
+    "accounting.Curve.posterior": of(CURVE.posterior, prior=QUARTER, chance=QUARTER),
+    "accounting.Curve.precision": of(CURVE.precision, prior=QUARTER, false_positives=QUARTER),
+    "accounting.Curve.reach": of(CURVE.reach, chance=QUARTER),
+    "accounting.Explanation.posterior": of(explain.explain_guarantee(1).posterior, prior=QUARTER),
+    "accounting.explain_cost": of(
+        lambda delta: explain.explain_cost(MANY, delta, subject="this", unit="person"), delta=SMALL
+    ),
+    "accounting.explain_guarantee": of(explain.explain_guarantee, epsilon=1, delta=SMALL),
+    "accounting.explain_training": of(lambda delta: explain.explain_training(TRAINING, delta), delta=SMALL),
+    "accounting.posterior_bounds": of(explain.posterior_bounds, prior=QUARTER, epsilon=1),
+    "accounting.sentences": of(
+        lambda prior: explain.sentences(explain.explain_guarantee(1), prior), prior=QUARTER
+    ),
+}
+
+_RESPONSE = mechanisms.KaryResponse(epsilon=1, categories=4)
+_CROSSING = {"epsilon": 1, "queries": 100, "threshold": 100, "sensitivity": 2}
+_SELECTION = {"epsilon": 1, "sensitivity": 2, "candidates": 100}
+_STAIRS = {"epsilon": 1, "sensitivity": 2, "granularity": SMALL}
+
+MECHANISMS = {
+    "mechanisms.AboveThreshold": of(mechanisms.AboveThreshold, **_CROSSING),
+    "mechanisms.SparseVector": of(mechanisms.SparseVector, **_CROSSING, answers=50),
+    "mechanisms.Crossing.error": _error(mechanisms.AboveThreshold(**_CROSSING)),
+    "mechanisms.Response.error": _error(_RESPONSE, reports=100),
+    "mechanisms.Response.variance": of(lambda reports: _RESPONSE.variance(HALF, reports), reports=100),
+    "mechanisms.Channel.half_width": of(_RESPONSE.channel.half_width, confidence=HALF, reports=100),
+    "mechanisms.Channel.variance": of(lambda reports: _RESPONSE.channel.variance(HALF, reports), reports=100),
+    "mechanisms.BoundedLaplace": of(mechanisms.BoundedLaplace, scale=1, lower=0, upper=100, cells=100),
+    "mechanisms.BoundedLaplace.calibrated": of(
+        mechanisms.BoundedLaplace.calibrated, epsilon=1, lower=0, upper=100, cells=100, sensitivity=50
+    ),
+    "mechanisms.BoundedLaplace.error": _error(
+        mechanisms.BoundedLaplace(scale=1, lower=0, upper=100, cells=100)
+    ),
+    "mechanisms.BoundedStaircase": of(
+        mechanisms.BoundedStaircase, drop=1, lower=0, upper=100, cells=100, period=50, inner=20
+    ),
+    "mechanisms.BoundedStaircase.calibrated": of(
+        mechanisms.BoundedStaircase.calibrated,
+        epsilon=1,
+        lower=0,
+        upper=100,
+        cells=100,
+        sensitivity=50,
+        inner=20,
+    ),
+    "mechanisms.BoundedStaircase.error": _error(
+        mechanisms.BoundedStaircase(drop=1, lower=0, upper=100, cells=100, period=50, inner=20)
+    ),
+    "mechanisms.Exponential": of(mechanisms.Exponential, **_SELECTION),
+    "mechanisms.Exponential.error": _error(mechanisms.Exponential(**_SELECTION)),
+    "mechanisms.PermuteAndFlip": of(mechanisms.PermuteAndFlip, **_SELECTION),
+    "mechanisms.PermuteAndFlip.error": _error(mechanisms.PermuteAndFlip(**_SELECTION)),
+    "mechanisms.TopK": of(mechanisms.TopK, **_SELECTION, k=50),
+    "mechanisms.TopK.error": _error(mechanisms.TopK(**_SELECTION, k=50)),
+    "mechanisms.TopK.within": (
+        Example(mechanisms.TopK.within, {**_SELECTION, "k": 50}),
+        Example(lambda rho: mechanisms.TopK.within(rho=rho, candidates=100, k=50), {"rho": HALF}),
+    ),
+    "mechanisms.Gaussian": of(mechanisms.Gaussian, sigma=100, granularity=SMALL),
+    "mechanisms.Gaussian.error": _error(mechanisms.Gaussian(sigma=100)),
+    "mechanisms.Geometric": of(mechanisms.Geometric, scale=100, lower=0, upper=100),
+    "mechanisms.Geometric.error": _error(mechanisms.Geometric(scale=100)),
+    "mechanisms.KaryResponse": of(mechanisms.KaryResponse, epsilon=1, categories=100),
+    "mechanisms.KeyThreshold": of(
+        lambda **n: mechanisms.KeyThreshold(noise=mechanisms.KeyNoise.LAPLACE, **n),
+        scale=2,
+        threshold=100,
+        keys=100,
+    ),
+    "mechanisms.KeyThreshold.error": _error(
+        mechanisms.KeyThreshold(noise=mechanisms.KeyNoise.LAPLACE, scale=2, threshold=100)
+    ),
+    "mechanisms.KeyThreshold.leak": of(
+        mechanisms.KeyThreshold(noise=mechanisms.KeyNoise.LAPLACE, scale=2, threshold=100).leak, units=50
+    ),
+    "mechanisms.KeyThreshold.within": (
+        Example(mechanisms.KeyThreshold.within, {"epsilon": 1, "delta": SMALL, "keys": 100, "minimum": 100}),
+        Example(lambda rho: mechanisms.KeyThreshold.within(rho=rho, delta=SMALL), {"rho": HALF}),
+    ),
+    "mechanisms.Laplace": of(mechanisms.Laplace, scale=100, granularity=SMALL),
+    "mechanisms.Laplace.error": _error(mechanisms.Laplace(scale=100)),
+    "mechanisms.Staircase": of(mechanisms.Staircase, **_STAIRS, inner=100),
+    "mechanisms.Staircase.error": _error(mechanisms.Staircase.for_absolute_error(epsilon=1)),
+    "mechanisms.Staircase.for_absolute_error": of(mechanisms.Staircase.for_absolute_error, **_STAIRS),
+    "mechanisms.Staircase.for_squared_error": of(mechanisms.Staircase.for_squared_error, **_STAIRS),
+    "mechanisms.TruncatedGeometric": of(mechanisms.TruncatedGeometric, scale=100, lower=0, upper=100),
+    "mechanisms.TruncatedGeometric.calibrated": of(
+        mechanisms.TruncatedGeometric.calibrated, epsilon=1, lower=0, upper=100, sensitivity=50
+    ),
+    "mechanisms.TruncatedGeometric.error": _error(
+        mechanisms.TruncatedGeometric(scale=100, lower=0, upper=100)
+    ),
+    "mechanisms.Warner": of(mechanisms.Warner, truth=0.75),
+}
+
+_HADAMARD = local.HadamardResponse(epsilon=1, categories=4)
+_DISTRIBUTION = WAVE.distribution(_numeric_counts(WAVE))
+_QUERIES = local.QueryPlan(epsilon=1, queries=2, tolerance=HALF)
+
+LOCAL = {
+    "local.BoundedLaplaceOracle": of(local.BoundedLaplaceOracle, epsilon=1, **_RANGE, cells=100),
+    "local.BoundedStaircaseOracle": of(
+        local.BoundedStaircaseOracle, epsilon=1, **_RANGE, cells=100, inner=20
+    ),
+    "local.BoundedOracle.decoding": of(BOUNDED.decoding, reports=100),
+    "local.BoundedOracle.error": _error(BOUNDED, reports=100),
+    "local.BoundedOracle.mean": of(
+        lambda confidence: BOUNDED.mean(_numeric_counts(BOUNDED), confidence), confidence=HALF
+    ),
+    "local.NumericOracle.estimate": of(
+        lambda confidence: NUMERIC.estimate(_numeric_counts(NUMERIC), confidence), confidence=HALF
+    ),
+    "local.Distribution.edges": of(_DISTRIBUTION.edges, bins=4),
+    "local.Distribution.quantiles": of(
+        lambda confidence: _DISTRIBUTION.quantiles([HALF], confidence, SeededBits(1)), confidence=HALF
+    ),
+    "local.Distribution.shares": of(
+        lambda **n: _DISTRIBUTION.shares(**n, bits=SeededBits(1)), bins=4, confidence=HALF
+    ),
+    "local.Duchi": of(local.Duchi, epsilon=1, **_RANGE, cells=64),
+    "local.UnbiasedOracle.error": _error(NUMERIC, reports=100),
+    "local.UnbiasedOracle.mean": of(
+        lambda confidence: NUMERIC.mean(_numeric_counts(NUMERIC), confidence), confidence=HALF
+    ),
+    "local.FrequencyOracle.estimate": of(
+        lambda confidence: KARY.estimate(_kary_counts(), confidence), confidence=HALF
+    ),
+    "local.HadamardResponse": of(local.HadamardResponse, epsilon=1, categories=4, blocks=2),
+    "local.HadamardResponse.error": _error(_HADAMARD, reports=100),
+    "local.HadamardResponse.estimate": of(
+        lambda confidence: _HADAMARD.estimate(_kary_counts(_HADAMARD), confidence), confidence=HALF
+    ),
+    "local.HadamardResponse.variance": of(lambda reports: _HADAMARD.variance(HALF, reports), reports=100),
+    "local.Hybrid": of(local.Hybrid, epsilon=1, **_RANGE, cells=100, window=40, share=QUARTER),
+    "local.KaryOracle": of(local.KaryOracle, epsilon=1, categories=100),
+    "local.LocalCrowd": of(
+        lambda **n: local.LocalCrowd(np.zeros(200), **n, bits=SeededBits(1)).ask(lambda x: x),
+        epsilon=1,
+        group=100,
+        confidence=HALF,
+    ),
+    "local.LocalHashing": of(local.LocalHashing, epsilon=1, categories=100, groups=64),
+    "local.Memo.total_epsilon": of(local.Memo(KARY, bytes(range(32))).total_epsilon, distinct=100),
+    "local.OptimalUnary": of(local.OptimalUnary, epsilon=1, categories=100),
+    "local.OptimalUnary.kept": of(
+        lambda count: local.OptimalUnary(epsilon=1, categories=4).kept(count, SeededBits(1)), count=100
+    ),
+    "local.Piecewise": of(local.Piecewise, epsilon=1, **_RANGE, cells=100, window=40),
+    "local.ProjectiveGeometry": of(local.ProjectiveGeometry, epsilon=1, categories=4, order=3),
+    "local.QueryPlan": of(local.QueryPlan, epsilon=1, queries=100, tolerance=HALF, confidence=HALF, each=100),
+    "local.QueryPlan.answer": of(
+        lambda confidence: _QUERIES.answer(
+            [lambda x: x, lambda x: 1 - x], np.tile([0.0, 1.0], 200), SeededBits(1), confidence
+        ),
+        confidence=HALF,
+    ),
+    "local.QueryPlan.deviation": of(_QUERIES.deviation, people=100, mean=QUARTER),
+    "local.Question": of(lambda **n: local.Question(name="q", oracle=KARY, **n), format=2),
+    "local.Question.estimate": of(
+        lambda confidence: QUESTION.estimate(
+            replace(_kary_counts(), fingerprint=QUESTION.fingerprint), confidence
+        ),
+        confidence=HALF,
+    ),
+    "local.SquareWave": of(local.SquareWave, epsilon=1, **_RANGE, cells=100, window=40),
+    "local.SubsetSelection": of(local.SubsetSelection, epsilon=1, categories=100, size=50),
+    "local.Survey.at": of(local.Survey.at, epsilon=1, yes=QUARTER),
+    "local.Survey.estimate": of(lambda confidence: SURVEY.estimate(60, 100, confidence), confidence=HALF),
+    "local.Survey.people": of(SURVEY.people, error=QUARTER, confidence=HALF),
+    "local.Survey.two_coins": of(local.Survey.two_coins, truth=QUARTER, yes=QUARTER),
+    "local.Survey.variance": of(lambda people: SURVEY.variance(HALF, people), people=100),
+    "local.SymmetricUnary": of(local.SymmetricUnary, epsilon=1, categories=100),
+    "local.SymmetricUnary.kept": of(
+        lambda count: local.SymmetricUnary(epsilon=1, categories=4).kept(count, SeededBits(1)), count=100
+    ),
+    "local.best_survey": of(local.best_survey, epsilon=1),
+    "local.choose": of(local.choose, epsilon=1, categories=100, frequency=QUARTER),
+    "local.choose_numeric": of(local.choose_numeric, epsilon=1, lower=0, upper=100),
+}
+
+ANONYMITY = {
+    "anonymity.Demand": of(
+        lambda **n: anonymity.Demand(diversity=anonymity.Diversity.RECURSIVE, **n),
+        k=100,
+        l=2,
+        c=2,
+        t=QUARTER,
+        alpha=HALF,
+    ),
+    "anonymity.Intervals": of(lambda **n: anonymity.Intervals(**n, widths=(10, 50)), lower=0, upper=100),
+    "anonymity.generalise": of(
+        lambda suppress: anonymity.generalise(
+            PEOPLE, anonymity.Demand(k=2), quasi=["age", "sex"], suppress=suppress
+        ),
+        suppress=QUARTER,
+    ),
+    "anonymity.generalise_records": of(
+        lambda suppress: anonymity.generalise_records(
+            RECORDS_OF_PEOPLE, anonymity.Demand(k=2), suppress=suppress
+        ),
+        suppress=QUARTER,
+    ),
+    "anonymity.journalist_risk": of(
+        lambda threshold: anonymity.journalist_risk(RECORDS_OF_PEOPLE, RECORDS_OF_PEOPLE, threshold),
+        threshold=QUARTER,
+    ),
+    "anonymity.measure": of(
+        lambda **n: anonymity.measure(PEOPLE, quasi=["age", "sex"], sensitive=["ill"], **n),
+        threshold=QUARTER,
+        subsets=2,
+    ),
+    "anonymity.measure_records": of(
+        lambda **n: anonymity.measure_records(RECORDS_OF_PEOPLE, **n), threshold=QUARTER, subsets=2
+    ),
+    "anonymity.prosecutor_risk": of(
+        lambda threshold: anonymity.prosecutor_risk(RECORDS_OF_PEOPLE, threshold), threshold=QUARTER
+    ),
+    "anonymity.uniqueness": of(lambda largest: anonymity.uniqueness(RECORDS_OF_PEOPLE, largest), largest=2),
+}
+
+TABLES = {
+    "tables.BoundsPlan": of(
+        lambda **n: tables.BoundsPlan(column="age", **n), epsilon=1, outside=QUARTER, confidence=HALF
+    ),
+    "tables.Condition": _numbers(tables.Condition, {"column": "age"}, at_least=0, below=100),
+    "tables.Plan": of(
+        lambda **n: tables.Plan(
+            schema=frames.Schema.read(COLUMNS),
+            queries=(tables.Query.read({"name": "n", "ask": ["count"]}),),
+            privacy=tables.Privacy(epsilon=1),
+            **n,
+        ),
+        size=100,
+        confidence=HALF,
+    ),
+    "tables.Privacy": of(tables.Privacy, epsilon=1, delta=SMALL, reserve=SMALL / 2),
+    "tables.Query": _numbers(tables.Query, {"name": "n", "ask": (tables.Count(),)}, weight=100),
+    "tables.Specification.plan": of(_specification().plan, epsilon=1),
+    "tables.Specification.open_ledger": of(_ledger_that_is_missing, epsilon=1),
+    "tables.Table": of(_table, size=100),
+    "tables.Table.find_bounds": of(
+        lambda **n: _in_ledger(tables.Table.find_bounds, source=PEOPLE, column="age", unit="record", **n),
+        epsilon=1,
+        outside=QUARTER,
+    ),
+    "tables.Table.plan": of(_plan, epsilon=1, delta=SMALL, reserve=SMALL / 2, confidence=HALF),
+    "tables.Top": _numbers(tables.Top, {"column": "sex"}, k=100),
+    "tables.epsilon_for": of(lambda error: tables.epsilon_for(_plan(epsilon=1), "n", error), error=100),
+    "tables.find_bounds": of(
+        lambda **n: _in_ledger(tables.find_bounds, table=PEOPLE, column="age", unit="record", **n),
+        epsilon=1,
+        outside=QUARTER,
+        confidence=HALF,
+    ),
+}
+
+FRAMES = {
+    "frames.Category": _numbers(frames.Category, {"keys": (1, 2, 100)}, missing=100),
+    "frames.CountedValues.values_between": of(
+        frames.CountedValues(np.array([3, 5]), np.array([60, 120])).values_between, first=50, last=100
+    ),
+    "frames.Integer": _numbers(frames.Integer, lower=0, upper=100, missing=50),
+    "frames.Moments": of(frames.Moments, width=100, degree=2, most=100),
+    "frames.Real": _numbers(frames.Real, lower=0, upper=100, granularity=QUARTER, missing=50),
+    "frames.Text": _numbers(frames.Text, at_least=100),
+    "frames.Total": of(lambda **n: frames.Total(value="1", **n), reach=100, most=100),
+    "frames.Unit": of(lambda **n: frames.Unit(name="person", column="id", **n), rows=100, groups=100),
+}
+
+AUDIT = {
+    "audit.bound_epsilon": of(
+        lambda **n: audit.bound_epsilon(next(Laplace.examples()), **n, bits=SeededBits(1)),
+        samples=1024,
+        delta=SMALL,
+        false_alarm=SMALL,
+    ),
+    "audit.claim": of(lambda delta: audit.claim(NORMAL, delta), delta=SMALL),
+    "audit.examine": of(
+        lambda **n: audit.examine(next(iter(audit.all_mutants())), **n, bits=SeededBits(1)),
+        samples=1024,
+        false_alarm=SMALL,
+    ),
+    "audit.tally": of(
+        lambda count: audit.tally((one := next(Laplace.examples())), one.value, count, SeededBits(1)),
+        count=100,
+    ),
+}
+
+LEARNING = {
+    "learning.Automatic": of(learning.Automatic, norm=2, stability=QUARTER),
+    "learning.Flat": of(learning.Flat, norm=2),
+    "learning.PerLayer": of(learning.PerLayer, norm=2),
+    "learning.Engine.clipped_sum": of(_clipped, examples_per_unit=2),
+    "learning.FixedBatches": of(learning.FixedBatches, size=100, batch=50, epochs=100),
+    "learning.PoissonBatches": of(learning.PoissonBatches, size=100, batch=50, epochs=100, present=100),
+    "learning.ShuffledBatches": of(learning.ShuffledBatches, size=100, batch=50, epochs=100),
+    "learning.Batches.training": of(learning.PoissonBatches(**_BATCHES).training, noise=2),
+    "learning.FixedBatches.drawn": of(
+        lambda after: list(learning.FixedBatches(**_BATCHES).drawn(SeededBits(1), after=after)),
+        after=2,
+    ),
+    "learning.PoissonBatches.drawn": of(
+        lambda after: list(learning.PoissonBatches(**_BATCHES).drawn(SeededBits(1), after=after)),
+        after=2,
+    ),
+    "learning.ShuffledBatches.drawn": of(
+        lambda after: list(learning.ShuffledBatches(**_BATCHES).drawn(SeededBits(1), after=after)),
+        after=2,
+    ),
+    "learning.Memory.largest": of(lambda limit: _memory().largest(limit), limit=1000),
+    "learning.Memory.peak": of(lambda units: _memory().peak(units), units=100),
+    "learning.NoisyGradient": of(learning.NoisyGradient, sigma=100),
+    "learning.NoisyGradient.error": _error(learning.NoisyGradient(sigma=100)),
+    "learning.Plan.spend": of(
+        lambda norm: learning.plan(size=100, batch=50, epochs=1, noise=2, delta=SMALL).spend(norm), norm=2
+    ),
+    "learning.Step": of(_step, noise=2, batch=10),
+    "learning.Step.add": of(_added, examples_per_unit=1),
+    "learning.fit": (
+        Example(
+            _fit,
+            {
+                "delta": SMALL,
+                "noise": 2,
+                "steps": 2,
+                "batch": 10,
+                "size": 40,
+                "averaging": HALF,
+                "physical": 10,
+            },
+        ),
+        Example(lambda **n: _fit(delta=SMALL, physical=10, **n), {"epsilon": 2, "epochs": 1}),
+        Example(
+            lambda **n: _fit(
+                delta=SMALL, noise=2, steps=2, batch=10, unit=np.arange(40) // 2, physical=10, **n
+            ),
+            {"examples_per_unit": 2},
+        ),
+        Example(_fit_in_steps, {"every": 1}),
+    ),
+    "learning.measure": of(_measure, examples_per_unit=2, memory=1 << 30),
+    "learning.memory_of": of(
+        lambda examples_per_unit: learning.memory_of(
+            _linear(), _torch()[1:], examples_per_unit=examples_per_unit
+        ),
+        examples_per_unit=2,
+    ),
+    "learning.plan": (
+        Example(learning.plan, {"size": 100, "delta": SMALL, "epsilon": 2, "epochs": 2, "batch": 50}),
+        Example(lambda **n: learning.plan(size=100, delta=SMALL, batch=50, **n), {"noise": 2, "steps": 100}),
+    ),
+    "learning.repeat": of(lambda times: learning.repeat(times, lambda: None), times=2),
+    "learning.solve": of(_solve, classes=2, epsilon=2, delta=SMALL, norm=2, most=50, ridge=QUARTER),
+    "learning.with_group_norm": of(
+        lambda groups: learning.with_group_norm(_linear(), groups=groups) and None, groups=2
+    ),
+}
+
+EXAMPLES: dict[str, tuple[Example, ...]] = {
+    **CORE,
+    **ACCOUNTING,
+    **MECHANISMS,
+    **LOCAL,
+    **ANONYMITY,
+    **TABLES,
+    **FRAMES,
+    **AUDIT,
+    **LEARNING,
+}
+
+# what the library makes and people read, and what it calls itself with numbers that it made
+RECORDS = {
+    "accounting.AtOrder",
+    "accounting.Bracket",
+    "accounting.Deployment",
+    "accounting.Explanation",
+    "accounting.TrainingCost",
+    "anonymity.Generalised",
+    "anonymity.Ladder.label",
+    "anonymity.Loss",
+    "anonymity.Loss.of",
+    "anonymity.Measures",
+    "anonymity.Records",
+    "anonymity.Risk",
+    "anonymity.Sensitivity",
+    "anonymity.Uniqueness",
+    "audit.LowerBound",
+    "audit.Verdict",
+    "frames.RankSource.values_between",
+    "frames.ranks",
+    "learning.Forecast",
+    "learning.Plan",
+    "learning.Progress",
+    "learning.Solved",
+    "learning.Trained",
+    "local.Counts",
+    "local.Distribution",
+    "local.Distribution.fitted",
+    "local.Estimate",
+    "tables.Answer.at",
+    "tables.Answer.blind",
+    "tables.Answers",
+    "tables.ExactQuality",
+    "tables.Forecast",
+    "tables.FoundBounds",
+    "tables.TableRelease",
+}
+SLOW = {name for name in EXAMPLES if name.startswith("learning.")} | {
+    "accounting.calibrate_noise",
+    "accounting.cost_of_steps",
+    "accounting.epochs_within",
+    "accounting.epsilon_for_error",
+    "accounting.epsilon_of_steps",
+    "accounting.explain_cost",
+    "accounting.explain_training",
+    "accounting.noise_for",
+    "accounting.noise_for_training",
+    "accounting.shuffle_model",
+    "accounting.shuffled_attack",
+    "accounting.steps_within",
+    "anonymity.generalise",
+    "anonymity.measure",
+    "audit.bound_epsilon",
+    "audit.examine",
+    "local.Distribution.shares",
+    "local.Survey.people",
+    "mechanisms.BoundedLaplace.calibrated",
+    "mechanisms.BoundedStaircase.calibrated",
+    "tables.Table",
+    "tables.Table.find_bounds",
+    "tables.Table.plan",
+    "tables.epsilon_for",
+    "tables.find_bounds",
+}
