@@ -15,12 +15,15 @@ Rows = Sequence[Mapping[str, object]]
 
 
 def coded(rows: Rows, quasi: Sequence[str], sensitive: Sequence[str] = ()) -> Records:
-    """Records without an engine, which takes longer to start than a small table to measure."""
+    """Records without an engine, which takes longer to start than a small table to measure.
+
+    A value of None is left out, as with Missing.DROP.
+    """
     found = Counter(tuple(row[name] for name in (*quasi, *sensitive)) for row in rows)
     columns = []
     for place, name in enumerate((*quasi, *sensitive)):
-        values = sorted({key[place] for key in found})  # type: ignore[type-var]
-        codes = np.array([values.index(key[place]) for key in found], np.int64)
+        values = sorted({key[place] for key in found} - {None})  # type: ignore[type-var]
+        codes = np.array([-1 if key[place] is None else values.index(key[place]) for key in found], np.int64)
         columns.append(Coded(name, tuple(map(str, values)), codes))
     counts = np.array(list(found.values()), np.int64)
     return Records(tuple(columns[: len(quasi)]), tuple(columns[len(quasi) :]), (), counts)
@@ -115,6 +118,10 @@ def poor(
     c: float = math.inf,
     most: float = 1.0,
 ) -> bool:
+    members = [row for row in members if row[name] is not None]
+    table = [row for row in table if row[name] is not None]
+    if not members:  # nothing can be learnt
+        return False
     return (
         distinct(members, name) < least
         or entropy(members, name) < entropy_l - 1e-9

@@ -1,5 +1,6 @@
 import csv
 from collections import Counter
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -84,6 +85,50 @@ def test_the_search_finds_what_trying_every_level_finds(case: int, limit: Fracti
     assert found.loss.ncp == pytest.approx(best)
     assert found.suppressed <= allowed
     check_satisfied(found)
+
+
+@pytest.mark.parametrize("limit", [Fraction(0), Fraction(1, 5), Fraction(1, 3)])
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_the_search_finds_it_where_values_are_not_known(case: int, limit: Fraction) -> None:
+    """A class of which nothing is known is perfect, and merged with another it may not be."""
+    asked, same = CASES[case]
+    for seed in range(4):
+        rows: list[dict[str, object]] = [
+            {**row, "s": None if (i * 7 + seed) % 10 < 6 else row["s"]}
+            for i, row in enumerate(people(seed, 40))
+        ]
+        found = made(rows, Demand(**asked), suppress=limit)  # type: ignore[arg-type]
+        allowed = int(limit * len(rows))
+        best, _ = brute.best_levels(rows, TREES, allowed=allowed, sensitive="s", **same)  # type: ignore[arg-type]
+        assert found.proven
+        assert found.loss.ncp == pytest.approx(best)
+        assert found.suppressed <= allowed
+
+
+def test_a_class_without_a_known_value_is_not_struck_off_with_the_one_above_it() -> None:
+    """Below, three records are left out; above, where nine share a label, all of them would be."""
+    tree = {"p": ("x", "*"), "q": ("x", "*"), "r": ("*", "*")}
+    rows: list[dict[str, object]] = [{"a": "p", "s": None}] * 6 + [{"a": "q", "s": "u"}] * 3
+    rows += [{"a": "r", "s": v} for v in "uv"] * 3
+    found = generalise_records(
+        brute.coded(rows, ["a"], ["s"]),
+        Demand(k=2, l=2),
+        hierarchies={"a": Tree(tree)},
+        suppress=Fraction(3, 15),
+    )
+    assert found.proven
+    assert (found.levels, found.suppressed) == ({"a": 0}, 3)
+
+
+@pytest.mark.parametrize("suppress", [0.3, Fraction(3, 10), Decimal("0.3"), np.float64(0.3), np.float32(0.3)])
+def test_a_share_means_what_it_says(suppress: float) -> None:
+    """Three of ten records may be left out, though the float is a little less than 3/10."""
+    rows: list[dict[str, object]] = [{"a": "p"}] * 7 + [{"a": v} for v in "qrs"]
+    tree = dict.fromkeys("pqrs", ("*",))
+    found = generalise_records(
+        brute.coded(rows, ["a"]), Demand(k=2), hierarchies={"a": Tree(tree)}, suppress=suppress
+    )
+    assert found.suppressed == 3
 
 
 def check_satisfied(found: Generalised) -> None:

@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.anonymity import (
+    Demand,
     Ground,
+    Hierarchy,
     Missing,
     Records,
     Tree,
     delta_disclosure,
+    generalise_records,
     k_anonymity,
     l_diversity,
     measure,
@@ -251,3 +255,13 @@ def test_bad_input_is_refused_in_one_sentence() -> None:
         measure(HOSPITAL, quasi=["age"], sensitive=["care"], distances={"care": Ground.HIERARCHICAL})
     with pytest.raises(InvalidParameter, match="misses 4 of the 4 values"):
         measure(HOSPITAL, quasi=["age"], sensitive=["care"], distances={"care": Tree({"flu": ("*",)})})
+
+
+@pytest.mark.parametrize("ground", [Ground.EQUAL, Ground.ORDERED, Tree({"u": ("*",), "v": ("*",)})])
+def test_where_no_sensitive_value_is_known_nothing_can_be_learnt(ground: Ground | Hierarchy) -> None:
+    rows: list[dict[str, object]] = [{"a": "p", "s": None}] * 3
+    records = brute.coded(rows, ["a"], ["s"])
+    found = measure_records(records, distances={"s": ground}).sensitive[0]
+    assert (found.closeness, found.alpha, found.values) == (0, 0, 0)
+    kept = generalise_records(records, Demand(k=2, t=Fraction(1, 5), l=2), distances={"s": ground})
+    assert kept.suppressed == 0

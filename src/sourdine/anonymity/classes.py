@@ -86,7 +86,7 @@ def cells_of(classes: Classes, column: Coded, counts: Codes) -> Cells:
 
 def cells_from(key: Codes, counts: Codes, classes: int, values: int) -> Cells:
     """The cells from the number class * values + value of each record."""
-    if classes * values <= max(8 * len(key), 1 << 16):
+    if not len(key) or classes * values <= max(8 * len(key), 1 << 16):
         dense = weighed(key, counts, classes * values)
         found = np.flatnonzero(dense)
         count = dense[found]

@@ -97,10 +97,10 @@ def ordered_of(cells: Cells) -> Figures:
     rises; where it passes Q is found by halving, and prefix sums of P give both areas.
     """
     occurs = cells.totals > 0
-    rank = np.cumsum(occurs) - 1
-    many, size, value = int(rank[-1]) + 1, cells.size, rank[cells.value]
+    many, size = int(occurs.sum()), cells.size
     if many < 2:
         return np.zeros(len(cells.known))
+    value = (np.cumsum(occurs) - 1)[cells.value]
     exact = many * size * int(cells.known.max(initial=0)) < 1 << 62
     number = np.int64 if exact else np.float64
     P = np.cumsum(cells.totals[occurs]).astype(number)
@@ -128,6 +128,8 @@ def hierarchical_of(cells: Cells, ladder: Ladder) -> Figures:
     Li, Li, Venkatasubramanian 2007.
     """
     total = np.zeros(len(cells.known))
+    if not len(cells.place):
+        return total
     for codes in ladder.codes[: ladder.height]:
         many = int(codes.max()) + 1
         key = cells.place * many + codes[cells.value]
@@ -156,6 +158,8 @@ def delta_of(cells: Cells) -> Figures:
 def _summed(cells: Cells, amounts: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:
     """Sums by class; of whole numbers they stay whole, since cells are in the order of classes."""
     total = np.zeros(len(cells.known), amounts.dtype)
+    if not len(amounts):  # nobody's value is known
+        return total.astype(np.float64)
     starts = np.flatnonzero(np.concatenate([[True], cells.place[1:] != cells.place[:-1]]))
     total[cells.place[starts]] = np.add.reduceat(amounts, starts)
     return total.astype(np.float64)

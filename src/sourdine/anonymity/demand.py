@@ -43,20 +43,24 @@ class Demand:
     alpha: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", check.integer("Demand", "k", self.k, 1, _MOST))
+        check.keep(self, k=check.integer("Demand", "k", self.k, 1, _MOST))
         check.member("Demand", "diversity", self.diversity, Diversity)
         whole = self.diversity is not Diversity.ENTROPY
-        least = check.between("Demand", "l", self.l, Fraction(1), Fraction(_MOST))
+        least = check.decimal("Demand", "l", self.l)
+        if not 1 <= least <= _MOST:
+            raise check.fail("Demand", "l", f"lie between 1 and {check.power(_MOST)}", self.l)
         if whole and least.denominator != 1:
             raise check.fail("Demand", "l", f"be a whole number for {self.diversity} diversity", self.l)
-        object.__setattr__(self, "l", least)
+        check.keep(self, l=least)
         if (self.c is not None) != (self.diversity is Diversity.RECURSIVE):
             raise check.fail("Demand", "c", "be given for recursive diversity, and only for it", self.c)
         if self.c is not None:
-            object.__setattr__(self, "c", check.positive("Demand", "c", self.c))
+            bound = check.decimal("Demand", "c", self.c)
+            if bound <= 0:
+                raise check.fail("Demand", "c", "be above 0", self.c)
+            check.keep(self, c=bound)
         for name in ("t", "alpha"):
-            asked = check.between("Demand", name, getattr(self, name), Fraction(0), Fraction(1))
-            object.__setattr__(self, name, asked)
+            check.keep(self, **{name: check.share("Demand", name, getattr(self, name))})
 
     @property
     def of_sensitive(self) -> bool:
@@ -79,8 +83,19 @@ class Demand:
         parts += [f"alpha = {float(self.alpha):g}"] if self.alpha < 1 else []
         return ", ".join(parts)
 
+    def beyond_help(self, sizes: Codes, columns: Sequence[Cells]) -> Codes:
+        """Of each class, how many of its records fail at least, however it is divided.
+
+        All of a class that is too small. Of one with too few distinct values those whose value is known: a
+        part of it in which nobody's is counts as perfect.
+        """
+        lost = np.where(sizes < self.k, sizes, 0)
+        for cells in columns:
+            lost = np.maximum(lost, np.where(distinct_of(cells) < float(self.l), cells.known, 0))
+        return lost
+
     def may_satisfy(self, sizes: Codes, columns: Sequence[Cells]) -> Mask:
-        """Which classes satisfy what no merging undoes: size k, and l distinct values.
+        """Which classes have size k and l distinct values, or none that is known.
 
         Every kind of l-diversity needs l distinct values, so whoever fails here fails altogether.
         """

@@ -160,7 +160,7 @@ def generalise_records(
     watch: Watch | None = None,
 ) -> Generalised:
     """Records that were read before, made coarser until they satisfy a demand."""
-    share = check.between("generalise", "suppress", suppress, Fraction(0), Fraction(1))
+    share = check.share("generalise", "suppress", suppress)
     check.member("generalise", "method", method, Method)
     grounds = distances_of(records.sensitive, distances)
     _check_possible(records, demand, grounds)

@@ -60,7 +60,9 @@ def journalist_risk(
 
 def risk_of(sizes: Codes, among: Codes, threshold: Fraction | float = Fraction(1, 5)) -> Risk:
     """The risk where a class of some size hides among so many; it is above the threshold or not, exactly."""
-    limit = check.inside("Risk", "threshold", threshold, 0, 1)
+    limit = check.share("Risk", "threshold", threshold)
+    if limit in (0, 1):
+        raise check.fail("Risk", "threshold", "lie strictly between 0 and 1", threshold)
     # 1/n > limit, said of n alone: a product with the digits of the limit may not fit 64 bits
     largest = min((limit.denominator - 1) // limit.numerator, 1 << 62)
     at_risk = int(sizes[among <= largest].sum())

@@ -8,8 +8,10 @@ Three facts are used, and nothing else is assumed:
 
 1. A record costs at least its own penalty at the node, also when it is left out, since that costs 1. So the
    mean penalty of all records, a sum of one number a column, bounds the loss of a node from below.
-2. Whoever is in a class of k records with l distinct values stays in one further up. So the records that fail
-   there become fewer on the way up, and where they are too many they are so at every node below.
+2. Whoever is in a class of fewer than k records is in such a one at every node below, and whoever has a known
+   value in a class of fewer than l distinct ones too. So these records become fewer on the way up, and where
+   they are too many to be left out they are so at every node below. Those whose value is not known do not
+   count here: below, they may be in a class of which nothing is known, and that is perfect.
 3. If nothing may be left out, a good node has only good nodes above it, whatever is asked: mixtures of laws
    that are t-close, entropy or recursively l-diverse, or of at most alpha, are so too (Li et al. 2007;
    Machanavajjhala et al. 2007). If something may be left out this fails: a class that was left out below may
@@ -111,10 +113,10 @@ class Lattice:
         return float(sum(base[level] for base, level in zip(self.base, node, strict=True)))
 
     def failing(self, node: Sequence[int]) -> int:
-        """How many records fail, at a node, what no merging mends: fact 2."""
+        """How many records fail at least, at a node and at every one below it: fact 2."""
         ids, many = self._classes(node)
-        good = self.demand.may_satisfy(weighed(ids, self.counts, many), self._cells(ids, many))
-        return int(self.counts[~good[ids]].sum())
+        sizes = weighed(ids, self.counts, many)
+        return int(self.demand.beyond_help(sizes, self._cells(ids, many)).sum())
 
     def evaluate(self, node: Sequence[int], best: float = math.inf) -> _Outcome:
         """What comes out at a node; nothing more is told of one that cannot be better than the best."""
@@ -126,9 +128,9 @@ class Lattice:
             return _Outcome(False)
         if self.demand.of_sensitive:
             columns = self._cells(ids, many)
-            good = self.demand.may_satisfy(sizes, columns)
-            if int(sizes[~good].sum()) > self.allowed:
+            if int(self.demand.beyond_help(sizes, columns).sum()) > self.allowed:
                 return _Outcome(False)
+            good = self.demand.may_satisfy(sizes, columns)
             if not self.demand.keeps_growing:
                 good = self._remaining(sizes, columns)
         suppressed = int(sizes[~good].sum())

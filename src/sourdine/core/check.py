@@ -59,6 +59,14 @@ def decimal(owner: str, name: str, value: object) -> Fraction:
     return Fraction(str(value)) if shortest else exact
 
 
+def share(owner: str, name: str, value: object) -> Fraction:
+    """A share from 0 to 1, as people wrote it: three of ten records are 0.3 of them."""
+    exact = decimal(owner, name, value)
+    if not 0 <= exact <= 1:
+        raise fail(owner, name, "lie between 0 and 1", value)
+    return exact
+
+
 def number(owner: str, name: str, value: object) -> Fraction | float:
     """An int or a float as it came, and any other number as a Fraction; it may be infinite."""
     if type(value) in (int, float):
