@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example, Mechanism
 
 ROOMS = ("mechanisms", "learning", "local", "local.rappor", "tables.quantiles")
@@ -58,6 +59,14 @@ def off(mechanism: Mechanism, field: str, factor: Fraction = Fraction(11, 10)) -
 
 def through_json(mechanism: Mechanism) -> Mechanism:
     return Mechanism.from_json(json.loads(json.dumps(mechanism.to_json())))
+
+
+def check_profile(loss: Loss) -> None:
+    """It falls, and is convex in e^epsilon; of a loss of nothing too, where no epsilon lies below its own."""
+    epsilons = np.linspace(0, min(float(loss.epsilon), 6.0) or 1.0, 200)
+    deltas = loss.profile(epsilons)
+    assert np.all(np.diff(deltas) <= 1e-12)
+    assert convex_in_exp(epsilons, deltas)
 
 
 def convex_in_exp(epsilons: np.ndarray, deltas: np.ndarray) -> bool:

@@ -12,8 +12,10 @@ import pytest
 import sourdine.mechanisms
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.registry import is_ours, name_of
+from sourdine.mechanisms import KeyNoise, KeyThreshold
 from sourdine.testing import SeededBits
 from tests import contract
 from tests.laws import LAWS, NOISE
@@ -143,13 +145,16 @@ def test_the_loss_covers_the_true_laws(example: Example) -> None:
 @pytest.mark.parametrize("example", contract.examples())
 def test_the_profile_falls_and_is_convex_in_exp_epsilon(example: Example) -> None:
     loss = example.mechanism.loss(example.distance)
-    epsilons = np.linspace(0, min(float(loss.epsilon), 6.0), 200)
-    deltas = loss.profile(epsilons)
-    assert np.all(np.diff(deltas) <= 1e-12)
-    assert contract.convex_in_exp(epsilons, deltas)
+    contract.check_profile(loss)
     if math.isfinite(loss.epsilon):
         left = float(loss.profile(float(loss.epsilon) * (1 + 1e-12) + 1e-12))
         assert left == pytest.approx(float(loss.delta), abs=1e-12)
+
+
+def test_the_contract_holds_for_a_mechanism_that_tells_nothing() -> None:
+    contract.check_profile(Loss.pure(Fraction(0)))
+    shown = KeyThreshold(noise=KeyNoise.LAPLACE, scale=Fraction(2), threshold=9)
+    contract.check_profile(shown.loss(Distance(norm=shown.norm, amount=Fraction(1, 2))))
 
 
 @pytest.mark.parametrize("example", contract.examples())

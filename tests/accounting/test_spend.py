@@ -188,3 +188,14 @@ def test_bad_samplings_and_parts_are_refused(make: object, name: str) -> None:
 def test_a_bad_description_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(InvalidParameter):
         Spend.from_json(laplace(1).to_json() | change)
+
+
+def test_a_part_has_one_name_however_its_letters_are_put_together() -> None:
+    """As two parts the same people would pay for one of two releases."""
+    composed, apart = "Besan\u00e7on", "Besanc\u0327on"
+    one = Spend(mechanism=Laplace(scale=2), distance=Distance.l1(1), part=Part("city", composed))
+    other = dataclasses.replace(one, part=Part("city", apart))
+    assert one == other
+    assert block_loss([one, other]).epsilon == 1
+    again = Spend.from_json({**one.to_json(), "part": {"family": "city", "key": apart}})
+    assert again == one

@@ -1,5 +1,6 @@
 """One line of a ledger: which mechanism is used, how often, on what."""
 
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,15 +23,21 @@ C = TypeVar("C")
 
 @dataclass(frozen=True)
 class Part:
-    """One of several parts of the data, disjoint in units: those of a family cost as much as their worst."""
+    """One of several parts of the data, disjoint in units: those of a family cost as much as their worst.
+
+    Names that look alike are the same, however their letters are put together (Unicode normal form C): as two
+    parts they would cost as much as one of them.
+    """
 
     family: str
     key: str
 
     def __post_init__(self) -> None:
         for name in ("family", "key"):
-            if not isinstance(getattr(self, name), str):
-                raise check.fail("Part", name, "be a text", getattr(self, name))
+            text = getattr(self, name)
+            if not isinstance(text, str):
+                raise check.fail("Part", name, "be a text", text)
+            check.keep(self, **{name: unicodedata.normalize("NFC", text)})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,8 @@ class Hybrid(WindowOracle):
     A changed value costs epsilon, whichever it was (Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu 2019; proof
     in docs/guarantees/hybrid.md). The variance of the one grows towards the ends of the range and that of the
     other falls; window and share are the pair of least variance in the worst case, which is then the same for
-    every value. Below an epsilon of about 0.6 `Duchi` alone is better.
+    every value. Below an epsilon of about 0.6 no window helps, and the share is 0: it is `Duchi` then, and
+    tells the mean alone.
 
     >>> round(Hybrid(epsilon=1, lower=-1, upper=1).worst_variance, 2)
     4.27
@@ -42,8 +43,7 @@ class Hybrid(WindowOracle):
     def __post_init__(self) -> None:
         WindowOracle.__post_init__(self)
         share = self._best_share() if self.share is None else self.share
-        share = check.between("Hybrid", "share", share, Fraction(1, _SHARES), Fraction(1))
-        object.__setattr__(self, "share", share)
+        check.keep(self, share=check.between("Hybrid", "share", share, Fraction(0), Fraction(1)))
 
     def best_window(self) -> int:
         """The variance is constant along the range at a share of 1/(1 + square), the best for any window."""
@@ -53,11 +53,15 @@ class Hybrid(WindowOracle):
         return 1 + int(np.argmin((constant + square * most) / (1 + square)))
 
     def _best_share(self) -> Fraction:
-        return Fraction(max(1, round(_SHARES / (1 + self.sliding.noise.square))), _SHARES)
+        """The variance is linear in the share up to where it is the same for every value."""
+        constant, square = self.sliding.noise
+        if constant >= ends_noise(self.epsilon).constant:
+            return Fraction(0)
+        return Fraction(max(1, round(_SHARES / (1 + square))), _SHARES)
 
     @property
     def _share(self) -> Fraction:
-        return self.share or Fraction(1)
+        return Fraction(1) if self.share is None else self.share
 
     @property
     def codes(self) -> int:

@@ -113,13 +113,14 @@ class Curve:
         """The largest share of right guesses of somebody who knows the prior p.
 
         A test is right with probability p P[S] + (1-p)(1 - Q[S]), at most 1 - p + p delta(log((1-p)/p)). For
-        p above 1/2 the directions change places.
+        p above 1/2 the directions change places. The larger of both ways to ask is given, as in
+        `true_positives`: p may be the prior of the suspicion or of its opposite.
         """
         p = float(check.between("accuracy", "prior", prior, Fraction(0), Fraction(1)))
-        less, direction = (p, self.remove) if p <= 0.5 else (1 - p, self.add)
+        less = min(p, 1 - p)
         if less == 0:
             return 1.0
-        return float(1 - less + less * self._delta(direction, math.log((1 - less) / less)))
+        return float(1 - less + less * self._delta(self._worst, math.log((1 - less) / less)))
 
     def precision(self, prior: Fraction | float, false_positives: float) -> float:
         """The largest share of "yes" that is right, for a test with this rate of false positives.

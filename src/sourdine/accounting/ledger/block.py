@@ -23,6 +23,13 @@ class Block:
     text: str
     terms: Terms
 
+    def holds(self, spends: tuple[Spend, ...]) -> bool:
+        """Whether these are its spends, held against what was read back from its text.
+
+        Those that were charged may have been changed since, frozen or not, and are equal to themselves.
+        """
+        return self.spends == spends and all(map(_alike, self.spends, spends))
+
     @cached_property
     def cost(self) -> Cost:
         """What the block costs; spends that the ledger cannot pay for raise."""
@@ -60,7 +67,7 @@ class Blocks:
         if block is None:
             block = self._read_back(spends)
             cost_of(self._terms, block.spends)  # what cannot be paid for is refused before it is remembered
-            _remember(self._kept, spends, block)
+            _remember(self._kept, block.spends, block)  # equal to what was given, and nobody else's to change
         return block
 
     def _read_back(self, spends: tuple[Spend, ...]) -> Block:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sourdine.accounting.ledger import problems
 from sourdine.accounting.ledger.amount import add, amount
-from sourdine.accounting.ledger.block import Blocks
+from sourdine.accounting.ledger.block import Block, Blocks
 from sourdine.accounting.ledger.chain import Line
 from sourdine.accounting.ledger.making import Number, make_terms
 from sourdine.accounting.ledger.period import Period
@@ -46,7 +46,7 @@ class Ledger:
         self._store = store
         self._blocks = Blocks(terms)
         self._reader = Reader(store.path, terms, self._blocks)
-        self._recent: tuple[tuple[object, ...], Statement] | None = None
+        self._recent: tuple[Block, tuple[object, ...], Statement] | None = None
         self._newest = ("", Fraction(0))  # a line found in order, by its mark, and the total after it
         self.terms = terms
         weakref.finalize(self, store.close)
@@ -154,12 +154,12 @@ class Ledger:
         declarations the release rests on) are recorded, so that a certificate can be held against them.
         """
         noted = None if declared is None else declared_digest(declarations(declared))
-        asked = (spends, purpose, author, secure, noted)
+        asked = (purpose, author, secure, noted)
         recent = self._recent  # read once: another thread may put its own there
-        if recent is None or recent[0] != asked:
-            stating = state(self._blocks.keep(spends), purpose, author, secure, noted)
-            self._recent = recent = (asked, stating)
-        (price, delta), stated, described = recent[1]
+        if recent is None or recent[1] != asked or not recent[0].holds(spends):
+            block = self._blocks.keep(spends)
+            self._recent = recent = (block, asked, state(block, purpose, author, secure, noted))
+        (price, delta), stated, described = recent[2]
         time, total, delta_total = _START, price, delta
 
         def build(last: Line | None) -> tuple[str, str]:

@@ -1,0 +1,27 @@
+"""What is charged is what is there, also where somebody changed what is frozen."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from sourdine.accounting import Spend
+from sourdine.accounting.ledger import Ledger, PureBudget, Terms
+from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.errors import SourdineError
+from sourdine.mechanisms import Laplace
+
+
+def test_a_mechanism_that_was_changed_is_charged_as_it_is(tmp_path: Path) -> None:
+    terms = Terms(budget=PureBudget(limit=Fraction(10)), unit="person", neighbours=Neighbours.ADD_REMOVE)
+    mechanism = Laplace(scale=100)  # type: ignore[arg-type]
+    spend = Spend(mechanism=mechanism, distance=Distance.l1(1))
+    with Ledger.create(tmp_path / "ledger", terms) as ledger:
+        assert ledger.charge(spend, purpose="first").price == Fraction(1, 100)
+        object.__setattr__(mechanism, "scale", Fraction(1))
+        assert ledger.charge(spend, purpose="first").price == 1
+        assert ledger.price(spend) == 1
+        object.__setattr__(mechanism, "scale", Fraction(100 + (1 << 61) - 1))  # its hash is that of 100
+        with pytest.raises(SourdineError, match="scale"):
+            ledger.charge(spend, purpose="first")
+        assert ledger.status().spent == Fraction(101, 100)
