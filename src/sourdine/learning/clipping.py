@@ -25,7 +25,7 @@ class Clipping(ABC):
     norm: float = 1.0
 
     def __post_init__(self) -> None:
-        check.keep(self, norm=float(check.between(type(self).__name__, "norm", self.norm, _LEAST, _MOST)))
+        check.keep(self, norm=_plain(type(self).__name__, "norm", self.norm))
 
     @abstractmethod
     def weights(self, squares: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
@@ -67,10 +67,15 @@ class Automatic(Clipping):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        stability = check.between("Automatic", "stability", self.stability, _LEAST, _MOST)
-        check.keep(self, stability=float(stability))
+        check.keep(self, stability=_plain("Automatic", "stability", self.stability))
 
     def weights(self, squares: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         norms = torch.stack(list(squares.values())).sum(0).sqrt()
         factor = self.norm * _MARGIN / (norms + self.stability)
         return dict.fromkeys(squares, torch.where(torch.isfinite(norms), factor, torch.zeros_like(factor)))
+
+
+def _plain(owner: str, name: str, value: float) -> float:
+    """A number as it came, if it is an int or a float: checkpoints hold clippings as they are written."""
+    exact = check.between(owner, name, value, _LEAST, _MOST)
+    return value if type(value) in (int, float) else float(exact)

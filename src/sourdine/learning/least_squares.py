@@ -74,9 +74,9 @@ def solve(
     >>> head.epsilon.upper <= 1, head.accuracy > 0.9
     (True, True)
     """
-    classes = check.integer("solve", "classes", classes, 2, 1 << 14)
+    classes = check.integer("Equations", "classes", classes, 2, 1 << 14)
     if norm is not None:
-        norm = float(check.positive("solve", "norm", norm, 1 << 40))
+        norm = float(check.positive("UnitRows", "norm", norm, 1 << 40))
     rows, targets = data
     if len(rows) != len(targets) or not 1 <= len(rows) <= MOST_ROWS or targets.ndim != 1:
         raise InvalidParameter(

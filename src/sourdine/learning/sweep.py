@@ -100,7 +100,8 @@ class Sweep:
         if not self.settings:
             raise check.fail("a sweep", "settings", "hold at least one setting", self.settings)
         check.keep(self, repeats=check.integer("a sweep", "repeats", self.repeats, 1, 1000))
-        check.keep(self, runs=check.integer("a sweep", "runs", self.runs, 1, MOST_RUNS))
+        if self.runs > MOST_RUNS:
+            raise check.fail("a sweep", "runs", f"be at most {MOST_RUNS:,}", self.runs)
 
     @property
     def runs(self) -> int:
