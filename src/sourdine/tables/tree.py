@@ -22,18 +22,22 @@ _FAN = 16  # near e^3, where the error of a rank is least for a grid of given si
 
 @dataclass(frozen=True)
 class Tree:
-    """How a grid of `size` places is cut: `height` levels of bins, each with `fan` bins of the next."""
+    """How a grid of `size` places is cut: `height` levels of bins, each with `fan` bins of the next.
+
+    The finest bins hold `leaf` places: one each, or more where there are too few values to tell places apart.
+    """
 
     size: int
     fan: int
     height: int
+    leaf: int = 1
 
     @classmethod
     def over(cls, size: int) -> "Tree":
         """The tree for a grid.
 
         >>> Tree.over(121)
-        Tree(size=121, fan=11, height=2)
+        Tree(size=121, fan=11, height=2, leaf=1)
         """
         height = max(1, math.ceil(math.log(max(size, 2)) / math.log(_FAN) - 1e-9))
         fan = max(2, math.ceil(size ** (1 / height) - 1e-9))
@@ -41,10 +45,22 @@ class Tree:
             fan += 1
         return cls(size, fan, height)
 
+    @classmethod
+    def flat(cls, size: int, bins: int) -> "Tree":
+        """One level of at most so many bins of one width; as many as there are places, if those are fewer.
+
+        All noise goes into one level, so ranks are exact to fewer values, and places to a bin.
+
+        >>> Tree.flat(121, 16)
+        Tree(size=121, fan=16, height=1, leaf=8)
+        """
+        leaf = -(-size // max(bins, 2))
+        return cls(size, max(2, -(-size // leaf)), 1, leaf)
+
     @property
     def widths(self) -> tuple[int, ...]:
         """How many places the bins of each level hold, from the widest."""
-        return tuple(self.fan**depth for depth in reversed(range(self.height)))
+        return tuple(self.leaf * self.fan**depth for depth in reversed(range(self.height)))
 
     def spread(self, level: float) -> float:
         """About the variance of the noisy count below a quantile, in variances of one noise."""
@@ -69,27 +85,26 @@ class Walk:
         """The first place where the noisy count reaches a rank, or the last before it is passed for good.
 
         Noisy counts of the bins in a bin are first made to add up to its own. A bin that holds less than the
-        noise is not cut further: its values are taken as spread evenly.
+        noise is not cut further, nor is one of the finest: its values are taken as spread evenly.
         """
-        fan = self.tree.fan
-        start, width = 0, fan**self.tree.height
-        below, whole, spread, inside = 0.0, self.total(), 0.0, 0.0
-        for depth in range(self.tree.height):
+        fan, widths = self.tree.fan, self.tree.widths
+        start, below, whole, spread, inside = 0, 0.0, self.total(), 0.0, 0.0
+        for depth, width in enumerate(widths):
             counts = self._bins(depth, start)
             if depth:
                 counts = counts + (whole - counts.sum()) / fan
-            width //= fan
             sums = below + np.cumsum(counts)
             j = _last_before(sums - counts, rank) if last else _first_reaching(sums, rank)
             spread += self._added(depth, j, level)
             below, whole = float(sums[j] - counts[j]), float(counts[j])
             start += j * width
-            if whole < 3 * self.deviation and width > 1:
+            if whole < 3 * self.deviation or width == widths[-1]:
                 inside = min(max((rank - below) / whole, 0.0), 1.0) if whole > 0 else 0.5
                 break
-        most = self.tree.size - 1
-        first, middle, end = (float(min(start + part * (width - 1), most)) for part in (0.0, inside, 1.0))
-        return Place(first, middle, end, max(spread, 1.0))
+        first = min(start, self.tree.size - 1)
+        held = min(width, self.tree.size - first)  # the last bin may reach beyond the grid
+        middle, end = (float(first + part * (held - 1)) for part in (inside, 1.0))
+        return Place(float(first), middle, end, max(spread, 1.0))
 
     def _added(self, depth: int, j: int, level: float) -> float:
         """What a level adds to the variance of the count below a place less a share of the total, in noises.
@@ -107,8 +122,7 @@ class Walk:
     def _bins(self, depth: int, start: int) -> NDArray[np.float64]:
         key = (depth, start)
         if key not in self.seen:
-            width = self.tree.fan ** (self.tree.height - depth - 1)
-            edges = start + width * np.arange(self.tree.fan + 1, dtype=np.int64)
+            edges = start + self.tree.widths[depth] * np.arange(self.tree.fan + 1, dtype=np.int64)
             self.seen[key] = self.noisy(np.diff(self.values.count_below(edges))).astype(float)
         return self.seen[key]
 

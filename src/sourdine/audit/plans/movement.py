@@ -82,8 +82,8 @@ def _tree(line: Line, one: Exact, other: Exact, schema: Schema) -> list[int]:
     found: list[int] = []
     for before, after in zip(_values(one).values(), _values(other).values(), strict=True):
         places, changes = _changed(before, after)
-        for depth in range(tree.height):
-            bins, where = np.unique(places // tree.fan ** (tree.height - depth - 1), return_inverse=True)
+        for width in tree.widths:
+            bins, where = np.unique(places // width, return_inverse=True)
             moved = np.zeros(bins.size, np.int64)
             np.add.at(moved, where, changes)
             found += moved[moved != 0].tolist()
