@@ -40,8 +40,14 @@ def inverse(m: Any, value: Any) -> Law:
 
 
 def recursive(m: Any, value: Any) -> Law:
-    held = tuple(sorted(value))
-    return coded(m, brute.recursive(held, m.levels, m.neighbours, m.places, m.radius, m.epsilon))
+    """Given the parts of two bits that set values apart, place by fine place."""
+    held = tuple(sorted((v << 2) + (i + 1) * GOLDEN % 4 for i, v in enumerate(value)))
+    fine = brute.recursive(held, m.levels, m.neighbours, m.places << 2, m.radius << 2, m.epsilon)
+    law: dict[tuple[int, ...], float] = {}
+    for answers, mass in fine.items():
+        key = tuple(answer >> 2 for answer in answers)
+        law[key] = law.get(key, 0.0) + mass
+    return coded(m, law)
 
 
 def threshold(m: Any, value: Any) -> Law:

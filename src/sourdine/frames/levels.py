@@ -20,9 +20,14 @@ MOST_ROWS = 1 << 20
 _NODES = "sourdine_nodes"
 
 
+def few_counts(groups: int, places: int) -> bool:
+    """Whether a count for each step of each group is little enough to be brought here."""
+    return groups * places <= MOST_ROWS
+
+
 def check_counted(source: Source, label: str, groups: int, places: int) -> None:
     """Refuse values in order that could only be had by bringing the records here."""
-    if not source.dialect.near and groups * places > MOST_ROWS:
+    if not source.dialect.near and not few_counts(groups, places):
         raise InvalidParameter(
             f"The {label} by this method need all values, and those of a Spark table stay on its cluster: "
             f"{groups:,} groups with {places:,} grid steps each are more than the {MOST_ROWS:,} counts that "

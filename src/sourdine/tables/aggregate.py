@@ -12,6 +12,9 @@ from sourdine.frames.schema import Declared, Number, Schema, decimal, sensible
 from sourdine.tables.answer import ALL
 from sourdine.tables.condition import Condition
 from sourdine.tables.hierarchy import Hierarchy
+from sourdine.tables.quantiles.choice import MOST_BINS, Tuning
+from sourdine.tables.quantiles.method import MOST_PLACES
+from sourdine.tables.quantiles.threshold import MOST_CUTS
 
 
 class Count(Declared):
@@ -226,13 +229,18 @@ class Quantiles(_OfColumn):
     """The values below which given shares of the records lie.
 
     They are read off a tree of noisy counts, which also gives intervals, or found by one of the methods of
-    `tables.quantiles`, which mostly come nearer and give none.
+    `tables.quantiles`, which mostly come nearer and give none. "auto" takes what comes nearest as far as
+    declarations tell. What may be set of a method is as in `sourdine.quantiles`; `law` is for forecasts only.
     """
 
     kind: Literal["quantiles"] = "quantiles"
     at: tuple[float, ...] = Field(min_length=1, max_length=999)
-    method: MethodName = "tree"
+    method: MethodName = "auto"
     law: Literal["uniform"] | Normal | None = None
+    ties: bool | None = None
+    radius: int | None = Field(default=None, ge=0, le=MOST_PLACES)
+    cuts: int | None = Field(default=None, ge=1, le=MOST_CUTS)
+    bins: int | None = Field(default=None, ge=1, le=MOST_BINS)
 
     @model_validator(mode="before")
     @classmethod
@@ -246,6 +254,16 @@ class Quantiles(_OfColumn):
         if not all(a < b for a, b in pairwise(self.at)):
             raise ValueError("at must rise, as in at = [0.25, 0.5, 0.75]")
         return self
+
+    @property
+    def tuning(self) -> Tuning:
+        """What is set of the method."""
+        return Tuning(radius=self.radius, cuts=self.cuts, bins=self.bins, ties=self.ties)
+
+    def check(self, schema: Schema, owner: str) -> None:
+        """The column must hold numbers between declared bounds, and the method know what is set of it."""
+        super().check(schema, owner)
+        self.tuning.check(self.method)
 
 
 class Top(Declared):

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 from scipy.special import ndtri
@@ -28,13 +29,17 @@ from sourdine.tables.measurement import Kind
 from sourdine.tables.plan import Line, Plan
 from sourdine.tables.quality import USELESS, smallest_share
 from sourdine.tables.quantiles.method import QuantileMethod
+from sourdine.tables.quantiles.naive import NaiveLaplace
 from sourdine.tables.reading import Estimate, Noisy, NoisyMoments
 from sourdine.tables.spread import like_noises
 
 _TOLERANCE = 1e-4
+_LEAST = Fraction(1, 1 << 20)
 _EVENLY = "if values are spread evenly between their bounds"
 _AT_MOST = "at most, mostly far less; no interval"
+_BY_SIZE = "declare the table's size"
 _BY_ITSELF = "noise on the quantile itself; no interval"
+_BY_RADIUS = "with a radius no bound holds where values are equal; no interval"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,14 +190,18 @@ def epsilon_for(plan: Plan, query: str, error: float, statistic: str | None = No
         assert found is not None
         return found
 
-    low, high = Fraction(1, 1 << 20), Fraction(1 << 10)
-    while high > low and not _possible(at(high)):  # some methods take no large one
-        high /= 2
-    if worst(high) > wanted:
-        most = float(high)
-        raise InvalidParameter(
-            f"No epsilon up to {most:g} brings the error of '{query}' to {error:g}. Ask for a larger error."
-        )
+    most = Fraction(1 << 10)
+    while most > _LEAST and not _possible(at(most)):  # some methods take no large one
+        most /= 2
+    low, high = _LEAST, _LEAST
+    # upwards, since with more epsilon another method may be taken, of which less is known beforehand
+    while worst(high) > wanted:
+        if high >= most:
+            raise InvalidParameter(
+                f"No epsilon up to {float(most):g} brings the error of '{query}' to {error:g}. "
+                "Ask for a larger error."
+            )
+        low, high = high, min(2 * high, most)
     while high > low * Fraction(1 + _TOLERANCE):
         middle = Fraction(math.sqrt(float(low) * float(high)))
         low, high = (low, middle) if worst(middle) <= wanted else (middle, high)
@@ -213,10 +222,13 @@ def largest_error(plan: Plan, query: str, statistic: str | None = None) -> Forec
     labels = [each.label for asked in plan.queries if asked.name == query for each in asked.ask]
     wanted = labels if statistic is None else [statistic]
     found = [each for each in forecasts(plan) if each.query == query and each.statistic in wanted]
-    if any(each.error is None for each in found):
+    unknown = [each.note for each in found if each.error is None]
+    if _BY_SIZE in unknown:
         raise InvalidParameter(
             f"The errors of '{query}' depend on how many records there are. Declare the table's size."
         )
+    if unknown:
+        raise InvalidParameter(f"Not all errors of '{query}' are known beforehand: {unknown[0]}.")
     return max(found, key=lambda each: each.error or 0.0)
 
 
@@ -237,7 +249,7 @@ def _error(each: Aggregate, line: Line, plan: Plan) -> tuple[float | None, str, 
     size = plan.per_group(measured)
     linear = isinstance(each, Count | Sum)
     if size is None and not linear:
-        return None, "", "declare the table's size"
+        return None, "", _BY_SIZE
     width, degree = measured.width(schema), measured.degree
     # values spread evenly between the bounds give all Bernstein polynomials the same sum
     numbers = np.full((1, degree + 1), (size or 1.0) * float(width) ** degree / (degree + 1))
@@ -262,24 +274,65 @@ def _error(each: Aggregate, line: Line, plan: Plan) -> tuple[float | None, str, 
 
 def _rank_error(each: Quantiles, line: Line, plan: Plan) -> tuple[float | None, str, str]:
     """In ranks, or in the column's unit under the law that was declared for the forecast."""
-    level, column = min(each.at, key=lambda at: abs(at - 0.5)), line.measurement.number(plan.schema)
-    size, noted, mechanism = plan.per_group(line.measurement), "", line.mechanism
+    column, mechanism = line.measurement.number(plan.schema), line.mechanism
+    size, step = plan.per_group(line.measurement), float(column.step)
+    if isinstance(mechanism, NaiveLaplace):
+        return mechanism.error(plan.confidence) * step, each.column, _BY_ITSELF
+    near, noted = 0.0, ""
     if isinstance(mechanism, QuantileMethod):
-        bound, noted = mechanism.ranks_off(plan.confidence), _AT_MOST
+        bound = mechanism.ranks_off(plan.confidence)
         if bound is None:
-            return mechanism.error(plan.confidence) * float(column.step), each.column, _BY_ITSELF
-        ranks = bound
+            return None, "", _BY_RADIUS
+        ranks, near, noted = dict.fromkeys(each.at, bound), mechanism.near * step, _AT_MOST
+        if near:
+            noted = f"at most, of a value within {_short(near)} of the answer; mostly far less; no interval"
     else:
-        many = line.measurement.tree(plan.schema).spread(level)
-        ranks = float(like_noises(mechanism, many, plan.confidence)) * math.sqrt(many)
-    error, measure, given = ranks, "ranks", "" if size is None else f"of about {size:,.0f}"
-    if each.law is not None and size is not None:
-        slope, law = float(column.upper - column.lower), "uniform"
-        if isinstance(each.law, Normal):
-            slope = math.sqrt(2 * math.pi) * math.exp(float(ndtri(level)) ** 2 / 2) * each.law.deviation
-            law = "normal"
-        error, measure, given = ranks / size * slope, each.column, f"if it is {law} as declared"
-    return error, measure, "; ".join(part for part in (given, noted) if part)
+        tree = line.measurement.tree(plan.schema)
+        ranks = {level: _noisy_rank(tree.spread(level), line, plan) for level in each.at}
+        if tree.leaf > 1:
+            noted = f"if values are spread evenly within bins of {_short(tree.leaf * step)}"
+    if each.law is None or size is None:
+        return max(ranks.values()), "ranks", "; ".join(_stated(size, noted))
+    law = _Law(each.law, float(column.lower), float(column.upper))
+    error = near + max(law.off(level, off / size) for level, off in ranks.items())
+    return error, each.column, "; ".join([f"if it is {law.name} as declared", *([noted] if noted else [])])
+
+
+def _noisy_rank(many: float, line: Line, plan: Plan) -> float:
+    """What so many noises on a count add up to at most."""
+    return float(like_noises(line.mechanism, many, plan.confidence)) * math.sqrt(many)
+
+
+def _stated(size: float | None, noted: str) -> list[str]:
+    """The size that ranks are of, and what else is noted."""
+    return [*([] if size is None else [f"of about {size:,.0f}"]), *([noted] if noted else [])]
+
+
+@dataclass(frozen=True)
+class _Law:
+    """How values are spread between their bounds, as declared for a forecast."""
+
+    law: Literal["uniform"] | Normal
+    lower: float
+    upper: float
+
+    @property
+    def name(self) -> str:
+        return "normal" if isinstance(self.law, Normal) else "uniform"
+
+    def quantile(self, share: float) -> float:
+        """The value that this share lies below."""
+        if share <= 0 or share >= 1:
+            return self.lower if share <= 0 else self.upper
+        if isinstance(self.law, Normal):
+            found = self.law.mean + self.law.deviation * float(ndtri(share))
+            return min(max(found, self.lower), self.upper)
+        return self.lower + share * (self.upper - self.lower)
+
+    def off(self, level: float, share: float) -> float:
+        """How far a quantile is from one whose level is off by so large a share, to either side."""
+        here = self.quantile(level)
+        return max(self.quantile(level + share) - here, here - self.quantile(level - share))
 
 
 def _half(found: Estimate) -> float:

@@ -73,6 +73,7 @@ class Measurement:
 
     `open` are the columns whose keys are chosen privately, and `chosen` those keys, once they are known.
     `columns` are those of all queries, where it is counted how many records fit them.
+    `bins` are the finest bins of a tree, where they are wider than a step of the column's grid.
     """
 
     kind: Kind
@@ -84,6 +85,7 @@ class Measurement:
     open: tuple[str, ...] = ()
     chosen: Chosen | None = None
     columns: tuple[str, ...] = ()
+    bins: int | None = None
 
     @property
     def label(self) -> str:
@@ -102,8 +104,14 @@ class Measurement:
         return names[self.kind]
 
     def same(self, other: "Measurement") -> bool:
-        """Whether two are one, whatever their shares."""
+        """Whether two are one, whatever their shares, and what a plan made of quantiles left to it."""
+        if self.kind is Kind.ORDER and self.asked is not None and other.kind is Kind.TREE:
+            return replace(self, share=other.share, kind=other.kind, bins=other.bins) == other
         return replace(self, share=other.share) == other
+
+    def counted(self, tree: Tree) -> "Measurement":
+        """The same quantiles, read off the counts of a tree."""
+        return replace(self, kind=Kind.TREE, bins=tree.fan if tree.leaf > 1 or tree.height == 1 else None)
 
     def number(self, schema: Schema) -> Number:
         """The column that is measured."""
@@ -129,7 +137,8 @@ class Measurement:
 
     def tree(self, schema: Schema) -> Tree:
         """The tree of bins over the column's grid."""
-        return Tree.over(self.width(schema) + 1)
+        places = self.width(schema) + 1
+        return Tree.over(places) if self.bins is None else Tree.flat(places, self.bins)
 
     def keys(self, schema: Schema) -> tuple[Keys, ...]:
         """Every combination of keys by the names of their columns, those of the query first.
@@ -333,7 +342,7 @@ def _source_of(each: Aggregate, query: Query, schema: Schema) -> Measurement:
         return Measurement(kind=Kind.CELLS, query=query, asked=each)
     if isinstance(each, Quantiles):
         if each.method == "tree":
-            return Measurement(kind=Kind.TREE, query=query, column=each.column)
+            return Measurement(kind=Kind.TREE, query=query, column=each.column, bins=each.bins)
         return Measurement(kind=Kind.ORDER, query=query, asked=each, column=each.column)
     if each.column not in degrees:
         return Measurement(kind=Kind.TOTAL, query=query, column=each.column)

@@ -15,6 +15,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.select import MOST_CANDIDATES
 from sourdine.frames.counting import check_groups
+from sourdine.frames.levels import few_counts
 from sourdine.frames.quality import all_cells
 from sourdine.frames.schema import Schema
 from sourdine.frames.unit import Unit
@@ -41,8 +42,9 @@ from sourdine.tables.measurement import (
 from sourdine.tables.noise import noise
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.quality import quality_share
-from sourdine.tables.quantiles.choice import AUTO, Allowance, Choice, chosen
+from sourdine.tables.quantiles.choice import AUTO, NO_INTERVAL, Allowance, Choice, chosen
 from sourdine.tables.query import Query
+from sourdine.tables.tree import Tree
 
 _POWERS = {1: "", 2: "²"}
 EACH_RECORD = Unit()
@@ -76,7 +78,8 @@ class Line:
         if self.choice is None:
             return ""
         of = f"{self.measurement.label} in '{self.measurement.query.name}'"
-        return f"Method for the {of}: {self.choice.words}. No interval is known for it."
+        bare = "" if self.measurement.kind is Kind.TREE else f" {NO_INTERVAL}"
+        return f"Method for the {of}: {self.choice.words}.{bare}"
 
     def _chooses(self, mechanism: KeyThreshold) -> str:
         """How keys are chosen."""
@@ -95,6 +98,7 @@ class Plan:
     With `quality`, a small part of the budget tells how many records do not fit what is declared of the
     columns. `checked` says that somebody read, outside any guarantee, how well the data fits the
     declarations.
+    `near` says that the records can be brought here; on a cluster they stay where they are.
 
     >>> schema = Schema.read({"sex": {"type": "category", "keys": ["f", "m"]}})
     >>> query = Query.read({"name": "people", "ask": ["count"], "by": ["sex"]})
@@ -115,6 +119,7 @@ class Plan:
     caveats: tuple[str, ...] = ()
     quality: bool = True
     checked: bool = False
+    near: bool = True
 
     def __post_init__(self) -> None:
         if not self.queries:
@@ -202,10 +207,14 @@ class Plan:
                     ask = self._in_order if measured.kind is Kind.ORDER else self._ranked
                     found.append(ask(measured, share))
                     continue
-                distance = measured.distance(self.schema, self.unit, self.neighbours, self.privacy.squared)
-                mechanism = noise(distance, share * self.privacy.total, self.privacy.squared)
-                found.append(Line(measurement=measured, mechanism=mechanism, distance=distance, share=share))
+                found.append(self._summed(measured, share))
         return tuple(found) if self._quality is None else (*found, self._quality)
+
+    def _summed(self, measured: Measurement, share: Fraction) -> Line:
+        """Sums with the least noise for how far a unit moves them."""
+        distance = measured.distance(self.schema, self.unit, self.neighbours, self.privacy.squared)
+        mechanism = noise(distance, share * self.privacy.total, self.privacy.squared)
+        return Line(measurement=measured, mechanism=mechanism, distance=distance, share=share)
 
     @cached_property
     def choices(self) -> tuple[Line, ...]:
@@ -255,7 +264,7 @@ class Plan:
         return next(same)
 
     def _in_order(self, measured: Measurement, share: Fraction) -> Line:
-        """Quantiles by a method that is asked in each group on its own.
+        """Quantiles by a method that is asked in each group on its own, or by the tree that is taken for it.
 
         A unit changes up to `rows` values in each of up to `groups` groups. One that is replaced may leave a
         group and enter another, unless it may count in all of them: so each group is asked as if values come
@@ -272,24 +281,28 @@ class Plan:
             values=self.unit.rows * (2 if moves else 1),
             groups=min(self.unit.groups, groups),
         )
-        size = self.per_group(measured)
+        size, places = self.per_group(measured), measured.width(self.schema) + 1
         try:
-            mechanism, choice = chosen(
+            found, choice = chosen(
                 asked.method,
                 at=asked.at,
-                places=measured.width(self.schema) + 1,
+                places=places,
                 allowance=allowance,
                 neighbours=Neighbours.ADD_REMOVE if moves else self.neighbours,
                 size=None if size is None else math.ceil(size),
+                tuning=asked.tuning,
+                counted=not (self.near or few_counts(groups, places)),
             )
         except InvalidParameter as problem:
             of = (
                 f"The {asked.label} in '{measured.query.name}' cannot be found by the method '{asked.method}'"
             )
             raise InvalidParameter(f"{of}. {problem}") from None
+        if isinstance(found, Tree):
+            return replace(self._summed(measured.counted(found), share), choice=choice)
         return Line(
             measurement=measured,
-            mechanism=mechanism,
+            mechanism=found,
             distance=distance,
             share=share,
             count=allowance.groups,

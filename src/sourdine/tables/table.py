@@ -114,6 +114,7 @@ class Table:
             caveats=self.text.caveats,
             quality=quality,
             checked=self.checked,
+            near=self.source.dialect.near,
         )
         check_release(made, self.source)
         return made

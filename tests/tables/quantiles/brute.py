@@ -112,6 +112,27 @@ def recursive(
     return parts(values, levels, Fraction(0), Fraction(1), 0, places)
 
 
+def recursive_apart(
+    values: Values,
+    levels: Sequence[Fraction],
+    relation: Neighbours,
+    places: int,
+    radius: int,
+    epsilon: Fraction,
+    fine: int,
+) -> dict[Values, float]:
+    """The same on a grid whose steps are cut into 2^fine, over all ways to set the values apart."""
+    law: dict[Values, float] = {}
+    parts = list(itertools.product(range(1 << fine), repeat=len(values)))
+    for jitter in parts:
+        held = tuple(sorted((v << fine) + j for v, j in zip(values, jitter, strict=True)))
+        given = recursive(held, levels, relation, places << fine, radius << fine, epsilon)
+        for answers, chance in given.items():
+            key = tuple(answer >> fine for answer in answers)
+            law[key] = law.get(key, 0.0) + chance / len(parts)
+    return law
+
+
 def first_crossing(
     values: Values,
     level: Fraction,

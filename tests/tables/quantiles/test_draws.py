@@ -97,23 +97,28 @@ def test_tails_are_drawn_by_rejection(
 
 @pytest.mark.parametrize("values", [(), (1, 1, 3), (0, 2, 2, 3)])
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_recursive_quantiles(relation: Neighbours, values: tuple[int, ...]) -> None:
+def test_recursive_quantiles(
+    relation: Neighbours, values: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jitter, "_FINE", 1)
     levels = tuple(Fraction(i, 4) for i in (1, 2, 3))
     mechanism = RecursiveQuantiles(
         epsilon=4, levels=levels, places=4, neighbours=relation, radius=len(values) % 2
     )
-    law = brute.recursive(values, levels, relation, 4, len(values) % 2, Fraction(4))
+    law = brute.recursive_apart(values, levels, relation, 4, len(values) % 2, Fraction(4), 1)
     drawn = drawn_from(mechanism, list(values), 300)
     assert fits(drawn, law) > ALARM
 
 
 @pytest.mark.slow
-def test_recursive_quantiles_ten_percent_off_are_refused() -> None:
+def test_recursive_quantiles_ten_percent_off_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jitter, "_FINE", 1)
     values, levels = (0, 2, 2, 3), tuple(Fraction(i, 4) for i in (1, 2, 3))
     mechanism = RecursiveQuantiles(epsilon=12, levels=levels, places=4)
     drawn = drawn_from(mechanism, list(values), 20_000)
-    assert fits(drawn, brute.recursive(values, levels, brute.REPLACE, 4, 0, Fraction(12))) > ALARM
-    assert fits(drawn, brute.recursive(values, levels, brute.REPLACE, 4, 0, 12 * MORE * MORE)) < ALARM
+    for epsilon, right in ((Fraction(12), True), (12 * MORE * MORE, False)):
+        law = brute.recursive_apart(values, levels, brute.REPLACE, 4, 0, epsilon, 1)
+        assert (fits(drawn, law) > ALARM) == right
 
 
 @pytest.mark.parametrize("monotone", [True, False])

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from sourdine.tables.quantiles.jitter import Jittered, fine_bits
+from sourdine.tables.quantiles import jitter
+from sourdine.tables.quantiles.jitter import FineRanks, Jittered, SetApart, fine_bits
 from sourdine.tables.quantiles.values import SortedPlaces
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM, fit
@@ -27,6 +28,25 @@ def test_a_value_is_set_apart_once_however_it_is_looked_at(ranges: list[tuple[in
     whole = held.between(0, 7)
     for (low, high), part in zip(ranges, first, strict=True):
         np.testing.assert_array_equal(part, whole[low:high])
+
+
+@pytest.mark.parametrize("block", [1, 4, 1 << 10])
+def test_ranks_and_places_agree(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is looked at first, and together: counts below are those of the fine places in order."""
+    monkeypatch.setattr(jitter, "_BLOCK", block)
+    held = FineRanks(jittered(VALUES))
+    counted = held.count_below([[0, 3 << 20, (3 << 20) + 500_000], [4 << 20, 9 << 20, 10 << 20]])
+    fine = held.values_between(0, 7)
+    assert held.size == 7
+    assert counted[1].tolist() == [4, 6, 7]
+    assert counted[0].tolist() == [0, 3, 3 + int(fine[3] < (3 << 20) + 500_000)]
+    spots = np.sort(np.concatenate([fine, fine + 1, fine - 1, [0, 10 << 20]]))
+    np.testing.assert_array_equal(held.count_below(spots), np.searchsorted(fine, spots))
+    assert held.count_below([]).size == 0
+    evenly = SetApart.evenly(VALUES, 10)
+    np.testing.assert_array_equal(
+        FineRanks(evenly).count_below(spots), np.searchsorted(evenly.between(0, 7), spots)
+    )
 
 
 def test_nothing_lies_between_no_ranks() -> None:

@@ -14,7 +14,7 @@ from sourdine.frames.ranks import SortedPlaces
 from sourdine.report.page import Section
 from sourdine.report.table import Table
 from sourdine.tables.quantiles import InverseSensitivity, QuantileMethod, ThresholdHistogram
-from sourdine.tables.quantiles.choice import Allowance, chosen
+from sourdine.tables.quantiles.choice import Allowance, named
 from sourdine.tables.quantiles.estimate import Grid
 from sourdine.tables.quantiles.theorems import (
     histogram_error,
@@ -125,7 +125,7 @@ def _distances(
 def _histogram(size: int, epsilon: Fraction, decile: int) -> QuantileMethod:
     """One of nine deciles, with its share."""
     share = Allowance(budget=epsilon / 9)
-    return chosen("histogram", at=[decile / 10], places=UNIFORM.grid.places, allowance=share, size=size)[0]
+    return named("histogram", at=[decile / 10], places=UNIFORM.grid.places, allowance=share, size=size)
 
 
 def _tails(scale: int, bits: Bits) -> list[Trial]:

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from sourdine.core.bits import Bits
 from sourdine.frames.ranks import SortedPlaces
 from sourdine.tables.quantiles import QuantileMethod
-from sourdine.tables.quantiles.choice import Allowance, chosen
+from sourdine.tables.quantiles.choice import Allowance, named
 from sourdine.tables.quantiles.estimate import Grid
 
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ class Law:
     @property
     def grid(self) -> Grid:
         """The places of answers: 2^20 steps between the bounds."""
-        return Grid.declared(self.bounds, None)
+        return Grid.declared(self.bounds, None, 1 << 20)
 
 
 def uniform(size: int, bits: Bits) -> Floats:
@@ -60,7 +60,7 @@ def true_deciles(ordered: Floats) -> Floats:
 def method_for(name: str, places: int, epsilon: float, size: int) -> QuantileMethod:
     """The method under a name that people read, for nine deciles that share epsilon."""
     exact = Fraction(str(epsilon))
-    return chosen(METHODS[name], at=DECILES, places=places, allowance=Allowance(budget=exact), size=size)[0]
+    return named(METHODS[name], at=DECILES, places=places, allowance=Allowance(budget=exact), size=size)
 
 
 def rmse(method: QuantileMethod, ordered: Floats, grid: Grid, count: int, bits: Bits) -> Floats:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 
 import numpy as np
@@ -13,22 +13,58 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.tables.quantiles.inverse import InverseSensitivity
 from sourdine.tables.quantiles.joint import JointExponential
 from sourdine.tables.quantiles.levels import check_levels
-from sourdine.tables.quantiles.method import QuantileMethod
+from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod
 from sourdine.tables.quantiles.naive import NaiveLaplace
 from sourdine.tables.quantiles.recursive import RecursiveQuantiles
 from sourdine.tables.quantiles.threshold import MOST_CUTS, ThresholdHistogram
+from sourdine.tables.tree import Tree
 
 AUTO, TREE = "auto", "tree"
+NO_INTERVAL = 'No interval is known for it: the method "tree" gives one.'
+MOST_BINS = 1 << 16
 MANY = {  # levels up to which the joint mechanism is best, by neighbours and by whether rho is spent
     (Neighbours.REPLACE, False): 29,
     (Neighbours.ADD_REMOVE, False): 14,
     (Neighbours.REPLACE, True): 5,
     (Neighbours.ADD_REMOVE, True): 2,
 }
-_FEW_CUTS = 1000  # of a histogram, where no size is declared
+_CUTS = 1000  # of a histogram, where no size is declared
 _PARTS = 1 << 40  # epsilons from a rho are rounded down to multiples of one over this
+_LEAST_BINS = 5
 
 Settings = Mapping[str, int | bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """What may be set of a method beside its name; None leaves it to the method.
+
+    A `radius` is in steps of the grid, `cuts` are the cut points of a histogram, `bins` the finest bins of a
+    tree. `ties` tells "auto" that many values are equal, so that an answer between two of them is of no use.
+    """
+
+    radius: int | None = None
+    cuts: int | None = None
+    bins: int | None = None
+    ties: bool | None = None
+
+    def __post_init__(self) -> None:
+        for name, most in (("radius", MOST_PLACES), ("cuts", MOST_CUTS), ("bins", MOST_BINS)):
+            value = getattr(self, name)
+            if value is not None:
+                check.integer("quantiles", name, value, 0 if name == "radius" else 1, most)
+        if self.ties is not None:
+            check.boolean("quantiles", "ties", self.ties)
+
+    def check(self, method: str) -> None:
+        """Refuse what the method does not know."""
+        known = {AUTO: ("ties",), TREE: ("bins",)} | {name: held.takes for name, held in METHODS.items()}
+        for name in (each.name for each in fields(self)):
+            value = getattr(self, name)
+            if value is not None and name not in known[method]:
+                which = " or ".join(f'"{each}"' for each, takes in known.items() if name in takes)
+                must = f"be left out with the method '{method}'"
+                raise check.fail("quantiles", name, must, value, f"It is for {which}.")
 
 
 @dataclass(frozen=True)
@@ -37,22 +73,23 @@ class Method:
 
     kind: type[QuantileMethod]
     settings: Callable[[int, int | None], Settings] = lambda places, size: {}
+    takes: tuple[str, ...] = ()
 
 
 def _histogram(monotone: bool) -> Method:
     def settings(places: int, size: int | None) -> Settings:
         """The source's number of cut points, 1.5 n / log n, for a declared size."""
-        wanted = _FEW_CUTS if size is None else max(2, math.ceil(1.5 * size / math.log(max(size, 3))))
+        wanted = _CUTS if size is None else max(2, math.ceil(1.5 * size / math.log(max(size, 3))))
         return {"cuts": min(wanted, places, MOST_CUTS), "monotone": monotone}
 
-    return Method(ThresholdHistogram, settings)
+    return Method(ThresholdHistogram, settings, ("cuts",))
 
 
 METHODS = {
     "joint": Method(JointExponential),
-    "recursive": Method(RecursiveQuantiles, lambda places, size: {"radius": 1}),
-    "inverse": Method(InverseSensitivity),
-    "smooth": Method(InverseSensitivity, lambda places, size: {"radius": 1}),
+    "recursive": Method(RecursiveQuantiles, takes=("radius",)),
+    "inverse": Method(InverseSensitivity, takes=("radius",)),
+    "smooth": Method(InverseSensitivity, lambda places, size: {"radius": 1}, ("radius",)),
     "histogram": _histogram(False),
     "monotone histogram": _histogram(True),
     "naive": Method(NaiveLaplace),
@@ -74,6 +111,9 @@ class Choice:
     def words(self) -> str:
         """Both in one line."""
         return f"{self.name}, since {self.why}"
+
+
+_ASKED = "it was asked for"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +138,66 @@ class Allowance:
         cost = kind.rho_at_one(levels) * self.values**2 * self.groups
         return Fraction(math.floor(_PARTS / root_above(cost / self.budget)), _PARTS)
 
+    def deviation(self, neighbours: Neighbours) -> float:
+        """About the standard deviation of the noise on one count of each of some bins."""
+        moved = 2 if neighbours is Neighbours.REPLACE else 1
+        if self.squared:
+            return math.sqrt(float(moved * self.groups * self.values**2 / (2 * self.budget)))
+        return math.sqrt(2) * float(moved * self.groups * self.values / self.budget)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Quantiles that are asked for, and all that is declared about the values."""
+
+    levels: tuple[Fraction, ...]
+    places: int
+    allowance: Allowance
+    neighbours: Neighbours
+    size: int | None
+    tuning: Tuning
+
+    def mechanism(self, name: str) -> QuantileMethod:
+        """The mechanism of a method's name, as exact as the allowance lets it be."""
+        held = METHODS[name]
+        given = {"radius": self.tuning.radius, "cuts": self.tuning.cuts}
+        own = {each: value for each, value in given.items() if value is not None and each in held.takes}
+        return held.kind(
+            epsilon=self.allowance.epsilon(held.kind, len(self.levels)),
+            levels=self.levels,
+            places=self.places,
+            neighbours=self.neighbours,
+            **{**held.settings(self.places, self.size), **own},
+        )
+
+    @property
+    def tree(self) -> Tree:
+        """The tree that was asked for."""
+        bins = self.tuning.bins
+        return Tree.over(self.places) if bins is None else Tree.flat(self.places, bins)
+
+    @property
+    def few_places(self) -> bool:
+        """Whether a noisy count of each place is nearer than a choice among the places."""
+        each = 4 if self.neighbours is Neighbours.REPLACE else 8
+        return self.places <= each * (len(self.levels) + 1)
+
+    @property
+    def few_values(self) -> bool:
+        """Whether counts in wide bins are nearer: the declared size is small for the epsilon of a level."""
+        if self.size is None or self.tuning.ties:
+            return False
+        epsilon = float(self.allowance.epsilon(JointExponential, len(self.levels)))
+        one = len(self.levels) == 1
+        enough = 30 if self.neighbours is Neighbours.REPLACE else 15 if one else 40
+        return self.size * epsilon < enough * len(self.levels)
+
+    @property
+    def bins(self) -> int:
+        """As many bins as make the noise of the ranks about as large as half a bin."""
+        held = 0.94 * (self.size or 0) / self.allowance.deviation(self.neighbours)
+        return max(_LEAST_BINS, round(math.pow(held, 2 / 3)))
+
 
 def chosen(
     method: str,
@@ -107,38 +207,79 @@ def chosen(
     allowance: Allowance,
     neighbours: Neighbours = Neighbours.REPLACE,
     size: int | None = None,
-) -> tuple[QuantileMethod, Choice]:
-    """The mechanism of a method's name, as exact as the allowance lets it be, and why it was taken."""
-    levels = levels_of(at)
+    tuning: Tuning | None = None,
+    counted: bool = False,
+) -> tuple[QuantileMethod | Tree, Choice]:
+    """The mechanism of a method's name, or the tree whose counts get noise, and why it was taken.
+
+    `counted` says that values can only be counted where they are, as on a cluster.
+    """
+    levels, more = levels_of(at), tuning or Tuning()
     if size is not None:
         size = check.integer("quantiles", "size", size, 0, 1 << 62)
-
-    def made(name: str) -> QuantileMethod:
-        held = METHODS[name]
-        return held.kind(
-            epsilon=allowance.epsilon(held.kind, len(levels)),
-            levels=levels,
-            places=places,
-            neighbours=neighbours,
-            **held.settings(places, size),
-        )
-
-    if method in METHODS:
-        return made(method), Choice(method, "it was asked for")
-    if method != AUTO:
+    if method not in (AUTO, TREE, *METHODS):
         raise check.fail("quantiles", "method", f"be one of {', '.join([AUTO, TREE, *METHODS])}", method)
-    if len(levels) == 1:
-        why = "one quantile needs no split of the budget, and a radius saves it on equal values"
-        return made("smooth"), Choice("smooth", why)
-    most = MANY.get((neighbours, allowance.squared), 0)
-    under = f"under {neighbours} neighbours{' and a delta' if allowance.squared else ''}"
-    if len(levels) > most:
-        return made("recursive"), Choice("recursive", f"{under}, more than {most} are found best by halving")
+    more.check(method)
+    check.member("quantiles", "neighbours", neighbours, Neighbours)
+    if neighbours is Neighbours.ZERO_OUT:
+        must = "be replace or add-remove"
+        raise check.fail("quantiles", "neighbours", must, str(neighbours), "Quantiles have no other.")
+    asked = Asked(
+        levels=levels, places=places, allowance=allowance, neighbours=neighbours, size=size, tuning=more
+    )
+    if method == TREE:
+        return asked.tree, Choice(TREE, _ASKED)
+    if method in METHODS:
+        return asked.mechanism(method), Choice(method, _ASKED)
+    return _best(asked, counted)
+
+
+def named(
+    method: str,
+    *,
+    at: Sequence[float],
+    places: int,
+    allowance: Allowance,
+    neighbours: Neighbours = Neighbours.REPLACE,
+    size: int | None = None,
+) -> QuantileMethod:
+    """The mechanism of one of METHODS."""
+    asked = Asked(
+        levels=levels_of(at),
+        places=places,
+        allowance=allowance,
+        neighbours=neighbours,
+        size=size,
+        tuning=Tuning(),
+    )
+    return asked.mechanism(method)
+
+
+def _best(asked: Asked, counted: bool) -> tuple[QuantileMethod | Tree, Choice]:
+    """What comes nearest as far as declarations tell (docs/guarantees/quantiles.md, "What auto takes")."""
+    many = len(asked.levels)
+    if asked.few_places:
+        return Tree.flat(asked.places, asked.places), Choice(
+            TREE, "so few places are best counted one by one"
+        )
+    if asked.few_values:
+        tree = Tree.flat(asked.places, asked.bins)
+        why = f"about {asked.size:,} values at this epsilon are best counted in {tree.fan:,} bins"
+        return tree, Choice(TREE, why)
+    if counted:
+        return Tree.over(asked.places), Choice(TREE, "the values stay where they are and are only counted")
+    if many == 1:
+        return asked.mechanism("inverse"), Choice("inverse", "one quantile needs no split of the budget")
+    most = MANY.get((asked.neighbours, asked.allowance.squared), 0)
+    under = f"under {asked.neighbours} neighbours{' and a delta' if asked.allowance.squared else ''}"
+    if many > most:
+        why = f"{under}, more than {most} are found best by halving"
+        return asked.mechanism("recursive"), Choice("recursive", why)
     try:
-        return made("joint"), Choice("joint", f"{under}, up to {most} are found best all at once")
+        return asked.mechanism("joint"), Choice("joint", f"{under}, up to {most} are found best all at once")
     except InvalidParameter:
         why = "the joint method would need more than floats for this grid and epsilon"
-        return made("recursive"), Choice("recursive", why)
+        return asked.mechanism("recursive"), Choice("recursive", why)
 
 
 def levels_of(at: object) -> tuple[Fraction, ...]:

@@ -22,16 +22,17 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.grid import reals
 from sourdine.frames.ranks import SortedPlaces
 from sourdine.tables.noise import noise
-from sourdine.tables.quantiles.choice import TREE, Allowance, Choice, chosen, levels_of
-from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod
+from sourdine.tables.quantiles.choice import NO_INTERVAL, Allowance, Choice, Tuning, chosen, levels_of
+from sourdine.tables.quantiles.method import EPSILONS, MOST_PLACES, QuantileMethod
 from sourdine.tables.tree import Tree, read_quantiles
 
-_DEFAULT_PLACES = 1 << 20
+_LEAST_STEPS = 10**6  # where nothing is declared
+_ODD_STEPS = 1 << 20  # where no round step goes into the range
 _FARTHEST = 1 << 1000
 _LEAST_RANGE = 2.0**-500
 _ALMOST = Fraction(1, 10**12)  # what a range may lack of a whole number of steps, as 0.3 does of three tenths
 _CHUNK = 1 << 15
-_LEAST_TREE, _MOST_TREE = Fraction(1, 1 << 20), Fraction(1 << 20)  # epsilon by a tree
+_PLAIN = 1 << 53
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,22 @@ class Grid:
 
     lower: float
     upper: float
-    step: float
+    exact: Fraction
     places: int
 
     @classmethod
-    def declared(cls, bounds: tuple[float, float], granularity: float | None) -> "Grid":
-        """The grid of declared bounds; without a granularity the range is cut into 2^20."""
+    def declared(
+        cls, bounds: tuple[float, float], granularity: float | None, steps: int | None = None
+    ) -> "Grid":
+        """The grid of declared bounds, by the size of a step or by how many there are.
+
+        Without either, a step is round, and there are a million of them or up to 2.5: so numbers with few
+        digits are places of the grid, if the lower bound is one. Where no round step goes into the range, it
+        is cut into 2^20.
+
+        >>> Grid.declared((0, 120), None)
+        Grid(lower=0.0, upper=120.0, exact=Fraction(1, 10000), places=1200001)
+        """
         owner = "quantiles"
         given: object = bounds
         if not (isinstance(given, tuple | list) and len(given) == 2):
@@ -60,14 +71,23 @@ class Grid:
             raise check.fail(owner, "bounds", "rise", bounds, "Give the lower one first.")
         if upper - lower < _LEAST_RANGE:
             raise check.fail(owner, "bounds", "be 2^-500 apart or more", bounds)
-        if granularity is None:
-            return cls(lower, upper, (upper - lower) / _DEFAULT_PLACES, _DEFAULT_PLACES + 1)
-        exact = check.positive(owner, "granularity", granularity)
-        steps = math.floor((numbers[1] - numbers[0]) / exact * (1 + _ALMOST))
-        if not 1 <= steps < MOST_PLACES:
+        wide = numbers[1] - numbers[0]
+        if steps is not None:
+            if granularity is not None:
+                raise check.fail(owner, "steps", "be left out where a granularity is given", steps)
+            many = check.integer(owner, "steps", steps, 1, MOST_PLACES - 1)
+            return cls(lower, upper, wide / many, many + 1)
+        step = _round(wide) if granularity is None else check.positive(owner, "granularity", granularity)
+        fitting = math.floor(wide / step * (1 + _ALMOST))
+        if not 1 <= fitting < MOST_PLACES:
             must = "cut the bounds into 1 to 2^52 - 1 steps"
             raise check.fail(owner, "granularity", must, granularity)
-        return cls(lower, upper, float(exact), steps + 1)
+        return cls(lower, upper, step, fitting + 1)
+
+    @property
+    def step(self) -> float:
+        """The size of a step."""
+        return float(self.exact)
 
     def place(self, values: ArrayLike) -> NDArray[Any]:
         """The places nearest to values, clamped; what is not a number is left out."""
@@ -96,7 +116,21 @@ class Grid:
 
     def value(self, places: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:
         """Places as values again; rounding takes none beyond the upper bound."""
-        return np.asarray(np.minimum(self.lower + places * self.step, self.upper), dtype=np.float64)
+        up, down = self.exact.as_integer_ratio()
+        plain = max(up, down) <= _PLAIN  # then a decimal place is the float that is written so
+        along = places * float(up) / float(down) if plain else places * self.step
+        return np.asarray(np.minimum(self.lower + along, self.upper), dtype=np.float64)
+
+
+def _round(wide: Fraction) -> Fraction:
+    """A step of 1, 2 or 5 times a power of ten, or one 2^20th of the range where none goes into it."""
+    power = Fraction(10) ** (math.floor(math.log10(float(wide))) - 6)  # near, and made sure of below
+    for step in (5 * power, 2 * power, power, power / 2, power / 5, power / 10):
+        many = wide / step
+        if many >= _LEAST_STEPS * (1 - _ALMOST):
+            whole = round(many)
+            return step if abs(many - whole) <= many * _ALMOST else wide / _ODD_STEPS
+    return wide / _ODD_STEPS
 
 
 def quantiles(
@@ -107,8 +141,13 @@ def quantiles(
     epsilon: Fraction | float,
     method: str = "auto",
     granularity: float | None = None,
+    steps: int | None = None,
     neighbours: Neighbours = Neighbours.REPLACE,
     size: int | None = None,
+    ties: bool | None = None,
+    radius: int | None = None,
+    cuts: int | None = None,
+    bins: int | None = None,
     confidence: float = 0.95,
     ledger: Ledger | Path | str | None = None,
     purpose: str = "quantiles",
@@ -117,9 +156,13 @@ def quantiles(
     """Quantiles of values between declared bounds, epsilon-DP for one value replaced, or added or removed.
 
     `method` is one of those in METHODS, or "tree", which alone gives intervals, or "auto", which goes by what
-    is declared and never by the values; the release's notes tell what was taken. What is not a number is left
-    out, what lies outside the bounds is clamped. `size` is about how many values there are, for methods that
-    need to know. The ledger, if there is one, is charged before the values are looked at.
+    is declared and never by the values; the release's notes tell what was taken. What is not a number or is
+    missing is left out, what lies outside the bounds is clamped. Answers lie on a grid, by the `granularity`
+    of the values or by how many `steps` there are between the bounds. `size` is about how many values there
+    are: declare it, since for few of them other methods are best. `ties` tells "auto" that many are equal, so
+    that an answer between two of them is of no use. `radius` (in steps) is for "smooth", "inverse" and
+    "recursive", `cuts` for histograms, `bins` for "tree". The ledger, if there is one, is charged before the
+    values are looked at.
 
     >>> from sourdine.testing import SeededBits
     >>> ages = range(101)
@@ -127,11 +170,14 @@ def quantiles(
     >>> found.values
     array([50.])
     >>> found.notes[0][:24]
-    'Method: smooth, since on'
+    'Method: inverse, since o'
     """
-    grid = Grid.declared(bounds, granularity)
+    grid = Grid.declared(bounds, granularity, steps)
     sure = check.confidence("quantiles", confidence)
-    spend, choice = _planned(method, grid, at=at, epsilon=epsilon, neighbours=neighbours, size=size)
+    tuning = Tuning(radius=radius, cuts=cuts, bins=bins, ties=ties)
+    spend, tree, choice = _planned(
+        method, grid, at=at, epsilon=epsilon, neighbours=neighbours, size=size, tuning=tuning
+    )
     secure = bool(getattr(bits, "secure", False))
     stated = {"bounds": json.dumps([grid.lower, grid.upper]), "step": repr(grid.step)}
     stated["method"] = choice.words
@@ -142,11 +188,11 @@ def quantiles(
     held = grid.place(values)
     held.sort()
     found, ends = SortedPlaces(held), None
-    if isinstance(spend.mechanism, QuantileMethod):
+    if tree is None:
+        assert isinstance(spend.mechanism, QuantileMethod)
         places = spend.mechanism.sample(found, bits)
     else:
         levels = [float(level) for level in levels_of(at)]
-        tree = Tree.over(grid.places)
         read = read_quantiles(found, tree, mechanism=spend.mechanism, at=levels, confidence=sure, bits=bits)
         places, ends = read.value, (grid.value(read.lower), grid.value(read.upper))
     return Release(
@@ -156,7 +202,7 @@ def quantiles(
         receipt=receipt,
         confidence=sure,
         secure=secure,
-        notes=(f"Method: {choice.words}.", *(["No interval is known for it."] if ends is None else [])),
+        notes=(f"Method: {choice.words}.", *([] if tree else [NO_INTERVAL])),
         declarations=stated,
     )
 
@@ -169,23 +215,23 @@ def _planned(
     epsilon: Fraction | float,
     neighbours: Neighbours,
     size: int | None,
-) -> tuple[Spend, Choice]:
-    """What is spent on which mechanism, by declarations alone."""
-    if method != TREE:
-        allowance = Allowance(budget=check.positive("quantiles", "epsilon", epsilon))
-        mechanism, choice = chosen(
-            method, at=at, places=grid.places, allowance=allowance, neighbours=neighbours, size=size
-        )
-        return Spend(mechanism=mechanism, distance=Distance.hamming(neighbours=neighbours)), choice
-    levels_of(at)
-    budget = check.between("quantiles", "epsilon", epsilon, _LEAST_TREE, _MOST_TREE)
-    check.member("quantiles", "neighbours", neighbours, Neighbours)
-    if neighbours is Neighbours.ZERO_OUT:
-        must = "be replace or add-remove"
-        raise check.fail("quantiles", "neighbours", must, str(neighbours), "Quantiles have no other.")
-    # a value lies in one bin of each level of the tree; one that is replaced leaves a bin and enters another
-    moved = Tree.over(grid.places).height * (2 if neighbours is Neighbours.REPLACE else 1)
-    distance = Distance.l1(moved, coordinates=moved, neighbours=neighbours)
-    return Spend(mechanism=noise(distance, budget, squared=False), distance=distance), Choice(
-        TREE, "it was asked for"
+    tuning: Tuning,
+) -> tuple[Spend, Tree | None, Choice]:
+    """What is spent on which mechanism, or on the counts of which tree, by declarations alone."""
+    allowance = Allowance(budget=check.between("quantiles", "epsilon", epsilon, *EPSILONS))
+    found, choice = chosen(
+        method,
+        at=at,
+        places=grid.places,
+        allowance=allowance,
+        neighbours=neighbours,
+        size=size,
+        tuning=tuning,
     )
+    if isinstance(found, QuantileMethod):
+        return Spend(mechanism=found, distance=Distance.hamming(neighbours=neighbours)), None, choice
+    # a value lies in one bin of each level of the tree; one that is replaced leaves a bin and enters another
+    moved = found.height * (2 if neighbours is Neighbours.REPLACE else 1)
+    distance = Distance.l1(moved, coordinates=moved, neighbours=neighbours)
+    mechanism = noise(distance, allowance.budget, squared=False)
+    return Spend(mechanism=mechanism, distance=distance), found, choice

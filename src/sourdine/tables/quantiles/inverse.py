@@ -121,13 +121,20 @@ class InverseSensitivity(QuantileMethod):
         return Fraction(1, 8 * levels)
 
     def error(self, confidence: float = 0.95) -> float:
-        """How many ranks any answer is off at most, all of them at once with this confidence."""
+        """How many ranks any answer is off at most, all of them at once with this confidence.
+
+        With a radius it is so of some place within the radius of each.
+        """
         beta = (1 - check.confidence(type(self).__name__, confidence)) / len(self.levels)
         units = [1 if self.neighbours is Neighbours.REPLACE else level.denominator for level in self.levels]
         return max(
             math.log(self.places / beta) / float(self.rate(level)) / unit
             for level, unit in zip(self.levels, units, strict=True)
         )
+
+    @property
+    def near(self) -> int:
+        return self.radius
 
     @classmethod
     def examples(cls) -> Iterator[Example]:

@@ -35,11 +35,38 @@ class FinePlaces(Protocol):
         """How many values there are."""
 
     @property
+    def shift(self) -> int:
+        """Into how many bits a step is cut."""
+
+    @property
     def size(self) -> int:
         """How many fine places there are."""
 
     def between(self, first: int, last: int) -> Ints:
         """The fine places of the ranks first .. last - 1, counted from 0, in rising order."""
+
+    def below(self, fine: Ints) -> Ints:
+        """How many values lie below each fine place."""
+
+
+@dataclass(frozen=True)
+class FineRanks:
+    """Values on the finer grid as a method for quantiles sees them: a RankSource."""
+
+    values: FinePlaces
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return self.values.count
+
+    def count_below(self, places: ArrayLike) -> Ints:
+        """How many lie below each fine place."""
+        return self.values.below(np.asarray(places, np.int64))
+
+    def values_between(self, first: int, last: int) -> Ints:
+        """The fine places of these ranks, counted from 0, the last left out."""
+        return self.values.between(first, last)
 
 
 @dataclass
@@ -59,26 +86,47 @@ class Jittered:
         return self.source.size
 
     @property
+    def shift(self) -> int:
+        return fine_bits(self.places)
+
+    @property
     def size(self) -> int:
-        return self.places << fine_bits(self.places)
+        return self.places << self.shift
 
     def between(self, first: int, last: int) -> Ints:
-        values = self.source.values_between(first, last)
-        if values.size == 0:
-            return values
-        distinct = np.unique(values)
-        below, upto = self.source.count_below(distinct), self.source.count_below(distinct + 1)
-        begin, end = int(below[0]), int(upto[-1])  # all that are equal to the first and to the last
+        low, high = max(first, 0), min(last, self.count)
+        if low >= high:
+            return np.zeros(0, np.int64)
+        ends = (self.source.values_between(rank, rank + 1)[0] for rank in (low, high - 1))
+        least, most = (int(value) for value in ends)
+        # all that are equal to the first and to the last
+        begin, end = (int(count) for count in self.source.count_below([least, most + 1]))
+        return self._run(begin, end)[low - begin : high - begin]
+
+    def below(self, fine: Ints) -> Ints:
+        steps, which = np.unique(fine >> self.shift, return_inverse=True)
+        first, last = self.source.count_below(steps), self.source.count_below(steps + 1)
+        found: Ints = first[which.reshape(fine.shape)]
+        held = np.flatnonzero(last > first)
+        # steps whose ranks are near each other are looked at together
+        for run in np.split(held, np.flatnonzero(first[held][1:] - last[held][:-1] > _BLOCK) + 1):
+            if run.size:
+                begin, end = int(first[run[0]]), int(last[run[-1]])
+                here = np.isin(which, run).reshape(fine.shape)
+                found[here] = begin + np.searchsorted(self._run(begin, end), fine[here])
+        return found
+
+    def _run(self, begin: int, end: int) -> Ints:
+        """The fine places of all values of some steps, by the ranks of those."""
         if (begin, end) not in self._sorted:
-            coarse = np.repeat(distinct, upto - below) << fine_bits(self.places)
+            coarse = self.source.values_between(begin, end) << self.shift
             self._sorted[begin, end] = np.sort(coarse + self._parts(begin, end))
-        skipped = max(first, 0) - begin
-        return self._sorted[begin, end][skipped : skipped + values.size]
+        return self._sorted[begin, end]
 
     def _parts(self, first: int, last: int) -> Ints:
         """The random parts of these ranks: among equal values it does not matter whose is whose."""
         blocks = range(first // _BLOCK, -(-last // _BLOCK))
-        fine = np.uint64(64 - fine_bits(self.places))
+        fine = np.uint64(_WORD - self.shift)
         for block in blocks:
             if block not in self._drawn:
                 words = self.bits.words(_BLOCK) >> fine if fine < _WORD else np.zeros(_BLOCK, np.uint64)
@@ -94,17 +142,19 @@ class SetApart:
 
     fine: Ints
     places: int
+    shift: int
 
     @classmethod
-    def evenly(cls, values: ArrayLike, places: int) -> "SetApart":
+    def evenly(cls, values: ArrayLike, places: int, shift: int | None = None) -> "SetApart":
         """Values set apart by a part that depends on where in the list each stands.
 
         Of a value that is replaced, or of the last if it is removed, the others keep their parts. So this is
-        how neighbours look that were set apart by the same random parts.
+        how neighbours look that were set apart by the same random parts. They have 20 bits as elsewhere, or
+        as few as are asked for.
         """
-        held = np.asarray(values, np.int64)
-        parts = np.arange(1, held.size + 1) * _GOLDEN % (1 << fine_bits(places))
-        return cls(np.sort((held << fine_bits(places)) + parts), places)
+        held, bits = np.asarray(values, np.int64), fine_bits(places) if shift is None else shift
+        parts = np.arange(1, held.size + 1) * _GOLDEN % (1 << bits)
+        return cls(np.sort((held << bits) + parts), places, bits)
 
     @property
     def count(self) -> int:
@@ -112,7 +162,10 @@ class SetApart:
 
     @property
     def size(self) -> int:
-        return self.places << fine_bits(self.places)
+        return self.places << self.shift
 
     def between(self, first: int, last: int) -> Ints:
         return self.fine[max(first, 0) : max(last, 0)]
+
+    def below(self, fine: Ints) -> Ints:
+        return np.searchsorted(self.fine, fine).astype(np.int64)

@@ -188,9 +188,12 @@ class JointExponential(QuantileMethod):
         return 2 * (1 - min(shares(self.levels)))
 
     def error(self, confidence: float = 0.95) -> float:
-        """How many ranks all steps are off together at most: ln(#tuples / beta) / rate."""
+        """How many ranks all steps are off together at most: ln(#tuples / beta) / rate, beside the best.
+
+        The best tuple is off too, since ranks are whole: each by half at most, which two steps feel.
+        """
         beta = 1 - check.confidence("JointExponential.error", confidence)
-        return (self._tuples() - math.log(beta)) / float(self.rate)
+        return len(self.levels) + (self._tuples() - math.log(beta)) / float(self.rate)
 
     def ranks_off(self, confidence: float = 0.95) -> float | None:
         """An answer that is off by some ranks makes a gap of twice as many."""

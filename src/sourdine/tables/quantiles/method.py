@@ -73,5 +73,14 @@ class QuantileMethod(Mechanism):
         return Fraction(1, 2)
 
     def ranks_off(self, confidence: float = 0.95) -> float | None:
-        """How many ranks any answer is off at most, all at once, whatever the values; None if not known."""
+        """How many ranks any answer is off at most, all at once, whatever the values; None if not known.
+
+        A place is off by as many values as lie between it and a quantile, none of those equal to either.
+        Where answers are coarser than the grid, it is so of some place within `near` steps of each.
+        """
         return self.error(confidence)
+
+    @property
+    def near(self) -> int:
+        """How many steps from an answer the place may lie that `ranks_off` is about."""
+        return 0

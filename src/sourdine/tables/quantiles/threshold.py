@@ -86,10 +86,14 @@ class ThresholdHistogram(QuantileMethod):
         return Loss.pure(self.spent(distance), neighbours=distance.neighbours)
 
     def error(self, confidence: float = 0.95) -> float:
-        """How many ranks all answers are off at most, beside the width of a cut."""
+        """How many ranks all answers are off at most, or else some place since the cut point before."""
         beta = 1 - check.confidence("ThresholdHistogram", confidence)
         scales = [max(self._scales(level)) / self._unit(level) for level in self.levels]
         return 2 * float(max(scales)) * (math.log(self.cuts + 1) + math.log(2 * len(self.levels) / beta))
+
+    @property
+    def near(self) -> int:
+        return -(-self.places // self.cuts) - 1
 
     @classmethod
     def examples(cls) -> Iterator[Example]:
