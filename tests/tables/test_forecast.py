@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Schema, Unit
@@ -115,7 +115,24 @@ def test_forecasts_of_quantiles_are_in_ranks_unless_a_law_is_declared() -> None:
     assert ranks.measure == "ranks"
     assert ranks.error is not None
     assert even.error == pytest.approx(ranks.error / SIZE * 100)
-    assert normal.error == pytest.approx(ranks.error / SIZE * 10 * math.sqrt(2 * math.pi))
+    assert normal.error == pytest.approx(10 * norm.ppf(0.5 + ranks.error / SIZE))
+
+
+def test_a_law_counts_at_the_level_where_it_is_widest_and_within_the_bounds() -> None:
+    """The same ranks are farther apart where fewer values are, and nothing is farther than the bounds."""
+    table = table_of(EVENLY, 1)
+    law = {"mean": 50.0, "deviation": 10.0}
+
+    def told(at: list[float], epsilon: float) -> float:
+        ask = {"quantiles": "x", "at": at, "law": law, "method": "inverse"}
+        error = forecast(table.plan({"name": "q", "ask": [ask]}, epsilon=epsilon), "q").error
+        assert error is not None
+        return error
+
+    ranks = math.log(101 / 0.05) / (20 / (2 * 0.9))  # of the ninth decile alone, at epsilon 20
+    assert told([0.9], 20.0) == pytest.approx(10 * (norm.ppf(0.9 + ranks / SIZE) - norm.ppf(0.9)))
+    assert told([0.1, 0.5], 20.0) > told([0.5], 20.0)
+    assert told([0.9], 0.01) == pytest.approx(50 + 10 * norm.ppf(0.9))  # down to the lower bound
 
 
 def test_less_epsilon_is_more_error_in_every_forecast() -> None:

@@ -62,6 +62,11 @@ class Tree:
         """How many places the bins of each level hold, from the widest."""
         return tuple(self.leaf * self.fan**depth for depth in reversed(range(self.height)))
 
+    @property
+    def near(self) -> int:
+        """How many steps from an answer another place of its bin may lie."""
+        return self.leaf - 1
+
     def spread(self, level: float) -> float:
         """About the variance of the noisy count below a quantile, in variances of one noise."""
         return max(1.0, self.fan * level * (1 - level) + (self.height - 1) * self.fan / 4)

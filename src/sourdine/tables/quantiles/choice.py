@@ -189,7 +189,7 @@ class Asked:
             return False
         epsilon = float(self.allowance.epsilon(JointExponential, len(self.levels)))
         one = len(self.levels) == 1
-        enough = 30 if self.neighbours is Neighbours.REPLACE else 15 if one else 40
+        enough = 45 if self.neighbours is Neighbours.REPLACE else 23 if one else 50
         return self.size * epsilon < enough * len(self.levels)
 
     @property
