@@ -49,7 +49,7 @@ def exact_numbers(plan: Plan, source: Source, seed: int = 1) -> list[list[int]]:
         for values in groups.values():
             held = values.values_between(0, values.size)
             for depth in range(tree.height):
-                bins = tree.fan ** (depth + 1)
-                counts += np.bincount(held // tree.fan ** (tree.height - depth - 1), minlength=bins).tolist()
+                width = tree.leaf * tree.fan ** (tree.height - depth - 1)
+                counts += np.bincount(held // width, minlength=tree.fan ** (depth + 1)).tolist()
         found.append(counts)
     return found

@@ -43,7 +43,10 @@ ASKS: list[list[Any]] = [
     [{"deviation": "pay"}, {"mean": "score"}, "count"],
     [{"sum": "pay"}, {"proportion": "site", "of": ["n"]}],
     [{"histogram": "age", "edges": [-10, 0, 1, 20]}, {"histogram": "score", "edges": [0, 0.5, 1.0]}],
-    [{"quantiles": "age", "at": [0.5]}, {"quantiles": "score", "at": [0.25]}],
+    [
+        {"quantiles": "age", "at": [0.5], "method": "tree"},
+        {"quantiles": "score", "at": [0.25], "method": "tree", "bins": 3},
+    ],
 ]
 
 
@@ -139,7 +142,9 @@ TIGHT: dict[str, tuple[Any, list[str]]] = {
     "holds": ({"proportion": "age", "at_least": 1}, ["site"]),
     "bins": ({"histogram": "age", "edges": [-3, 0, 20]}, []),
     "cells": ({"contingency": ["site", "well"]}, []),
-    "tree": ({"quantiles": "age", "at": [0.5]}, ["site"]),
+    "tree": ({"quantiles": "age", "at": [0.5], "method": "tree"}, ["site"]),
+    "flat": ({"quantiles": "age", "at": [0.5], "method": "tree", "bins": 4}, ["site"]),
+    "auto": ({"quantiles": "age", "at": [0.25, 0.5, 0.75]}, ["site"]),  # 24 places, counted one by one
 }
 
 

@@ -38,7 +38,7 @@ ASKS: list[Any] = [
     {"sum": "age"},
     {"proportion": "age", "at_least": 50},
     {"histogram": "age", "edges": [0, 50, 99]},
-    {"quantiles": "age", "at": [0.5]},
+    {"quantiles": "age", "at": [0.5], "method": "tree"},
 ]
 SMOOTH = {"quantiles": "age", "at": [0.5], "method": "smooth"}
 RANDOM = np.random.default_rng(8)

@@ -16,6 +16,7 @@ from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames import Unit
 from sourdine.frames import levels as levels_module
 from sourdine.tables import Table
+from sourdine.tables.measurement import Kind
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 from tests.frames.engines import ENGINES
@@ -54,11 +55,11 @@ QUERIES: list[dict[str, Any]] = [
         ],
     },
     {"name": "some", "ask": [{"mean": "big"}], "by": ["code"], "where": {"well": True, "town": TOWNS[:5]}},
-    {"name": "quantiles", "ask": [{"quantiles": "pay", "at": [0.25, 0.9]}], "by": ["town"]},
-    {"name": "gaps", "ask": [{"quantiles": "pay", "at": [0.2, 0.7]}], "by": ["code"]},
+    {"name": "quantiles", "ask": [{"quantiles": "pay", "at": [0.25, 0.9], "method": "tree"}], "by": ["town"]},
+    {"name": "gaps", "ask": [{"quantiles": "pay", "at": [0.2, 0.7], "method": "tree"}], "by": ["code"]},
     {
         "name": "far",
-        "ask": [{"quantiles": "big", "at": [0.1, 0.5]}],
+        "ask": [{"quantiles": "big", "at": [0.1, 0.5], "method": "tree"}],
         "where": {"pay": {"at_least": 5, "below": 90}},
     },
     {"name": "joint", "ask": [{"quantiles": "price", "at": [0.5], "method": "joint"}], "by": ["well"]},
@@ -133,7 +134,7 @@ def test_few_rows_a_question_make_no_difference(spark: Any, monkeypatch: pytest.
 def test_an_error_on_the_cluster_is_told_without_its_words(
     spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The charge stands; what cannot be counted on a cluster is refused by the plan."""
+    """The charge stands; what cannot be counted on a cluster is refused by the plan, and not taken by auto."""
     frame = spark.sql("SELECT IF(id = 3, raise_error('secret'), id) AS x FROM range(5)")
     columns = {"x": {"type": "integer", "lower": 0, "upper": 2**30}}
     table = Table(frame, unit="person", columns=columns)
@@ -144,5 +145,8 @@ def test_an_error_on_the_cluster_is_told_without_its_words(
             table.release(plan, ledger)
         assert "secret" not in str(caught.value) + "".join(capfd.readouterr())
         assert len(ledger.history()) == 1
+    left = table.plan({"name": "n", "ask": [{"quantiles": "x", "at": [0.5]}]}, epsilon=1)
+    assert left.lines[0].measurement.kind is Kind.TREE
+    assert "only counted" in left.notes[0]
     with pytest.raises(InvalidParameter, match="stay on its cluster"):
         table.plan({"name": "n", "ask": [{"quantiles": "x", "at": [0.5], "method": "joint"}]}, epsilon=1)

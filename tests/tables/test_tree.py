@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from sourdine.frames import CountedValues, Schema, open_source
 from sourdine.frames import levels as levels_module
@@ -13,6 +14,7 @@ from sourdine.frames.ranks import RankSource, SortedPlaces
 from sourdine.mechanisms import Laplace
 from sourdine.tables.tree import Tree, Walk, quantiles, read_quantiles
 from sourdine.testing import SeededBits
+from tests.statistics import ALARM
 
 
 def counted(values: list[int]) -> CountedValues:
@@ -43,6 +45,58 @@ def test_without_noise_a_quantile_is_exact(values: list[int], level: float) -> N
     assert low <= place <= high
     assert asked[0].sum() == len(values)
     assert all(counts.size == tree.fan and counts.min() >= 0 for counts in asked)
+
+
+@given(st.integers(1, 1 << 40), st.integers(1, 1 << 16))
+def test_a_flat_tree_is_one_level_of_few_bins_over_all_places(size: int, bins: int) -> None:
+    tree = Tree.flat(size, bins)
+    assert tree.height == 1
+    assert tree.fan * tree.leaf >= size > (tree.fan - 1) * tree.leaf or size == 1
+    assert tree.fan <= max(bins, 2)
+    assert Tree.flat(size, tree.fan) == tree  # so that the number of bins tells the tree
+    assert Tree.flat(size, max(size, 2)) == Tree(size, max(size, 2), 1)
+
+
+@given(st.lists(st.integers(0, 99), min_size=1, max_size=60), st.floats(0.01, 0.99), st.integers(2, 120))
+def test_without_noise_a_flat_tree_finds_the_bin(values: list[int], level: float, bins: int) -> None:
+    tree = Tree.flat(100, bins)
+    walk = Walk(tree, counted(values), lambda counts: counts, 0.0)
+    (place,), (low,), (high,) = quantiles(walk, [level], lambda many: 0.0)
+    right = sorted(values)[max(int(np.ceil(level * len(values) - 1e-9)) - 1, 0)]
+    assert low <= place <= high <= 99
+    assert low <= right <= high
+    assert place // tree.leaf == right // tree.leaf
+
+
+def test_within_a_bin_values_are_taken_as_spread_evenly() -> None:
+    walk = Walk(Tree.flat(103, 10), counted(list(range(103))), lambda counts: counts, 0.0)
+    places, _, _ = quantiles(walk, [i / 20 for i in range(1, 20)], lambda many: 0.0)
+    assert np.abs(places - np.arange(1, 20) * 103 / 20).max() <= 1.5
+
+
+LAWS = {
+    "even": np.linspace(0, 999, 200).astype(np.int64),
+    "skew": np.minimum(np.geomspace(1, 900, 200), 999).astype(np.int64),
+    "ties": np.repeat([100, 400, 410], [90, 80, 30]),
+    "constant": np.full(200, 370),
+    "few": np.array([3, 500, 990]),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("bins", [5, 16, 1000])
+def test_intervals_of_a_flat_tree_hold(law: str, bins: int) -> None:
+    """As often as they say, whatever lies in a bin."""
+    values, at, tries = np.sort(LAWS[law]), [0.1, 0.5, 0.8], 200
+    mechanism, bits, tree = Laplace(scale=2), SeededBits(3), Tree.flat(1000, bins)
+    exact = values[np.ceil(np.array(at) * values.size - 1e-9).astype(int) - 1]
+    held = np.zeros(len(at), int)
+    for _ in range(tries):
+        read = read_quantiles(
+            SortedPlaces(values), tree, mechanism=mechanism, at=at, confidence=0.9, bits=bits
+        )
+        held += (read.lower <= exact) & (exact <= read.upper)
+    assert held.min() >= binom.ppf(ALARM, tries, 0.9)
 
 
 def test_bins_that_were_looked_at_keep_their_noise() -> None:
