@@ -151,9 +151,32 @@ def test_a_draft_without_a_ledger_is_told_how_to_make_one(spec: Path) -> None:
 def test_few_records_are_told_to_be_too_few(spec: Path) -> None:
     asked = ("bounds", spec, "--column", "pay", "--epsilon", "0.5", "--plan")
     assert "records." not in run(*asked)[1]
-    for size, said in ((100, "That is 100 % of about 100 records. Take a larger"), (10**9, "records.\n")):
+    for size, said in ((100, "Here it is 100 % of about 100 records. Take a larger"), (10**9, "records.\n")):
         spec.write_text(SPECIFICATION.replace('"people.csv"', f'"people.csv"\nsize = {size}'))
         assert said in run(*asked)[1].replace("\n", " ").strip() + "\n"
+
+
+def test_bounds_of_a_declared_few_are_not_paid_for_unless_it_is_said(spec: Path) -> None:
+    """By the declared size, never by the records: the same file without it is asked and paid."""
+
+    def spent() -> str:
+        return json.loads(run("ledger", "status", spec.parent / "people.ledger", "--json")[1])["spent"]
+
+    spec.write_text(SPECIFICATION.replace('"people.csv"', '"people.csv"\nsize = 400'))
+    asked = ("bounds", spec, "--column", "pay", "--epsilon", "0.5")
+    code, out, err = run(*asked)
+    assert (code, out, spent()) == (2, "", "0")
+    told = " ".join(err.split())
+    assert "would tell little: at epsilon 0.5 noise may hide 393 of about 400 records." in told
+    assert "Nothing was spent. Take bounds from what the column means, or an epsilon of 2.46 or more." in told
+    assert run(*asked[:-1], "2.46", "--plan")[1].count("Take a larger") == 0
+    code, _, err = run(*asked, "--anyway")
+    assert (code, err, spent()) == (0, "", "1/2")
+    spec.write_text(SPECIFICATION)
+    assert "Of fewer than about 1,966 records that tells little." in run(*asked, "--plan")[1].replace(
+        "\n", " "
+    )
+    assert run(*asked)[0] == 0
 
 
 def test_hierarchies_and_joins_come_from_files(spec: Path) -> None:

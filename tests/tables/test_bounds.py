@@ -157,6 +157,33 @@ def test_what_is_wrong_is_said_before_anything_is_spent(
         assert book.status().spent == 0
 
 
+def test_text_is_refused_before_the_charge_unless_its_kind_is_said(tmp_path: Path) -> None:
+    written = pa.table({"pay": ["12", "x", "30"] * 50})
+    (tmp_path / "people.csv").write_text("pay\n12\n30\n")
+    with ledger(tmp_path, 3) as book:
+        for table in (written, tmp_path / "people.csv", written.to_pandas()):
+            with pytest.raises(InvalidParameter, match=r"holds text.*Nothing was spent.*kind="):
+                find_bounds(table, "pay", unit="person", epsilon=1, ledger=book)
+        assert book.status().spent == 0
+        find_bounds(written, "pay", unit="person", epsilon=1, kind="real", ledger=book)
+        find_bounds(pa.table({"pay": [1, 2]}), "pay", unit="person", epsilon=1, ledger=book)
+        assert book.status().spent == 2
+
+
+def test_of_too_few_by_declaration_nothing_is_paid(tmp_path: Path) -> None:
+    table = pa.table({"pay": [1.0, 2.0]})
+    with ledger(tmp_path) as book:
+        with pytest.raises(InvalidParameter, match=r"about 400 records\. Nothing was spent"):
+            Table.find_bounds(table, "pay", unit="person", epsilon=1, ledger=book, size=400)
+        with pytest.raises(InvalidParameter, match="'size' of bounds"):
+            Table.find_bounds(table, "pay", unit="person", epsilon=1, ledger=book, size=0)
+        assert book.status().spent == 0
+        enough = BoundsPlan(column="pay", epsilon=Fraction(1)).enough
+        assert enough == 1010
+        Table.find_bounds(table, "pay", unit="person", epsilon=1, ledger=book, size=enough)
+        assert book.status().spent == 1  # though there are two: they are not counted before
+
+
 def test_a_cluster_gives_the_same(spark: Any) -> None:
     table = pa.table({"pay": [1.5 * i - 100 for i in range(400)] + [float("nan"), float("inf"), None]})
     plan = BoundsPlan(column="pay", epsilon=Fraction(8), outside=0.1)

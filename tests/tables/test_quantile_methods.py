@@ -299,7 +299,7 @@ def test_with_intervals_only_there_is_nothing_to_note(tmp_path: Path) -> None:
 
 def test_what_was_picked_is_told_and_certified(tmp_path: Path) -> None:
     release, ledger = released(tmp_path, "auto")
-    why = "tree, since about 134 values at this epsilon are best counted in 13 bins"
+    why = "tree, since about 134 values at this epsilon are best counted in 12 bins"
     assert release.notes == (f"Method for the quantiles of pay in 'q': {why}.",)
     certificate = release.certificate(ledger)
     assert certificate.declared["method of quantiles of pay in q"] == why

@@ -14,7 +14,6 @@ from sourdine.core.errors import InvalidParameter
 if TYPE_CHECKING:
     from sourdine.tables.bounds import BoundsPlan, FoundBounds
 
-_TOO_MANY = 0.2
 _NUMBERS = ("integer", "real")
 
 
@@ -33,13 +32,17 @@ def bounds(
     ] = None,
     outside: Annotated[float, typer.Option(help="The share of records that may lie outside.")] = 0.01,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what it would cost and be worth.")] = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Pay even if the declared size is too small for this epsilon.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Pay from the ledger to find bounds of a column, and print its block for the specification.
 
     Bounds that come from what a column means cost nothing and are better. This is for columns of which nobody
     knows any. All but a small share of the records lie within what is found, as far as the noise tells. The
-    spend protects each unit with the epsilon given, on top of what releases spend.
+    spend protects each unit with the epsilon given, on top of what releases spend. Where the specification
+    declares a size that is too small for it, nothing is paid.
 
     Examples: sourdine bounds people.toml --column pay --epsilon 0.1 --plan ·
     sourdine bounds people.toml --column pay --epsilon 0.1 ·
@@ -48,7 +51,7 @@ def bounds(
     from sourdine.accounting.ledger.receipt import left_words, readable
     from sourdine.core.distance import Neighbours
     from sourdine.frames.schema import decimal
-    from sourdine.tables.bounds import BoundsPlan, load_draft, open_column, release_bounds
+    from sourdine.tables.bounds import BoundsPlan, check_numbers, load_draft, open_column, release_bounds
 
     held, columns = load_draft(spec)
     block = columns.get(column)
@@ -76,11 +79,10 @@ def bounds(
         show.say(made.words + _worth(made, held.table.size))
         return
     source = open_column(held.places, made, held.table.text)
-    if column in source.text and kind is None and stated not in _NUMBERS:
-        raise InvalidParameter(
-            f"The column '{column}' holds text, and nothing says that it holds numbers, which alone have "
-            "bounds. Nothing was spent. If it does, say --type integer or --type real."
-        )
+    if kind is None and stated not in _NUMBERS:
+        check_numbers(source, column, "--type integer or --type real")
+    if not anyway:
+        made.check_size(held.table.size, "To pay all the same, say --anyway.")
     both = decimal(held.privacy.epsilon) + made.epsilon  # what a ledger that is not there yet should hold
     with held.open_ledger(both) as ledger:
         found = release_bounds(made, source, ledger)
@@ -145,5 +147,6 @@ def _worth(plan: "BoundsPlan", size: int | None) -> str:
     if size is None:
         return ""
     share = min(plan.outside + plan.off / size, 1.0)
-    remedy = " Take a larger epsilon, or bounds from what the column means." if share > _TOO_MANY else ""
-    return f" That is {100 * share:.3g} % of about {counted(size, 'record')}.{remedy}"
+    few = size < plan.enough
+    remedy = " Take a larger epsilon, or bounds from what the column means." if few else ""
+    return f" Here it is {100 * share:.3g} % of about {counted(size, 'record')}.{remedy}"

@@ -18,6 +18,7 @@ from sourdine.accounting.release import Release
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core.digits import counted
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.ladder import Ladder
@@ -34,6 +35,7 @@ from sourdine.tables.silence import silence
 from sourdine.tables.spec import NO_QUERIES, Specification, not_toml
 
 Kind = Literal["integer", "real"]
+_HIDDEN = Fraction(1, 5)  # of the records, from which on bounds are not worth their price
 LADDERS: Mapping[str, Ladder] = {"integer": Ladder(0, 15), "real": Ladder(-6, 15)}
 _ANY = Schema(columns={"": Real(lower=-1e15, upper=1e15)}).columns[""]  # stands for the unknown bounds
 
@@ -94,12 +96,28 @@ class BoundsPlan:
         return 2 * self.mechanism.error((1 + self.confidence) / 2)
 
     @property
+    def enough(self) -> int:
+        """From how many records on the noise hides no more than a fifth of them."""
+        return math.ceil(self.off / _HIDDEN)
+
+    @property
     def words(self) -> str:
-        """The promise, in one sentence."""
+        """The promise, and for how many records it is worth something."""
         return (
             f"With {100 * self.confidence:g} % confidence at most {100 * self.outside:g} % of the records "
-            f"that count and {self.off:,.0f} more lie outside."
+            f"that count and {self.off:,.0f} more lie outside. Of fewer than about {self.enough:,} records "
+            "that tells little."
         )
+
+    def check_size(self, size: int | None, remedy: str) -> None:
+        """Refuse to pay for bounds of so few records, if it is public how many there are."""
+        if size is not None and check.integer("bounds", "size", size, 1, 1 << 40) < self.enough:
+            needed = math.ceil(100 * Fraction(self.enough, size) * self.epsilon) / 100
+            raise InvalidParameter(
+                f"Bounds of '{self.column}' would tell little: at epsilon {float(self.epsilon):g} noise may "
+                f"hide {self.off:,.0f} of about {counted(size, 'record')}. Nothing was spent. Take bounds "
+                f"from what the column means, or an epsilon of {needed:g} or more. {remedy}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,28 +161,44 @@ def find_bounds(
     unit: Unit | str,
     epsilon: Fraction | float,
     ledger: Ledger | Path | str,
-    kind: Kind = "real",
+    kind: Kind | None = None,
     outside: float = 0.01,
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    size: int | None = None,
     confidence: float = 0.95,
     text: TextFormat | Mapping[str, Any] = AS_IT_IS,
     bits: Bits = SYSTEM,
 ) -> FoundBounds:
     """Bounds between which all but a small share of a column's numbers lie, paid from a ledger.
 
-    The guarantee is epsilon for one unit. The charge is on the disk before any record is read.
+    The guarantee is epsilon for one unit. The charge is on the disk before any record is read. Without a
+    `kind` numbers are reals, and a column that comes as text is refused. `size` is about how many records
+    there are, if that is public: of too few nothing is paid.
     """
     whose = Unit(name=unit) if isinstance(unit, str) else unit
     plan = BoundsPlan(
         column=column,
         epsilon=epsilon,  # type: ignore[arg-type]
-        kind=kind,
+        kind="real" if kind is None else kind,
         unit=whose,
         neighbours=neighbours,
         outside=outside,
         confidence=confidence,
     )
-    return release_bounds(plan, open_column(table, plan, text), ledger, bits=bits)
+    plan.check_size(size, "To pay all the same, leave out the size.")
+    source = open_column(table, plan, text)
+    if kind is None:
+        check_numbers(source, column, 'kind="integer" or kind="real"')
+    return release_bounds(plan, source, ledger, bits=bits)
+
+
+def check_numbers(source: Source, column: str, remedy: str) -> None:
+    """Refuse a column that comes as text where nobody said that it holds numbers."""
+    if column in source.text:
+        raise InvalidParameter(
+            f"The column '{column}' holds text, and nothing says that it holds numbers, which alone have "
+            f"bounds. Nothing was spent. If it does, say {remedy}."
+        )
 
 
 def open_column(table: object, plan: BoundsPlan, text: TextFormat | Mapping[str, Any] = AS_IT_IS) -> Source:

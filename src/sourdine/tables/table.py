@@ -156,15 +156,17 @@ class Table:
         unit: Unit | str,
         epsilon: Fraction | float,
         ledger: Ledger | Path | str,
-        kind: Literal["integer", "real"] = "real",
+        kind: Literal["integer", "real"] | None = None,
         outside: float = 0.01,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        size: int | None = None,
         text: TextFormat | Mapping[str, Any] = AS_IT_IS,
         bits: Bits = SYSTEM,
     ) -> FoundBounds:
         """Bounds of a column of which nobody knows any, before it is declared: a spend of its own.
 
-        All but the share `outside` of the records lie within, as far as noise tells.
+        All but the share `outside` of the records lie within, as far as noise tells. Of a column that comes
+        as text, say its `kind`; where the `size` is public and too small for this epsilon, nothing is paid.
         """
         return find_bounds(
             source,
@@ -175,6 +177,7 @@ class Table:
             kind=kind,
             outside=outside,
             neighbours=neighbours,
+            size=size,
             text=text,
             bits=bits,
         )
