@@ -1,4 +1,4 @@
-"""The command line: `python -m benchmarks.quantiles [--quick] [--json PATH]`."""
+"""The command line: `python -m benchmarks.quantiles [--quick] [--only accuracy|speed] [--json PATH]`."""
 
 import argparse
 import json
@@ -12,6 +12,7 @@ from rich.table import Table
 
 from benchmarks.finding import better, verdict
 from benchmarks.peers import Worker
+from benchmarks.quantiles import accuracy
 from benchmarks.tables.cases import DIFFPRIVLIB, OURS
 
 SIZE = 10_000_000
@@ -34,11 +35,27 @@ def best(worker: Worker, task: str, size: int, rounds: int, **more: str) -> floa
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.quantiles", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the values, fewer sizes")
+    parser.add_argument("--only", choices=("accuracy", "speed"), help="one of the two alone")
     parser.add_argument("--json", type=Path, metavar="PATH", help="also write every measure here")
     options = parser.parse_args()
-    size = SIZE // 10 if options.quick else SIZE
-    sizes = [10_000, 100_000, 1_000_000] if options.quick else [10**k for k in range(4, 9)]
     console = Console()
+    results: dict[str, Any] = {}
+    if options.only != "accuracy":
+        results = speed(options.quick, console)
+        show(results, console)
+    if options.only != "speed":
+        many = accuracy.RELEASES // 2 if options.quick else accuracy.RELEASES
+        with console.status("measuring errors"):
+            results["accuracy"] = accuracy.run(many)
+        accuracy.show(results["accuracy"], many, console)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+def speed(quick: bool, console: Console) -> dict[str, Any]:
+    """Seconds of all that is compared."""
+    size = SIZE // 10 if quick else SIZE
+    sizes = [10_000, 100_000, 1_000_000] if quick else [10**k for k in range(4, 9)]
     results: dict[str, Any] = {"size": size, "growth": {}, "groups": {}}
     DIFFPRIVLIB.prepare()
     with (
@@ -59,9 +76,7 @@ def main() -> None:
                     results["groups"][f"{levels}, {task}"] = best(groups, task, size // 10, 0, levels=levels)
         for many in sizes:
             results["growth"][many] = [best(ours, task, many, 1) for task in ("sort", "joint")]
-    show(results, console)
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=2) + "\n")
+    return results
 
 
 def show(results: dict[str, Any], console: Console) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.finding import better, verdict
+from benchmarks.finding import verdict
 from benchmarks.quantiles.cases import CASES, DECILES, SIZES, Case, Floats
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.frames.ranks import SortedPlaces
@@ -50,11 +50,6 @@ class Ask:
         """The places of answers."""
         step = self.case.declared.get("granularity")
         return Grid.declared(self.case.bounds, step)  # type: ignore[arg-type]
-
-    @property
-    def words(self) -> tuple[str, str, str]:
-        """For a table: case, number of values, what is asked."""
-        return self.case.name, f"{self.size:,}", "median" if len(self.levels) == 1 else "deciles"
 
 
 @dataclass(frozen=True)
@@ -177,10 +172,10 @@ def ratio(mine: Measured, others: Iterable[Measured]) -> float:
     return 1.0 if mine.rmse <= SAME else mine.rmse / max(best, SAME)
 
 
-def run(console: Console, releases: int = RELEASES, sizes: Sequence[int] = SIZES) -> list[dict[str, Any]]:
-    """Measure all cases, and print them as they come."""
+def run(releases: int = RELEASES, asked: Iterable[Ask] | None = None) -> list[dict[str, Any]]:
+    """Measure all cases."""
     rows: list[dict[str, Any]] = []
-    for ask in asks(sizes=sizes):
+    for ask in asks() if asked is None else asked:
         found = {name: measure(ask, name, releases) for name in NAMES}
         rows.append(
             {
@@ -190,64 +185,75 @@ def run(console: Console, releases: int = RELEASES, sizes: Sequence[int] = SIZES
                 "epsilon": ask.epsilon,
                 "neighbours": str(ask.neighbours),
                 "took": found[AUTO].method,
+                "before": before(ask),
                 "ratio": ratio(found[AUTO], found.values()),
                 "ratio before": ratio(found[before(ask)], found.values()),
                 "ratio of the tree": ratio(found[TREE], found.values()),
                 "guess": guessed(ask),
                 "methods": {name: vars(each) for name, each in found.items()},
-                "before": before(ask),
             }
         )
-        console.log(*ask.words, f"{rows[-1]['ratio']:.2f}")
     return rows
 
 
-def show(rows: Sequence[dict[str, Any]], console: Console) -> None:
-    """One table for each epsilon and relation, then the worst of all."""
+def show(rows: Sequence[dict[str, Any]], releases: int, console: Console) -> None:
+    """For each epsilon and relation the errors, then what became of them; then the worst of all."""
     for epsilon, neighbours in dict.fromkeys((row["epsilon"], row["neighbours"]) for row in rows):
         some = [row for row in rows if (row["epsilon"], row["neighbours"]) == (epsilon, neighbours)]
-        title = f"Error over the range in %, epsilon {epsilon:g}, {neighbours} neighbours"
-        shown = Table(title=title)
-        for name in ("values", "n", "asked", "auto takes", *NAMES, "guess"):
-            shown.add_column(name, justify="left" if name in ("values", "asked", "auto takes") else "right")
-        for name in (
-            "auto / best",
-            "0.1 / best",
-            "tree / best",
-            "wrong: 0.1, now",
-            "forecasts failed: 0.1, now",
-        ):
-            shown.add_column(name, justify="right")
+        under = f"epsilon {epsilon:g}, {neighbours} neighbours, {releases} releases"
+        errors = _table(f"Errors in % of the range: {under}", [*NAMES, "no look"])
+        change = _table(
+            f"Before and now: {under}",
+            ["error 0.1", "now", "of best 0.1", "now", "tree", "wrong 0.1", "now", "failed 0.1", "now"],
+        )
         for row in some:
             auto, old = row["methods"][AUTO], row["methods"][row["before"]]
-            shown.add_row(
-                row["case"],
-                f"{row['size']:,}",
-                "median" if row["levels"] == 1 else "deciles",
+            asked = "median" if row["levels"] == 1 else "deciles"
+            head = (row["case"], f"{row['size']:,}", asked)
+            found = [row["methods"][name]["rmse"] for name in NAMES]
+            errors.add_row(*head, *(f"{100 * error:.3g}" for error in (*found, row["guess"])))
+            change.add_row(
+                *head,
+                *(f"{100 * each['rmse']:.3g}" for each in (old, auto)),
+                *(f"{row[name]:.2f}" for name in ("ratio before", "ratio", "ratio of the tree")),
+                f"{old['wrong']:.0%}",
+                f"{auto['wrong']:.0%}",
+                f"{old['plain']:.0%}",
+                f"{auto['failed']:.0%}",
                 row["took"],
-                *(f"{100 * row['methods'][name]['rmse']:.3g}" for name in NAMES),
-                f"{100 * row['guess']:.3g}",
-                *(f"{row[name]:.2f}" for name in ("ratio", "ratio before", "ratio of the tree")),
-                f"{old['wrong']:.0%}, {auto['wrong']:.0%}",
-                f"{old['plain']:.0%}, {auto['failed']:.0%}",
             )
-        console.print(shown)
+        console.print(errors)
+        console.print(change)
     _conclude(rows, console)
+
+
+def _table(title: str, names: Sequence[str]) -> Table:
+    """A table of numbers by case; what auto takes stands last, where it is told."""
+    shown = Table(title=title)
+    for name in ("values", "n", "asked"):
+        shown.add_column(name)
+    for name in names:
+        shown.add_column(name, justify="right")
+    if "now" in names:
+        shown.add_column("takes")
+    return shown
 
 
 def _conclude(rows: Sequence[dict[str, Any]], console: Console) -> None:
     """The worst ratio, then whether forecasts hold."""
     over = [row for row in rows if row["ratio"] > NEAREST]
     worst, old = (max(rows, key=lambda row: row[name]) for name in ("ratio", "ratio before"))
+    which = f"{worst['case']}, {worst['size']:,} values, {worst['levels']} levels, {worst['neighbours']}"
     verdict(
         console,
         not over,
-        f"auto is at most {worst['ratio']:.2f} times as far off as the best method (target {NEAREST:g}; "
-        f"{old['ratio before']:.3g} in 0.1): {worst['case']}, {worst['size']:,} values, "
-        f"{worst['levels']} levels, {worst['neighbours']}",
+        f"auto is at most {NEAREST:g} times as far off as the best method in {len(rows) - len(over)} of "
+        f"{len(rows)} cases (all); {worst['ratio']:.2f} times at worst ({which}), where 0.1 was "
+        f"{old['ratio before']:.3g} times ({old['case']}, {old['size']:,} values)",
     )
-    better(
-        console, f"auto is within {NEAREST:g} times the best in {len(rows) - len(over)} of {len(rows)} cases"
+    failed, name = max((each["failed"], name) for row in rows for name, each in row["methods"].items())
+    verdict(
+        console,
+        failed <= 2 * (1 - CONFIDENCE),
+        f"forecasts for {CONFIDENCE:.0%} confidence fail in {failed:.1%} of a case at most ({name})",
     )
-    failed = max((each["failed"], name, row["case"]) for row in rows for name, each in row["methods"].items())
-    verdict(console, failed[0] <= 2 * (1 - CONFIDENCE), f"forecasts fail in {failed[0]:.1%} at most")
