@@ -2,8 +2,10 @@
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -77,6 +79,48 @@ def test_recursive_quantiles(relation: Neighbours, levels: str) -> None:
             p, q = [laws[one][key] for key in laws[one]], [laws[other][key] for key in laws[one]]
             assert brute.worst_ratio(p, q) <= EPSILON + ROUNDING
             check_rho(p, q, float(loss.rho))
+
+
+def like_ways(
+    one: brute.Values, other: brute.Values, fine: int
+) -> Iterator[tuple[brute.Values, brute.Values]]:
+    """Both with the same random parts where they are the same value: every way to set them apart."""
+    shared = list((Counter(one) & Counter(other)).elements())
+    alone = [list((Counter(a) - Counter(b)).elements()) for a, b in ((one, other), (other, one))]
+    for parts in itertools.product(range(1 << fine), repeat=len(shared)):
+        kept = [(v << fine) + part for v, part in zip(shared, parts, strict=True)]
+        both = [
+            {tuple(sorted([*kept, *((v << fine) + part for v in own)])) for part in range(1 << fine)}
+            for own in alone
+        ]
+        yield from itertools.product(*both)
+
+
+@pytest.mark.parametrize("levels", ["1/10 9/10", "1/4 1/2 3/4", "1/5 2/5 3/5 4/5"])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_recursive_quantiles_of_values_set_apart(relation: Neighbours, levels: str) -> None:
+    """Given each way to set equal values apart, and over all of them.
+
+    Values that are the same in both have the same random part, the one that changes any: so a split, which
+    goes by the place alone, never sends a second value elsewhere.
+    """
+    at = tuple(Fraction(each) for each in levels.split())
+    loss = RecursiveQuantiles(epsilon=EPSILON, levels=at, places=2, neighbours=relation).loss(
+        Distance.hamming(neighbours=relation)
+    )
+    assert loss.rho is not None
+    worst = given = 0.0
+    law = cache(lambda values: brute.recursive(values, at, relation, 4, 0, EPSILON))
+    over = cache(lambda values: brute.recursive_apart(values, at, relation, 2, 0, EPSILON, 1))
+    for one, other in pairs(2, (1, 2, 3, 4), relation):
+        for held in like_ways(one, other, 1):
+            p, q = law(held[0]), law(held[1])
+            given = max(given, brute.worst_ratio(list(p.values()), [q[key] for key in p]))
+        p, q = over(one), over(other)
+        worst = max(worst, brute.worst_ratio(list(p.values()), [q[key] for key in p]))
+        check_rho(list(p.values()), [q[key] for key in p], float(loss.rho))
+    assert worst <= given <= EPSILON + ROUNDING
+    assert given > 0.2 * EPSILON  # the enumeration sees hard cases
 
 
 @pytest.mark.parametrize("monotone", [True, False])

@@ -176,7 +176,7 @@ class RecursiveQuantiles(QuantileMethod):
         """
         quartiles = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
         for one, other, relation in (
-            ([1, 1, 3], [1, 3, 3], Neighbours.REPLACE),
+            ([2, 2, 0], [2, 2, 4], Neighbours.REPLACE),
             ([0, 0, 4, 4], [0, 4, 4, 4], Neighbours.REPLACE),
             ([0, 4, 0], [0, 4], Neighbours.ADD_REMOVE),
         ):
