@@ -10,7 +10,7 @@ from sourdine.frames.schema import Schema
 from sourdine.frames.unit import Unit
 from sourdine.tables.plan import Plan
 from sourdine.tables.privacy import Privacy
-from sourdine.tables.quantiles.choice import METHODS
+from sourdine.tables.quantiles.choice import AUTO, METHODS, TREE
 from sourdine.tables.query import Query
 from sourdine.testing import SeededBits
 
@@ -27,7 +27,7 @@ KINDS = (
     "top of keys",
     "margins",
     "hierarchy",
-    *(f"quantiles, {method}" for method in ("tree", *METHODS)),
+    *(f"quantiles, {method}" for method in (AUTO, TREE, *METHODS)),
 )
 _NUMBERS: tuple[dict[str, Any], ...] = (
     {"type": "integer", "lower": 0, "upper": 1},
