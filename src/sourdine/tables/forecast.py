@@ -289,8 +289,11 @@ def _rank_error(each: Quantiles, line: Line, plan: Plan) -> tuple[float | None, 
     else:
         tree = line.measurement.tree(plan.schema)
         ranks = {level: _noisy_rank(tree.spread(level), line, plan) for level in each.at}
+        # other places of the quantiles have more noises below them, and of wide bins only the edges are known
+        noted = _EVENLY if each.at != (0.5,) else ""
         if tree.leaf > 1:
-            noted = f"if values are spread evenly within bins of {_short(tree.leaf * step)}"
+            within = f"within bins of {_short(tree.leaf * step)}"
+            noted = f"{noted} and {within}" if noted else f"if values are spread evenly {within}"
     if each.law is None or size is None:
         return max(ranks.values()), "ranks", "; ".join(_stated(size, noted))
     law = _Law(each.law, float(column.lower), float(column.upper))

@@ -142,7 +142,7 @@ def test_forecasts_of_counts_in_bins_hold(name: str) -> None:
     tree = plan.lines[0].measurement.tree(plan.schema)
     assert (tree.height, tree.leaf > 1) == (1, True)
     assert told.error is not None
-    assert "if values are spread evenly within bins of " in told.note
+    assert "if values are spread evenly between their bounds and within bins of " in told.note
     tries, failed = 60, np.zeros(len(DECILES), int)
     for seed in range(tries):
         values = _carry_out(plan, table.source, bits=SeededBits(seed)).values["q"].estimate.value
