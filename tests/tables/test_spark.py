@@ -134,7 +134,7 @@ def test_few_rows_a_question_make_no_difference(spark: Any, monkeypatch: pytest.
 def test_an_error_on_the_cluster_is_told_without_its_words(
     spark: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The charge stands; what cannot be counted on a cluster is refused by the plan, and not taken by auto."""
+    """The charge stands; what a cluster cannot count is refused by the plan and not taken by auto."""
     frame = spark.sql("SELECT IF(id = 3, raise_error('secret'), id) AS x FROM range(5)")
     columns = {"x": {"type": "integer", "lower": 0, "upper": 2**30}}
     table = Table(frame, unit="person", columns=columns)
