@@ -541,6 +541,9 @@ TABLES = {
     "tables.BoundsPlan": of(
         lambda **n: tables.BoundsPlan(column="age", **n), epsilon=1, outside=QUARTER, confidence=HALF
     ),
+    "tables.BoundsPlan.check_size": of(
+        lambda size: tables.BoundsPlan(column="age", epsilon=1).check_size(size, "Take more."), size=1 << 14
+    ),
     "tables.Condition": _numbers(tables.Condition, {"column": "age"}, at_least=0, below=100),
     "tables.Plan": of(
         lambda **n: tables.Plan(
@@ -553,6 +556,9 @@ TABLES = {
         confidence=HALF,
     ),
     "tables.Privacy": of(tables.Privacy, epsilon=1, delta=SMALL, reserve=SMALL / 2),
+    "tables.Quantiles": _numbers(
+        tables.Quantiles, {"column": "age", "at": (HALF,)}, radius=100, cuts=100, bins=100
+    ),
     "tables.Query": _numbers(tables.Query, {"name": "n", "ask": (tables.Count(),)}, weight=100),
     "tables.Specification.plan": of(_specification().plan, epsilon=1),
     "tables.Specification.open_ledger": of(_ledger_that_is_missing, epsilon=1),
@@ -561,6 +567,7 @@ TABLES = {
         lambda **n: _in_ledger(tables.Table.find_bounds, source=PEOPLE, column="age", unit="record", **n),
         epsilon=1,
         outside=QUARTER,
+        size=1 << 14,
     ),
     "tables.Table.plan": of(_plan, epsilon=1, delta=SMALL, reserve=SMALL / 2, confidence=HALF),
     "tables.Top": _numbers(tables.Top, {"column": "sex"}, k=100),
@@ -569,6 +576,7 @@ TABLES = {
         lambda **n: _in_ledger(tables.find_bounds, table=PEOPLE, column="age", unit="record", **n),
         epsilon=1,
         outside=QUARTER,
+        size=1 << 14,
         confidence=HALF,
     ),
 }

@@ -52,7 +52,10 @@ class Tuning:
         for name, most in (("radius", MOST_PLACES), ("cuts", MOST_CUTS), ("bins", MOST_BINS)):
             value = getattr(self, name)
             if value is not None:
-                check.integer("quantiles", name, value, 0 if name == "radius" else 1, most)
+                check.keep(
+                    self,
+                    **{name: check.integer("quantiles", name, value, 0 if name == "radius" else 1, most)},
+                )
         if self.ties is not None:
             check.boolean("quantiles", "ties", self.ties)
 
