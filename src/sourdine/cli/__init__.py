@@ -22,6 +22,7 @@ from sourdine.cli import (
     train,
 )
 from sourdine.cli.group import OneSentence
+from sourdine.cli.rights import Shared, rights
 from sourdine.cli.streams import soften_streams
 
 app = typer.Typer(
@@ -52,11 +53,13 @@ app.command(name="reproduce")(reproduce.reproduce)
 def root(
     ctx: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    shared: Shared = False,
 ) -> None:
     """Differential privacy that is stated, proven, audited and paid from a durable budget.
 
     Start with: sourdine demo
     """
+    ctx.with_resource(rights(shared))
     if version:
         import sourdine
 

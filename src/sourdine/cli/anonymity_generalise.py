@@ -113,14 +113,9 @@ def generalise(
         from sourdine.report.anonymity import generalised_page
 
         page = generalised_page(made, before, after, table.name).html()
-    beside = output.with_name(f".{output.name}.part")
-    try:
-        made.write(beside)
-        beside.replace(output)
-    finally:
-        beside.unlink(missing_ok=True)
+    made.write(output)
     if html is not None and page is not None:
-        options.put(page, html)
+        show.keep(page, html)
     if as_json:
         show.document(
             {

@@ -72,7 +72,7 @@ def measure(
     if html is not None:
         from sourdine.report.anonymity import measure_page
 
-        options.put(measure_page(found, table.name).html(), html)
+        show.keep(measure_page(found, table.name).html(), html)
     if as_json:
         show.document({"note": note(), **plain(found), "report": str(html) if html else None})
         return

@@ -141,13 +141,3 @@ def bar(label: str) -> Iterator[Watch]:
     with Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task(label, total=1.0)
         yield lambda done: shown.update(task, completed=done)
-
-
-def put(text: str, path: Path) -> None:
-    """A file written whole or not at all."""
-    beside = path.with_name(f".{path.name}.part")
-    try:
-        show.keep(text, beside)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -27,6 +27,7 @@ from sourdine.cli.local_rappor_params import (
     write_question,
 )
 from sourdine.cli.text import lines_of
+from sourdine.core import disk
 from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 
@@ -155,4 +156,4 @@ def _write(path: Path, question: "Question", rows: "Rows", *, one_device: bool) 
         clients = [str(1 if one_device else i) for i in range(1, len(rows) + 1)]
         write_reports(path, oracle_of(question), clients, rows)
     else:
-        path.write_bytes(written(question.fingerprint, rows))
+        disk.write_whole(path, written(question.fingerprint, rows))

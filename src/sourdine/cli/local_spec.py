@@ -12,7 +12,7 @@ import typer
 from sourdine.cli import show
 from sourdine.cli.number import number
 from sourdine.cli.text import lines_of
-from sourdine.core import check
+from sourdine.core import check, disk
 from sourdine.core.digits import counted, shorten_up
 from sourdine.core.errors import InvalidParameter
 
@@ -78,8 +78,7 @@ def spec(
     question = Question(name=name, oracle=made, labels=listed)
     content = question.to_json()
     try:
-        with place.open("x", encoding="utf-8") as file:
-            file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        disk.write_whole(place, json.dumps(content, indent=2, ensure_ascii=False) + "\n", over=False)
     except FileExistsError:
         raise InvalidParameter(
             f"{place} exists already and is not written over: reports may name it. "

@@ -14,6 +14,7 @@ from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
+from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
 
 T = TypeVar("T")
@@ -99,7 +100,8 @@ def check_place(path: Path | None) -> None:
         raise InvalidParameter(
             f"The folder of {path} does not exist. Make it first, or choose another place."
         )
-    if not os.access(path if path.exists() else path.resolve().parent, os.W_OK):
+    special = path.exists() and not path.is_file()  # such as a pipe, which is written to as it is
+    if not os.access(path if special else path.resolve().parent, os.W_OK):
         raise InvalidParameter(f"You have no right to write {path}. Choose another place.")
 
 
@@ -131,9 +133,9 @@ def check_folder(path: Path) -> None:
 
 
 def keep(text: str, path: Path) -> None:
-    """A file with this text."""
+    """A file with this text: whole or not at all, and for its owner."""
     try:
-        path.write_text(text, encoding="utf-8")
+        disk.write_whole(path, text)
     except OSError as problem:
         raise InvalidParameter(
             f"{path} cannot be written ({problem.strerror}). Choose another place."

@@ -41,7 +41,7 @@ from sourdine.cli.train_options import (
 )
 from sourdine.cli.train_solve import refuse as refuse_for_least_squares
 from sourdine.cli.train_solve import solve_privately
-from sourdine.core import check
+from sourdine.core import check, disk
 from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 
@@ -280,12 +280,15 @@ class _Job:
         """The model, its card, and its certificate if it was paid."""
         import torch
 
+        with disk.whole_file(place / MODEL) as waiting:  # it appears when all that goes with it is there
+            torch.save(run.model.state_dict(), waiting)
+            self._describe(run, place, waiting)
+
+    def _describe(self, run: "Run", place: Path, model: Path) -> None:
+        """The card of a model that waits, and its certificate."""
         from sourdine.learning.plain import Unprotected
         from sourdine.learning.solved import Solved
 
-        part = place / f"{MODEL}.part"
-        torch.save(run.model.state_dict(), part)
-        part.replace(place / MODEL)
         named, classes = self.chosen.name, ", ".join(self.train.classes)
         if isinstance(run, Unprotected):
             show.keep(_WARNING.format(kind=named, classes=classes), place / CARD)
@@ -307,7 +310,7 @@ class _Job:
             )
         card = replace(card, facts=facts)
         if card.certificate is not None:
-            tied = card.certificate.with_digests([place / MODEL])
+            tied = card.certificate.with_digests([model])
             show.keep(tied.to_json() + "\n", place / CERTIFICATE)
             card = replace(card, certificate=tied)
         show.keep(card.text(), place / CARD)

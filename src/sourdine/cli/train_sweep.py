@@ -238,9 +238,7 @@ class _Files:
         rows, curves = means(swept.sweep, swept.runs), epochs(swept.sweep, swept.runs)
         page = sweep_page(rows, curves, model=model, cost=_cost_words(swept))
         for path, text in ((self.out, as_csv(rows)), (self.epochs, as_csv(curves)), (self.page, page.html())):
-            part = path.with_name(path.name + ".part")
-            show.keep(text, part)
-            part.replace(path)
+            show.keep(text, path)
 
 
 class _Bar:

@@ -1,18 +1,23 @@
 """What a release says: values with intervals under named keys, in one tidy table."""
 
 import csv
+import errno
 import io
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.closed import closed_connection
+from sourdine.frames.expression import literal, quoted
 from sourdine.tables.reading import Estimate
 
 if TYPE_CHECKING:
@@ -178,15 +183,17 @@ class Answers:
 
 
 def write_answers(answers: Answers, path: Path) -> None:
-    """Keep the tidy table in a file: CSV, JSON or Parquet, by its ending. It appears whole or not at all."""
+    """Keep the tidy table in a file: CSV, JSON or Parquet, by its ending.
+
+    It appears whole or not at all, and is for its owner (`sourdine.core.disk`).
+    """
     if path.suffix not in ENDINGS:
         raise InvalidParameter(f"Answers are not written as '{path.suffix}'. Use {' or '.join(ENDINGS)}.")
-    beside = path.with_name(f".{path.name}.part")
-    if path.suffix == ".parquet":
-        _write_parquet(answers, beside)
-    else:
-        beside.write_text(answers.csv() if path.suffix == ".csv" else answers.json(), encoding="utf-8")
-    beside.replace(path)
+    with disk.whole_file(path) as place:
+        if path.suffix == ".parquet":
+            _write_parquet(answers, place)
+        else:
+            disk.write_new(place, answers.csv() if path.suffix == ".csv" else answers.json())
 
 
 ENDINGS = (".csv", ".json", ".parquet")
@@ -195,17 +202,27 @@ ENDINGS = (".csv", ".json", ".parquet")
 def _write_parquet(answers: Answers, path: Path) -> None:
     import duckdb
 
-    text = path.with_name(f"{path.name}.csv")
+    names = answers.columns
+    cells = list(zip(*answers.rows(), strict=True)) or [() for _ in names]
+    numbers = [name in ("value", *_ENDS) for name in names]
+    held = {f"cells_{k}": _array(each, numbers[k]) for k, each in enumerate(cells)}
+    typed = ", ".join(
+        f"CAST(cells_{k} AS {'DOUBLE' if numbers[k] else 'VARCHAR'}) AS {quoted(name)}"
+        for k, name in enumerate(names)
+    )
+    connection = closed_connection([path])
+    connection.register("held", held)
     try:
-        text.write_text(answers.csv(plain=False), encoding="utf-8")
-        numbers = dict.fromkeys(("value", "lower", "upper"), "DOUBLE")
-        types = {name: numbers.get(name, "VARCHAR") for name in answers.columns}
-        read = duckdb.connect().read_csv(
-            str(text), header=True, dtype=types, sep=",", quotechar='"', escapechar='"'
-        )
-        read.write_parquet(str(path))
-    finally:
-        text.unlink(missing_ok=True)
+        connection.execute(f"COPY (SELECT {typed} FROM held) TO {literal(str(path))} (FORMAT parquet)")
+    except duckdb.Error:  # whose words are many
+        raise OSError(errno.EIO, "the disk is full, or cannot be written", str(path)) from None
+
+
+def _array(cells: Sequence[Cell], number: bool) -> NDArray[Any]:
+    """Cells as an engine takes them; empty ones are masked."""
+    kept: list[object] = [(0.0 if number else "") if c is None else c if number else str(c) for c in cells]
+    made = np.array(kept, dtype=np.float64 if number else np.object_)
+    return np.ma.MaskedArray(made, mask=[c is None for c in cells])
 
 
 def _tame(cell: Cell) -> Cell:
