@@ -333,16 +333,16 @@ def _plain_entry(entry: "Entry", ledger: "Ledger") -> dict[str, object]:
 
 
 def _write_csv(output: Path, entries: list[dict[str, object]]) -> None:
-    import csv
+    """The charges as a table; what people wrote begins with an apostrophe where it looks like a formula."""
+    from sourdine.core.spreadsheet import csv_text, inert
 
-    with output.open("w", newline="", encoding="utf-8") as file:
-        names = ["number", "time", "author", "purpose", "price", "total", "period", "fingerprint", "spends"]
-        names += [name for name in ("delta", "delta_total") if entries and name in entries[0]]
-        names += ["not_of_this_package"]
-        writer = csv.DictWriter(file, names)
-        writer.writeheader()
-        lists = ("spends", "not_of_this_package")
-        writer.writerows(entry | {name: json.dumps(entry[name]) for name in lists} for entry in entries)
+    names = ["number", "time", "author", "purpose", "price", "total", "period", "fingerprint", "spends"]
+    names += [name for name in ("delta", "delta_total") if entries and name in entries[0]]
+    names += ["not_of_this_package"]
+    lists = ("spends", "not_of_this_package")
+    cells = [entry | {name: json.dumps(entry[name]) for name in lists} for entry in entries]
+    rows = [[inert(each[name]) for name in names] for each in cells]
+    show.keep(csv_text([names, *rows], end="\r\n"), output)
 
 
 def _readable(number: Fraction) -> str:

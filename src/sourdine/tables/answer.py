@@ -1,13 +1,12 @@
 """What a release says: values with intervals under named keys, in one tidy table."""
 
-import csv
 import errno
-import io
 import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.spreadsheet import csv_text, inert
 from sourdine.frames.closed import closed_connection
 from sourdine.frames.expression import literal, quoted
 from sourdine.tables.reading import Estimate
@@ -29,7 +29,6 @@ NO_INTERVAL = "no interval"
 _ENDS = ("lower", "upper")
 _BEFORE, _AFTER, _NOTE = ("query", "statistic"), ("value", *_ENDS, "measure"), "note"
 _SHOWN = 60
-_FORMULAS = ("=", "+", "-", "@")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,20 +146,11 @@ class Answers:
     def csv(self, plain: bool = True) -> str:
         """The tidy table as CSV.
 
-        Keys that nobody declared may be made to look like formulas. A spreadsheet takes them for text where
-        an apostrophe stands before them; without `plain`, there is none.
+        Names and keys may be made to look like formulas. A spreadsheet takes them for text where an
+        apostrophe stands before them, which `core.spreadsheet.as_written` takes off again; without `plain`,
+        there is none.
         """
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        chosen = {name for answer in self.each for name in answer.chosen}
-        places = [2 + place for place, name in enumerate(self._keys) if name in chosen and plain]
-        for row in self.rows():
-            cells = list(row)
-            for place in places:
-                cells[place] = _tame(cells[place])
-            writer.writerow(cells)
-        return text.getvalue()
+        return csv_text(map(inert, row) if plain else row for row in chain([self.columns], self.rows()))
 
     def json(self) -> str:
         """The tidy table as JSON: one object a row."""
@@ -223,11 +213,6 @@ def _array(cells: Sequence[Cell], number: bool) -> NDArray[Any]:
     kept: list[object] = [(0.0 if number else "") if c is None else c if number else str(c) for c in cells]
     made = np.array(kept, dtype=np.float64 if number else np.object_)
     return np.ma.MaskedArray(made, mask=[c is None for c in cells])
-
-
-def _tame(cell: Cell) -> Cell:
-    """A text that no spreadsheet takes for a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell
 
 
 def _cell(cell: Cell) -> str:
