@@ -19,6 +19,7 @@ from sourdine.cli import (
     release,
     report,
     reproduce,
+    show,
     train,
 )
 from sourdine.cli.group import OneSentence
@@ -63,7 +64,7 @@ def root(
     if version:
         import sourdine
 
-        print(f"sourdine {sourdine.__version__}")
+        show.line(f"sourdine {sourdine.__version__}")
     elif ctx.invoked_subcommand is None:
         print(ctx.get_help())
 

@@ -136,8 +136,8 @@ def generalise(
         )
         return
     tables = {"raw": before, "generalised": after}
-    print(note())
-    print(f"Satisfied: {demand.words}. Of {counted(made.size, 'record')}, {made.suppressed:,} left out.")
+    show.line(note())
+    show.line(f"Satisfied: {demand.words}. Of {counted(made.size, 'record')}, {made.suppressed:,} left out.")
     rows = [
         (
             show.one_line(name),
@@ -156,4 +156,4 @@ def generalise(
     best = " No other choice of levels loses less." if made.proven else ""
     show.say(f"Lost altogether: {100 * made.loss.ncp:.3g} % (NCP).{best}")
     show.say(limits_words())
-    print(f"Wrote {output}{f' and {html}' if html is not None else ''}.")
+    show.line(f"Wrote {output}{f' and {html}' if html is not None else ''}.")

@@ -76,7 +76,7 @@ def measure(
     if as_json:
         show.document({"note": note(), **plain(found), "report": str(html) if html else None})
         return
-    print(note())
+    show.line(note())
     show.table(("measure", "value", "what it says"), measure_rows({"value": found}), numbers=("value",))
     if found.sensitive:
         secrets = ("column", "measure", "worst class", "what it says")
@@ -94,7 +94,7 @@ def measure(
         show.table(headings, rows, numbers=headings[1:])
     show.say(limits_words())
     if html is not None:
-        print(f"Wrote {html}.")
+        show.line(f"Wrote {html}.")
 
 
 def note() -> str:

@@ -48,7 +48,7 @@ def init(
     if as_json:
         show.document({"specification": str(spec), "columns": dict(types), "blank": BLANK})
         return
-    print(
+    show.line(
         f"Wrote {spec}, with {counted(len(types), 'column')} to declare. No value of {table.name} was read."
     )
     show.say(

@@ -138,9 +138,9 @@ def history(
     elif entries:
         _print_history(opened, entries)
     else:
-        print("No charge yet.")
+        show.line("No charge yet.")
     if page is not None and not as_json:
-        print(f"Drawn in {page}.")
+        show.line(f"Drawn in {page}.")
 
 
 def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
@@ -162,7 +162,7 @@ def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
     symbol = opened.terms.budget.symbol
     columns = ("line", "time (UTC)", "author", "purpose", symbol, "total", *(("delta",) if reserve else ()))
     show.table(columns, rows, numbers=("line", symbol, "total", "delta"))
-    print(
+    show.line(
         f"{counted(len(entries), 'charge')} replayed to {symbol} {_readable(opened.status().spent)}; "
         "the chain is whole."
     )
@@ -194,7 +194,7 @@ def export(
         _write_csv(output, entries)
     else:
         show.keep(json.dumps(whole, indent=2) + "\n", output)
-    print(f"Wrote {counted(len(entries), 'charge')} to {output}.")
+    show.line(f"Wrote {counted(len(entries), 'charge')} to {output}.")
 
 
 @app.command()
@@ -214,7 +214,9 @@ def backup(
     if as_json:
         show.document({"ledger": str(path), "backup": str(to), "blocks": blocks})
         return
-    print(f"{counted(blocks, 'charge')} kept in {to}. It is no second budget: only {path} can be charged.")
+    show.line(
+        f"{counted(blocks, 'charge')} kept in {to}. It is no second budget: only {path} can be charged."
+    )
 
 
 @app.command()
@@ -259,7 +261,7 @@ def forecast(
         period = opened.terms.period
         said += f" into this {period} ({found.period}). The {period} is what limits: "
         said += f"the whole budget has room for {ever:,}"
-    print(f"{said}.")
+    show.line(f"{said}.")
 
 
 def _blocks(
@@ -313,7 +315,7 @@ def _print_status(found: "Status", as_json: bool) -> None:
     if found.is_backup:
         lines["Backup"] = "this file pays for nothing; there may be later charges in the ledger itself"
     for name, text in lines.items():
-        print(f"{name:<13}{text}")
+        show.line(f"{name:<13}{text}")
 
 
 def _plain_entry(entry: "Entry", ledger: "Ledger") -> dict[str, object]:

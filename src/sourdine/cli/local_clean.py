@@ -133,6 +133,7 @@ def clean(
         line = "" if told is None else f"The cleaning was paid: line {told.number} of the ledger. "
         files = box.deliver(fill, line)
     if troubles:
+        show.warn(f"The cleaned table is in {folder}, without its page {REPORT}.")
         raise troubles[0]
     if as_json:
         show.document(_plain(cleaned, files))
@@ -208,10 +209,10 @@ def _print(cleaned: "CleanTable", files: list[Path]) -> None:
 
     cleaner = cleaned.cleaner
     for made in (done_table(cleaned), found_table(cleaned)):
-        print(f"{made.title}:")
+        show.line(f"{made.title}:")
         show.table(made.columns, made.shown()[:_MOST_LINES], made.numbers)
         if len(made.rows) > _MOST_LINES:
-            print(f"{len(made.rows) - _MOST_LINES:,} more are in {files[0].parent}.")
+            show.line(f"{len(made.rows) - _MOST_LINES:,} more are in {files[0].parent}.")
     many = "" if cleaner.rows == 1 else f" x {cleaner.rows:,} records"
     sums = " + ".join(readable(cells.epsilon) for cells in cleaner.cells)
     show.say(
@@ -232,11 +233,11 @@ def _print(cleaned: "CleanTable", files: list[Path]) -> None:
         )
     if cleaned.receipt is not None:
         left = left_words(cleaned.receipt.left, cleaned.receipt.limit)
-        print(f"Paid from the ledger, line {cleaned.receipt.number}. {left}")
+        show.line(f"Paid from the ledger, line {cleaned.receipt.number}. {left}")
     else:
-        print("Not paid from a ledger: whoever cleans this table again must add up the epsilons.")
+        show.line("Not paid from a ledger: whoever cleans this table again must add up the epsilons.")
     for path in files:
-        print(f"  {path}")
+        show.line(f"  {path}")
 
 
 def _plain(cleaned: "CleanTable", files: list[Path]) -> dict[str, object]:

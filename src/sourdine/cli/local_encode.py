@@ -64,7 +64,7 @@ def encode(
     if as_json:
         show.document({"reports": str(output), "count": len(values), "specification": question.fingerprint})
         return
-    print(f"Wrote {counted(len(values), 'report')} to {output}.")
+    show.line(f"Wrote {counted(len(values), 'report')} to {output}.")
     level = shorten_up(float(question.oracle.spend.loss().epsilon), 6)
     show.say(
         f"Each reveals at most epsilon {level} about its answer. "

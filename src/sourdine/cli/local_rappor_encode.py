@@ -108,9 +108,9 @@ def encode(
         told = {"reports": str(output), "count": len(rows), "parameters": str(params)}
         show.document({**told, "specification": question.fingerprint, **costs(oracle)})
         return
-    print(f"Wrote {counted(len(rows), 'report')} to {output}.")
+    show.line(f"Wrote {counted(len(rows), 'report')} to {output}.")
     if given.any:
-        print(f"Wrote the parameters to {params}.")
+        show.line(f"Wrote the parameters to {params}.")
     show.say(
         f"{say_costs(oracle)} A device that reports on several words pays for each."
         + (
@@ -121,7 +121,7 @@ def encode(
         )
     )
     spec, reports = (quote(show.one_line(str(path))) for path in (params, output))
-    print(f"Next: sourdine local rappor decode {spec} {reports} --candidates candidates.txt")
+    show.line(f"Next: sourdine local rappor decode {spec} {reports} --candidates candidates.txt")
 
 
 def _of_many(question: "Question", words: list[str]) -> "Rows":

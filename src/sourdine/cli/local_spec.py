@@ -87,9 +87,9 @@ def spec(
     if as_json:
         show.document({"specification": str(place), "why": why, **content})
         return
-    print(f"Wrote {place}, fingerprint {question.fingerprint}.")
+    show.line(f"Wrote {place}, fingerprint {question.fingerprint}.")
     show.say(
         f"Each report has {counted(made.width, 'byte')}. How reports are made: {why.rstrip('.')}.{forecast}"
     )
-    print(f"Every new report costs whoever makes it epsilon {shorten_up(float(level), 6)}.")
-    print(f"Next: sourdine local encode {quote(show.one_line(str(place)))} answers.txt -o reports.txt")
+    show.line(f"Every new report costs whoever makes it epsilon {shorten_up(float(level), 6)}.")
+    show.line(f"Next: sourdine local encode {quote(show.one_line(str(place)))} answers.txt -o reports.txt")

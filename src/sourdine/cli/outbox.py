@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 
+from sourdine.cli import show
 from sourdine.cli.certificate import CERTIFICATE
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter, SourdineError
@@ -114,6 +115,10 @@ class Outbox:
                 self._settle(self._waiting)
             except (OSError, InvalidParameter) as problem:
                 raise self._elsewhere(fill, getattr(problem, "strerror", None), paid) from None
+            except Exception:
+                if paid:
+                    show.warn(f"{paid}Nothing of it is in {self._told}, and what was charged stays charged.")
+                raise
             try:
                 self._waiting.rename(self.folder)
             except OSError as problem:

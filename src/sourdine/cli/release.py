@@ -118,6 +118,7 @@ def publish(
 
         files = box.deliver(fill, f"The release was paid: line {certificate.number} of the ledger. ")
     if troubles:
+        show.warn(f"The release was paid and is in {folder}, without its page {REPORT}.")
         raise troubles[0]
     return Published(release=made, certificate=certificate, files=tuple(files))
 
@@ -157,12 +158,12 @@ def print_payment(published: Published) -> None:
     assert receipt is not None
     at = f" at delta {digits.plain(told.delta)}" if told.delta is not None else ""
     also = "" if told.currency == "epsilon" else f", that is epsilon {told.epsilon:.4g}{at},"
-    print(
+    show.line(
         f"Paid {told.currency} {readable(told.price)}{also} for each {show.one_line(told.unit)}, line "
         f"{told.number} of the ledger. {left_words(told.left, receipt.limit)}"
     )
     for path in published.files:
-        print(f"  {path}")
+        show.line(f"  {path}")
 
 
 def plain(published: Published) -> dict[str, object]:

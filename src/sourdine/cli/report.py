@@ -36,7 +36,7 @@ def report(
     if as_json:
         show.document({"report": str(place), "title": page.title})
     else:
-        print(f"Wrote {place}.")
+        show.line(f"Wrote {place}.")
 
 
 def _read(folder: Path, name: str) -> str:

@@ -432,18 +432,18 @@ def _print(runs: "list[Run]", folder: Path) -> None:
     trained, private = _kinds(runs)
     if private:
         for name, value in private[0].words().items():
-            print(f"{name.capitalize():<16} {value}")
+            show.line(f"{name.capitalize():<16} {value}")
     else:
-        print("TRAINED WITHOUT PRIVACY: the model may hold anything about anybody.")
+        show.line("TRAINED WITHOUT PRIVACY: the model may hold anything about anybody.")
     found = _accuracies(runs)
     if len(found) > 1:
         listed = ", ".join(f"{100 * each:.2f}" for each in found)
-        print(
+        show.line(
             f"{'Accuracy':<16} {100 * statistics.mean(found):.2f} % on average, standard deviation "
             f"{100 * statistics.stdev(found):.2f} ({listed})"
         )
     elif found:
-        print(f"{'Accuracy':<16} {100 * found[0]:.2f} %")
+        show.line(f"{'Accuracy':<16} {100 * found[0]:.2f} %")
     if len(trained) > 1:
         whole = Repeats(tuple(trained)).epsilon.upper
         show.say(
@@ -451,14 +451,14 @@ def _print(runs: "list[Run]", folder: Path) -> None:
             f"{len(private)} together have epsilon {whole:.4g}."
         )
     if any(run.resumed for run in trained):
-        print("Went on from a checkpoint: paid once, with the same epsilon.")
+        show.line("Went on from a checkpoint: paid once, with the same epsilon.")
     for run in private:
         if run.receipt is not None:
-            print(f"Paid from the ledger, line {run.receipt.number}.")
+            show.line(f"Paid from the ledger, line {run.receipt.number}.")
     if private and private[0].receipt is None:
-        print("Not paid from a ledger: whoever trains on these data again must add up the epsilons.")
+        show.line("Not paid from a ledger: whoever trains on these data again must add up the epsilons.")
     for path in _files(folder):
-        print(f"  {path}")
+        show.line(f"  {path}")
 
 
 def _files(folder: Path) -> list[Path]:
