@@ -129,7 +129,7 @@ def test_no_verb_of_tables_lets_a_terminal_obey(tmp_path: Path) -> None:
 
 
 def test_no_formula_comes_out_of_a_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("getpass.getuser", lambda: "=cmd|'/c calc'!A1")
+    monkeypatch.setattr("sourdine.accounting.ledger.statement._user", lambda: "=cmd|'/c calc'!A1")
     case = evil_case(tmp_path)
     assert run("release", case.spec, "-o", tmp_path / "out", "--no-report")[0] == 0
     assert run("ledger", "export", case.ledger, "-o", tmp_path / "spends.csv")[0] == 0

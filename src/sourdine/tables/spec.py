@@ -31,6 +31,7 @@ from sourdine.tables.query import Query
 
 NO_QUERIES = ("none yet",)  # of a draft, whose columns still wait for bounds
 _BLOCKS = ("table", "privacy", "columns", "queries", "joins", "hierarchies")
+_MOST_QUERIES = 2000  # beyond them a plan takes its time
 
 
 class TableBlock(TextFormat):
@@ -90,7 +91,7 @@ class Specification(Declared):
     columns: Mapping[str, Any] = Field(default_factory=dict)
     joins: Mapping[str, Any] = Field(default_factory=dict)
     hierarchies: Mapping[str, Any] = Field(default_factory=dict)
-    queries: tuple[Any, ...] = Field(min_length=1)
+    queries: tuple[Any, ...] = Field(min_length=1, max_length=_MOST_QUERIES)
     folder: Path = Path()
 
     @classmethod
