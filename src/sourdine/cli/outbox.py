@@ -120,6 +120,8 @@ class Outbox:
                     show.warn(f"{paid}Nothing of it is in {self._told}, and what was charged stays charged.")
                 raise
             try:
+                if os.name == "nt" and self.folder.exists():
+                    self.folder.rmdir()  # an empty folder is not replaced there
                 self._waiting.rename(self.folder)
             except OSError as problem:
                 self._keep = True
