@@ -24,6 +24,7 @@ T = TypeVar("T")
 _PIPE = 160  # characters of a line that nobody's terminal limits
 _NARROW = 40  # below that no table can be read
 _PROSE = 100
+_BLANKS = dict.fromkeys(map(ord, "\t\n\v\f\r"), " ")
 _PAUSE = 10.0  # seconds between two plain lines about the same work, and before the first
 
 
@@ -105,8 +106,8 @@ def warn(text: str) -> None:
 
 
 def _filled(text: str, first: str = "", under: str = "") -> str:
-    """A paragraph, broken where it is too long; blanks of all kinds are spaces."""
-    told = tame(" ".join(text.split()))
+    """A paragraph, broken where it is too long and nowhere else."""
+    told = tame(text.translate(_BLANKS))
     return textwrap.fill(told, _PROSE, initial_indent=first, subsequent_indent=under, break_on_hyphens=False)
 
 

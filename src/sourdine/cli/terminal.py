@@ -13,7 +13,7 @@ _ODD = re.compile(r"[^\x20-\x7e]")
 
 
 def tame(text: str) -> str:
-    r"""A text in one line: what has no shape is shown by its number, and a space of any kind as a space.
+    r"""A text in one line: what has no shape is shown by its number; spaces of any kind are spaces.
 
     >>> print(tame("\x1b[2Jpeople\n"))
     \x1b[2Jpeople\n
@@ -32,18 +32,20 @@ def tame_json(text: str) -> str:
     return re.sub(r"[^\n\x20-\x7e]", _in_json, text)
 
 
+def _has_shape(letter: str) -> bool:
+    return letter.isprintable() or unicodedata.category(letter) == "Zs"
+
+
 def _shown(found: re.Match[str]) -> str:
     letter = found.group()
-    if letter.isprintable():
+    if _has_shape(letter):
         return letter
-    if unicodedata.category(letter) == "Zs":
-        return " "
     return letter.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 def _in_json(found: re.Match[str]) -> str:
     letter = found.group()
-    if letter.isprintable() or unicodedata.category(letter) == "Zs":
+    if _has_shape(letter):
         return letter
     units = letter.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[k : k + 2].hex()}" for k in range(0, len(units), 2))
