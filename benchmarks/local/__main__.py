@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.finding import verdict
-from benchmarks.local import coverage
+from benchmarks.local import coverage, shuffling
 from benchmarks.local.cases import CATEGORIES, EPSILON, FEWER, OURS, PEERS, PEOPLE, SHARED
 from benchmarks.peers import Worker
 
@@ -59,6 +59,7 @@ def main() -> None:
                         results[oracle]["peers"][who] = found
     show(results, console)
     coverage.report(console, options.quick)
+    shuffling.report(console, options.quick)
     if options.json:
         options.json.write_text(json.dumps(results, indent=2) + "\n")
 
