@@ -113,9 +113,14 @@ def generalise(
         from sourdine.report.anonymity import generalised_page
 
         page = generalised_page(made, before, after, table.name).html()
-    made.write(output)
+    beside = output.with_name(f".{output.name}.part")
+    try:
+        made.write(beside)
+        beside.replace(output)
+    finally:
+        beside.unlink(missing_ok=True)
     if html is not None and page is not None:
-        show.keep(page, html)
+        options.put(page, html)
     if as_json:
         show.document(
             {
@@ -136,8 +141,8 @@ def generalise(
         )
         return
     tables = {"raw": before, "generalised": after}
-    show.line(note())
-    show.line(f"Satisfied: {demand.words}. Of {counted(made.size, 'record')}, {made.suppressed:,} left out.")
+    print(note())
+    print(f"Satisfied: {demand.words}. Of {counted(made.size, 'record')}, {made.suppressed:,} left out.")
     rows = [
         (
             show.one_line(name),
@@ -156,4 +161,4 @@ def generalise(
     best = " No other choice of levels loses less." if made.proven else ""
     show.say(f"Lost altogether: {100 * made.loss.ncp:.3g} % (NCP).{best}")
     show.say(limits_words())
-    show.line(f"Wrote {output}{f' and {html}' if html is not None else ''}.")
+    print(f"Wrote {output}{f' and {html}' if html is not None else ''}.")

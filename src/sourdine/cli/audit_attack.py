@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourdine.cli import show
 from sourdine.cli.seed import GivenSeed, bits_of
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
@@ -31,6 +30,7 @@ def attack(
     Examples: sourdine audit attack · sourdine audit attack reconstruction -o reconstruction.html
     """
     from sourdine.audit.attacks import ATTACKS
+    from sourdine.cli import show
 
     if name is None:
         if output is not None:
@@ -68,26 +68,28 @@ def _outcome(outcome: "Outcome") -> dict[str, object]:
 
 def _list(as_json: bool) -> None:
     from sourdine.audit.attacks import ATTACKS
+    from sourdine.cli import show
 
     known = ATTACKS.values()
     if as_json:
         show.document({"attacks": [{"name": each.name, "title": each.title} for each in known]})
     else:
         show.table(("attack", "what it does"), [(each.name, each.title) for each in known])
-        show.line(f"Next: sourdine audit attack {next(iter(ATTACKS))}")
+        print(f"Next: sourdine audit attack {next(iter(ATTACKS))}")
 
 
 def _print(found: "Found", output: Path | None) -> None:
+    from sourdine.cli import show
     from sourdine.report.attack import COLUMNS, attack_rows
 
-    show.line(found.finding)
+    print(found.finding)
     show.say(found.attacked)
-    show.line(f"Success: {found.goal}.")
+    print(f"Success: {found.goal}.")
     show.table(COLUMNS, attack_rows(found), numbers=COLUMNS[2:])
     if not found.succeeds:
-        show.line("The attack FAILED without protection.")
+        print("The attack FAILED without protection.")
     if not found.stopped:
-        show.line("The attack GOT THROUGH the protection.")
+        print("The attack GOT THROUGH the protection.")
     show.say(found.lesson)
     if output is not None:
-        show.line(f"Wrote {output}.")
+        print(f"Wrote {output}.")

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourdine.cli import show
 from sourdine.cli.seed import GivenSeed, check_seed
 from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
@@ -45,6 +44,7 @@ def plan(
     if spec is None:
         raise typer.Exit(0 if _plant(pairs, seed, as_json) else 1)
     from sourdine.audit.plans import audit_plan
+    from sourdine.cli import show
     from sourdine.frames.join import read_joins
     from sourdine.tables.spec import Specification
 
@@ -96,6 +96,8 @@ def plain(found: "PlanAudit") -> dict[str, object]:
 
 
 def _print(found: "PlanAudit") -> None:
+    from sourdine.cli import show
+
     bad = {(each.query, each.line) for each in found.violations}
     show.table(
         ("query", "statistic", "declared", "compared", "farthest", "verdict"),
@@ -123,7 +125,7 @@ def _print(found: "PlanAudit") -> None:
     )
     for name, why in found.skipped.items():
         show.say(f"Left out: {name}, since {why}.")
-    show.line(f"{counted(len(found.violations), 'violation')}.")
+    print(f"{counted(len(found.violations), 'violation')}.")
     for each in found.violations[:_SHOWN]:
         show.say(each.words, mark="- ")
 
@@ -146,6 +148,7 @@ def _declared(line: object) -> str:
 def _plant(pairs: int, seed: int, as_json: bool) -> bool:
     """Examine every planted fault; true when all are caught."""
     from sourdine.audit.plans.faults import FAULTS
+    from sourdine.cli import show
 
     found = [(fault, fault.examined(pairs, seed)) for fault in show.progress("planting faults", FAULTS)]
     caught = sum(not audit.good for _, audit in found)
@@ -163,5 +166,5 @@ def _plant(pairs: int, seed: int, as_json: bool) -> bool:
             for fault, audit in found
         ],
     )
-    show.line(f"caught {caught}/{len(FAULTS)}")
+    print(f"caught {caught}/{len(FAULTS)}")
     return caught == len(FAULTS)

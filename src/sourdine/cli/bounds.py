@@ -114,8 +114,8 @@ def bounds(
         "Put this into the specification, in the place of the column's block. What that says of granularity "
         "and of missing values is worth keeping:"
     )
-    show.line()
-    show.lines(found.block)
+    print()
+    print(found.block)
     if _widest(found):
         show.say(
             "These bounds are about as wide as any can be: too few records hold a number for this epsilon, "

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from sourdine.cli import show
 from sourdine.cli.bracket import plain_bracket, say_bracket
 from sourdine.cli.number import number
 from sourdine.cli.run import (
@@ -80,6 +79,7 @@ def calibrate(
     sourdine budget calibrate --epsilon 1 -s 60000 -b 64 --noise 1.1 ·
     sourdine budget calibrate --epsilon 1 --mechanism laplace --sensitivity 2 --count 10
     """
+    from sourdine.cli import show
 
     target = number("calibrate", "epsilon", epsilon, *_EPSILON)
     run = (size, batch, epochs, noise, rate, steps)
@@ -106,8 +106,7 @@ def calibrate(
     if as_json:
         show.document(answer.fields)
     else:
-        for name, told in answer.lines.items():
-            show.line(f"{name:<11}{told}")
+        print("\n".join(f"{name:<11}{line}" for name, line in answer.lines.items()))
 
 
 def _noise(training: "Training", target: Fraction, delta: float) -> _Answer:

@@ -138,9 +138,9 @@ def history(
     elif entries:
         _print_history(opened, entries)
     else:
-        show.line("No charge yet.")
+        print("No charge yet.")
     if page is not None and not as_json:
-        show.line(f"Drawn in {page}.")
+        print(f"Drawn in {page}.")
 
 
 def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
@@ -162,7 +162,7 @@ def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
     symbol = opened.terms.budget.symbol
     columns = ("line", "time (UTC)", "author", "purpose", symbol, "total", *(("delta",) if reserve else ()))
     show.table(columns, rows, numbers=("line", symbol, "total", "delta"))
-    show.line(
+    print(
         f"{counted(len(entries), 'charge')} replayed to {symbol} {_readable(opened.status().spent)}; "
         "the chain is whole."
     )
@@ -194,7 +194,7 @@ def export(
         _write_csv(output, entries)
     else:
         show.keep(json.dumps(whole, indent=2) + "\n", output)
-    show.line(f"Wrote {counted(len(entries), 'charge')} to {output}.")
+    print(f"Wrote {counted(len(entries), 'charge')} to {output}.")
 
 
 @app.command()
@@ -214,9 +214,7 @@ def backup(
     if as_json:
         show.document({"ledger": str(path), "backup": str(to), "blocks": blocks})
         return
-    show.line(
-        f"{counted(blocks, 'charge')} kept in {to}. It is no second budget: only {path} can be charged."
-    )
+    print(f"{counted(blocks, 'charge')} kept in {to}. It is no second budget: only {path} can be charged.")
 
 
 @app.command()
@@ -261,7 +259,7 @@ def forecast(
         period = opened.terms.period
         said += f" into this {period} ({found.period}). The {period} is what limits: "
         said += f"the whole budget has room for {ever:,}"
-    show.line(f"{said}.")
+    print(f"{said}.")
 
 
 def _blocks(
@@ -315,7 +313,7 @@ def _print_status(found: "Status", as_json: bool) -> None:
     if found.is_backup:
         lines["Backup"] = "this file pays for nothing; there may be later charges in the ledger itself"
     for name, text in lines.items():
-        show.line(f"{name:<13}{text}")
+        print(f"{name:<13}{text}")
 
 
 def _plain_entry(entry: "Entry", ledger: "Ledger") -> dict[str, object]:
@@ -335,16 +333,16 @@ def _plain_entry(entry: "Entry", ledger: "Ledger") -> dict[str, object]:
 
 
 def _write_csv(output: Path, entries: list[dict[str, object]]) -> None:
-    """The charges as a table; what people wrote begins with an apostrophe where it looks like a formula."""
-    from sourdine.core.spreadsheet import csv_text, inert
+    import csv
 
-    names = ["number", "time", "author", "purpose", "price", "total", "period", "fingerprint", "spends"]
-    names += [name for name in ("delta", "delta_total") if entries and name in entries[0]]
-    names += ["not_of_this_package"]
-    lists = ("spends", "not_of_this_package")
-    cells = [entry | {name: json.dumps(entry[name]) for name in lists} for entry in entries]
-    rows = [[inert(each[name]) for name in names] for each in cells]
-    show.keep(csv_text([names, *rows], end="\r\n"), output)
+    with output.open("w", newline="", encoding="utf-8") as file:
+        names = ["number", "time", "author", "purpose", "price", "total", "period", "fingerprint", "spends"]
+        names += [name for name in ("delta", "delta_total") if entries and name in entries[0]]
+        names += ["not_of_this_package"]
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        lists = ("spends", "not_of_this_package")
+        writer.writerows(entry | {name: json.dumps(entry[name]) for name in lists} for entry in entries)
 
 
 def _readable(number: Fraction) -> str:

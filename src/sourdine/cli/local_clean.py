@@ -12,9 +12,9 @@ from sourdine.cli import show
 from sourdine.cli.certificate import CERTIFICATE
 from sourdine.cli.number import number
 from sourdine.cli.outbox import Outbox
-from sourdine.core import check, disk
+from sourdine.core import check
 from sourdine.core.digits import counted
-from sourdine.core.errors import InvalidParameter
+from sourdine.core.errors import InvalidParameter, SourdineError
 
 if TYPE_CHECKING:
     from sourdine.accounting.ledger import Ledger
@@ -80,7 +80,6 @@ def clean(
     from sourdine.frames.files import ENDINGS
     from sourdine.frames.text.compression import kind_of
     from sourdine.frames.text.format import TextFormat
-    from sourdine.report.cleaning import cleaning_page
 
     if kind_of(table) not in ENDINGS:
         listed = ", ".join(sorted(ENDINGS))
@@ -112,29 +111,21 @@ def clean(
             text=text,
             watch=lambda columns: show.progress("cleaning", columns),
         )
-        told = None if paid is None else cleaned.certificate(paid, cleaner.declared)
-        troubles: list[Exception] = []
-
-        def fill(place: Path) -> None:
-            cleaned.write(place / table.name)
-            declared = json.dumps(cleaner.to_json(), indent=1, ensure_ascii=False)
-            disk.write_new(place / CLEANING, declared + "\n")
+        try:
+            cleaned.write(box.place(table.name))
+            box.write(CLEANING, json.dumps(cleaner.to_json(), indent=1, ensure_ascii=False) + "\n")
+            if paid is not None:
+                told = cleaned.certificate(paid, cleaner.declared)
+                digests = told.with_digests([box.place(table.name), box.place(CLEANING)])
+                box.write(CERTIFICATE, digests.to_json() + "\n")
             if report:
-                try:
-                    page = cleaning_page(table.name, cleaned).html()
-                except Exception as problem:  # what is paid for is handed out, even if no page can be drawn
-                    troubles.append(problem)
-                else:
-                    disk.write_new(place / REPORT, page)
-            if told is not None:
-                tied = told.with_digests([place / table.name, place / CLEANING])
-                disk.write_new(place / CERTIFICATE, tied.to_json() + "\n")
-
-        line = "" if told is None else f"The cleaning was paid: line {told.number} of the ledger. "
-        files = box.deliver(fill, line)
-    if troubles:
-        show.warn(f"The cleaned table is in {folder}, without its page {REPORT}.")
-        raise troubles[0]
+                _draw(table.name, cleaned, box)
+        except OSError as problem:
+            also = "" if paid is None else " What was charged stays charged."
+            raise SourdineError(
+                f"The cleaned table could not be written ({problem.strerror}).{also} Make room in {folder}."
+            ) from None
+        files = box.publish()
     if as_json:
         show.document(_plain(cleaned, files))
     else:
@@ -202,6 +193,12 @@ def _open(path: Path) -> "Ledger":
     return Ledger.open(path)
 
 
+def _draw(name: str, cleaned: "CleanTable", box: Outbox) -> None:
+    from sourdine.report.cleaning import cleaning_page
+
+    box.write(REPORT, cleaning_page(name, cleaned).html())
+
+
 def _print(cleaned: "CleanTable", files: list[Path]) -> None:
     from sourdine.accounting.ledger.receipt import left_words, readable
     from sourdine.local.cleaner.numbers import NumberCells
@@ -209,10 +206,10 @@ def _print(cleaned: "CleanTable", files: list[Path]) -> None:
 
     cleaner = cleaned.cleaner
     for made in (done_table(cleaned), found_table(cleaned)):
-        show.line(f"{made.title}:")
+        print(f"{made.title}:")
         show.table(made.columns, made.shown()[:_MOST_LINES], made.numbers)
         if len(made.rows) > _MOST_LINES:
-            show.line(f"{len(made.rows) - _MOST_LINES:,} more are in {files[0].parent}.")
+            print(f"{len(made.rows) - _MOST_LINES:,} more are in {files[0].parent}.")
     many = "" if cleaner.rows == 1 else f" x {cleaner.rows:,} records"
     sums = " + ".join(readable(cells.epsilon) for cells in cleaner.cells)
     show.say(
@@ -233,11 +230,11 @@ def _print(cleaned: "CleanTable", files: list[Path]) -> None:
         )
     if cleaned.receipt is not None:
         left = left_words(cleaned.receipt.left, cleaned.receipt.limit)
-        show.line(f"Paid from the ledger, line {cleaned.receipt.number}. {left}")
+        print(f"Paid from the ledger, line {cleaned.receipt.number}. {left}")
     else:
-        show.line("Not paid from a ledger: whoever cleans this table again must add up the epsilons.")
+        print("Not paid from a ledger: whoever cleans this table again must add up the epsilons.")
     for path in files:
-        show.line(f"  {path}")
+        print(f"  {path}")
 
 
 def _plain(cleaned: "CleanTable", files: list[Path]) -> dict[str, object]:

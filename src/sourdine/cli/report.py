@@ -32,11 +32,13 @@ def report(
     certificate = Certificate.from_json(_read(folder, CERTIFICATE))
     show.check_page(place)
     page = release_page(record, certificate)
-    show.keep(page.html(), place)
+    beside = place.with_name(f".{place.name}.part")
+    show.keep(page.html(), beside)
+    beside.replace(place)
     if as_json:
         show.document({"report": str(place), "title": page.title})
     else:
-        show.line(f"Wrote {place}.")
+        print(f"Wrote {place}.")
 
 
 def _read(folder: Path, name: str) -> str:

@@ -41,7 +41,7 @@ from sourdine.cli.train_options import (
 )
 from sourdine.cli.train_solve import refuse as refuse_for_least_squares
 from sourdine.cli.train_solve import solve_privately
-from sourdine.core import check, disk
+from sourdine.core import check
 from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 
@@ -280,15 +280,12 @@ class _Job:
         """The model, its card, and its certificate if it was paid."""
         import torch
 
-        with disk.whole_file(place / MODEL) as waiting:  # it appears when all that goes with it is there
-            torch.save(run.model.state_dict(), waiting)
-            self._describe(run, place, waiting)
-
-    def _describe(self, run: "Run", place: Path, model: Path) -> None:
-        """The card of a model that waits, and its certificate."""
         from sourdine.learning.plain import Unprotected
         from sourdine.learning.solved import Solved
 
+        part = place / f"{MODEL}.part"
+        torch.save(run.model.state_dict(), part)
+        part.replace(place / MODEL)
         named, classes = self.chosen.name, ", ".join(self.train.classes)
         if isinstance(run, Unprotected):
             show.keep(_WARNING.format(kind=named, classes=classes), place / CARD)
@@ -310,7 +307,7 @@ class _Job:
             )
         card = replace(card, facts=facts)
         if card.certificate is not None:
-            tied = card.certificate.with_digests([model])
+            tied = card.certificate.with_digests([place / MODEL])
             show.keep(tied.to_json() + "\n", place / CERTIFICATE)
             card = replace(card, certificate=tied)
         show.keep(card.text(), place / CARD)
@@ -432,18 +429,18 @@ def _print(runs: "list[Run]", folder: Path) -> None:
     trained, private = _kinds(runs)
     if private:
         for name, value in private[0].words().items():
-            show.line(f"{name.capitalize():<16} {value}")
+            print(f"{name.capitalize():<16} {value}")
     else:
-        show.line("TRAINED WITHOUT PRIVACY: the model may hold anything about anybody.")
+        print("TRAINED WITHOUT PRIVACY: the model may hold anything about anybody.")
     found = _accuracies(runs)
     if len(found) > 1:
         listed = ", ".join(f"{100 * each:.2f}" for each in found)
-        show.line(
+        print(
             f"{'Accuracy':<16} {100 * statistics.mean(found):.2f} % on average, standard deviation "
             f"{100 * statistics.stdev(found):.2f} ({listed})"
         )
     elif found:
-        show.line(f"{'Accuracy':<16} {100 * found[0]:.2f} %")
+        print(f"{'Accuracy':<16} {100 * found[0]:.2f} %")
     if len(trained) > 1:
         whole = Repeats(tuple(trained)).epsilon.upper
         show.say(
@@ -451,14 +448,14 @@ def _print(runs: "list[Run]", folder: Path) -> None:
             f"{len(private)} together have epsilon {whole:.4g}."
         )
     if any(run.resumed for run in trained):
-        show.line("Went on from a checkpoint: paid once, with the same epsilon.")
+        print("Went on from a checkpoint: paid once, with the same epsilon.")
     for run in private:
         if run.receipt is not None:
-            show.line(f"Paid from the ledger, line {run.receipt.number}.")
+            print(f"Paid from the ledger, line {run.receipt.number}.")
     if private and private[0].receipt is None:
-        show.line("Not paid from a ledger: whoever trains on these data again must add up the epsilons.")
+        print("Not paid from a ledger: whoever trains on these data again must add up the epsilons.")
     for path in _files(folder):
-        show.line(f"  {path}")
+        print(f"  {path}")
 
 
 def _files(folder: Path) -> list[Path]:

@@ -171,10 +171,9 @@ def plain(found: "Plan") -> dict[str, object]:
 
 def _print(found: "Plan") -> None:
     for name, value in found.words().items():
-        show.line(f"{name.capitalize():<16} {value}")
+        print(f"{name.capitalize():<16} {value}")
     if found.warning:
         show.say(found.warning, mark="WARNING: ")
-    show.line()
-    show.line("It holds if:")
+    print("\nIt holds if:")
     for assumption in found.cost.assumptions:
         show.say(assumption, "- ")

@@ -6,7 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-from sourdine.core import disk
 from sourdine.report.charts import Spec
 from sourdine.report.table import Table
 
@@ -70,8 +69,8 @@ class Page:
         )
 
     def write(self, path: Path) -> None:
-        """Keep the page in a file. It appears whole or not at all, and is for its owner."""
-        disk.write_whole(path, self.html())
+        """Keep the page in a file."""
+        path.write_text(self.html(), encoding="utf-8")
 
 
 def _inside_script(chart: Spec) -> str:

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from fractions import Fraction
 from hashlib import sha256
 from importlib.metadata import version
@@ -480,6 +480,50 @@ def test_an_older_copy_that_is_put_back_is_refused_by_who_saw_later_lines(
                 act()
     forget()
     assert Ledger.open(path).status().blocks == 2
+
+
+def test_lines_that_follow_an_older_copy_are_not_overwritten_from_what_was_read_before(path: Path) -> None:
+    """SQLite takes its pages for current if the file was changed as often."""
+    first, second = new_ledger(path, Fraction(1)), Ledger.open(path)
+    first.charge(one_spend(), purpose="before")
+    older = path.read_bytes()
+    second.charge(one_spend(), purpose="gone with the copy")
+    path.write_bytes(older)
+    forget()
+    first.charge(one_spend(), purpose="after")
+    forget()
+    second.charge(one_spend(), purpose="after that")
+    assert [entry.purpose for entry in Ledger.open(path).history()] == ["before", "after", "after that"]
+
+
+@pytest.mark.parametrize("flip", [0x80, 0x01])
+def test_a_flipped_bit_is_one_sentence_or_changes_nothing(path: Path, flip: int) -> None:
+    """It may make a text of what is none, or nothing of a text."""
+    whole = charged(path, 2).history()
+    content = path.read_bytes()
+    used = [place for place, byte in enumerate(content) if byte]
+    for place in used[flip % 7 :: 7]:
+        path.write_bytes(content[:place] + bytes([content[place] ^ flip]) + content[place + 1 :])
+        forget()
+        with suppress(LedgerError), Ledger.open(path) as ledger:
+            assert ledger.history() == whole
+
+
+@pytest.mark.parametrize(("column", "wrong"), [("content", None), ("total", 1), ("fingerprint", None)])
+def test_a_line_of_other_types_is_damage(path: Path, column: str, wrong: object) -> None:
+    charged(path, 2)
+    with behind(path) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_master SET sql = 'CREATE TABLE lines (number INTEGER PRIMARY KEY, "
+            "content, total, fingerprint)' WHERE name = 'lines'"
+        )
+    with behind(path) as connection:
+        connection.execute(f"UPDATE lines SET {column} = ? WHERE number = 1", (wrong,))
+    with Ledger.open(path) as ledger:
+        for act in (ledger.status, ledger.history, lambda: ledger.charge(SPEND, purpose="p")):
+            with pytest.raises(LedgerError, match="damaged"):
+                act()
 
 
 def test_a_line_that_was_seen_and_is_another_now_is_refused(path: Path, tmp_path: Path) -> None:

@@ -29,6 +29,15 @@ Build = Callable[[Line | None], tuple[str, str]]
 """From the last line to the content and total of the next, or an error that refuses it."""
 
 
+def sound(row: tuple[object, ...]) -> bool:
+    """Whether a row has the types of a line; damage may give it others.
+
+    >>> sound((1, "{}", "1/2", "")), sound((1, None, "1/2", ""))
+    (True, False)
+    """
+    return [type(value) for value in row] == [int, str, str, str]
+
+
 def fingerprint(before: str, content: str) -> str:
     """The mark of a line: SHA-256 over the mark before and the content, as a JSON list of two texts."""
     return hashlib.sha256(f"[{quoted(before)}, {quoted(content)}]".encode()).hexdigest()

@@ -10,6 +10,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 from sourdine.accounting.ledger.chain import START, Line, Mark, fingerprint
@@ -54,6 +55,8 @@ _NO_MORE = """
 CREATE TRIGGER lines_end BEFORE INSERT ON lines BEGIN SELECT RAISE(ABORT, 'a backup takes no lines'); END;
 """
 
+_as_text = partial(str, encoding="utf-8", errors="replace")  # what is damaged is read, and then does not fit
+
 
 def connect(path: Path, *, look: bool = False) -> sqlite3.Connection:
     """A connection that does not wait for others: whoever holds it must let a fork pass meanwhile.
@@ -70,6 +73,7 @@ def connect(path: Path, *, look: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.as_uri()}{query}", uri=True, timeout=0, isolation_level=None, check_same_thread=False
     )
+    connection.text_factory = _as_text
     try:
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA fullfsync = ON")  # on macOS the disk is asked too, not only the system
@@ -77,6 +81,15 @@ def connect(path: Path, *, look: bool = False) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def forget_pages(connection: sqlite3.Connection) -> None:
+    """Read everything from the file again: pages that were read before may be of another file.
+
+    SQLite takes them for current if the file's counter of changes is what it was. After an older copy was put
+    in place, others come by the same counts again with other lines, which would be overwritten.
+    """
+    connection.execute("PRAGMA shrink_memory")
 
 
 def header(connection: sqlite3.Connection) -> tuple[int, int]:

@@ -5,8 +5,11 @@ from pathlib import Path
 
 from sourdine.core.errors import LedgerError
 
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite may raise: its message may quote what is damaged, which need not be text."""
 
-def is_busy(problem: sqlite3.Error) -> bool:
+
+def is_busy(problem: Exception) -> bool:
     """Whether another process, or another connection, has the file for the moment."""
     code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -21,7 +24,7 @@ def explain(act: str, path: Path, problem: Exception) -> LedgerError:
             f"A charge to the ledger {path} was cut off, and its file must be put in order before it can be "
             "read. Nothing was spent. Look at it once with the right to write it and its folder."
         )
-    if "not a database" in text or "malformed" in text or "corrupt" in text:
+    if any(words in text for words in ("not a database", "malformed", "corrupt", "decode")):
         return LedgerError(
             f"The file {path} is damaged or is not a ledger. Nothing was spent. Check the path; if it is the "
             "ledger, keep it, and see in a backup what was spent."

@@ -15,7 +15,17 @@ from time import monotonic, sleep
 from typing import TypeVar
 
 from sourdine.accounting.ledger import database, names, problems
-from sourdine.accounting.ledger.chain import START, Build, Line, Mark, Row, fingerprint, follows, next_line
+from sourdine.accounting.ledger.chain import (
+    START,
+    Build,
+    Line,
+    Mark,
+    Row,
+    fingerprint,
+    follows,
+    next_line,
+    sound,
+)
 from sourdine.accounting.ledger.gate import GATE
 from sourdine.core.errors import LedgerError
 
@@ -59,7 +69,7 @@ class Store:
     def terms(self) -> str:
         """The terms the file was made with."""
         rows = self._rows("SELECT 1, content, '', fingerprint FROM terms")
-        if len(rows) != 1 or fingerprint("", rows[0][1]) != rows[0][3]:
+        if len(rows) != 1 or not sound(rows[0]) or fingerprint("", rows[0][1]) != rows[0][3]:
             raise problems.damaged(self.path)
         return rows[0][1]
 
@@ -93,7 +103,7 @@ class Store:
             try:
                 connection.execute("COMMIT")
                 return
-            except sqlite3.Error as problem:
+            except problems.FAILURES as problem:
                 if problems.is_busy(problem) and connection.in_transaction:
                     if monotonic() < until:  # readers are quick, and no new ones are let in now
                         sleep(_PAUSE)
@@ -102,7 +112,7 @@ class Store:
                     raise
                 raise self._after_failure(line, problem) from problem
 
-    def _after_failure(self, line: Line, problem: sqlite3.Error) -> LedgerError:
+    def _after_failure(self, line: Line, problem: Exception) -> LedgerError:
         """What is known of a line whose commit failed: SQLite may have finished it, or taken it back."""
         self.let_go()
         try:
@@ -111,7 +121,7 @@ class Store:
                 .execute("SELECT fingerprint FROM lines WHERE number = ?", (line.number,))
                 .fetchall()
             )
-        except (sqlite3.Error, LedgerError):
+        except (*problems.FAILURES, LedgerError):
             return problems.unknown(self.path, line.number, problem)
         if (line.fingerprint,) in found:
             return problems.recorded(self.path, line.number, problem)
@@ -163,6 +173,8 @@ class Store:
 
     def _fitting(self, rows: list[Row]) -> Line:
         """A line that goes with the one before; a pair found right once needs no second proof."""
+        if not all(map(sound, rows)):
+            raise problems.damaged(self.path)
         line = Line._make(rows[0])
         before = Mark(rows[1][0], rows[1][3]) if len(rows) > 1 else START
         if (line, before.fingerprint) != self._checked or line.number != before.number + 1:
@@ -178,7 +190,7 @@ class Store:
             rows = self._rows(_AFTER, before.number, end.number, _CHUNK)
             for row in rows:
                 line = Line._make(row)
-                if not follows(line, before):
+                if not sound(row) or not follows(line, before):
                     raise problems.damaged(self.path)
                 before = _mark(line)
                 yield line
@@ -216,7 +228,7 @@ class Store:
                     if self._look and self._log_holds_lines():
                         raise LedgerError(f"The ledger {self.path} changed while it was read. Try again.")
                     return found
-                except sqlite3.Error as problem:
+                except problems.FAILURES as problem:
                     if not problems.is_busy(problem) or monotonic() > until:
                         self.let_go()
                         raise problems.explain(act, self.path, problem) from problem
@@ -251,7 +263,8 @@ class Store:
             found = names.identify(self._place)
         except FileNotFoundError:
             raise LedgerError(
-                f"There is no ledger at {self.path}. Make one with `sourdine ledger create`."
+                f"There is no ledger at {self.path}. Nothing was spent. "
+                "Make one with `sourdine ledger create`."
             ) from None
         except OSError as problem:
             raise problems.explain("read", self.path, problem) from problem
@@ -264,6 +277,8 @@ class Store:
                 f"The file at {self.path} is no longer the ledger that was opened. Nothing was spent. "
                 "Open it again."
             )
+        else:
+            database.forget_pages(self._connection)
         return self._connection
 
     def _open(self) -> sqlite3.Connection:
@@ -302,7 +317,7 @@ class Store:
         try:
             with closing(database.connect(self._place, look=True)) as connection:
                 application, version = database.header(connection)
-        except sqlite3.DatabaseError:
+        except problems.FAILURES:
             return False  # somebody is at it, or it is no ledger: to be found out in the usual way
         old = application == database.APPLICATION and version < database.VERSION
         return old and not self._log_holds_lines()
