@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import binom
 
 from sourdine.accounting import shuffle_model, shuffle_model_bound
-from sourdine.accounting.shuffle_model import _clones, _log_binomial, _profile
+from sourdine.accounting.shuffle_model import _clones, _profile, log_binomial
 from sourdine.core.errors import InvalidParameter
 
 
@@ -86,7 +86,7 @@ def test_ranges_of_clones_only_ever_add() -> None:
 def test_binomial_masses_keep_their_digits(n: int, share: float) -> None:
     spread = math.sqrt(n * share * (1 - share))
     k = np.unique(np.clip(np.rint(n * share + spread * np.linspace(-9, 9, 13)), 0, n))
-    found = _log_binomial(k, n, share)
+    found = log_binomial(k, n, share)
     with mp.workdps(50):
         true = [
             mp.log(mp.binomial(n, int(i))) + int(i) * mp.log(share) + (n - int(i)) * mp.log(1 - mp.mpf(share))

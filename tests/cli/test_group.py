@@ -43,7 +43,7 @@ def test_a_mistake_of_its_own_is_one_sentence_without_data(
 ) -> None:
     monkeypatch.delenv(TRACE)
     result = crash(problem)
-    assert (result.exit_code, result.stdout) == (2, "")
+    assert (result.exit_code, result.stdout) == (70, "")
     assert result.stderr.startswith("The program stopped at a mistake of its own")
     assert f"{TRACE}=1" in result.stderr
     assert result.stderr.count("\n") == 1

@@ -145,7 +145,7 @@ def test_a_purpose_is_shown_as_it_is_and_on_one_line(path: Path) -> None:
     Ledger.open(path).charge(COUNT, purpose="[/red] first\nsecond \x1b[2J", author="[bold]Ada")
     code, out, _ = run("ledger", "history", path)
     assert code == 0
-    assert "[/red] first second" in out
+    assert r"[/red] first\nsecond \x1b[2J" in out
     assert "[bold]Ada" in out
     assert "\x1b" not in out
 

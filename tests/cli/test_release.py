@@ -1,11 +1,13 @@
 import csv
 import hashlib
 import json
+import os
 import re
 import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import pytest
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.cli.outbox import UNFINISHED
+from sourdine.core import disk
 from tests.cli.table_case import Case, build, run
 
 ALL = ["answers.csv", "certificate.json", "quality.csv", "release.json", "report.html"]
@@ -220,23 +223,138 @@ def test_what_is_paid_is_published_even_if_no_page_can_be_drawn(
     assert names(case.folder / "out") == ALL[:4]
 
 
-def test_a_full_disk_leaves_whole_files_and_says_that_it_was_paid(
+def _full(monkeypatch: pytest.MonkeyPatch, places: str) -> None:
+    """A disk that is full where a path holds these letters, from the record on."""
+    write = disk.write_new
+
+    def full(path: Path, content: str) -> None:
+        write(path, content[:10] if path.name == "release.json" else content)
+        if path.name == "release.json" and places in str(path):
+            raise OSError(28, "No space left on device")
+        if path.name == "release.json":
+            path.unlink()
+            write(path, content)
+
+    monkeypatch.setattr(disk, "write_new", full)
+
+
+def test_on_a_full_disk_nothing_is_published_and_the_payment_is_told(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = Path.write_text
-
-    def full(path: Path, text: str, **settings: str) -> int:
-        if not path.name.startswith("release.json"):
-            return write(path, text, **settings)
-        write(path, text[:10], **settings)
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_text", full)
+    _full(monkeypatch, "")
+    before = names(case.folder)
     code, out, err = run("release", case.spec, "-o", case.folder / "out")
     assert (code, out) == (2, "")
-    assert "What was charged stays charged." in err
+    assert "The release was paid: line 1 of the ledger." in err
+    assert "What was charged stays charged, and once more would be other noise" in err
+    assert err.count("\n") == 1
     assert case.spent() == "1/2"
-    assert names(case.folder / "out") == ALL[:3]
+    assert names(case.folder) == before
+
+
+def test_what_is_paid_is_kept_elsewhere_if_the_place_is_full(
+    case: Case, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tmp_path_factory.mktemp("elsewhere")
+    monkeypatch.setattr(tempfile, "tempdir", str(other))
+    _full(monkeypatch, "unfinished")
+    before = names(case.folder)
+    code, out, err = run("release", case.spec, "-o", case.folder / "out")
+    assert (code, out) == (2, "")
+    assert names(case.folder) == before
+    (kept,) = other.glob("sourdine-kept-*/out")
+    assert f"They lie whole in {kept}: move that folder" in " ".join(err.split())
+    assert names(kept) == ALL
+    assert verify(case, kept)[0] == 0
+    assert case.spent() == "1/2"
+
+
+def test_without_room_nothing_is_paid(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(handle: int, start: int, length: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    before = names(case.folder)
+    code, _, err = run("release", case.spec, "-o", case.folder / "out")
+    assert (code, case.spent()) == (2, "0")
+    assert "Nothing was spent. Make room" in err
+    assert names(case.folder) == before
+
+
+def test_files_are_for_their_owner_unless_they_are_shared(case: Case) -> None:
+    before = os.umask(0o022)
+    try:
+        assert run("release", case.spec, "-o", case.folder / "own", "--format", "parquet")[0] == 0
+        assert run("release", case.spec, "-o", case.folder / "all", "--format", "parquet", "--shared")[0] == 0
+        assert run("--shared", "ledger", "export", case.ledger, "-o", case.folder / "all.csv")[0] == 0
+        assert run("ledger", "export", case.ledger, "-o", case.folder / "own.csv")[0] == 0
+    finally:
+        assert os.umask(before) == 0o022
+    rights = {
+        name: {(case.folder / name).stat().st_mode & 0o777}
+        | {path.stat().st_mode & 0o777 for path in (case.folder / name).iterdir()}
+        for name in ("own", "all")
+    }
+    assert rights == {"own": {0o700, 0o600}, "all": {0o755, 0o644}}
+    assert [(case.folder / f"{name}.csv").stat().st_mode & 0o777 for name in rights] == [0o600, 0o644]
+
+
+KILLED = """
+import json, os, signal, sys
+from pathlib import Path
+from sourdine.accounting.ledger import Ledger
+from sourdine.cli import release
+import altair, duckdb, jinja2, narwhals, sourdine.report.release, sourdine.tables.release
+from sourdine.tables.record import Record
+
+EVENTS = {"open", "os.rename", "os.link", "os.mkdir", "os.rmdir", "os.chmod", "os.remove", "shutil.rmtree"}
+folder, found = Path(sys.argv[1]), []
+for last in range(0, 200, 6):
+    out = folder / f"out{last}"
+    if not (child := os.fork()):
+        of, sync, seen = Record.of, os.fsync, []
+
+        def step(event, words):
+            if seen and event in EVENTS and str(words[0]).startswith(str(folder)):
+                seen.append(event)
+                if len(seen) > last + 1:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        def counted(handle):
+            sync(handle)
+            step("open", [folder])
+
+        def begun(*words):
+            seen.append("the noise is drawn")
+            return of(*words)
+
+        Record.of, os.fsync = begun, counted
+        sys.addaudithook(step)
+        release.publish(folder / "people.toml", out)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    kept = sorted(path.name for path in out.iterdir()) if out.exists() else []
+    found.append([os.waitstatus_to_exitcode(status), kept])
+    if found[-1][0] == 0:
+        break
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.slow
+def test_killed_at_any_step_all_files_are_there_or_none(tmp_path: Path) -> None:
+    case = build(tmp_path, epsilon="100")
+    words = [sys.executable, "-W", "ignore", "-c", KILLED, str(case.folder)]
+    told = subprocess.run(words, capture_output=True, text=True, timeout=1200, check=False)
+    assert told.returncode == 0, told.stderr
+    found = json.loads(told.stdout.strip().splitlines()[-1])
+    assert [code for code, _ in found] == [-signal.SIGKILL] * (len(found) - 1) + [0]
+    assert len(found) > 8
+    kept = [names for _, names in found]
+    assert [] in kept
+    assert all(names in ([], ALL) for names in kept)
+    with Ledger.open(case.ledger) as ledger:
+        assert len(ledger.history()) == len(found)
 
 
 def test_an_empty_table_is_answered_like_any_other(case: Case) -> None:
@@ -278,11 +396,11 @@ def test_killed_between_charge_and_output_the_spend_stands_alone(case: Case) -> 
     assert case.spent() == "1/2"
     with Ledger.open(case.ledger) as ledger:
         assert len(ledger.history()) == 1
-    assert names(folder) == [UNFINISHED]
-    assert names(folder / UNFINISHED) == []
+    assert not folder.exists()
+    assert names(case.folder / f".out{UNFINISHED}") == ["ballast", "out"]
     code, _, err = run("release", case.spec, "-o", folder)
     assert code == 2
-    assert "was cut short after it was paid" in err
+    assert "was cut short after it was paid. It holds no certificate, so it is not whole" in err
     assert case.spent() == "1/2"
 
 

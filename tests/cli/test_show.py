@@ -100,4 +100,4 @@ def test_a_share_done_is_told_in_plain_lines(clock: Clock, capsys: pytest.Captur
 
 
 def test_one_line_keeps_letters_and_drops_commands() -> None:
-    assert show.one_line("é ε\n\t\x1b[31m\u202e") == "é ε   [31m "
+    assert show.one_line("é ε\n\t\x1b[31m\u202e") == r"é ε\n\t\x1b[31m\u202e"

@@ -272,7 +272,7 @@ def test_tables_need_declarations_and_a_target(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="declares no columns"):
         read_data(path)
     declared.write_text("= 3")
-    with pytest.raises(InvalidParameter, match="no TOML that can be read"):
+    with pytest.raises(InvalidParameter, match="not valid TOML"):
         read_data(path)
     declared.write_text(
         '[columns.age]\ntype = "integer"\nlower = 0\nupper = 9\n[columns.ill]\ntype = "flag"\n'

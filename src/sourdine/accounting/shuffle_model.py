@@ -73,7 +73,7 @@ def _clones(others: int, share: float, delta: float) -> tuple[Floats, Floats, fl
     reach = math.sqrt(2 * mean * need) + need  # by Chernoff's bounds less than e^-need lies beyond, each side
     low, high = max(0, math.floor(mean - reach)), min(others, math.ceil(mean + reach))
     clones = np.arange(low, high + 1, dtype=float)
-    weights = np.exp(_log_binomial(clones, others, share)) * (1 + _MARGIN)
+    weights = np.exp(log_binomial(clones, others, share)) * (1 + _MARGIN)
     first = np.arange(0, len(clones), max(1, len(clones) // _RANGES))
     return clones[first], np.add.reduceat(weights, first), 2 * math.exp(-need)
 
@@ -91,13 +91,13 @@ def _profile(epsilon: float, local: float, clones: Floats, weights: Floats) -> f
         return 0.0
     x = np.floor((clones + 1) * (odds * p - less) / ((p - less) * (1 + odds))) + 1
     x = np.minimum(x, clones + 1)
-    before = np.exp(_log_binomial(x - 1, clones, 0.5)) * (1 + _MARGIN)
+    before = np.exp(log_binomial(x - 1, clones, 0.5)) * (1 + _MARGIN)
     tail = np.where(x <= clones, betainc(x, np.maximum(clones - x + 1, 1.0), 0.5), 0.0) * (1 - _MARGIN)
     each = before * (p - odds * less) - math.expm1(epsilon) * tail
     return float((weights * np.maximum(each, 0.0)).sum()) * (1 + _MARGIN)
 
 
-def _log_binomial(k: Floats, n: Floats | int, share: float) -> Floats:
+def log_binomial(k: Floats, n: Floats | int, share: float) -> Floats:
     """log of C(n, k) share^k (1-share)^(n-k), by the saddle point (Loader 2000), which cancels no digits."""
     n = np.asarray(n, float)
     rest = n - k

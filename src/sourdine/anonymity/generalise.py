@@ -26,7 +26,7 @@ from sourdine.anonymity.measure import EQUAL
 from sourdine.anonymity.mondrian import cut
 from sourdine.anonymity.records import Coded, Codes, Label, Missing, Records, rows_of
 from sourdine.anonymity.search import Lattice, search
-from sourdine.core import check
+from sourdine.core import check, disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import AS_IT_IS
@@ -87,8 +87,8 @@ class Generalised:
         return dict(zip(self.names, map(list, zip(*self.rows(), strict=True)), strict=True))
 
     def write(self, path: Path | str) -> None:
-        """Keep the table as CSV."""
-        with Path(path).open("w", encoding="utf-8", newline="") as file:
+        """Keep the table as CSV. It appears whole or not at all, and is for its owner."""
+        with disk.whole_file(Path(path)) as place, place.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(self.names)
             writer.writerows(self.rows())

@@ -19,9 +19,11 @@ from sourdine.cli import (
     release,
     report,
     reproduce,
+    show,
     train,
 )
 from sourdine.cli.group import OneSentence
+from sourdine.cli.rights import Shared, rights
 from sourdine.cli.streams import soften_streams
 
 app = typer.Typer(
@@ -52,15 +54,17 @@ app.command(name="reproduce")(reproduce.reproduce)
 def root(
     ctx: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    shared: Shared = False,
 ) -> None:
     """Differential privacy that is stated, proven, audited and paid from a durable budget.
 
     Start with: sourdine demo
     """
+    ctx.with_resource(rights(shared))
     if version:
         import sourdine
 
-        print(f"sourdine {sourdine.__version__}")
+        show.line(f"sourdine {sourdine.__version__}")
     elif ctx.invoked_subcommand is None:
         print(ctx.get_help())
 

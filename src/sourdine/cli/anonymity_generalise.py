@@ -113,14 +113,9 @@ def generalise(
         from sourdine.report.anonymity import generalised_page
 
         page = generalised_page(made, before, after, table.name).html()
-    beside = output.with_name(f".{output.name}.part")
-    try:
-        made.write(beside)
-        beside.replace(output)
-    finally:
-        beside.unlink(missing_ok=True)
+    made.write(output)
     if html is not None and page is not None:
-        options.put(page, html)
+        show.keep(page, html)
     if as_json:
         show.document(
             {
@@ -141,8 +136,8 @@ def generalise(
         )
         return
     tables = {"raw": before, "generalised": after}
-    print(note())
-    print(f"Satisfied: {demand.words}. Of {counted(made.size, 'record')}, {made.suppressed:,} left out.")
+    show.line(note())
+    show.line(f"Satisfied: {demand.words}. Of {counted(made.size, 'record')}, {made.suppressed:,} left out.")
     rows = [
         (
             show.one_line(name),
@@ -161,4 +156,4 @@ def generalise(
     best = " No other choice of levels loses less." if made.proven else ""
     show.say(f"Lost altogether: {100 * made.loss.ncp:.3g} % (NCP).{best}")
     show.say(limits_words())
-    print(f"Wrote {output}{f' and {html}' if html is not None else ''}.")
+    show.line(f"Wrote {output}{f' and {html}' if html is not None else ''}.")

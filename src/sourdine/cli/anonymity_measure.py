@@ -72,11 +72,11 @@ def measure(
     if html is not None:
         from sourdine.report.anonymity import measure_page
 
-        options.put(measure_page(found, table.name).html(), html)
+        show.keep(measure_page(found, table.name).html(), html)
     if as_json:
         show.document({"note": note(), **plain(found), "report": str(html) if html else None})
         return
-    print(note())
+    show.line(note())
     show.table(("measure", "value", "what it says"), measure_rows({"value": found}), numbers=("value",))
     if found.sensitive:
         secrets = ("column", "measure", "worst class", "what it says")
@@ -94,7 +94,7 @@ def measure(
         show.table(headings, rows, numbers=headings[1:])
     show.say(limits_words())
     if html is not None:
-        print(f"Wrote {html}.")
+        show.line(f"Wrote {html}.")
 
 
 def note() -> str:

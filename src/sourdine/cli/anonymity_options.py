@@ -1,7 +1,6 @@
 """What both verbs of `sourdine anonymity` take: columns, distances, what is missing, and a page."""
 
 import sys
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -15,6 +14,7 @@ from sourdine.cli import show
 from sourdine.cli.number import number
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.toml import read_toml
 
 if TYPE_CHECKING:
     from sourdine.anonymity import Ground, Hierarchy
@@ -87,8 +87,8 @@ def schema_of(path: Path | None) -> "Schema | None":
     if path is None:
         return None
     try:
-        held = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        held = read_toml(path)
+    except (OSError, UnicodeDecodeError):
         raise InvalidParameter(f"The specification {path} cannot be read. Check that it is TOML.") from None
     columns = held.get("columns")
     if not isinstance(columns, dict):
@@ -141,13 +141,3 @@ def bar(label: str) -> Iterator[Watch]:
     with Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task(label, total=1.0)
         yield lambda done: shown.update(task, completed=done)
-
-
-def put(text: str, path: Path) -> None:
-    """A file written whole or not at all."""
-    beside = path.with_name(f".{path.name}.part")
-    try:
-        show.keep(text, beside)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sourdine.cli import show
 from sourdine.cli.audit_attack import attack
 from sourdine.cli.audit_plan import plan
 from sourdine.cli.audit_training import training
@@ -66,7 +67,6 @@ def _mechanisms(name: str | None, samples: int, bits: "Bits", as_json: bool) -> 
     from sourdine.audit.lower_bound import FALSE_ALARM, bound_epsilon
     from sourdine.audit.reach import farthest
     from sourdine.audit.subjects import change, find_examples, title
-    from sourdine.cli import show
 
     examples = find_examples(name)
     alarm = FALSE_ALARM / len(examples)
@@ -99,7 +99,7 @@ def _mechanisms(name: str | None, samples: int, bits: "Bits", as_json: bool) -> 
         ],
         numbers=("claimed", "audited"),
     )
-    print(f"{above} of {len(found)} above their claim, at {samples:,} samples each.")
+    show.line(f"{above} of {len(found)} above their claim, at {samples:,} samples each.")
     for advice in _advise(samples, alarm, [bound.claimed for _, bound in found]):
         show.say(advice)
     return not above
@@ -109,7 +109,6 @@ def _mutants(samples: int, bits: "Bits", as_json: bool) -> bool:
     """Examine every mutant; true when all are caught."""
     from sourdine.audit.lower_bound import FALSE_ALARM
     from sourdine.audit.mutants import all_mutants, examine
-    from sourdine.cli import show
 
     herd = all_mutants()
     alarm = FALSE_ALARM / len(herd)
@@ -146,7 +145,7 @@ def _mutants(samples: int, bits: "Bits", as_json: bool) -> bool:
         ],
         numbers=("claimed", "audited", "same law (p)"),
     )
-    print(f"caught {caught}/{len(herd)}")
+    show.line(f"caught {caught}/{len(herd)}")
     return caught == len(herd)
 
 

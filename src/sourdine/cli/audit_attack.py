@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sourdine.cli import show
 from sourdine.cli.seed import GivenSeed, bits_of
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
@@ -30,7 +31,6 @@ def attack(
     Examples: sourdine audit attack · sourdine audit attack reconstruction -o reconstruction.html
     """
     from sourdine.audit.attacks import ATTACKS
-    from sourdine.cli import show
 
     if name is None:
         if output is not None:
@@ -68,28 +68,26 @@ def _outcome(outcome: "Outcome") -> dict[str, object]:
 
 def _list(as_json: bool) -> None:
     from sourdine.audit.attacks import ATTACKS
-    from sourdine.cli import show
 
     known = ATTACKS.values()
     if as_json:
         show.document({"attacks": [{"name": each.name, "title": each.title} for each in known]})
     else:
         show.table(("attack", "what it does"), [(each.name, each.title) for each in known])
-        print(f"Next: sourdine audit attack {next(iter(ATTACKS))}")
+        show.line(f"Next: sourdine audit attack {next(iter(ATTACKS))}")
 
 
 def _print(found: "Found", output: Path | None) -> None:
-    from sourdine.cli import show
     from sourdine.report.attack import COLUMNS, attack_rows
 
-    print(found.finding)
+    show.line(found.finding)
     show.say(found.attacked)
-    print(f"Success: {found.goal}.")
+    show.line(f"Success: {found.goal}.")
     show.table(COLUMNS, attack_rows(found), numbers=COLUMNS[2:])
     if not found.succeeds:
-        print("The attack FAILED without protection.")
+        show.line("The attack FAILED without protection.")
     if not found.stopped:
-        print("The attack GOT THROUGH the protection.")
+        show.line("The attack GOT THROUGH the protection.")
     show.say(found.lesson)
     if output is not None:
-        print(f"Wrote {output}.")
+        show.line(f"Wrote {output}.")

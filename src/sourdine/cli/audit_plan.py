@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sourdine.cli import show
 from sourdine.cli.seed import GivenSeed, check_seed
 from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
@@ -44,7 +45,6 @@ def plan(
     if spec is None:
         raise typer.Exit(0 if _plant(pairs, seed, as_json) else 1)
     from sourdine.audit.plans import audit_plan
-    from sourdine.cli import show
     from sourdine.frames.join import read_joins
     from sourdine.tables.spec import Specification
 
@@ -96,8 +96,6 @@ def plain(found: "PlanAudit") -> dict[str, object]:
 
 
 def _print(found: "PlanAudit") -> None:
-    from sourdine.cli import show
-
     bad = {(each.query, each.line) for each in found.violations}
     show.table(
         ("query", "statistic", "declared", "compared", "farthest", "verdict"),
@@ -125,7 +123,7 @@ def _print(found: "PlanAudit") -> None:
     )
     for name, why in found.skipped.items():
         show.say(f"Left out: {name}, since {why}.")
-    print(f"{counted(len(found.violations), 'violation')}.")
+    show.line(f"{counted(len(found.violations), 'violation')}.")
     for each in found.violations[:_SHOWN]:
         show.say(each.words, mark="- ")
 
@@ -148,7 +146,6 @@ def _declared(line: object) -> str:
 def _plant(pairs: int, seed: int, as_json: bool) -> bool:
     """Examine every planted fault; true when all are caught."""
     from sourdine.audit.plans.faults import FAULTS
-    from sourdine.cli import show
 
     found = [(fault, fault.examined(pairs, seed)) for fault in show.progress("planting faults", FAULTS)]
     caught = sum(not audit.good for _, audit in found)
@@ -166,5 +163,5 @@ def _plant(pairs: int, seed: int, as_json: bool) -> bool:
             for fault, audit in found
         ],
     )
-    print(f"caught {caught}/{len(FAULTS)}")
+    show.line(f"caught {caught}/{len(FAULTS)}")
     return caught == len(FAULTS)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sourdine.cli import show
 from sourdine.cli.number import number
 from sourdine.cli.seed import Seed, bits_of, check_seed
 from sourdine.cli.train_bar import training_bar
@@ -88,7 +89,6 @@ def training(
     sourdine audit training mnist --epsilon 3 --epochs 2 --batch 500 -o audit.html
     """
     need_torch()
-    from sourdine.cli import show
 
     if broken and (data is not None or ledger is not None or output is not None):
         raise InvalidParameter(
@@ -256,12 +256,11 @@ def plain(found: "TrainingAudit") -> dict[str, object]:
 
 
 def _print(found: "TrainingAudit", job: _Job, ledger: Path | None, output: Path | None) -> None:
-    from sourdine.cli import show
     from sourdine.report.training_audit import audit_words, verdict
 
-    print(verdict(found) + ".")
+    show.line(verdict(found) + ".")
     for name, value in audit_words(found).items():
-        print(f"{name.capitalize():<10} {value}")
+        show.line(f"{name.capitalize():<10} {value}")
     if not found.exceeded:
         show.say("An audit that finds nothing proves nothing: it may be too weak. The proofs are elsewhere.")
     if found.claimed > found.reach:
@@ -272,13 +271,12 @@ def _print(found: "TrainingAudit", job: _Job, ledger: Path | None, output: Path 
             "the epsilon of the run, or more if the claim is false."
         )
     if output is not None:
-        print(f"Wrote {output}.")
+        show.line(f"Wrote {output}.")
 
 
 def _mutants(job: _Job, seed: int | None, as_json: bool) -> bool:
     """Audit every mutant, and the honest engine beside them; true when all are caught and it is not."""
     from sourdine.audit.training.mutants import BROKEN
-    from sourdine.cli import show
 
     honest = job.run("the engine", None, bits_of(_OWNER, seed), None)
     found = [(one, job.run(one.name, one.clipping, bits_of(_OWNER, seed), None)) for one in BROKEN]
@@ -308,5 +306,5 @@ def _mutants(job: _Job, seed: int | None, as_json: bool) -> bool:
         ],
         numbers=("claimed", "audited", "guesses right"),
     )
-    print(f"caught {caught}/{len(BROKEN)}")
+    show.line(f"caught {caught}/{len(BROKEN)}")
     return good

@@ -114,8 +114,8 @@ def bounds(
         "Put this into the specification, in the place of the column's block. What that says of granularity "
         "and of missing values is worth keeping:"
     )
-    print()
-    print(found.block)
+    show.line()
+    show.lines(found.block)
     if _widest(found):
         show.say(
             "These bounds are about as wide as any can be: too few records hold a number for this epsilon, "

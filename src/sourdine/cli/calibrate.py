@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from sourdine.cli import show
 from sourdine.cli.bracket import plain_bracket, say_bracket
 from sourdine.cli.number import number
 from sourdine.cli.run import (
@@ -79,7 +80,6 @@ def calibrate(
     sourdine budget calibrate --epsilon 1 -s 60000 -b 64 --noise 1.1 ·
     sourdine budget calibrate --epsilon 1 --mechanism laplace --sensitivity 2 --count 10
     """
-    from sourdine.cli import show
 
     target = number("calibrate", "epsilon", epsilon, *_EPSILON)
     run = (size, batch, epochs, noise, rate, steps)
@@ -106,7 +106,8 @@ def calibrate(
     if as_json:
         show.document(answer.fields)
     else:
-        print("\n".join(f"{name:<11}{line}" for name, line in answer.lines.items()))
+        for name, told in answer.lines.items():
+            show.line(f"{name:<11}{told}")
 
 
 def _noise(training: "Training", target: Fraction, delta: float) -> _Answer:

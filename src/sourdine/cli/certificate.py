@@ -71,15 +71,15 @@ def verify(
         return
     at = f" at delta {plain(found.delta)}" if found.delta is not None else ""
     unit = show.one_line(found.unit)
-    print(f"Paid: line {found.number} of the ledger, epsilon {found.epsilon:.4g}{at} for each {unit}.")
+    show.line(f"Paid: line {found.number} of the ledger, epsilon {found.epsilon:.4g}{at} for each {unit}.")
     if found.from_reserve:
-        print(f"Of that delta, {float(found.from_reserve):.3g} went into choosing keys.")
+        show.line(f"Of that delta, {float(found.from_reserve):.3g} went into choosing keys.")
     if found.foreign:
         show.say(foreign_words(found.foreign))
     if unconfirmed:
-        print(f"Not recorded with the charge, so not confirmed by the ledger: {', '.join(unconfirmed)}.")
+        show.line(f"Not recorded with the charge, so not confirmed by the ledger: {', '.join(unconfirmed)}.")
     if not found.secure:
-        print("Its noise was seeded: the release protects nobody.")
+        show.line("Its noise was seeded: the release protects nobody.")
     _print_files(found, same, absent)
 
 
@@ -103,11 +103,11 @@ def _compare(found: "Certificate", folder: Path) -> tuple[list[str], list[str]]:
 
 def _print_files(found: "Certificate", same: list[str], absent: list[str]) -> None:
     if same:
-        print(f"As published with the certificate: {show.one_line(', '.join(same))}.")
+        show.line(f"As published with the certificate: {show.one_line(', '.join(same))}.")
     if absent:
-        print(f"Not beside the certificate, so not compared: {show.one_line(', '.join(absent))}.")
+        show.line(f"Not beside the certificate, so not compared: {show.one_line(', '.join(absent))}.")
     if not found.digests:
-        print("The certificate names no files, so nothing ties any numbers to it.")
+        show.line("The certificate names no files, so nothing ties any numbers to it.")
     show.say(
         "The ledger vouches for the payment, not for the numbers: that they are those which were paid for "
         "rests on the certificate, so get it from whoever published it."

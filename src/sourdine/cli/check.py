@@ -32,7 +32,7 @@ def check(
     found = exact_quality(source, columns, held.unit)
     if not as_json:
         for line in found.lines():
-            print(show.one_line(line))
+            show.line(show.one_line(line))
         return
     show.document(
         {

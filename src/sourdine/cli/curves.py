@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from sourdine.cli import show
 from sourdine.cli.run import AsJson, Batch, Epochs, Size, read_delta, read_noise, read_training
 
 
@@ -26,7 +27,6 @@ def curves(
 
     Example: sourdine budget curves -s 60000 -b 64 -n 1.0 -e 15 -o budget.html
     """
-    from sourdine.cli import show
     from sourdine.report.budget import curves_page
 
     level, share = read_noise("curves", noise), read_delta("curves", delta)
@@ -38,6 +38,6 @@ def curves(
     if as_json:
         show.document({"page": str(output), "figures": figures})
         return
-    print(f"{output} shows:")
+    show.line(f"{output} shows:")
     for title in figures:
         show.say(title, "- ")

@@ -143,14 +143,17 @@ def _free(folder: Path) -> Path:
 
 
 def _print(place: Path, published: Published, refusal: str) -> None:
-    print(f"A made-up register of {_PEOPLE:,} people: {place / TABLE}")
-    print(f"What to publish about it, declared beforehand: {place / SPEC}")
-    print(f"A ledger with a budget of epsilon 1 for each person: {place / LEDGER}\n")
-    print("Six private statistics at epsilon 1, each with an interval for its noise:")
+    show.line(f"A made-up register of {_PEOPLE:,} people: {place / TABLE}")
+    show.line(f"What to publish about it, declared beforehand: {place / SPEC}")
+    show.line(f"A ledger with a budget of epsilon 1 for each person: {place / LEDGER}")
+    show.line()
+    show.line("Six private statistics at epsilon 1, each with an interval for its noise:")
     print_answers(published.release.values, f"The rest is in {place / RELEASE}.")
     print_payment(published)
-    print(f"\nRead the report in a browser: {(place / RELEASE / REPORT).resolve()}\n")
-    print("The same release once more:")
+    show.line()
+    show.line(f"Read the report in a browser: {(place / RELEASE / REPORT).resolve()}")
+    show.line()
+    show.line("The same release once more:")
     show.say(refusal, mark="  ")
     steps = {
         f"plan {_word(place / SPEC)}": (
@@ -164,9 +167,11 @@ def _print(place: Path, published: Published, refusal: str) -> None:
         f"init {_word(place / TABLE)} -o mine.toml": "begin a specification of your own",
         "budget explain 1": "what epsilon 1 means",
     }
-    print("\nNext:")
+    show.line()
+    show.line("Next:")
     for command, why in steps.items():
-        print(f"  sourdine {command}\n      {why}")
+        show.line(f"  sourdine {command}")
+        show.line(f"      {why}")
 
 
 def _word(path: Path) -> str:

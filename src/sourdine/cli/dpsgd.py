@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sourdine.cli import show
 from sourdine.cli.bracket import finite, plain_bracket, say_bracket
 from sourdine.cli.run import (
     AsJson,
@@ -49,7 +50,6 @@ def dpsgd(
     sourdine budget dpsgd --rate 0.001 --steps 10000 -n 1.0 -d 1e-6
     """
     from sourdine.accounting.training_cost import cost_of_steps, cost_of_training
-    from sourdine.cli import show
 
     level, share, chosen = read_noise("dpsgd", noise), read_delta("dpsgd", delta), _orders(orders)
     if by_rate(rate, size, batch, epochs):
@@ -107,23 +107,23 @@ def _at_order(found: "AtOrder") -> dict[str, float | None]:
 
 
 def _print(cost: "TrainingCost", run: str) -> None:
-    from sourdine.cli import show
     from sourdine.core.digits import shorten_up
 
-    print(f"Run        {run}")
-    print(f"Steps      {cost.steps:,}, at a sampling rate of {100 * cost.rate:.4g} %\n")
-    print(f"epsilon    {say_bracket(cost.epsilon, cost.delta)}")
-    print(f"Renyi      {shorten_up(cost.renyi.epsilon)} at order {cost.renyi.order:.4g}")
+    show.line(f"Run        {run}")
+    show.line(f"Steps      {cost.steps:,}, at a sampling rate of {100 * cost.rate:.4g} %")
+    show.line()
+    show.line(f"epsilon    {say_bracket(cost.epsilon, cost.delta)}")
+    show.line(f"Renyi      {shorten_up(cost.renyi.epsilon)} at order {cost.renyi.order:.4g}")
     assumed = (
         "" if cost.sampler == "poisson" else "; it assumes Poisson batches, so this is NO guarantee here"
     )
-    print(
+    show.line(
         f"Source     {shorten_up(cost.source.epsilon, 3)} at order {cost.source.order:.4g} "
         f"(Mironov's conversion of 2017, as older tools have it{assumed})\n"
     )
     if cost.why:
         show.say(cost.why)
-        print()
-    print("It holds if:")
+        show.line()
+    show.line("It holds if:")
     for assumption in cost.assumptions:
         show.say(assumption, "- ")

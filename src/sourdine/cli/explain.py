@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sourdine.cli import show
 from sourdine.cli.document import one_line
 from sourdine.cli.number import number
 from sourdine.cli.run import AsJson, Batch, Draw, Epochs, Size, read_delta, read_noise, read_training
@@ -81,7 +82,8 @@ def explain(
     else:
         _print(explanation, before, table)
         if output is not None:
-            print(f"\nThe page is in {output}.")
+            show.line()
+            show.line(f"The page is in {output}.")
 
 
 def _guarantee(epsilon: str, delta: str | None, unit: str, neighbours: Neighbours) -> "Explanation":
@@ -135,7 +137,7 @@ def _print(explanation: "Explanation", prior: Fraction, table: bool) -> None:
     from sourdine.core.digits import shorten_down, shorten_up
 
     delta = f", δ = {plain(explanation.delta)}" if explanation.delta else ""
-    print(f"ε = {shorten_up(explanation.epsilon.upper)}{delta}")
+    show.line(f"ε = {shorten_up(explanation.epsilon.upper)}{delta}")
     show.say(f"For one {explanation.unit} ({explanation.neighbours} neighbours). From {explanation.subject}.")
     if explanation.epsilon.width:
         show.say(f"The least possible ε is at least {shorten_down(explanation.epsilon.lower)}.")
@@ -220,4 +222,5 @@ def _print_attack(explanation: "Explanation") -> None:
 
 
 def _title(text: str) -> None:
-    print(f"\n{text}")
+    show.line()
+    show.line(text)

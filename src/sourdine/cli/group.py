@@ -9,14 +9,20 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from sourdine.cli.show import line
 from sourdine.cli.streams import drop_output
 from sourdine.core.errors import SourdineError
 
 TRACE = "SOURDINE_TRACE"  # set it to see where the program stopped
+BAD_INPUT, OWN_MISTAKE = 2, 70  # exit codes; the second is EX_SOFTWARE of sysexits.h
 
 
 class OneSentence(TyperGroup):
-    """The root of the command line: bad input ends in one sentence on stderr and exit code 2."""
+    """The root of the command line: bad input ends in one sentence on stderr and exit code 2.
+
+    A mistake of the program itself ends in a sentence too, with exit code 70, so that scripts see which it
+    is.
+    """
 
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **settings: Any
@@ -45,7 +51,9 @@ class OneSentence(TyperGroup):
                 raise
             code = _complain(
                 "The program stopped at a mistake of its own, and what you asked for is not done. "
-                f"To see where, set {TRACE}=1 and run it again; please report what it prints."
+                f"To see where, set {TRACE}=1 and run it again; please report what it prints, "
+                "without any real data.",
+                OWN_MISTAKE,
             )
         sys.exit(code if isinstance(code, int) else 0)
 
@@ -72,9 +80,9 @@ class VerbOrName(TyperGroup):
         return f"sourdine.cli: a verb below {ctx.info_name}"
 
 
-def _complain(sentence: str) -> int:
-    print(" ".join(sentence.split()), file=sys.stderr)
-    return 2
+def _complain(sentence: str, code: int = BAD_INPUT) -> int:
+    line(" ".join(sentence.split()), aside=True)
+    return code
 
 
 def _reword(problem: typer.TyperException) -> str:

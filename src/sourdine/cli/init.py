@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from sourdine.cli import show
+from sourdine.core import disk
 from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 
@@ -38,8 +39,7 @@ def init(
     show.check_place(spec)
     text = draft(table, spec, names=names, sure=header)
     try:
-        with spec.open("x", encoding="utf-8") as file:
-            file.write(text)
+        disk.write_whole(spec, text, over=False)
     except FileExistsError:
         raise InvalidParameter(
             f"{spec} exists already and is not written over. Name another file with -o."
@@ -48,7 +48,7 @@ def init(
     if as_json:
         show.document({"specification": str(spec), "columns": dict(types), "blank": BLANK})
         return
-    print(
+    show.line(
         f"Wrote {spec}, with {counted(len(types), 'column')} to declare. No value of {table.name} was read."
     )
     show.say(

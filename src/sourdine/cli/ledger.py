@@ -138,9 +138,9 @@ def history(
     elif entries:
         _print_history(opened, entries)
     else:
-        print("No charge yet.")
+        show.line("No charge yet.")
     if page is not None and not as_json:
-        print(f"Drawn in {page}.")
+        show.line(f"Drawn in {page}.")
 
 
 def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
@@ -162,7 +162,7 @@ def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
     symbol = opened.terms.budget.symbol
     columns = ("line", "time (UTC)", "author", "purpose", symbol, "total", *(("delta",) if reserve else ()))
     show.table(columns, rows, numbers=("line", symbol, "total", "delta"))
-    print(
+    show.line(
         f"{counted(len(entries), 'charge')} replayed to {symbol} {_readable(opened.status().spent)}; "
         "the chain is whole."
     )
@@ -194,7 +194,7 @@ def export(
         _write_csv(output, entries)
     else:
         show.keep(json.dumps(whole, indent=2) + "\n", output)
-    print(f"Wrote {counted(len(entries), 'charge')} to {output}.")
+    show.line(f"Wrote {counted(len(entries), 'charge')} to {output}.")
 
 
 @app.command()
@@ -214,7 +214,9 @@ def backup(
     if as_json:
         show.document({"ledger": str(path), "backup": str(to), "blocks": blocks})
         return
-    print(f"{counted(blocks, 'charge')} kept in {to}. It is no second budget: only {path} can be charged.")
+    show.line(
+        f"{counted(blocks, 'charge')} kept in {to}. It is no second budget: only {path} can be charged."
+    )
 
 
 @app.command()
@@ -259,7 +261,7 @@ def forecast(
         period = opened.terms.period
         said += f" into this {period} ({found.period}). The {period} is what limits: "
         said += f"the whole budget has room for {ever:,}"
-    print(f"{said}.")
+    show.line(f"{said}.")
 
 
 def _blocks(
@@ -313,7 +315,7 @@ def _print_status(found: "Status", as_json: bool) -> None:
     if found.is_backup:
         lines["Backup"] = "this file pays for nothing; there may be later charges in the ledger itself"
     for name, text in lines.items():
-        print(f"{name:<13}{text}")
+        show.line(f"{name:<13}{text}")
 
 
 def _plain_entry(entry: "Entry", ledger: "Ledger") -> dict[str, object]:
@@ -333,16 +335,16 @@ def _plain_entry(entry: "Entry", ledger: "Ledger") -> dict[str, object]:
 
 
 def _write_csv(output: Path, entries: list[dict[str, object]]) -> None:
-    import csv
+    """The charges as a table; what people wrote begins with an apostrophe where it looks like a formula."""
+    from sourdine.core.spreadsheet import csv_text, inert
 
-    with output.open("w", newline="", encoding="utf-8") as file:
-        names = ["number", "time", "author", "purpose", "price", "total", "period", "fingerprint", "spends"]
-        names += [name for name in ("delta", "delta_total") if entries and name in entries[0]]
-        names += ["not_of_this_package"]
-        writer = csv.DictWriter(file, names)
-        writer.writeheader()
-        lists = ("spends", "not_of_this_package")
-        writer.writerows(entry | {name: json.dumps(entry[name]) for name in lists} for entry in entries)
+    names = ["number", "time", "author", "purpose", "price", "total", "period", "fingerprint", "spends"]
+    names += [name for name in ("delta", "delta_total") if entries and name in entries[0]]
+    names += ["not_of_this_package"]
+    lists = ("spends", "not_of_this_package")
+    cells = [entry | {name: json.dumps(entry[name]) for name in lists} for entry in entries]
+    rows = [[inert(each[name]) for name in names] for each in cells]
+    show.keep(csv_text([names, *rows], end="\r\n"), output)
 
 
 def _readable(number: Fraction) -> str:

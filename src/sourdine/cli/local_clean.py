@@ -12,9 +12,9 @@ from sourdine.cli import show
 from sourdine.cli.certificate import CERTIFICATE
 from sourdine.cli.number import number
 from sourdine.cli.outbox import Outbox
-from sourdine.core import check
+from sourdine.core import check, disk
 from sourdine.core.digits import counted
-from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sourdine.accounting.ledger import Ledger
@@ -80,6 +80,7 @@ def clean(
     from sourdine.frames.files import ENDINGS
     from sourdine.frames.text.compression import kind_of
     from sourdine.frames.text.format import TextFormat
+    from sourdine.report.cleaning import cleaning_page
 
     if kind_of(table) not in ENDINGS:
         listed = ", ".join(sorted(ENDINGS))
@@ -111,21 +112,29 @@ def clean(
             text=text,
             watch=lambda columns: show.progress("cleaning", columns),
         )
-        try:
-            cleaned.write(box.place(table.name))
-            box.write(CLEANING, json.dumps(cleaner.to_json(), indent=1, ensure_ascii=False) + "\n")
-            if paid is not None:
-                told = cleaned.certificate(paid, cleaner.declared)
-                digests = told.with_digests([box.place(table.name), box.place(CLEANING)])
-                box.write(CERTIFICATE, digests.to_json() + "\n")
+        told = None if paid is None else cleaned.certificate(paid, cleaner.declared)
+        troubles: list[Exception] = []
+
+        def fill(place: Path) -> None:
+            cleaned.write(place / table.name)
+            declared = json.dumps(cleaner.to_json(), indent=1, ensure_ascii=False)
+            disk.write_new(place / CLEANING, declared + "\n")
             if report:
-                _draw(table.name, cleaned, box)
-        except OSError as problem:
-            also = "" if paid is None else " What was charged stays charged."
-            raise SourdineError(
-                f"The cleaned table could not be written ({problem.strerror}).{also} Make room in {folder}."
-            ) from None
-        files = box.publish()
+                try:
+                    page = cleaning_page(table.name, cleaned).html()
+                except Exception as problem:  # what is paid for is handed out, even if no page can be drawn
+                    troubles.append(problem)
+                else:
+                    disk.write_new(place / REPORT, page)
+            if told is not None:
+                tied = told.with_digests([place / table.name, place / CLEANING])
+                disk.write_new(place / CERTIFICATE, tied.to_json() + "\n")
+
+        line = "" if told is None else f"The cleaning was paid: line {told.number} of the ledger. "
+        files = box.deliver(fill, line)
+    if troubles:
+        show.warn(f"The cleaned table is in {folder}, without its page {REPORT}.")
+        raise troubles[0]
     if as_json:
         show.document(_plain(cleaned, files))
     else:
@@ -193,12 +202,6 @@ def _open(path: Path) -> "Ledger":
     return Ledger.open(path)
 
 
-def _draw(name: str, cleaned: "CleanTable", box: Outbox) -> None:
-    from sourdine.report.cleaning import cleaning_page
-
-    box.write(REPORT, cleaning_page(name, cleaned).html())
-
-
 def _print(cleaned: "CleanTable", files: list[Path]) -> None:
     from sourdine.accounting.ledger.receipt import left_words, readable
     from sourdine.local.cleaner.numbers import NumberCells
@@ -206,10 +209,10 @@ def _print(cleaned: "CleanTable", files: list[Path]) -> None:
 
     cleaner = cleaned.cleaner
     for made in (done_table(cleaned), found_table(cleaned)):
-        print(f"{made.title}:")
+        show.line(f"{made.title}:")
         show.table(made.columns, made.shown()[:_MOST_LINES], made.numbers)
         if len(made.rows) > _MOST_LINES:
-            print(f"{len(made.rows) - _MOST_LINES:,} more are in {files[0].parent}.")
+            show.line(f"{len(made.rows) - _MOST_LINES:,} more are in {files[0].parent}.")
     many = "" if cleaner.rows == 1 else f" x {cleaner.rows:,} records"
     sums = " + ".join(readable(cells.epsilon) for cells in cleaner.cells)
     show.say(
@@ -230,11 +233,11 @@ def _print(cleaned: "CleanTable", files: list[Path]) -> None:
         )
     if cleaned.receipt is not None:
         left = left_words(cleaned.receipt.left, cleaned.receipt.limit)
-        print(f"Paid from the ledger, line {cleaned.receipt.number}. {left}")
+        show.line(f"Paid from the ledger, line {cleaned.receipt.number}. {left}")
     else:
-        print("Not paid from a ledger: whoever cleans this table again must add up the epsilons.")
+        show.line("Not paid from a ledger: whoever cleans this table again must add up the epsilons.")
     for path in files:
-        print(f"  {path}")
+        show.line(f"  {path}")
 
 
 def _plain(cleaned: "CleanTable", files: list[Path]) -> dict[str, object]:

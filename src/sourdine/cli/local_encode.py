@@ -8,6 +8,7 @@ import typer
 from sourdine.cli import show
 from sourdine.cli.document import read_json
 from sourdine.cli.text import lines_of
+from sourdine.core import disk
 from sourdine.core.digits import counted, shorten_up
 from sourdine.core.errors import InvalidParameter
 
@@ -55,8 +56,7 @@ def encode(
             rows = np.concatenate([memo.row(value) for value in part])
         parts.append(written(question.fingerprint, rows))
     try:
-        with output.open("xb") as file:
-            file.writelines(parts)
+        disk.write_whole(output, b"".join(parts), over=False)
     except FileExistsError:
         raise InvalidParameter(
             f"{output} exists already and is not written over. Choose another place with -o."
@@ -64,7 +64,7 @@ def encode(
     if as_json:
         show.document({"reports": str(output), "count": len(values), "specification": question.fingerprint})
         return
-    print(f"Wrote {counted(len(values), 'report')} to {output}.")
+    show.line(f"Wrote {counted(len(values), 'report')} to {output}.")
     level = shorten_up(float(question.oracle.spend.loss().epsilon), 6)
     show.say(
         f"Each reveals at most epsilon {level} about its answer. "

@@ -172,7 +172,7 @@ def _print(question: "Question", answer: "Estimate", values: "Floats", constrain
         numbers=("estimate", percent),
     )
     if len(order) < len(values):
-        print(f"and {len(values) - len(order):,} more; --json shows them all.")
+        show.line(f"and {len(values) - len(order):,} more; --json shows them all.")
     show.say(
         f"{counted(answer.reports, 'report')}. Each interval is about those who reported, not about others."
         + (

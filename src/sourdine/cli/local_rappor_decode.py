@@ -228,7 +228,7 @@ def _print(oracle: "BloomOracle", found: "Decoding") -> None:
         numbers=columns[1:],
     )
     if len(shown) > _MOST_ROWS:
-        print(f"and {len(shown) - _MOST_ROWS:,} more; --json shows them all.")
+        show.line(f"and {len(shown) - _MOST_ROWS:,} more; --json shows them all.")
     noisy = " (noise carries the sum past 100 %)" if found.mass > 1 else ""
     show.say(
         f"{len(shown):,} of {counted(len(found.words), 'candidate')} found in "

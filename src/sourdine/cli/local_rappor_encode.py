@@ -27,6 +27,7 @@ from sourdine.cli.local_rappor_params import (
     write_question,
 )
 from sourdine.cli.text import lines_of
+from sourdine.core import disk
 from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 
@@ -107,9 +108,9 @@ def encode(
         told = {"reports": str(output), "count": len(rows), "parameters": str(params)}
         show.document({**told, "specification": question.fingerprint, **costs(oracle)})
         return
-    print(f"Wrote {counted(len(rows), 'report')} to {output}.")
+    show.line(f"Wrote {counted(len(rows), 'report')} to {output}.")
     if given.any:
-        print(f"Wrote the parameters to {params}.")
+        show.line(f"Wrote the parameters to {params}.")
     show.say(
         f"{say_costs(oracle)} A device that reports on several words pays for each."
         + (
@@ -120,7 +121,7 @@ def encode(
         )
     )
     spec, reports = (quote(show.one_line(str(path))) for path in (params, output))
-    print(f"Next: sourdine local rappor decode {spec} {reports} --candidates candidates.txt")
+    show.line(f"Next: sourdine local rappor decode {spec} {reports} --candidates candidates.txt")
 
 
 def _of_many(question: "Question", words: list[str]) -> "Rows":
@@ -155,4 +156,4 @@ def _write(path: Path, question: "Question", rows: "Rows", *, one_device: bool) 
         clients = [str(1 if one_device else i) for i in range(1, len(rows) + 1)]
         write_reports(path, oracle_of(question), clients, rows)
     else:
-        path.write_bytes(written(question.fingerprint, rows))
+        disk.write_whole(path, written(question.fingerprint, rows))

@@ -11,6 +11,7 @@ import typer
 
 from sourdine.cli.document import read_json
 from sourdine.cli.number import number
+from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def write_question(path: Path, question: "Question") -> None:
         write_params(path, oracle_of(question))
     else:
         content = json.dumps(question.to_json(), indent=2, ensure_ascii=False)
-        path.write_text(content + "\n", encoding="utf-8")
+        disk.write_whole(path, content + "\n")
 
 
 def costs(oracle: "BloomOracle") -> dict[str, float | None]:

@@ -145,7 +145,7 @@ def simulate(
         f"found' is how much of all reports the found words make up. {say_costs(oracle)}"
     )
     if output is not None:
-        print(f"The files are in {output}; the results are those of {scores[0].decoder}.")
+        show.line(f"The files are in {output}; the results are those of {scores[0].decoder}.")
 
 
 def _collect(

@@ -12,7 +12,7 @@ import typer
 from sourdine.cli import show
 from sourdine.cli.number import number
 from sourdine.cli.text import lines_of
-from sourdine.core import check
+from sourdine.core import check, disk
 from sourdine.core.digits import counted, shorten_up
 from sourdine.core.errors import InvalidParameter
 
@@ -78,8 +78,7 @@ def spec(
     question = Question(name=name, oracle=made, labels=listed)
     content = question.to_json()
     try:
-        with place.open("x", encoding="utf-8") as file:
-            file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        disk.write_whole(place, json.dumps(content, indent=2, ensure_ascii=False) + "\n", over=False)
     except FileExistsError:
         raise InvalidParameter(
             f"{place} exists already and is not written over: reports may name it. "
@@ -88,9 +87,9 @@ def spec(
     if as_json:
         show.document({"specification": str(place), "why": why, **content})
         return
-    print(f"Wrote {place}, fingerprint {question.fingerprint}.")
+    show.line(f"Wrote {place}, fingerprint {question.fingerprint}.")
     show.say(
         f"Each report has {counted(made.width, 'byte')}. How reports are made: {why.rstrip('.')}.{forecast}"
     )
-    print(f"Every new report costs whoever makes it epsilon {shorten_up(float(level), 6)}.")
-    print(f"Next: sourdine local encode {quote(show.one_line(str(place)))} answers.txt -o reports.txt")
+    show.line(f"Every new report costs whoever makes it epsilon {shorten_up(float(level), 6)}.")
+    show.line(f"Next: sourdine local encode {quote(show.one_line(str(place)))} answers.txt -o reports.txt")

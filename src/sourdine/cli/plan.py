@@ -70,14 +70,14 @@ def plan(
     if error is not None:
         show.say(f"To release at it, write epsilon = {float(made.privacy.epsilon):g} in {spec}.")
     if twin is not None:
-        print()
+        show.line()
         show.say(
             "MADE UP: the answers below come from a synthetic table that was drawn from the declarations "
             "alone, with values spread evenly. They show the shape of a release, and say nothing about your "
             "data."
         )
         print_answers(twin, "A release writes them all.")
-        print("MADE UP, as said above.")
+        show.line("MADE UP, as said above.")
 
 
 def print_answers(answers: "Answers", rest: str) -> None:
@@ -89,7 +89,7 @@ def print_answers(answers: "Answers", rest: str) -> None:
     ends = ("value", "at least", "at most")
     show.table(("query", "statistic", "group", *ends, "measure"), shown, numbers=ends)
     if count > MOST_ROWS:
-        print(f"{MOST_ROWS} of {count:,} rows. {rest}")
+        show.line(f"{MOST_ROWS} of {count:,} rows. {rest}")
 
 
 def _aimed(made: "Plan", text: str) -> "tuple[Plan, str]":
@@ -224,7 +224,7 @@ def _print_cost(cost: _Cost) -> None:
     if cost.words:
         show.say(cost.words)
     if cost.advice:
-        print(cost.advice)  # in one line, since it holds a command
+        show.line(cost.advice)  # in one line, since it holds a command
 
 
 def _print_plan(made: "Plan", reached: str) -> None:

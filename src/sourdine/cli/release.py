@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,16 +13,16 @@ from sourdine.cli import show
 from sourdine.cli.certificate import CERTIFICATE
 from sourdine.cli.outbox import Outbox
 from sourdine.cli.plan import SpecFile, print_answers
-from sourdine.core import check, digits
-from sourdine.core.errors import SourdineError
+from sourdine.cli.rights import Shared, rights
+from sourdine.core import check, digits, disk
 
 if TYPE_CHECKING:
     from sourdine.accounting.release import Certificate
-    from sourdine.tables import TableRelease
-    from sourdine.tables.record import Record
+    from sourdine.tables import Plan, TableRelease
 
 ANSWERS, QUALITY, RECORD, REPORT = "answers", "quality", "release.json", "report.html"
 FORMATS = ("csv", "json", "parquet")
+_ROW, _MOST_ROOM = 300, 1 << 30  # bytes of a row in a file, and of what is taken beforehand
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,18 +44,21 @@ def release(
         list[str] | None, typer.Option("--format", help="csv, json or parquet; may be given several times.")
     ] = None,
     report: Annotated[bool, typer.Option(help="Whether to write report.html.")] = True,
+    shared: Shared = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Pay from the ledger, then publish noisy answers with a certificate and a report.
 
     Nothing is spent if anything in the specification, the table or the folder is wrong. The charge is on
-    the disk before a record is read, and it stands whatever happens afterwards.
+    the disk before a record is read, and it stands whatever happens afterwards. All files appear at once, in
+    a folder of their own, or none does.
 
     Examples: sourdine release people.toml -o published ·
     sourdine release people.toml --format csv --format parquet
     """
     folder = Path(f"{spec.stem}-release") if output is None else output
-    published = publish(spec, folder, formats=formats or FORMATS[:1], report=report)
+    with rights(shared):
+        published = publish(spec, folder, formats=formats or FORMATS[:1], report=report)
     if as_json:
         show.document(plain(published))
         return
@@ -67,6 +71,7 @@ def publish(
     spec: Path, folder: Path, *, formats: Sequence[str] = FORMATS[:1], report: bool = True
 ) -> Published:
     """Carry out a specification: everything is checked, then paid, then computed, then written at once."""
+    from sourdine.report.release import release_page
     from sourdine.tables import Specification, write_answers
     from sourdine.tables.record import Record
     from sourdine.tables.release import release as carry_out
@@ -81,37 +86,47 @@ def publish(
     tables = [f"{ANSWERS}.{each}" for each in endings]
     tables += [f"{QUALITY}.{each}" for each in endings if plan.quality]
     names = [*tables, CERTIFICATE, RECORD, *([REPORT] if report else [])]
-    with held.open_ledger() as ledger, Outbox(folder, names) as box:
+    with held.open_ledger() as ledger, Outbox(folder, names, _room(plan, len(names))) as box:
         watch = lambda scans: show.progress("reading the table", scans)
-        made = carry_out(plan, source, ledger, purpose=described(plan.queries), watch=watch)
+        try:
+            made = carry_out(plan, source, ledger, purpose=described(plan.queries), watch=watch)
+        except KeyboardInterrupt:
+            show.warn(
+                "Stopped, and nothing is published. If it was paid already, that stays paid: sourdine ledger "
+                f"history {quote(str(held.ledger_path))} shows the line."
+            )
+            raise
         certificate = made.certificate(ledger, made.declared)
         record = Record.of(held, made)
-        try:
-            try:
-                for name in tables:
-                    told = made.quality.answers if made.quality and name.startswith(QUALITY) else made.values
-                    write_answers(told, box.place(name))
-                box.write(RECORD, record.to_json() + "\n")
-            finally:  # it speaks for what there is
-                whole = [box.place(name) for name in (*tables, RECORD) if box.place(name).exists()]
-                certificate = certificate.with_digests(whole)
-                box.write(CERTIFICATE, certificate.to_json() + "\n")
+        troubles: list[Exception] = []
+
+        def fill(place: Path) -> None:
+            nonlocal certificate
+            for name in tables:
+                told = made.quality.answers if made.quality and name.startswith(QUALITY) else made.values
+                write_answers(told, place / name)
+            disk.write_new(place / RECORD, record.to_json() + "\n")
+            certificate = certificate.with_digests([place / name for name in (*tables, RECORD)])
             if report:
-                _draw(record, certificate, box)
-        except OSError as problem:
-            raise SourdineError(
-                f"The release was paid, and not all of it could be written ({problem.strerror}). What was "
-                "charged stays charged. Make room in the folder before you release again."
-            ) from None
-        finally:  # what is paid for is published, even if no page can be drawn
-            files = box.publish()
+                try:
+                    page = release_page(record, certificate).html()
+                except Exception as problem:  # what is paid for is published, even if no page can be drawn
+                    troubles.append(problem)
+                else:
+                    disk.write_new(place / REPORT, page)
+            disk.write_new(place / CERTIFICATE, certificate.to_json() + "\n")
+
+        files = box.deliver(fill, f"The release was paid: line {certificate.number} of the ledger. ")
+    if troubles:
+        show.warn(f"The release was paid and is in {folder}, without its page {REPORT}.")
+        raise troubles[0]
     return Published(release=made, certificate=certificate, files=tuple(files))
 
 
-def _draw(record: "Record", certificate: "Certificate", box: Outbox) -> None:
-    from sourdine.report.release import release_page
-
-    box.write(REPORT, release_page(record, certificate).html())
+def _room(plan: "Plan", files: int) -> int:
+    """About how many bytes the files take at most, by what is declared."""
+    rows = sum(line.measurement.known_groups(plan.schema) for line in plan.lines)
+    return min(_ROW * rows * files, _MOST_ROOM)
 
 
 def print_quality(release: "TableRelease") -> None:
@@ -143,12 +158,12 @@ def print_payment(published: Published) -> None:
     assert receipt is not None
     at = f" at delta {digits.plain(told.delta)}" if told.delta is not None else ""
     also = "" if told.currency == "epsilon" else f", that is epsilon {told.epsilon:.4g}{at},"
-    print(
+    show.line(
         f"Paid {told.currency} {readable(told.price)}{also} for each {show.one_line(told.unit)}, line "
         f"{told.number} of the ledger. {left_words(told.left, receipt.limit)}"
     )
     for path in published.files:
-        print(f"  {path}")
+        show.line(f"  {path}")
 
 
 def plain(published: Published) -> dict[str, object]:

@@ -32,13 +32,11 @@ def report(
     certificate = Certificate.from_json(_read(folder, CERTIFICATE))
     show.check_page(place)
     page = release_page(record, certificate)
-    beside = place.with_name(f".{place.name}.part")
-    show.keep(page.html(), beside)
-    beside.replace(place)
+    show.keep(page.html(), place)
     if as_json:
         show.document({"report": str(place), "title": page.title})
     else:
-        print(f"Wrote {place}.")
+        show.line(f"Wrote {place}.")
 
 
 def _read(folder: Path, name: str) -> str:

@@ -1,11 +1,11 @@
 """`sourdine reproduce`: do again what the source documents published, and say how it stands."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sourdine.cli import show
 from sourdine.core import check
 from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
@@ -36,7 +36,6 @@ def reproduce(
 
     Examples: sourdine reproduce budget · sourdine reproduce all --quick -o reproduced
     """
-    from sourdine.cli import show
     from sourdine.experiments import Settings, find_experiments
     from sourdine.experiments.kept import forget, run_or_read
     from sourdine.experiments.whole import whole
@@ -55,7 +54,7 @@ def reproduce(
     told, results = [], []
     for place, each in enumerate(chosen, 1):
         if len(chosen) > 1:
-            print(f"{place} of {len(chosen)}: {each.title}", file=sys.stderr)
+            show.line(f"{place} of {len(chosen)}: {each.title}", aside=True)
         if again:
             forget(each, output)
         result, earlier = run_or_read(each, settings, output)
@@ -72,23 +71,19 @@ def reproduce(
     if as_json:
         show.document({"experiments": told} | ({} if page is None else {"page": str(page)}))
     elif page is not None:
-        print(f"All of it is on one page: {page}")
+        show.line(f"All of it is on one page: {page}")
 
 
 def _list(known: "dict[str, Experiment]", as_json: bool) -> None:
-    from sourdine.cli import show
-
     if as_json:
         show.document({"experiments": [{"name": each.name, "title": each.title} for each in known.values()]})
     else:
         show.table(("name", "what it does again"), [(each.name, each.title) for each in known.values()])
-        print("Next: sourdine reproduce NAME, with --quick to try it; or 'sourdine reproduce all'")
+        show.line("Next: sourdine reproduce NAME, with --quick to try it; or 'sourdine reproduce all'")
 
 
 def _print(result: "Result", kept: tuple[Path, ...], earlier: bool) -> None:
-    from sourdine.cli import show
-
-    print(result.title + (" (from an earlier run; --again does it anew)" if earlier else ""))
+    show.line(result.title + (" (from an earlier run; --again does it anew)" if earlier else ""))
     rows = [
         (
             each.claim,
@@ -103,9 +98,10 @@ def _print(result: "Result", kept: tuple[Path, ...], earlier: bool) -> None:
     else:
         show.say(result.lead)
     tables = sum(path.suffix == ".csv" for path in kept)
-    print(
-        f"The page is {kept[0]}, with {counted(tables, 'table')} as CSV and its figures as PNG beside it.\n"
+    show.line(
+        f"The page is {kept[0]}, with {counted(tables, 'table')} as CSV and its figures as PNG beside it."
     )
+    show.line()
 
 
 def _plain(result: "Result", kept: tuple[Path, ...]) -> dict[str, object]:

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
+from sourdine.cli.terminal import tame, tame_json
+from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
 
 T = TypeVar("T")
@@ -21,22 +24,23 @@ T = TypeVar("T")
 _PIPE = 160  # characters of a line that nobody's terminal limits
 _NARROW = 40  # below that no table can be read
 _PROSE = 100
+_BLANKS = dict.fromkeys(map(ord, "\t\n\v\f\r"), " ")
 _PAUSE = 10.0  # seconds between two plain lines about the same work, and before the first
 
 
 def document(content: Mapping[str, object]) -> None:
     """One JSON document on stdout."""
     narrow = not (sys.stdout.encoding or "").lower().startswith("utf")
-    print(json.dumps(content, indent=2, ensure_ascii=narrow, allow_nan=False))
+    print(tame_json(json.dumps(content, indent=2, ensure_ascii=narrow, allow_nan=False)))
 
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[str]], numbers: Iterable[str] = ()) -> None:
     """A table on stdout, as wide as the terminal allows."""
     shown = Table(header_style="bold")
     for column in columns:
-        shown.add_column(column, justify="right" if column in numbers else "left")
+        shown.add_column(_cell(column), justify="right" if column in numbers else "left")
     for row in rows:
-        shown.add_row(*map(Text, row))  # as it is: what people wrote is not taken for markup
+        shown.add_row(*map(_cell, row))
     console = Console(file=sys.stdout)
     if not console.is_terminal:
         columns = os.environ.get("COLUMNS", "")
@@ -44,11 +48,16 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[str]], numbers: Iterab
     console.print(shown)
 
 
+def _cell(text: str) -> Text:
+    """A cell as it is: what people wrote is taken for no markup and no command."""
+    return Text("\n".join(map(tame, text.split("\n"))))
+
+
 def progress(label: str, things: Sequence[T]) -> Iterable[T]:
     """The things, with a bar on stderr while they are taken, or plain lines where it is no terminal."""
     console = Console(file=sys.stderr)
     if console.is_terminal:
-        return track(things, label, console=console, transient=True)
+        return track(things, escape(tame(label)), console=console, transient=True)
     return _told(label, things)
 
 
@@ -70,23 +79,41 @@ class Lines:
         now = time.monotonic()
         if now - self._last >= _PAUSE:
             self._last = now
-            print(text, file=sys.stderr, flush=True)
+            line(text, aside=True)
+
+
+def line(text: str = "", *, aside: bool = False) -> None:
+    """One line on stdout, or on stderr; it is never broken, since it may hold a command."""
+    print(tame(text), file=sys.stderr if aside else sys.stdout, flush=aside)
+
+
+def lines(text: str) -> None:
+    """Several lines on stdout, as they are broken."""
+    for each in text.split("\n"):
+        line(each)
 
 
 def say(text: str, mark: str = "") -> None:
     """A paragraph on stdout, in lines that are easy to read; later lines stand under the first."""
     under = " " * len(mark)
-    print(textwrap.fill(text, _PROSE, initial_indent=mark, subsequent_indent=under, break_on_hyphens=False))
+    lines(_filled(text, mark, under))
 
 
 def warn(text: str) -> None:
     """A warning on stderr, which leaves stdout to what was asked for."""
-    print(textwrap.fill(f"WARNING: {text}", _PROSE, break_on_hyphens=False), file=sys.stderr, flush=True)
+    for each in _filled(f"WARNING: {text}").split("\n"):
+        line(each, aside=True)
+
+
+def _filled(text: str, first: str = "", under: str = "") -> str:
+    """A paragraph, broken where it is too long and nowhere else."""
+    told = tame(text.translate(_BLANKS))
+    return textwrap.fill(told, _PROSE, initial_indent=first, subsequent_indent=under, break_on_hyphens=False)
 
 
 def one_line(text: str) -> str:
     """A text that somebody wrote, as one line that no terminal takes for a command."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+    return tame(text)
 
 
 def check_place(path: Path | None) -> None:
@@ -99,7 +126,8 @@ def check_place(path: Path | None) -> None:
         raise InvalidParameter(
             f"The folder of {path} does not exist. Make it first, or choose another place."
         )
-    if not os.access(path if path.exists() else path.resolve().parent, os.W_OK):
+    special = path.exists() and not path.is_file()  # such as a pipe, which is written to as it is
+    if not os.access(path if special else path.resolve().parent, os.W_OK):
         raise InvalidParameter(f"You have no right to write {path}. Choose another place.")
 
 
@@ -131,9 +159,9 @@ def check_folder(path: Path) -> None:
 
 
 def keep(text: str, path: Path) -> None:
-    """A file with this text."""
+    """A file with this text: whole or not at all, and for its owner."""
     try:
-        path.write_text(text, encoding="utf-8")
+        disk.write_whole(path, text)
     except OSError as problem:
         raise InvalidParameter(
             f"{path} cannot be written ({problem.strerror}). Choose another place."

@@ -41,7 +41,7 @@ from sourdine.cli.train_options import (
 )
 from sourdine.cli.train_solve import refuse as refuse_for_least_squares
 from sourdine.cli.train_solve import solve_privately
-from sourdine.core import check
+from sourdine.core import check, disk
 from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 
@@ -280,12 +280,15 @@ class _Job:
         """The model, its card, and its certificate if it was paid."""
         import torch
 
+        with disk.whole_file(place / MODEL) as waiting:  # it appears when all that goes with it is there
+            torch.save(run.model.state_dict(), waiting)
+            self._describe(run, place, waiting)
+
+    def _describe(self, run: "Run", place: Path, model: Path) -> None:
+        """The card of a model that waits, and its certificate."""
         from sourdine.learning.plain import Unprotected
         from sourdine.learning.solved import Solved
 
-        part = place / f"{MODEL}.part"
-        torch.save(run.model.state_dict(), part)
-        part.replace(place / MODEL)
         named, classes = self.chosen.name, ", ".join(self.train.classes)
         if isinstance(run, Unprotected):
             show.keep(_WARNING.format(kind=named, classes=classes), place / CARD)
@@ -307,7 +310,7 @@ class _Job:
             )
         card = replace(card, facts=facts)
         if card.certificate is not None:
-            tied = card.certificate.with_digests([place / MODEL])
+            tied = card.certificate.with_digests([model])
             show.keep(tied.to_json() + "\n", place / CERTIFICATE)
             card = replace(card, certificate=tied)
         show.keep(card.text(), place / CARD)
@@ -429,18 +432,18 @@ def _print(runs: "list[Run]", folder: Path) -> None:
     trained, private = _kinds(runs)
     if private:
         for name, value in private[0].words().items():
-            print(f"{name.capitalize():<16} {value}")
+            show.line(f"{name.capitalize():<16} {value}")
     else:
-        print("TRAINED WITHOUT PRIVACY: the model may hold anything about anybody.")
+        show.line("TRAINED WITHOUT PRIVACY: the model may hold anything about anybody.")
     found = _accuracies(runs)
     if len(found) > 1:
         listed = ", ".join(f"{100 * each:.2f}" for each in found)
-        print(
+        show.line(
             f"{'Accuracy':<16} {100 * statistics.mean(found):.2f} % on average, standard deviation "
             f"{100 * statistics.stdev(found):.2f} ({listed})"
         )
     elif found:
-        print(f"{'Accuracy':<16} {100 * found[0]:.2f} %")
+        show.line(f"{'Accuracy':<16} {100 * found[0]:.2f} %")
     if len(trained) > 1:
         whole = Repeats(tuple(trained)).epsilon.upper
         show.say(
@@ -448,14 +451,14 @@ def _print(runs: "list[Run]", folder: Path) -> None:
             f"{len(private)} together have epsilon {whole:.4g}."
         )
     if any(run.resumed for run in trained):
-        print("Went on from a checkpoint: paid once, with the same epsilon.")
+        show.line("Went on from a checkpoint: paid once, with the same epsilon.")
     for run in private:
         if run.receipt is not None:
-            print(f"Paid from the ledger, line {run.receipt.number}.")
+            show.line(f"Paid from the ledger, line {run.receipt.number}.")
     if private and private[0].receipt is None:
-        print("Not paid from a ledger: whoever trains on these data again must add up the epsilons.")
+        show.line("Not paid from a ledger: whoever trains on these data again must add up the epsilons.")
     for path in _files(folder):
-        print(f"  {path}")
+        show.line(f"  {path}")
 
 
 def _files(folder: Path) -> list[Path]:

@@ -136,7 +136,7 @@ def _print(fitted: "Sequence[Fit]", seen: "Sequence[Jump]", out: Path) -> None:
     for what in ("tensors", "the process"):
         if some := [jump for jump in seen if jump.quantity.startswith(what)]:
             show.say(told_jump(some, what))
-    print(f"Every case is in {out}.")
+    show.line(f"Every case is in {out}.")
 
 
 def told_jump(seen: "Sequence[Jump]", what: str) -> str:

@@ -171,9 +171,10 @@ def plain(found: "Plan") -> dict[str, object]:
 
 def _print(found: "Plan") -> None:
     for name, value in found.words().items():
-        print(f"{name.capitalize():<16} {value}")
+        show.line(f"{name.capitalize():<16} {value}")
     if found.warning:
         show.say(found.warning, mark="WARNING: ")
-    print("\nIt holds if:")
+    show.line()
+    show.line("It holds if:")
     for assumption in found.cost.assumptions:
         show.say(assumption, "- ")

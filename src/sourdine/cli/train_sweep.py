@@ -238,9 +238,7 @@ class _Files:
         rows, curves = means(swept.sweep, swept.runs), epochs(swept.sweep, swept.runs)
         page = sweep_page(rows, curves, model=model, cost=_cost_words(swept))
         for path, text in ((self.out, as_csv(rows)), (self.epochs, as_csv(curves)), (self.page, page.html())):
-            part = path.with_name(path.name + ".part")
-            show.keep(text, part)
-            part.replace(path)
+            show.keep(text, path)
 
 
 class _Bar:
@@ -333,7 +331,7 @@ def _opened(path: Path) -> "Ledger":
 def _announce(sweep: "Sweep") -> None:
     """What the sweep will cost, before it begins."""
     runs, settings = counted(sweep.runs, "run"), counted(len(sweep.settings), "setting")
-    print(f"{runs}: {settings}, {sweep.repeats:,} of each.")
+    show.line(f"{runs}: {settings}, {sweep.repeats:,} of each.")
     whole = "It has" if sweep.runs == 1 else "All runs together have"
     show.say(f"{whole} epsilon {sweep.epsilon.upper:.4g} at delta {plain(sweep.delta)}.")
     if warning := sweep.plans[0].warning:  # delta and size are those of every run
@@ -400,8 +398,8 @@ def _print(swept: "Swept", files: _Files) -> None:
     show.table(COLUMNS, sweep_rows(rows), numbers=COLUMNS)
     if swept.before:
         runs = counted(swept.sweep.runs, "run")
-        print(f"Went on from the journal: {swept.before:,} of {runs} had been made before.")
+        show.line(f"Went on from the journal: {swept.before:,} of {runs} had been made before.")
     for sentence in _cost_words(swept):
         show.say(sentence)
     for path in files.all:
-        print(f"  {path}")
+        show.line(f"  {path}")

@@ -11,6 +11,7 @@ from typing import Any
 
 import sourdine
 from sourdine.accounting.bracket import Bracket
+from sourdine.core import disk
 from sourdine.experiments.registry import Experiment, Result, Settings, Standing, Verdict
 from sourdine.report.page import Figure, Section
 from sourdine.report.table import Cell, Table
@@ -32,9 +33,7 @@ def run_or_read(experiment: Experiment, settings: Settings, folder: Path) -> tup
         pass  # none, or not whole
     result = experiment.run(settings)
     place.parent.mkdir(parents=True, exist_ok=True)
-    beside = place.with_suffix(".part")
-    beside.write_text(json.dumps({"mark": mark, "result": to_json(result)}), encoding="utf-8")
-    beside.replace(place)
+    disk.write_whole(place, json.dumps({"mark": mark, "result": to_json(result)}))
     return result, False
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 
-from sourdine.core import check
+from sourdine.core import check, disk
 from sourdine.report.page import Page, Section
 from sourdine.report.picture import picture
 from sourdine.report.table import Table
@@ -84,11 +84,11 @@ class Result:
         kept = [page]
         for table in (table for section in self.told() for table in section.tables):
             kept.append(folder / f"{self.name}_{table.name}.csv")
-            kept[-1].write_text(table.csv(), encoding="utf-8")
+            disk.write_whole(kept[-1], table.csv())
         figures = [figure for section in self.sections for figure in section.figures]
         for number, figure in enumerate(figures, 1):
             kept.append(folder / f"{self.name}_figure_{number}.png")
-            kept[-1].write_bytes(picture(figure))
+            disk.write_whole(kept[-1], picture(figure))
         return tuple(kept)
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.closed import closed_connection
 from sourdine.frames.dialect import DUCKDB, Dialect
 from sourdine.frames.engine import NOTHING, Engine, InDuckDB, Lent
 from sourdine.frames.expression import Grouping, grouping, literal, number_name, place, place_name, place_of
@@ -26,10 +27,10 @@ from sourdine.frames.schema import Integer, Real, Schema
 from sourdine.frames.spark import InSpark, is_spark
 from sourdine.frames.text.format import TextFormat
 from sourdine.frames.text.opening import TextFiles, unreadable
+from sourdine.frames.text.pieces import PROTOCOL
 from sourdine.frames.types import Family, check_type, check_unit, family
 
 if TYPE_CHECKING:
-    import duckdb
     import narwhals as nw
 
 _BESIDE = "sourdine_beside"
@@ -223,15 +224,16 @@ def check_alike(found: Sequence[str], schema: Schema, others: Sequence[str]) -> 
 def _files(files: Files, schema: Schema, others: Sequence[str], text: TextFormat) -> Source:
     import duckdb
 
-    connection = duckdb.connect()
-    connection.execute("SET enable_external_file_cache = false")  # what is read is not kept
     if files.kind in TEXT:
-        return _text(files, schema, others, text, connection)
+        return _text(files, schema, others, text)
     if not text.plain:
         raise InvalidParameter(
             f"A file of kind {files.kind[1:]} has no encoding, delimiter or header. Leave them out."
         )
-    listed = ", ".join(literal(_pattern(path)) for path in files.paths)
+    paths = [path.absolute() for path in files.paths]
+    patterns = [_pattern(path) for path in paths]
+    connection = closed_connection([*paths, *patterns])
+    listed = ", ".join(map(literal, patterns))
     partitioned, several = str(bool(files.partitions)).lower(), str(len(files.paths) > 1).lower()
     read = (
         f"read_parquet([{listed}], hive_partitioning = {partitioned}, hive_types_autocast = false, "
@@ -256,7 +258,6 @@ def _text(
     schema: Schema,
     others: Sequence[str],
     text: TextFormat,
-    connection: "duckdb.DuckDBPyConnection",
 ) -> Source:
     """Files of text: their headers are read now, their records when the first question is asked."""
     wanted = list(dict.fromkeys((*schema.columns, *others)))
@@ -265,6 +266,7 @@ def _text(
     if held.names is not None:
         _check_names(held.names, schema, others, _IN_FILE if text.header else _IN_LIST)
         check_alike(held.names, schema, others)
+    connection = closed_connection(directories=[f"{PROTOCOL}://{k}" for k in range(len(files.paths))])
     relation = connection.sql(held.nothing())
 
     def prepare() -> None:
@@ -293,8 +295,7 @@ def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) ->
 
     if isinstance(table, duckdb.DuckDBPyRelation):
         return Source(InDuckDB(table), schema)
-    connection = duckdb.connect()
-    connection.execute("SET pandas_analyze_sample = 0")  # else types are guessed from what is held
+    connection = closed_connection()
     wanted = list(dict.fromkeys((*schema.columns, *others)))
     try:
         frame = _known_frame(table, spark)

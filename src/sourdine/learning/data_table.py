@@ -1,6 +1,5 @@
 """Records of a table as rows of numbers, by what is declared of its columns and by nothing else."""
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.toml import read_toml
 from sourdine.frames.expression import grouping, literal, place_of, span
 from sourdine.frames.schema import Category, Column, Flag, Integer, Real, Schema
 from sourdine.frames.source import AS_IT_IS, Source, open_source
@@ -71,13 +71,13 @@ def read_table(
 def read_columns(path: Path) -> Schema:
     """The `[columns]` of a TOML file, as `sourdine init TABLE` writes it."""
     try:
-        held = tomllib.loads(path.read_text(encoding="utf-8"))
+        held = read_toml(path)
     except OSError as problem:
         raise InvalidParameter(
             f"The declarations {path} cannot be read ({problem.strerror}). Write them with "
             "'sourdine init TABLE', and fill in the columns."
         ) from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+    except UnicodeDecodeError:
         raise InvalidParameter(f"The declarations {path} are no TOML that can be read. Check them.") from None
     columns = held.get("columns")
     if not isinstance(columns, Mapping) or not columns:

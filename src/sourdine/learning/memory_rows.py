@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sourdine.core import check
+from sourdine.core import check, disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.memory import FIRST, Stage
 
@@ -134,9 +134,7 @@ class Rows:
         whole = io.StringIO()
         writer = csv.writer(whole, lineterminator="\n")
         writer.writerows((COLUMNS, *map(cells, self.rows)))
-        new = path.with_name(path.name + ".new")
-        new.write_text(whole.getvalue(), encoding="utf-8")
-        new.replace(path)
+        disk.write_whole(path, whole.getvalue())
 
     def missing(self, cases: Iterable[Case], repeats: int = 1) -> list[Case]:
         """Those of some cases that were not measured, or less often."""

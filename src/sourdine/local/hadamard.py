@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sourdine.accounting.blanket import Favours
 from sourdine.core import check, exact
 from sourdine.core.bits import Bits
 from sourdine.core.distance import Distance
@@ -81,6 +82,16 @@ class HadamardResponse(CodedOracle):
         """Rows of two blocks share no vote, and rows of one block agree on half of them."""
         votes = self._votes
         return (votes.own + votes.lean) / (2 if self.blocks > 1 else 4)
+
+    @property
+    def favours(self) -> tuple[Favours, ...]:
+        """Two rows of a block agree on half of its columns, and the third row is their product."""
+        share, more = 1 / (2 * self.blocks), self.categories > 2
+        same = Favours(each=share, alone=share / 2, both=share / 2, third=share / 2 if more else 0.0)
+        if self.blocks == 1:
+            return (same,)
+        other = Favours(each=share, alone=share, both=0.0, third=share if self.blocks > 2 else 0.0)
+        return (other, same) if self.categories > self.blocks else (other,)
 
     def encode(self, truth: Ints, bits: Bits) -> Ints:
         row, block = np.divmod(truth, self.blocks)

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sourdine.accounting.blanket import Favours
 from sourdine.core import check, exact
 from sourdine.core.bits import Bits
 from sourdine.core.distance import Distance
@@ -74,6 +75,14 @@ class LocalHashing(CodedOracle):
     @property
     def revealing(self) -> float:
         return (1 - 1 / self.groups) * self.channel.p
+
+    @property
+    def favours(self) -> tuple[Favours, ...]:
+        """The third category is 0, in group 0 by every seed; 1 and g have groups that are independent."""
+        share = 1 / self.groups
+        alone = share * (1 - share)
+        third = alone * (1 - share) if self.categories > self.groups else alone
+        return (Favours(each=share, alone=alone, both=share**2, third=third if self.categories > 2 else 0.0),)
 
     def encode(self, truth: Ints, bits: Bits) -> Ints:
         space = vectors(self.groups, self.digits)

@@ -129,7 +129,7 @@ def people_behind(p: float, q: float, supports: Ints, reports: int, confidence: 
     """How many hold each category, where a report supports it with probability p if so, and with q if not.
 
     >>> people_behind(0.75, 0.25, np.array([30, 90]), 120, 0.95)[:2]
-    (array([0, 98]), array([ 22, 120]))
+    (array([  0, 101]), array([ 19, 120]))
     """
     seen = np.clip(np.asarray(supports, np.int64).reshape(-1), 0, reports)
     down, up = rounded(seen, reports * min(p * (1 - p), q * (1 - q)))

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.accounting.blanket import Favours
 from sourdine.local.counts import Counts
 from sourdine.local.oracle import CodeReports, FrequencyOracle
 from sourdine.mechanisms.response import KaryResponse
@@ -30,6 +31,11 @@ class KaryOracle(KaryResponse, CodeReports, FrequencyOracle):
     @property
     def codes(self) -> int:
         return self.categories
+
+    @property
+    def favours(self) -> tuple[Favours, ...]:
+        share = 1 / self.categories
+        return (Favours(each=share, alone=share, both=0.0, third=share if self.categories > 2 else 0.0),)
 
     def supports(self, counts: Counts) -> NDArray[np.int64]:
         return counts.sums

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sourdine.accounting.blanket import Favours
 from sourdine.accounting.spend import Spend
 from sourdine.core import check, ones
 from sourdine.core.distance import Distance
@@ -180,6 +181,14 @@ class FrequencyOracle(Oracle, Response):
     @property
     def spend(self) -> Spend:
         return Spend(mechanism=self, distance=Distance.hamming())
+
+    @property
+    def favours(self) -> tuple[Favours, ...]:
+        """Of every kind of two categories, which share of all reports favours the one, the other and both.
+
+        None where reports do more than favour a category or not: then a shuffle is accounted by epsilon.
+        """
+        return ()
 
     @abstractmethod
     def supports(self, counts: Counts) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sourdine.accounting.blanket import Favours
 from sourdine.core import check, exact
 from sourdine.core.bits import Bits
 from sourdine.core.distance import Distance
@@ -78,6 +79,14 @@ class ProjectiveGeometry(CodedOracle):
         g, t = self.order, self.coordinates
         unshared: int = g ** (t - 2)
         return self.channel.p * unshared / _points(g, t - 1)
+
+    @property
+    def favours(self) -> tuple[Favours, ...]:
+        """The first three categories are points of a line: what two hyperplanes share, the third has too."""
+        points, plane, shared = (_points(self.order, self.coordinates - less) for less in range(3))
+        alone = (plane - shared) / points
+        third = alone if self.categories > 2 else 0.0
+        return (Favours(each=plane / points, alone=alone, both=shared / points, third=third),)
 
     def encode(self, truth: Ints, bits: Bits) -> Ints:
         """Draw all coordinates but one, and solve <u, v> = 0, or = 1 off the hyperplane, for that one.

@@ -15,12 +15,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sourdine.accounting.blanket import blanket_model
+from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.shuffle_model import shuffle_model
 from sourdine.core import check, exact
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.local.estimate import Estimate
-from sourdine.local.oracle import Bytes, Oracle
+from sourdine.local.oracle import Bytes, FrequencyOracle, Oracle
 from sourdine.local.rappor.rappor import BloomOracle
 
 _NAME = 16  # bytes of a blinded name
@@ -164,11 +166,21 @@ def amplified_epsilon(oracle: Oracle, reports: int, delta: float) -> float:
     """The epsilon of one report among so many that look alike, at a delta, for one value replaced.
 
     It holds against whoever sees the shuffled reports only, if the shuffler is honest, and for one report a
-    person (Feldman, McMillan, Talwar 2021, theorem 3.1). The number of reports must not be secret.
+    person, of whom as many must be honest too. The number of reports must not be secret.
 
     >>> from sourdine.local import KaryOracle
     >>> round(amplified_epsilon(KaryOracle(epsilon=4, categories=10), 1_000_000, 1e-6), 4)
-    0.0493
+    0.0319
+    """
+    return amplified(oracle, reports, delta).upper
+
+
+def amplified(oracle: Oracle, reports: int, delta: float) -> Bracket:
+    """The same between proven bounds, of which the upper one is the claim.
+
+    For oracles of categories by the privacy blanket, with the shares of reports that two categories favour
+    (Balle, Bell, Gascon, Nissim 2019; docs/guarantees/blanket.md); for all by clones (Feldman, McMillan,
+    Talwar 2021). The lower bound is 0 where nothing is known but the reports' own epsilon.
     """
     local = float(oracle.spend.loss().epsilon)
     if not math.isfinite(local):
@@ -176,7 +188,13 @@ def amplified_epsilon(oracle: Oracle, reports: int, delta: float) -> float:
             f"{type(oracle).__name__} has no finite epsilon of its own, and a shuffle amplifies only what is "
             "private before it. Choose other parameters."
         )
-    return shuffle_model(local, reports, delta)
+    clones = shuffle_model(local, reports, delta)
+    kinds = oracle.favours if isinstance(oracle, FrequencyOracle) else ()
+    found = [blanket_model(kind, local, reports, delta) for kind in kinds]
+    if not found:
+        return Bracket(0.0, clones)
+    upper = min(clones, max(each.upper for each in found))
+    return Bracket(min(upper, max(each.lower for each in found)), upper)
 
 
 def permutation(count: int, bits: Bits) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.accounting.blanket import Favours
 from sourdine.core import check, exact, ones
 from sourdine.core.bits import Bits
 from sourdine.core.mechanism import Example
@@ -53,6 +54,13 @@ class SubsetSelection(BitwiseOracle):
     @property
     def revealing(self) -> float:
         return self.channel.p * (self.categories - self.size) / (self.categories - 1)
+
+    @property
+    def favours(self) -> tuple[Favours, ...]:
+        d, k = self.size, self.categories
+        alone, both = d * (k - d) / (k * (k - 1)), d * (d - 1) / (k * (k - 1))
+        third = alone * (k - d - 1) / (k - 2) if k > 2 else 0.0
+        return (Favours(each=d / k, alone=alone, both=both, third=third),)
 
     def encode(self, truth: NDArray[np.int64], bits: Bits) -> Bytes:
         out = np.empty((truth.size, self.width), np.uint8)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from sourdine.accounting.blanket import Favours
 from sourdine.core import check, exact, packed
 from sourdine.core.bits import Bits, coins
 from sourdine.core.mechanism import Example
@@ -42,6 +43,12 @@ class Unary(BitwiseOracle):
     def revealing(self) -> float:
         p, q = self.channel
         return p * (1 - q)
+
+    @property
+    def favours(self) -> tuple[Favours, ...]:
+        q = self.channel.q
+        third = q * (1 - q) ** 2 if self.categories > 2 else 0.0
+        return (Favours(each=q, alone=q * (1 - q), both=q * q, third=third),)
 
     def encode(self, truth: NDArray[np.int64], bits: Bits) -> Bytes:
         """All bits are drawn as if their category were not the true one, and that one's is written over."""

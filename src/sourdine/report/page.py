@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
+from sourdine.core import disk
 from sourdine.report.charts import Spec
 from sourdine.report.table import Table
 
@@ -69,8 +70,8 @@ class Page:
         )
 
     def write(self, path: Path) -> None:
-        """Keep the page in a file."""
-        path.write_text(self.html(), encoding="utf-8")
+        """Keep the page in a file. It appears whole or not at all, and is for its owner."""
+        disk.write_whole(path, self.html())
 
 
 def _inside_script(chart: Spec) -> str:

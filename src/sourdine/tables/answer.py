@@ -1,18 +1,23 @@
 """What a release says: values with intervals under named keys, in one tidy table."""
 
-import csv
-import io
+import errno
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.spreadsheet import csv_text, inert
+from sourdine.frames.closed import closed_connection
+from sourdine.frames.expression import literal, quoted
 from sourdine.tables.reading import Estimate
 
 if TYPE_CHECKING:
@@ -24,7 +29,6 @@ NO_INTERVAL = "no interval"
 _ENDS = ("lower", "upper")
 _BEFORE, _AFTER, _NOTE = ("query", "statistic"), ("value", *_ENDS, "measure"), "note"
 _SHOWN = 60
-_FORMULAS = ("=", "+", "-", "@")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,20 +146,11 @@ class Answers:
     def csv(self, plain: bool = True) -> str:
         """The tidy table as CSV.
 
-        Keys that nobody declared may be made to look like formulas. A spreadsheet takes them for text where
-        an apostrophe stands before them; without `plain`, there is none.
+        Names and keys may be made to look like formulas. A spreadsheet takes them for text where an
+        apostrophe stands before them, which `core.spreadsheet.as_written` takes off again; without `plain`,
+        there is none.
         """
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        chosen = {name for answer in self.each for name in answer.chosen}
-        places = [2 + place for place, name in enumerate(self._keys) if name in chosen and plain]
-        for row in self.rows():
-            cells = list(row)
-            for place in places:
-                cells[place] = _tame(cells[place])
-            writer.writerow(cells)
-        return text.getvalue()
+        return csv_text(map(inert, row) if plain else row for row in chain([self.columns], self.rows()))
 
     def json(self) -> str:
         """The tidy table as JSON: one object a row."""
@@ -178,15 +173,17 @@ class Answers:
 
 
 def write_answers(answers: Answers, path: Path) -> None:
-    """Keep the tidy table in a file: CSV, JSON or Parquet, by its ending. It appears whole or not at all."""
+    """Keep the tidy table in a file: CSV, JSON or Parquet, by its ending.
+
+    It appears whole or not at all, and is for its owner (`sourdine.core.disk`).
+    """
     if path.suffix not in ENDINGS:
         raise InvalidParameter(f"Answers are not written as '{path.suffix}'. Use {' or '.join(ENDINGS)}.")
-    beside = path.with_name(f".{path.name}.part")
-    if path.suffix == ".parquet":
-        _write_parquet(answers, beside)
-    else:
-        beside.write_text(answers.csv() if path.suffix == ".csv" else answers.json(), encoding="utf-8")
-    beside.replace(path)
+    with disk.whole_file(path) as place:
+        if path.suffix == ".parquet":
+            _write_parquet(answers, place)
+        else:
+            disk.write_new(place, answers.csv() if path.suffix == ".csv" else answers.json())
 
 
 ENDINGS = (".csv", ".json", ".parquet")
@@ -195,22 +192,27 @@ ENDINGS = (".csv", ".json", ".parquet")
 def _write_parquet(answers: Answers, path: Path) -> None:
     import duckdb
 
-    text = path.with_name(f"{path.name}.csv")
+    names = answers.columns
+    cells = list(zip(*answers.rows(), strict=True)) or [() for _ in names]
+    numbers = [name in ("value", *_ENDS) for name in names]
+    held = {f"cells_{k}": _array(each, numbers[k]) for k, each in enumerate(cells)}
+    typed = ", ".join(
+        f"CAST(cells_{k} AS {'DOUBLE' if numbers[k] else 'VARCHAR'}) AS {quoted(name)}"
+        for k, name in enumerate(names)
+    )
+    connection = closed_connection([path])
+    connection.register("held", held)
     try:
-        text.write_text(answers.csv(plain=False), encoding="utf-8")
-        numbers = dict.fromkeys(("value", "lower", "upper"), "DOUBLE")
-        types = {name: numbers.get(name, "VARCHAR") for name in answers.columns}
-        read = duckdb.connect().read_csv(
-            str(text), header=True, dtype=types, sep=",", quotechar='"', escapechar='"'
-        )
-        read.write_parquet(str(path))
-    finally:
-        text.unlink(missing_ok=True)
+        connection.execute(f"COPY (SELECT {typed} FROM held) TO {literal(str(path))} (FORMAT parquet)")
+    except duckdb.Error:  # whose words are many
+        raise OSError(errno.EIO, "the disk is full, or cannot be written", str(path)) from None
 
 
-def _tame(cell: Cell) -> Cell:
-    """A text that no spreadsheet takes for a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell
+def _array(cells: Sequence[Cell], number: bool) -> NDArray[Any]:
+    """Cells as an engine takes them; empty ones are masked."""
+    kept: list[object] = [(0.0 if number else "") if c is None else c if number else str(c) for c in cells]
+    made = np.array(kept, dtype=np.float64 if number else np.object_)
+    return np.ma.MaskedArray(made, mask=[c is None for c in cells])
 
 
 def _cell(cell: Cell) -> str:

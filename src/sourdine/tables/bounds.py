@@ -2,7 +2,6 @@
 
 import json
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,6 +20,7 @@ from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.digits import counted
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.toml import read_toml
 from sourdine.frames.ladder import Ladder
 from sourdine.frames.mistakes import told
 from sourdine.frames.ranks import CountedValues, ranks
@@ -32,7 +32,7 @@ from sourdine.tables.blank import check_filled
 from sourdine.tables.plan import EACH_RECORD
 from sourdine.tables.quantiles.threshold import ThresholdHistogram
 from sourdine.tables.silence import silence
-from sourdine.tables.spec import NO_QUERIES, Specification, not_toml
+from sourdine.tables.spec import NO_QUERIES, Specification
 
 Kind = Literal["integer", "real"]
 _HIDDEN = Fraction(1, 5)  # of the records, from which on bounds are not worth their price
@@ -273,13 +273,11 @@ def _mirrored(held: CountedValues, places: int) -> CountedValues:
 def load_draft(path: Path) -> tuple[Specification, Mapping[str, Any]]:
     """What a specification says of its table and its guarantee, while its columns still wait for bounds."""
     try:
-        held = tomllib.loads(path.read_text(encoding="utf-8"))
+        held = read_toml(path)
     except (OSError, UnicodeDecodeError):
         raise InvalidParameter(
             f"The specification {path} cannot be read. Check the path, or write one with 'sourdine init'."
         ) from None
-    except tomllib.TOMLDecodeError as problem:
-        raise not_toml(path, problem) from None
     given = {name: held[name] for name in ("table", "privacy") if name in held}
     check_filled(given, path)
     try:

@@ -7,14 +7,13 @@ declared, and plans, certificates and reports show the mark.
 import errno
 import os
 import re
-import shutil
-import tempfile
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from sourdine.core import disk
 from sourdine.core.bits import SYSTEM
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames.quality import Cell, all_cells, cells_of, quality_counts, records_without
@@ -149,14 +148,4 @@ def _write_whole(text: str, place: Path) -> None:
     """A file in the place of another, with the same rights."""
     if not os.access(place, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    with tempfile.NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}.", delete=False) as beside:
-        written = Path(beside.name)
-        try:
-            beside.write(text.encode("utf-8"))
-            beside.flush()
-            os.fsync(beside.fileno())
-            shutil.copymode(place, written)
-            written.replace(place)
-        except OSError:
-            written.unlink(missing_ok=True)
-            raise
+    disk.write_whole(place, text)

@@ -8,6 +8,7 @@ from pathlib import Path
 from shlex import quote
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.closed import closed_connection
 from sourdine.frames.types import Family, family
 from sourdine.tables.blank import BLANK
 from sourdine.tables.first_line import TEXT, FirstLine
@@ -232,7 +233,7 @@ def _schema(table: Path) -> Mapping[str, str | None]:
     import duckdb
 
     try:
-        relation = duckdb.connect().read_parquet(str(table))
+        relation = closed_connection([table]).read_parquet(str(table))
     except duckdb.Error:
         raise InvalidParameter(
             f"The file {table} cannot be read as parquet. Check that it is complete and of that kind."

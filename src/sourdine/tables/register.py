@@ -5,6 +5,7 @@ the same register everywhere.
 """
 
 import csv
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from sourdine.core import disk
 from sourdine.core.bits import Bits
 from sourdine.testing import SeededBits
 
@@ -42,10 +44,11 @@ class Register:
     def write(self, path: Path) -> None:
         """Keep the register as CSV; who has no salary has an empty cell."""
         pay = ["" if missing else f"{value:.0f}" for missing, value in zip(*self._pay(), strict=True)]
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            writer.writerows(zip(self.age, self.sex, self.region, pay, self.diagnosis, strict=True))
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(zip(self.age, self.sex, self.region, pay, self.diagnosis, strict=True))
+        disk.write_whole(path, text.getvalue())
 
     def _pay(self) -> tuple[list[bool], list[float]]:
         return np.isnan(self.salary).tolist(), self.salary.tolist()

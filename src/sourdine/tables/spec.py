@@ -1,7 +1,6 @@
 """A specification: one TOML file that declares a table, its guarantee and its queries."""
 
 import difflib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -15,6 +14,7 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.core.digits import plain
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.toml import read_toml
 from sourdine.frames.files import ENDINGS, TEXT, check_ending
 from sourdine.frames.join import check_brought, check_join, open_joined, read_join, read_joins
 from sourdine.frames.mistakes import told
@@ -31,6 +31,7 @@ from sourdine.tables.query import Query
 
 NO_QUERIES = ("none yet",)  # of a draft, whose columns still wait for bounds
 _BLOCKS = ("table", "privacy", "columns", "queries", "joins", "hierarchies")
+_MOST_QUERIES = 2000  # beyond them a plan takes its time
 
 
 class TableBlock(TextFormat):
@@ -90,7 +91,7 @@ class Specification(Declared):
     columns: Mapping[str, Any] = Field(default_factory=dict)
     joins: Mapping[str, Any] = Field(default_factory=dict)
     hierarchies: Mapping[str, Any] = Field(default_factory=dict)
-    queries: tuple[Any, ...] = Field(min_length=1)
+    queries: tuple[Any, ...] = Field(min_length=1, max_length=_MOST_QUERIES)
     folder: Path = Path()
 
     @classmethod
@@ -102,15 +103,11 @@ class Specification(Declared):
                 f"sourdine init {quote(str(path))}"
             )
         try:
-            text = path.read_text(encoding="utf-8")
+            held = read_toml(path)
         except (OSError, UnicodeDecodeError):
             raise InvalidParameter(
                 f"The specification {path} cannot be read. Check the path, or write one with 'sourdine init'."
             ) from None
-        try:
-            held = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as problem:
-            raise not_toml(path, problem) from None
         check_filled(held, path)
         return cls.read(held, path.parent)
 
@@ -245,15 +242,6 @@ class Specification(Declared):
                 f"--epsilon {budget:g}{small} --unit {quote(held.unit)} --neighbours {held.neighbours}"
             )
         return Ledger.open(path)
-
-
-def not_toml(path: Path, problem: Exception) -> InvalidParameter:
-    """What is said of a file that cannot be read as TOML."""
-    where = f": {problem}" if isinstance(problem, tomllib.TOMLDecodeError) else ""
-    return InvalidParameter(
-        f"The specification {path} is not valid TOML{where}. Mend that line: texts stand in quotes, numbers "
-        "have a decimal point, every field stands once, and brackets are closed."
-    )
 
 
 def _block(each: object, place: int) -> Mapping[str, Any]:

@@ -1,6 +1,7 @@
 """A synthetic twin: a table made up from the declarations alone, to rehearse a release on."""
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.closed import spilling_connection
 from sourdine.frames.expression import literal, quoted
 from sourdine.frames.schema import Category, Column, Flag, Integer, Schema, Text
 from sourdine.frames.source import Source, open_source
@@ -15,8 +16,6 @@ def twin(schema: Schema, unit: Unit, size: int | None) -> Source:
 
     It holds nothing of the real table, which is not opened.
     """
-    import duckdb
-
     rows = min(size or 10_000, MOST_ROWS)
     names = dict(schema.columns)
     columns = [f"{_value(name, column)} AS {quoted(name)}" for name, column in names.items()]
@@ -24,7 +23,7 @@ def twin(schema: Schema, unit: Unit, size: int | None) -> Source:
         columns.append(f"row_number // {unit.rows} AS {quoted(unit.column)}")
     if not columns:
         raise InvalidParameter("There is no declared column to make up a table from. Declare one.")
-    connection = duckdb.connect()
+    connection = spilling_connection()
     made = connection.sql(f"SELECT {', '.join(columns)} FROM (SELECT range AS row_number FROM range({rows}))")
     others = [] if unit.column is None else [unit.column]
     return open_source(made, schema, others)

@@ -80,5 +80,5 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="sourdine init"):
         parsed(tmp_path / "none.toml")
     (tmp_path / "bad.toml").write_text("= 3")
-    with pytest.raises(InvalidParameter, match="no TOML"):
+    with pytest.raises(InvalidParameter, match="not valid TOML"):
         parsed(tmp_path / "bad.toml")

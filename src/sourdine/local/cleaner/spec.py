@@ -1,6 +1,5 @@
 """What is declared of a cleaning in a TOML file: its columns, and how epsilon is divided over them."""
 
-import tomllib
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.toml import read_toml
 from sourdine.frames.mistakes import told
 from sourdine.frames.schema import Declared, Schema, decimal
 from sourdine.frames.text.format import TextFormat
@@ -116,13 +116,13 @@ class Specification(Declared):
 def parsed(path: Path) -> dict[str, Any]:
     """What a TOML file holds."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return read_toml(path)
     except OSError as problem:
         raise InvalidParameter(
             f"The specification {path} cannot be read ({problem.strerror}). Write one with "
             "'sourdine init TABLE', and fill in its columns."
         ) from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+    except UnicodeDecodeError:
         raise InvalidParameter(f"The specification {path} is no TOML that can be read. Check it.") from None
 
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.closed import closed_connection, spilling_connection
 from sourdine.frames.expression import literal, quoted
 from sourdine.frames.files import ENDINGS
 from sourdine.local.cleaner.cells import Cells, Cleaned
@@ -78,14 +80,12 @@ def write(columns: Mapping[str, Output], path: Path) -> None:
     import duckdb
 
     check_ending(path)
-    beside = path.with_name(f".{path.name}.part")
-    relation = _duckdb(columns)
-    try:
-        relation.query("cleaned", f"COPY cleaned TO {literal(str(beside))} ({_OPTIONS[path.suffix.lower()]})")
-    except duckdb.Error:
-        beside.unlink(missing_ok=True)
-        raise InvalidParameter(f"{path} cannot be written. Check the place and its room.") from None
-    beside.replace(path)
+    with disk.whole_file(path) as place:
+        kept = _fill(closed_connection([place]), columns)
+        try:
+            kept.execute(f"COPY cleaned TO {literal(str(place))} ({_OPTIONS[path.suffix.lower()]})")
+        except duckdb.Error:
+            raise InvalidParameter(f"{path} cannot be written. Check the place and its room.") from None
 
 
 def check_ending(path: Path) -> None:
@@ -139,10 +139,14 @@ def _arrow(columns: Mapping[str, Output]) -> Any:
 
 
 def _duckdb(columns: Mapping[str, Output]) -> "duckdb.DuckDBPyRelation":
-    """A relation on a connection of its own, with types that are stated and not guessed."""
-    import duckdb
+    """A relation on a connection of its own."""
+    return _fill(spilling_connection(), columns).table("cleaned")
 
-    connection = duckdb.connect()
+
+def _fill(
+    connection: "duckdb.DuckDBPyConnection", columns: Mapping[str, Output]
+) -> "duckdb.DuckDBPyConnection":
+    """The columns as a table, with types that are stated and not guessed."""
     held: dict[str, Any] = {}
     for name, each in columns.items():
         held[name] = np.ma.MaskedArray(
@@ -156,4 +160,4 @@ def _duckdb(columns: Mapping[str, Output]) -> "duckdb.DuckDBPyRelation":
     connection.register("held", held)
     connection.execute(f"CREATE TABLE cleaned AS SELECT {typed} FROM held")
     connection.unregister("held")
-    return connection.table("cleaned")
+    return connection

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.local.counts import Counts
 from sourdine.local.rappor.decode.candidates import Candidates
@@ -270,7 +271,5 @@ def _lines(path: Path) -> list[list[str]]:
 
 def _write(path: Path, lines: Iterable[Sequence[Any]], end: str = "\n") -> None:
     """The whole file or nothing: a file that was there stays until the new one is complete."""
-    beside = path.with_name(f".{path.name}.part")
-    with beside.open("w", encoding="utf-8", newline="") as file:
+    with disk.whole_file(path) as place, place.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator=end).writerows(lines)
-    beside.replace(path)

@@ -1,0 +1,62 @@
+"""Cells of CSV files that no spreadsheet takes for a formula.
+
+Spreadsheets compute a cell that begins like a formula, whoever wrote it, and formulas can fetch addresses
+and start programs. An apostrophe before it makes it a text. Numbers are left as they are, and what was
+written can be read back: an apostrophe is put before those cells alone that begin so after any apostrophes
+and blanks.
+"""
+
+import csv
+import re
+from collections.abc import Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
+_APOSTROPHE, _ENDING = "'", "\r\n"
+_FORMULA = re.compile(r"[\s'\0\ufeff\u200b]*[=+\-@\uff1d\uff0b\uff0d\uff20]|'*[\t\r\n\0]")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:[.,][0-9]+)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+
+
+def inert(cell: T) -> T | str:
+    """A cell as a spreadsheet may see it: a text that begins like a formula has an apostrophe before it.
+
+    >>> [inert(cell) for cell in ("north", "=1+1", "-3.2", -3.2, "'=1", None)]
+    ['north', "'=1+1", '-3.2', -3.2, "''=1", None]
+    """
+    return f"{_APOSTROPHE}{cell}" if isinstance(cell, str) and _begins(cell) else cell
+
+
+def as_written(cell: str) -> str:
+    """The text that `inert` was given.
+
+    >>> as_written(str(inert("=1+1"))), as_written("'tis"), as_written("-3.2")
+    ('=1+1', "'tis", '-3.2')
+    """
+    bare = cell.removeprefix(_APOSTROPHE)
+    return bare if bare != cell and _begins(bare) else cell
+
+
+def csv_text(rows: Iterable[Iterable[object]], end: str = "\n") -> str:
+    """Rows as CSV. A cell with any line break in it is quoted, so that none begins a row.
+
+    >>> csv_text([["north\\r=1+1", 2]])
+    '"north\\r=1+1",2\\n'
+    """
+    lines = _Lines(end)
+    csv.writer(lines, lineterminator=_ENDING).writerows(rows)
+    return "".join(lines.held)
+
+
+class _Lines:
+    """Rows as they are written. The writer quotes those signs alone that its own line ends with: both."""
+
+    def __init__(self, end: str) -> None:
+        self.held: list[str] = []
+        self._end = end
+
+    def write(self, row: str) -> None:
+        self.held.append(row.removesuffix(_ENDING) + self._end)
+
+
+def _begins(text: str) -> bool:
+    return _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None
