@@ -244,6 +244,20 @@ def test_strings_that_are_no_text_are_read_all_the_same() -> None:
     assert counts(open_source(categories, KEYS)) == [1, 1]
 
 
+def test_texts_of_pandas_whose_bytes_are_no_text_are_read_all_the_same() -> None:
+    """pandas holds texts as Arrow does, which does not look at their bytes."""
+    places = pa.array([0, 1, 2, 3, 4], pa.int32()).buffers()[1]
+    odd = pa.StringArray.from_buffers(4, places, pa.py_buffer(b"a\xff\xfea"))
+    frame = (
+        pa.table({"key": odd})
+        .to_pandas()
+        .assign(gone=pd.Series([None] * 4, dtype=object), small=np.array([1, 2, 3, 4], np.float16))
+    )
+    source = open_source(frame, KEYS, ["gone", "small"])
+    assert source.types == {"key": "VARCHAR", "gone": "VARCHAR", "small": "FLOAT"}
+    assert counts(source) == [2, 0]
+
+
 def test_the_callers_frame_stays_as_it_was() -> None:
     frame = pd.DataFrame({"x": pd.Series([1, None, "a"], dtype=object)})
     before = frame.copy(deep=True)

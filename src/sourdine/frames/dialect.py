@@ -20,6 +20,8 @@ _LEGIBLE = r"^[^\x00-\x1f\x7f\x{d800}-\x{dfff}]*$"
 _RECORDS = 1 << 40  # more than a table has, so that sums of smaller numbers than 2^22 fit in 64 bits
 
 
+_WHOSE = "CASE WHEN typeof(unit) LIKE 'TIME%' THEN CAST(hash(unit) AS VARCHAR) ELSE CAST(unit AS VARCHAR) END"
+"""A unit as text, which is the same from every source; a time may be too far away to be written at all."""
 _ZERO, _ONE, _NAN = (f"CAST('{number}' AS DOUBLE)" for number in ("0.0", "1.0", "NaN"))
 
 
@@ -294,7 +296,7 @@ class DuckDB(Dialect):
         return f"CAST({part} AS HUGEINT) * {most} // {count}"
 
     def turn(self, secret: Sequence[int], names: Sequence[str]) -> str:
-        return f"hash(hash({', '.join([*map(str, secret), 'CAST(unit AS VARCHAR)', *names])}))"
+        return f"hash(hash({', '.join([*map(str, secret), _WHOSE, *names])}))"
 
     def first(self, rows: str, turn: str, marks: Sequence[str], most: int) -> str:
         # what comes before the first that is too many counts: of several that tie with it, none; what finds

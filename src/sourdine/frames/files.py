@@ -48,9 +48,8 @@ def find_files(where: Where) -> Files:
     """
     listed = [where] if isinstance(where, str | Path) else list(where)
     found = [(root, path) for each in listed for root, path in _found(each)]
-    paths = tuple(dict.fromkeys(path for _, path in found))
-    if len(paths) < len(found):
-        raise InvalidParameter("A file is named twice, so its records would count twice. Name it once.")
+    paths = tuple(path for _, path in found)
+    _check_once(paths)
     kinds = sorted({kind_of(path) for path in paths})
     if len(kinds) > 1:
         raise InvalidParameter(f"The files are of several kinds ({', '.join(kinds)}). Use files of one kind.")
@@ -76,6 +75,24 @@ def _found(each: str | Path) -> list[tuple[Path, Path]]:
     for file in files:
         check_ending(file)
     return [(root, file) for file in files]
+
+
+def _check_once(paths: Sequence[Path]) -> None:
+    """Refuse a file that is named twice, under whatever names, and one beside a compressed copy of it.
+
+    Its records would count twice, and one of them would move every sum twice as far as is paid for.
+    """
+    held = [(status.st_dev, status.st_ino) for status in (path.stat() for path in paths)]
+    if len(set(held)) < len(held):
+        raise InvalidParameter(
+            "A file is named twice, perhaps by a link to it, so its records would count twice. Name it once."
+        )
+    plain = {path.with_suffix("") if path.suffix.lower() in COMPRESSED else path for path in paths}
+    if len(plain) < len(paths):
+        raise InvalidParameter(
+            "A file stands beside a compressed one of the same name, such as people.csv beside "
+            "people.csv.gz. If it is a copy, its records would count twice. Name the files that you mean."
+        )
 
 
 def _in_folder(folder: Path) -> list[Path]:

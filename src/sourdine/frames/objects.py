@@ -31,8 +31,31 @@ def with_plain_columns(frame: Any, names: Sequence[str], units: Sequence[str]) -
             columns[name] = _of_categories(held, name in units)
         elif _is_guessed(held.dtype):
             columns[name] = _plain(held, name in units)
+        elif isinstance(held.dtype, pd.StringDtype):
+            columns[name] = _arrow_texts(held.array)
+    if any(hasattr(held.dtype, "pyarrow_dtype") for held in columns.values()):
+        columns = {name: _for_arrow(held) for name, held in columns.items()}
     # by arrays: an index, in which labels may repeat, would be compared for every column
     return pd.DataFrame({name: getattr(held, "array", held) for name, held in columns.items()}, copy=False)
+
+
+def _arrow_texts(held: Any) -> Any:
+    """Texts as the engine takes them from Arrow itself.
+
+    Of those that Arrow holds for pandas it would make strings of Python, and raise at the first whose bytes
+    are no text.
+    """
+    import pandas as pd
+    import pyarrow as pa
+
+    return pd.arrays.ArrowExtensionArray(pa.array(held, pa.large_string()))
+
+
+def _for_arrow(held: Any) -> Any:
+    """A column of a frame that goes through Arrow as a whole: of the type it has, whatever it holds."""
+    if held.dtype == np.object_:
+        return _arrow_texts(held)
+    return held.astype(np.float32) if held.dtype == np.float16 else held
 
 
 def _is_guessed(dtype: Any) -> bool:
@@ -62,6 +85,8 @@ def plain_text(item: object, unit: bool = False) -> str | None:
 
     >>> plain_text(True), plain_text(float("nan")), plain_text([1]), plain_text(2.0), plain_text(2.0, True)
     ('true', None, None, '2.0', '2')
+    >>> plain_text("caf\\udce9") is None
+    True
     """
     try:
         return _text(item, unit)
@@ -73,7 +98,8 @@ def _text(item: object, unit: bool) -> str | None:
     if isinstance(item, np.generic) and not isinstance(item, np.datetime64 | np.timedelta64):
         item = item.item()
     if isinstance(item, str):
-        return str.encode(item, "utf-8", "ignore").decode() if not item.isascii() else str.__str__(item)
+        # halves of letters are no text: left out, they would make one text, or one unit, of two
+        return str.encode(item).decode()
     if isinstance(item, bool):
         return str(item).lower()
     if unit and isinstance(item, float | Decimal) and math.isfinite(item) and item == int(item):
@@ -81,7 +107,10 @@ def _text(item: object, unit: bool) -> str | None:
     if unit and isinstance(item, datetime) and item.tzinfo is not None:
         item = item.astimezone(UTC)
     if isinstance(item, int):
-        return str(max(-_FARTHEST, min(_FARTHEST, int(item))))
+        whole = int(item)
+        if unit and abs(whole) > _FARTHEST:
+            return hex(whole)  # units stay apart
+        return str(max(-_FARTHEST, min(_FARTHEST, whole)))
     if isinstance(item, float):
         return None if math.isnan(item) else float.__repr__(item)
     if isinstance(item, Decimal):

@@ -307,7 +307,7 @@ def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) ->
         if wanted and not frame.implementation.is_pandas():
             # what is lazy stays so: what it does to the records waits for the charge
             frame = frame.select(*wanted)
-        native = frame.to_native()
+        native = _by_instants(frame, others).to_native()
         if frame.implementation.is_pandas():
             units = [name for name in others if name not in schema.columns]
             native = with_plain_columns(native, wanted, units)
@@ -321,6 +321,22 @@ def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) ->
             "Convert them, or leave out those that are not declared."
         ) from None
     return Source(engine, schema)
+
+
+def _by_instants(
+    frame: "nw.DataFrame[Any] | nw.LazyFrame[Any]", units: Sequence[str]
+) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":
+    """The same frame, with units that are times of some zone as those of no zone.
+
+    Those with a zone the engine counts in microseconds: it would take nearer ones for one unit, and raise at
+    one that is too far away for it.
+    """
+    import narwhals as nw
+
+    kinds = frame.collect_schema()
+    zoned = [name for name in units if getattr(kinds[name], "time_zone", None) is not None]
+    instants = (nw.col(name).dt.convert_time_zone("UTC").dt.replace_time_zone(None) for name in zoned)
+    return frame.with_columns(*instants) if zoned else frame
 
 
 def _known_frame(table: object, spark: bool) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":

@@ -188,6 +188,74 @@ def test_several_files_are_one_table(tmp_path: Path) -> None:
         rows(str(tmp_path / "1*.csv"))
 
 
+def test_a_file_under_two_names_is_refused(tmp_path: Path) -> None:
+    """Else each of its records would move every sum twice as far as is paid for."""
+    first = write(tmp_path / "people.csv", "pay,sex\n1.5,f\n2,m\n")
+    link, hard, copy = (tmp_path / name for name in ("link.csv", "hard.csv", "people.csv.gz"))
+    link.symlink_to(first)
+    for where in (tmp_path, str(tmp_path / "*.csv"), [first, link]):
+        with pytest.raises(InvalidParameter, match="named twice, perhaps by a link"):
+            rows(where)
+    link.unlink()
+    hard.hardlink_to(first)
+    with pytest.raises(InvalidParameter, match="named twice"):
+        rows(tmp_path)
+    hard.unlink()
+    (tmp_path / "more").mkdir()
+    with pytest.raises(InvalidParameter, match="named twice"):
+        rows([first, tmp_path / "more" / ".." / "people.csv"])
+    copy.write_bytes(gzip.compress(first.read_bytes()))
+    with pytest.raises(InvalidParameter, match="beside a compressed one of the same name"):
+        rows(tmp_path)
+    link.symlink_to(first)
+    assert rows(link) == ROWS  # by another name, but once
+
+
+@pytest.mark.parametrize("mark", ['"', "5", "€", "-", "'", "\0"])
+def test_a_noted_delimiter_that_parts_nothing_is_refused_before_the_charge(mark: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.csv", f'sep={mark}\npay{mark}sex\n"1.5"{mark}f\n')
+    with pytest.raises(InvalidParameter, match="notes a mark between fields that cannot part them"):
+        rows(path)
+    assert rows(write(path, f"sep={mark}\npay;sex\n1.5;f\n2;m\n"), {"delimiter": ";"}) == ROWS
+
+
+def test_what_any_of_several_headers_says_twice_is_refused_before_the_charge(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", "pay,sex\n1.5,f\n")
+    write(tmp_path / "b.csv", "pay,sex,pay\n2,m,3\n")
+    with pytest.raises(InvalidParameter, match="two columns called 'pay'"):
+        rows(tmp_path)
+
+
+def test_names_that_are_used_inside_are_names_like_others(tmp_path: Path) -> None:
+    names = ("sourdine_file", "sourdine_other_0", "sourdine_OTHER_", "sourdine_source")
+    schema = Schema.read({name: {"type": "text"} for name in names})
+    path = write(tmp_path / "rows.csv", f"x,{','.join(names)}\n0,1,2,3,4\n")
+    assert rows(path, schema=schema) == [("1", "2", "3", "4")]
+
+
+def test_a_file_that_is_compressed_wrongly_is_refused_without_its_words(tmp_path: Path) -> None:
+    good = gzip.compress(b"pay,sex\n" + b"1.5,f\n" * 9)
+    for name, raw in (("a.csv.gz", good[:12] + b"\xff" * 3 + good[15:]), ("a.csv.zst", b"pay,sex\n1.5,f\n")):
+        with pytest.raises(InvalidParameter, match="cannot be read as csv"):
+            rows(write(tmp_path / name, raw))
+
+
+def test_what_is_said_of_carriage_returns_does_not_hang_on_records(tmp_path: Path) -> None:
+    """Without a line feed all records are in the first line."""
+    for raw in (b"pay,sex\r1.5,f\r", b"pay,sex\r1.5,\xff\r", b'pay,sex\r1.5,"f\r'):
+        with pytest.raises(InvalidParameter, match="end in carriage returns alone"):
+            rows(write(tmp_path / "rows.csv", raw))
+
+
+def test_whatever_the_first_line_of_json_lines_holds_it_is_a_record(tmp_path: Path) -> None:
+    good = b'{"pay": "1.5", "sex": "f"}\n'
+    for first in (b"[", b"[1]", b" [", b"{", b"\xef\xbb\xbf[", b"]"):
+        assert rows(write(tmp_path / "rows.jsonl", first + b"\n" + good)) == [("1.5", "f"), (None, None)]
+        assert rows(write(tmp_path / "rows.ndjson", first + b"\n" + good)) == [("1.5", "f"), (None, None)]
+    with pytest.raises(InvalidParameter, match="is one list of records"):
+        rows(write(tmp_path / "rows.json", b"[" + good + b"]"))
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet", "csv.gz", "jsonl"])
 def test_partitions_are_columns(kind: str, tmp_path: Path) -> None:
     for sex, pay in (("f", "1.5"), ("m", "2"), ("__HIVE_DEFAULT_PARTITION__", "3")):

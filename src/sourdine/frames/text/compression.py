@@ -42,9 +42,14 @@ class Contents:
         return self.path.suffix.lower() in COMPRESSED
 
     def look(self, size: int) -> bytes:
-        """The first bytes."""
-        with self._open() as held:
-            return held.read(size)
+        """The first bytes; OSError where they cannot be had."""
+        try:
+            with self._open() as held:
+                return held.read(size)
+        except (OSError, InvalidParameter):
+            raise
+        except Exception:  # each decompressor has errors of its own
+            raise OSError("The file cannot be decompressed.") from None
 
     def read(self, start: int, size: int) -> bytes:
         """Some bytes from a place on; fewer at the end."""

@@ -5,7 +5,7 @@ import codecs
 import numpy as np
 from numpy.typing import NDArray
 
-_LF, _QUOTE = 10, 34
+_LF, _CR, _QUOTE = 10, 13, 34
 _NOT_TEXT = b"\xff"
 
 
@@ -30,6 +30,11 @@ def width(encoding: str) -> int:
 def line_feeds(block: bytes, encoding: str) -> NDArray[np.int64]:
     """Where lines end, in bytes after the start of the block."""
     return np.flatnonzero(units(block, encoding) == _LF) * width(encoding)
+
+
+def carriage_returns(block: bytes, encoding: str) -> NDArray[np.int64]:
+    """Where carriage returns stand, in bytes after the start of the block."""
+    return np.flatnonzero(units(block, encoding) == _CR) * width(encoding)
 
 
 def quotes(block: bytes, encoding: str) -> int:

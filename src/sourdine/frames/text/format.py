@@ -59,7 +59,7 @@ class TextFormat(Declared):
         if self.encoding not in ENCODINGS:
             raise ValueError(f"the encoding must be one of {', '.join(ENCODINGS)}; save the file as UTF-8")
         mark = self.delimiter
-        if mark is not None and not (len(mark) == 1 and mark.isascii() and _may_part(mark)):
+        if mark is not None and not may_part(mark):
             raise ValueError("the delimiter must be one ASCII character that no number or quote is made of")
         if self.thousands is not None and self.thousands not in _THOUSANDS:
             raise ValueError("thousands must be a comma, a point, a space, an apostrophe or an underscore")
@@ -99,5 +99,10 @@ class TextFormat(Declared):
         return self == TextFormat()
 
 
-def _may_part(mark: str) -> bool:
-    return not (mark.isalnum() or mark in "\r\n\"'+-.\0")
+def may_part(mark: str) -> bool:
+    """Whether a text may stand between fields: one byte that no number or quote is made of.
+
+    >>> may_part(";"), may_part('"'), may_part("5"), may_part("€")
+    (True, False, False, False)
+    """
+    return len(mark) == 1 and mark.isascii() and not (mark.isalnum() or mark in "\r\n\"'+-.\0")

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.text.encoding import line_feeds, marked, quotes, width
-from sourdine.frames.text.format import TextFormat
+from sourdine.frames.text.encoding import carriage_returns, line_feeds, marked, quotes, width
+from sourdine.frames.text.format import TextFormat, may_part
 from sourdine.frames.text.tidy import fields
 
 _LONGEST = 1 << 24
@@ -51,12 +51,12 @@ def read_header(
     separator = _SEPARATOR.fullmatch(line)
     if separator is not None:
         delimiter = delimiter or separator[1]
+        if not may_part(delimiter):
+            raise InvalidParameter(
+                f"The first line of the file {path} notes a mark between fields that cannot part them. "
+                'Change it, as in sep=; or declare the delimiter, as in delimiter = ";".'
+            )
         line, at = _line(path, look, encoding, at, text.multiline)
-    if "\r" in line:
-        raise InvalidParameter(
-            f"The lines of the file {path} end in carriage returns alone, as on old systems, or its header "
-            "holds one. Save it with line feeds, as CSV files have them today."
-        )
     if not line:
         raise _headless(path)
     marks = [delimiter] if delimiter else [mark for mark in _DELIMITERS if mark in line] or [","]
@@ -86,6 +86,13 @@ def _line(
             raise _headless(path)
         size *= 4
     whole = held[at:] if end is None else held[at : at + end]
+    returns = carriage_returns(whole, encoding)
+    if (returns < len(whole) - width(encoding)).any():
+        # told before anything is decoded: of a file without a line feed all records are in this line
+        raise InvalidParameter(
+            f"The lines of the file {path} end in carriage returns alone, as on old systems, or its header "
+            "holds one. Save it with line feeds, as CSV files have them today."
+        )
     try:
         line = whole.decode(encoding)
     except UnicodeDecodeError:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 from sourdine.core.errors import InvalidParameter
@@ -16,8 +16,6 @@ from sourdine.frames.text.tidy import tidy, tidy_json
 
 DELIMITED = (".csv", ".tsv")
 JSON = (".json", ".jsonl", ".ndjson")
-_OTHER = "sourdine_other_"
-_FILE = "sourdine_file"
 _NO_NUMBER = "?"  # what stands for a text that is no number as it is declared to be written
 _OPTIONS = (
     "auto_detect = false, quote = '\"', escape = '\"', header = false, null_padding = true, "
@@ -51,6 +49,8 @@ class TextFiles:
         """Look at the headers of files that are all of one kind."""
         own = [name for name in wanted if name not in partitions]
         headers = tuple(_header(path, text, own) for path in paths)
+        for path, header in zip(paths, headers, strict=True):
+            _check_repeats(path, header, own)
         return cls(tuple(paths), headers, text, tuple(wanted), frozenset(numbers), partitions)
 
     @property
@@ -92,6 +92,22 @@ class TextFiles:
         columns = ", ".join(f"CAST(NULL AS VARCHAR) AS {quoted(name)}" for name in self.wanted)
         return f"SELECT {columns or '0 AS nothing'} LIMIT 0"
 
+    @cached_property
+    def _file(self) -> str:
+        """What the column is called that tells which piece a record is from."""
+        return self._unused("sourdine_file")
+
+    @cached_property
+    def _other(self) -> str:
+        """How the columns that are not wanted are called, before their numbers."""
+        return self._unused("sourdine_other_")
+
+    def _unused(self, name: str) -> str:
+        """A name that no wanted column has or begins with."""
+        while any(wanted.casefold().startswith(name) for wanted in self.wanted):
+            name += "_"
+        return name
+
     def _part(self, cut: Pieces, places: Sequence[int]) -> str:
         listed = f"[{', '.join(map(literal, cut.names(places)))}]"
         header = self.headers[places[0]]
@@ -99,15 +115,17 @@ class TextFiles:
             named = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in self.wanted)
             return (
                 f"read_json({listed}, columns = {{{named}}}, format = 'newline_delimited', records = true, "
-                f"ignore_errors = true, filename = {literal(_FILE)})"
+                f"ignore_errors = true, filename = {literal(self._file)})"
             )
         wanted = set(self.wanted)
-        columns = [name if name in wanted else f"{_OTHER}{place}" for place, name in enumerate(header.names)]
+        columns = [
+            name if name in wanted else f"{self._other}{place}" for place, name in enumerate(header.names)
+        ]
         named = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in columns)
         delimiter = literal(header.delimiter)
         return (
-            f"read_csv({listed}, columns = {{{named}}}, delim = {delimiter}, filename = {literal(_FILE)}, "
-            f"{_OPTIONS})"
+            f"read_csv({listed}, columns = {{{named}}}, delim = {delimiter}, "
+            f"filename = {literal(self._file)}, {_OPTIONS})"
         )
 
     @property
@@ -117,7 +135,7 @@ class TextFiles:
     def _column(self, name: str) -> str:
         if name in self.partitions:
             held = ", ".join("NULL" if each is None else literal(each) for each in self.partitions[name])
-            return f"CAST([{held}][CAST(split_part({_FILE}, '/', 3) AS INTEGER) + 1] AS VARCHAR)"
+            return f"CAST([{held}][CAST(split_part({self._file}, '/', 3) AS INTEGER) + 1] AS VARCHAR)"
         return self._number(quoted(name)) if name in self.numbers else quoted(name)
 
     def _number(self, column: str) -> str:
@@ -151,18 +169,31 @@ def _header(path: Path, text: TextFormat, wanted: Sequence[str]) -> Header | Non
         raise unreadable(path) from None
 
 
+def _check_repeats(path: Path, header: Header | None, wanted: Sequence[str]) -> None:
+    """Refuse a header in which a wanted name stands twice: which of the two is meant, nobody knows."""
+    for name in wanted:
+        if header is not None and header.names.count(name) > 1:
+            raise InvalidParameter(f"The file {path} has two columns called '{name}'. Rename one of them.")
+
+
 def _check_lines(path: Path, contents: Contents, text: TextFormat) -> None:
-    """Refuse JSON that is not a record a line."""
+    """Refuse JSON that is not a record a line.
+
+    A name that says that it is one, such as people.jsonl, is believed: there the first line is a record, and
+    nothing is told by what it holds.
+    """
     if not text.plain:
         raise InvalidParameter(
             f"The file {path} is JSON, which is UTF-8 and has no delimiter and no header. Leave out what is "
             "declared of them."
         )
+    if kind_of(path) != ".json" and not contents.compressed:
+        return
     try:
         start = contents.look(1 << 12)
     except (OSError, EOFError):
         raise unreadable(path) from None
-    if start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
+    if kind_of(path) == ".json" and start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
         raise InvalidParameter(
             f"The file {path} is one list of records. There a single damaged record would make all others "
             "unreadable. Write a record a line, as JSON Lines: with jq -c '.[]', or in pandas with "
