@@ -53,6 +53,20 @@ def test_a_record_longer_than_many_pieces_is_not_held(tmp_path: Path) -> None:
     assert b"".join(pieces) == b"a,1\n" + UNREADABLE + b"\nb,2\n"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
+def test_a_quote_that_is_never_closed_is_not_held_to_the_end_of_the_file(
+    encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, asked = tmp_path / "open.csv", []
+    path.write_bytes(('a,1\n"b\n' + "c,2\n" * MOST_BYTES).encode(encoding))
+    plain = partial(tidy, delimiter=",", multiline=True)
+    text = Text(Contents(path), 0, encoding, plain, multiline=True, size=1 << 16)
+    read = Contents.read
+    monkeypatch.setattr(Contents, "read", lambda *each: asked.append(each[2]) or read(*each))
+    assert whole(text) == b"a,1\n" + UNREADABLE + b"\n"
+    assert max(asked) < 3 * MOST_BYTES
+
+
 @pytest.mark.parametrize("ending", ["gz", "zst"])
 def test_what_is_compressed_is_read_like_the_rest(ending: str, tmp_path: Path) -> None:
     import gzip

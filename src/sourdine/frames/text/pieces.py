@@ -53,10 +53,10 @@ class Text:
         high = self.contents.length if last else self._boundary(number + 1)
         if low >= high:
             return b""
-        # of a record that goes far beyond the stretch, only that it is too long
+        # of a record that goes far beyond the stretch, only that it is too long: up to there it is one record
+        # with line breaks in its quotes too, since it has no other
         most = max(nominal, low) + (MOST_BYTES + 1) * width(self.encoding)
-        cut = not self.multiline and high > most
-        block = self.contents.read(low, (most if cut else high) - low)
+        block = self.contents.read(low, min(high, most) - low)
         return self.plain(as_utf8(block, self.encoding))
 
     def _boundary(self, number: int) -> int:
