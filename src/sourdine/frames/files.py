@@ -96,11 +96,14 @@ def _check_once(paths: Sequence[Path]) -> None:
 
 
 def _in_folder(folder: Path) -> list[Path]:
-    """The files of a table in a folder; what begins with a point or a line is somebody's notes."""
+    """The files of a table in a folder; what begins with a point or a line is somebody's notes.
+
+    A partition may begin with a line, as in _year=2024.
+    """
     held = sorted(
         file
         for file in folder.rglob("*")
-        if file.is_file() and not any(part[0] in "._" for part in file.relative_to(folder).parts)
+        if file.is_file() and not any(map(_is_note, file.relative_to(folder).parts))
     )
     found = [file for file in held if kind_of(file) in ENDINGS]
     if not found:
@@ -126,6 +129,10 @@ def check_ending(path: Path) -> None:
             f"A file ending in '{path.suffix}' is not read. Use one of {', '.join(sorted(ENDINGS))}; text "
             "may also be compressed, as .csv.gz or .csv.zst."
         )
+
+
+def _is_note(part: str) -> bool:
+    return part[0] == "." or (part[0] == "_" and "=" not in part)
 
 
 def _partitions(found: Sequence[tuple[Path, Path]]) -> dict[str, tuple[str | None, ...]]:

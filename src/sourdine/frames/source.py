@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.closed import closed_connection
-from sourdine.frames.dialect import DUCKDB, Dialect
+from sourdine.frames.dialect import Dialect
 from sourdine.frames.engine import NOTHING, Engine, InDuckDB, Lent
-from sourdine.frames.expression import Grouping, grouping, literal, number_name, place, place_name, place_of
+from sourdine.frames.expression import Grouping, grouping, number_name, place, place_name, place_of
 from sourdine.frames.files import TEXT, Files, Where, find_files, is_where
 from sourdine.frames.objects import with_plain_columns
+from sourdine.frames.parquet import ParquetFiles
 from sourdine.frames.schema import Integer, Real, Schema
 from sourdine.frames.spark import InSpark, is_spark
 from sourdine.frames.text.format import TextFormat
@@ -233,20 +234,14 @@ def _files(files: Files, schema: Schema, others: Sequence[str], text: TextFormat
     paths = [path.absolute() for path in files.paths]
     patterns = [_pattern(path) for path in paths]
     connection = closed_connection([*paths, *patterns])
-    listed = ", ".join(map(literal, patterns))
-    partitioned, several = str(bool(files.partitions)).lower(), str(len(files.paths) > 1).lower()
-    read = (
-        f"read_parquet([{listed}], hive_partitioning = {partitioned}, hive_types_autocast = false, "
-        f"union_by_name = {several})"
-    )
     try:
-        held = tuple(connection.sql(f"SELECT * FROM {read}").columns)
-        _check_names(held, schema, others)
-        check_alike(held, schema, others)
+        held = ParquetFiles(connection, files, patterns)
+        _check_names(held.names, schema, others)
+        check_alike(held.names, schema, others)
         # those alone that are needed, since an engine takes its time over thousands of others
-        wanted = map(DUCKDB.quoted, dict.fromkeys((*schema.columns, *others)))
-        relation = connection.sql(f"SELECT {', '.join(wanted) or '*'} FROM {read}")
-        engine = InDuckDB(relation, connection, names=held)
+        wanted = list(dict.fromkeys((*schema.columns, *others)))
+        relation = connection.sql(held.relation(wanted, others))
+        engine = InDuckDB(relation, connection, names=held.names)
         relation.create_view(engine.name)
     except duckdb.Error:
         raise unreadable(files.paths[0]) from None
