@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -151,6 +152,24 @@ def test_the_lower_end_is_the_delta_of_the_crowds_it_names(case: int) -> None:
 def test_few_reports_are_summed_exactly(favours: Favours, local: float, n: int, epsilon: float) -> None:
     wanted = summed(favours, local, n, epsilon)
     assert wanted <= Upper.made(favours, local, n).delta(epsilon) <= wanted * (1 + 1e-4)
+
+
+def test_faint_reports_lose_no_digits() -> None:
+    """At an epsilon of 1e-6 every difference that matters is of that size, and so is delta."""
+    with mp.workdps(40):
+        p, e, n = mp.exp(mp.mpf("1e-6")), mp.exp(mp.mpf("2e-7")), 30
+        share = 3 / (p + 2)
+        wanted = mp.mpf(0)
+        for c in range(1, n + 1):
+            for rest in range(n - c + 1):
+                mass = mp.binomial(n, c) * (share * 2 / 3) ** c * mp.binomial(n - c, rest)
+                mass *= (share / 3) ** rest * (1 - share) ** (n - c - rest)
+                for a in range(c + 1):
+                    excess = (p - e) * a + (1 - p * e) * (c - a) + (1 - e) * rest
+                    wanted += mass * mp.binomial(c, a) / mp.mpf(2) ** c * max(excess, 0)
+        wanted /= n
+    found = Upper.made(THREE, 1e-6, n).delta(2e-7)
+    assert float(wanted) <= found <= float(wanted) * (1 + 1e-6)
 
 
 def test_rounding_is_outwards(monkeypatch: pytest.MonkeyPatch) -> None:

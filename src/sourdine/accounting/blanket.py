@@ -86,7 +86,7 @@ class Upper:
     weigh T. Each weight bounds the probability of its pair, times C over the C of the pair.
     """
 
-    odds: float
+    epsilon: float
     reports: int
     telling: Floats
     weighing: Floats
@@ -110,12 +110,12 @@ class Upper:
         telling, weigh = np.broadcast_arrays(first[:, None], merged * (first / last)[:, None])
         counted = total > _TINY
         left_out = (2 * _BEYOND + total.size * _TINY) * odds * reports
-        return cls(odds, reports, telling[counted], weigh[counted], total[counted], left_out)
+        return cls(epsilon, reports, telling[counted], weigh[counted], total[counted], left_out)
 
     def delta(self, epsilon: float) -> float:
-        grown = math.exp(epsilon)
-        gain = (self.odds - 1) * (1 + grown)
-        start = (self.telling * (self.odds * grown - 1) + math.expm1(epsilon) * self.weighing) / gain
+        gain = math.expm1(self.epsilon) * (1 + math.exp(epsilon))
+        down = math.expm1(self.epsilon + epsilon)
+        start = (self.telling * down + math.expm1(epsilon) * self.weighing) / gain
         each = _excess(self.telling, 0.5, start, 1)
         total = gain * float(self.weights @ each) + self.left_out
         return total / self.reports * (1 + _MARGIN)
@@ -132,12 +132,12 @@ class Crowd:
     reports: int
     tell: float
     first: float
-    likely: tuple[float, float, float]  # a report for the first, for the second, any other: under one crowd
-    unlikely: tuple[float, float, float]  # and under the other, both beside what all others hold
+    likely: tuple[float, float, float]  # a report for the first, for the second, any other: how many times
+    unlikely: tuple[float, float, float]  # as likely, less 1, under either input as under what others hold
 
     def delta(self, epsilon: float) -> float:
-        grown, n = math.exp(epsilon), self.reports
-        up, down, same = (a - grown * b for a, b in zip(self.likely, self.unlikely, strict=True))
+        grown, fall, n = math.exp(epsilon), math.expm1(epsilon), self.reports
+        up, down, same = (a - grown * b - fall for a, b in zip(self.likely, self.unlikely, strict=True))
         if up <= down:
             return 0.0
         spread = math.sqrt(n * self.tell * (1 - self.tell))
@@ -155,15 +155,14 @@ def _crowds(favours: Favours, epsilon: float, reports: int) -> list[Crowd]:
     share, odds = favours.blanket(epsilon), math.exp(epsilon)
     if reports > 1 << 26:  # enough to see that the bound is not far off
         return []
-    one = share * favours.alone
+    gain, one = math.expm1(epsilon), share * favours.alone
     tell = one * (1 + odds)
-    crowds = [
-        Crowd(reports, tell if tell < 1 - 1e-12 else 1.0, 1 / (1 + odds), (odds, 1 / odds, 1.0), (1.0,) * 3)
-    ]
+    tell = tell if tell < 1 - 1e-12 else 1.0
+    crowds = [Crowd(reports, tell, 1 / (1 + odds), (gain, math.expm1(-epsilon), 0.0), (0.0, 0.0, 0.0))]
     if favours.third > 0:
         one = share * favours.third
-        same = (1 - one * (1 + odds)) / (1 - 2 * one)
-        crowds.append(Crowd(reports, 2 * one, 0.5, (odds, 1.0, same), (1.0, odds, same)))
+        same = -one * gain / (1 - 2 * one)
+        crowds.append(Crowd(reports, 2 * one, 0.5, (gain, 0.0, same), (0.0, gain, same)))
     return crowds
 
 
