@@ -146,6 +146,26 @@ def test_votes_in_blocks_hold_whoever_else_is_in_the_block(
                 assert held >= 0.95 - 1e-9
 
 
+@pytest.mark.parametrize("epsilon", [1.4, 1.6, 1.75, 1.9, 2.05, 3.0, 6.0, 9.0])
+def test_sums_of_votes_are_log_concave_by_the_best_number_of_blocks(epsilon: float) -> None:
+    """Fifteen people are as many as it takes, and any larger sum that is tried is so too."""
+    oracle = HadamardResponse(epsilon=epsilon, categories=10**6)
+    assert oracle.blocks > 1
+    assert oracle._votes.log_concave(15)
+    for counts in ((3, 40, 2), (20, 1, 0), (0, 17, 0), (5, 5, 60)):
+        law = np.ones(1)
+        for count, step in zip(counts, oracle._votes.steps, strict=True):
+            for _ in range(count):
+                law = np.convolve(law, [step.down, 1 - step.up - step.down, step.up])
+        seen = law[law > 1e-200]
+        assert (seen[1:-1] ** 2 >= seen[:-2] * seen[2:] * (1 - 1e-12)).all()
+
+
+def test_votes_that_keep_their_parity_are_not_log_concave() -> None:
+    votes = HadamardResponse(epsilon=8, categories=20, blocks=10)._votes
+    assert not votes.log_concave(10**6)
+
+
 def test_a_block_of_ones_own_no_longer_fails() -> None:
     """Score intervals held 30 of 300 people .70 of the time: 1,000 blocks at epsilon 12."""
     oracle = HadamardResponse(epsilon=12, categories=1000)

@@ -6,6 +6,7 @@ other categories of the block is not known, and must not spoil the interval.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,6 +15,10 @@ from sourdine.local.sums import Ints, Step, Sums
 
 _FOR_THE_BLOCK = 0.1  # of the error, for how many people the block holds
 _FOR_THE_VOTES = 0.75  # of the error, where those who voted are counted first
+
+
+_GROUPS = (1, 2, 4, 8, 16)  # of people whose sums are looked at
+_STRICT = 1e-9  # by how much more than enough, for the rounding of floats
 
 
 @dataclass(frozen=True)
@@ -34,10 +39,13 @@ class Votes:
         up, down = (self.own + self.lean) / 2, (self.own - self.lean) / 2
         return Step(up, down), Step(self.own / 2, self.own / 2), Step(self.other / 2, self.other / 2)
 
-    @property
-    def log_concave(self) -> bool:
-        """Whether each of these laws, and so every sum of them, is log-concave."""
-        return all((1 - step.up - step.down) ** 2 >= step.up * step.down for step in self.steps)
+    def log_concave(self, people: int) -> bool:
+        """Whether every sum of the steps of so many people, or more, is known to be log-concave.
+
+        It is if all sums of N to 2N - 1 steps are, for some N up to that: more people can be parted into
+        such groups, and sums of log-concave ones are log-concave.
+        """
+        return any(_all_log_concave(self.steps, group) for group in _GROUPS if group <= people)
 
     def people(self, signs: Ints, totals: Ints, alone: Bools, reports: int, confidence: float) -> People:
         """How many hold each category, by the votes for it less those against it, and all in its block.
@@ -46,7 +54,7 @@ class Votes:
         """
         error = 1 - confidence
         out = np.empty((2, len(signs)), np.int64)
-        shared = self._summed if self.log_concave else self._counted
+        shared = self._summed if self.log_concave(reports - 1) else self._counted
         for which, found in ((alone, self._alone), (~alone, shared)):
             if which.any():
                 out[:, which] = found(signs[which], totals[which], reports, error)
@@ -96,3 +104,22 @@ class Votes:
         lower = np.where(fewest > voting, reports + 1, people.lower(np.minimum(fewest, voting)))
         upper = np.where(most < 0, -1, people.upper(np.maximum(most, 0)))
         return lower[back.reshape(-1)], upper[back.reshape(-1)]
+
+
+@lru_cache(maxsize=256)
+def _all_log_concave(steps: tuple[Step, ...], group: int) -> bool:
+    """Whether all sums of `group` to 2 group - 1 steps of three kinds are log-concave, with a margin."""
+    powers = []
+    for step in steps:
+        kind = [np.ones(1)]
+        for _ in range(2 * group - 1):
+            kind.append(np.convolve(kind[-1], [step.down, 1 - step.up - step.down, step.up]))
+        powers.append(kind)
+    for total in range(group, 2 * group):
+        for first in range(total + 1):
+            for second in range(total - first + 1):
+                law = np.convolve(powers[0][first], powers[1][second])
+                law = np.convolve(law, powers[2][total - first - second])
+                if np.any(law[1:-1] ** 2 < (1 + _STRICT) * law[:-2] * law[2:]):
+                    return False
+    return True
