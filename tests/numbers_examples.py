@@ -603,7 +603,7 @@ AUDIT = {
     ),
     "audit.claim": of(lambda delta: audit.claim(NORMAL, delta), delta=SMALL),
     "audit.examine": of(
-        lambda **n: audit.examine(next(iter(audit.all_mutants())), **n, bits=SeededBits(1)),
+        lambda **n: audit.examine(next(iter(audit.all_mutants())).broken, **n, bits=SeededBits(1)),
         samples=1024,
         false_alarm=SMALL,
     ),

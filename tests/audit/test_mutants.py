@@ -2,12 +2,13 @@ from dataclasses import replace
 
 import pytest
 
-from sourdine.audit import Mutant, all_mutants, examine
+from sourdine.audit import Mutant, all_mutants
 from sourdine.core.bits import SYSTEM
 from sourdine.testing import SeededBits
 
 ALL = [pytest.param(mutant, id=mutant.name) for mutant in all_mutants()]
 ALARM = 1e-6 / len(ALL)
+SUBTLE = ("1 % small", "once in", "rounded up", "5 % too sharp")  # what a million answers show
 
 
 def named(name: str) -> Mutant:
@@ -16,27 +17,29 @@ def named(name: str) -> Mutant:
 
 def test_there_are_enough_and_each_is_named_and_explained() -> None:
     names = [mutant.name for mutant in all_mutants()]
-    assert len(names) >= 34
+    assert len(names) >= 100
     assert len(set(names)) == len(names)
     assert all(mutant.fault for mutant in all_mutants())
 
 
 @pytest.mark.parametrize("mutant", ALL)
 def test_every_mutant_is_caught(mutant: Mutant) -> None:
-    verdict = examine(mutant, samples=250_000, false_alarm=ALARM, bits=SeededBits(1))
+    subtle = any(word in mutant.name for word in SUBTLE)
+    samples = 10**6 if subtle else 100_000 if "Recursive" in mutant.name else 250_000
+    verdict = mutant.examine(samples=samples, false_alarm=ALARM, bits=SeededBits(1))
     assert verdict.caught_by is not None, verdict
 
 
 @pytest.mark.parametrize("mutant", ALL)
 def test_no_honest_sampler_is_accused(mutant: Mutant) -> None:
     honest = replace(mutant, sampler=mutant.honest.mechanism.sample)
-    verdict = examine(honest, samples=20_000, false_alarm=1e-3, bits=SeededBits(2))
+    verdict = honest.examine(samples=20_000, false_alarm=1e-3, bits=SeededBits(2))
     assert verdict.caught_by is None, verdict
 
 
 def test_a_fault_that_adds_noise_is_left_to_the_law_test() -> None:
     mutant = named("Laplace, scale rounded up")
-    verdict = examine(mutant, samples=400_000, bits=SeededBits(1))
+    verdict = mutant.examine(samples=400_000, bits=SeededBits(1))
     assert not verdict.bound.exceeded
     assert verdict.caught_by == "law test"
 
@@ -55,12 +58,12 @@ def test_a_fault_that_adds_noise_is_left_to_the_law_test() -> None:
     ],
 )
 def test_known_losses_are_found_and_not_overstated(name: str, truth: float) -> None:
-    bound = examine(named(name), samples=400_000, bits=SeededBits(3)).bound
+    bound = named(name).examine(samples=400_000, bits=SeededBits(3)).bound
     assert 0.9 * truth < bound.audited < truth
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", ALL)
 def test_every_mutant_is_caught_with_any_bits(mutant: Mutant) -> None:
-    verdict = examine(mutant, samples=10**6, false_alarm=ALARM, bits=SYSTEM)
+    verdict = mutant.examine(samples=10**6, false_alarm=ALARM, bits=SYSTEM)
     assert verdict.caught_by is not None, verdict

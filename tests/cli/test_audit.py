@@ -22,7 +22,8 @@ def test_one_mechanism() -> None:
     result = run("geometric", "--samples", "5000", "--seed", "1")
     assert result.exit_code == 0
     assert "Geometric(scale=7/3)" in result.stdout
-    assert "0 of 2 above their claim, at 5,000 samples each." in result.stdout
+    told = " ".join(result.stdout.split())
+    assert "0 of 2 above their claim, 0 with another law than stated or with answers that are tied" in told
     assert result.stdout.count("not refuted") == 2
     assert "5,000 samples are few" in result.stdout
     assert result.stderr == ""
@@ -34,8 +35,8 @@ def test_a_claim_beyond_reach_is_told_with_the_samples_it_needs(monkeypatch: pyt
     monkeypatch.setattr("sourdine.audit.subjects.find_examples", lambda name: [far])
     few, enough = (run("--all", "--samples", samples, "--seed", "1").stdout for samples in ("1000", "6000"))
     assert "out of reach" in few
-    assert "1,000 samples cannot show any epsilon above 3.48" in " ".join(few.split())
-    assert "--samples 4600 or more" in " ".join(few.split())
+    assert "1,000 samples cannot show any epsilon above 3.43" in " ".join(few.split())
+    assert "--samples 4800 or more" in " ".join(few.split())
     assert "not refuted" in enough
     assert "out of reach" not in enough
     found = json.loads(run("--all", "--samples", "1000", "--seed", "1", "--json").stdout)
@@ -46,7 +47,7 @@ def test_all_mechanisms_as_json() -> None:
     result = run("--all", "--samples", "2000", "--seed", "1", "--json")
     found = json.loads(result.stdout)
     assert result.exit_code == 0
-    assert found["above"] == 0
+    assert found["above"] == found["wrong"] == 0
     assert len(found["results"]) == len(find_examples())
     laplace = next(one for one in found["results"] if one["mechanism"] == "Laplace(scale=3/2)")
     assert laplace["claimed"] == pytest.approx(2 / 3)
@@ -75,11 +76,11 @@ def test_a_mechanism_above_its_claim_ends_in_code_1(monkeypatch: pytest.MonkeyPa
 
 
 def test_mutants_are_listed_with_what_caught_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = all_mutants()[:6]
+    few = [one for one in all_mutants()[:8] if "%" not in one.name]
     monkeypatch.setattr("sourdine.audit.mutants.all_mutants", lambda: few)
     result = run("--mutants", "--samples", "200000", "--seed", "1")
     assert result.exit_code == 0
-    assert result.stdout.splitlines()[-1] == "caught 6/6"
+    assert result.stdout.splitlines()[-1] == f"caught {len(few)}/{len(few)}"
     assert all(mutant.name in result.stdout for mutant in few)
     assert "law test" in result.stdout
 
@@ -97,7 +98,8 @@ def test_a_mutant_that_gets_away_ends_in_code_1(monkeypatch: pytest.MonkeyPatch)
     verdict = json.loads(found.stdout)
     assert (verdict["caught"], verdict["of"]) == (0, 1)
     assert verdict["results"][0]["caught_by"] is None
-    assert verdict["results"][0]["p_value"] > 1e-6
+    assert verdict["results"][0]["law"] > 1e-6
+    assert verdict["results"][0]["ties"] > 1e-6
 
 
 @pytest.mark.parametrize(

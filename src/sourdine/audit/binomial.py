@@ -2,7 +2,7 @@
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv
 
 Floats = NDArray[np.float64]
 
@@ -25,9 +25,13 @@ def most(hits: int, trials: int, beta: float) -> float:
     return 1 - float(betaincinv(trials - hits, hits + 1, beta)) if hits < trials else 1.0
 
 
-def about(hits: ArrayLike, trials: int, beta: float) -> tuple[Floats, Floats]:
-    """Both bounds by Wilson's score: quick over arrays, and close enough to *choose* an event with."""
-    z = -float(ndtri(beta))
-    middle = np.asarray(hits, float) + z * z / 2
-    spread = z * np.sqrt(np.asarray(hits, float) * (1 - np.asarray(hits, float) / trials) + z * z / 4)
-    return np.maximum(middle - spread, 0.0) / (trials + z * z), (middle + spread) / (trials + z * z)
+def both(hits: ArrayLike, trials: int, beta: float) -> tuple[Floats, Floats]:
+    """Both bounds for each of many counts, which need not be whole.
+
+    >>> [round(float(bound), 4) for bound in both(10, 10, 0.05)]
+    [0.7411, 1.0]
+    """
+    seen = np.asarray(hits, float)
+    low = np.where(seen > 0, betaincinv(np.maximum(seen, 1e-9), trials - seen + 1, beta), 0.0)
+    high = np.where(seen < trials, betaincinv(seen + 1, np.maximum(trials - seen, 1e-9), 1 - beta), 1.0)
+    return low, high

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.audit import binomial
-from sourdine.audit.outcomes import Integers, align, tally
+from sourdine.audit.outcomes import Integers, Tally, align, merge, tally
 from sourdine.core import check
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.loss import Loss
@@ -19,6 +19,8 @@ MOST_SAMPLES = 10**9
 DELTA = 1e-3  # where a mechanism without a pure epsilon is compared with its claim
 FALSE_ALARM = 1e-6
 _FAR = 4096.0  # no epsilon beyond this is looked for
+_SHRUNK = (0.5, 16.0)  # added to counts before they are divided, so that a few hits are no large ratio
+_TRIED = 256  # lengths of events, short ones and long ones
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +42,17 @@ class LowerBound:
     def exceeded(self) -> bool:
         """Whether the claim is surely false."""
         return self.audited > self.claimed
+
+
+class Parts(NamedTuple):
+    """Answers for both neighbours: to order the outcomes by, to choose an event by, and to confirm it."""
+
+    sizes: tuple[int, ...]
+    tallies: tuple[tuple[Tally, ...], ...]
+
+    def whole(self, side: int) -> Tally:
+        """All the answers for one neighbour, 0 or 1."""
+        return merge(*(pair[side] for pair in self.tallies))
 
 
 class _Counts(NamedTuple):
@@ -75,17 +88,29 @@ def bound_epsilon(
     >>> bound_epsilon(next(Laplace.examples()), samples=10_000).exceeded
     False
     """
-    samples = check.integer("an audit", "samples", samples, LEAST_SAMPLES, MOST_SAMPLES)
+    return bound_of(example, draw_parts(example, samples, bits), delta=delta, false_alarm=false_alarm)
+
+
+def draw_parts(example: Example, samples: int, bits: Bits) -> Parts:
+    """Answers for both neighbours, in the three parts that an audit needs."""
+    whole = check.integer("an audit", "samples", samples, LEAST_SAMPLES, MOST_SAMPLES)
+    sizes = (whole // 4, whole // 4, whole - 2 * (whole // 4))
+    inputs = (example.value, example.neighbour)
+    return Parts(sizes, tuple(tuple(tally(example, v, n, bits) for v in inputs) for n in sizes))
+
+
+def bound_of(
+    example: Example, parts: Parts, *, delta: float | None = None, false_alarm: float = FALSE_ALARM
+) -> LowerBound:
+    """The bound that drawn answers show, as by `bound_epsilon`."""
     alarm = float(check.inside("an audit", "false_alarm", false_alarm, 0, 1))
     loss = example.mechanism.loss(example.distance)
     if delta is None:
         delta = max(float(loss.delta), 0.0 if math.isfinite(loss.epsilon) else DELTA)
     elif delta != 0:
         delta = float(check.inside("an audit", "delta", delta, 0, 1))
-    parts = (samples // 4, samples // 4, samples - 2 * (samples // 4))
-    drawn = [tally(example, v, n, bits) for n in parts for v in (example.value, example.neighbour)]
-    rows = align(*drawn)
-    order, choose, confirm = (_Counts(rows[2 * i], rows[2 * i + 1], n) for i, n in enumerate(parts))
+    rows = align(*(one for pair in parts.tallies for one in pair))
+    order, choose, confirm = (_Counts(rows[2 * i], rows[2 * i + 1], n) for i, n in enumerate(parts.sizes))
     beta = alarm / 4
     found = (
         _direction(order, choose, confirm, delta, beta),
@@ -98,7 +123,7 @@ def bound_epsilon(
         delta=delta,
         event=event,
         confidence=1 - alarm,
-        samples=samples,
+        samples=sum(parts.sizes),
     )
 
 
@@ -121,22 +146,36 @@ def _direction(
     order: _Counts, choose: _Counts, confirm: _Counts, delta: float, beta: float
 ) -> tuple[float, int]:
     """The bound with p on top, and the size of its event."""
-    event = _event(order, choose, delta, beta)
+    event = _event(order, choose, confirm.trials, delta, beta)
     p = binomial.least(int(confirm.p[event].sum()), confirm.trials, beta)
     q = binomial.most(int(confirm.q[event].sum()), confirm.trials, beta)
     return (math.log((p - delta) / q) if p - delta > q else 0.0), len(event)
 
 
-def _event(order: _Counts, choose: _Counts, delta: float, beta: float) -> NDArray[np.intp]:
-    """The best event: the codes of largest ratio, the lowest codes or the highest ones."""
+def _event(order: _Counts, choose: _Counts, trials: int, delta: float, beta: float) -> NDArray[np.intp]:
+    """The best event: the codes of largest ratio, the lowest codes or the highest ones.
+
+    Best is what would be shown if as many of the confirming trials hit, by the bounds that will be taken
+    there: a code that comes once in 5,000 answers for one neighbour and never for the other counts.
+    """
     ascending = np.arange(len(order.p))
-    ratio = np.argsort((order.q + 0.5) / (order.p + 0.5), kind="stable")  # unseen codes stay in the middle
+    ratios = [np.argsort((order.q + c) / (order.p + c), kind="stable") for c in _SHRUNK]
+    lengths = _lengths(len(ascending))
+    more = trials / choose.trials
     best, score = ascending[:0], -math.inf
-    for codes in (ratio, ascending, ascending[::-1]):
-        p, _ = binomial.about(np.cumsum(choose.p[codes]), choose.trials, beta)
-        _, q = binomial.about(np.cumsum(choose.q[codes]), choose.trials, beta)
+    for codes in (*ratios, ascending, ascending[::-1]):
+        p, _ = binomial.both(more * np.cumsum(choose.p[codes])[lengths], trials, beta)
+        _, q = binomial.both(more * np.cumsum(choose.q[codes])[lengths], trials, beta)
         bounds = np.log(np.maximum(p - delta, 1e-300) / q)
         last = int(np.argmax(bounds))
         if bounds[last] > score:
-            best, score = codes[: last + 1], float(bounds[last])
+            best, score = codes[: lengths[last] + 1], float(bounds[last])
     return best
+
+
+def _lengths(count: int) -> Integers:
+    """Which events are tried, by the place of their last code: all short ones, and of long ones some."""
+    if count <= _TRIED:
+        return np.arange(count)
+    long = np.geomspace(_TRIED, count - 1, _TRIED).astype(np.int64)
+    return np.unique(np.concatenate([np.arange(_TRIED), long]))

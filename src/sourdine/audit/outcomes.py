@@ -27,11 +27,21 @@ def tally(example: Example, value: ArrayLike, count: int, bits: Bits) -> Tally:
     parts = []
     for start in range(0, count, _CHUNK):
         size = min(_CHUNK, count - start)
-        parts.append(np.unique(example.outcomes(value, size, bits), return_counts=True))
-    codes, places = np.unique(np.concatenate([codes for codes, _ in parts]), return_inverse=True)
-    weights = np.concatenate([counts for _, counts in parts])
+        parts.append(count_codes(example.outcomes(value, size, bits)))
+    return merge(*parts)
+
+
+def count_codes(codes: Integers) -> Tally:
+    """The counts of these outcomes."""
+    return Tally(*np.unique(codes, return_counts=True))
+
+
+def merge(*tallies: Tally) -> Tally:
+    """The counts of several tallies together."""
+    codes, places = np.unique(np.concatenate([one.codes for one in tallies]), return_inverse=True)
+    weights = np.concatenate([one.counts for one in tallies])
     # a float64 counts exactly up to 2^53
-    return Tally(codes, np.bincount(places, weights=weights).astype(np.int64))
+    return Tally(codes, np.bincount(places.ravel(), weights=weights).astype(np.int64))
 
 
 def align(*tallies: Tally) -> Integers:

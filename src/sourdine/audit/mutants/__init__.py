@@ -3,20 +3,35 @@
 from sourdine.audit.mutants import (
     choices,
     distances,
+    families,
     floats,
     keys,
     noise,
     ranges,
+    rare,
     responses,
     reuse,
     steps,
     thresholds,
 )
-from sourdine.audit.mutants.mutant import Mutant, Verdict, examine
+from sourdine.audit.mutants.mutant import Mutant
 
-__all__ = ["Mutant", "Verdict", "all_mutants", "examine"]
+__all__ = ["Mutant", "all_mutants"]
 
-_FAMILIES = (noise, distances, reuse, ranges, floats, choices, thresholds, keys, responses, steps)
+_FAMILIES = (
+    noise,
+    distances,
+    reuse,
+    rare,
+    ranges,
+    floats,
+    choices,
+    thresholds,
+    keys,
+    responses,
+    steps,
+    families,
+)
 
 
 def all_mutants() -> list[Mutant]:

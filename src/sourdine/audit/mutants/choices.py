@@ -31,6 +31,12 @@ def mutants() -> Iterator[Mutant]:
         sampler=replace(_EXPONENTIAL, monotone=True).sample,
     )
     yield Mutant(
+        name="Exponential, 5 % too sharp",
+        fault="the weights are those of an epsilon 5 % larger",
+        honest=_BOTH_WAYS,
+        sampler=replace(_EXPONENTIAL, epsilon=_EPSILON * 21 / 20).sample,
+    )
+    yield Mutant(
         name="Exponential, half sensitivity",
         fault="scores may change by twice the sensitivity that was declared",
         honest=_BOTH_WAYS,

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.audit.law_test import same_law
-from sourdine.audit.lower_bound import FALSE_ALARM, LowerBound, bound_epsilon
-from sourdine.audit.outcomes import tally
-from sourdine.core import check
+from sourdine.audit.examination import SAMPLES, Verdict, examine
+from sourdine.audit.lower_bound import FALSE_ALARM
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Distance
 from sourdine.core.loss import Loss
@@ -53,44 +51,10 @@ class Mutant:
     def broken(self) -> Example:
         """The example with its answers drawn wrongly."""
         wrong = Resampled(claimed=self.honest.mechanism, sampler=self.sampler)
-        return replace(self.honest, mechanism=wrong)
+        return replace(self.honest, mechanism=wrong, draw=None)
 
-
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """How an examination ended; the laws are only compared when the audit has found nothing."""
-
-    bound: LowerBound
-    p_value: float | None
-    false_alarm: float
-
-    @property
-    def caught_by(self) -> str | None:
-        """What caught the mutant: "audit", "law test" or nothing."""
-        if self.bound.exceeded:
-            return "audit"
-        return "law test" if self.p_value is not None and self.p_value < self.false_alarm / 2 else None
-
-
-def examine(
-    mutant: Mutant,
-    *,
-    samples: int = 10**6,
-    false_alarm: float = FALSE_ALARM,
-    bits: Bits = SYSTEM,
-) -> Verdict:
-    """Audit a mutant, then compare its law with the honest one on both neighbours.
-
-    An honest sampler would be accused with a chance of at most `false_alarm`: half of it for the audit,
-    half for the two comparisons.
-    """
-    false_alarm = float(check.inside("an audit", "false_alarm", false_alarm, 0, 1))
-    broken, honest = mutant.broken, mutant.honest
-    bound = bound_epsilon(broken, samples=samples, false_alarm=false_alarm / 2, bits=bits)
-    if bound.exceeded:
-        return Verdict(bound=bound, p_value=None, false_alarm=false_alarm)
-    p_values = [
-        same_law(tally(broken, value, samples, bits), tally(honest, value, samples, bits))
-        for value in (honest.value, honest.neighbour)
-    ]
-    return Verdict(bound=bound, p_value=min(1.0, 2 * min(p_values)), false_alarm=false_alarm)
+    def examine(
+        self, *, samples: int = SAMPLES, false_alarm: float = FALSE_ALARM, bits: Bits = SYSTEM
+    ) -> Verdict:
+        """Examine the broken example, with the law of the honest one to compare."""
+        return examine(self.broken, honest=self.honest, samples=samples, false_alarm=false_alarm, bits=bits)

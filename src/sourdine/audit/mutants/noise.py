@@ -30,6 +30,18 @@ def mutants() -> Iterator[Mutant]:
         sampler=lambda values, bits: values + exact.laplace(_SCALE / 2, len(values), bits),
     )
     yield Mutant(
+        name="Laplace, scale 1 % small",
+        fault="the noise has 99 % of the scale that the claim needs",
+        honest=_LAPLACE,
+        sampler=lambda values, bits: values + exact.laplace(_SCALE * 99 / 100, len(values), bits),
+    )
+    yield Mutant(
+        name="Gaussian, sigma 5 % small",
+        fault="the noise has 95 % of the deviation that the claim needs",
+        honest=_GAUSSIAN,
+        sampler=lambda values, bits: values + exact.gaussian((_SIGMA * 95 / 100) ** 2, len(values), bits),
+    )
+    yield Mutant(
         name="Gaussian, half sigma",
         fault="the noise has half the deviation that the claim needs",
         honest=_GAUSSIAN,

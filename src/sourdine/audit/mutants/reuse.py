@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from numpy.typing import NDArray
 from sourdine.audit.mutants.mutant import Mutant
 from sourdine.core import exact
 from sourdine.core.bits import Bits
-from sourdine.core.distance import Distance
-from sourdine.core.mechanism import Example
+from sourdine.core.distance import Distance, Norm
+from sourdine.core.mechanism import Example, Mechanism
 from sourdine.mechanisms import Gaussian, Laplace
 
 _SCALE = Fraction(3)
@@ -46,6 +47,35 @@ def mutants() -> Iterator[Mutant]:
         ),
         sampler=lambda values, bits: values + exact.laplace(_SCALE, len(values), bits)[:, np.newaxis],
     )
+    for mechanism, distance in (
+        (Laplace(scale=_SCALE), Distance.l1(2, coordinates=2)),
+        (Gaussian(sigma=Fraction(2)), Distance.l2(square=2, coordinates=2)),
+    ):
+        kind = type(mechanism).__name__
+        yield Mutant(
+            name=f"{kind}, one noise for two coordinates",
+            fault="both coordinates of an answer carry the same noise",
+            honest=Example(
+                mechanism=mechanism,
+                value=[0, 0],
+                neighbour=[1, 1],
+                distance=distance,
+                code=lambda answers: answers.sum(axis=-1),
+            ),
+            sampler=partial(_one_noise, mechanism),
+        )
+        yield Mutant(
+            name=f"{kind}, every 4,096th again",
+            fault="noise is drawn in blocks of 4,096, and the generator starts each of them anew",
+            honest=Example(mechanism=mechanism, value=0, neighbour=1, distance=_one_of(distance)),
+            sampler=partial(_in_blocks, mechanism),
+        )
+    yield Mutant(
+        name="Laplace, both ends the same",
+        fault="the noise of a call is drawn for its first half and mirrored",
+        honest=_ONE,
+        sampler=_mirrored,
+    )
     yield Mutant(
         name="Gaussian, averaged",
         fault="four answers to the same question are given for the price of one",
@@ -73,6 +103,26 @@ def mutants() -> Iterator[Mutant]:
             values < 5, 0, values + exact.laplace(_SCALE, len(values), bits)
         ),
     )
+
+
+def _one_of(distance: Distance) -> Distance:
+    """The distance of one coordinate."""
+    return Distance.l1(1) if distance.norm is Norm.L1 else Distance.l2(1)
+
+
+def _one_noise(mechanism: Mechanism, values: NDArray[Any], bits: Bits) -> NDArray[Any]:
+    noise = mechanism.sample(np.zeros(len(values), np.int64), bits)
+    return np.asarray(values + noise[:, np.newaxis])
+
+
+def _in_blocks(mechanism: Mechanism, values: NDArray[Any], bits: Bits) -> NDArray[Any]:
+    block = mechanism.sample(np.zeros(min(len(values), 4096), np.int64), bits)
+    return np.asarray(values + np.resize(block, len(values)))
+
+
+def _mirrored(values: NDArray[Any], bits: Bits) -> NDArray[Any]:
+    half = exact.laplace(_SCALE, (len(values) + 1) // 2, bits)
+    return np.asarray(values + np.concatenate([half, half[::-1]])[: len(values)])
 
 
 def _average_of_four(values: NDArray[Any], bits: Bits) -> NDArray[Any]:

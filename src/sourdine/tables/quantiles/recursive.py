@@ -22,7 +22,7 @@ from sourdine.tables.quantiles.levels import nearest
 from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod
 from sourdine.tables.quantiles.target import Target
 
-_EXAMPLE_BITS = 2  # that values are set apart by in the examples, so that their laws can be written out
+EXAMPLE_BITS = 2  # that values are set apart by in the examples, so that their laws can be written out
 
 
 @dataclass(frozen=True)
@@ -193,5 +193,5 @@ class RecursiveQuantiles(QuantileMethod):
 
 def _given(mechanism: RecursiveQuantiles, value: ArrayLike, count: int, bits: Bits) -> NDArray[np.int64]:
     """So many answers for values that are set apart by where they stand, in rising order."""
-    held = SetApart.evenly(value, mechanism.places, _EXAMPLE_BITS)
+    held = SetApart.evenly(value, mechanism.places, EXAMPLE_BITS)
     return np.sort(mechanism.given(held, count, bits), axis=-1)
