@@ -216,6 +216,24 @@ def test_a_large_crowd_by_direct_sums() -> None:
     assert delta(found.upper) <= 1e-6 <= delta(found.upper * 0.9995)
 
 
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ((0.3, 0.1, 0.1), "'each'"),
+        ((0.3, 0.2, 0.2), "'each'"),
+        ((0.1, 0.0, 0.1), "'alone'"),
+        ((0.8, 0.5, 0.3), "'alone'"),
+        ((1.2, 0.6, 0.6), "'each'"),
+        ((0.3, 0.3, math.nan), "'both'"),
+    ],
+)
+def test_shares_that_cannot_be_are_refused(shares: tuple[float, float, float], said: str) -> None:
+    with pytest.raises(InvalidParameter, match=said):
+        Favours(each=shares[0], alone=shares[1], both=shares[2])
+    with pytest.raises(InvalidParameter, match="'third'"):
+        Favours(each=0.3, alone=0.2, both=0.1, third=0.25)
+
+
 def test_the_ends() -> None:
     assert blanket_model(THREE, 1.0, 100, 0.0).upper == 1
     assert blanket_model(THREE, 60.0, 100, 1e-6).upper == 60

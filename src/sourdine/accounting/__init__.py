@@ -2,6 +2,7 @@
 
 from sourdine.accounting.accountant import Accountant
 from sourdine.accounting.approximate import Approximate, Point, advanced_composition, known, known_at
+from sourdine.accounting.blanket import Favours, blanket_model
 from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.calibrate import (
     ForError,
@@ -36,6 +37,7 @@ __all__ = [
     "AtOrder",
     "Bracket",
     "Conversion",
+    "Favours",
     "FixedSize",
     "ForError",
     "Part",
@@ -51,6 +53,7 @@ __all__ = [
     "TrainingCost",
     "ZeroConcentrated",
     "advanced_composition",
+    "blanket_model",
     "block_loss",
     "calibrate_noise",
     "calibrate_plan",

@@ -8,6 +8,7 @@ blanket (Balle, Bell, Gascon, Nissim 2019). Proofs and how sums are bounded: doc
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from scipy.special import betainc
@@ -19,6 +20,7 @@ from sourdine.accounting.shuffle_model import log_binomial
 from sourdine.core import check
 from sourdine.core.laws import Floats
 
+_ROUNDING = 1e-9  # of shares that are given as floats
 _MARGIN = 1e-9  # of the special functions, relative; they are good to 1e-12
 _MOST_EPSILON = 50
 _MOST_REPORTS = 1 << 34
@@ -48,6 +50,17 @@ class Favours:
     alone: float
     both: float
     third: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("each", "alone", "both", "third"):
+            share = float(check.between("Favours", name, getattr(self, name), Fraction(0), Fraction(1)))
+            object.__setattr__(self, name, share)
+        if self.alone <= 0 or self.third > self.alone * (1 + _ROUNDING):
+            raise check.fail("Favours", "alone", "be above 0, and not below 'third'", self.alone)
+        if abs(self.alone + self.both - self.each) > _ROUNDING * self.each:
+            raise check.fail("Favours", "each", "be 'alone' and 'both' together", self.each)
+        if 2 * self.alone + self.both > 1 + _ROUNDING:
+            raise check.fail("Favours", "alone", "leave, twice and with 'both', at most 1", self.alone)
 
     def blanket(self, epsilon: float) -> float:
         """How often a report is drawn from the law that they share: 1/(1 + (e^epsilon - 1) each)."""
