@@ -85,7 +85,8 @@ class Reader:
         total, delta_total = Fraction(0), Fraction(0)
         for line in lines:
             entry = self._priced(line, total)
-            total, delta_total = add(total, entry.price), add(delta_total, entry.delta)
+            total = add(total, entry.price)
+            delta_total = add(delta_total, entry.delta) if entry.delta else delta_total
             if (entry.total, entry.delta_total) != (total, delta_total):
                 raise self._does_not_replay(line)
             yield entry
