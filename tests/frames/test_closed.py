@@ -91,6 +91,46 @@ def test_what_is_spilled_is_gone_when_the_program_ends(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_a_killed_program_spilled_is_removed_by_the_next(tmp_path: Path) -> None:
+    kill = (
+        "import os, signal\n"
+        "from sourdine.frames.closed import spilling_connection\n"
+        "held = spilling_connection()\n"
+        "((place,),) = held.execute(\"SELECT current_setting('temp_directory')\").fetchall()\n"
+        "os.mkdir(place)\n"
+        "open(os.path.join(place, 'records'), 'w').write('secret')\n"
+    )
+    look = (
+        "import os\n"
+        "from sourdine.frames.closed import spilling_connection\n"
+        "held = spilling_connection()\n"
+        "print(sorted(os.listdir(os.environ['TMPDIR'])))\n"
+    )
+    (tmp_path / "sourdine-spill-new").mkdir()  # whose owner has not locked it yet
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "lock").touch()
+    (tmp_path / "sourdine-spill-link").symlink_to(tmp_path / "elsewhere")
+
+    def start(script: str) -> str:
+        words = [sys.executable, "-c", script]
+        settings = {**os.environ, "TMPDIR": str(tmp_path)}
+        return subprocess.run(words, capture_output=True, text=True, env=settings, check=False).stdout
+
+    start(f"{kill}os.kill(os.getpid(), signal.SIGKILL)\n")
+    (left,) = [path for path in tmp_path.glob("sourdine-spill-*") if path.name[15:] not in ("new", "link")]
+    assert len(list(left.rglob("records"))) == 1
+    assert left.name not in start(look)
+    assert not left.exists()
+    with_child = f"{kill}import subprocess, sys\nsubprocess.run([sys.executable, '-c', {look!r}])\n"
+    assert start(with_child).count("sourdine-spill-") == 4  # one that lives is left alone
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "elsewhere",
+        "sourdine-spill-link",
+        "sourdine-spill-new",
+    ]
+    assert (tmp_path / "elsewhere" / "lock").exists()
+
+
 @pytest.mark.parametrize(
     "name", ["plain.parquet", "of [2024]*?.parquet", "it's ü.parquet", "region=north/part.parquet"]
 )

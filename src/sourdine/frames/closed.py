@@ -3,6 +3,7 @@
 Sorting and grouping what does not fit into memory, an engine writes records to the disk. By itself it does so
 in a folder `.tmp` of wherever the program was started, readable for all. Here it is a folder of the process
 among the system's temporary ones (`TMPDIR` says which), for its owner alone, removed when the program ends.
+A program that is killed leaves it, and the next one removes it: the lock in it is free then.
 
 No question leads anywhere else: other files, addresses, databases, extensions and variables of the program
 are out of reach, and the settings cannot be changed back. A connection that somebody hands in is theirs, and
@@ -14,6 +15,8 @@ import contextlib
 import itertools
 import os
 import shutil
+import stat
+import sys
 import tempfile
 import weakref
 from collections.abc import Sequence
@@ -23,6 +26,9 @@ from typing import TYPE_CHECKING
 
 from sourdine.frames.dialect import DUCKDB
 
+if sys.platform != "win32":
+    import fcntl
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -31,6 +37,7 @@ _ALONE = {
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
 }
+_PREFIX, _LOCK = "sourdine-spill-", "lock"
 _places = itertools.count()
 
 
@@ -67,9 +74,41 @@ def spilling_connection() -> "duckdb.DuckDBPyConnection":
 @cache
 def _spilling(process: int) -> Path:
     """The folder of a process; a fork has its own. What an engine makes in it nobody else can reach."""
-    folder = Path(tempfile.mkdtemp(prefix="sourdine-spill-"))  # of mode 700
+    _tidy(Path(tempfile.gettempdir()))
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))  # of mode 700
     atexit.register(_remove, process, folder)
+    os.close(os.open(folder / _LOCK, os.O_CREAT | os.O_WRONLY, 0o600))
+    _locked(folder)  # until the process ends, however it does
     return folder
+
+
+def _tidy(place: Path) -> None:
+    """Remove what our own processes left that were killed."""
+    if sys.platform == "win32":
+        return
+    for folder in place.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            found = folder.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+                handle = _locked(folder)
+                if handle is not None:
+                    shutil.rmtree(folder, ignore_errors=True)
+                    os.close(handle)
+
+
+def _locked(folder: Path) -> int | None:
+    """The lock of a folder, held as long as it is open; None if somebody holds it, or there is none yet."""
+    if sys.platform == "win32":
+        return None
+    handle = None
+    try:
+        handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        if handle is not None:
+            os.close(handle)
+        return None
+    return handle
 
 
 def _forget(place: Path) -> None:
