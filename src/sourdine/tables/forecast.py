@@ -39,7 +39,7 @@ _EVENLY = "if values are spread evenly between their bounds"
 _AT_MOST = "at most, mostly far less; no interval"
 _BY_SIZE = "declare the table's size"
 _BY_ITSELF = "noise on the quantile itself; no interval"
-_BY_RADIUS = "with a radius no bound holds where values are equal; no interval"
+_BY_RADIUS = "with a radius, or 2^41 steps, no bound holds where values are equal; no interval"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -131,6 +131,12 @@ def test_a_radius_is_told_of() -> None:
     assert halving.ranks_off() is None
 
 
+def test_halving_tells_no_bound_where_steps_are_too_fine_to_set_values_apart() -> None:
+    """Of 2^41 places a step has 2^20 fine ones; of more it has fewer, and equal values fall together."""
+    kinds = [RecursiveQuantiles(epsilon=1, levels=(Fraction(1, 2),), places=1 << b) for b in (41, 42)]
+    assert [kind.ranks_off() is None for kind in kinds] == [False, True]
+
+
 @pytest.mark.parametrize("name", ["20 hours", "200 hours on a fine grid", "200 constant", "200 unlike"])
 def test_forecasts_of_counts_in_bins_hold(name: str) -> None:
     """Of the ranks at the edges of the bin that an answer lies in."""

@@ -166,7 +166,8 @@ class RecursiveQuantiles(QuantileMethod):
         return self.rounds * each
 
     def ranks_off(self, confidence: float = 0.95) -> float | None:
-        return None if self.radius else self.error(confidence)
+        crowded = fine_bits(self.places) < fine_bits(1)  # a step has too few fine places to set many apart
+        return None if self.radius or crowded else self.error(confidence)
 
     @classmethod
     def examples(cls) -> Iterator[Example]:
