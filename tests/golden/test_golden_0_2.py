@@ -14,7 +14,7 @@ from sourdine.accounting import Spend
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.registry import TABLE
 from sourdine.local import Question
-from tests.golden.test_golden_0_1 import read, run, same
+from tests.golden.test_golden_0_1 import read, run, same, same_estimate
 
 KEPT = Path(__file__).parent / "0.2"
 NAMES = read(KEPT / "names.json")
@@ -60,7 +60,7 @@ def test_reports_to_a_question_of_format_2_count(tmp_path: Path, name: str) -> N
     assert question.to_json() == kept
     words = ("local", "estimate", here / f"{name}.json")
     told = run(*words, here / f"{name}.reports.txt", "--counts", tmp_path / "counts.json", "--json")
-    same(json.loads(told), read(here / f"{name}.estimate.json"))
+    same_estimate(json.loads(told), read(here / f"{name}.estimate.json"), question)
     assert read(tmp_path / "counts.json") == read(here / f"{name}.counts.json")
 
 
