@@ -8,8 +8,10 @@ read a file that another thread is putting in order.
 import ctypes
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from ctypes import CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_int, c_int64, c_void_p, cast
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 OK = 0
@@ -134,7 +136,7 @@ class Watched:
         self._tables: dict[int, _Methods] = {}
 
     def install(self) -> bool:
-        """Have SQLite call them from now on; whether that works."""
+        """Have SQLite call them from now on; whether that works: Python may hold another library inside."""
         try:
             library = ctypes.CDLL("libsqlite3.so.0")
         except OSError:
@@ -153,7 +155,10 @@ class Watched:
         ours = _OPEN(self._open), _DELETE(self._delete)
         system.open, system.delete = (cast(each, c_void_p) for each in ours)
         _kept.extend((system, ours))
-        return bool(library.sqlite3_vfs_register(byref(system), 1) == OK)
+        library.sqlite3_vfs_register(byref(system), 1)
+        with TemporaryDirectory() as folder, closing(sqlite3.connect(f"{folder}/a.db")) as connection:
+            connection.execute("CREATE TABLE a (b)")
+        return bool(self._paths)
 
     def _open(self, system: int, name: int | None, file: int, flags: int, told: int) -> int:
         path = cast(name, c_char_p).value if name else None
