@@ -607,6 +607,11 @@ AUDIT = {
         samples=1024,
         false_alarm=SMALL,
     ),
+    "audit.Mutant.examine": of(
+        lambda **n: next(iter(audit.all_mutants())).examine(**n, bits=SeededBits(1)),
+        samples=1024,
+        false_alarm=SMALL,
+    ),
     "audit.tally": of(
         lambda count: audit.tally((one := next(Laplace.examples())), one.value, count, SeededBits(1)),
         count=100,
@@ -748,6 +753,7 @@ SLOW = {name for name in EXAMPLES if name.startswith("learning.")} | {
     "anonymity.generalise",
     "anonymity.measure",
     "audit.bound_epsilon",
+    "audit.Mutant.examine",
     "audit.examine",
     "local.Distribution.shares",
     "local.Survey.people",
