@@ -239,6 +239,7 @@ ACCOUNTING = {
     "accounting.PLD.delta": of(lambda epsilon: PLD().delta(MANY, epsilon), epsilon=1),
     "accounting.PLD.epsilon": of(lambda delta: PLD().epsilon(MANY, delta), delta=SMALL),
     "accounting.PLD.repeat": of(lambda count: PLD().repeat(MANY, count), count=100),
+    "accounting.PLD.why_wide": of(lambda delta: PLD().why_wide(MANY, delta), delta=SMALL),
     "accounting.Accountant.repeat": of(lambda count: Pure().repeat(Pure().lift(LAPLACE), count), count=100),
     "accounting.Approximate": of(Approximate, width=QUARTER),
     "accounting.Approximate.delta": of(lambda epsilon: Approximate().delta(POINTS, epsilon), epsilon=QUARTER),

@@ -109,9 +109,11 @@ def _others(value: float | Fraction) -> Iterator[object]:
             yield Fraction(np.int8(int(value)))  # type: ignore[arg-type]  # it holds a byte within
     yield float(value)
     for kind in FLOATS:
-        if Fraction(float(kind(float(value)))) == Fraction(value):
-            yield kind(float(value))
-            yield np.array(float(value), kind)
+        with np.errstate(over="ignore"):
+            held = kind(float(value))
+        if np.isfinite(held) and Fraction(float(held)) == Fraction(value):
+            yield held
+            yield np.array(held)
     yield Fraction(value)
     yield Decimal(float(value))
 

@@ -1,6 +1,6 @@
 """The runs of private training that are measured."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 
@@ -25,4 +25,16 @@ class Case:
 CASES = (
     Case(name="seed", noise=1.0, rate=64 / 60000, steps=14070, delta=1e-5, width=1e-3, truth=0.6111),
     Case(name="hard", noise=0.8, rate=4096 / 1e6, steps=100_000, delta=1e-8, width=1e-2, truth=17.1215),
+)
+# brackets that must be as narrow as asked, or say why not; nobody else is asked
+_SEED = Case(
+    name="seed, small delta", noise=1.0, rate=64 / 60000, steps=14070, delta=1e-16, width=1e-5, truth=2.22064
+)
+NARROW = (
+    Case(name="rare, loud", noise=0.3, rate=1e-6, steps=10**5, delta=1e-5, width=1e-3, truth=3.5026),
+    Case(name="rare", noise=0.4, rate=1e-6, steps=10**5, delta=1e-6, width=1e-3, truth=0.4348),
+    _SEED,
+    replace(_SEED, name="seed, narrower", width=1e-6),
+    Case(name="tiny delta", noise=1.0, rate=1e-3, steps=1000, delta=1e-300, width=1e-3, truth=float("nan")),
+    Case(name="many steps", noise=1.0, rate=1e-5, steps=10**12, delta=1e-5, width=1e-3, truth=float("nan")),
 )

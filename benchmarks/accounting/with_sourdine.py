@@ -3,7 +3,8 @@
 from time import perf_counter
 
 from benchmarks.peers import Answer, Question, serve, versions
-from sourdine.accounting.dpsgd import epsilon_of_steps, noise_for
+from sourdine.accounting.dpsgd import epsilon_of_steps, noise_for, steps_cost
+from sourdine.accounting.pld import PLD
 
 
 def answer(question: Question) -> Answer:
@@ -15,7 +16,10 @@ def answer(question: Question) -> Answer:
         bracket = epsilon_of_steps(
             question["noise"], question["rate"], question["steps"], question["delta"], question["width"]
         )
-        result = {"lower": bracket.lower, "upper": bracket.upper}
+        result: Answer = {"lower": bracket.lower, "upper": bracket.upper}
+    elif question["task"] == "why":
+        cost = steps_cost(question["noise"], question["rate"], question["steps"])
+        result = {"why": PLD(width=question["width"]).why_wide(cost, question["delta"])}
     else:
         result = {
             "noise": noise_for(question["target"], question["delta"], question["rate"], question["steps"])

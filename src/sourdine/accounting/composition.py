@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.convolution import Part, Sum, convolve, ever
-from sourdine.accounting.lattice import SHIFT, above, below
+from sourdine.accounting.lattice import SHIFT, above, below, bin_around
 from sourdine.accounting.tilt import Look, Tilt, tilt_at, tilt_for
 from sourdine.core.laws import Floats, Law
 
@@ -19,6 +19,8 @@ _FEW_PLACES = 300
 _FARTHEST = 600.0  # losses beyond it count as infinite, or as no lower than its negative: e^loss is a float
 _TILTS = 8
 _COARSEST = 50.0  # a lattice coarser than that would not hold e^loss, and would tell nothing
+_TAIL = 1e-5  # the share of delta that losses beyond the lattice may have
+_SMALLEST = 1e-290  # a mass under P below it has none under Q that a float can hold
 _LOW = 1e-17  # mass under P so low that moving it up changes nothing
 _NOTHING = 1e-15  # mass at finite losses that leaves no more to say than that the others are infinite
 _SHORTEST = 100 * SHIFT  # a finer lattice would only show how far its points are moved
@@ -26,8 +28,11 @@ _DISTANCES = np.geomspace(1e-9, 1e9, 200)
 _FINE = np.linspace(0.0, 1.0, 33)
 _GRID = np.linspace(0.0, 1.0, 129)
 _SCOUTS = np.linspace(0.0, 1.0, 120)
-_ROUNDING = 1e-9  # by how much the ends of a bracket may cross, relative
-_LEAST = 1e-12  # and absolute
+_ROUNDING = 1e-9  # what an infinite mass may err, relative
+_LAST_DIGITS = 2.0**-48  # what reading an end off may err, relative
+_MOSTLY = 0.2  # the share of a law in one bin from which its loss is a point of the lattice
+_TURNS = 20
+_FINER = 0.5
 
 
 @dataclass(frozen=True)
@@ -72,12 +77,16 @@ def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least:
         low = _below(laws, scouts, step, tilt)
         lower = low.epsilon(delta)
         best = _ordered("epsilon", max(best.lower, lower - shift), upper)
-        shrink = min(0.5, max(0.1, 0.9 * math.sqrt(width / max(best.width, width))))
-        if best.width <= width or shrink * step < finest:
+        if best.width <= width:
             break
-        step = _align(laws, shrink * step)
-        if not (high.holds(best.upper) and low.holds(lower)):
-            tilt = tilt.widened()
+        if tilt.spare is not None and not (high.holds(best.upper) and low.holds(lower)):
+            tilt = tilt.widened()  # the window was too short: a finer lattice alone would not mend that
+            if not math.isfinite(lower):
+                continue
+        shrink = min(0.5, max(0.1, 0.9 * math.sqrt(width / max(best.width, width))))
+        if step <= 1.1 * finest:
+            break
+        step = _align(laws, max(shrink * step, finest))
     return best
 
 
@@ -114,7 +123,8 @@ def delta_bracket(laws: Sequence[Repeated], epsilon: float, share: float) -> Bra
     for _ in range(_ROUNDS):
         high, low = (sum_of(laws, scouts, step, tilt) for sum_of in (_above, _below))
         lower, upper = low.delta(epsilon + shift), high.delta(epsilon)
-        best = _ordered("delta", max(best.lower, lower), min(best.upper, upper))
+        found = _ordered("delta", max(best.lower, lower), min(best.upper, upper))
+        best = Bracket(found.lower, min(found.upper, 1.0))
         if best.width <= share * best.upper or 0.4 * step < finest:
             break
         step = _align(laws, 0.4 * step)
@@ -142,27 +152,45 @@ def profile_above(laws: Sequence[Repeated], epsilons: Floats, share: float) -> F
 
 
 def _ordered(name: str, lower: float, upper: float) -> Bracket:
-    """The bracket; ends that cross by more than rounding would mean that one of them is wrong."""
-    if lower > upper + _ROUNDING * abs(upper) + _LEAST:
+    """The bracket, its last digits given away; ends that cross would mean that one of them is wrong."""
+    lower, upper = lower - _LAST_DIGITS * abs(lower), upper + _LAST_DIGITS * abs(upper)
+    if lower > upper:
         raise ArithmeticError(
             f"The lower end of {name}, {lower!r}, lies above the upper one, {upper!r}: one of them is wrong. "
             "Use another accountant for this plan, and report it as a fault of Sourdine."
         )
-    return Bracket(min(lower, upper), upper)
+    return Bracket(lower, upper)
+
+
+def why_wide(laws: Sequence[Repeated], delta: float, width: float) -> str:
+    """What keeps a bracket of epsilon from being so narrow, in words; empty if nothing is known to."""
+    total = sum(item.count for item in laws)
+    if _TAIL * delta / total < _SMALLEST:
+        return "masses that decide such a delta are below the smallest float"
+    scouts = _scouts(laws, delta)
+    if _infinite(scouts) > delta or _nothing_finite(scouts):
+        return "losses as large as that are too likely, or too large, for a lattice"
+    tilt = tilt_for([scout.look for scout in scouts], delta)
+    step, finest = _first_step(laws, tilt.deciding, width), _finest(scouts, tilt.order)
+    if step < finest:
+        return f"the lattice would need {_MOST_PLACES * finest / step:.2g} places, and has {_MOST_PLACES:,}"
+    return "the rounding of floats adds up to more than that over so many places and uses"
 
 
 def _scouts(laws: Sequence[Repeated], delta: float) -> list["_Scout"]:
     total = sum(item.count for item in laws)
-    return [_look(item, 1e-5 * delta / total) for item in laws]
+    return [_look(item, _TAIL * delta / total) for item in laws]
 
 
 def _below(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, tilt: Tilt) -> Sum:
     """The sum of the lattice laws below."""
     low = []
     for item, scout in zip(laws, scouts, strict=True):
-        places = _places(scout.look, step, tilt.deciding)
+        origin = _origin(item.law, scout, step)
+        places = _places(scout.look, step, origin, tilt.deciding)
         infinite = item.law.infinite * (1 - _ROUNDING)
-        low.append(_part(places, below(item.law, _losses(places, step)), infinite, item.count))
+        masses = below(item.law, _losses(places, step, origin))
+        low.append(_part(places, masses, infinite, item.count, origin))
     return convolve(low, step, tilt.order, pessimistic=False, spare=tilt.spare)
 
 
@@ -170,20 +198,41 @@ def _above(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, tilt: 
     """The sum of the lattice laws above."""
     high = []
     for item, scout in zip(laws, scouts, strict=True):
-        places = _places(scout.look, step, tilt.deciding)
-        masses, infinite = above(item.law, _losses(places, step))
-        high.append(_part(places, masses, infinite, item.count))
+        origin = _origin(item.law, scout, step)
+        places = _places(scout.look, step, origin, tilt.deciding)
+        masses, infinite = above(item.law, _losses(places, step, origin))
+        high.append(_part(places, masses, infinite, item.count, origin))
     return convolve(high, step, tilt.order, pessimistic=True, spare=tilt.spare)
 
 
-def _losses(places: NDArray[np.int64], step: float) -> Floats:
-    return places.astype(np.float64) * step
+def _losses(places: NDArray[np.int64], step: float, origin: float) -> Floats:
+    return places.astype(np.float64) * step + origin
 
 
-def _part(places: NDArray[np.int64], masses: Floats, infinite: float, count: int) -> Part:
+def _part(places: NDArray[np.int64], masses: Floats, infinite: float, count: int, origin: float) -> Part:
     """Only the places that weigh something."""
     held = masses > 0
-    return Part(places[held], masses[held], infinite, count)
+    return Part(places[held], masses[held], infinite, count, origin)
+
+
+def _origin(law: Law, scout: _Scout, step: float) -> float:
+    """Where the points of a law are counted from: 0, or the loss of the one bin that holds most of it.
+
+    A loss that is nearly always the same, as at a small sampling rate, would lie between two points, and the
+    one next to it has too little to lend: it would be rounded down, each time it is paid.
+    """
+    if law.spacing is not None or _thin(scout.look, 2 * step):
+        return 0.0
+    middle = _median(law, scout.look, step)
+    for _ in range(_TURNS):
+        p, q = bin_around(law, middle, step)
+        if p < _MOSTLY or q <= 0:
+            return 0.0
+        moved = math.log(p / q)
+        if moved == middle:
+            break
+        middle = moved
+    return middle
 
 
 def _look(item: Repeated, tail: float) -> _Scout:
@@ -234,6 +283,23 @@ def _centre(law: Law, low: float, high: float) -> tuple[float, float]:
     return float(found[1]), spread
 
 
+def _thin(look: Look, width: float) -> bool:
+    """Whether no stretch of this width can hold most of a law, by a rough look at it."""
+    sums = np.append(0.0, np.cumsum(look.masses))
+    ends = np.searchsorted(look.losses, look.losses + width, side="right")
+    return float((sums[ends] - sums[:-1]).max()) < _MOSTLY / 2
+
+
+def _median(law: Law, look: Look, step: float) -> float:
+    """The median of the loss under P, to within a part of a step."""
+    low, high = float(look.losses[0]) - step, float(look.losses[-1])
+    while high - low > step / 8:
+        grid = low + (high - low) * _GRID
+        place = min(max(int(np.searchsorted(law.cumulative(grid).p, 0.5)), 1), len(grid) - 1)
+        low, high = float(grid[place - 1]), float(grid[place])
+    return high
+
+
 def _infinite(scouts: list[_Scout]) -> float:
     """The chance of a loss that no point holds; the upper end of delta cannot be less."""
     return ever([(scout.infinite, scout.look.count) for scout in scouts])
@@ -281,12 +347,14 @@ def _align(laws: Sequence[Repeated], step: float) -> float:
     return spacing / math.ceil(spacing / step)
 
 
-def _places(look: Look, step: float, order: float) -> NDArray[np.int64]:
+def _places(look: Look, step: float, origin: float, order: float) -> NDArray[np.int64]:
     """Lattice places for a law: every one where the tilted mass is dense, fewer where it is thin.
 
-    The error of a bin grows as its mass times its width squared, so widths go as density^(-1/3).
+    The error of a bin grows as its mass times its width squared, so widths go as density^(-1/3). Where nearly
+    all of a law is in one place, its density says nothing of the rest: no stretch errs by much more than if
+    the whole law were spread evenly.
     """
-    losses = look.losses
+    losses = look.losses - origin
     low, high = math.floor(losses[0] / step) - 1, math.ceil(losses[-1] / step) + 1
     if high - low < _FEW_PLACES:
         return np.arange(low, high + 1)
@@ -294,6 +362,8 @@ def _places(look: Look, step: float, order: float) -> NDArray[np.int64]:
     gaps = np.diff(losses)
     density = (weight[1:] + weight[:-1]) / gaps
     share = np.minimum(1.0, (density / (0.03 * density.max())) ** (1 / 3)) + 1e-3
+    mass = weight[1:] + weight[:-1]
+    share = np.maximum(share, np.minimum(1.0, _FINER * np.sqrt(mass * len(mass) / mass.sum())))
     many = np.append(0.0, np.cumsum(gaps * share / step))
     places = np.rint(np.interp(np.arange(0, many[-1] + 1), many, losses) / step).astype(np.int64)
     places = np.concatenate([[low], places[(places > low) & (places < high)], [high]])

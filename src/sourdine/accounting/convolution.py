@@ -7,7 +7,7 @@ what floats may err are added to one end of the answer and taken from the other.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -29,17 +29,22 @@ _FEW_ATOMS = np.geomspace(1, 40, 8)
 _TRIES = 6
 _LONGEST = 1 << 24
 _FEW = 16  # how many places there must be for each frequency to work with frequencies alone
+_LONE = 0.9  # the share of a law at one place from which that is set apart
 _LITTLE = 1e-4  # the share of delta that may be folded into a window worth keeping
 
 
 @dataclass(frozen=True)
 class Part:
-    """One loss on the lattice, repeated: masses under P at places, and at infinity."""
+    """One loss on the lattice, repeated: masses under P at places, and at infinity.
+
+    The loss at a place is so many steps above `origin`, which each loss may have for itself.
+    """
 
     places: NDArray[np.int64]
     masses: Floats
     infinite: float
     count: int
+    origin: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -272,6 +277,7 @@ def convolve(
     and does for one epsilon, where the tilted mass is no less than e^-spare.
     """
     tilted = [_tilt(part, step, order) for part in parts]
+    origin = sum(part.count * part.origin for part in parts)
     tails = _tails(parts, tilted, step, order)
     weighing = 0.0 if spare is None else order
     up, down = reach(tails.rates, tails.up, tails.down, weighing, spare or 0.0)
@@ -292,7 +298,7 @@ def convolve(
         weight = math.exp(min(700.0, scale - order * step * length))
         beyond += tails.above((start + length - 1) * step) * weight
     return Sum(
-        start=start * step,
+        start=start * step + origin,
         step=step,
         length=length,
         order=order,
@@ -300,7 +306,7 @@ def convolve(
         masses=masses,
         grow=math.exp(growth),
         beyond=beyond,
-        tails=tails,
+        tails=replace(tails, mean=tails.mean + origin),
         pessimistic=pessimistic,
     )
 
@@ -392,6 +398,50 @@ class _Window:
     pessimistic: bool
 
 
+@dataclass(frozen=True)
+class _Spectrum:
+    """The transform of the masses of one loss, and the norm of what was transformed.
+
+    A loss that is nearly always the same has a spectrum near 1, of which its count makes a power: only what
+    it differs from 1 by is kept, and errs; `rest` is then the mass elsewhere.
+    """
+
+    values: NDArray[np.complex128]
+    size: Floats
+    norm: float
+    rest: float | None = None
+
+    def log(self, frequencies: NDArray[np.int64]) -> tuple[NDArray[np.complex128], Floats | float]:
+        """Its logarithm, and the size of the numbers that were rounded on the way."""
+        held = self.values[frequencies]
+        if self.rest is None:
+            return np.log(held + 1e-300), 1.0
+        real, imaginary = held.real, held.imag
+        size = 0.5 * np.log1p(np.maximum(2 * real + real**2 + imaginary**2, -1 + 1e-300))
+        return size + 1j * np.arctan2(imaginary, 1 + real), self.rest + np.abs(held)
+
+
+def _spectrum(
+    places: NDArray[np.int64], masses: Floats, centre: int, length: int, factor: float
+) -> tuple[_Spectrum, int]:
+    """The spectrum of masses of sum 1, and the place that it is counted from."""
+    top = int(np.argmax(masses))
+    lone = bool(masses[top] > _LONE)
+    if lone:
+        centre, masses = int(places[top]), masses.copy()
+        masses[top] = 0.0
+    at = (places - centre) % length
+    folded = np.bincount(at, masses, minlength=length)
+    norm = math.sqrt(float(np.sum(masses * folded[at])))
+    values = fft.rfft(folded)
+    if not lone:
+        return _Spectrum(values, np.abs(values) + factor * math.sqrt(length) * norm, norm), centre
+    rest = float(masses.sum())
+    values -= rest
+    size = np.abs(1 + values) + factor * math.sqrt(length) * norm + 4 * _ULP * rest
+    return _Spectrum(values, size, norm, rest), centre
+
+
 def _masses(parts: list[Part], tilted: list[tuple[float, Floats, float]], window: _Window) -> Masses:
     """Masses of the tilted sum at the places of a window, with what any of them may err.
 
@@ -401,29 +451,24 @@ def _masses(parts: list[Part], tilted: list[tuple[float, Floats, float]], window
     """
     length = window.length
     factor = 16 * (_ULP / 2) * math.log2(length)
-    spectra, sizes, offsets, norms = [], [], 0, []
+    offsets = 0
+    spectra: list[_Spectrum] = []
     kept = np.ones(length // 2 + 1, dtype=np.bool_)
     for part, (_, masses, mean) in zip(parts, tilted, strict=True):
-        centre = round(mean / window.step)
-        at = (part.places - centre) % length
-        folded = np.bincount(at, masses, minlength=length)
-        norm = math.sqrt(float(np.sum(masses * folded[at])))
-        spectrum = fft.rfft(folded)
-        size = np.abs(spectrum) + factor * math.sqrt(length) * norm
-        kept &= size > math.exp(-_NOTHING / part.count)
+        spectrum, centre = _spectrum(part.places, masses, round(mean / window.step), length, factor)
+        kept &= spectrum.size > math.exp(-_NOTHING / part.count)
         spectra.append(spectrum)
-        sizes.append(size)
-        norms.append(norm)
         offsets += part.count * centre
     frequencies = np.flatnonzero(kept)
-    logs = [np.log(size[frequencies]) for size in sizes]
+    logs = [np.log(spectrum.size[frequencies]) for spectrum in spectra]
+    norms = [spectrum.norm for spectrum in spectra]
     log_size, angle_error = np.zeros((2, len(frequencies)))
     exponent = np.zeros(len(frequencies), dtype=complex)
     for part, spectrum, log in zip(parts, spectra, logs, strict=True):
-        one = np.log(spectrum[frequencies] + 1e-300)
+        one, unit = spectrum.log(frequencies)
         exponent += part.count * one
         log_size += part.count * log
-        angle_error += 8 * _ULP * part.count * (1 + np.abs(one))
+        angle_error += 8 * _ULP * part.count * (unit + np.abs(one))
     size = np.exp(log_size)
     error = 2 / length * float(np.sum(size * angle_error)) + math.exp(-_NOTHING)  # half of them are kept
     for part, log, norm in zip(parts, logs, norms, strict=True):

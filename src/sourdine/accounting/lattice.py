@@ -53,6 +53,12 @@ def below(law: Law, losses: Floats) -> Floats:
     return _settle(p, q, x) * x
 
 
+def bin_around(law: Law, loss: float, width: float) -> tuple[float, float]:
+    """The masses under P and Q of the bin of this width around a loss."""
+    p, q, _, _ = _bins(law, np.array([loss - width / 2, loss + width / 2]))
+    return float(p[0]), float(q[0])
+
+
 def _edges(law: Law, losses: Floats) -> Floats:
     """The middles between points, but for the ends of the law: there the outermost atom lies on a point.
 

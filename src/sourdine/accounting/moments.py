@@ -125,7 +125,7 @@ def _(law: Together, orders: Floats) -> Floats:
 
 def _known(law: Law) -> bool:
     """Whether a law is that of one mechanism, and not of all that it stands for."""
-    return isinstance(law, GaussianLaw) or (isinstance(law, DiscreteGaussianLaw) and law.summed)
+    return isinstance(law, GaussianLaw | DiscreteGaussianLaw)
 
 
 def _concentrated(rho: float, orders: Floats) -> Floats:

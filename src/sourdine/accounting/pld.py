@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from sourdine.accounting.accountant import Accountant, check_delta, same_relation
 from sourdine.accounting.bracket import Bracket
-from sourdine.accounting.composition import Repeated, delta_bracket, epsilon_bracket
+from sourdine.accounting.composition import Repeated, delta_bracket, epsilon_bracket, why_wide
 from sourdine.accounting.enumeration import outcomes
 from sourdine.accounting.rounding import exactly, float_above
 from sourdine.accounting.together import Together
@@ -93,6 +93,14 @@ class PLD(Accountant[PldCost]):
         if add is not remove:
             ends.append(self._delta(add, epsilon))
         return Bracket(max(end.lower for end in ends), max(end.upper for end in ends))
+
+    def why_wide(self, cost: PldCost, delta: float) -> str:
+        """What keeps `epsilon` from being known to within the width; empty where it is."""
+        delta = check_delta("PLD", delta)
+        if self.epsilon(cost, delta).width <= self.width or delta == 0:
+            return ""
+        reasons = [why_wide(laws, delta, self.width) for laws in directions(cost)]
+        return next((reason for reason in reasons if reason), "")
 
     def _epsilon(self, laws: list[Repeated], delta: float, least: float = 0.0) -> Bracket:
         """One direction: by enumeration where that is possible, else on a lattice."""

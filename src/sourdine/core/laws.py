@@ -18,6 +18,7 @@ from scipy.special import expit, ndtr
 
 Floats = NDArray[np.float64]
 _FLOATS = Fraction(2) ** 1023
+_WIDE = 1024  # a sigma above which a discrete Gaussian is summed by a formula
 
 
 class Pair(NamedTuple):
@@ -200,9 +201,9 @@ class GaussianLaw(Law):
 class DiscreteGaussianLaw(Law):
     """Discrete Gaussian noise moved by a whole number of units; the loss at y is (units^2 - 2 units y)/(2 v).
 
-    Up to a sigma of 1024 the tails are summed. Above, they are bounded by those of the continuous law:
-    a discrete mass is at most e^{1/(8v)} times the normal mass of its unit interval, and the mass under Q
-    at least e^{-6/v} times it within 12 sigma (docs/guarantees/gaussian.md).
+    Up to a sigma of 1024 the tails are summed one mass at a time. Above, by the formula of Euler and
+    Maclaurin for middles: the normal tail from half a unit below, and three terms more; what is left is less
+    than a float can tell (docs/guarantees/gaussian.md).
     """
 
     units: int
@@ -219,26 +220,13 @@ class DiscreteGaussianLaw(Law):
     def _sigma(self) -> float:
         return math.sqrt(self.variance)
 
-    @property
-    def summed(self) -> bool:
-        """Whether this is the law itself, and not a bound on it."""
-        return self._sigma <= 1024
-
     def survival(self, loss: ArrayLike) -> Pair:
         last = self._last(loss)  # the loss exceeds for y <= last; by symmetry a tail from -last up
-        if self.summed:
-            return Pair(self._tail(-last), self._tail(self.units - last))
-        p = math.exp(1 / (8 * self.variance)) * ndtr((last + 0.5) / self._sigma)
-        q = ndtr((last + 0.5 - self.units) / self._sigma) - ndtr(-12.0)
-        return Pair(np.minimum(p, 1.0), np.maximum(q, 0.0) * math.exp(-6 / self.variance))
+        return Pair(self._tail(-last), self._tail(self.units - last))
 
     def cumulative(self, loss: ArrayLike) -> Pair:
         last = self._last(loss)
-        if self.summed:
-            return Pair(self._tail(last + 1), self._tail(last + 1 - self.units))
-        p = math.exp(1 / (8 * self.variance)) * ndtr(-(last + 0.5) / self._sigma)
-        q = ndtr(-(last + 0.5 - self.units) / self._sigma) - ndtr(-12.0)
-        return Pair(np.minimum(p, 1.0), np.maximum(q, 0.0) * math.exp(-6 / self.variance))
+        return Pair(self._tail(last + 1), self._tail(last + 1 - self.units))
 
     def _last(self, loss: ArrayLike) -> Floats:
         middle = self.units / 2 - np.asarray(loss, float) * (self.variance / self.units)
@@ -246,6 +234,8 @@ class DiscreteGaussianLaw(Law):
 
     def _tail(self, start: Floats) -> Floats:
         """P[Y >= start] for the noise Y."""
+        if self._sigma > _WIDE:
+            return _wide_tail(np.asarray(start, float), self._sigma)
         reach = (len(self._tails) - 2) // 2
         at = np.clip(start, -reach, reach + 1).astype(np.int64)
         return self._tails[at + reach]
@@ -256,6 +246,21 @@ class DiscreteGaussianLaw(Law):
         y = np.arange(-reach, reach + 1)
         mass = np.exp(-(y * y) / (2 * self.variance))
         return np.concatenate([np.cumsum((mass / mass.sum())[::-1])[::-1], np.zeros(1)])
+
+
+def _wide_tail(start: Floats, sigma: float) -> Floats:
+    """P[Y >= start] for discrete Gaussian noise of a large sigma.
+
+    A sum from k on is the integral f from k - 1/2, plus f'/24 - 7 f'''/5760 + 31 f^(5)/967680 there. The n-th
+    derivative of a normal density is (-1/sigma)^n times it times the n-th Hermite polynomial.
+    """
+    x = np.clip((start - 0.5) / sigma, -40.0, 40.0)  # beyond, nothing is left that a float holds
+    square = x * x
+    first, third, fifth = x, x * (square - 3), x * (square * (square - 10) + 15)
+    terms = first / (24 * sigma) - 7 * third / (5760 * sigma**3) + 31 * fifth / (967680 * sigma**5)
+    density = np.exp(-square / 2) / math.sqrt(2 * math.pi)
+    tail: Floats = np.clip(ndtr(-x) - density / sigma * terms, 0.0, 1.0)
+    return tail
 
 
 @dataclass(frozen=True)
