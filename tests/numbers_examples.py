@@ -63,6 +63,7 @@ TRAINING = Training(size=100, batch=10, noise=2.0, epochs=1)
 MANY = PLD().repeat(PLD().lift(NORMAL), 10)
 POINTS = Approximate().lift(accounting.known(Fraction(1, 2), Fraction(1, 1000)))
 SPEND = Spend(mechanism=Laplace(scale=20), distance=Distance.l1(1))
+FAVOURS = accounting.Favours(each=0.25, alone=0.25, both=0.0)
 CURVE = explain.explain_guarantee(1, 1e-3).curve
 KARY = local.KaryOracle(epsilon=1, categories=4)
 QUESTION = local.Question(name="q", oracle=KARY)
@@ -313,6 +314,11 @@ ACCOUNTING = {
     "accounting.shuffled_attack": of(accounting.shuffled_attack, noise=2, batches=100, delta=SMALL),
     "accounting.steps_within": of(accounting.steps_within, noise=2, rate=QUARTER, epsilon=1, delta=SMALL),
     "accounting.uses_within": of(lambda **n: accounting.uses_within([SPEND], **n), epsilon=100, delta=0),
+    "accounting.Favours": of(accounting.Favours, each=HALF, alone=QUARTER, both=QUARTER, third=QUARTER),
+    "accounting.Favours.blanket": of(FAVOURS.blanket, epsilon=1),
+    "accounting.blanket_model": of(
+        lambda **n: accounting.blanket_model(FAVOURS, **n), epsilon=1, reports=100, delta=SMALL
+    ),
     "accounting.Curve.accuracy": of(CURVE.accuracy, prior=QUARTER),
     "accounting.Curve.exceeding": of(CURVE.exceeding, epsilon=HALF),
     "accounting.Curve.expected": of(CURVE.expected, mean=100, most=1000),
@@ -603,13 +609,13 @@ AUDIT = {
         false_alarm=SMALL,
     ),
     "audit.claim": of(lambda delta: audit.claim(NORMAL, delta), delta=SMALL),
-    "audit.examine": of(
-        lambda **n: audit.examine(next(iter(audit.all_mutants())).broken, **n, bits=SeededBits(1)),
+    "audit.Mutant.examine": of(
+        lambda **n: next(iter(audit.all_mutants())).examine(**n, bits=SeededBits(1)),
         samples=1024,
         false_alarm=SMALL,
     ),
-    "audit.Mutant.examine": of(
-        lambda **n: next(iter(audit.all_mutants())).examine(**n, bits=SeededBits(1)),
+    "audit.examine": of(
+        lambda **n: audit.examine(next(iter(audit.all_mutants())).broken, **n, bits=SeededBits(1)),
         samples=1024,
         false_alarm=SMALL,
     ),

@@ -64,7 +64,8 @@ class Favours:
 
     def blanket(self, epsilon: float) -> float:
         """How often a report is drawn from the law that they share: 1/(1 + (e^epsilon - 1) each)."""
-        return 1 / (1 + math.expm1(epsilon) * self.each)
+        local = float(check.between("Favours", "epsilon", epsilon, Fraction(0), Fraction(700)))
+        return 1 / (1 + math.expm1(local) * self.each)
 
 
 def blanket_model(favours: Favours, epsilon: float, reports: int, delta: float) -> Bracket:
