@@ -65,3 +65,9 @@ def test_numbers_and_keys_are_asked_for_by_name() -> None:
         schema.number("mean", "well")
     with pytest.raises(InvalidParameter, match="the column 'age' is declared to hold numbers"):
         schema.keys("age")
+
+
+@pytest.mark.parametrize("name", ["", "a\0b"])
+def test_a_name_that_no_engine_takes_is_refused(name: str) -> None:
+    with pytest.raises(InvalidParameter, match="a column's name must not be empty"):
+        Schema.read({name: {"type": "flag"}})

@@ -56,6 +56,14 @@ def test_all_records_are_counted_and_no_value_is_shown() -> None:
         found.count("sex", "below")
 
 
+def test_no_name_makes_a_line_without_the_notice() -> None:
+    columns = {"a\nb\r\x1b[2K": {"type": "flag"}, "c\u2028": {"type": "flag"}}
+    table = Table(pa.table({name: [True] for name in columns}), unit="person", columns=columns)
+    for line in "\n".join(table.check().lines()).splitlines():
+        assert line.startswith("NOT PRIVATE")
+        assert line.isprintable()
+
+
 def test_without_columns_and_records_it_counts_nothing() -> None:
     source = open_source(PEOPLE.slice(0, 0), Schema.read(COLUMNS))
     assert exact_quality(source, [], Unit()).records == 0

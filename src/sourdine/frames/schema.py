@@ -154,6 +154,12 @@ class Schema(Declared):
 
     columns: Mapping[str, Column]
 
+    @model_validator(mode="after")
+    def _called(self) -> "Schema":
+        if any(not name or "\0" in name for name in self.columns):
+            raise ValueError("a column's name must not be empty, nor hold the character 0")
+        return self
+
     @classmethod
     def read(cls, columns: Mapping[str, Any]) -> "Schema":
         """The schema of a `[columns]` block; a mistake is named by its field."""

@@ -37,7 +37,7 @@ from sourdine.tables.spec import NO_QUERIES, Specification
 Kind = Literal["integer", "real"]
 _HIDDEN = Fraction(1, 5)  # of the records, from which on bounds are not worth their price
 LADDERS: Mapping[str, Ladder] = {"integer": Ladder(0, 15), "real": Ladder(-6, 15)}
-_ANY = Schema(columns={"": Real(lower=-1e15, upper=1e15)}).columns[""]  # stands for the unknown bounds
+_ANY = Schema(columns={"any": Real(lower=-1e15, upper=1e15)}).columns["any"]  # stands for the unknown bounds
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,7 +53,9 @@ class ExactQuality:
         if self.without_unit is not None:
             yield f"{self.notice}: without a unit: {self._said(self.without_unit)}"
         for name, cell, many in self.cells:
-            yield f"{self.notice}: {name}: {cell}: {self._said(many)}"
+            # a line break in a name would make a line without the notice
+            plain = "".join(letter if letter.isprintable() else " " for letter in name)
+            yield f"{self.notice}: {plain}: {cell}: {self._said(many)}"
         yield f"{self.notice}: {OUTSIDE}"
 
     def count(self, column: str, what: str) -> int:
