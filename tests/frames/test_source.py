@@ -15,6 +15,7 @@ import pytest
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Moments, Schema, Source, Unit, open_source, totals
 from sourdine.frames.expression import grouping
+from sourdine.frames.quality import quality_counts
 from sourdine.testing import SeededBits
 from tests.frames.engines import ENGINES
 
@@ -256,6 +257,29 @@ def test_texts_of_pandas_whose_bytes_are_no_text_are_read_all_the_same() -> None
     source = open_source(frame, KEYS, ["gone", "small"])
     assert source.types == {"key": "VARCHAR", "gone": "VARCHAR", "small": "FLOAT"}
     assert counts(source) == [2, 0]
+
+
+@pytest.mark.parametrize("raw", [b"\xff", b"\xc3", b"tru\xe2\x82", b" \xed\xa0\x80\xfc", b"1\xf0\x9f"])
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"type": "flag"},
+        {"type": "integer", "lower": 0, "upper": 9},
+        {"type": "category", "keys": [0, 1]},
+        {"type": "category", "keys": ["true"]},
+        {"type": "text"},
+    ],
+)
+def test_bytes_that_are_no_text_end_no_release(raw: bytes, column: dict[str, Any]) -> None:
+    """Arrow does not look at them; some functions of the engine raise at them, and it answers no more."""
+    held = pa.array([b"true", raw, b"TRUE ", b" false"])
+    texts = pa.StringArray.from_buffers(4, *held.buffers()[1:])
+    source = open_source(pa.table({"x": texts}), Schema.read({"x": column}))
+    found = quality_counts(source, ["x"], unit=Unit(), bits=SeededBits(1))
+    assert sum(found) == 4
+    if column["type"] != "text" and column.get("keys") != ["true"]:
+        assert found[0] == 3
+        assert found[2] == 1
 
 
 def test_the_callers_frame_stays_as_it_was() -> None:

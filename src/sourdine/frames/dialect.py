@@ -10,11 +10,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sourdine.frames.types import EXACT, NO, NUMERAL, PLAIN_WHOLE, SMALL, SPACES, YES, Family, family, scale
+from sourdine.frames.types import (
+    BLANK,
+    EXACT,
+    NO,
+    NUMERAL,
+    PLAIN_WHOLE,
+    SMALL,
+    SPACES,
+    YES,
+    Family,
+    family,
+    scale,
+)
 
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,:-]*")
 _NO_NUMERAL = ("_", "+-")  # DuckDB takes them in a number, and nobody else does
 _MOST_DIGITS, _MOST_SCALE = 15, 22  # of a decimal that two exact floats divide into
+_WORD = rf"{BLANK}[A-Za-z]{{1,5}}{BLANK}"  # as long as "false"
 _CONTROLS = r"[\x00-\x1f\x7f]"
 _LEGIBLE = r"^[^\x00-\x1f\x7f\x{d800}-\x{dfff}]*$"
 _RECORDS = 1 << 40  # more than a table has, so that sums of smaller numbers than 2^22 fit in 64 bits
@@ -134,7 +147,9 @@ class Dialect(ABC):
         )
 
     def _word(self, text: str) -> str:
-        return f"lower(trim(BOTH {self.constant(SPACES)} FROM {text}))"
+        """A text in small letters if it may be such a word; an engine may raise at bytes that are no text."""
+        word = f"lower(trim(BOTH {self.constant(SPACES)} FROM {text}))"
+        return f"CASE WHEN {self.matches(text, _WORD)} THEN {word} END"
 
     def _bits(self, text: str, one: str, zero: str) -> str:
         """The cases in which a text is true or false where a number is looked for."""
