@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.ledger.crash import new_ledger, one_spend
 from sourdine.accounting.ledger import Ledger, names
+from sourdine.core import disk
 from sourdine.core.errors import LedgerError
 from tests.accounting.ledger.files import in_old_form
 
@@ -163,3 +164,16 @@ def test_looking_at_a_mount_leaves_the_locks_of_sqlite_alone(path: Path) -> None
     told: list[str] = []
     ledger._store.append(build)
     assert told == ["database is locked\n"]
+
+
+def test_a_ledger_is_for_its_owner_unless_shared(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        with Ledger.create(tmp_path / "own.ledger", epsilon=1) as own:
+            own.backup(tmp_path / "copy.ledger").close()
+        with disk.shared():
+            Ledger.create(tmp_path / "all.ledger", epsilon=1).close()
+    finally:
+        os.umask(before)
+    found = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert found == {"own.ledger": 0o600, "copy.ledger": 0o600, "all.ledger": 0o644}

@@ -643,6 +643,8 @@ def test_a_charge_that_was_cut_off_is_undone_by_the_next_who_may_write(
     path = tmp_path / "a.ledger"
     charged(path).close()
     cut_off(path, open_folder / "a.ledger")
+    for item in open_folder.iterdir():
+        item.chmod(0o644)  # others may read it
     open_folder.chmod(0o555)
     told = as_nobody(lambda: str(Ledger.open(open_folder / "a.ledger").status()))
     assert "was cut off, and its file must be put in order" in told

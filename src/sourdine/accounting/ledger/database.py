@@ -17,6 +17,7 @@ from sourdine.accounting.ledger.chain import START, Line, Mark, fingerprint
 from sourdine.accounting.ledger.gate import GATE
 from sourdine.accounting.ledger.names import BESIDE, resolve
 from sourdine.accounting.ledger.problems import explain
+from sourdine.core import disk
 from sourdine.core.errors import LedgerError
 
 APPLICATION = 0x536F7264  # "Sord", in the header of the file
@@ -136,7 +137,7 @@ def _new_file(path: Path) -> Iterator[sqlite3.Connection]:
                 f"Beside {path} lies {place.name}{left[0]}, which belongs to an earlier ledger of that name. "
                 "Choose another name, or put the earlier ledger back and open it once."
             )
-        place.open("xb").close()
+        disk.write_new(place, b"")
     except FileExistsError:
         raise LedgerError(
             f"There is a file at {path} already. A ledger is never overwritten, since its past spends "
