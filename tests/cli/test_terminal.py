@@ -5,7 +5,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sourdine.cli
@@ -29,7 +29,6 @@ def obeyed(text: str) -> list[str]:
     ]
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_no_text_is_a_command(text: str) -> None:
     made = tame(text)
@@ -39,7 +38,6 @@ def test_no_text_is_a_command(text: str) -> None:
     assert all(letter in made for letter in text if letter.isprintable())
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_a_document_says_the_same_and_is_no_command(text: str) -> None:
     for narrow in (True, False):

@@ -2,7 +2,7 @@ import csv
 import io
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.core.spreadsheet import as_written, csv_text, inert
@@ -44,7 +44,6 @@ def test_other_cells_stay(cell: object) -> None:
     assert inert(cell) is cell
 
 
-@settings(deadline=None)
 @given(st.text(LETTERS, max_size=12))
 def test_every_text_is_safe_and_comes_back(text: str) -> None:
     made = inert(text)
@@ -57,7 +56,6 @@ def test_every_text_is_safe_and_comes_back(text: str) -> None:
         assert not made.lstrip(" \0\ufeff").startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
 
 
-@settings(deadline=None)
 @given(st.text(LETTERS, max_size=12), st.text(LETTERS, max_size=12))
 def test_no_two_texts_become_one(one: str, two: str) -> None:
     assert (inert(one) == inert(two)) == (one == two)

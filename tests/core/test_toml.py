@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
@@ -67,7 +67,6 @@ def test_a_file_without_an_end_is_left_alone(tmp_path: Path) -> None:
             read_toml(path)
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from(

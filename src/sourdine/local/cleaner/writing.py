@@ -80,12 +80,12 @@ def write(columns: Mapping[str, Output], path: Path) -> None:
     import duckdb
 
     check_ending(path)
-    with disk.whole_file(path) as place:
-        kept = _fill(closed_connection([place]), columns)
-        try:
+    try:
+        with disk.whole_file(path) as place:
+            kept = _fill(closed_connection([place]), columns)
             kept.execute(f"COPY cleaned TO {literal(str(place))} ({_OPTIONS[path.suffix.lower()]})")
-        except duckdb.Error:
-            raise InvalidParameter(f"{path} cannot be written. Check the place and its room.") from None
+    except (duckdb.Error, OSError):
+        raise InvalidParameter(f"{path} cannot be written. Check the place and its room.") from None
 
 
 def check_ending(path: Path) -> None:
