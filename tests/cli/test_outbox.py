@@ -144,8 +144,12 @@ def test_ctrl_c_waits_until_what_is_paid_for_is_there(tmp_path: Path) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         fill(place)
 
-    with pytest.raises(KeyboardInterrupt), Outbox(tmp_path / "out", NAMES) as box:
-        box.deliver(interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    try:
+        with pytest.raises(KeyboardInterrupt), Outbox(tmp_path / "out", NAMES) as box:
+            box.deliver(interrupted)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert names(tmp_path / "out") == sorted(NAMES)
     assert names(tmp_path) == ["out"]
 
