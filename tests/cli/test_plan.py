@@ -195,7 +195,7 @@ def test_keys_chosen_privately_are_told_and_paid_from_a_reserve(tmp_path: Path) 
     )
     advice = run("plan", spec)[1].splitlines()[-1]
     assert "--epsilon 9 --delta 1e-6 --reserve 5e-7" in advice
-    _, _, command = advice.partition("Make it with: sourdine ")
+    _, _, command = advice.partition("make it with: sourdine ")
     assert run(*command.split())[0] == 0
     code, out, _ = run("plan", spec)
     told = " ".join(out.split())

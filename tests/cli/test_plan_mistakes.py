@@ -352,7 +352,7 @@ def test_there_are_at_least_forty() -> None:
 def test_what_may_come_later_is_told_and_a_release_needs_it(folder: Path) -> None:
     for name, old, new, words in (
         ("no table yet", '"people.csv"', '"later.csv"', "A plan does without it, a release needs it."),
-        ("no ledger yet", '"people.ledger"', '"later.ledger"', "Make it with: sourdine ledger create"),
+        ("no ledger yet", '"people.ledger"', '"later.ledger"', "make it with: sourdine ledger create"),
         ("no ledger named", 'ledger = "people.ledger"\n', "", "names no ledger"),
     ):
         spec = written(folder, name, GOOD.replace(old, new))

@@ -137,7 +137,7 @@ BAD = {
     "negative epsilon": ("epsilon = 0.5", "epsilon = -1", "'privacy.epsilon' is wrong"),
     "blank": ("lower = 0", 'lower = "FILL IN"', "'columns.age.lower' of"),
     "no ledger named": ('ledger = "people.ledger"', "", "names no ledger"),
-    "no ledger there": ("people.ledger", "other.ledger", "Make it with: sourdine ledger create"),
+    "no ledger there": ("people.ledger", "other.ledger", "make it with: sourdine ledger create"),
     "not a ledger": ('ledger = "people.ledger"', 'ledger = "people.csv"', "people.csv"),
     "another unit": ('unit = "person"', 'unit = "household"', "name them alike"),
     "another relation": ("epsilon = 0.5", 'epsilon = 0.5\nneighbours = "replace"', "Declare neighbours ="),
@@ -182,7 +182,7 @@ def test_the_missing_ledger_is_made_by_the_command_that_is_told(case: Case) -> N
     case.change("people.ledger", "our people.ledger")
     case.change("epsilon = 0.5", "epsilon = 0.5\ndelta = 1e-6")
     _, _, err = run("release", case.spec, "-o", case.folder / "out")
-    words = shlex.split(err.split("Make it with: sourdine ")[1])
+    words = shlex.split(err.split("make it with: sourdine ")[1])
     assert run(*words)[0] == 0
     assert run("release", case.spec, "-o", case.folder / "out", "--no-report")[0] == 0
 

@@ -84,3 +84,10 @@ def test_the_first_look_changes_nothing_for_short_texts(parts: list[str]) -> Non
             parse_toml(text, HERE)
     else:
         assert parse_toml(text, HERE) == wanted
+
+
+def test_a_mark_at_the_beginning_is_no_part_of_a_specification(tmp_path: Path) -> None:
+    """Editors on Windows write it."""
+    place = tmp_path / "people.toml"
+    place.write_bytes(b"\xef\xbb\xbfa = 1\r\n")
+    assert read_toml(place) == {"a": 1}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sourdine.accounting.ledger import ConcentratedBudget, PureBudget
@@ -179,6 +179,9 @@ def test_the_distance_is_reached(kind: str, column: str | None) -> None:
     st.sampled_from([Neighbours.ADD_REMOVE, Neighbours.REPLACE]),
     st.lists(st.sampled_from([0.1, 1, 3, 7.5]), min_size=5, max_size=5),
     st.sampled_from([4, 10**5, 2**31]),
+)
+@example(  # where roots were rounded apart from each other
+    Fraction(1, 10**6), 1e-12, 5, 4, Neighbours.ADD_REMOVE, [0.1, 1, 0.1, 0.1, 0.1], 4
 )
 def test_what_is_spent_adds_up_to_no_more_than_the_guarantee(
     epsilon: Fraction,

@@ -400,5 +400,5 @@ def test_files_and_pages_tell_that_keys_were_chosen(tmp_path: Path) -> None:
     page = release_page(record, made.certificate(ledger)).html()
     assert "<i>d</i>" not in page
     assert html.escape("<i>d</i>") in page
-    assert "whose keys were chosen privately. None is shown that fewer than about 3 have" in page
+    assert "keys were chosen privately. None is shown that fewer than about 3 have" in page
     assert "The top 2 of town, in order: Aa, aa" in page

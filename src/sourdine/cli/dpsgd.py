@@ -119,8 +119,9 @@ def _print(cost: "TrainingCost", run: str) -> None:
     )
     show.line(
         f"Source     {shorten_up(cost.source.epsilon, 3)} at order {cost.source.order:.4g} "
-        f"(Mironov's conversion of 2017, as older tools have it{assumed})\n"
+        f"(Mironov's conversion of 2017, as older tools have it{assumed})"
     )
+    show.line()
     if cost.why:
         show.say(cost.why)
         show.line()

@@ -253,6 +253,8 @@ def _print_plan(made: "Plan", reached: str) -> None:
         f"Errors hold {100 * made.confidence:g} % of the time and are about noise alone, not about clamping "
         "or sampling. Aggregates of one query with the same noise share one measurement, paid once."
     )
+    for name, why in made.picked.items():
+        show.say(f"{name[0].upper()}{name[1:]}: {why}.", mark="NOTE: ")
     if told := advice(made):
         show.say(told, mark="ADVICE: ")
     if made.checked:

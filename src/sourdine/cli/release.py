@@ -1,7 +1,8 @@
 """`sourdine release`: pay, compute, publish."""
 
+import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -59,12 +60,16 @@ def release(
     folder = Path(f"{spec.stem}-release") if output is None else output
     with rights(shared):
         published = publish(spec, folder, formats=formats or FORMATS[:1], report=report)
-    if as_json:
-        show.document(plain(published))
-        return
-    print_answers(published.release.values, f"The rest is in {folder}.")
-    print_quality(published.release)
-    print_payment(published)
+    try:
+        if as_json:
+            show.document(plain(published))
+            return
+        print_answers(published.release.values, f"The rest is in {folder}.")
+        print_quality(published.release)
+        print_payment(published)
+    except KeyboardInterrupt:
+        show.warn(_whole(folder))
+        raise
 
 
 def publish(
@@ -86,16 +91,10 @@ def publish(
     tables = [f"{ANSWERS}.{each}" for each in endings]
     tables += [f"{QUALITY}.{each}" for each in endings if plan.quality]
     names = [*tables, CERTIFICATE, RECORD, *([REPORT] if report else [])]
-    with held.open_ledger() as ledger, Outbox(folder, names, _room(plan, len(names))) as box:
+    outbox = Outbox(folder, names, _room(plan, len(names)))
+    with held.open_ledger() as ledger, outbox as box, _stopped(folder, held.ledger_path):
         watch = lambda scans: show.progress("reading the table", scans)
-        try:
-            made = carry_out(plan, source, ledger, purpose=described(plan.queries), watch=watch)
-        except KeyboardInterrupt:
-            show.warn(
-                "Stopped, and nothing is published. If it was paid already, that stays paid: sourdine ledger "
-                f"history {quote(str(held.ledger_path))} shows the line."
-            )
-            raise
+        made = carry_out(plan, source, ledger, purpose=described(plan.queries), watch=watch)
         certificate = made.certificate(ledger, made.declared)
         record = Record.of(held, made)
         troubles: list[Exception] = []
@@ -121,6 +120,26 @@ def publish(
         show.warn(f"The release was paid and is in {folder}, without its page {REPORT}.")
         raise troubles[0]
     return Published(release=made, certificate=certificate, files=tuple(files))
+
+
+@contextlib.contextmanager
+def _stopped(folder: Path, ledger: Path | None) -> Iterator[None]:
+    """Tell somebody who stops a release what became of it: it is whole, or it is not there."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if (folder / CERTIFICATE).is_file():  # the folder was empty, so it is of this release
+            show.warn(_whole(folder))
+        else:
+            show.warn(
+                "Stopped, and nothing is published. If it was paid already, that stays paid: sourdine ledger "
+                f"history {quote(str(ledger))} shows the line."
+            )
+        raise
+
+
+def _whole(folder: Path) -> str:
+    return f"Stopped, but the release was paid and is whole in {folder}. Once more would pay once more."
 
 
 def _room(plan: "Plan", files: int) -> int:

@@ -4,6 +4,7 @@ A parser takes its time over names of fifty thousand parts, falls over brackets 
 not read numbers of thousands of digits. So what stands outside of texts and comments is looked at first.
 """
 
+import json
 import re
 import tomllib
 from itertools import accumulate
@@ -40,7 +41,7 @@ def read_toml(path: Path) -> dict[str, Any]:
             f"The specification {path} is larger than {MOST_BYTES >> 20} megabytes, which no specification "
             "needs. Check that it is one, and not the table itself."
         )
-    return parse_toml(held.decode("utf-8"), path)
+    return parse_toml(held.decode("utf-8-sig"), path)  # some editors begin a file with a mark
 
 
 def parse_toml(text: str, path: Path) -> dict[str, Any]:
@@ -61,6 +62,21 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
             f"The specification {path} is not valid TOML{where}. Mend that line: texts stand in quotes, "
             "numbers have a decimal point, every field stands once, and brackets are closed."
         ) from None
+
+
+def toml_key(name: str) -> str:
+    """A name as TOML takes it before a point or an equals sign.
+
+    >>> toml_key("age"), toml_key("has children")
+    ('age', '"has children"')
+    """
+    bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if bare else toml_text(name)
+
+
+def toml_text(text: str) -> str:
+    """A text as TOML takes it."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _check(text: str, path: Path) -> None:

@@ -326,8 +326,8 @@ def _texts(column: Text) -> str:
     rest = "are left out" if column.other is None else f"count under '{column.other}'"
     lost = "is left out" if column.missing == "drop" else "counts there too"
     return (
-        f"texts of up to {LONGEST_KEY} characters, whose keys were chosen privately.{least} Records whose "
-        f"key is not shown {rest}. Where it is missing, the record {lost}."
+        f"texts of up to {LONGEST_KEY} characters. Where a query asks by them, keys were chosen privately."
+        f"{least} Records whose key is not shown {rest}. Where it is missing, the record {lost}."
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import model_validator
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.toml import toml_key
 from sourdine.frames.expression import span
 from sourdine.frames.open_keys import fit, raw_text
 from sourdine.frames.schema import (
@@ -143,5 +144,6 @@ def check_column(name: str, schema: Schema, owner: str) -> None:
     near = difflib.get_close_matches(name, schema.columns, n=1)
     remedy = f"Did you mean '{near[0]}'? If not, declare" if near else "Declare"
     raise InvalidParameter(
-        f"In the query '{owner}' the column '{name}' is not declared. {remedy} it under [columns.{name}]."
+        f"In the query '{owner}' the column '{name}' is not declared. "
+        f"{remedy} it under [columns.{toml_key(name)}]."
     )

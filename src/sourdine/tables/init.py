@@ -1,6 +1,5 @@
 """A specification to fill in, written from the names and types of a table's columns: never from a value."""
 
-import json
 import os
 from collections.abc import Mapping
 from itertools import islice
@@ -8,6 +7,7 @@ from pathlib import Path
 from shlex import quote
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.toml import toml_key, toml_text
 from sourdine.frames.closed import closed_connection
 from sourdine.frames.types import Family, family
 from sourdine.tables.blank import BLANK
@@ -158,9 +158,9 @@ _QUERIES = """
 #   { hierarchy = "place" }                        how many records in every town, department and region,
 #                                                  which add up; declare [hierarchies.place] with levels =
 #                                                  ["region", "department", "town"] and file = "places.csv"
-#   { quantiles = "pay", at = [0.1, 0.5, 0.9] }    the values below which such shares of the records lie,
-#                                                  with intervals; with method = "auto" they mostly come
-#                                                  nearer, and have none
+#   { quantiles = "pay", at = [0.1, 0.5, 0.9] }    the values below which such shares of the records lie, by
+#                                                  the method that comes nearest, mostly without intervals;
+#                                                  with method = "tree" always with them
 #   { top = "town", k = 10 }                       the keys that most units have, in order, without counts
 # and, if you like,
 #   by = ["sex"]                                   ask it for every key of these columns
@@ -195,12 +195,12 @@ def draft(table: Path, spec: Path, *, names: str | None = None, sure: bool = Fal
         warning=_WARNING if text and not headless else "",
         spec=_comment(quote(spec.name)),
         ledger=_comment(quote(ledger)),
-        quoted_source=_quoted(source),
+        quoted_source=toml_text(source),
         encoding=f'{"# " if encoding == "utf-8" else ""}encoding = "{encoding}"',
-        delimiter=f"delimiter = {_quoted(first.delimiter)}" if first and headless else '# delimiter = ";"',
+        delimiter=f"delimiter = {toml_text(first.delimiter)}" if first and headless else '# delimiter = ";"',
         header="header = false" if headless else "# header = false",
-        names=f"names = [{', '.join(map(_quoted, types))}]" if headless else '# names = ["age", "sex"]',
-        quoted_ledger=_quoted(ledger),
+        names=f"names = [{', '.join(map(toml_text, types))}]" if headless else '# names = ["age", "sex"]',
+        quoted_ledger=toml_text(ledger),
     )
     blocks = [_block(name, kind) for name, kind in types.items()]
     return head + "".join(blocks) + _QUERIES
@@ -250,19 +250,10 @@ def _kind(found: str) -> str | None:
 
 
 def _block(name: str, kind: str | None) -> str:
-    title = f"\n[columns.{_quoted(name) if not _bare(name) else name}]\n"
+    title = f"\n[columns.{toml_key(name)}]\n"
     if kind is None:
         return f"\n# The column {_comment(name)} is of a type that cannot be asked about.\n"
     return title + _BLOCKS[kind].format(blank=BLANK)
-
-
-def _bare(name: str) -> bool:
-    return name.isascii() and name.replace("_", "").replace("-", "").isalnum()
-
-
-def _quoted(text: str) -> str:
-    """A text as TOML takes it."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _comment(text: str) -> str:

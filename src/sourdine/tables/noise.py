@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from sourdine.core.distance import Distance, root_above
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.grid import distance_units
 from sourdine.core.mechanism import Mechanism
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.mechanisms.gaussian import LEAST_SIGMA
@@ -34,13 +35,13 @@ def noise(distance: Distance, budget: Fraction, squared: bool) -> Mechanism:
 
 
 def _noise_size(distance: Distance, budget: Fraction, squared: bool, step: Fraction | None) -> Fraction:
-    """The scale, or sigma, for a distance that grows by a coarse step for each number that changes."""
-    changed = Fraction(distance.coordinates or 0)
+    """The scale, or sigma, for a distance that grows by a coarse step for each number that changes.
+
+    It is computed from the very number that the loss will be, so that no rounding makes it cost more.
+    """
     if not squared:
-        return (distance.amount + (step or 0) * changed) / budget
-    if step is None:
-        return root_above(distance.amount / (2 * budget))
-    return root_above((root_above(distance.amount) + step * root_above(changed)) ** 2 / (2 * budget))
+        return (distance.amount + (step or 0) * (distance.coordinates or 0)) / budget
+    return root_above(distance_units(distance, step) * (step or 1) ** 2 / (2 * budget))
 
 
 def _coarser(size: Fraction) -> Fraction:

@@ -255,9 +255,12 @@ def _became(cell: Cell, column: Column) -> str:
 
 def _remedy(cell: Cell, column: Column) -> str:
     if cell is Cell.UNKNOWN:
-        return "Check the list of its keys, their spelling and their case."
+        return "Check the list of its keys, their spelling, their case and blanks around them."
     if cell is Cell.MISSING:
-        return "Check that it is the right column, and what a missing value should count as."
+        return (
+            "Check that it is the right column, the encoding of a file of text, and what a missing value "
+            "should count as."
+        )
     if cell in (Cell.BELOW, Cell.ABOVE):
         return "Check its bounds, and the unit of measure they are in."
     if isinstance(column, Flag):

@@ -104,7 +104,12 @@ class Specification(Declared):
             )
         try:
             held = read_toml(path)
-        except (OSError, UnicodeDecodeError):
+        except UnicodeDecodeError:
+            raise InvalidParameter(
+                f"The specification {path} is not saved as UTF-8, as TOML has to be. Save it again with that "
+                "encoding."
+            ) from None
+        except OSError:
             raise InvalidParameter(
                 f"The specification {path} cannot be read. Check the path, or write one with 'sourdine init'."
             ) from None
@@ -238,7 +243,8 @@ class Specification(Declared):
             small += f" --reserve {plain(privacy.reserve)}" if privacy.reserve else ""
             budget = held.epsilon if epsilon is None else float(epsilon)
             raise InvalidParameter(
-                f"There is no ledger {path}. Make it with: sourdine ledger create {quote(str(path))} "
+                f"There is no ledger {path}. If it was moved, name its new place: another one is another "
+                f"budget. If there was none, make it with: sourdine ledger create {quote(str(path))} "
                 f"--epsilon {budget:g}{small} --unit {quote(held.unit)} --neighbours {held.neighbours}"
             )
         return Ledger.open(path)

@@ -340,7 +340,7 @@ def test_where_nothing_is_declared_a_step_is_round(
 BAD_FOR_A_TREE = [
     ("epsilon", {"epsilon": 0}),
     ("at", {"at": [0.5, 0.2]}),
-    ("neighbours", {"neighbours": "replace"}),
+    ("neighbours", {"neighbours": "swap"}),
 ]
 
 
@@ -351,3 +351,15 @@ def test_bad_parameters_of_a_tree_name_themselves(name: str, given: dict[str, ob
     arguments: dict[str, object] = {"at": [0.5], "bounds": (0, 1), "epsilon": 1, "method": "tree"} | given
     with pytest.raises(InvalidParameter, match=f"The '{name}' of quantiles"):
         quantiles([0.5], **arguments)  # type: ignore[arg-type]
+
+
+def test_a_relation_may_be_named() -> None:
+    ages = np.arange(100)
+    first, second = (
+        quantiles(
+            ages, at=[0.5], bounds=(0, 99), epsilon=1, granularity=1, neighbours=relation, bits=SeededBits(1)
+        )
+        for relation in ("add-remove", Neighbours.ADD_REMOVE)
+    )
+    assert first.values == second.values
+    assert first.spends == second.spends

@@ -263,8 +263,8 @@ class Store:
             found = names.identify(self._place)
         except FileNotFoundError:
             raise LedgerError(
-                f"There is no ledger at {self.path}. Nothing was spent. "
-                "Make one with `sourdine ledger create`."
+                f"There is no ledger at {self.path}. Nothing was spent. If it was moved, name its new place. "
+                "A first one is made with `sourdine ledger create`."
             ) from None
         except OSError as problem:
             raise problems.explain("read", self.path, problem) from problem

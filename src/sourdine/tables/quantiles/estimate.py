@@ -142,7 +142,7 @@ def quantiles(
     method: str = "auto",
     granularity: float | None = None,
     steps: int | None = None,
-    neighbours: Neighbours = Neighbours.REPLACE,
+    neighbours: Neighbours | str = Neighbours.REPLACE,
     size: int | None = None,
     ties: bool | None = None,
     radius: int | None = None,
@@ -174,9 +174,12 @@ def quantiles(
     """
     grid = Grid.declared(bounds, granularity, steps)
     sure = check.confidence("quantiles", confidence)
+    if neighbours in tuple(Neighbours):  # its name in a text will do
+        neighbours = Neighbours(neighbours)
+    related = check.member("quantiles", "neighbours", neighbours, Neighbours)
     tuning = Tuning(radius=radius, cuts=cuts, bins=bins, ties=ties)
     spend, tree, choice = _planned(
-        method, grid, at=at, epsilon=epsilon, neighbours=neighbours, size=size, tuning=tuning
+        method, grid, at=at, epsilon=epsilon, neighbours=related, size=size, tuning=tuning
     )
     secure = bool(getattr(bits, "secure", False))
     stated = {"bounds": json.dumps([grid.lower, grid.upper]), "step": repr(grid.step)}
