@@ -149,7 +149,7 @@ def test_a_specification_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match=r"cannot be read\. Check the path"):
         Specification.load(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InvalidParameter, match="cannot be read"):
+    with pytest.raises(InvalidParameter, match="is not saved as UTF-8"):
         Specification.load(tmp_path / "latin.toml")
 
 
