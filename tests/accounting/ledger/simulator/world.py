@@ -25,7 +25,7 @@ from tests.accounting.ledger.simulator.disk import (
     Order,
     Watched,
 )
-from tests.accounting.ledger.simulator.model import DAILY, LIMIT, PARTS, Fault, Happened, Model
+from tests.accounting.ledger.simulator.model import DAILY, LIMIT, PARTS, Fault, Happened, Model, lost
 from tests.accounting.ledger.simulator.power import Disk
 from tests.accounting.ledger.simulator.processes import CHILDREN, THREADS, Links, Mind, Process, forget, kill
 
@@ -340,6 +340,8 @@ class World:
         if not command:  # it has only begun to live
             return
         if kind == "broke":
+            if charge is None and self._happened.damaged and lost(str(what)):
+                return
             raise Fault(f"no sentence, but {what}")
         if kind == "refused":
             self._note(f"{mind.name} refused: {what}")
