@@ -9,56 +9,102 @@ from sourdine.audit.textbook import central, quantiles, reports
 from sourdine.audit.textbook.dice import Dice, dice_of
 from sourdine.core.bits import Bits
 from sourdine.core.mechanism import Mechanism
+from sourdine.local import (
+    BoundedLaplaceOracle,
+    BoundedStaircaseOracle,
+    Duchi,
+    HadamardResponse,
+    Hybrid,
+    KaryOracle,
+    LocalHashing,
+    OptimalUnary,
+    Piecewise,
+    ProjectiveGeometry,
+    SquareWave,
+    SubsetSelection,
+    SymmetricUnary,
+)
+from sourdine.local.rappor import (
+    BasicOneTimeRappor,
+    BasicRappor,
+    OneTimeRappor,
+    Rappor,
+)
+from sourdine.mechanisms import (
+    AboveThreshold,
+    BoundedLaplace,
+    BoundedStaircase,
+    Exponential,
+    Gaussian,
+    Geometric,
+    KaryResponse,
+    KeyThreshold,
+    Laplace,
+    PermuteAndFlip,
+    SparseVector,
+    Staircase,
+    TopK,
+    TruncatedGeometric,
+    TwoCoins,
+    Warner,
+)
+from sourdine.tables.quantiles import (
+    InverseSensitivity,
+    JointExponential,
+    NaiveLaplace,
+    RecursiveQuantiles,
+    ThresholdHistogram,
+)
 
 __all__ = ["draw", "known"]
 
-_BY_NAME: dict[str, Callable[[Any, ArrayLike, int, Dice], NDArray[Any]]] = {
-    "AboveThreshold": central.draw_above,
-    "BasicOneTimeRappor": reports.draw_basic_rappor,
-    "BasicRappor": reports.draw_basic_rappor,
-    "BoundedLaplace": central.draw_bounded_laplace,
-    "BoundedLaplaceOracle": reports.draw_resolved,
-    "BoundedStaircase": central.draw_bounded_staircase,
-    "BoundedStaircaseOracle": reports.draw_resolved,
-    "Duchi": reports.draw_duchi,
-    "Exponential": central.draw_exponential,
-    "Gaussian": central.draw_gaussian,
-    "Geometric": central.draw_geometric,
-    "HadamardResponse": reports.draw_coded,
-    "Hybrid": reports.draw_resolved,
-    "InverseSensitivity": quantiles.draw_inverse,
-    "JointExponential": quantiles.draw_joint,
-    "KaryOracle": central.draw_response,
-    "KaryResponse": central.draw_response,
-    "KeyThreshold": central.draw_keys,
-    "Laplace": central.draw_laplace,
-    "LocalHashing": reports.draw_coded,
-    "NaiveLaplace": quantiles.draw_naive,
-    "OneTimeRappor": reports.draw_rappor,
-    "OptimalUnary": reports.draw_unary,
-    "PermuteAndFlip": central.draw_flip,
-    "Piecewise": reports.draw_resolved,
-    "ProjectiveGeometry": reports.draw_coded,
-    "Rappor": reports.draw_rappor,
-    "RecursiveQuantiles": quantiles.draw_recursive,
-    "SparseVector": central.draw_sparse,
-    "SquareWave": reports.draw_resolved,
-    "Staircase": central.draw_staircase,
-    "SubsetSelection": reports.draw_subset,
-    "SymmetricUnary": reports.draw_unary,
-    "ThresholdHistogram": quantiles.draw_histogram,
-    "TopK": central.draw_top,
-    "TruncatedGeometric": central.draw_truncated,
-    "TwoCoins": central.draw_two_coins,
-    "Warner": central.draw_warner,
+_WAYS: dict[type[Mechanism], Callable[[Any, ArrayLike, int, Dice], NDArray[Any]]] = {
+    AboveThreshold: central.draw_above,
+    BasicOneTimeRappor: reports.draw_basic_rappor,
+    BasicRappor: reports.draw_basic_rappor,
+    BoundedLaplace: central.draw_bounded_laplace,
+    BoundedLaplaceOracle: reports.draw_resolved,
+    BoundedStaircase: central.draw_bounded_staircase,
+    BoundedStaircaseOracle: reports.draw_resolved,
+    Duchi: reports.draw_duchi,
+    Exponential: central.draw_exponential,
+    Gaussian: central.draw_gaussian,
+    Geometric: central.draw_geometric,
+    HadamardResponse: reports.draw_coded,
+    Hybrid: reports.draw_resolved,
+    InverseSensitivity: quantiles.draw_inverse,
+    JointExponential: quantiles.draw_joint,
+    KaryOracle: central.draw_response,
+    KaryResponse: central.draw_response,
+    KeyThreshold: central.draw_keys,
+    Laplace: central.draw_laplace,
+    LocalHashing: reports.draw_coded,
+    NaiveLaplace: quantiles.draw_naive,
+    OneTimeRappor: reports.draw_rappor,
+    OptimalUnary: reports.draw_unary,
+    PermuteAndFlip: central.draw_flip,
+    Piecewise: reports.draw_resolved,
+    ProjectiveGeometry: reports.draw_coded,
+    Rappor: reports.draw_rappor,
+    RecursiveQuantiles: quantiles.draw_recursive,
+    SparseVector: central.draw_sparse,
+    SquareWave: reports.draw_resolved,
+    Staircase: central.draw_staircase,
+    SubsetSelection: reports.draw_subset,
+    SymmetricUnary: reports.draw_unary,
+    ThresholdHistogram: quantiles.draw_histogram,
+    TopK: central.draw_top,
+    TruncatedGeometric: central.draw_truncated,
+    TwoCoins: central.draw_two_coins,
+    Warner: central.draw_warner,
 }
 
 
 def known(mechanism: Mechanism) -> bool:
     """Whether there is a textbook's way to draw this mechanism's answers."""
-    return type(mechanism).__name__ in _BY_NAME
+    return type(mechanism) in _WAYS
 
 
 def draw(mechanism: Mechanism, value: ArrayLike, count: int, bits: Bits) -> NDArray[Any]:
     """So many independent answers of a known mechanism for one input: not private, and not exact."""
-    return _BY_NAME[type(mechanism).__name__](mechanism, value, count, dice_of(bits))
+    return _WAYS[type(mechanism)](mechanism, value, count, dice_of(bits))
