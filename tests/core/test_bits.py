@@ -7,6 +7,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from sourdine.core.bits import SYSTEM, coins, keystream, sixteens
 from sourdine.testing import ScriptedBits, SeededBits
 
+pytestmark = pytest.mark.system_randomness
+
 
 def test_the_keystream_is_aes_in_counter_mode() -> None:
     key = bytes(range(32))

@@ -123,6 +123,7 @@ def test_the_mark_changes_nothing_else(tmp_path: Path) -> None:
         ("[table]\r\nsource = 'a'\r\n", "[table]\r\nchecked = true\r\nsource = 'a'\r\n"),
         ("[ 'table' ]#x\nsource = 'a'", "[ 'table' ]#x\nchecked = true\nsource = 'a'"),
         ("[table]", "[table]\nchecked = true\n"),
+        ("\ufeff[table]\r\nb=1", "\ufeff[table]\r\nchecked = true\r\nb=1"),
         ("[table]\nchecked = true", "[table]\nchecked = true"),
         (
             "[x]\na='''\n[table]'''\nchecked = false\n[table]\nb=1\n[y]\nchecked = false\n",
@@ -133,7 +134,7 @@ def test_the_mark_changes_nothing_else(tmp_path: Path) -> None:
 def test_the_mark_stands_in_its_block(before: str, after: str) -> None:
     found = with_mark(before, Path("s.toml"))
     assert found == after
-    assert tomllib.loads(found)["table"]["checked"] is True
+    assert tomllib.loads(found.removeprefix("\ufeff"))["table"]["checked"] is True
 
 
 @pytest.mark.parametrize("text", ["table = { source = 'a' }\n", "table.source = 'a'\n"])

@@ -88,7 +88,7 @@ def schema_of(path: Path | None) -> "Schema | None":
         return None
     try:
         held = read_toml(path)
-    except (OSError, UnicodeDecodeError):
+    except OSError:
         raise InvalidParameter(f"The specification {path} cannot be read. Check that it is TOML.") from None
     columns = held.get("columns")
     if not isinstance(columns, dict):

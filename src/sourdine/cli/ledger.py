@@ -2,10 +2,9 @@
 
 import json
 from dataclasses import asdict
-from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,7 +25,6 @@ _EPSILON = Fraction(1, 10**9), 10**6
 _RHO = Fraction(1, 10**12), 10**6
 _ORDER = Fraction(1001, 1000), 10**4
 _RESERVE = Fraction(1, 10**20), Fraction(999, 1000)
-E = TypeVar("E", bound=StrEnum)
 
 Where = Annotated[Path, typer.Argument(help="The file of the ledger.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

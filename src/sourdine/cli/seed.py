@@ -16,10 +16,9 @@ Seed = Annotated[int | None, typer.Option("--seed", help=_HELP)]
 GivenSeed = Annotated[int, typer.Option("--seed", help=_HELP)]  # where there always is one
 
 
-def check_seed(owner: str, seed: int | None) -> None:
-    """Refuse a seed out of reach."""
-    if seed is not None:
-        seed = check.integer(owner, "seed", seed, 0, _MOST)
+def check_seed(owner: str, seed: int | None) -> int | None:
+    """The seed; one out of reach is refused."""
+    return None if seed is None else check.integer(owner, "seed", seed, 0, _MOST)
 
 
 def bits_of(owner: str, seed: int | None) -> "Bits":
@@ -27,5 +26,5 @@ def bits_of(owner: str, seed: int | None) -> "Bits":
     from sourdine.core.bits import SYSTEM
     from sourdine.testing import SeededBits
 
-    check_seed(owner, seed)
-    return SYSTEM if seed is None else SeededBits(seed)
+    checked = check_seed(owner, seed)
+    return SYSTEM if checked is None else SeededBits(checked)

@@ -33,7 +33,7 @@ _BRACKETS = re.compile(r"[\[{]|[\]}]")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """What a TOML file holds; OSError or UnicodeDecodeError if it is no text that can be read."""
+    """What a TOML file holds; OSError if it cannot be read."""
     with path.open("rb") as file:
         held = file.read(MOST_BYTES + 1)
     if len(held) > MOST_BYTES:
@@ -41,7 +41,14 @@ def read_toml(path: Path) -> dict[str, Any]:
             f"The specification {path} is larger than {MOST_BYTES >> 20} megabytes, which no specification "
             "needs. Check that it is one, and not the table itself."
         )
-    return parse_toml(held.decode("utf-8-sig"), path)  # some editors begin a file with a mark
+    try:
+        text = held.decode("utf-8-sig")  # some editors begin a file with a mark
+    except UnicodeDecodeError:
+        raise InvalidParameter(
+            f"The specification {path} is not saved as UTF-8, as TOML has to be. Save it again with that "
+            "encoding."
+        ) from None
+    return parse_toml(text, path)
 
 
 def parse_toml(text: str, path: Path) -> dict[str, Any]:

@@ -7,7 +7,6 @@ the last checkpoint are taken again with other noise; nobody saw what they gave,
 
 import contextlib
 import json
-import os
 import pickle
 import sqlite3
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ import torch
 
 from sourdine.accounting.ledger import Ledger, Receipt
 from sourdine.accounting.ledger.amount import amount
+from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter, LedgerError
 
 _FORMAT = 1
@@ -55,12 +55,8 @@ class Checkpoint:
             "parts": state.parts,
             "history": list(state.history),
         }
-        part = self.path.with_name(self.path.name + ".part")
-        with part.open("wb") as file:
-            torch.save(held, file)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(self.path)
+        with disk.whole_file(self.path) as place:
+            torch.save(held, place)
 
     def load(self) -> State | None:
         """The state of a run that was begun, if there is one."""

@@ -77,8 +77,6 @@ def read_columns(path: Path) -> Schema:
             f"The declarations {path} cannot be read ({problem.strerror}). Write them with "
             "'sourdine init TABLE', and fill in the columns."
         ) from None
-    except UnicodeDecodeError:
-        raise InvalidParameter(f"The declarations {path} are no TOML that can be read. Check them.") from None
     columns = held.get("columns")
     if not isinstance(columns, Mapping) or not columns:
         raise InvalidParameter(

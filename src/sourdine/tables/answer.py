@@ -143,14 +143,13 @@ class Answers:
             ) from None
         return pd.DataFrame.from_records(list(self.rows()), columns=list(self.columns))
 
-    def csv(self, plain: bool = True) -> str:
+    def csv(self) -> str:
         """The tidy table as CSV.
 
         Names and keys may be made to look like formulas. A spreadsheet takes them for text where an
-        apostrophe stands before them, which `core.spreadsheet.as_written` takes off again; without `plain`,
-        there is none.
+        apostrophe stands before them, which `core.spreadsheet.as_written` takes off again.
         """
-        return csv_text(map(inert, row) if plain else row for row in chain([self.columns], self.rows()))
+        return csv_text(map(inert, row) for row in chain([self.columns], self.rows()))
 
     def json(self) -> str:
         """The tidy table as JSON: one object a row."""

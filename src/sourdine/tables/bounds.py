@@ -274,7 +274,7 @@ def load_draft(path: Path) -> tuple[Specification, Mapping[str, Any]]:
     """What a specification says of its table and its guarantee, while its columns still wait for bounds."""
     try:
         held = read_toml(path)
-    except (OSError, UnicodeDecodeError):
+    except OSError:
         raise InvalidParameter(
             f"The specification {path} cannot be read. Check the path, or write one with 'sourdine init'."
         ) from None

@@ -7,7 +7,6 @@ declared, and plans, certificates and reports show the mark.
 import errno
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -16,6 +15,7 @@ from pathlib import Path
 from sourdine.core import disk
 from sourdine.core.bits import SYSTEM
 from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.toml import parse_toml
 from sourdine.frames.quality import Cell, all_cells, cells_of, quality_counts, records_without
 from sourdine.frames.source import Source
 from sourdine.frames.unit import Unit
@@ -29,6 +29,7 @@ CHECKED_WORDS = (
     "The declarations were checked against the data, which is not private: what was changed in them after "
     "that is outside the guarantee"
 )
+_MARK = "\ufeff"
 _HEADER = re.compile(
     r"^[ \t]*\[[ \t]*(?:table|\"table\"|'table')[ \t]*\][ \t]*(?:#[^\n]*)?\r?(?:\n|\Z)", re.M
 )
@@ -119,7 +120,9 @@ def with_mark(text: str, path: Path) -> str:
     source = 'people.csv'
     <BLANKLINE>
     """
-    held = tomllib.loads(text)
+    if text.startswith(_MARK):  # which some editors begin a file with
+        return _MARK + with_mark(text.removeprefix(_MARK), path)
+    held = parse_toml(text, path)
     if held["table"].get("checked") is True:
         return text
     wanted = {**held, "table": {**held["table"], "checked": True}}
@@ -131,7 +134,7 @@ def with_mark(text: str, path: Path) -> str:
             before + _UNCHECKED.sub(r"\g<1>true", after, count=1),
             f"{before}{start}checked = true{line_end}{after}",
         ):
-            if _same(made, wanted):  # else it stands in a text, or in another block
+            if _same(made, wanted, path):  # else it stands in a text, or in another block
                 return made
     raise InvalidParameter(
         f"The mark of a check could not be written into {path}, since it has no [table] block on lines of "
@@ -139,10 +142,10 @@ def with_mark(text: str, path: Path) -> str:
     )
 
 
-def _same(text: str, wanted: object) -> bool:
+def _same(text: str, wanted: object, path: Path) -> bool:
     try:
-        return bool(tomllib.loads(text) == wanted)
-    except tomllib.TOMLDecodeError:
+        return bool(parse_toml(text, path) == wanted)
+    except InvalidParameter:
         return False
 
 

@@ -104,11 +104,6 @@ class Specification(Declared):
             )
         try:
             held = read_toml(path)
-        except UnicodeDecodeError:
-            raise InvalidParameter(
-                f"The specification {path} is not saved as UTF-8, as TOML has to be. Save it again with that "
-                "encoding."
-            ) from None
         except OSError:
             raise InvalidParameter(
                 f"The specification {path} cannot be read. Check the path, or write one with 'sourdine init'."

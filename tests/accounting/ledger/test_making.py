@@ -83,6 +83,7 @@ def test_what_makes_no_ledger_is_one_sentence(tmp_path: Path, given: dict[str, o
 
 def test_terms_and_a_budget_do_not_go_together(tmp_path: Path) -> None:
     terms = Terms(budget=PureBudget(limit=1), unit="person", neighbours=Neighbours.ADD_REMOVE)  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameter, match="Give one of the two"):
-        Ledger.create(tmp_path / "a.ledger", terms, epsilon=1)
+    for beside in ({"epsilon": 1}, {"unit": "household"}, {"neighbours": "replace"}, {"period": "day"}):
+        with pytest.raises(InvalidParameter, match="Give one of the two"):
+            Ledger.create(tmp_path / "a.ledger", terms, **beside)  # type: ignore[arg-type]
     assert Ledger.create(tmp_path / "a.ledger", terms).terms == terms

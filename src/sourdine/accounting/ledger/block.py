@@ -66,7 +66,7 @@ class Blocks:
             return self._read_back(spends)
         if block is None:
             block = self._read_back(spends)
-            cost_of(self._terms, block.spends)  # what cannot be paid for is refused before it is remembered
+            _ = block.cost  # what cannot be paid for is refused before it is remembered
             _remember(self._kept, block.spends, block)  # equal to what was given, and nobody else's to change
         return block
 

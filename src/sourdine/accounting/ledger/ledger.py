@@ -63,8 +63,8 @@ class Ledger:
         order: Number | None = None,
         divergence: Number | None = None,
         reserve: Number | None = None,
-        unit: str = "person",
-        neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
+        unit: str | None = None,
+        neighbours: Neighbours | str | None = None,
         period: Period | str | None = None,
         period_limit: Number | None = None,
     ) -> "Ledger":
@@ -72,9 +72,11 @@ class Ledger:
 
         The budget is an epsilon (with a delta it is kept in rho), a rho with a delta, or a `divergence` of an
         `order` with a delta; numbers are taken as they are written, so that 0.1 is a tenth. `reserve` is the
-        part of delta for choosing keys privately. A `period` ("day", "week", "month" or "year") has a
+        part of delta for choosing keys privately. Protected is a "person" who is added or removed, unless
+        `unit` and `neighbours` say otherwise. A `period` ("day", "week", "month" or "year") has a
         `period_limit` of its own. Or give `terms` alone.
         """
+        others = (unit, neighbours, period, period_limit)
         if terms is None:
             terms = make_terms(
                 epsilon=epsilon,
@@ -83,12 +85,12 @@ class Ledger:
                 order=order,
                 divergence=divergence,
                 reserve=reserve,
-                unit=unit,
-                neighbours=neighbours,
+                unit="person" if unit is None else unit,
+                neighbours=Neighbours.ADD_REMOVE if neighbours is None else neighbours,
                 period=period,
                 period_limit=period_limit,
             )
-        elif {epsilon, delta, rho, order, divergence, reserve, period, period_limit} != {None}:
+        elif any(each is not None for each in (epsilon, delta, rho, order, divergence, reserve, *others)):
             raise InvalidParameter("A ledger is made from terms, or from a budget. Give one of the two.")
         return cls(Store.create(Path(path), terms.to_json()), terms)
 

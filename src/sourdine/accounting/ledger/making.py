@@ -77,8 +77,7 @@ def exact(owner: str, name: str, value: object) -> Fraction:
         if number is None:
             raise check.fail(owner, name, "be a number", value, "Write it like 0.5, 1e-3 or 1/3.")
         return number
-    number = check.rational(owner, name, value)
-    return Fraction(repr(float(value))) if isinstance(value, float) else number
+    return check.decimal(owner, name, value)
 
 
 def _budget(

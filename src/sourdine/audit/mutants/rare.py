@@ -1,7 +1,6 @@
 """Faults that show once in thousands of answers."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -82,16 +81,11 @@ def _flagged() -> Iterator[Mutant]:
         yield Mutant(
             name=f"Laplace of scale {scale}, none once in 500",
             fault="once in 500 answers there is no noise",
-            honest=replace(_wide(wide), neighbour=scale),
+            honest=Example(
+                mechanism=wide, value=0, neighbour=scale, distance=Distance.l1(scale, coordinates=1)
+            ),
             sampler=partial(_bare, wide, Fraction(1, 500)),
         )
-
-
-def _wide(mechanism: Laplace) -> Example:
-    change = int(mechanism.scale)
-    return Example(
-        mechanism=mechanism, value=0, neighbour=change, distance=Distance.l1(change, coordinates=1)
-    )
 
 
 def _bare(mechanism: Mechanism, often: Fraction, values: NDArray[Any], bits: Bits) -> NDArray[Any]:

@@ -122,8 +122,6 @@ def parsed(path: Path) -> dict[str, Any]:
             f"The specification {path} cannot be read ({problem.strerror}). Write one with "
             "'sourdine init TABLE', and fill in its columns."
         ) from None
-    except UnicodeDecodeError:
-        raise InvalidParameter(f"The specification {path} is no TOML that can be read. Check it.") from None
 
 
 def _exact(value: float | None) -> Fraction | None:

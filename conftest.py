@@ -1,0 +1,45 @@
+"""Every test draws the system's randomness from a seed of its own: a test that passes today passes tomorrow.
+
+Examples in pages and doctests cannot show a seed without teaching users to set one, and over thousands of
+tests even rare bad luck is a red run. Other processes, also forked ones, draw real entropy.
+"""
+
+import os
+import threading
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sourdine.core.bits import SystemBits
+from sourdine.testing import SeededBits
+
+
+class OneSeedATest:
+    """Stands in for the system's words in this process while a test runs that has not asked for entropy."""
+
+    def __init__(self) -> None:
+        self.entropy = SystemBits.words
+        self.process = os.getpid()
+        self.stream: SeededBits | None = None
+        self.lock = threading.Lock()
+
+    def words(self, system: SystemBits, count: int) -> NDArray[np.uint64]:
+        if self.stream is None or self.process != os.getpid():  # no lock: a fork may have left it held
+            return self.entropy(system, count)
+        with self.lock:
+            return self.stream.words(count)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        wanted = item.get_closest_marker("system_randomness") is None
+        self.stream = SeededBits(zlib.crc32(item.nodeid.encode())) if wanted else None
+        return (yield)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    seeds = OneSeedATest()
+    SystemBits.words = lambda self, count, /: seeds.words(self, count)  # type: ignore[method-assign]
+    config.pluginmanager.register(seeds)
