@@ -13,17 +13,13 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import betainc
 
-from sourdine.accounting.accountant import check_delta
 from sourdine.accounting.bracket import Bracket
-from sourdine.accounting.rounding import float_above, with_margin
-from sourdine.accounting.shuffle_model import log_binomial
+from sourdine.accounting.rounding import with_margin
+from sourdine.accounting.shuffle_model import MARGIN, MOST_EPSILON, declared, log_binomial
 from sourdine.core import check
 from sourdine.core.laws import Floats
 
 _ROUNDING = 1e-9  # of shares that are given as floats
-_MARGIN = 1e-9  # of the special functions, relative; they are good to 1e-12
-_MOST_EPSILON = 50
-_MOST_REPORTS = 1 << 34
 _CELLS = 400  # ranges of the number of reports that tell
 _WHOLE = 128  # numbers of the others up to which every one is looked at
 _MANY = 40_000  # pairs from which on they are thinned out
@@ -78,11 +74,8 @@ def blanket_model(favours: Favours, epsilon: float, reports: int, delta: float) 
     >>> round(found.lower, 2), round(found.upper, 2)
     (0.12, 0.12)
     """
-    owner = "blanket_model"
-    local = float_above(check.positive(owner, "epsilon", epsilon))
-    count = check.integer(owner, "reports", reports, 1, _MOST_REPORTS)
-    delta = check_delta(owner, delta)
-    if local > _MOST_EPSILON or delta == 0:
+    local, count, delta = declared("blanket_model", epsilon, reports, delta)
+    if local > MOST_EPSILON or delta == 0:
         return Bracket(0.0, local)
     most = Upper.made(favours, local, count)
     upper = _crossing(most.delta, local, delta)[1]
@@ -132,7 +125,7 @@ class Upper:
         start = (self.telling * down + math.expm1(epsilon) * self.weighing) / gain
         each = _excess(self.telling, 0.5, start, 1)
         total = gain * float(self.weights @ each) + self.left_out
-        return total / self.reports * (1 + _MARGIN)
+        return total / self.reports * (1 + MARGIN)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +154,7 @@ class Crowd:
         start = -(telling * down + (n - telling) * same) / (up - down)
         each = _excess(telling, self.first, start, -1)
         masses = np.exp(log_binomial(telling, n, self.tell)) if self.tell < 1 else np.ones(1)
-        return (up - down) * float(masses @ each) / n * (1 - _MARGIN)
+        return (up - down) * float(masses @ each) / n * (1 - MARGIN)
 
 
 def _crowds(favours: Favours, epsilon: float, reports: int) -> list[Crowd]:
@@ -195,7 +188,7 @@ def _excess(count: Floats, share: float, start: Floats, side: int) -> Floats:
     tail = np.where(at >= 1, betainc(np.maximum(at, 1), np.maximum(count - at + 1, 1e-300), share), 1.0)
     above = start - count * share
     mean = count * share * (1 - share) * before
-    found = mean * (1 + side * _MARGIN) - above * tail * (1 - side * _MARGIN * np.sign(above))
+    found = mean * (1 + side * MARGIN) - above * tail * (1 - side * MARGIN * np.sign(above))
     return np.asarray(np.where(inside, np.maximum(found, 0.0), 0.0))
 
 
@@ -208,7 +201,7 @@ def _ranges(reports: int, tell: float) -> tuple[Floats, Floats, Floats]:
     reach = 12 * math.sqrt(mean * (1 - tell)) + 100  # by Bernstein's inequality
     low, high = max(1, math.floor(mean - reach)), min(reports, math.ceil(mean + reach))
     numbers = np.arange(low, high + 1, dtype=float)
-    masses = numbers * np.exp(log_binomial(numbers, reports, tell)) * (1 + _MARGIN)
+    masses = numbers * np.exp(log_binomial(numbers, reports, tell)) * (1 + MARGIN)
     counted = masses > _BEYOND / (2 * reports)
     numbers, masses = numbers[counted], masses[counted]
     starts = np.arange(0, len(numbers), max(1, -(-len(numbers) // _CELLS)))
@@ -232,7 +225,7 @@ def _merged(weights: Floats, values: Floats) -> tuple[Floats, Floats]:
     moved = np.zeros((values.size, len(nodes)))
     moved[np.arange(values.size), at] = 1 - upper
     moved[np.arange(values.size), at + 1] += upper
-    total = weights @ moved * (1 + _MARGIN)
+    total = weights @ moved * (1 + MARGIN)
     return total, np.broadcast_to(nodes, total.shape)
 
 
@@ -266,7 +259,7 @@ def _weights(trials: Floats, share: float, nodes: Floats) -> Floats:
     rising, falling = np.diff(under, axis=-1) / widths, np.diff(over, axis=-1) / widths
     left = np.diff(np.concatenate([0 * ends, rising, ends], axis=-1), axis=-1)
     right = np.diff(np.concatenate([-ends, falling, 0 * ends], axis=-1), axis=-1)
-    return np.maximum(np.where(places < mean, left, right), 0.0) * (1 + _MARGIN)
+    return np.maximum(np.where(places < mean, left, right), 0.0) * (1 + MARGIN)
 
 
 def _crossing(profile: Callable[[float], float], most: float, delta: float) -> tuple[float, float]:

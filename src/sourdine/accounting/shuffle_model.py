@@ -10,8 +10,8 @@ from sourdine.accounting.rounding import float_above, with_margin
 from sourdine.core import check
 from sourdine.core.laws import Floats
 
-_MARGIN = 1e-9  # of the special functions, relative; they are good to 1e-12
-_MOST_EPSILON = 50  # beyond, no number of reports has a clone among them
+MARGIN = 1e-9  # of the special functions, relative; they are good to 1e-12
+MOST_EPSILON = 50  # beyond, no number of reports has a clone among them
 _MOST_REPORTS = 1 << 34
 _RANGES = 4000
 
@@ -27,8 +27,8 @@ def shuffle_model(epsilon: float, reports: int, delta: float) -> float:
     >>> round(shuffle_model(4, 1_000_000, 1e-6), 4)
     0.0493
     """
-    local, count, delta = _declared("shuffle_model", epsilon, reports, delta)
-    if local > _MOST_EPSILON or delta == 0:
+    local, count, delta = declared("shuffle_model", epsilon, reports, delta)
+    if local > MOST_EPSILON or delta == 0:
         return local
     clones, weights, left_out = _clones(count - 1, math.exp(-local), delta)
     low, high = 0.0, shuffle_model_bound(epsilon, reports, delta)
@@ -50,7 +50,7 @@ def shuffle_model_bound(epsilon: float, reports: int, delta: float) -> float:
     >>> round(shuffle_model_bound(4, 1_000_000, 1e-6), 4)
     0.201
     """
-    local, count, delta = _declared("shuffle_model_bound", epsilon, reports, delta)
+    local, count, delta = declared("shuffle_model_bound", epsilon, reports, delta)
     if delta == 0 or local > math.log(count / (16 * math.log(4 / delta))):
         return local
     odds = math.exp(local)
@@ -58,7 +58,8 @@ def shuffle_model_bound(epsilon: float, reports: int, delta: float) -> float:
     return min(local, with_margin(math.log1p(math.tanh(local / 2) * inner)))
 
 
-def _declared(owner: str, epsilon: float, reports: int, delta: float) -> tuple[float, int, float]:
+def declared(owner: str, epsilon: float, reports: int, delta: float) -> tuple[float, int, float]:
+    """The epsilon of a report, how many there are, and delta, as each is used; an epsilon is rounded up."""
     local = float_above(check.positive(owner, "epsilon", epsilon))
     return local, check.integer(owner, "reports", reports, 1, _MOST_REPORTS), check_delta(owner, delta)
 
@@ -73,7 +74,7 @@ def _clones(others: int, share: float, delta: float) -> tuple[Floats, Floats, fl
     reach = math.sqrt(2 * mean * need) + need  # by Chernoff's bounds less than e^-need lies beyond, each side
     low, high = max(0, math.floor(mean - reach)), min(others, math.ceil(mean + reach))
     clones = np.arange(low, high + 1, dtype=float)
-    weights = np.exp(log_binomial(clones, others, share)) * (1 + _MARGIN)
+    weights = np.exp(log_binomial(clones, others, share)) * (1 + MARGIN)
     first = np.arange(0, len(clones), max(1, len(clones) // _RANGES))
     return clones[first], np.add.reduceat(weights, first), 2 * math.exp(-need)
 
@@ -91,10 +92,10 @@ def _profile(epsilon: float, local: float, clones: Floats, weights: Floats) -> f
         return 0.0
     x = np.floor((clones + 1) * (odds * p - less) / ((p - less) * (1 + odds))) + 1
     x = np.minimum(x, clones + 1)
-    before = np.exp(log_binomial(x - 1, clones, 0.5)) * (1 + _MARGIN)
-    tail = np.where(x <= clones, betainc(x, np.maximum(clones - x + 1, 1.0), 0.5), 0.0) * (1 - _MARGIN)
+    before = np.exp(log_binomial(x - 1, clones, 0.5)) * (1 + MARGIN)
+    tail = np.where(x <= clones, betainc(x, np.maximum(clones - x + 1, 1.0), 0.5), 0.0) * (1 - MARGIN)
     each = before * (p - odds * less) - math.expm1(epsilon) * tail
-    return float((weights * np.maximum(each, 0.0)).sum()) * (1 + _MARGIN)
+    return float((weights * np.maximum(each, 0.0)).sum()) * (1 + MARGIN)
 
 
 def log_binomial(k: Floats, n: Floats | int, share: float) -> Floats:
