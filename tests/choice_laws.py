@@ -112,6 +112,11 @@ def kary_response(m: Any, value: Any) -> Law:
     return law
 
 
+def finite_pair(m: Any, value: Any) -> Law:
+    stated = m.first if value else m.second
+    return {place: float(chance) for place, chance in enumerate(stated) if chance}
+
+
 def warner(m: Any, value: Any) -> Law:
     return {value: float(m.truth), 1 - value: 1 - float(m.truth)}
 

@@ -382,6 +382,7 @@ MECHANISMS = {
         Example(mechanisms.TopK.within, {**_SELECTION, "k": 50}),
         Example(lambda rho: mechanisms.TopK.within(rho=rho, candidates=100, k=50), {"rho": HALF}),
     ),
+    "mechanisms.FinitePair.error": _error(mechanisms.FinitePair(first=(HALF, HALF), second=(1, 0))),
     "mechanisms.Gaussian": of(mechanisms.Gaussian, sigma=100, granularity=SMALL),
     "mechanisms.Gaussian.error": _error(mechanisms.Gaussian(sigma=100)),
     "mechanisms.Geometric": of(mechanisms.Geometric, scale=100, lower=0, upper=100),

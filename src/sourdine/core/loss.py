@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.laws import Floats, Law, float_above, pure_law
+from sourdine.core.pair import Chances, finite_laws, ratios
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +70,29 @@ class Loss:
         if best is None:
             best = math.inf if known == math.inf else Fraction(known) ** 2 / 2
         return cls.symmetric(pure_law(float_above(known)), neighbours=neighbours, epsilon=known, rho=best)
+
+    @classmethod
+    def between(
+        cls, first: Chances, second: Chances, *, neighbours: Neighbours = Neighbours.ADD_REMOVE
+    ) -> "Loss":
+        """The loss between two laws on finitely many outcomes, given by their exact probabilities.
+
+        `first` is the law of the outcome with the unit and `second` without it, as sequences or as mappings
+        by outcome. Whatever is obtained from such an outcome loses no more (docs/guarantees/finite_pair.md).
+
+        >>> loss = Loss.between({"yes": 0.75, "no": 0.25}, {"yes": 0.25, "no": 0.75})
+        >>> round(loss.epsilon, 4), float(loss.profile(0))
+        (1.0986, 0.5)
+        """
+        found = ratios(finite_laws("Loss.between", first, second))
+        return cls(
+            remove=found.forth,
+            add=found.back,
+            neighbours=neighbours,
+            epsilon=max(found.epsilon, found.settled),
+            rho=Fraction(found.settled) ** 2 / 2,
+            delta=found.delta,
+        )
 
     def profile(self, epsilon: ArrayLike) -> Floats:
         """delta(epsilon): the larger of both directions."""

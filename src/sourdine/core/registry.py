@@ -22,6 +22,7 @@ TABLE: dict[str, str] = {
     "bounded-laplace/1": "sourdine.mechanisms.bounded_laplace:BoundedLaplace",
     "bounded-staircase/1": "sourdine.mechanisms.bounded_staircase:BoundedStaircase",
     "exponential/1": "sourdine.mechanisms.exponential:Exponential",
+    "finite-pair/1": "sourdine.mechanisms.finite_pair:FinitePair",
     "gaussian/1": "sourdine.mechanisms.gaussian:Gaussian",
     "geometric/1": "sourdine.mechanisms.geometric:Geometric",
     "laplace/1": "sourdine.mechanisms.laplace:Laplace",

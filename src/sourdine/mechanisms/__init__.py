@@ -4,6 +4,7 @@ from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import BoundedStaircase
 from sourdine.mechanisms.crossing import Crossing
 from sourdine.mechanisms.exponential import Exponential
+from sourdine.mechanisms.finite_pair import FinitePair
 from sourdine.mechanisms.gaussian import Gaussian
 from sourdine.mechanisms.geometric import Geometric
 from sourdine.mechanisms.key_threshold import KeyNoise, KeyThreshold
@@ -26,6 +27,7 @@ __all__ = [
     "Channel",
     "Crossing",
     "Exponential",
+    "FinitePair",
     "Gaussian",
     "Geometric",
     "KaryResponse",

@@ -11,6 +11,7 @@ from sourdine.audit.textbook.dice import Dice, Ints, gaussian, laplace, pick, st
 from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import BoundedStaircase
 from sourdine.mechanisms.exponential import Exponential
+from sourdine.mechanisms.finite_pair import FinitePair
 from sourdine.mechanisms.gaussian import Gaussian
 from sourdine.mechanisms.geometric import Geometric
 from sourdine.mechanisms.key_threshold import KeyNoise, KeyThreshold
@@ -99,6 +100,11 @@ def draw_two_coins(mechanism: TwoCoins, value: ArrayLike, count: int, dice: Dice
     """Heads: the truth. Tails: what a second coin says."""
     heads, second = dice.integers(0, 2, (2, count))
     return np.where(heads == 1, np.asarray(value), second)
+
+
+def draw_pair(mechanism: FinitePair, value: ArrayLike, count: int, dice: Dice) -> Answers:
+    law = mechanism.first if np.asarray(value) > 0 else mechanism.second
+    return pick([float(chance) for chance in law], count, dice)
 
 
 def draw_exponential(mechanism: Exponential, value: ArrayLike, count: int, dice: Dice) -> Answers:
