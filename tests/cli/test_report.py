@@ -64,3 +64,13 @@ def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
     code, _, err = run("report", tmp_path / "none")
     assert code == 2
     assert "Name the folder that 'sourdine release' wrote" in err
+
+
+def test_no_page_is_drawn_from_numbers_that_somebody_changed(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "certificate.json").write_text((folder / "certificate.json").read_text())
+    record = json.loads((folder / "release.json").read_text())
+    (tmp_path / "release.json").write_text(json.dumps(record))  # the same numbers, but not the same file
+    code, out, err = run("report", tmp_path)
+    assert (code, out) == (2, "")
+    assert "is not what was published with its certificate" in err
+    assert not (tmp_path / "report.html").exists()

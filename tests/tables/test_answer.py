@@ -63,9 +63,9 @@ def test_an_answer_that_is_not_there_is_told(answers: Answers, name: str) -> Non
 
 
 def test_a_key_that_is_not_there_is_told(answers: Answers) -> None:
-    with pytest.raises(InvalidParameter, match=r"has no group .*Its keys are for key"):
+    with pytest.raises(InvalidParameter, match=r"has no group .*Its keys are for key: ask at\('a'\), at\("):
         answers["people", "count"].at("b")
-    with pytest.raises(InvalidParameter, match="Its keys are for the whole table"):
+    with pytest.raises(InvalidParameter, match=r"Its keys are for the whole table: ask at\(\)\."):
         answers["all"].at("a")
 
 

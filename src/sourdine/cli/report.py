@@ -8,7 +8,7 @@ import typer
 from sourdine.cli import show
 from sourdine.cli.certificate import CERTIFICATE
 from sourdine.cli.release import RECORD, REPORT
-from sourdine.core.errors import InvalidParameter
+from sourdine.core.errors import InvalidParameter, LedgerError
 
 
 def report(
@@ -23,13 +23,18 @@ def report(
 
     Example: sourdine report people-release -o people.html
     """
-    from sourdine.accounting.release import Certificate
+    from sourdine.accounting.release import Certificate, digest
     from sourdine.report.release import release_page
     from sourdine.tables.record import Record
 
     place = folder / REPORT if output is None else output
     record = Record.from_json(_read(folder, RECORD))
     certificate = Certificate.from_json(_read(folder, CERTIFICATE))
+    if certificate.digests.get(RECORD, digest(folder / RECORD)) != digest(folder / RECORD):
+        raise LedgerError(
+            f"{RECORD} in {folder} is not what was published with its certificate, so no page is drawn from "
+            "it. Do not rely on its numbers; get the folder again from whoever published it."
+        )
     show.check_page(place)
     page = release_page(record, certificate)
     show.keep(page.html(), place)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Cell = str | int | float | bool | None
 ALL = "all"
 NO_INTERVAL = "no interval"
+_LISTED = 8
 _ENDS = ("lower", "upper")
 _BEFORE, _AFTER, _NOTE = ("query", "statistic"), ("value", *_ENDS, "measure"), "note"
 _SHOWN = 60
@@ -79,9 +80,11 @@ class Answer:
         for found, value, low, high in self.rows():
             if found == key:
                 return value, low, high
+        listed = [f"at({', '.join(map(repr, found))})" for found, *_ in islice(self.rows(), _LISTED + 1)]
+        shown = ", ".join(listed[:_LISTED]) + (", …" if len(listed) > _LISTED else "")
         raise InvalidParameter(
             f"The answer '{self.statistic}' of '{self.query}' has no group {key!r}. "
-            f"Its keys are for {', '.join(self.columns) or 'the whole table'}."
+            f"Its keys are for {', '.join(self.columns) or 'the whole table'}: ask {shown}."
         )
 
 
