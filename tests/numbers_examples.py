@@ -245,6 +245,28 @@ ACCOUNTING = {
     "accounting.Approximate": of(Approximate, width=QUARTER),
     "accounting.Approximate.delta": of(lambda epsilon: Approximate().delta(POINTS, epsilon), epsilon=QUARTER),
     "accounting.Approximate.epsilon": of(lambda delta: Approximate().epsilon(POINTS, delta), delta=2.0**-8),
+    "accounting.AttackLimit": (
+        Example(accounting.AttackLimit, {"advantage": QUARTER}),
+        Example(accounting.AttackLimit, {"true_positives": HALF, "false_positives": QUARTER}),
+    ),
+    "accounting.AttackLimit.excess": of(accounting.AttackLimit(advantage=0.5).excess, success=QUARTER),
+    "accounting.AttackLimit.success": of(
+        lambda share: accounting.AttackLimit(advantage=0.5).success(MANY, share), share=QUARTER
+    ),
+    "accounting.attack_advantage": of(lambda share: accounting.attack_advantage(MANY, share), share=QUARTER),
+    "accounting.attack_true_positives": of(
+        lambda **n: accounting.attack_true_positives(MANY, **n), false_positives=QUARTER, share=QUARTER
+    ),
+    "accounting.calibrate_to_attack": (
+        Example(
+            lambda **n: accounting.calibrate_to_attack(_laplace, Distance.l1(1), **n),
+            {"advantage": QUARTER, "count": 1},
+        ),
+        Example(
+            lambda **n: accounting.calibrate_to_attack(_laplace, Distance.l1(1), **n),
+            {"true_positives": HALF, "false_positives": QUARTER},
+        ),
+    ),
     "accounting.FixedSize": of(accounting.FixedSize, size=50, of=100),
     "accounting.Poisson": of(accounting.Poisson, rate=QUARTER),
     "accounting.Pure.delta": of(lambda epsilon: Pure().delta(Pure().lift(LAPLACE), epsilon), epsilon=QUARTER),
@@ -747,6 +769,7 @@ RECORDS = {
 }
 SLOW = {name for name in EXAMPLES if name.startswith("learning.")} | {
     "accounting.calibrate_noise",
+    "accounting.calibrate_to_attack",
     "accounting.cost_of_steps",
     "accounting.epochs_within",
     "accounting.epsilon_for_error",

@@ -36,6 +36,17 @@ def test_the_printed_run() -> None:
         assert word in result.stdout
 
 
+def test_noise_against_an_attack() -> None:
+    laplace = found("calibrate", "--advantage", "0.1", "--mechanism", "laplace")
+    assert laplace["epsilon"]["upper"] == pytest.approx(0.2007, abs=1e-4)  # type: ignore[index]
+    assert 0.0999 < laplace["advantage"] <= 0.1  # type: ignore[operator]
+    rates = ("--true-positives", "0.05", "--false-positives", "0.01")
+    answer = found("calibrate", *rates, "-s", "1000", "-b", "1000", "-e", "1")
+    assert answer["noise"] == pytest.approx(1.4674, rel=2e-4)  # 1/(Phi^-1(0.05) - Phi^-1(0.01))
+    shown = run("calibrate", *rates, "-s", "1000", "-b", "1000", "-e", "1").stdout
+    assert "Attacks    5\N{NO-BREAK SPACE}% true positives at most, at 1 % false ones" in shown
+
+
 def test_the_printed_run_as_json() -> None:
     cost = found("dpsgd", *SEED, "-n", "1.0")
     assert (cost["steps"], cost["delta"], cost["sampler"], cost["unit"]) == (
@@ -212,7 +223,19 @@ def test_every_verb_has_help_with_an_example(verb: str) -> None:
         (("dpsgd", "--rate", "1", "--steps", "10000001", "-n", "1"), "lie between 1 and 10,000,000"),
         (("dpsgd", *SEED, "-n", "1", "-e", "100000000"), "The 'epochs' of dpsgd"),
         (("dpsgd", *SEED, "-n", "1", "-e", "1000000"), "The 'steps' of dpsgd"),
-        (("calibrate",), "Missing option '--epsilon'"),
+        (("calibrate",), "Give one budget"),
+        (("calibrate", "--epsilon", "1", "--advantage", "0.1", *SEED), "Give one budget"),
+        (
+            ("calibrate", "--advantage", "0.1", "--true-positives", "1/2", "--false-positives", "1/4"),
+            "not both",
+        ),
+        (("calibrate", "--true-positives", "0.1", *SEED), "go together"),
+        (("calibrate", "--advantage", "0.1", "--noise", "1", "-s", "10", "-b", "1"), "sets the noise"),
+        (("calibrate", "--advantage", "2", *SEED), "The 'advantage' of calibrate"),
+        (
+            ("calibrate", "--true-positives", "0.1", "--false-positives", "0.2", *SEED),
+            "above false_positives",
+        ),
         (("calibrate", "--epsilon", "1"), "Say what to calibrate"),
         (("calibrate", "--epsilon", "0", *SEED), "The 'epsilon' of calibrate"),
         (("calibrate", "--epsilon", "1", "-s", "10", "-b", "1"), "Give --epochs to find the noise"),

@@ -2,6 +2,14 @@
 
 from sourdine.accounting.accountant import Accountant
 from sourdine.accounting.approximate import Approximate, Point, advanced_composition, known, known_at
+from sourdine.accounting.attack_risk import (
+    AttackLimit,
+    attack_advantage,
+    attack_true_positives,
+    calibrate_plan_to_attack,
+    calibrate_to_attack,
+    noise_for_attack,
+)
 from sourdine.accounting.blanket import Favours, blanket_model
 from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.calibrate import (
@@ -35,6 +43,7 @@ __all__ = [
     "Accountant",
     "Approximate",
     "AtOrder",
+    "AttackLimit",
     "Bracket",
     "Conversion",
     "Favours",
@@ -53,10 +62,14 @@ __all__ = [
     "TrainingCost",
     "ZeroConcentrated",
     "advanced_composition",
+    "attack_advantage",
+    "attack_true_positives",
     "blanket_model",
     "block_loss",
     "calibrate_noise",
     "calibrate_plan",
+    "calibrate_plan_to_attack",
+    "calibrate_to_attack",
     "cost_of_steps",
     "cost_of_training",
     "epochs_within",
@@ -68,6 +81,7 @@ __all__ = [
     "known",
     "known_at",
     "noise_for",
+    "noise_for_attack",
     "noise_for_training",
     "parallel",
     "plan_cost",

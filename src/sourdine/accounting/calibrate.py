@@ -19,7 +19,7 @@ from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.mechanism import Mechanism
 
 Plan = Callable[[Fraction], Sequence[Spend]]
-_TOLERANCE = 1e-5  # how much more noise than the least may be taken, relative
+TOLERANCE = 1e-5  # how much more noise than the least may be taken, relative
 _WIDTH = 1e-3  # of the bracket; its upper end, which counts, is much closer
 _EXACT = 1e-11  # the same where a simple fraction is to be met exactly
 _TRIES = 40
@@ -82,10 +82,10 @@ def calibrate_plan(
 
     rough = target.rough()
     return plan(
-        _least(
+        least(
             lambda noise: target.excess(costing(noise)),
             None if rough is None else lambda noise: rough.excess(costing(noise)),
-            _EXACT if isinstance(target.accountant, Pure) else _TOLERANCE / 4,
+            _EXACT if isinstance(target.accountant, Pure) else TOLERANCE / 4,
         )
     )
 
@@ -149,7 +149,7 @@ def epsilon_for_error(
         found = mechanism(1 / precision).error(confidence)
         return math.log(found / wanted) if found > 0 else -math.inf
 
-    best = mechanism(1 / _least(excess))
+    best = mechanism(1 / least(excess))
     spend = Spend(mechanism=best, distance=distance, count=count, sampling=sampling)
     chosen: Accountant[Any] = accountant or (Pure() if delta == 0 else PLD())
     return ForError(best, chosen.epsilon(plan_cost([spend], chosen), delta))
@@ -200,10 +200,10 @@ class _Target:
         return math.inf if upper == math.inf else math.copysign(abs(math.log(ratio)), ratio - 1)
 
 
-def _least(
+def least(
     excess: Callable[[Fraction], float],
     rough: Callable[[Fraction], float] | None = None,
-    tolerance: float = _TOLERANCE / 4,
+    tolerance: float = TOLERANCE / 4,
 ) -> Fraction:
     """About the least number where the excess, which falls, is at most 0; a fraction with few digits.
 
@@ -300,7 +300,7 @@ def _simple(low: Fraction, high: Fraction, fits: Callable[[Fraction], bool]) -> 
             return number
         low = number
     unit = Fraction(10) ** math.floor(math.log10(high))
-    while math.ceil(high / unit) * unit > high * Fraction(1 + _TOLERANCE / 2):
+    while math.ceil(high / unit) * unit > high * Fraction(1 + TOLERANCE / 2):
         unit /= 10
     number = math.ceil(high / unit) * unit
     return number if fits(number) else high

@@ -89,9 +89,9 @@ class PLD(Accountant[PldCost]):
     def delta(self, cost: PldCost, epsilon: float) -> Bracket:
         epsilon = float(check.rational("PLD", "epsilon", epsilon))
         remove, add = directions(cost)
-        ends = [self._delta(remove, epsilon)]
+        ends = [delta_of(remove, epsilon, self.width)]
         if add is not remove:
-            ends.append(self._delta(add, epsilon))
+            ends.append(delta_of(add, epsilon, self.width))
         return Bracket(max(end.lower for end in ends), max(end.upper for end in ends))
 
     def why_wide(self, cost: PldCost, delta: float) -> str:
@@ -109,9 +109,11 @@ class PLD(Accountant[PldCost]):
             all_outcomes.epsilon(delta) if all_outcomes else epsilon_bracket(laws, delta, self.width, least)
         )
 
-    def _delta(self, laws: list[Repeated], epsilon: float) -> Bracket:
-        all_outcomes = outcomes(laws)
-        return all_outcomes.delta(epsilon) if all_outcomes else delta_bracket(laws, epsilon, self.width)
+
+def delta_of(laws: list[Repeated], epsilon: float, width: float) -> Bracket:
+    """delta of one direction at an epsilon: by enumeration where that is possible, else on a lattice."""
+    all_outcomes = outcomes(laws)
+    return all_outcomes.delta(epsilon) if all_outcomes else delta_bracket(laws, epsilon, width)
 
 
 def directions(cost: PldCost) -> tuple[list[Repeated], list[Repeated]]:
