@@ -112,6 +112,13 @@ class Run:
             resumed=resumed,
         )
 
+    def made_step(self) -> Step:
+        """What clips and adds the noise; an audit has a kind of run of its own, which watches it."""
+        plan = self.plan
+        return Step(
+            self.task.model, noise=plan.noise, batch=plan.batch, clipping=self.clipping, bits=self.bits
+        )
+
     @property
     def _handed_out(self) -> nn.Module:
         """The model as it was given, with the parameters that were trained and with nothing else that was.
@@ -280,9 +287,7 @@ class _Moving:
             )
         self._schedule = None if run.schedule is None else run.schedule(self._optimizer)
         self._average = None if run.averaging is None else Average(self._model, run.averaging)
-        self.step = Step(
-            self._model, noise=run.plan.noise, batch=run.plan.batch, clipping=run.clipping, bits=run.bits
-        )
+        self.step = run.made_step()
 
     def close(self) -> None:
         self.step.close()

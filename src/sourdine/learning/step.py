@@ -68,7 +68,7 @@ class Step:
         sums, self._sums = self._sums, {}
         sigma = float(self.mechanism.sigma)
         sizes = [value.numel() for value in self._wanted.values()]
-        whole = gaussian(torch.Size((sum(sizes),)), self._bits)  # many small draws are slow
+        whole = self._noise(sum(sizes))  # many small draws are slow
         with torch.no_grad():
             for (name, value), noise in zip(self._wanted.items(), torch.split(whole, sizes), strict=True):
                 total = sums.pop(name, None)
@@ -76,6 +76,10 @@ class Step:
                 total = torch.zeros_like(value, dtype=torch.float32) if total is None else total.float()
                 total.add_(noise.to(value.device).view_as(value), alpha=sigma)
                 value.grad = total.div_(self.batch).to(value.dtype)
+
+    def _noise(self, count: int) -> Tensor:
+        """Standard normal numbers, one for each parameter."""
+        return gaussian(torch.Size((count,)), self._bits)
 
 
 def _wide(dtype: torch.dtype) -> torch.dtype:

@@ -3,13 +3,19 @@
 Nothing outside the audit uses these. A model that was trained by one of them protects nobody.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from sourdine.audit.training.trace import Fault
+from sourdine.core.bits import SYSTEM, Bits
 from sourdine.learning.clipping import Clipping, Flat
+from sourdine.learning.samplers import Batches, FixedBatches, Indices, PoissonBatches, shuffled
+from sourdine.learning.step import Step
 
 _LOOSE = 10.0
 
@@ -28,16 +34,207 @@ class Loose(Flat):
         return Flat(norm=_LOOSE * self.norm).weights(squares)
 
 
+class Doubled(Flat):
+    """Gradients are clipped to twice the norm that the noise is made for."""
+
+    def weights(self, squares: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        return Flat(norm=2 * self.norm).weights(squares)
+
+
+class HalfNoise(Step):
+    """Half of the noise."""
+
+    def _noise(self, count: int) -> Tensor:
+        return 0.5 * super()._noise(count)
+
+
+class NearlyEnoughNoise(Step):
+    """Nine tenths of the noise."""
+
+    def _noise(self, count: int) -> Tensor:
+        return 0.9 * super()._noise(count)
+
+
+class NoiseOfTheMean(Step):
+    """Noise for the mean of a batch, added to the sum."""
+
+    def _noise(self, count: int) -> Tensor:
+        return super()._noise(count) / self.batch
+
+
+class ReusedNoise(Step):
+    """The noise of the first step, in every step."""
+
+    _first: Tensor | None = None
+
+    def _noise(self, count: int) -> Tensor:
+        if self._first is None:
+            self._first = super()._noise(count)
+        return self._first
+
+
+class RepeatedNoise(Step):
+    """Half as many numbers as there are parameters, each used for two."""
+
+    def _noise(self, count: int) -> Tensor:
+        return super()._noise(-(-count // 2)).repeat_interleave(2)[:count]
+
+
+class NoiseInTurn(Step):
+    """The noise of every second step is left out."""
+
+    _turn = 0
+
+    def _noise(self, count: int) -> Tensor:
+        self._turn += 1
+        return super()._noise(count) * (self._turn % 2)
+
+
+class BareLayer(Step):
+    """The last parameter gets no noise: a bias, which is easily forgotten."""
+
+    def _noise(self, count: int) -> Tensor:
+        made = super()._noise(count)
+        at = 0
+        for name, value in self._wanted.items():
+            if name.endswith("bias"):
+                made[at : at + value.numel()] = 0
+            at += value.numel()
+        return made
+
+
+class EvenNoise(Step):
+    """Uniform noise of the right deviation, which ends."""
+
+    def _noise(self, count: int) -> Tensor:
+        normal = super()._noise(count)
+        return (2 * torch.special.ndtr(normal) - 1) * math.sqrt(3)
+
+
+class DividedByDrawn(Step):
+    """The noisy sum is divided by how many were drawn, which is a secret, and not by the declared batch."""
+
+    _drawn = 0
+
+    def add(self, losses: object, *, examples_per_unit: int = 1) -> None:
+        def counted() -> Tensor:
+            found: Tensor = losses()  # type: ignore[operator]
+            self._drawn += len(found)
+            return found
+
+        super().add(counted, examples_per_unit=examples_per_unit)
+
+    def close(self) -> None:
+        super().close()
+        for value in self._wanted.values():
+            if value.grad is not None:
+                value.grad.mul_(self.batch / max(1, self._drawn))
+        self._drawn = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Broken(PoissonBatches):
+    """Batches of another law than they claim."""
+
+    @property
+    def _here(self) -> int:
+        return self.size if self.present is None else self.present
+
+
+class FullBatches(_Broken):
+    """Everybody, in every step."""
+
+    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+        for _ in range(after, self.steps):
+            yield np.arange(self._here)
+
+
+class OrderedBatches(_Broken):
+    """One random order, cut into batches, and the same in every epoch."""
+
+    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+        parts = np.array_split(shuffled(self._here, bits), max(1, round(self.size / self.batch)))
+        for step in range(after, self.steps):
+            yield np.sort(parts[step % len(parts)])
+
+
+class OneBatch(_Broken):
+    """A Poisson batch that is drawn once, and used in every step."""
+
+    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+        first = next(super().drawn(bits))
+        for _ in range(after, self.steps):
+            yield first
+
+
+class EvenBatches(_Broken):
+    """As many units in every batch, drawn afresh."""
+
+    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+        size = round(self._here * self.batch / self.size)
+        yield from FixedBatches(size=self._here, batch=size, epochs=self.epochs).drawn(bits, after=after)
+
+
+class OftenBatches(_Broken):
+    """Units come in a tenth more often than claimed."""
+
+    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+        often = min(self.size, round(1.1 * self.batch))
+        steps = self.steps
+        more = PoissonBatches(size=self.size, batch=often, epochs=2 * self.epochs, present=self.present)
+        for _, units in zip(range(after, steps), more.drawn(bits), strict=False):
+            yield units
+
+
+class BatchesOfNeighbours(_Broken):
+    """Units come in by pairs that stand next to each other."""
+
+    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+        half = replace(self, present=-(-self._here // 2))
+        for units in PoissonBatches.drawn(half, bits, after=after):
+            both = (2 * units[:, None] + np.arange(2)).ravel()
+            yield both[both < self._here]
+
+
 @dataclass(frozen=True)
 class BrokenTraining:
     """A way to break training, and what is wrong with it."""
 
     name: str
     fault: str
-    clipping: Clipping
+    clipping: Clipping | None = None
+    how: Fault = field(default_factory=Fault)
+
+
+def _drawn(kind: type[_Broken]) -> Fault:
+    def broken(honest: Batches) -> Batches:
+        present = honest.present if isinstance(honest, PoissonBatches) else None
+        return kind(size=honest.size, batch=honest.batch, epochs=honest.epochs, present=present)
+
+    return Fault(batches=broken)
+
+
+def _of(name: str, fault: str, step: type[Step]) -> BrokenTraining:
+    return BrokenTraining(name, fault, how=Fault(step=step))
 
 
 BROKEN = (
     BrokenTraining("unclipped", "gradients are not clipped", Unclipped(norm=1.0)),
     BrokenTraining("loose", "gradients are clipped to ten times the declared norm", Loose(norm=1.0)),
+    BrokenTraining("doubled", "gradients are clipped to twice the declared norm", Doubled(norm=1.0)),
+    _of("half-noise", "half of the noise", HalfNoise),
+    _of("less-noise", "nine tenths of the noise", NearlyEnoughNoise),
+    _of("noise-of-mean", "noise for the mean of a batch on its sum", NoiseOfTheMean),
+    _of("reused-noise", "the same noise in every step", ReusedNoise),
+    _of("repeated-noise", "each number of the noise is used for two parameters", RepeatedNoise),
+    _of("noise-in-turn", "no noise in every second step", NoiseInTurn),
+    _of("bare-layer", "no noise on the bias", BareLayer),
+    _of("even-noise", "uniform noise of the right deviation", EvenNoise),
+    _of("divided-by-drawn", "sums are divided by how many were drawn", DividedByDrawn),
+    BrokenTraining("full-batches", "everybody in every batch", how=_drawn(FullBatches)),
+    BrokenTraining("ordered-batches", "batches of one shuffled order", how=_drawn(OrderedBatches)),
+    BrokenTraining("one-batch", "the same batch in every step", how=_drawn(OneBatch)),
+    BrokenTraining("even-batches", "batches of one size", how=_drawn(EvenBatches)),
+    BrokenTraining("often", "units are drawn a tenth more often", how=_drawn(OftenBatches)),
+    BrokenTraining("neighbours", "units are drawn by pairs", how=_drawn(BatchesOfNeighbours)),
 )

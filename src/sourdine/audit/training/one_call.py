@@ -11,20 +11,25 @@ from torch import nn
 from torch.optim import SGD
 
 from sourdine.accounting.ledger import Ledger
+from sourdine.accounting.ledger.opened import opened
 from sourdine.audit.one_run import Flags, Floats, farthest, guess
+from sourdine.audit.training.advantage import GradientAudit
 from sourdine.audit.training.canaries import Canaries, Joined, pixel_canaries
+from sourdine.audit.training.checks import Check
+from sourdine.audit.training.mutants import BrokenTraining
 from sourdine.audit.training.scores import Score, scores
+from sourdine.audit.training.trace import Fault
+from sourdine.audit.training.watched import Watched
 from sourdine.core import check
 from sourdine.core.bits import SYSTEM, Bits, coins
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.clipping import Clipping
-from sourdine.learning.fitting import fit
 from sourdine.learning.loader import Examples, Tensors, examples_of
 from sourdine.learning.losses import Losses, cross_entropy
 from sourdine.learning.run import MakeOptimizer, Watch
 from sourdine.learning.task import Task
 
-CANARIES, CONFIDENCE = 2000, 0.95
+CANARIES, GRADIENTS, CONFIDENCE = 2000, 20_000, 0.95
 LEAST, MOST = 64, 1 << 20  # canaries
 _SLOWLY = (
     1e-4  # a learning rate by which gradients stay what they are at the start; epsilon knows nothing of it
@@ -37,7 +42,8 @@ class TrainingAudit:
     """What an audit of one run found: its epsilon is at least `audited`, with the stated confidence.
 
     `claimed` is what the run states at the same delta. `scores` and `included` tell of each canary how much
-    the model looks like having seen it, and whether it had.
+    the model looks like having seen it, and whether it had. `gradients` is what the canaries in gradient space
+    show, with every step seen, and `checks` what the noise, the batches and the clipping of all steps show.
     """
 
     claimed: float
@@ -48,6 +54,8 @@ class TrainingAudit:
     guesses: int
     scores: Floats
     included: Flags
+    gradients: GradientAudit | None = None
+    checks: tuple[Check, ...] = ()
 
     @property
     def canaries(self) -> int:
@@ -58,6 +66,16 @@ class TrainingAudit:
     def exceeded(self) -> bool:
         """Whether the claim is false, unless chance was against it."""
         return self.audited > self.claimed
+
+    @property
+    def faults(self) -> tuple[Check, ...]:
+        """The checks that accuse the run; a faultless one has any with a chance of at most 10^-6."""
+        return tuple(each for each in self.checks if each.failed)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the run is not what it claims, by the canaries of the trained model or by its steps."""
+        return self.exceeded or bool(self.faults)
 
     @property
     def reach(self) -> float:
@@ -84,6 +102,7 @@ def audit_training(
     steps: int | None = None,
     batch: int | None = None,
     canaries: int | Canaries = CANARIES,
+    gradients: int = GRADIENTS,
     loss: Losses | None = None,
     clipping: Clipping | None = None,
     optimizer: MakeOptimizer | None = None,
@@ -92,30 +111,36 @@ def audit_training(
     physical: int | None = None,
     watch: Watch | None = None,
     ledger: Ledger | Path | str | None = None,
+    broken: BrokenTraining | None = None,
     bits: Bits = SYSTEM,
 ) -> TrainingAudit:
     """Train once with canaries, each in or out by a fair coin, and bound epsilon by how well that is guessed.
 
     The run is that of `fit` with Poisson batches, and the guarantee under audit is that for adding or
-    removing one example. An audit can refute the claim of a run, never prove it.
+    removing one example. Every step is watched: the noise, who was drawn, how far canaries move a sum. An
+    audit can refute the claim of a run, never prove it.
 
     - `data`: what is trained on beside the canaries. It may be left out, if the canaries are given: they are
       then all there is, and nothing else hides them.
     - `canaries`: how many `pixel_canaries` to make, or your own.
+    - `gradients`: how many canaries in gradient space to add, each with a direction of its own.
     - `optimizer`: steps so small that gradients stay what they are at the start, unless given.
     - `score`: "gradient" needs the weights before and after, and sees most; "loss" needs the answers only.
 
-    What comes back is computed from the noisy model and from canaries, so on sensitive data it costs what
-    the run costs: the ledger pays for it as for any other.
+    - `broken`: a fault that is put in on purpose, to see whether the audit catches it; not with data.
+
+    What comes back is computed from noisy sums, from canaries and from the noise itself, so on sensitive data
+    an honest run costs what it claims: the ledger pays for it as for any other. The trace of the steps is not
+    kept. Audit on data that you own: where a check accuses the run, its figures may tell more.
 
     >>> from sourdine.learning.models import linear
     >>> from sourdine.testing import SeededBits
     >>> found = audit_training(
     ...     linear((100,), 2), epsilon=2, delta=1e-5, steps=4, batch=50,
-    ...     canaries=pixel_canaries((100,), 2, 100), bits=SeededBits(1)
+    ...     canaries=pixel_canaries((100,), 2, 100), gradients=500, bits=SeededBits(1)
     ... )
-    >>> found.audited <= found.claimed <= 2
-    True
+    >>> found.audited <= found.claimed <= 2, found.faults
+    (True, ())
     """
     kind = _score(score)
     confidence = check.confidence(_OWNER, confidence)
@@ -127,34 +152,44 @@ def audit_training(
         remedy = "Take a smaller delta, or fewer canaries."
         must = f"lie below {2 * (1 - confidence) / count:.3g} for {count:,} canaries at this confidence"
         raise check.fail(_OWNER, "delta", must, delta, remedy)
+    probes = check.integer(_OWNER, "gradients", gradients, LEAST, MOST)
+    if broken is not None and (data is not None or ledger is not None):
+        raise InvalidParameter(
+            "Training that is broken on purpose protects nobody, so it takes no data and no ledger. Leave "
+            "them out."
+        )
     included = coins(bits, count)
     inside = made.at(torch.from_numpy(np.flatnonzero(included)))
     examples = Tensors(inside.inputs, inside.targets) if held is None else Joined(held, inside)
     start = copy.deepcopy(model)
-    trained = fit(
+    watched = Watched(
         model,
         examples,
-        delta=delta,
-        epsilon=epsilon,
-        noise=noise,
-        epochs=epochs,
-        steps=steps,
-        batch=batch,
-        size=(0 if held is None else held.size)
-        + count // 2,  # how many really came in is a secret of the coins
-        loss=loss,
-        clipping=clipping,
-        optimizer=_slowly if optimizer is None else optimizer,
-        physical=physical,
-        watch=watch,
-        ledger=ledger,
-        purpose="audit training",
+        canaries=made,
+        gradients=coins(bits, probes),
+        # how many really came in is a secret of the coins
+        size=(0 if held is None else held.size) + count // 2 + probes // 2,
+        loss=losses,
+        clipping=clipping if broken is None or broken.clipping is None else broken.clipping,
+        fault=Fault() if broken is None else broken.how,
         bits=bits,
     )
-    found = scores(kind, start.eval(), trained.model, losses, made)
+    planned = watched.planned(
+        delta=delta, epsilon=epsilon, noise=noise, epochs=epochs, steps=steps, batch=batch
+    )
+    with opened(ledger) as payer:
+        trained = watched.trained(
+            planned,
+            optimizer=_slowly if optimizer is None else optimizer,
+            physical=physical,
+            watch=watch,
+            ledger=payer,
+        )
+    gradient, checks = watched.examined(planned, confidence)
+    found = scores(kind, start.eval(), trained, losses, made)
     best = guess(found, included, delta=delta, confidence=confidence)
     return TrainingAudit(
-        claimed=trained.epsilon.upper,
+        claimed=planned.epsilon.upper,
         audited=best.epsilon,
         delta=float(delta),
         confidence=float(confidence),
@@ -162,6 +197,8 @@ def audit_training(
         guesses=best.guesses,
         scores=np.nan_to_num(found, nan=-math.inf),
         included=included,
+        gradients=gradient,
+        checks=checks,
     )
 
 

@@ -1,0 +1,91 @@
+"""Checks of who was drawn, against the law of Poisson batches, and of how far a unit moved a sum."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from sourdine.audit.training.checks import SEEN, Check, either, farthest, of_normal, of_square, spread
+from sourdine.audit.training.trace import Trace
+from sourdine.core.bits import Bits
+
+_ROUNDING = 1e-4  # what float32 may make a unit move a sum beyond the norm
+
+
+def size_check(trace: Trace, rate: Fraction, alarm: float, bits: Bits) -> Check:
+    """Batch sizes are binomial and independent: neither off in the mean, nor too even, nor too uneven."""
+    apart = spread(trace.sizes, trace.units, float(rate), bits)
+    steps, draws = len(apart), len(apart) * trace.units
+    mean = float(np.mean(trace.sizes))
+    chance = either(
+        of_normal(float(apart.sum()) / math.sqrt(steps)), of_square(float((apart**2).sum()), steps)
+    )
+    off = (farthest(alarm / 2) + farthest(2 * (1 - SEEN))) * math.sqrt(float((1 - rate) / rate) / draws)
+    return Check(
+        name="batch sizes",
+        found=f"{mean:,.1f} units on average, {trace.units * float(rate):,.1f} by the claimed rate",
+        chance=chance,
+        alarm=alarm,
+        smallest=f"a sampling rate {100 * off:.2g} % above the claim" if rate < 1 else "",
+    )
+
+
+def drawing_check(trace: Trace, rate: Fraction, alarm: float, bits: Bits) -> Check:
+    """Each unit is drawn in each step by a coin of its own.
+
+    How often a unit was drawn is binomial over the steps, how many of an earlier batch come again is binomial
+    over that batch, and how many pairs of units come together is binomial over the pairs. Given all that was
+    before, each of these numbers has that law, so as normal numbers they are independent within their kind.
+    """
+    units = spread(trace.drawn, trace.steps, float(rate), bits)
+    count = len(units)
+    chances = [of_square(float((units**2).sum()), count), of_normal(float(units.sum()) / math.sqrt(count))]
+    for overlaps in trace.overlaps.values():
+        if overlaps:
+            both, before = np.array(overlaps).T
+            chances.append(_normals(spread(both, before, float(rate), bits)))
+    for lag, pairs in trace.pairs.items():
+        if pairs:
+            trials = trace.units // (2 * lag) * lag
+            chances.append(_normals(spread(pairs, trials, float(rate**2), bits)))
+    low, high = int(trace.drawn.min()), int(trace.drawn.max())
+    return Check(
+        name="drawing",
+        found=f"units drawn {low:,} to {high:,} times in {trace.steps:,} steps"
+        + (f", {trace.twice:,} twice in a batch" if trace.twice else ""),
+        chance=0.0 if trace.twice else either(*chances),
+        alarm=alarm,
+    )
+
+
+def clipping_check(trace: Trace, single: float, alarm: float) -> Check:
+    """No canary moves the sum farther than the clipping norm, and each counts where it was drawn.
+
+    `single` is the most that one of the other canaries moves it by alone, in clipping norms.
+    """
+    most = max(trace.moved, single)
+    held = most <= 1 + _ROUNDING and trace.astray == 0
+    return Check(
+        name="clipping",
+        found=f"a unit moves the sum by at most {most:.4f} clipping norms"
+        + (f"; {trace.astray:,} times a canary counted otherwise than drawn" if trace.astray else ""),
+        chance=1.0 if held else 0.0,
+        alarm=alarm,
+        smallest="any canary beyond the norm",
+    )
+
+
+def steps_check(trace: Trace, planned: int, alarm: float) -> Check:
+    """As many steps as were paid for, and no more."""
+    return Check(
+        name="steps",
+        found=f"{trace.steps:,} of {planned:,} that were claimed",
+        chance=1.0 if trace.steps <= planned else 0.0,
+        alarm=alarm,
+    )
+
+
+def _normals(found: np.ndarray) -> float:
+    return either(
+        of_normal(float(found.sum()) / math.sqrt(len(found))), of_square(float((found**2).sum()), len(found))
+    )
