@@ -6,11 +6,12 @@ import torch
 from typer.testing import CliRunner, Result
 
 from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
+from sourdine.audit.training import mutants
 from sourdine.cli import app
 from sourdine.core.distance import Neighbours
 from tests.learning.idx_files import write_digits
 
-QUICK = ("--canaries", "400", "--steps", "2", "--seed", "1")
+QUICK = ("--canaries", "400", "--gradients", "400", "--steps", "2", "--seed", "1")
 
 
 @pytest.fixture(autouse=True)
@@ -22,14 +23,25 @@ def run(*words: object) -> Result:
     return CliRunner().invoke(app, ["audit", "training", *map(str, words)])
 
 
+def _keep(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    monkeypatch.setattr(mutants, "BROKEN", tuple(each for each in mutants.BROKEN if each.name in names))
+
+
 def test_canaries_alone_with_a_page(tmp_path: Path) -> None:
     page = tmp_path / "audit.html"
     shown = run(*QUICK, "-o", page)
     assert shown.exit_code == 0, shown.output
     assert "Not refuted: ε is at least" in shown.stdout
     assert "about 400 canaries" in shown.stdout
+    assert "of 400 gradient canaries guessed right" in shown.stdout
+    assert "a faultless run shows" in shown.stdout
+    for name in ("noise scale", "noise law", "noise reuse", "batch sizes", "drawing", "clipping", "steps"):
+        assert name in shown.stdout
+    assert "FAILS" not in shown.stdout
     assert f"Wrote {page}." in shown.stdout
-    assert "Who was there?" in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    assert "Who was there?" in text
+    assert "Every step, checked against the claim" in text
 
 
 def test_json_repeats_with_the_seed() -> None:
@@ -37,29 +49,41 @@ def test_json_repeats_with_the_seed() -> None:
     assert first == again
     assert first["audited"] <= first["claimed"] <= 2 < first["reach"]
     assert first["roc"]["true_positives"][-1] == 1
+    assert not first["refuted"]
+    assert not any(each["failed"] for each in first["checks"])
+    assert len(first["checks"]) == 8
+    assert first["every_step"]["canaries"] == 400
 
 
-def test_training_that_is_broken_is_caught() -> None:
-    shown = run("--mutants", *QUICK, "--epsilon", 2, "--json")
+@pytest.mark.parametrize("all_of_them", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_training_that_is_broken_is_caught(monkeypatch: pytest.MonkeyPatch, all_of_them: bool) -> None:
+    if not all_of_them:
+        _keep(monkeypatch, "half-noise", "full-batches")
+    small = ("--canaries", "64", "--gradients", "1000", "--steps", "10", "--seed", "1")
+    shown = run("--mutants", *small, "--epsilon", 2, "--json")
     assert shown.exit_code == 0, shown.output
     told = json.loads(shown.stdout)
-    assert (told["caught"], told["of"]) == (2, 2)
-    assert [each["exceeded"] for each in told["results"]] == [False, True, True]
+    assert told["caught"] == told["of"] == len(told["results"]) - 1
+    assert [each["refuted"] for each in told["results"]] == [False] + told["of"] * [True]
 
 
-def test_mutants_that_get_away_end_in_code_1() -> None:
-    shown = run("--mutants", "--canaries", 64, "--steps", 1, "--seed", 1, "--epsilon", 8)
-    assert shown.exit_code == 1  # such a claim is beyond what so few canaries can show
-    assert "caught 0/2" in shown.stdout
+def test_mutants_that_get_away_end_in_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    _keep(monkeypatch, "unclipped", "reused-noise")
+    small = ("--canaries", 64, "--gradients", 64, "--steps", 1, "--seed", 1, "--epsilon", 8)
+    shown = run("--mutants", *small)
+    assert shown.exit_code == 1  # one step says nothing of noise that is used twice
     assert "gradients are not clipped" in shown.stdout
+    (line,) = (each for each in shown.stdout.splitlines() if "reused-noise" in each)
+    assert "not refuted" in line
 
 
 def test_on_data_it_is_paid_or_says_that_it_was_not(tmp_path: Path) -> None:
     digits = write_digits(tmp_path / "digits", 200, 50)
-    words = (digits, "--epsilon", 8, "--epochs", 1, "--batch", 100, "--canaries", 100)
+    words = (digits, "--epsilon", 8, "--epochs", 1, "--batch", 100, "--canaries", 100, "--gradients", 100)
     shown = run(*words)
     assert shown.exit_code == 0, shown.output
     assert "It was not paid from a ledger." in shown.stdout
+    assert "not told beside data" in " ".join(shown.stdout.split())
     terms = Terms(
         budget=RenyiBudget(limit=100, order=4), unit="example", neighbours=Neighbours.ADD_REMOVE, delta=1e-6
     )
@@ -78,6 +102,7 @@ def test_on_data_it_is_paid_or_says_that_it_was_not(tmp_path: Path) -> None:
         (("--model", "cnn"), "Name data for the model cnn."),
         (("--model", "scattering"), "must see its examples as they are"),
         (("--canaries", "3"), "'canaries' of audit training must lie between 64"),
+        (("--gradients", "3"), "'gradients' of audit training must lie between 64"),
         (("--confidence", "2"), "'confidence' of audit training must lie between 0 and 1"),
         (("--score", "luck"), "'score' of audit_training must be one of gradient, loss"),
     ],

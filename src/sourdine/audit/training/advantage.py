@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from scipy.special import bdtrc
+from scipy.special import betainc
 from scipy.stats import binom
 
 from sourdine.accounting.dpsgd import steps_cost
@@ -25,13 +25,15 @@ _STEP, _CLOSE = 0.25, 1e-3  # in its logarithm: of the search, and how near is n
 class GradientAudit:
     """What canaries in gradient space showed, with every noisy sum seen.
 
-    The run tells as much as one whose noise is at most `noise` clipping norms; such a run has an epsilon of at
-    least `audited`, at the delta of the claim. `typical` is what a run without any fault shows on average, and
-    `least_noise` the share of the claimed noise below which the canaries alone refute a run in 19 of 20.
+    The run tells as much as one whose noise is at most `noise` clipping norms; such a run has an epsilon
+    of at least `audited`, at the delta of the claim. `typical` is what a run without any fault shows on
+    average, and `least_noise` the share of the claimed noise below which the canaries alone refute a run in
+    19 of 20.
     """
 
     audited: float
     noise: float
+    claimed_noise: float
     typical: float
     least_noise: float
     right: int
@@ -58,6 +60,7 @@ def audit_gradients(
     seen = GradientAudit(
         audited=_epsilon(noise, plan),
         noise=noise,
+        claimed_noise=plan.noise,
         typical=_epsilon(usual, plan),
         least_noise=min(1.0, _noise_for(2 * needed - 1, plan) / plan.noise),
         right=right,
@@ -94,7 +97,7 @@ def noise_from_guesses(right: int, guesses: int, plan: Plan, beta: float) -> flo
 
 def binomial_tail(right: int, guesses: int, chance: float) -> float:
     """The chance of at least so many right guesses."""
-    return float(bdtrc(right - 1, guesses, chance)) if right > 0 else 1.0
+    return float(betainc(right, guesses - right + 1, chance)) if right > 0 else 1.0
 
 
 def _noise_for(apart: float, plan: Plan) -> float:

@@ -5,22 +5,36 @@ from fractions import Fraction
 
 import numpy as np
 
-from sourdine.audit.training.checks import SEEN, Check, either, farthest, of_normal, of_square, spread
+from sourdine.audit.training.checks import (
+    SEEN,
+    Check,
+    either,
+    farthest,
+    least_scale,
+    of_normal,
+    of_square,
+    spread,
+)
 from sourdine.audit.training.trace import Trace
 from sourdine.core.bits import Bits
 
 _ROUNDING = 1e-4  # what float32 may make a unit move a sum beyond the norm
 
 
-def size_check(trace: Trace, rate: Fraction, alarm: float, bits: Bits) -> Check:
-    """Batch sizes are binomial and independent: neither off in the mean, nor too even, nor too uneven."""
+def size_check(trace: Trace, size: int, rate: Fraction, alarm: float, bits: Bits) -> Check:
+    """Batch sizes are binomial and independent: neither off in the mean, nor too even, nor too uneven.
+
+    `size` is how many units were declared: what the check would have seen is told by public numbers alone.
+    """
     apart = spread(trace.sizes, trace.units, float(rate), bits)
-    steps, draws = len(apart), len(apart) * trace.units
+    steps = len(apart)
     mean = float(np.mean(trace.sizes))
     chance = either(
         of_normal(float(apart.sum()) / math.sqrt(steps)), of_square(float((apart**2).sum()), steps)
     )
-    off = (farthest(alarm / 2) + farthest(2 * (1 - SEEN))) * math.sqrt(float((1 - rate) / rate) / draws)
+    off = (farthest(alarm / 2) + farthest(2 * (1 - SEEN))) * math.sqrt(
+        float((1 - rate) / rate) / (steps * size)
+    )
     return Check(
         name="batch sizes",
         found=f"{mean:,.1f} units on average, {trace.units * float(rate):,.1f} by the claimed rate",
@@ -30,7 +44,7 @@ def size_check(trace: Trace, rate: Fraction, alarm: float, bits: Bits) -> Check:
     )
 
 
-def drawing_check(trace: Trace, rate: Fraction, alarm: float, bits: Bits) -> Check:
+def drawing_check(trace: Trace, size: int, rate: Fraction, alarm: float, bits: Bits) -> Check:
     """Each unit is drawn in each step by a coin of its own.
 
     How often a unit was drawn is binomial over the steps, how many of an earlier batch come again is binomial
@@ -48,6 +62,7 @@ def drawing_check(trace: Trace, rate: Fraction, alarm: float, bits: Bits) -> Che
         if pairs:
             trials = trace.units // (2 * lag) * lag
             chances.append(_normals(spread(pairs, trials, float(rate**2), bits)))
+    even = least_scale(size, alarm / len(chances))
     low, high = int(trace.drawn.min()), int(trace.drawn.max())
     return Check(
         name="drawing",
@@ -55,6 +70,9 @@ def drawing_check(trace: Trace, rate: Fraction, alarm: float, bits: Bits) -> Che
         + (f", {trace.twice:,} twice in a batch" if trace.twice else ""),
         chance=0.0 if trace.twice else either(*chances),
         alarm=alarm,
+        smallest=f"numbers of draws that spread less than {even:.3f} times those of coins"
+        if rate < 1
+        else "",
     )
 
 
@@ -71,7 +89,7 @@ def clipping_check(trace: Trace, single: float, alarm: float) -> Check:
         + (f"; {trace.astray:,} times a canary counted otherwise than drawn" if trace.astray else ""),
         chance=1.0 if held else 0.0,
         alarm=alarm,
-        smallest="any canary beyond the norm",
+        smallest="any canary that moves a sum beyond the norm",
     )
 
 
@@ -82,6 +100,7 @@ def steps_check(trace: Trace, planned: int, alarm: float) -> Check:
         found=f"{trace.steps:,} of {planned:,} that were claimed",
         chance=1.0 if trace.steps <= planned else 0.0,
         alarm=alarm,
+        smallest="one step too many",
     )
 
 

@@ -1,11 +1,11 @@
-"""What a check of a trace tells: how likely its finding is if all is as claimed, and what it would have seen."""
+"""What a check of a trace tells: how likely its finding is if all is as claimed, and what it would see."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, gammainc, gammaincc, gammainccinv, gammaincinv, log_ndtr, ndtri
+from scipy.special import betainc, gammainc, gammaincc, gammainccinv, gammaincinv, log_ndtr, ndtri
 
 from sourdine.core.bits import Bits
 
@@ -33,6 +33,10 @@ class Check:
         """Whether the run is accused."""
         return self.chance < self.alarm
 
+    def sealed(self) -> "Check":
+        """The verdict alone: figures of the noise, beside a model, would take the noise away again."""
+        return replace(self, found="", chance=0.0 if self.failed else 1.0)
+
 
 def either(*chances: float) -> float:
     """The chance that the least of some p-values is as small as it is, at most (Bonferroni)."""
@@ -43,7 +47,9 @@ def of_square(value: float, degrees: float) -> float:
     """The two-sided p-value of a sum of squares of so many independent standard normal numbers."""
     if not math.isfinite(value):
         return 0.0
-    return min(1.0, 2 * min(float(gammainc(degrees / 2, value / 2)), float(gammaincc(degrees / 2, value / 2))))
+    return min(
+        1.0, 2 * min(float(gammainc(degrees / 2, value / 2)), float(gammaincc(degrees / 2, value / 2)))
+    )
 
 
 def of_normal(value: float, count: int = 1) -> float:
@@ -59,7 +65,7 @@ def farthest(chance: float, count: int = 1) -> float:
 
 
 def least_scale(degrees: float, alarm: float) -> float:
-    """The scale nearest below 1 at which a sum of squares falls below what the check allows, SEEN of the time.
+    """The scale nearest below 1 at which a sum of squares is too small for the check, SEEN of the time.
 
     >>> round(least_scale(400_000, 1e-7), 3)
     0.992
@@ -76,6 +82,6 @@ def spread(counts: ArrayLike, trials: ArrayLike, rate: float, bits: Bits) -> Flo
     """
     k, n = np.broadcast_arrays(np.asarray(counts, float), np.asarray(trials, float))
     within = ((bits.words(max(1, k.size))[: k.size] >> np.uint64(11)) * 2.0**-53).reshape(k.shape)
-    below = np.where(k > 0, bdtr(np.maximum(k - 1, 0), n, rate), 0.0)
-    upto = np.where(k < n, bdtr(np.minimum(k, n), n, rate), 1.0)
+    below = np.where(k > 0, betainc(n - k + 1, np.maximum(k, 1), 1 - rate), 0.0)
+    upto = np.where(k < n, betainc(np.maximum(n - k, 1), k + 1, 1 - rate), 1.0)
     return np.asarray(ndtri(np.clip(below + within * (upto - below), 0.0, 1.0)))

@@ -91,7 +91,7 @@ class NoiseInTurn(Step):
 
 
 class BareLayer(Step):
-    """The last parameter gets no noise: a bias, which is easily forgotten."""
+    """Biases get no noise: they are easily forgotten."""
 
     def _noise(self, count: int) -> Tensor:
         made = super()._noise(count)
@@ -107,8 +107,8 @@ class EvenNoise(Step):
     """Uniform noise of the right deviation, which ends."""
 
     def _noise(self, count: int) -> Tensor:
-        normal = super()._noise(count)
-        return (2 * torch.special.ndtr(normal) - 1) * math.sqrt(3)
+        even: Tensor = 2 * torch.special.ndtr(super()._noise(count)) - 1
+        return even * math.sqrt(3)
 
 
 class DividedByDrawn(Step):

@@ -31,7 +31,8 @@ def scale_check(trace: Trace, alarm: float) -> Check:
     squares, sizes = np.array(trace.squares), np.array(list(trace.layers.values()))
     steps = len(squares)
     layers = [
-        of_square(float(each), steps * size) for each, size in zip(squares.sum(0), sizes.tolist(), strict=True)
+        of_square(float(each), steps * size)
+        for each, size in zip(squares.sum(0), sizes.tolist(), strict=True)
     ]
     by_step = ndtri(gammainc(float(sizes.sum()) / 2, squares.sum(1) / 2))
     total = of_square(float(squares.sum()), steps * float(sizes.sum()))
@@ -55,13 +56,8 @@ def scale_check(trace: Trace, alarm: float) -> Check:
     )
 
 
-def least_noise(trace: Trace, alarm: float) -> float:
-    """The share of the claimed noise below which `scale_check` nearly surely accuses a run."""
-    return least_scale(trace.steps * float(sum(trace.layers.values())), alarm / 3)
-
-
 def law_check(trace: Trace, alarm: float) -> Check:
-    """How often the noise falls into cells of equal chance, against a normal law, and along the sums below it.
+    """How often the noise falls into cells of equal chance, and how far it goes along the sums below it.
 
     Noise knows nothing of the sum that it is added to, so its part along that sum is standard normal.
     """
@@ -112,10 +108,14 @@ def reuse_check(trace: Trace, alarm: float) -> Check:
         within.append(_along(one[:, :few], other[:, :few]))
     within.append(float(np.array(trace.sums).sum()) / math.sqrt(steps * sum(trace.layers.values())))
     chances.append(either(*(of_normal(each) for each in within)))
-    seen = (farthest(alarm / 2, max(1, steps * (steps - 1) // 2)) + farthest(2 * (1 - SEEN))) / math.sqrt(size)
+    seen = (farthest(alarm / 2, max(1, steps * (steps - 1) // 2)) + farthest(2 * (1 - SEEN))) / math.sqrt(
+        size
+    )
     return Check(
         name="noise reuse",
-        found=f"no two steps correlated by more than {worst / math.sqrt(size):.3f}" if steps > 1 else "one step",
+        found=f"two steps are correlated by {worst / math.sqrt(size):.3f} at most"
+        if steps > 1
+        else "one step",
         chance=either(*chances),
         alarm=alarm,
         smallest=f"noise of two steps that is correlated by {min(1.0, seen):.2g}" if steps > 1 else "",

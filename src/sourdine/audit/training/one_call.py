@@ -42,8 +42,8 @@ class TrainingAudit:
     """What an audit of one run found: its epsilon is at least `audited`, with the stated confidence.
 
     `claimed` is what the run states at the same delta. `scores` and `included` tell of each canary how much
-    the model looks like having seen it, and whether it had. `gradients` is what the canaries in gradient space
-    show, with every step seen, and `checks` what the noise, the batches and the clipping of all steps show.
+    the model looks like having seen it, and whether it had. `gradients` is what the canaries in gradient
+    space show, with every step seen, and `checks` what noise, batches and clipping of all steps show.
     """
 
     claimed: float
@@ -71,6 +71,11 @@ class TrainingAudit:
     def faults(self) -> tuple[Check, ...]:
         """The checks that accuse the run; a faultless one has any with a chance of at most 10^-6."""
         return tuple(each for each in self.checks if each.failed)
+
+    @property
+    def best(self) -> float:
+        """The higher of the two bounds: from the trained model, and from every step."""
+        return max(self.audited, 0.0 if self.gradients is None else self.gradients.audited)
 
     @property
     def refuted(self) -> bool:
@@ -129,9 +134,10 @@ def audit_training(
 
     - `broken`: a fault that is put in on purpose, to see whether the audit catches it; not with data.
 
-    What comes back is computed from noisy sums, from canaries and from the noise itself, so on sensitive data
-    an honest run costs what it claims: the ledger pays for it as for any other. The trace of the steps is not
-    kept. Audit on data that you own: where a check accuses the run, its figures may tell more.
+    What comes back is computed from noisy sums and from canaries, so on sensitive data it costs what the run
+    costs: the ledger pays for it as for any other. The trace of the steps is given up, and with `data` each
+    check tells only whether it holds, as it does for an honest run but once in a million: figures of the
+    noise beside a noisy model would take the noise away again. If the claim is false, so is what was paid.
 
     >>> from sourdine.learning.models import linear
     >>> from sourdine.testing import SeededBits
@@ -169,6 +175,7 @@ def audit_training(
         gradients=coins(bits, probes),
         # how many really came in is a secret of the coins
         size=(0 if held is None else held.size) + count // 2 + probes // 2,
+        sealed=held is not None,
         loss=losses,
         clipping=clipping if broken is None or broken.clipping is None else broken.clipping,
         fault=Fault() if broken is None else broken.how,

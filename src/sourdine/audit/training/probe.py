@@ -1,8 +1,8 @@
 """Canaries in gradient space: units whose gradient is one known direction each, far beyond the clipping norm.
 
-They pass through the engine like all others. A table of one number for each canary is trained beside the model;
-a canary looks up its own number and nothing else, so that its gradient is that coordinate and no other unit's
-gradient touches it. What a step says at that coordinate is the canary, if it was drawn, and noise.
+They pass through the engine like all others. A table of one number for each canary is trained beside the
+model; a canary looks up its own number and nothing else, so that its gradient is that coordinate and no other
+unit's gradient touches it. What a step says at that coordinate is the canary, if it was drawn, and noise.
 """
 
 from collections.abc import Callable

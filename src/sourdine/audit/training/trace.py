@@ -1,8 +1,8 @@
 """What an audit notes of every step: the noise that was added, who was drawn, and how far each canary moved.
 
-A trace sees what training keeps secret, so it is for audits of data that one owns. Nothing outside this package
-makes one, `fit` takes none, and none is handed out: what an audit tells are numbers of noise and of canaries,
-not of anybody's gradients. An ordinary run does not pay for it.
+A trace sees what training keeps secret, so it is for audits of data that one owns. Nothing outside this
+package makes one, `fit` takes none, and none is handed out: beside data an audit tells of it only whether the
+checks hold. An ordinary run does not pay for it.
 """
 
 from collections.abc import Callable, Mapping
@@ -90,7 +90,9 @@ class Trace:
     def parts(self) -> dict[str, slice]:
         """Where the kept noise of each layer stands."""
         ends = np.cumsum(list(self._shares.values())).tolist()
-        return {name: slice(end - self._shares[name], end) for name, end in zip(self._shares, ends, strict=True)}
+        return {
+            name: slice(end - self._shares[name], end) for name, end in zip(self._shares, ends, strict=True)
+        }
 
 
 class TracedStep(Step):
@@ -122,9 +124,9 @@ class TracedStep(Step):
         self.trace.take_noise({name: (noisy[name] - clean[name]) / deviation for name in clean}, clean)
         drawn = np.zeros(clean[TABLE].numel(), np.bool_)
         drawn[self._examples.rows_at(places)] = True
-        self._take_canaries(*(_units(each[TABLE], self._norm) for each in (clean, noisy)), drawn)
+        self._note_canaries(_units(clean[TABLE], self._norm), _units(noisy[TABLE], self._norm), drawn)
 
-    def _take_canaries(self, clean: Floats, noisy: Floats, drawn: NDArray[np.bool_]) -> None:
+    def _note_canaries(self, clean: Floats, noisy: Floats, drawn: NDArray[np.bool_]) -> None:
         """Note how far canaries moved the sum, in clipping norms, and what speaks for each."""
         trace = self.trace
         trace.moved = max(trace.moved, float(np.abs(clean).max()))

@@ -47,6 +47,7 @@ class Watched:
         canaries: Canaries,
         gradients: Flags,
         size: int,
+        sealed: bool,
         loss: Losses,
         clipping: Clipping | None,
         fault: Fault,
@@ -61,6 +62,7 @@ class Watched:
         self._loss, self._bits, self._fault, self._size = check_loss(loss), bits, fault, size
         self._clipping = Flat() if clipping is None else clipping
         self._model, self._canaries, self._included = model, canaries, gradients
+        self._sealed = sealed
         self._examples = ProbedExamples(examples, torch.from_numpy(np.flatnonzero(gradients) + 1))
         self._trace: Trace | None = None
 
@@ -106,9 +108,7 @@ class Watched:
         self_test(task, self._examples.made_up(REHEARSED))
         if physical is None:
             physical = measure(given, self._examples, loss=loss, clipping=self._clipping).physical
-        layers = {
-            name: value.numel() for name, value in task.model.named_parameters() if value.requires_grad
-        }
+        layers = {name: value.numel() for name, value in task.model.named_parameters() if value.requires_grad}
         self._trace = Trace(
             layers, steps=planned.steps, units=self._examples.size, canaries=len(self._included)
         )
@@ -136,7 +136,10 @@ class Watched:
         return trained
 
     def examined(self, planned: Plan, confidence: float) -> tuple[GradientAudit, tuple[Check, ...]]:
-        """What the steps showed; the trace is given up afterwards."""
+        """What the steps showed; the trace is given up afterwards.
+
+        Beside somebody's data no more is told of the checks than whether they hold.
+        """
         trace, self._trace = self._trace, None
         assert trace is not None
         alarm, rate = ALARM / _CHECKS, Fraction(planned.batch, planned.size)
@@ -148,13 +151,13 @@ class Watched:
             scale_check(trace, alarm),
             law_check(trace, alarm),
             reuse_check(trace, alarm),
-            size_check(trace, rate, alarm, self._bits),
-            drawing_check(trace, rate, alarm, self._bits),
+            size_check(trace, planned.size, rate, alarm, self._bits),
+            drawing_check(trace, planned.size, rate, alarm, self._bits),
             clipping_check(trace, self._single(), alarm),
             steps_check(trace, planned.steps, alarm),
         )
         assert len(checks) == _CHECKS
-        return seen, checks
+        return seen, tuple(each.sealed() for each in checks) if self._sealed else checks
 
     def _single(self) -> float:
         """The most that one canary of the data's shape moves the sum by, in clipping norms."""
