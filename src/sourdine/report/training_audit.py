@@ -78,7 +78,8 @@ def audit_words(found: "TrainingAudit") -> dict[str, str]:
     return told | {
         "every step": f"at least {seen.audited:.4g}, {sure}, by "
         f"{seen.right:,} of {seen.canaries:,} gradient canaries guessed right",
-        "noise": f"at most {seen.noise:.4g} clipping norms, {seen.claimed_noise:.4g} claimed",
+        "noise": (f"at most {seen.noise:.4g}" if math.isfinite(seen.noise) else "any number of")
+        + f" clipping norms, {seen.claimed_noise:.4g} claimed",
         "power": f"a faultless run shows {seen.typical:.3g} on average; noise below {seen.least_noise:.3g} "
         "times the claim is refuted by gradient canaries alone in 19 of 20 runs",
     }

@@ -15,7 +15,7 @@ from sourdine.audit.training.checks import (
     of_square,
     spread,
 )
-from sourdine.audit.training.trace import Trace
+from sourdine.audit.training.trace import LAGS, Trace
 from sourdine.core.bits import Bits
 
 _ROUNDING = 1e-4  # what float32 may make a unit move a sum beyond the norm
@@ -62,7 +62,7 @@ def drawing_check(trace: Trace, size: int, rate: Fraction, alarm: float, bits: B
         if pairs:
             trials = trace.units // (2 * lag) * lag
             chances.append(_normals(spread(pairs, trials, float(rate**2), bits)))
-    even = least_scale(size, alarm / len(chances))
+    even = least_scale(size, alarm / (2 + 2 * len(LAGS)))  # of public numbers alone, like all that is told
     low, high = int(trace.drawn.min()), int(trace.drawn.max())
     return Check(
         name="drawing",

@@ -19,7 +19,7 @@ from sourdine.audit.training.trace import LAGS, Trace
 
 _LAYERS = 12  # up to so many layers are compared each with each, more of them each with the next
 _ROWS = 256  # steps that are compared at once with all before
-_EXPECTED = 10  # numbers in a cell at least, for chi-square to hold
+_EXPECTED = 100  # numbers in a cell at least, for chi-square to hold
 
 
 def scale_check(trace: Trace, alarm: float) -> Check:
