@@ -4,7 +4,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sourdine.accounting.accountant import Accountant
 from sourdine.accounting.parallel import parallel
@@ -72,6 +72,25 @@ class Spend:
         """The loss of one use, with its sampling."""
         loss = self.mechanism.loss(self.distance)
         return loss if self.sampling is None else self.sampling.apply(loss)
+
+    @classmethod
+    def from_dp_event(
+        cls, event: object, neighbours: Neighbours = Neighbours.ADD_REMOVE
+    ) -> "tuple[Spend, ...]":
+        """What an event of the package dp_accounting spends: one spend for each of its mechanisms.
+
+        They are never less than the event (docs/guarantees/dp_events.md); an event that nothing here is known
+        to cover is refused. An event bounds what one unit adds: replaced, it moves a sum twice as far.
+        """
+        from sourdine.accounting.dp_events import spends_of_event
+
+        return spends_of_event(event, neighbours)
+
+    def to_dp_event(self) -> Any:
+        """An event of dp_accounting, which must be installed, that is never less than this spend."""
+        from sourdine.accounting.dp_events import event_of_spend
+
+        return event_of_spend(self)
 
     def to_json(self) -> dict[str, object]:
         """A description that `from_json` turns back into an equal spend."""

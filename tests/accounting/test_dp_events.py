@@ -1,0 +1,188 @@
+import importlib.util
+import math
+from collections import namedtuple
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from sourdine.accounting import PLD, FixedSize, Part, Poisson, Spend, plan_cost
+from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+from sourdine.mechanisms import Exponential, Gaussian, Geometric, KaryResponse, Laplace
+
+installed = pytest.mark.skipif(
+    importlib.util.find_spec("dp_accounting") is None, reason="dp_accounting is not installed"
+)
+
+
+def event(name: str, **fields: Any) -> Any:
+    """Something that looks like an event, by its name and fields."""
+    return namedtuple(name, list(fields))(**fields) if fields else type(name, (), {})()
+
+
+GAUSSIAN = event("GaussianDpEvent", noise_multiplier=2.0)
+EPSILONS = np.linspace(0, 3, 31)
+
+
+def profile(spends: tuple[Spend, ...]) -> np.ndarray:
+    (spend,) = spends
+    return np.asarray(spend.one_loss().profile(EPSILONS))
+
+
+def test_gaussian_noise_is_the_continuous_one() -> None:
+    for neighbours, mu in (
+        (Neighbours.ADD_REMOVE, 0.5),
+        (Neighbours.ZERO_OUT, 0.5),
+        (Neighbours.REPLACE, 1.0),
+    ):
+        found = profile(Spend.from_dp_event(GAUSSIAN, neighbours))
+        true = ndtr(mu / 2 - EPSILONS / mu) - np.exp(EPSILONS) * ndtr(-mu / 2 - EPSILONS / mu)
+        assert np.allclose(found, true, rtol=1e-9)
+
+
+def test_laplace_noise_is_covered() -> None:
+    """delta of continuous Laplace noise is 1 - e^{(epsilon - 1/s)/2}."""
+    found = profile(Spend.from_dp_event(event("LaplaceDpEvent", noise_multiplier=0.5)))
+    true = np.maximum(0, 1 - np.exp((EPSILONS - 2) / 2))
+    assert np.all(found >= true - 1e-12)
+    assert found[-1] == 0
+    (spend,) = Spend.from_dp_event(event("LaplaceDpEvent", noise_multiplier=0.5), Neighbours.REPLACE)
+    assert spend.one_loss().epsilon == 4
+
+
+def test_discrete_laplace_noise_has_its_epsilon() -> None:
+    (spend,) = Spend.from_dp_event(event("DiscreteLaplaceDpEvent", noise_parameter=0.25, sensitivity=3))
+    assert spend.one_loss().epsilon == Fraction(3, 4)
+
+
+def test_randomized_response_by_its_definition() -> None:
+    p, k = 0.25, 5
+    likely, other = 1 - p + p / k, p / k
+    true = np.maximum(0, likely - np.exp(EPSILONS) * other) + np.maximum(0, other - np.exp(EPSILONS) * likely)
+    true += (k - 2) * np.maximum(0, other - np.exp(EPSILONS) * other)
+    made = event("RandomizedResponseDpEvent", noise_parameter=p, num_buckets=k)
+    assert np.allclose(profile(Spend.from_dp_event(made, Neighbours.REPLACE)), true, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(1.0, 0.0), (1.0, 1e-5), (0.0, 0.25), (1e-9, 0.0), (100.0, 1e-15)]
+)
+def test_one_epsilon_and_delta_are_covered(epsilon: float, delta: float) -> None:
+    (spend,) = Spend.from_dp_event(event("EpsilonDeltaDpEvent", epsilon=epsilon, delta=delta))
+    loss = spend.one_loss()
+    likely = (1 - delta) / (1 + math.exp(-epsilon))
+    dominating = delta + np.maximum(0, likely - np.exp(EPSILONS) * (1 - delta - likely))
+    assert np.all(loss.profile(EPSILONS) >= dominating * (1 - 1e-12) - 1e-15)
+    assert loss.delta == Fraction(delta)
+    assert float(loss.epsilon) == pytest.approx(epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize("rho", [1e-30, 1e-19, 0.01, 0.5, 3.0])
+def test_of_a_rho_nothing_else_is_used(rho: float) -> None:
+    (spend,) = Spend.from_dp_event(event("ZCDpEvent", rho=rho, xi=0.0))
+    loss = spend.one_loss()
+    assert Fraction(rho) <= Fraction(loss.rho) <= Fraction(rho) + Fraction(1, 2**60)
+    assert type(loss.remove).__name__ == "RhoLaw"
+
+
+def test_composition_and_sampling() -> None:
+    sampled = event("PoissonSampledDpEvent", sampling_probability=0.25, event=GAUSSIAN)
+    many = event("SelfComposedDpEvent", event=sampled, count=100)
+    both = event("ComposedDpEvent", events=[many, event("NoOpDpEvent"), GAUSSIAN])
+    first, second = Spend.from_dp_event(both)
+    assert (first.count, first.sampling, second.count) == (100, Poisson(rate=Fraction(1, 4)), 1)
+    assert Spend.from_dp_event(event("NoOpDpEvent")) == ()
+    assert Spend.from_dp_event(event("SelfComposedDpEvent", event=GAUSSIAN, count=0)) == ()
+    assert Spend.from_dp_event(event("PoissonSampledDpEvent", sampling_probability=0, event=GAUSSIAN)) == ()
+    fixed = event("SampledWithoutReplacementDpEvent", source_dataset_size=100, sample_size=10, event=GAUSSIAN)
+    (one,) = Spend.from_dp_event(fixed, Neighbours.REPLACE)
+    assert one.sampling == FixedSize(size=10, of=100)
+    assert one.distance.amount == 4
+    with pytest.raises(UnsupportedLoss):
+        Spend.from_dp_event(fixed)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (event("NonPrivateDpEvent"), "FinitePair"),
+        (event("UnsupportedDpEvent"), "FinitePair"),
+        (event("MixtureOfGaussiansDpEvent"), "FinitePair"),
+        ("GaussianDpEvent", "class str"),
+        (event("GaussianDpEvent", noise_multiplier=0.0), "above 0"),
+        (event("GaussianDpEvent", noise_multiplier=math.inf), "finite"),
+        (event("GaussianDpEvent", sigma=1.0), "noise_multiplier"),
+        (event("ZCDpEvent", rho=0.5, xi=0.1), "xi"),
+        (event("RandomizedResponseDpEvent", noise_parameter=1.5, num_buckets=3), "at most 1"),
+        (event("EpsilonDeltaDpEvent", epsilon=1.0, delta=1.0), "below 1"),
+        (event("SelfComposedDpEvent", event=GAUSSIAN, count=-1), "count"),
+        (event("ComposedDpEvent", events=3), "list of events"),
+        (
+            event(
+                "PoissonSampledDpEvent",
+                sampling_probability=0.1,
+                event=event("SelfComposedDpEvent", event=GAUSSIAN, count=2),
+            ),
+            "one sample for each",
+        ),
+    ],
+)
+def test_what_is_not_covered_is_refused(wrong: object, words: str) -> None:
+    with pytest.raises(InvalidParameter, match=words):
+        Spend.from_dp_event(wrong)
+
+
+def test_events_that_never_end_are_refused() -> None:
+    deep = GAUSSIAN
+    for _ in range(60):
+        deep = event("SelfComposedDpEvent", event=deep, count=1)
+    with pytest.raises(InvalidParameter, match="deep"):
+        Spend.from_dp_event(deep)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("dp_accounting") is not None, reason="it is installed")
+def test_without_the_package_no_event_is_made() -> None:
+    with pytest.raises(InvalidParameter, match="Install dp-accounting"):
+        Spend(mechanism=Laplace(scale=Fraction(2)), distance=Distance.l1(1)).to_dp_event()
+
+
+@installed
+def test_back_to_events_that_cover_the_spend() -> None:
+    from dp_accounting import dp_event
+    from dp_accounting.pld import PLDAccountant
+
+    sampled = dp_event.PoissonSampledDpEvent(0.01, dp_event.GaussianDpEvent(1.0))
+    for made in (
+        dp_event.SelfComposedDpEvent(sampled, 500),
+        dp_event.GaussianDpEvent(2.0),
+        dp_event.DiscreteLaplaceDpEvent(0.25, 2),
+    ):
+        (spend,) = Spend.from_dp_event(made)
+        assert spend.to_dp_event() == made
+        ours = PLD().epsilon(plan_cost([spend], PLD()), 1e-5)
+        theirs = PLDAccountant().compose(made).get_epsilon(1e-5)
+        assert theirs <= ours.upper * 1.001
+    discrete = Spend(mechanism=Gaussian(sigma=Fraction(3)), distance=Distance.l2(1), count=2)
+    assert discrete.to_dp_event().count == 2
+    assert (
+        Fraction(1, 18) <= Fraction(discrete.to_dp_event().event.rho) < Fraction(1, 18) + Fraction(1, 10**15)
+    )
+    scored = Spend(mechanism=Exponential(epsilon=Fraction(1), candidates=4), distance=Distance.linf(1))
+    assert isinstance(scored.to_dp_event(), dp_event.ZCDpEvent)
+
+
+@installed
+def test_what_no_event_covers_is_refused() -> None:
+    geometric = Spend(mechanism=Geometric(scale=Fraction(2)), distance=Distance.l1(1))
+    for spend, words in (
+        (
+            Spend(mechanism=KaryResponse(epsilon=Fraction(1), categories=3), distance=Distance.hamming()),
+            "replaced",
+        ),
+        (Spend(mechanism=geometric.mechanism, distance=Distance.l1(1), part=Part("sex", "f")), "parts"),
+    ):
+        with pytest.raises(InvalidParameter, match=words):
+            spend.to_dp_event()
