@@ -318,6 +318,8 @@ ACCOUNTING = {
         accounting.epsilon_of_steps, noise=2, rate=QUARTER, steps=100, delta=SMALL, width=QUARTER
     ),
     "accounting.fixed_size": of(lambda **n: accounting.fixed_size(REPLACED, **n), size=50, of=100),
+    "accounting.gdp_epsilon": of(accounting.gdp_epsilon, square=1, delta=SMALL),
+    "accounting.mu_of_epsilon": of(accounting.mu_of_epsilon, epsilon=1),
     "accounting.group": of(lambda size: accounting.group(LAPLACE, size), size=100),
     "accounting.group_distance": of(
         lambda size: accounting.group_distance(Distance.l2(1, coordinates=1), size), size=100

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from sourdine.accounting import PLD, FixedSize, Part, Poisson, Spend, plan_cost
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.mechanisms import Exponential, Gaussian, Geometric, KaryResponse, Laplace
+from sourdine.mechanisms import Gaussian, Geometric, KaryResponse, Laplace
 
 installed = pytest.mark.skipif(
     importlib.util.find_spec("dp_accounting") is None, reason="dp_accounting is not installed"
@@ -170,7 +170,8 @@ def test_back_to_events_that_cover_the_spend() -> None:
     assert (
         Fraction(1, 18) <= Fraction(discrete.to_dp_event().event.rho) < Fraction(1, 18) + Fraction(1, 10**15)
     )
-    scored = Spend(mechanism=Exponential(epsilon=Fraction(1), candidates=4), distance=Distance.linf(1))
+    reals = Laplace(scale=Fraction(1, 2), granularity=Fraction(1, 64))
+    scored = Spend(mechanism=reals, distance=Distance.l1(0.25, coordinates=1))
     assert isinstance(scored.to_dp_event(), dp_event.ZCDpEvent)
 
 

@@ -21,6 +21,7 @@ from sourdine.accounting.calibrate import (
 )
 from sourdine.accounting.dpsgd import Sampler, Training, epsilon_of_steps, noise_for
 from sourdine.accounting.fixed_size import fixed_size
+from sourdine.accounting.gaussian_dp import dominating_square, gdp_epsilon, mu_of_epsilon
 from sourdine.accounting.group import group, group_distance
 from sourdine.accounting.parallel import parallel
 from sourdine.accounting.pld import PLD
@@ -72,14 +73,17 @@ __all__ = [
     "calibrate_to_attack",
     "cost_of_steps",
     "cost_of_training",
+    "dominating_square",
     "epochs_within",
     "epsilon_for_error",
     "epsilon_of_steps",
     "fixed_size",
+    "gdp_epsilon",
     "group",
     "group_distance",
     "known",
     "known_at",
+    "mu_of_epsilon",
     "noise_for",
     "noise_for_attack",
     "noise_for_training",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=False)
 _EPSILON = Fraction(1, 10**9), 10**6
 _RHO = Fraction(1, 10**12), 10**6
+_MU = Fraction(1, 10**6), 10**3
 _ORDER = Fraction(1001, 1000), 10**4
 _RESERVE = Fraction(1, 10**20), Fraction(999, 1000)
 
@@ -51,6 +52,7 @@ def create(
     rho: Annotated[str | None, typer.Option(help="The whole budget, as a rho.")] = None,
     order: Annotated[str | None, typer.Option(help="Keep it in Renyi divergence of this order.")] = None,
     divergence: Annotated[str | None, typer.Option(help="The whole budget, with --order.")] = None,
+    mu: Annotated[str | None, typer.Option(help="The whole budget, as a mu of Gaussian privacy.")] = None,
     reserve: Annotated[
         str | None, typer.Option(help="The part of delta that is kept for choosing keys privately.")
     ] = None,
@@ -66,7 +68,8 @@ def create(
 
     Examples: sourdine ledger create survey.ledger --epsilon 1 ·
     sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --period month --period-limit 0.01 ·
-    sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --reserve 5e-7
+    sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --reserve 5e-7 ·
+    sourdine ledger create survey.ledger --mu 0.5 --delta 1e-6
     """
     from sourdine.accounting.ledger import Ledger
     from sourdine.accounting.ledger.making import make_terms
@@ -77,6 +80,7 @@ def create(
         "epsilon": (epsilon, _EPSILON),
         "rho": (rho, _RHO),
         "divergence": (divergence, _RHO),
+        "mu": (mu, _MU),
         "order": (order, _ORDER),
         "period-limit": (period_limit, _RHO),
     }
@@ -89,6 +93,7 @@ def create(
         rho=rho,
         order=order,
         divergence=divergence,
+        mu=mu,
         reserve=reserve,
         unit=one_line("ledger create", "unit", unit),
         neighbours=neighbours,
@@ -300,7 +305,7 @@ def _print_status(found: "Status", as_json: bool) -> None:
     )
     lines = {
         "Protects": f"each {show.one_line(found.unit)} ({found.neighbours} neighbours)",
-        "Budget": f"{found.currency} {_room(found.limit)}{limit}",
+        "Budget": f"{found.currency} {_room(found.limit)}{_root(found)}{limit}",
         "Spent": f"{_readable(found.spent)} ({used:.0f} %) in {counted(found.blocks, 'charge')}{spent}",
         "Left": remaining(found.left, found.limit),
     }
@@ -314,6 +319,11 @@ def _print_status(found: "Status", as_json: bool) -> None:
         lines["Backup"] = "this file pays for nothing; there may be later charges in the ledger itself"
     for name, text in lines.items():
         show.line(f"{name:<13}{text}")
+
+
+def _root(found: "Status") -> str:
+    """The mu whose square is counted, where one is."""
+    return f", a mu of {float(found.limit) ** 0.5:.6g}" if found.currency == "mu^2" else ""
 
 
 def _plain_entry(entry: "Entry", ledger: "Ledger") -> dict[str, object]:

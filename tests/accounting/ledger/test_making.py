@@ -51,7 +51,7 @@ def test_periods_units_and_neighbours_by_name() -> None:
     [
         (
             {},
-            "A ledger needs a budget: 'epsilon', 'rho', or 'order' with 'divergence'.",
+            "A ledger needs a budget: 'epsilon', 'rho', 'mu', or 'order' with 'divergence'.",
         ),
         ({"epsilon": 1, "rho": 1}, "More than one budget was given: 'epsilon' and 'rho'"),
         ({"rho": 1}, "A budget given by 'rho' also needs 'delta'"),

@@ -1,6 +1,12 @@
 """The durable ledger: budgets in a file, receipts, and what they mean."""
 
-from sourdine.accounting.ledger.budget import Budget, ConcentratedBudget, PureBudget, RenyiBudget
+from sourdine.accounting.ledger.budget import (
+    Budget,
+    ConcentratedBudget,
+    GaussianBudget,
+    PureBudget,
+    RenyiBudget,
+)
 from sourdine.accounting.ledger.ledger import Ledger
 from sourdine.accounting.ledger.period import Period
 from sourdine.accounting.ledger.receipt import Entry, Receipt, Status
@@ -10,6 +16,7 @@ __all__ = [
     "Budget",
     "ConcentratedBudget",
     "Entry",
+    "GaussianBudget",
     "Ledger",
     "Period",
     "PureBudget",

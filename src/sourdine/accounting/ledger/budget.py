@@ -1,8 +1,9 @@
 """How much may be spent, in which currency, and what a loss costs in it.
 
-Spending is adaptive: what is asked next may depend on earlier answers. Three sums stay valid then: of pure
-epsilons, of rhos, and of Renyi divergences at one order fixed when the ledger is made (Feldman and Zrnic
-2021, theorem 3.1; Whitehouse, Ramdas, Rogers, Wu 2023, theorem 1). Privacy loss distributions and optimal
+Spending is adaptive: what is asked next may depend on earlier answers. Four sums stay valid then: of pure
+epsilons, of rhos, of Renyi divergences at one order fixed when the ledger is made (Feldman and Zrnic 2021,
+theorem 3.1; Whitehouse, Ramdas, Rogers, Wu 2023, theorem 1), and of squared mus (Smith and Thakurta 2022).
+Privacy loss distributions and optimal
 composition are valid only for a plan fixed beforehand.
 """
 
@@ -13,6 +14,7 @@ from fractions import Fraction
 from numbers import Rational
 from typing import ClassVar
 
+from sourdine.accounting.gaussian_dp import dominating_square, gdp_epsilon
 from sourdine.accounting.ledger.amount import amount
 from sourdine.accounting.renyi import Renyi
 from sourdine.accounting.rounding import exactly, float_above
@@ -25,7 +27,7 @@ from sourdine.core.loss import Loss
 MOST = 1 << 40
 WHY_NOT_PLD = (
     "A ledger cannot add up by privacy loss distributions. Their sum holds only for a plan that is fixed "
-    "before the first answer, and a ledger is spent adaptively. Use 'pure', 'zcdp' or 'renyi'."
+    "before the first answer, and a ledger is spent adaptively. Use 'pure', 'zcdp', 'renyi' or 'gdp'."
 )
 
 
@@ -145,10 +147,29 @@ class RenyiBudget(Budget):
         return super().to_json() | {"order": str(self.order)}
 
 
+@dataclass(frozen=True, kw_only=True)
+class GaussianBudget(Budget):
+    """A limit on the sum of squared mus (Gaussian differential privacy); the limit is the square of a mu.
+
+    A spend costs the square of a mu that is proven to dominate it at every epsilon, and is refused if there
+    is none: discrete Gaussian noise of sigma 1 costs more than 1.
+    """
+
+    name: ClassVar[str] = "gdp"
+    symbol: ClassVar[str] = "mu^2"
+    remedy: ClassVar[str] = "No mu is proven to dominate it. Pay it from a zcdp or renyi ledger."
+
+    def cost(self, loss: Loss) -> Fraction | float:
+        return dominating_square(loss)
+
+    def epsilon(self, spent: Fraction, delta: float) -> float:
+        return gdp_epsilon(spent, delta)
+
+
 def budget_from_json(terms: dict[str, str]) -> Budget:
     """The budget that terms describe."""
     kinds: dict[str, type[Budget]] = {
-        kind.name: kind for kind in (PureBudget, ConcentratedBudget, RenyiBudget)
+        kind.name: kind for kind in (PureBudget, ConcentratedBudget, RenyiBudget, GaussianBudget)
     }
     name = terms["name"]
     if name == "pld":

@@ -62,6 +62,7 @@ class Ledger:
         rho: Number | None = None,
         order: Number | None = None,
         divergence: Number | None = None,
+        mu: Number | None = None,
         reserve: Number | None = None,
         unit: str | None = None,
         neighbours: Neighbours | str | None = None,
@@ -70,11 +71,11 @@ class Ledger:
     ) -> "Ledger":
         """A new ledger; an existing file is never touched.
 
-        The budget is an epsilon (with a delta it is kept in rho), a rho with a delta, or a `divergence` of an
-        `order` with a delta; numbers are taken as they are written, so that 0.1 is a tenth. `reserve` is the
-        part of delta for choosing keys privately. Protected is a "person" who is added or removed, unless
-        `unit` and `neighbours` say otherwise. A `period` ("day", "week", "month" or "year") has a
-        `period_limit` of its own. Or give `terms` alone.
+        The budget is an epsilon (with a delta it is kept in rho), a rho or a mu with a delta, or a
+        `divergence` of an `order` with a delta; numbers are taken as they are written, so that 0.1 is a
+        tenth. `reserve` is the part of delta for choosing keys privately. Protected is a "person" who is
+        added or removed, unless `unit` and `neighbours` say otherwise. A `period` ("day", "week",
+        "month" or "year") has a `period_limit` of its own. Or give `terms` alone.
         """
         others = (unit, neighbours, period, period_limit)
         if terms is None:
@@ -84,13 +85,14 @@ class Ledger:
                 rho=rho,
                 order=order,
                 divergence=divergence,
+                mu=mu,
                 reserve=reserve,
                 unit="person" if unit is None else unit,
                 neighbours=Neighbours.ADD_REMOVE if neighbours is None else neighbours,
                 period=period,
                 period_limit=period_limit,
             )
-        elif any(each is not None for each in (epsilon, delta, rho, order, divergence, reserve, *others)):
+        elif any(each is not None for each in (epsilon, delta, rho, order, divergence, mu, reserve, *others)):
             raise InvalidParameter("A ledger is made from terms, or from a budget. Give one of the two.")
         return cls(Store.create(Path(path), terms.to_json()), terms)
 

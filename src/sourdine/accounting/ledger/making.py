@@ -6,7 +6,13 @@ from fractions import Fraction
 from typing import TypeVar
 
 from sourdine.accounting.accountant import left_of
-from sourdine.accounting.ledger.budget import Budget, ConcentratedBudget, PureBudget, RenyiBudget
+from sourdine.accounting.ledger.budget import (
+    Budget,
+    ConcentratedBudget,
+    GaussianBudget,
+    PureBudget,
+    RenyiBudget,
+)
 from sourdine.accounting.ledger.period import Period
 from sourdine.accounting.ledger.receipt import room
 from sourdine.accounting.ledger.terms import Terms
@@ -32,6 +38,7 @@ def make_terms(
     rho: Number | None = None,
     order: Number | None = None,
     divergence: Number | None = None,
+    mu: Number | None = None,
     reserve: Number | None = None,
     unit: str = "person",
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
@@ -40,7 +47,7 @@ def make_terms(
     owner: str = "Ledger.create",
     say: Callable[..., str] = in_python,
 ) -> Terms:
-    """The terms for a budget of epsilon (with a delta it is kept in rho), of rho, or of a Renyi divergence.
+    """The terms for a budget of epsilon (with a delta it is kept in rho), of rho, mu, or a Renyi divergence.
 
     >>> make_terms(epsilon=0.1).budget.limit
     Fraction(1, 10)
@@ -54,6 +61,7 @@ def make_terms(
         epsilon=None if epsilon is None else exact(owner, "epsilon", epsilon),
         rho=None if rho is None else exact(owner, "rho", rho),
         divergence=None if divergence is None else exact(owner, "divergence", divergence),
+        mu=None if mu is None else check.positive(owner, "mu", exact(owner, "mu", mu), 1 << 20),
     )
     return Terms(
         budget=budget,
@@ -83,13 +91,13 @@ def exact(owner: str, name: str, value: object) -> Fraction:
 def _budget(
     say: Callable[..., str], delta: float | None, order: Fraction | None, **limits: Fraction | None
 ) -> Budget:
-    """The budget that was asked for in one of three ways, where so much of delta is left for it."""
+    """The budget that was asked for in one of four ways, where so much of delta is left for it."""
     given = {name: limit for name, limit in limits.items() if limit is not None}
     if (order is None) != ("divergence" not in given):
         both = f"{say('order')} and {say('divergence')}"
         raise InvalidParameter(f"{both} go together. Give both, or neither.")
     if not given:
-        ways = f"{say('epsilon')}, {say('rho')}, or {say('order')} with {say('divergence')}"
+        ways = f"{say('epsilon')}, {say('rho')}, {say('mu')}, or {say('order')} with {say('divergence')}"
         example = f"{say('epsilon', '1')}, or {say('epsilon', '3')} with {say('delta', '1e-6')}"
         raise InvalidParameter(f"A ledger needs a budget: {ways}. Write for example {example}.")
     if len(given) > 1:
@@ -103,6 +111,8 @@ def _budget(
             f"A budget given by {say(name)} also needs {say('delta')}. Without one it says nothing about "
             f"epsilon. A common choice is {say('delta', '1e-6')}."
         )
+    if name == "mu":
+        return GaussianBudget(limit=limit**2)
     return ConcentratedBudget(limit=limit) if order is None else RenyiBudget(limit=limit, order=order)
 
 

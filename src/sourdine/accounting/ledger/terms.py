@@ -45,7 +45,7 @@ class Terms:
         if self.delta is not None:
             check.keep(self, delta=float(check.inside("Ledger", "delta", self.delta, 0, 1)))
         if self.budget.name != "pure" and self.delta is None:
-            remedy = "Without one, rho and divergences say nothing about epsilon. A common choice is 1e-6."
+            remedy = "Without one, rho, mu and divergence say nothing about epsilon. A common choice is 1e-6."
             raise check.fail("Ledger", "delta", "be given for this budget", None, remedy)
         self._check_reserve()
         if (self.period is None) != (self.period_limit is None):
@@ -60,6 +60,11 @@ class Terms:
     def _check_reserve(self) -> None:
         if self.reserve is None or self.delta is None:
             return
+        if self.budget.name == "gdp":
+            remedy = "What has a delta of its own is dominated by no mu. Keep the budget in rho instead."
+            raise check.fail(
+                "Ledger", "reserve", "be left out where mu is counted", float(self.reserve), remedy
+            )
         remedy = f"The ledger's delta is {plain(self.delta)}, and the rest of it is needed for the noise."
         if self.budget.name != "pure" and not self.rest:
             raise check.fail("Ledger", "reserve", "be below delta", float(self.reserve), remedy)
