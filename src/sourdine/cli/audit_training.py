@@ -219,6 +219,7 @@ class _Job:
     ) -> "TrainingAudit":
         from sourdine.accounting.ledger import Ledger
         from sourdine.audit.training import audit_training, pixel_canaries
+        from sourdine.experiments.learning.heads import one_thread
         from sourdine.learning.models import model_of
 
         train, count = self.train, self.canaries
@@ -231,7 +232,11 @@ class _Job:
                 pixel_canaries(train.shape, classes, count),
             )
         everybody = (0 if train is None else len(train)) + count // 2 + self.gradients // 2
-        with training_bar(label) as watch, nullcontext() if ledger is None else Ledger.open(ledger) as paid:
+        with (
+            training_bar(label) as watch,
+            nullcontext() if ledger is None else Ledger.open(ledger) as paid,
+            one_thread() if train is None else nullcontext(),  # canaries alone are small tensors
+        ):
             return audit_training(
                 model,
                 None if train is None else train.pair,
