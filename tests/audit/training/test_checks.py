@@ -111,7 +111,19 @@ def test_faults_of_the_batches_fail() -> None:
     assert failed(simulated(2, rate=0.4)) >= {"batch sizes", "drawing"}
     twice = simulated(3)
     twice.take_batch(np.array([1, 1, 2]))
-    assert "drawing" in failed(twice)
+    assert drawing_check(twice, UNITS, RATE, ALARM, SeededBits(1)).failed
+
+
+def test_noise_that_follows_the_batches_fails() -> None:
+    """Sums divided by how many were drawn have less noise where more were."""
+    random = np.random.default_rng(8)
+    trace = Trace({"weight": 20_000}, steps=40, units=2000, canaries=4)
+    for _ in range(40):
+        places = np.flatnonzero(random.random(2000) < 0.25)
+        trace.take_batch(places)
+        noise = torch.from_numpy(random.normal(size=20_000) * 500 / len(places))
+        trace.take_noise({"weight": noise}, {"weight": torch.ones(20_000, dtype=torch.float64)})
+    assert scale_check(trace, ALARM).chance < 1e-12
 
 
 def test_one_step_is_enough_to_look_at_and_accuses_nobody() -> None:

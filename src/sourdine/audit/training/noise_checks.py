@@ -19,6 +19,7 @@ from sourdine.audit.training.trace import LAGS, Trace
 
 _LAYERS = 12  # up to so many layers are compared each with each, more of them each with the next
 _ROWS = 256  # steps that are compared at once with all before
+_SCALES = 4  # ways to look at the scale
 _EXPECTED = 100  # numbers in a cell at least, for chi-square to hold
 
 
@@ -26,7 +27,8 @@ def scale_check(trace: Trace, alarm: float) -> Check:
     """Squares of the noise are chi-square, over all, in each layer, and from step to step.
 
     With independent standard normal noise, the squares of n numbers add up to a chi-square number with n
-    degrees of freedom. The steps' p-values would be uniform: as normal numbers, their squares add up too.
+    degrees of freedom. The steps' p-values would be uniform: as normal numbers, their squares add up too, and
+    they know nothing of the sizes of the batches.
     """
     squares, sizes = np.array(trace.squares), np.array(list(trace.layers.values()))
     steps = len(squares)
@@ -36,16 +38,17 @@ def scale_check(trace: Trace, alarm: float) -> Check:
     ]
     by_step = ndtri(gammainc(float(sizes.sum()) / 2, squares.sum(1) / 2))
     total = of_square(float(squares.sum()), steps * float(sizes.sum()))
-    chance = either(total, either(*layers), of_square(float((by_step**2).sum()), steps))
+    even = of_square(float((by_step**2).sum()), steps)
+    chance = either(total, either(*layers), even, _with_sizes(by_step, trace.sizes))
     found = math.sqrt(float(squares.sum()) / (steps * float(sizes.sum())))
     worst = int(np.argmin(layers))
     told = f"{found:.4f} of the claimed deviation"
-    if layers[worst] < alarm / 3 / len(layers) and len(layers) > 1:
+    if layers[worst] < alarm / _SCALES / len(layers) and len(layers) > 1:
         name, at = list(trace.layers)[worst], squares.sum(0)[worst] / (steps * sizes[worst])
         told += f", {math.sqrt(at):.4f} in '{name}'"
     whole, least = (
-        least_scale(steps * float(sizes.sum()), alarm / 3),
-        least_scale(steps * float(sizes.min()), alarm / 3 / len(sizes)),
+        least_scale(steps * float(sizes.sum()), alarm / _SCALES),
+        least_scale(steps * float(sizes.min()), alarm / _SCALES / len(sizes)),
     )
     return Check(
         name="noise scale",
@@ -54,6 +57,13 @@ def scale_check(trace: Trace, alarm: float) -> Check:
         alarm=alarm,
         smallest=f"noise below {whole:.3f} times the claim, or below {least:.3f} in the smallest layer alone",
     )
+
+
+def _with_sizes(by_step: np.ndarray, sizes: list[int]) -> float:
+    """Whether steps with larger batches have more noise, or less: the normal numbers along the sizes."""
+    apart = np.array(sizes, float) - np.mean(sizes)
+    length = float(np.sqrt((apart**2).sum()))
+    return of_normal(float((by_step * apart).sum()) / length) if length > 0 else 1.0
 
 
 def law_check(trace: Trace, alarm: float) -> Check:
