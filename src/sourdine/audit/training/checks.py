@@ -13,6 +13,8 @@ Floats = NDArray[np.float64]
 ALARM = 1e-6  # the chance that a faultless run is accused by any of the checks
 SEEN = 0.95  # the chance with which the smallest fault that is told would have been seen
 
+_FAR = 1e6  # deviations, where a float says that something has no chance
+
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
@@ -78,10 +80,15 @@ def spread(counts: ArrayLike, trials: ArrayLike, rate: float, bits: Bits) -> Flo
     """Counts as standard normal numbers: exactly so, and independent, where they are binomial.
 
     The place of a count in its law, spread evenly over the count's own chance, is uniform
-    (Rosenblatt 1952, with the jumps filled). A count that cannot be goes to infinity.
+    (Rosenblatt 1952, with the jumps filled). A count that cannot be is a million deviations off.
     """
     k, n = np.broadcast_arrays(np.asarray(counts, float), np.asarray(trials, float))
     within = ((bits.words(max(1, k.size))[: k.size] >> np.uint64(11)) * 2.0**-53).reshape(k.shape)
     below = np.where(k > 0, betainc(n - k + 1, np.maximum(k, 1), 1 - rate), 0.0)
     upto = np.where(k < n, betainc(np.maximum(n - k, 1), k + 1, 1 - rate), 1.0)
-    return np.asarray(ndtri(np.clip(below + within * (upto - below), 0.0, 1.0)))
+    return normal_at(np.clip(below + within * (upto - below), 0.0, 1.0))
+
+
+def normal_at(places: Floats) -> Floats:
+    """The normal numbers at some places of their law, whose ends are finite here: they can be added up."""
+    return np.clip(ndtri(places), -_FAR, _FAR)

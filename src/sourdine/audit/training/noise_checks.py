@@ -4,7 +4,7 @@ import math
 from itertools import combinations, pairwise
 
 import numpy as np
-from scipy.special import gammainc, ndtri
+from scipy.special import gammainc
 
 from sourdine.audit.training.checks import (
     SEEN,
@@ -12,6 +12,7 @@ from sourdine.audit.training.checks import (
     either,
     farthest,
     least_scale,
+    normal_at,
     of_normal,
     of_square,
 )
@@ -36,7 +37,7 @@ def scale_check(trace: Trace, alarm: float) -> Check:
         of_square(float(each), steps * size)
         for each, size in zip(squares.sum(0), sizes.tolist(), strict=True)
     ]
-    by_step = ndtri(gammainc(float(sizes.sum()) / 2, squares.sum(1) / 2))
+    by_step = normal_at(gammainc(float(sizes.sum()) / 2, squares.sum(1) / 2))
     total = of_square(float(squares.sum()), steps * float(sizes.sum()))
     even = of_square(float((by_step**2).sum()), steps)
     chance = either(total, either(*layers), even, _with_sizes(by_step, trace.sizes))
