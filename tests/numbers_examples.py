@@ -320,6 +320,7 @@ ACCOUNTING = {
     "accounting.fixed_size": of(lambda **n: accounting.fixed_size(REPLACED, **n), size=50, of=100),
     "accounting.gdp_epsilon": of(accounting.gdp_epsilon, square=1, delta=SMALL),
     "accounting.mu_of_epsilon": of(accounting.mu_of_epsilon, epsilon=1),
+    "accounting.odometer_epsilon": of(accounting.odometer_epsilon, spent=1, delta=SMALL),
     "accounting.group": of(lambda size: accounting.group(LAPLACE, size), size=100),
     "accounting.group_distance": of(
         lambda size: accounting.group_distance(Distance.l2(1, coordinates=1), size), size=100

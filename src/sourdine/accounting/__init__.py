@@ -23,6 +23,7 @@ from sourdine.accounting.dpsgd import Sampler, Training, epsilon_of_steps, noise
 from sourdine.accounting.fixed_size import fixed_size
 from sourdine.accounting.gaussian_dp import dominating_square, gdp_epsilon, mu_of_epsilon
 from sourdine.accounting.group import group, group_distance
+from sourdine.accounting.odometer import odometer_epsilon
 from sourdine.accounting.parallel import parallel
 from sourdine.accounting.pld import PLD
 from sourdine.accounting.pure import Pure
@@ -87,6 +88,7 @@ __all__ = [
     "noise_for",
     "noise_for_attack",
     "noise_for_training",
+    "odometer_epsilon",
     "parallel",
     "plan_cost",
     "poisson",

@@ -1,6 +1,7 @@
 """`sourdine ledger`: make a budget, see what is left, and what was spent on what."""
 
 import json
+import math
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli import show
+from sourdine.cli.bracket import finite
 from sourdine.cli.document import one_line
 from sourdine.cli.number import number
 from sourdine.cli.run import DELTA
@@ -53,6 +55,9 @@ def create(
     order: Annotated[str | None, typer.Option(help="Keep it in Renyi divergence of this order.")] = None,
     divergence: Annotated[str | None, typer.Option(help="The whole budget, with --order.")] = None,
     mu: Annotated[str | None, typer.Option(help="The whole budget, as a mu of Gaussian privacy.")] = None,
+    unlimited: Annotated[
+        bool, typer.Option("--unlimited", help="No limit: only count what is lost, at --delta.")
+    ] = False,
     reserve: Annotated[
         str | None, typer.Option(help="The part of delta that is kept for choosing keys privately.")
     ] = None,
@@ -94,6 +99,7 @@ def create(
         order=order,
         divergence=divergence,
         mu=mu,
+        unlimited=unlimited,
         reserve=reserve,
         unit=one_line("ledger create", "unit", unit),
         neighbours=neighbours,
@@ -294,7 +300,9 @@ def _print_status(found: "Status", as_json: bool) -> None:
     from sourdine.accounting.ledger.receipt import remaining
 
     if as_json:
-        show.document({name: str(v) if isinstance(v, Fraction) else v for name, v in asdict(found).items()})
+        plainly = {name: str(v) if isinstance(v, Fraction) else v for name, v in asdict(found).items()}
+        ends = {"epsilon_limit": finite(found.epsilon_limit), "epsilon": finite(found.epsilon)}
+        show.document(plainly | ends)
         return
     used = 100 * float(found.spent / found.limit)
     at = f" at delta {plain(found.delta)}" if found.delta is not None else ""
@@ -303,10 +311,13 @@ def _print_status(found: "Status", as_json: bool) -> None:
         at if pure else f", that is epsilon {epsilon:.4g}{at}"
         for epsilon in (found.epsilon_limit, found.epsilon)
     )
+    share = f" ({used:.0f} %)"
+    if found.epsilon_limit == math.inf:
+        limit, share = ": what is lost is counted, and bounded at all times at once", ""
     lines = {
         "Protects": f"each {show.one_line(found.unit)} ({found.neighbours} neighbours)",
         "Budget": f"{found.currency} {_room(found.limit)}{_root(found)}{limit}",
-        "Spent": f"{_readable(found.spent)} ({used:.0f} %) in {counted(found.blocks, 'charge')}{spent}",
+        "Spent": f"{_readable(found.spent)}{share} in {counted(found.blocks, 'charge')}{spent}",
         "Left": remaining(found.left, found.limit),
     }
     if found.period is not None and found.period_limit is not None and found.period_spent is not None:

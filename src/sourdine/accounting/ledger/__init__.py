@@ -4,6 +4,7 @@ from sourdine.accounting.ledger.budget import (
     Budget,
     ConcentratedBudget,
     GaussianBudget,
+    OdometerBudget,
     PureBudget,
     RenyiBudget,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "Entry",
     "GaussianBudget",
     "Ledger",
+    "OdometerBudget",
     "Period",
     "PureBudget",
     "Receipt",

@@ -5,6 +5,7 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
+UNLIMITED = Fraction(1 << 40)  # the limit of a ledger that has none
 _LONGEST = 512  # bits of a denominator; longer sums leave the exact ones for a fine grid
 _GRID = 1 << 256
 _TEXT = re.compile(r"[0-9]{1,4000}(/[0-9]{1,4000})?")

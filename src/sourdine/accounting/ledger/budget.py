@@ -15,7 +15,8 @@ from numbers import Rational
 from typing import ClassVar
 
 from sourdine.accounting.gaussian_dp import dominating_square, gdp_epsilon
-from sourdine.accounting.ledger.amount import amount
+from sourdine.accounting.ledger.amount import UNLIMITED, amount
+from sourdine.accounting.odometer import odometer_epsilon
 from sourdine.accounting.renyi import Renyi
 from sourdine.accounting.rounding import exactly, float_above
 from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated, tight_epsilon
@@ -24,7 +25,7 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.loss import Loss
 
-MOST = 1 << 40
+MOST = UNLIMITED
 WHY_NOT_PLD = (
     "A ledger cannot add up by privacy loss distributions. Their sum holds only for a plan that is fixed "
     "before the first answer, and a ledger is spent adaptively. Use 'pure', 'zcdp', 'renyi' or 'gdp'."
@@ -98,7 +99,7 @@ class ConcentratedBudget(Budget):
     remedy: ClassVar[str] = "Pay it from a renyi ledger."
 
     def cost(self, loss: Loss) -> Fraction | float:
-        return min(loss.rho, exactly(loss.epsilon) ** 2 / 2 if math.isfinite(loss.epsilon) else math.inf)
+        return _rho(loss)
 
     def epsilon(self, spent: Fraction, delta: float) -> float:
         return ZeroConcentrated().epsilon(RhoCost(Neighbours.ADD_REMOVE, spent), delta).upper
@@ -148,6 +149,31 @@ class RenyiBudget(Budget):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OdometerBudget(Budget):
+    """No limit: the rhos are added up, and their epsilon is a bound that holds at all times at once."""
+
+    name: ClassVar[str] = "odometer"
+    symbol: ClassVar[str] = "rho"
+    remedy: ClassVar[str] = "Pay it from a renyi ledger."
+    limit: Fraction = UNLIMITED
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.limit != UNLIMITED:
+            raise check.fail("OdometerBudget", "limit", "be left out", float(self.limit))
+
+    def cost(self, loss: Loss) -> Fraction | float:
+        return _rho(loss)
+
+    def epsilon(self, spent: Fraction, delta: float) -> float:
+        return math.inf if spent >= self.limit else odometer_epsilon(spent, delta)
+
+
+def _rho(loss: Loss) -> Fraction | float:
+    return min(loss.rho, exactly(loss.epsilon) ** 2 / 2 if math.isfinite(loss.epsilon) else math.inf)
+
+
+@dataclass(frozen=True, kw_only=True)
 class GaussianBudget(Budget):
     """A limit on the sum of squared mus (Gaussian differential privacy); the limit is the square of a mu.
 
@@ -169,7 +195,8 @@ class GaussianBudget(Budget):
 def budget_from_json(terms: dict[str, str]) -> Budget:
     """The budget that terms describe."""
     kinds: dict[str, type[Budget]] = {
-        kind.name: kind for kind in (PureBudget, ConcentratedBudget, RenyiBudget, GaussianBudget)
+        kind.name: kind
+        for kind in (PureBudget, ConcentratedBudget, RenyiBudget, GaussianBudget, OdometerBudget)
     }
     name = terms["name"]
     if name == "pld":

@@ -63,6 +63,7 @@ class Ledger:
         order: Number | None = None,
         divergence: Number | None = None,
         mu: Number | None = None,
+        unlimited: bool = False,
         reserve: Number | None = None,
         unit: str | None = None,
         neighbours: Neighbours | str | None = None,
@@ -75,7 +76,9 @@ class Ledger:
         `divergence` of an `order` with a delta; numbers are taken as they are written, so that 0.1 is a
         tenth. `reserve` is the part of delta for choosing keys privately. Protected is a "person" who is
         added or removed, unless `unit` and `neighbours` say otherwise. A `period` ("day", "week",
-        "month" or "year") has a `period_limit` of its own. Or give `terms` alone.
+        "month" or "year") has a `period_limit` of its own. With `unlimited` and
+        a delta there is no limit, and the epsilon of its status holds at all times at once. Or give `terms`
+        alone.
         """
         others = (unit, neighbours, period, period_limit)
         if terms is None:
@@ -86,13 +89,16 @@ class Ledger:
                 order=order,
                 divergence=divergence,
                 mu=mu,
+                unlimited=unlimited,
                 reserve=reserve,
                 unit="person" if unit is None else unit,
                 neighbours=Neighbours.ADD_REMOVE if neighbours is None else neighbours,
                 period=period,
                 period_limit=period_limit,
             )
-        elif any(each is not None for each in (epsilon, delta, rho, order, divergence, mu, reserve, *others)):
+        elif unlimited or any(
+            each is not None for each in (epsilon, delta, rho, order, divergence, mu, reserve, *others)
+        ):
             raise InvalidParameter("A ledger is made from terms, or from a budget. Give one of the two.")
         return cls(Store.create(Path(path), terms.to_json()), terms)
 

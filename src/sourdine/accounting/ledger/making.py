@@ -10,6 +10,7 @@ from sourdine.accounting.ledger.budget import (
     Budget,
     ConcentratedBudget,
     GaussianBudget,
+    OdometerBudget,
     PureBudget,
     RenyiBudget,
 )
@@ -39,6 +40,7 @@ def make_terms(
     order: Number | None = None,
     divergence: Number | None = None,
     mu: Number | None = None,
+    unlimited: bool = False,
     reserve: Number | None = None,
     unit: str = "person",
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
@@ -55,6 +57,7 @@ def make_terms(
     share = None if delta is None else _delta(owner, delta)
     kept = None if reserve is None else check.inside(owner, "reserve", exact(owner, "reserve", reserve), 0, 1)
     budget = _budget(
+        check.boolean(owner, "unlimited", unlimited),
         say,
         _rest(owner, share, kept),
         None if order is None else exact(owner, "order", order),
@@ -89,13 +92,24 @@ def exact(owner: str, name: str, value: object) -> Fraction:
 
 
 def _budget(
-    say: Callable[..., str], delta: float | None, order: Fraction | None, **limits: Fraction | None
+    unlimited: bool,
+    say: Callable[..., str],
+    delta: float | None,
+    order: Fraction | None,
+    **limits: Fraction | None,
 ) -> Budget:
     """The budget that was asked for in one of four ways, where so much of delta is left for it."""
     given = {name: limit for name, limit in limits.items() if limit is not None}
     if (order is None) != ("divergence" not in given):
         both = f"{say('order')} and {say('divergence')}"
         raise InvalidParameter(f"{both} go together. Give both, or neither.")
+    if unlimited and (given or delta is None):
+        raise InvalidParameter(
+            f"A ledger without a limit has no budget, and counts what is lost at a delta. With "
+            f"{say('unlimited')} give {say('delta')} alone, such as {say('delta', '1e-6')}."
+        )
+    if unlimited:
+        return OdometerBudget()
     if not given:
         ways = f"{say('epsilon')}, {say('rho')}, {say('mu')}, or {say('order')} with {say('divergence')}"
         example = f"{say('epsilon', '1')}, or {say('epsilon', '3')} with {say('delta', '1e-6')}"

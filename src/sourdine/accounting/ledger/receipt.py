@@ -6,6 +6,7 @@ from datetime import datetime
 from fractions import Fraction
 from html import escape
 
+from sourdine.accounting.ledger.amount import UNLIMITED
 from sourdine.accounting.spend import Spend, foreign_names, foreign_words
 from sourdine.core.digits import plain, shorten_down, shorten_up
 
@@ -150,6 +151,8 @@ def room(number: Fraction) -> str:
     >>> room(Fraction(2, 3)), room(Fraction(1, 20))
     ('0.666666', '0.05')
     """
+    if number == UNLIMITED:
+        return "no limit"
     return str(number) if number.denominator == 1 else plain(float(shorten_down(float(number), _DIGITS)))
 
 
@@ -169,4 +172,6 @@ def remaining(left: Fraction, limit: Fraction) -> str:
     >>> remaining(Fraction(1, 2), Fraction(1)), remaining(Fraction(1, 10**24), Fraction(1))
     ('0.5', 'almost nothing')
     """
+    if limit == UNLIMITED:
+        return "any amount"
     return "almost nothing" if 0 < left * 10**9 < limit else room(left)

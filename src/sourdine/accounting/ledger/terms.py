@@ -60,11 +60,11 @@ class Terms:
     def _check_reserve(self) -> None:
         if self.reserve is None or self.delta is None:
             return
-        if self.budget.name == "gdp":
-            remedy = "What has a delta of its own is dominated by no mu. Keep the budget in rho instead."
-            raise check.fail(
-                "Ledger", "reserve", "be left out where mu is counted", float(self.reserve), remedy
+        if self.budget.name in ("gdp", "odometer"):
+            remedy = (
+                "What has a delta of its own has no mu and no odometer here. Keep a limit in rho instead."
             )
+            raise check.fail("Ledger", "reserve", "be left out for this budget", float(self.reserve), remedy)
         remedy = f"The ledger's delta is {plain(self.delta)}, and the rest of it is needed for the noise."
         if self.budget.name != "pure" and not self.rest:
             raise check.fail("Ledger", "reserve", "be below delta", float(self.reserve), remedy)
