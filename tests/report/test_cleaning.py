@@ -20,7 +20,7 @@ def cleaned(rows: int = 2000, **more: object) -> CleanTable:
 
 def test_the_page_says_what_it_costs_and_what_was_done() -> None:
     text = cleaning_page("people.csv", cleaned(rows=2000)).html()
-    assert "ε = 8: 1 record of 2 columns at ε = 8 a record" in text
+    assert "ε = 7: 1 record of 2 columns at ε = 7 a record" in text
     assert "seeded" in text
     assert "drawn anew" in text
     assert "bounded Laplace" in text

@@ -214,7 +214,7 @@ def _print(cleaned: "CleanTable", files: list[Path]) -> None:
         if len(made.rows) > _MOST_LINES:
             show.line(f"{len(made.rows) - _MOST_LINES:,} more are in {files[0].parent}.")
     many = "" if cleaner.rows == 1 else f" x {cleaner.rows:,} records"
-    sums = " + ".join(readable(cells.epsilon) for cells in cleaner.cells)
+    sums = " + ".join(readable(cells.price) for cells in cleaner.cells)
     show.say(
         f"EPSILON {readable(cleaner.total)} FOR EACH {show.one_line(cleaner.unit).upper()}"
         f"{f' = ({sums}){many}' if len(cleaner.cells) <= 12 else ''}. Whoever gets the table learns at most "

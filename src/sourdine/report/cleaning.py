@@ -49,7 +49,7 @@ def done_table(cleaned: CleanTable) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for cells in cleaned.cleaner.cells:
         missing = "stays missing, or seems so" if cells.keeps_missing else f"counts as {cells.column.missing}"
-        rows.append((cells.name, cells.method, float(cells.epsilon), cells.words(), missing))
+        rows.append((cells.name, cells.method, float(cells.price), cells.words(), missing))
     return Table(
         name="columns",
         title="What was done to each cell",

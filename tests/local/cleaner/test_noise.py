@@ -1,10 +1,15 @@
 import math
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from mpmath import mp, mpf
 
+from sourdine.accounting.ledger import Ledger
+from sourdine.core.errors import InvalidParameter
 from sourdine.local.cleaner import Cleaner, Method
 from sourdine.local.cleaner.keys import KeyCells
 from sourdine.local.cleaner.noise import LaplaceNoise, StaircaseNoise
@@ -58,6 +63,48 @@ def test_no_two_cells_are_told_apart_by_more_than_epsilon(
         assert worst <= bound * (1 + mpf(10) ** -30)
         if missing != "drop":
             assert worst >= bound * (1 - mpf(10) ** -6)
+
+
+@pytest.mark.parametrize("method", INSIDE)
+@pytest.mark.parametrize("upper", [2, 3, 9, 14])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)])
+@pytest.mark.parametrize("share", [Fraction(1, 4), Fraction(2, 3)])
+def test_a_cell_that_may_be_missing_costs_its_worst_ratio(
+    method: Method, upper: int, epsilon: Fraction, share: Fraction
+) -> None:
+    column = {"type": "integer", "lower": 1, "upper": upper}
+    cleaner = Cleaner({"x": column}, each=epsilon, method=method, share=share)
+    (cells,) = cleaner.cells
+    assert isinstance(cells, NumberCells)
+    with mp.workdps(40):
+        laws = [law(cells, x) for x in range(-1, cells.last + 1)]
+        worst = max(mp.log(a / b) for p in laws for q in laws for a, b in zip(p, q, strict=True))
+        price = mpf(cells.price.numerator) / cells.price.denominator
+        assert worst <= price + mpf(10) ** -30
+        if method is Method.LAPLACE:
+            assert price <= worst + mpf(10) ** -8
+    charged = sum(Fraction(spend.one_loss().epsilon) for spend in cells.charges)
+    assert charged <= cells.price == cleaner.total <= epsilon
+    assert method is not Method.LAPLACE or charged == cells.price
+
+
+def test_the_price_is_charged_and_old_descriptions_are_read(tmp_path: Path) -> None:
+    cleaner = Cleaner({"x": {"type": "integer", "lower": 0, "upper": 100}}, each=1, rows=2)
+    assert float(cleaner.total) == pytest.approx(1.5885, abs=0.02)
+    told = cleaner.to_json()
+    assert Cleaner.from_json(told).total == Cleaner.from_json(told | {"epsilon": "2"}).total == cleaner.total
+    with pytest.raises(InvalidParameter):
+        Cleaner.from_json(told | {"epsilon": "1"})
+    pure = Ledger.create(tmp_path / "a.ledger", epsilon=3, neighbours="replace")
+    made = cleaner.clean(pl.DataFrame({"x": [3, 4]}), ledger=pure)
+    assert made.receipt is not None
+    assert made.receipt.price == cleaner.total
+    assert pure.history()[0].spends == made.spends
+    concentrated = Ledger.create(tmp_path / "b.ledger", rho=3, delta=1e-6, neighbours="replace")
+    paid = cleaner.clean(pl.DataFrame({"x": [3, 4]}), ledger=concentrated)
+    apart = [replace(spend, count=2) for spend in cleaner.cells[0].spends]
+    assert paid.receipt is not None
+    assert paid.receipt.price == min(concentrated.price(*cleaner.spends), concentrated.price(*apart))
 
 
 @pytest.mark.parametrize("method", INSIDE)

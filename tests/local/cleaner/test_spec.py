@@ -55,7 +55,9 @@ def test_the_file_of_a_release_serves_as_well() -> None:
     assert (held.text.encoding, held.unit) == ("latin-1", "patient")
     with pytest.raises(InvalidParameter, match="several records"):
         held.cleaner(each=Fraction(1))
-    assert held.cleaner(each=Fraction(1), rows=3).total == 6
+    assert (
+        5 < held.cleaner(each=Fraction(1), rows=3).total < 6
+    )  # of three records, ages that keep missing ones
 
 
 @pytest.mark.parametrize(

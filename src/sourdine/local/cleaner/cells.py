@@ -34,7 +34,17 @@ class Cells(ABC):
     @property
     @abstractmethod
     def spends(self) -> tuple[Spend, ...]:
-        """What one cell costs the person it is about; together at most epsilon."""
+        """What a cell goes through, one by one; together at most epsilon."""
+
+    @property
+    def price(self) -> Fraction:
+        """What one cell costs the person it is about: epsilon, or less where less is proven."""
+        return self.epsilon
+
+    @property
+    def charges(self) -> tuple[Spend, ...]:
+        """What pays for one cell; together they cost the price."""
+        return self.spends
 
     @property
     @abstractmethod

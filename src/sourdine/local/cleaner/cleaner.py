@@ -101,7 +101,7 @@ class Cleaner:
     @property
     def record(self) -> Fraction:
         """What one record costs."""
-        return sum((cells.epsilon for cells in self.cells), Fraction(0))
+        return sum((cells.price for cells in self.cells), Fraction(0))
 
     @property
     def total(self) -> Fraction:
@@ -110,8 +110,19 @@ class Cleaner:
 
     @property
     def spends(self) -> tuple[Spend, ...]:
-        """What is charged: every mechanism, once for each record of a person."""
-        return tuple(replace(spend, count=self.rows) for cells in self.cells for spend in cells.spends)
+        """What is charged, once for each record of a person."""
+        return tuple(replace(spend, count=self.rows) for cells in self.cells for spend in cells.charges)
+
+    def _spends_for(self, ledger: Ledger) -> tuple[Spend, ...]:
+        """What is charged to a ledger: cell by cell, what costs less in its currency; both are bounds."""
+        chosen: list[Spend] = []
+        for cells in self.cells:
+            ways = [
+                tuple(replace(spend, count=self.rows) for spend in way)
+                for way in (cells.charges, cells.spends)
+            ]
+            chosen += min(ways, key=lambda way: ledger.price(*way))
+        return tuple(chosen)
 
     @property
     def declared(self) -> dict[str, str]:
@@ -144,6 +155,7 @@ class Cleaner:
         secure = bool(getattr(bits, "secure", False))
         with opened(ledger) as payer:
             receipt = None if payer is None else self._pay(payer, purpose, secure)
+            spends = self.spends if payer is None else self._spends_for(payer)
         held = self._read(source)
         order = None if keep_order else shuffled(len(next(iter(held.values()))), bits)
         cleaned = {}
@@ -156,7 +168,7 @@ class Cleaner:
             kept_order=keep_order,
             values=like(table, {cells.name: Output.of(cells, cleaned[cells.name]) for cells in self.cells}),
             intervals=None,
-            spends=self.spends,
+            spends=spends,
             receipt=receipt,
             secure=secure,
             declarations=self.declared,
@@ -174,7 +186,9 @@ class Cleaner:
                 "records there are, so it protects what a record holds and not that it is there. Pay from a "
                 "ledger for replace neighbours: sourdine ledger create FILE --neighbours replace."
             )
-        return ledger.charge(*self.spends, purpose=purpose, secure=secure, declared=self.declared)
+        return ledger.charge(
+            *self._spends_for(ledger), purpose=purpose, secure=secure, declared=self.declared
+        )
 
     def _read(self, source: Source) -> dict[str, NDArray[np.int64]]:
         """All private cells, in one question so that records stay together."""
@@ -237,7 +251,9 @@ class Cleaner:
             renamed = {**held, "columns": {name: _renamed(each) for name, each in columns.items()}}
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
             raise wrong from None
-        if made.to_json() != renamed:
+        told = made.to_json()
+        before = str(made.rows * sum(cells.epsilon for cells in made.cells))  # as it was told by version 0.1
+        if renamed not in (told, told | {"epsilon": before}):
             raise wrong
         return made
 

@@ -7,18 +7,20 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from flint import arb
 from numpy.typing import NDArray
 
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.bits import Bits
+from sourdine.core.certified import above, ball, exponential, precision
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expression import place_of, quoted, span
 from sourdine.frames.schema import Integer, Number, Real
 from sourdine.frames.source import Source
 from sourdine.local.cleaner.cells import Cells, Cleaned
-from sourdine.local.cleaner.noise import MOST_PLACES, NOISES, Method, PlaceNoise
+from sourdine.local.cleaner.noise import MOST_PLACES, NOISES, LaplaceNoise, Method, PlaceNoise
 from sourdine.local.estimate import Estimate, deviations
 from sourdine.mechanisms.response import Channel, KaryResponse
 
@@ -26,6 +28,13 @@ LEAST_EPSILON, MOST_EPSILON = Fraction(1, 1 << 16), Fraction(64)
 _STEPS = 16  # a real without a declared grid is cleaned on one this many times as coarse
 _DIGITS = 7  # of the range, that a real number is shown with where it lies on no grid
 _SURE = Channel(1.0, 0.0)
+_PRECISION = 256
+_FINE = 10**9  # prices are rounded up to so many parts of one
+
+
+def _weight(rate: Fraction, x: int, last: int) -> arb:
+    """The sum of e^{-rate |y - x|} over places y from 0 to last, but for a factor that all x share."""
+    return 1 + exponential(-rate) - exponential(-rate * (x + 1)) - exponential(-rate * (last - x + 1))
 
 
 def gridded(column: Number) -> Number:
@@ -94,6 +103,32 @@ class NumberCells(Cells):
     def spends(self) -> tuple[Spend, ...]:
         coins = [] if self.coin is None else [Spend(mechanism=self.coin, distance=Distance.hamming())]
         return (*coins, self.noise.spend)
+
+    @cached_property
+    def price(self) -> Fraction:
+        """With bounded Laplace noise and a coin, the largest log-ratio of two cells, rounded up.
+
+        Two values differ by their noise alone, since the coin tells the same of both. A value and a missing
+        cell differ by the coin and by the noise between that value and the middle, which is at most half the
+        range away (docs/guarantees/cleaner.md).
+        """
+        if self.coin is None or not isinstance(self.noise, LaplaceNoise):
+            return self.epsilon
+        middle, rate = self.last // 2, 1 / self.noise.mechanism.scale
+        with precision(_PRECISION):
+            total = {x: _weight(rate, x, self.last) for x in (0, middle, self.last)}
+            apart = max(
+                above(ball(abs(x - middle) * rate) + (total[middle] / total[x]).log()) for x in (0, self.last)
+            )
+        worst = max(self.last * rate, self.coin.epsilon + Fraction(apart))
+        return min(self.epsilon, Fraction(math.ceil(worst * _FINE), _FINE))
+
+    @property
+    def charges(self) -> tuple[Spend, ...]:
+        """Where the price is below epsilon, the randomized response at that price, which dominates a cell."""
+        if self.price == self.epsilon:
+            return self.spends
+        return (Spend(mechanism=KaryResponse(epsilon=self.price, categories=2), distance=Distance.hamming()),)
 
     def read(self, source: Source) -> str:
         return place_of(self.name)
