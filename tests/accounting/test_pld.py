@@ -254,6 +254,15 @@ def test_every_infinite_atom_is_charged() -> None:
     assert PLD().delta(cost, 0.001).upper >= truth - 1e-12
 
 
+def test_a_loss_that_is_infinite_in_one_direction_only_is_an_answer() -> None:
+    """With four or more ratios no enumeration is made, and the finite direction has nothing to add."""
+    first = [Fraction(chance, 15) for chance in (1, 2, 3, 4, 5)]
+    second = [Fraction(chance, 14) for chance in (5, 4, 3, 2, 0)]
+    for pair in ((first, second), (second, first)):
+        loss = Loss.between(*pair, neighbours=Neighbours.ADD_REMOVE)
+        assert PLD().epsilon(PLD().lift(loss), 1e-5) == Bracket(math.inf, math.inf)
+
+
 @pytest.mark.parametrize(
     ("noise", "rate", "steps", "delta"),
     [(0.01, 1.0, 1, 1e-5), (0.05, 0.01, 100, 1e-5), (1.0, 1e-9, 1000, 1e-30), (1.0, 1.0, 10**6, 1e-5)],

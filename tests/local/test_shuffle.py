@@ -140,6 +140,14 @@ def test_who_is_left_out_of_a_crowd_is_chosen_evenly() -> None:
     assert chdtrc(5, float(np.sum((sizes - sizes.mean()) ** 2 / sizes.mean()))) > ALARM
 
 
+def test_no_amplified_epsilon_is_below_what_one_report_costs() -> None:
+    """The float next to 1/3 is below it, and alone, or at a delta of 0, a report costs 1/3."""
+    for epsilon in (Fraction(1, 3), Fraction(1, 10), Fraction(2, 3)):
+        oracle = KaryOracle(epsilon=epsilon, categories=3)
+        assert Fraction(amplified_epsilon(oracle, 5, 0)) >= epsilon
+        assert Fraction(amplified_epsilon(oracle, 2, 1e-300)) >= epsilon
+
+
 def test_the_amplified_epsilon_is_that_of_the_accounting() -> None:
     found = amplified(ORACLE, 10_000, 1e-6)
     assert found == blanket_model(*ORACLE.favours, 2.0, 10_000, 1e-6)

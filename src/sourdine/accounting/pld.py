@@ -80,7 +80,7 @@ class PLD(Accountant[PldCost]):
             return Bracket(min(top, pure), pure)
         first = self._epsilon(remove, delta)
         both = first
-        if add is not remove:
+        if add is not remove and first.lower < math.inf:
             second = self._epsilon(add, delta, first.lower)
             both = Bracket(max(first.lower, second.lower), max(first.upper, second.upper))
         upper = min(both.upper, pure, _concentrated(cost, delta))

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.accounting.blanket import blanket_model
 from sourdine.accounting.bracket import Bracket
+from sourdine.accounting.rounding import float_above
 from sourdine.accounting.shuffle_model import shuffle_model
 from sourdine.core import check, exact
 from sourdine.core.bits import SYSTEM, Bits
@@ -182,7 +183,7 @@ def amplified(oracle: Oracle, reports: int, delta: float) -> Bracket:
     (Balle, Bell, Gascon, Nissim 2019; docs/guarantees/blanket.md); for all by clones (Feldman, McMillan,
     Talwar 2021). The lower bound is 0 where nothing is known but the reports' own epsilon.
     """
-    local = float(oracle.spend.loss().epsilon)
+    local = float_above(oracle.spend.loss().epsilon)
     if not math.isfinite(local):
         raise UnsupportedLoss(
             f"{type(oracle).__name__} has no finite epsilon of its own, and a shuffle amplifies only what is "
