@@ -1,3 +1,4 @@
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -5,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sourdine.audit.independence import independent
+from sourdine.audit.independence import _pairs, _untied, independent
 from sourdine.audit.mutants.mutant import Resampled
 from sourdine.core.bits import Bits
 from sourdine.core.distance import Distance
@@ -53,3 +54,25 @@ def stuck(values: NDArray[Any], bits: Bits) -> NDArray[Any]:
 @pytest.mark.parametrize("sampler", [twice, shifted, mirrored, stuck])
 def test_ties_are_seen(sampler: Any) -> None:
     assert independent(example(sampler), 0, SeededBits(1)) < 1e-9
+
+
+@pytest.mark.parametrize(("pairs", "rare"), [(8192, 287), (2048, 102), (256, 128)])
+def test_honest_answers_are_accused_as_seldom_as_stated(pairs: int, rare: int) -> None:
+    """Every table of two groups with these margins, by its exact chance: far out chi-square is too sure."""
+    ways = math.comb(pairs, rare)
+    one = np.arange(pairs) < rare
+    found = []
+    for both in range(rare + 1):
+        other = (np.arange(pairs) < both) | (np.arange(pairs) >= pairs - rare + both)
+        chance = Fraction(math.comb(rare, both) * math.comb(pairs - rare, rare - both), ways)
+        found.append((_untied(one.astype(np.int64), other.astype(np.int64)), chance))
+    for level in (1e-2, 1e-4, 1e-7, 1e-10):
+        assert sum(chance for p_value, chance in found if p_value < level) <= Fraction(level)
+
+
+def test_no_answer_is_in_two_pairs_of_one_table() -> None:
+    first, second = np.arange(64), np.arange(64, 128)
+    tables = [np.concatenate(pair) for pair in _pairs(first, second)]
+    assert all(len(np.unique(table)) == len(table) for table in tables)
+    apart = {(int(a), int(b)) for pair in _pairs(first, second) for a, b in zip(*pair, strict=True)}
+    assert {(i, i + lag) for lag in (1, 2, 4, 8, 16, 32) for i in range(64 - lag)} <= apart

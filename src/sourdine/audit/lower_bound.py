@@ -156,20 +156,25 @@ def _event(order: _Counts, choose: _Counts, trials: int, delta: float, beta: flo
     """The best event: the codes of largest ratio, the lowest codes or the highest ones.
 
     Best is what would be shown if as many of the confirming trials hit, by the bounds that will be taken
-    there: a code that comes once in 5,000 answers for one neighbour and never for the other counts.
+    there: a code that comes once in 5,000 answers for one neighbour and never for the other counts. Codes
+    that only the confirming part holds have no say in the choice, or its hits would not be binomial; they
+    are in an event if they lie in its tail.
     """
-    ascending = np.arange(len(order.p))
-    ratios = [np.argsort((order.q + c) / (order.p + c), kind="stable") for c in _SHRUNK]
-    lengths = _lengths(len(ascending))
+    seen = np.flatnonzero(order.p + order.q + choose.p + choose.q)
+    whole, ascending = len(order.p), np.arange(len(seen))
+    ratios = [np.argsort((order.q[seen] + c) / (order.p[seen] + c), kind="stable") for c in _SHRUNK]
+    lengths = _lengths(len(seen))
     more = trials / choose.trials
     best, score = ascending[:0], -math.inf
-    for codes in (*ratios, ascending, ascending[::-1]):
-        p, _ = binomial.both(more * np.cumsum(choose.p[codes])[lengths], trials, beta)
-        _, q = binomial.both(more * np.cumsum(choose.q[codes])[lengths], trials, beta)
+    for place, codes in enumerate((ascending, ascending[::-1], *ratios)):
+        p, _ = binomial.both(more * np.cumsum(choose.p[seen[codes]])[lengths], trials, beta)
+        _, q = binomial.both(more * np.cumsum(choose.q[seen[codes]])[lengths], trials, beta)
         bounds = np.log(np.maximum(p - delta, 1e-300) / q)
         last = int(np.argmax(bounds))
         if bounds[last] > score:
-            best, score = codes[: lengths[last] + 1], float(bounds[last])
+            held, score = seen[codes[: lengths[last] + 1]], float(bounds[last])
+            tails = (np.arange(held[-1] + 1), np.arange(held[-1], whole))
+            best = tails[place] if place < len(tails) else held
     return best
 
 
