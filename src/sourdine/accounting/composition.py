@@ -57,7 +57,7 @@ def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least:
     It stops early once the answer is known to lie below `least`.
     """
     scouts = _scouts(laws, delta)
-    if _ever(laws) > delta:
+    if _ever([Repeated(item.law.least, item.count) for item in laws]) > delta:
         return Bracket(math.inf, math.inf)
     best = Bracket(0.0, math.inf)
     if _infinite(scouts) > delta or _nothing_finite(scouts):
@@ -69,16 +69,17 @@ def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least:
         return best
     step = _align(laws, max(_first_step(laws, tilt.deciding, max(width, 0.02 * least)), finest))
     shift = SHIFT * sum(item.count for item in laws)
+    known, seen = _known(laws, scouts, delta)
     for _ in range(_ROUNDS):
         high = _above(laws, scouts, step, tilt)
         upper = min(best.upper, max(high.epsilon(delta), 0.0))
         if upper <= least:
             return Bracket(0.0, upper)
-        low = _below(laws, scouts, step, tilt)
+        low = _below(known, seen, step, tilt)
         lower = low.epsilon(delta)
-        best = _ordered("epsilon", max(best.lower, lower - shift), upper)
-        if best.width <= width:
-            break
+        before, best = best, _ordered("epsilon", max(best.lower, lower - shift), upper)
+        if best.width <= width or (known is not laws and before.width - best.width < width / 2):
+            break  # what is open between two laws no lattice can close
         if tilt.spare is not None and not (high.holds(best.upper) and low.holds(lower)):
             tilt = tilt.widened()  # the window was too short: a finer lattice alone would not mend that
             if not math.isfinite(lower):
@@ -111,7 +112,8 @@ def epsilon_above(laws: Sequence[Repeated], delta: float, width: float) -> float
 def delta_bracket(laws: Sequence[Repeated], epsilon: float, share: float) -> Bracket:
     """delta at this epsilon, known to within a share of itself where floats allow."""
     scouts = _scouts(laws, 1e-30)
-    best = Bracket(_ever(laws), 1.0)
+    known, seen = _known(laws, scouts, 1e-30)
+    best = Bracket(_ever(known), 1.0)
     if _nothing_finite(scouts):
         return best
     tilt = tilt_at([scout.look for scout in scouts], epsilon)
@@ -121,7 +123,7 @@ def delta_bracket(laws: Sequence[Repeated], epsilon: float, share: float) -> Bra
     step = _align(laws, max(_first_step(laws, tilt.order, share / (tilt.order + 1)), finest))
     shift = SHIFT * sum(item.count for item in laws)
     for _ in range(_ROUNDS):
-        high, low = (sum_of(laws, scouts, step, tilt) for sum_of in (_above, _below))
+        high, low = _above(laws, scouts, step, tilt), _below(known, seen, step, tilt)
         lower, upper = low.delta(epsilon + shift), high.delta(epsilon)
         found = _ordered("delta", max(best.lower, lower), min(best.upper, upper))
         best = Bracket(found.lower, min(found.upper, 1.0))
@@ -175,6 +177,16 @@ def why_wide(laws: Sequence[Repeated], delta: float, width: float) -> str:
     if step < finest:
         return f"the lattice would need {_MOST_PLACES * finest / step:.2g} places, and has {_MOST_PLACES:,}"
     return "the rounding of floats adds up to more than that over so many places and uses"
+
+
+def _known(
+    laws: Sequence[Repeated], scouts: list["_Scout"], delta: float
+) -> tuple[Sequence[Repeated], list["_Scout"]]:
+    """What the lower end is read off: the laws that the true ones are nowhere below."""
+    known = [Repeated(item.law.least, item.count) for item in laws]
+    if all(one.law is other.law for one, other in zip(known, laws, strict=True)):
+        return laws, scouts
+    return known, _scouts(known, delta)
 
 
 def _scouts(laws: Sequence[Repeated], delta: float) -> list["_Scout"]:

@@ -13,11 +13,15 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from sourdine.accounting import sampled_gaussian
+from sourdine.accounting.allocation import AllocatedLaw, allocation_moments
 from sourdine.accounting.fixed_size import FixedSizeLaw
 from sourdine.accounting.lattice import above
+from sourdine.accounting.mixture import MixtureLaw
+from sourdine.accounting.mixture_moments import mixture_moments
 from sourdine.accounting.points import points
 from sourdine.accounting.sampling import PoissonAdd, PoissonRemove
 from sourdine.accounting.together import Together
+from sourdine.accounting.truncated import EitherLaw
 from sourdine.accounting.worst import Worst
 from sourdine.core.laws import AtomLaw, DiscreteGaussianLaw, Floats, GaussianLaw, Law, RhoLaw
 
@@ -107,6 +111,27 @@ def _(law: FixedSizeLaw, orders: Floats) -> Floats:
     more = np.maximum(inside - away, 0.0) + 1e-12 * orders
     found: Floats = np.logaddexp(whole, np.log(more))
     return found
+
+
+@log_moments.register
+def _(law: MixtureLaw, orders: Floats) -> Floats:
+    """By quadrature, or part by part."""
+    return mixture_moments(law, orders)
+
+
+@log_moments.register
+def _(law: EitherLaw, orders: Floats) -> Floats:
+    """The mean of both."""
+    with np.errstate(divide="ignore"):
+        shares = np.log([1 - law.chance, law.chance])
+    first, second = log_moments(law.first, orders), log_moments(law.second, orders)
+    return np.logaddexp(shares[0] + first, shares[1] + second) + _ROUNDING
+
+
+@log_moments.register
+def _(law: AllocatedLaw, orders: Floats) -> Floats:
+    """A closed form when removing, atoms when adding."""
+    return allocation_moments(law, orders)
 
 
 @log_moments.register

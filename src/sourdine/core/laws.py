@@ -48,6 +48,11 @@ class Law(ABC):
     def cumulative(self, loss: ArrayLike) -> Pair:
         """P[L <= loss] and Q[L <= loss], accurate where they are small."""
 
+    @property
+    def least(self) -> "Law":
+        """A law that the true one is nowhere below: itself, unless it is known as an upper bound only."""
+        return self
+
     def profile(self, epsilon: ArrayLike) -> Floats:
         """delta(epsilon), the hockey-stick divergence of this direction."""
         above = self.survival(epsilon)
