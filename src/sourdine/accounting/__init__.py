@@ -1,6 +1,7 @@
 """Accountants: monoids over the laws of privacy losses; what changes a loss; what is spent."""
 
 from sourdine.accounting.accountant import Accountant
+from sourdine.accounting.allocation import random_allocation
 from sourdine.accounting.approximate import Approximate, Point, advanced_composition, known, known_at
 from sourdine.accounting.attack_risk import (
     AttackLimit,
@@ -23,12 +24,22 @@ from sourdine.accounting.dpsgd import Sampler, Training, epsilon_of_steps, noise
 from sourdine.accounting.fixed_size import fixed_size
 from sourdine.accounting.gaussian_dp import dominating_square, gdp_epsilon, mu_of_epsilon
 from sourdine.accounting.group import group, group_distance
+from sourdine.accounting.mixture import poisson_group, poisson_replace
 from sourdine.accounting.odometer import odometer_epsilon
 from sourdine.accounting.parallel import parallel
 from sourdine.accounting.pld import PLD
 from sourdine.accounting.pure import Pure
 from sourdine.accounting.renyi import DENSE_ORDERS, SOURCE_ORDERS, Conversion, Renyi
-from sourdine.accounting.sampler import FixedSize, Poisson, Sampling, Shuffled
+from sourdine.accounting.sampler import (
+    FixedSize,
+    Poisson,
+    PoissonGroup,
+    PoissonReplace,
+    RandomAllocation,
+    Sampling,
+    Shuffled,
+    TruncatedPoisson,
+)
 from sourdine.accounting.sampling import poisson
 from sourdine.accounting.shuffle_model import shuffle_model, shuffle_model_bound
 from sourdine.accounting.shuffled import shuffled_attack, shuffled_epoch
@@ -36,6 +47,7 @@ from sourdine.accounting.spend import Part, Spend, block_loss, plan_cost
 from sourdine.accounting.together import together
 from sourdine.accounting.training_cost import AtOrder, TrainingCost, cost_of_steps, cost_of_training
 from sourdine.accounting.training_plan import epochs_within, noise_for_training, steps_within
+from sourdine.accounting.truncated import truncated_poisson
 from sourdine.accounting.zcdp import ZeroConcentrated
 
 __all__ = [
@@ -54,7 +66,10 @@ __all__ = [
     "Part",
     "Point",
     "Poisson",
+    "PoissonGroup",
+    "PoissonReplace",
     "Pure",
+    "RandomAllocation",
     "Renyi",
     "Sampler",
     "Sampling",
@@ -62,6 +77,7 @@ __all__ = [
     "Spend",
     "Training",
     "TrainingCost",
+    "TruncatedPoisson",
     "ZeroConcentrated",
     "advanced_composition",
     "attack_advantage",
@@ -92,11 +108,15 @@ __all__ = [
     "parallel",
     "plan_cost",
     "poisson",
+    "poisson_group",
+    "poisson_replace",
+    "random_allocation",
     "shuffle_model",
     "shuffle_model_bound",
     "shuffled_attack",
     "shuffled_epoch",
     "steps_within",
     "together",
+    "truncated_poisson",
     "uses_within",
 ]

@@ -1,7 +1,7 @@
 """Random allocation: each unit in one batch of every pass, drawn for itself, and anew each time.
 
-This is not a shuffle, which fixes how large batches are: there, whoever knows where all others are knows where
-the last one is. Here each unit chooses its batch whatever the others do, as balls fall into bins.
+This is not a shuffle, which fixes how large batches are: there, whoever knows where all others are knows
+where the last one is. Here each unit chooses its batch whatever the others do, as balls fall into bins.
 """
 
 import math
@@ -23,7 +23,7 @@ from sourdine.core.loss import Loss
 CELLS = 1000
 _SLACK = 1e-10  # sums of some thousand masses, in some twenty turns, err by 1e-11 at most
 _MOST_ORDER = 128
-_MOST_BATCHES = 1 << 24
+MOST_BATCHES = 1 << 24
 _LARGEST = 4.0  # a shift in deviations above which cells would be too wide to tell anything
 
 
@@ -36,7 +36,8 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True)
 class AllocatedLaw(Law):
-    """One pass: the mean of t normal laws, each moved in one coordinate by mu, against the one in the middle."""
+    """One pass: the mean of t normal laws, each moved in one coordinate by mu, against the one in the
+    middle."""
 
     mu: float
     batches: int
@@ -95,13 +96,14 @@ def random_allocation(loss: Loss, batches: int) -> Loss:
     """The loss of one pass in which each unit is in exactly one of so many batches, every one alike.
 
     For Gaussian noise, and add-remove or zero-out neighbours. The pair is the mean of N(mu e_i, I) over the
-    batches i against N(0, I) (Chua et al. 2024; Feldman and Shenfeld 2025), whatever the gradients on the way.
+    batches i against N(0, I) (Chua et al. 2024; Feldman and Shenfeld 2025), whatever the gradients on the
+    way.
 
     >>> one = Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE)
     >>> round(float(random_allocation(one, 10).profile(0.5)), 3)
     0.038
     """
-    batches = check.integer("random_allocation", "batches", batches, 1, _MOST_BATCHES)
+    batches = check.integer("random_allocation", "batches", batches, 1, MOST_BATCHES)
     if loss.neighbours is Neighbours.REPLACE:
         raise UnsupportedLoss(
             "Random allocation is accounted for add-remove and zero-out neighbours, and this loss is for "
@@ -129,8 +131,8 @@ def allocation_moments(law: AllocatedLaw, orders: Floats) -> Floats:
 
 
 def _removed(law: AllocatedLaw, orders: Floats) -> Floats:
-    """At whole orders a, a!/t^a times the coefficient of x^a in (sum_j e^{j(j-1) mu^2/2} x^j/j!)^t, and chords
-    between: the logarithm of a moment is convex in its order."""
+    """At whole orders a, a!/t^a times the coefficient of x^a in (sum_j e^{j(j-1) mu^2/2} x^j/j!)^t, and
+    chords between: the logarithm of a moment is convex in its order."""
     most = min(_MOST_ORDER, math.ceil(float(orders.max())))
     j = np.arange(most + 1)
     total = _power(j * (j - 1) * law.mu**2 / 2 - gammaln(j + 1), law.batches)
@@ -165,8 +167,8 @@ def _added(law: AllocatedLaw, orders: Floats) -> Floats:
     """E W^{1-a}: above some point by atoms, below it by the geometric mean G, which is no larger than W.
 
     The tangent at the point goes on below it: so the function stays convex, and finite at 0. What it lacks
-    there is at most E[G^{1-a}; W below the point], and that is at most the root of E[G^{2-2a}] times the chance
-    of it (Cauchy and Schwarz); log G is normal.
+    there is at most E[G^{1-a}; W below the point], and that is at most the root of E[G^{2-2a}] times the
+    chance of it (Cauchy and Schwarz); log G is normal.
     """
     atoms = mean_of_ratios(law.mu, law.batches, CELLS, above=True)
     points = _points(atoms)
@@ -190,7 +192,9 @@ def _short(atoms: Atoms, end: float) -> float:
 
 def _split(law: AllocatedLaw, atoms: Atoms, point: float, chance: float, orders: Floats) -> Floats:
     less, log_at = orders - 1, math.log(point)
-    over = np.exp(-np.outer(less, np.log(np.maximum(atoms.values, point)) - log_at))  # in units of point^{1-a}
+    over = np.exp(
+        -np.outer(less, np.log(np.maximum(atoms.values, point)) - log_at)
+    )  # in units of point^{1-a}
     tangent = np.outer(less, np.maximum(1 - atoms.values / point, 0.0))
     inside = ((over + tangent) @ atoms.masses) * (1 + 10 * _SLACK)
     beyond = less * law.mu**2 / 2 + (less * law.mu) ** 2 / law.batches + math.log(max(chance, 1e-300)) / 2

@@ -1,10 +1,11 @@
 """The mean of independent log-normal variables, from both sides in the convex order.
 
-Where a unit is in one of t batches, the ratio of densities is a mean of t ratios, W = (X_1 + ... + X_t)/t. What
-a pair costs is E f(W) for convex f: f(w) = (w - x)+ in one direction and (1 - x w)+ in the other. Spreading mass
-to the two ends of a cell, its mean kept, raises every such number; drawing the mass of a cell together at its
-mean lowers it. So sums are found on cells that fit them, twice as many terms at a time, by products and sums of
-positive numbers: each mass keeps its digits, however small (docs/guarantees/sampling_amplification.md).
+Where a unit is in one of t batches, the ratio of densities is a mean of t ratios, W = (X_1 + ... + X_t)/t.
+What a pair costs is E f(W) for convex f: f(w) = (w - x)+ in one direction and (1 - x w)+ in the other.
+Spreading mass to the two ends of a cell, its mean kept, raises every such number; drawing the mass of a cell
+together at its mean lowers it. So sums are found on cells that fit them, twice as many terms at a time, by
+products and sums of positive numbers: each mass keeps its digits, however small
+(docs/guarantees/sampling_amplification.md).
 """
 
 import math
@@ -33,8 +34,8 @@ class Atoms:
 
 @lru_cache(maxsize=64)
 def mean_of_ratios(mu: float, terms: int, cells: int, *, above: bool) -> Atoms:
-    """The mean of so many ratios e^{mu z - mu^2/2}, z standard normal, with every convex function no lower, or
-    no higher, than it is.
+    """The mean of so many ratios e^{mu z - mu^2/2}, z standard normal, with every convex function no lower,
+    or no higher, than it is.
 
     >>> found = mean_of_ratios(1.0, 2, 400, above=True)
     >>> 0 <= float((found.masses * found.values**2).sum()) - (1 + math.expm1(1) / 2) < 1e-3

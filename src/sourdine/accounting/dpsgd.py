@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 from functools import partial
 
 from scipy.optimize import brentq
@@ -14,7 +15,18 @@ from scipy.special import log_ndtr, ndtr
 
 from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.composition import Repeated, epsilon_above
+from sourdine.accounting.mixture import MOST, poisson_group, poisson_replace
 from sourdine.accounting.pld import PLD, PldCost
+from sourdine.accounting.sampler import (
+    FixedSize,
+    Poisson,
+    PoissonGroup,
+    PoissonReplace,
+    RandomAllocation,
+    Sampling,
+    Shuffled,
+    TruncatedPoisson,
+)
 from sourdine.accounting.sampling import poisson
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
@@ -32,17 +44,47 @@ class Sampler(StrEnum):
     POISSON = "poisson"
     FIXED = "fixed"
     SHUFFLE = "shuffle"
+    TRUNCATED = "truncated"
+    ALLOCATION = "allocation"
+
+    @property
+    def by_epoch(self) -> bool:
+        """Whether a whole epoch is drawn at once, and paid at once."""
+        return self in (Sampler.SHUFFLE, Sampler.ALLOCATION)
+
+    @property
+    def relations(self) -> tuple[Neighbours, ...]:
+        """The neighbours that it is accounted for; the first unless told."""
+        return _RELATIONS[self]
+
+
+_RELATIONS = {
+    Sampler.POISSON: (Neighbours.ADD_REMOVE, Neighbours.ZERO_OUT, Neighbours.REPLACE),
+    Sampler.FIXED: (Neighbours.REPLACE,),
+    Sampler.SHUFFLE: (Neighbours.ZERO_OUT,),
+    Sampler.TRUNCATED: (Neighbours.ZERO_OUT, Neighbours.ADD_REMOVE),
+    Sampler.ALLOCATION: (Neighbours.ADD_REMOVE, Neighbours.ZERO_OUT),
+}
+_HALF = Fraction(1, 2)  # of a replacement: two clipped gradients may pull opposite ways
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """A run of private training, as its planner states it."""
+    """A run of private training, as its planner states it.
+
+    `most` is the largest batch, where batches are truncated: five deviations above `batch` unless told.
+    `neighbours` are the sampler's own unless told. `group` is how many examples are protected together, such
+    as all of somebody who has at most so many.
+    """
 
     size: int
     batch: int
     noise: float
     epochs: int
     sampler: Sampler = Sampler.POISSON
+    most: int | None = None
+    neighbours: Neighbours | None = None
+    group: int = 1
 
     def __post_init__(self) -> None:
         check.keep(self, size=check.integer("Training", "size", self.size, 1, 2**50))
@@ -50,6 +92,57 @@ class Training:
         check.keep(self, noise=float(check.positive("Training", "noise", self.noise, 2**20)))
         check.keep(self, epochs=check.integer("Training", "epochs", self.epochs, 1, 2**30))
         check.member("Training", "sampler", self.sampler, Sampler)
+        check.keep(self, group=check.integer("Training", "group", self.group, 1, MOST))
+        if self.group > 1 and self.sampler is not Sampler.POISSON:
+            remedy = (
+                f"Of a group under {self.sampler} batches nothing tight is proven. Draw by Poisson sampling."
+            )
+            raise check.fail("Training", "group", "be 1 unless the sampler is poisson", self.group, remedy)
+        if self.neighbours is not None and self.neighbours not in self.sampler.relations:
+            must = f"be {' or '.join(self.sampler.relations)} for {self.sampler} batches"
+            raise check.fail("Training", "neighbours", must, str(self.neighbours))
+        if self.sampler is not Sampler.TRUNCATED:
+            if self.most is not None:
+                remedy = "Only truncated batches have a maximum: take the sampler 'truncated'."
+                raise check.fail(
+                    "Training", "most", f"not be given for {self.sampler} batches", self.most, remedy
+                )
+        elif self.most is None:
+            check.keep(self, most=largest_batch(self.batch, self.size))
+        else:
+            check.keep(self, most=check.integer("Training", "most", self.most, self.batch, self.size))
+
+    @property
+    def relation(self) -> Neighbours:
+        """The neighbours that the guarantee is about."""
+        return self.sampler.relations[0] if self.neighbours is None else Neighbours(self.neighbours)
+
+    @property
+    def moved(self) -> int:
+        """By how many clipping norms a step's sum moves, between neighbours."""
+        return 2 if self.relation is Neighbours.REPLACE else 1
+
+    @property
+    def sampling(self) -> Sampling:
+        """How a unit comes into a batch, as a ledger is told."""
+        rate = Fraction(self.batch, self.size)
+        if self.sampler is Sampler.FIXED:
+            return FixedSize(size=self.batch, of=self.size)
+        if self.sampler is Sampler.SHUFFLE:
+            return Shuffled(batch=self.batch, of=self.size)
+        if self.sampler is Sampler.TRUNCATED:
+            assert self.most is not None
+            return TruncatedPoisson(batch=self.batch, of=self.size, most=self.most)
+        if self.sampler is Sampler.ALLOCATION:
+            return RandomAllocation(batches=self.steps // self.epochs)
+        if self.relation is Neighbours.REPLACE:
+            return PoissonReplace(rate=rate, alone=_HALF, group=self.group)
+        return Poisson(rate=rate) if self.group == 1 else PoissonGroup(rate=rate, group=self.group)
+
+    @property
+    def uses(self) -> int:
+        """How often its sampling is used, and paid: once a step, or once an epoch."""
+        return self.epochs if self.sampler.by_epoch else self.steps
 
     @property
     def rate(self) -> float:
@@ -62,29 +155,66 @@ class Training:
         return self.epochs * -(-self.size // self.batch)
 
 
-def step_loss(noise: float, rate: float) -> Loss:
-    """The loss of one step with a Poisson batch, for adding or removing one example."""
+def largest_batch(batch: int, size: int) -> int:
+    """What a Poisson batch of this size on average hardly ever exceeds: five deviations more.
+
+    >>> largest_batch(64, 60_000)
+    104
+    """
+    return min(size, batch + math.ceil(5 * math.sqrt(batch)))
+
+
+def step_loss(
+    noise: float, rate: float, neighbours: Neighbours = Neighbours.ADD_REMOVE, group: int = 1
+) -> Loss:
+    """The loss of one step with a Poisson batch, for one example or a group of them."""
     noise = float(check.positive("step_loss", "noise", noise, 2**20))
-    base = Loss.symmetric(GaussianLaw(1 / noise), neighbours=Neighbours.ADD_REMOVE)
-    return poisson(base, rate)
+    if neighbours is Neighbours.REPLACE:
+        moved = Loss.symmetric(GaussianLaw(2 / noise), neighbours=neighbours)
+        return poisson_replace(moved, rate, _HALF, group)
+    base = Loss.symmetric(GaussianLaw(1 / noise), neighbours=neighbours)
+    return poisson(base, rate) if group == 1 else poisson_group(base, rate, group)
 
 
-def steps_cost(noise: float, rate: float, steps: int) -> PldCost:
+def steps_cost(
+    noise: float, rate: float, steps: int, neighbours: Neighbours = Neighbours.ADD_REMOVE, group: int = 1
+) -> PldCost:
     """Many steps, each with a fresh Poisson batch."""
     accountant = PLD()
-    return accountant.repeat(accountant.lift(step_loss(noise, rate)), steps)
+    return accountant.repeat(accountant.lift(step_loss(noise, rate, neighbours, group)), steps)
 
 
-def epsilon_of_steps(noise: float, rate: float, steps: int, delta: float, width: float = 1e-3) -> Bracket:
-    """epsilon of so many steps at a sampling rate.
+def epsilon_of_steps(
+    noise: float,
+    rate: float,
+    steps: int,
+    delta: float,
+    width: float = 1e-3,
+    *,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    group: int = 1,
+) -> Bracket:
+    """epsilon of so many steps with Poisson batches at a sampling rate, for one example or a group of them.
 
     >>> 0.6111 in epsilon_of_steps(1.0, 64 / 60000, 14070, 1e-5)
     True
+    >>> 1.0252 in epsilon_of_steps(1.0, 64 / 60000, 14070, 1e-5, neighbours=Neighbours.REPLACE)
+    True
+    >>> 1.3081 in epsilon_of_steps(1.0, 64 / 60000, 14070, 1e-5, group=2)
+    True
     """
-    return PLD(width=width).epsilon(steps_cost(noise, rate, steps), delta)
+    return PLD(width=width).epsilon(steps_cost(noise, rate, steps, neighbours, group), delta)
 
 
-def noise_for(epsilon: float, delta: float, rate: float, steps: int) -> float:
+def noise_for(
+    epsilon: float,
+    delta: float,
+    rate: float,
+    steps: int,
+    *,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    group: int = 1,
+) -> float:
     """The least noise with which so many steps stay within (epsilon, delta), rounded up by about 1e-5.
 
     Less than 1/16 is never returned, even where any noise would do. The search runs on the upper end of the
@@ -98,16 +228,28 @@ def noise_for(epsilon: float, delta: float, rate: float, steps: int) -> float:
     delta = float(check.inside("noise_for", "delta", delta, 0, 1))
     rate = float(check.positive("noise_for", "rate", rate, 1))
     steps = check.integer("noise_for", "steps", steps, 1, 2**62)
+    start = _central_limit(epsilon, delta, rate, steps)
+    return least_noise(
+        lambda noise: step_loss(noise, rate, neighbours, group), steps, (epsilon, delta), start
+    )
+
+
+def least_noise(
+    loss_at: Callable[[float], Loss], count: int, budget: tuple[float, float], start: float
+) -> float:
+    """The least noise with which a loss, paid so often, stays within a budget; from the logarithm of a
+    guess."""
+    epsilon, delta = budget
 
     def excess(width: float, log_noise: float) -> float:
-        loss = step_loss(math.exp(log_noise), rate)
-        laws = (loss.remove, loss.add) if both else (loss.remove,)
-        found = max(epsilon_above([Repeated(law, steps)], delta, width) for law in laws)
+        loss = loss_at(math.exp(log_noise))
+        laws = (loss.remove, loss.add) if both and loss.add is not loss.remove else (loss.remove,)
+        found = max(epsilon_above([Repeated(law, count)], delta, width) for law in laws)
         return math.log(max(found, 1e-12 * epsilon) / epsilon)
 
     both = False  # removing an example nearly always costs more than adding one
     coarse, fine = 0.02 * epsilon, 5e-5 * min(epsilon, 1.0)
-    at = _central_limit(epsilon, delta, rate, steps)
+    at = start
     for width, close in ((coarse, 1e-3), (coarse / 15, 5e-5), (fine, 2e-5)):
         at = _root(partial(excess, width), at, close)
     both = True

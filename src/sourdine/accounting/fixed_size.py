@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sourdine.accounting.accountant import without_delta
-from sourdine.accounting.rounding import float_above
+from sourdine.accounting.rounding import exactly, float_above
 from sourdine.accounting.sampling import PoissonAdd, PoissonRemove, amplified
 from sourdine.accounting.worst import either_order
 from sourdine.core import check
@@ -84,6 +83,12 @@ def fixed_size(loss: Loss, size: int, of: int) -> Loss:
     rate = Fraction(size, of)
     if rate == 1:
         return loss
-    without_delta("sampling", loss, "Choose the keys on all of the data.")
     law = FixedSizeLaw(either_order(loss).remove, float_above(rate))
-    return replace(loss, remove=law, add=law, epsilon=amplified(loss.epsilon, rate), rho=math.inf)
+    return replace(
+        loss,
+        remove=law,
+        add=law,
+        epsilon=amplified(loss.epsilon, rate),
+        rho=math.inf,
+        delta=rate * exactly(loss.delta),
+    )

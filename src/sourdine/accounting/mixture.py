@@ -1,8 +1,9 @@
 """Gaussian noise on a random number of units of one group, and on a unit that is replaced by another.
 
-With each of k units in the batch with probability q, the sum moves by the number drawn: the pair is a mixture of
-normal laws. Whichever way the units pull, the pair of all pulling one way is the worst, and under replacement
-that of the old ones pulling one way and the new ones the opposite (docs/guarantees/sampling_amplification.md).
+With each of k units in the batch with probability q, the sum moves by the number drawn: the pair is a
+mixture of normal laws. Whichever way the units pull, the pair of all pulling one way is the worst, and under
+replacement that of the old ones pulling one way and the new ones the opposite
+(docs/guarantees/sampling_amplification.md).
 """
 
 import math
@@ -16,7 +17,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from sourdine.accounting.group import group as grouped
-from sourdine.accounting.rounding import float_above
+from sourdine.accounting.rounding import exactly, float_above
 from sourdine.accounting.sampling import poisson
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
@@ -45,7 +46,8 @@ class Mixture:
         small = np.log1p(np.maximum(np.expm1(np.minimum(exponents, 30.0)) @ weights, -1 + 1e-300))
         top = exponents.max(axis=-1)
         large = top + np.log(np.exp(exponents - top[..., None]) @ weights)
-        return np.where(top < 30.0, small, large)
+        found: Floats = np.where(top < 30.0, small, large)
+        return found
 
     def slope(self, z: Floats) -> Floats:
         """Its derivative: the mean of the means at z."""
@@ -147,9 +149,13 @@ def poisson_group(loss: Loss, rate: Fraction | float, size: int) -> Loss:
     exact = check.positive("poisson_group", "rate", rate, 1)
     size = check.integer("poisson_group", "size", size, 1, MOST)
     law = loss.remove
-    if size == 1 or not isinstance(law, GaussianLaw) or loss.add != law or exact == 1:
-        return grouped(poisson(loss, exact), size)
-    poisson(loss, exact)  # refuses neighbours that it does not hold for
+    alone = poisson(loss, exact)  # refuses neighbours that it does not hold for
+    if size == 1 or not isinstance(law, GaussianLaw) or loss.add != law:
+        return grouped(alone, size)
+    if exact == 1:
+        return Loss.symmetric(
+            GaussianLaw(law.mu * size), neighbours=loss.neighbours, rho=exactly(loss.rho) * size**2
+        )
     share = float_above(exact)
     return replace(
         loss,
@@ -178,8 +184,8 @@ def poisson_replace(loss: Loss, rate: Fraction | float, alone: Fraction | float,
     law = loss.remove
     if loss.neighbours is not Neighbours.REPLACE:
         raise UnsupportedLoss(
-            f"This is for replacement neighbours, and the loss is for {loss.neighbours}. Use poisson, or state "
-            "the distance with neighbours=Neighbours.REPLACE."
+            f"This is for replacement neighbours, and the loss is for {loss.neighbours}. Use poisson, or "
+            "state the distance with neighbours=Neighbours.REPLACE."
         )
     if not isinstance(law, GaussianLaw) or loss.add != law:
         raise UnsupportedLoss(
@@ -188,9 +194,9 @@ def poisson_replace(loss: Loss, rate: Fraction | float, alone: Fraction | float,
         )
     part = float_above(exact)
     shift = float_above(share * Fraction(law.mu))
-    if part == 1:
+    if exact == 1:
         return Loss.symmetric(
-            GaussianLaw(min(2 * shift, law.mu) * size), neighbours=loss.neighbours, rho=loss.rho * size**2
+            GaussianLaw(law.mu * size), neighbours=loss.neighbours, rho=exactly(loss.rho) * size**2
         )
     both = MixtureLaw(drawn_of(size, part, shift), drawn_of(size, part, -shift))
     return Loss.symmetric(both, neighbours=loss.neighbours)

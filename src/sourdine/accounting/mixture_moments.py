@@ -1,8 +1,9 @@
 """Renyi moments of one mixture of normal laws against another, never understated.
 
 With the ratios p and q of both densities to the standard normal one, the moment of order a is the integral of
-p^a q^{1-a} under that density. Orders up to 64 are quadratures. Others have a closed form that is no less: the
-moment is convex in both laws at once, so it is at most the mean of the moments of the parts that stand opposite.
+p^a q^{1-a} under that density. Orders up to 64 are quadratures. Others have a closed form that is no less:
+the moment is convex in both laws at once, so it is at most the mean of the moments of the parts that stand
+opposite.
 """
 
 import numpy as np
@@ -41,11 +42,11 @@ def _by_parts(law: MixtureLaw, orders: Floats) -> Floats:
 def _quadrature(law: MixtureLaw, orders: Floats) -> Floats:
     """The trapezoidal rule on the whole line, with its error added; infinity where it would take too long.
 
-    Let A and B be the farthest means of both. Off the real line by y < pi/max(A, B) neither ratio has a zero; p
-    is in modulus at most p on the line, and q at least cos(B y/2) q, as all its terms point within an angle of
-    B y. So the rule with step h errs by less than 2 e^{d^2/2} cos(B d/2)^{1-a}/(e^{2 pi d/h} - 1) of the moment
-    (Trefethen and Weideman 2014, theorem 5.1). Beyond -T and a A + (a-1) B + T the integrand falls at least as
-    fast as e^{-T x}, and its ends bound what is left out.
+    Let A and B be the farthest means of both. Off the real line by y < pi/max(A, B) neither ratio has a
+    zero; p is in modulus at most p on the line, and q at least cos(B y/2) q, as all its terms point within
+    an angle of B y. So the rule with step h errs by less than 2 e^{d^2/2} cos(B d/2)^{1-a}/(e^{2 pi d/h} -
+    1) of the moment (Trefethen and Weideman 2014, theorem 5.1). Beyond -T and a A + (a-1) B + T the
+    integrand falls at least as fast as e^{-T x}, and its ends bound what is left out.
     """
     far_p, far_q = max(law.p.means), -min(law.q.means)
     most = float(orders.max())
@@ -70,5 +71,7 @@ def _quadrature(law: MixtureLaw, orders: Floats) -> Floats:
         total = np.logaddexp(logsumexp(exponents, axis=1), ends)
         weights = np.exp(exponents - total[:, None])
         rounding = 4 * _ULP * (8 + len(law.p.means) + (weights * (size + z**2)).sum(axis=1))
-        found[start : start + rows] = total + np.log(step / np.sqrt(2 * np.pi)) + 4 * np.exp(-_DIGITS) + rounding
+        found[start : start + rows] = (
+            total + np.log(step / np.sqrt(2 * np.pi)) + 4 * np.exp(-_DIGITS) + rounding
+        )
     return found

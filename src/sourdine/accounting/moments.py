@@ -125,7 +125,8 @@ def _(law: EitherLaw, orders: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         shares = np.log([1 - law.chance, law.chance])
     first, second = log_moments(law.first, orders), log_moments(law.second, orders)
-    return np.logaddexp(shares[0] + first, shares[1] + second) + _ROUNDING
+    mean: Floats = np.logaddexp(shares[0] + first, shares[1] + second) + _ROUNDING
+    return mean
 
 
 @log_moments.register

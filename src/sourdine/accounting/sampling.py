@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sourdine.accounting.accountant import without_delta
-from sourdine.accounting.rounding import float_above
+from sourdine.accounting.rounding import exactly, float_above
 from sourdine.core import check
 from sourdine.core.certified import above as float_of_ball
 from sourdine.core.certified import ball, precision
@@ -115,22 +114,23 @@ def lone_mass(law: Law) -> float:
 def poisson(loss: Loss, rate: Fraction | float) -> Loss:
     """The loss on a sample into which each unit comes independently with probability `rate`.
 
-    A finite epsilon becomes log(1 + rate (e^epsilon - 1)). The whole law changes in each direction by its own
-    formula: (1-q) Q + q P against Q when a unit is removed, P against (1-q) P + q Q when one is added (Zhu,
-    Dong, Wang 2022, theorem 11). There is no rho: sampling leaves tails that no rho covers.
+    A finite epsilon becomes log(1 + rate (e^epsilon - 1)), and a delta of its own rate * delta. The whole law
+    changes in each direction by its own formula: (1-q) Q + q P against Q when a unit is removed or left out,
+    P against (1-q) P + q Q when one is added (Zhu, Dong, Wang 2022, theorem 11). There is no rho: sampling
+    leaves tails that no rho covers.
 
     >>> round(poisson(Loss.pure(1), Fraction(1, 100)).epsilon, 6)
     0.017037
     """
     exact = check.positive("poisson", "rate", rate, 1)
-    if loss.neighbours is not Neighbours.ADD_REMOVE:
+    if loss.neighbours is Neighbours.REPLACE:
         raise UnsupportedLoss(
-            f"Poisson sampling amplifies losses for add-remove neighbours, and this one is for "
-            f"{loss.neighbours}. State the distance for add-remove neighbours, or use fixed_size."
+            f"Poisson sampling amplifies losses for add-remove and zero-out neighbours, and this one is for "
+            f"{loss.neighbours}. State the distance for add-remove neighbours, or use fixed_size; for "
+            "Gaussian noise there is poisson_replace."
         )
     if exact == 1:
         return loss
-    without_delta("sampling", loss, "Choose the keys on all of the data.")
     share = float_above(exact)
     return replace(
         loss,
@@ -138,6 +138,7 @@ def poisson(loss: Loss, rate: Fraction | float) -> Loss:
         add=_added(loss.add, share),
         epsilon=amplified(loss.epsilon, exact),
         rho=math.inf,
+        delta=exact * exactly(loss.delta),
     )
 
 

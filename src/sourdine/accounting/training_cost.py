@@ -7,10 +7,9 @@ from functools import cache
 from sourdine.accounting.accountant import check_delta
 from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.dpsgd import Sampler, Training, step_loss
-from sourdine.accounting.fixed_size import fixed_size
 from sourdine.accounting.pld import PLD
 from sourdine.accounting.renyi import DENSE_ORDERS, SOURCE_ORDERS, Conversion, Renyi
-from sourdine.accounting.shuffled import shuffled_attack, shuffled_epoch
+from sourdine.accounting.shuffled import shuffled_attack
 from sourdine.core import check
 from sourdine.core.digits import plain
 from sourdine.core.distance import Neighbours
@@ -24,6 +23,15 @@ _WHY = {
         "This is larger than with Poisson batches: in a batch of fixed size somebody else stands where a "
         "person is missing, so neighbours replace one example by another, and that moves the clipped sum by "
         "up to 2C instead of C."
+    ),
+    Sampler.TRUNCATED: (
+        "This is a little larger than with Poisson batches without a maximum: where a batch is full, an "
+        "example that is kept pushes another one out. The lower end is what is certain where all others have "
+        "gradients of 0."
+    ),
+    Sampler.ALLOCATION: (
+        "Each example is used exactly once an epoch, and yet chance hides when: it draws its batch whatever "
+        "the others do. Shuffled epochs are another thing, and cost much more."
     ),
     Sampler.SHUFFLE: (
         "This is much larger than with Poisson batches: every example is surely used once an epoch, so the "
@@ -66,6 +74,7 @@ class TrainingCost:
     neighbours: Neighbours
     assumptions: tuple[str, ...]
     why: str
+    group: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +89,7 @@ class _Run:
     sampler: Sampler
     drawn: str
     size: int | None = None
+    group: int = 1
     least: float = 0.0  # an epsilon that an attack proves
 
 
@@ -106,8 +116,10 @@ def cost_of_steps(
     *,
     orders: Sequence[float] | None = None,
     width: float = 1e-3,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    group: int = 1,
 ) -> TrainingCost:
-    """The cost of so many steps with Poisson batches at a sampling rate.
+    """The cost of so many steps with Poisson batches at a sampling rate, for one example or a group of them.
 
     >>> cost_of_steps(1.0, 64 / 60000, 14070, 1e-5).source.order
     13.0
@@ -115,13 +127,14 @@ def cost_of_steps(
     rate = float(check.positive("training", "rate", rate, 1))
     steps = check.integer("training", "steps", steps, 1, 2**62)
     run = _Run(
-        loss=step_loss(noise, rate),
+        loss=step_loss(noise, rate, neighbours, group),
         count=steps,
         noise=float(noise),
         rate=rate,
         steps=steps,
         sampler=Sampler.POISSON,
         drawn=_poisson(rate),
+        group=group,
     )
     return _cost(run, _above_zero(delta), orders, width)
 
@@ -130,12 +143,9 @@ def loss_of_training(training: Training) -> tuple[Loss, int]:
     """The loss that a run pays over and over, and how often."""
     noise = float(training.noise)
     if training.sampler is Sampler.POISSON:
-        return step_loss(noise, training.rate), training.steps
-    if training.sampler is Sampler.FIXED:
-        moved = Loss.symmetric(GaussianLaw(2 / noise), neighbours=Neighbours.REPLACE)
-        return fixed_size(moved, training.batch, training.size), training.steps
-    one = Loss.symmetric(GaussianLaw(1 / noise), neighbours=Neighbours.ZERO_OUT)
-    return shuffled_epoch(one), training.epochs
+        return step_loss(noise, training.rate, training.relation, training.group), training.steps
+    step = Loss.symmetric(GaussianLaw(training.moved / noise), neighbours=training.relation)
+    return training.sampling.apply(step), training.uses
 
 
 def _run(training: Training, delta: float) -> _Run:
@@ -147,6 +157,17 @@ def _run(training: Training, delta: float) -> _Run:
         drawn = _poisson(rate)
     elif sampler is Sampler.FIXED:
         drawn = f"Every step draws {batch:,} of the {size:,} examples afresh, every choice alike."
+    elif sampler is Sampler.TRUNCATED:
+        drawn = (
+            f"Every step draws its batch afresh by Poisson sampling: each of the {size:,} examples comes in "
+            f"with probability {100 * rate:.4g} %, independently; of more than {training.most:,}, any "
+            f"{training.most:,} are kept, every choice alike."
+        )
+    elif sampler is Sampler.ALLOCATION:
+        drawn = (
+            f"Every epoch puts each example into one of {steps // training.epochs:,} batches, drawn afresh, "
+            "every batch alike, and independently of all other examples: batches differ in size."
+        )
     else:
         least = shuffled_attack(noise, steps // training.epochs, delta)
         drawn = f"Every epoch shuffles the data and cuts them into batches of {batch:,}."
@@ -159,6 +180,7 @@ def _run(training: Training, delta: float) -> _Run:
         sampler=sampler,
         drawn=drawn,
         size=size,
+        group=training.group,
         least=least,
     )
 
@@ -186,8 +208,7 @@ def _cost(run: _Run, delta: float, orders: Sequence[float] | None, width: float)
         neighbours=run.loss.neighbours,
         assumptions=(
             run.drawn,
-            f"The unit is one example: neighbours are data sets where {_NEIGHBOURS[run.loss.neighbours]}. "
-            "Somebody with several examples pays for each.",
+            _about_unit(run),
             "Each example's gradient is clipped to a norm of C before the sum, and the sum gets continuous "
             f"Gaussian noise with a standard deviation of {run.noise:g} C.",
             "Anybody may see every noisy sum, hence every model on the way. The batches, the gradients of "
@@ -197,6 +218,20 @@ def _cost(run: _Run, delta: float, orders: Sequence[float] | None, width: float)
             "costs extra.",
         ),
         why=_WHY[run.sampler],
+        group=run.group,
+    )
+
+
+def _about_unit(run: _Run) -> str:
+    changed = _NEIGHBOURS[run.loss.neighbours]
+    if run.group == 1:
+        return (
+            f"The unit is one example: neighbours are data sets where {changed}. Somebody with several "
+            "examples pays for each."
+        )
+    return (
+        f"The unit is any {run.group:,} examples together, such as all of somebody who has no more: "
+        f"neighbours are data sets where for up to {run.group:,} times {changed}."
     )
 
 

@@ -4,11 +4,12 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from sourdine.accounting.dpsgd import Sampler, Training, noise_for, step_loss
+from sourdine.accounting.dpsgd import Sampler, Training, least_noise, noise_for, step_loss
 from sourdine.accounting.pld import PLD
 from sourdine.accounting.renyi import Renyi
 from sourdine.accounting.training_cost import loss_of_training
 from sourdine.core import check
+from sourdine.core.distance import Neighbours
 from sourdine.core.loss import Loss
 
 _CLOSE = 1e-4  # how much more noise than the least may be taken, relative
@@ -17,6 +18,7 @@ _LEAST_NOISE = 2.0**-4
 _MOST_COUNT = 10**9
 _CLOSELY = 10**6
 _GROWTH = 1.25
+_LIKE_POISSON = (Sampler.TRUNCATED, Sampler.ALLOCATION)  # the noise of Poisson batches is a good guess
 
 
 def noise_for_training(training: Training, epsilon: float, delta: float) -> float:
@@ -27,8 +29,24 @@ def noise_for_training(training: Training, epsilon: float, delta: float) -> floa
     0.593
     """
     if training.sampler is Sampler.POISSON:
-        return noise_for_steps(epsilon, delta, training.rate, training.steps)
+        return noise_for_steps(
+            epsilon,
+            delta,
+            training.rate,
+            training.steps,
+            neighbours=training.relation,
+            group=training.group,
+        )
     budget = _Budget(epsilon, delta)
+    if training.sampler in _LIKE_POISSON:
+        near = noise_for_steps(epsilon, delta, training.rate, training.steps)
+        ends = (budget.epsilon, budget.delta)
+        return least_noise(
+            lambda noise: loss_of_training(replace(training, noise=noise))[0],
+            training.uses,
+            ends,
+            math.log(near),
+        )
 
     def fits(noise: float) -> bool:
         return budget.holds(*loss_of_training(replace(training, noise=noise)))
@@ -48,9 +66,17 @@ def noise_for_training(training: Training, epsilon: float, delta: float) -> floa
     return high
 
 
-def noise_for_steps(epsilon: float, delta: float, rate: float, steps: int) -> float:
+def noise_for_steps(
+    epsilon: float,
+    delta: float,
+    rate: float,
+    steps: int,
+    *,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    group: int = 1,
+) -> float:
     """The least noise that keeps so many steps with Poisson batches within (epsilon, delta), rounded up."""
-    return noise_for(epsilon, delta, rate, steps)
+    return noise_for(epsilon, delta, rate, steps, neighbours=neighbours, group=group)
 
 
 def epochs_within(training: Training, epsilon: float, delta: float) -> int:
@@ -65,9 +91,17 @@ def epochs_within(training: Training, epsilon: float, delta: float) -> int:
     return _Budget(epsilon, delta).most(loss, each)
 
 
-def steps_within(noise: float, rate: float, epsilon: float, delta: float) -> int:
+def steps_within(
+    noise: float,
+    rate: float,
+    epsilon: float,
+    delta: float,
+    *,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    group: int = 1,
+) -> int:
     """How many steps with Poisson batches fit into (epsilon, delta); 0 if not even one does."""
-    return _Budget(epsilon, delta).most(step_loss(noise, rate), 1)
+    return _Budget(epsilon, delta).most(step_loss(noise, rate, neighbours, group), 1)
 
 
 class _Budget:

@@ -74,14 +74,14 @@ def truncated_poisson(loss: Loss, batch: int, of: int, most: int) -> Loss:
     most = check.integer("truncated_poisson", "most", most, batch, of)
     if loss.neighbours is Neighbours.REPLACE:
         raise UnsupportedLoss(
-            "Truncated Poisson batches are accounted for zero-out and add-remove neighbours, and this loss is for "
-            "replacement. State the distance for zero-out neighbours, or draw batches of fixed size."
+            "Truncated Poisson batches are accounted for zero-out and add-remove neighbours, and this loss "
+            "is for replacement. State the distance for zero-out neighbours, or draw batches of fixed size."
         )
     law = loss.remove
     if not isinstance(law, GaussianLaw) or loss.add != law:
         raise UnsupportedLoss(
-            "The loss on truncated Poisson batches is known for continuous Gaussian noise only. Draw the batches "
-            "by Poisson sampling without a maximum."
+            "The loss on truncated Poisson batches is known for continuous Gaussian noise only. Draw the "
+            "batches by Poisson sampling without a maximum."
         )
     if batch == of:
         return loss

@@ -60,7 +60,11 @@ TABLE: dict[str, str] = {
     "threshold-histogram/1": "sourdine.tables.quantiles.threshold:ThresholdHistogram",
     "fixed-size/1": "sourdine.accounting.sampler:FixedSize",
     "poisson/1": "sourdine.accounting.sampler:Poisson",
+    "poisson-group/1": "sourdine.accounting.sampler:PoissonGroup",
+    "poisson-replace/1": "sourdine.accounting.sampler:PoissonReplace",
+    "random-allocation/1": "sourdine.accounting.sampler:RandomAllocation",
     "shuffled/1": "sourdine.accounting.sampler:Shuffled",
+    "truncated-poisson/1": "sourdine.accounting.sampler:TruncatedPoisson",
 }
 
 # What version 0.1 wrote, by folder and class: read for ever, and no longer written. Of several earlier names

@@ -24,6 +24,8 @@ _BATCHES = {
     Sampler.POISSON: "Poisson batches",
     Sampler.FIXED: "batches",
     Sampler.SHUFFLE: "shuffled batches",
+    Sampler.TRUNCATED: "truncated Poisson batches",
+    Sampler.ALLOCATION: "randomly allocated batches",
 }
 PREMIUM, COVER = 2000, 100_000
 """The source's example: a yearly premium that the results alone justify, and the sum insured."""
@@ -171,7 +173,7 @@ def explain_training(training: Training, delta: float) -> Explanation:
         ),
         epsilon=told.epsilon,
         delta=told.delta,
-        unit="example",
+        unit="example" if training.group == 1 else f"group of {training.group:,} examples",
         neighbours=told.neighbours,
         curve=Curve.of_cost(PLD().repeat(PLD().lift(loss), count)),
         whole=True,
