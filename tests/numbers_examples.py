@@ -58,6 +58,8 @@ LAW = GaussianLaw(0.25)
 LAPLACE = Loss.pure(Fraction(1, 2))
 GAUSSIAN = Gaussian(sigma=4).loss(Distance.l2(1, coordinates=1))
 NORMAL = Loss.symmetric(LAW, neighbours=_ADD)
+CONTINUOUS = Loss.symmetric(GaussianLaw(1.0), neighbours=_ADD)
+EXCHANGED = Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.REPLACE)
 REPLACED = Loss.pure(Fraction(1, 2), neighbours=Neighbours.REPLACE)
 TRAINING = Training(size=100, batch=10, noise=2.0, epochs=1)
 MANY = PLD().repeat(PLD().lift(NORMAL), 10)
@@ -269,8 +271,11 @@ ACCOUNTING = {
     ),
     "accounting.FixedSize": of(accounting.FixedSize, size=50, of=100),
     "accounting.Poisson": of(accounting.Poisson, rate=QUARTER),
+    "accounting.PoissonGroup": of(accounting.PoissonGroup, rate=QUARTER, group=3),
+    "accounting.PoissonReplace": of(accounting.PoissonReplace, rate=QUARTER, alone=QUARTER, group=3),
     "accounting.Pure.delta": of(lambda epsilon: Pure().delta(Pure().lift(LAPLACE), epsilon), epsilon=QUARTER),
     "accounting.Pure.epsilon": of(lambda delta: Pure().epsilon(Pure().lift(LAPLACE), delta), delta=SMALL),
+    "accounting.RandomAllocation": of(accounting.RandomAllocation, batches=3),
     "accounting.Renyi.delta": of(lambda epsilon: Renyi().delta(Renyi().lift(NORMAL), epsilon), epsilon=1),
     "accounting.Renyi.epsilon": of(lambda delta: Renyi().epsilon(Renyi().lift(NORMAL), delta), delta=SMALL),
     "accounting.Renyi.order": of(lambda delta: Renyi().order(Renyi().lift(NORMAL), delta), delta=SMALL),
@@ -278,7 +283,8 @@ ACCOUNTING = {
     "accounting.Spend": of(
         lambda count: Spend(mechanism=Laplace(scale=20), distance=Distance.l1(1), count=count), count=100
     ),
-    "accounting.Training": of(Training, size=120, batch=50, noise=2, epochs=100),
+    "accounting.Training": of(Training, size=120, batch=50, noise=2, epochs=100, group=2),
+    "accounting.TruncatedPoisson": of(accounting.TruncatedPoisson, batch=50, of=120, most=100),
     "accounting.ZeroConcentrated.delta": of(
         lambda epsilon: ZeroConcentrated().delta(ZeroConcentrated().lift(GAUSSIAN), epsilon), epsilon=1
     ),
@@ -299,7 +305,7 @@ ACCOUNTING = {
         delta=0,
     ),
     "accounting.cost_of_steps": of(
-        accounting.cost_of_steps, noise=2, rate=QUARTER, steps=100, delta=SMALL, width=QUARTER
+        accounting.cost_of_steps, noise=2, rate=QUARTER, steps=100, delta=SMALL, width=QUARTER, group=2
     ),
     "accounting.cost_of_training": of(
         lambda **n: accounting.cost_of_training(TRAINING, **n), delta=SMALL, width=QUARTER
@@ -315,7 +321,7 @@ ACCOUNTING = {
         count=100,
     ),
     "accounting.epsilon_of_steps": of(
-        accounting.epsilon_of_steps, noise=2, rate=QUARTER, steps=100, delta=SMALL, width=QUARTER
+        accounting.epsilon_of_steps, noise=2, rate=QUARTER, steps=100, delta=SMALL, width=QUARTER, group=2
     ),
     "accounting.fixed_size": of(lambda **n: accounting.fixed_size(REPLACED, **n), size=50, of=100),
     "accounting.gdp_epsilon": of(accounting.gdp_epsilon, square=1, delta=SMALL),
@@ -327,17 +333,33 @@ ACCOUNTING = {
     ),
     "accounting.known": of(accounting.known, epsilon=1, delta=SMALL),
     "accounting.known_at": of(lambda delta: accounting.known_at(NORMAL, delta), delta=SMALL),
-    "accounting.noise_for": of(accounting.noise_for, epsilon=2, delta=SMALL, rate=QUARTER, steps=100),
+    "accounting.noise_for": of(
+        accounting.noise_for, epsilon=2, delta=SMALL, rate=QUARTER, steps=100, group=2
+    ),
     "accounting.noise_for_training": of(
         lambda **n: accounting.noise_for_training(TRAINING, **n), epsilon=2, delta=SMALL
     ),
     "accounting.poisson": of(lambda rate: accounting.poisson(LAPLACE, rate), rate=QUARTER),
+    "accounting.poisson_group": of(
+        lambda **n: accounting.poisson_group(CONTINUOUS, **n), rate=QUARTER, size=3
+    ),
+    "accounting.poisson_replace": of(
+        lambda **n: accounting.poisson_replace(EXCHANGED, **n), rate=QUARTER, alone=QUARTER, size=3
+    ),
+    "accounting.random_allocation": of(
+        lambda batches: accounting.random_allocation(CONTINUOUS, batches), batches=3
+    ),
     "accounting.shuffle_model": of(accounting.shuffle_model, epsilon=HALF, reports=100, delta=SMALL),
     "accounting.shuffle_model_bound": of(
         accounting.shuffle_model_bound, epsilon=HALF, reports=100, delta=SMALL
     ),
     "accounting.shuffled_attack": of(accounting.shuffled_attack, noise=2, batches=100, delta=SMALL),
-    "accounting.steps_within": of(accounting.steps_within, noise=2, rate=QUARTER, epsilon=1, delta=SMALL),
+    "accounting.steps_within": of(
+        accounting.steps_within, noise=2, rate=QUARTER, epsilon=1, delta=SMALL, group=2
+    ),
+    "accounting.truncated_poisson": of(
+        lambda **n: accounting.truncated_poisson(CONTINUOUS, **n), batch=50, of=120, most=100
+    ),
     "accounting.uses_within": of(lambda **n: accounting.uses_within([SPEND], **n), epsilon=100, delta=0),
     "accounting.Favours": of(accounting.Favours, each=HALF, alone=QUARTER, both=QUARTER, third=QUARTER),
     "accounting.Favours.blanket": of(FAVOURS.blanket, epsilon=1),
@@ -652,6 +674,20 @@ AUDIT = {
 }
 
 LEARNING = {
+    "learning.AllocatedBatches": of(
+        learning.AllocatedBatches, size=100, batch=50, epochs=100, present=100, group=1
+    ),
+    "learning.AllocatedBatches.drawn": of(
+        lambda after: list(learning.AllocatedBatches(**_BATCHES).drawn(SeededBits(1), after=after)),
+        after=2,
+    ),
+    "learning.TruncatedBatches": of(
+        learning.TruncatedBatches, size=100, batch=50, epochs=100, most=60, group=1
+    ),
+    "learning.TruncatedBatches.drawn": of(
+        lambda after: list(learning.TruncatedBatches(**_BATCHES).drawn(SeededBits(1), after=after)),
+        after=2,
+    ),
     "learning.Automatic": of(learning.Automatic, norm=2, stability=QUARTER),
     "learning.Flat": of(learning.Flat, norm=2),
     "learning.PerLayer": of(learning.PerLayer, norm=2),

@@ -12,6 +12,7 @@ from sourdine.accounting.calibrate import calibrate_noise, uses_within
 from sourdine.accounting.explain.curve import Curve
 from sourdine.accounting.fixed_size import fixed_size
 from sourdine.accounting.group import group
+from sourdine.accounting.mixture import poisson_group
 from sourdine.accounting.parallel import parallel
 from sourdine.accounting.pld import PLD
 from sourdine.accounting.pure import Pure
@@ -27,6 +28,7 @@ from sourdine.core.laws import GaussianLaw, pure_law
 from sourdine.core.leak import LeakyLaw
 from sourdine.core.loss import Loss
 from sourdine.mechanisms import Gaussian, KeyNoise, KeyThreshold
+from tests.accounting.profiles import hockey_stick
 
 ACCOUNTANTS = [Pure(), ZeroConcentrated(), Renyi(), PLD(), Approximate()]
 names = [type(accountant).__name__ for accountant in ACCOUNTANTS]
@@ -147,16 +149,38 @@ def test_a_plan_of_parts_costs_its_worst_delta() -> None:
     "change",
     [
         lambda loss: group(loss, 2),
-        lambda loss: poisson(loss, 0.1),
-        lambda loss: fixed_size(
-            Loss.symmetric(loss.remove, neighbours=Neighbours.REPLACE, delta=loss.delta), 1, 9
-        ),
+        lambda loss: poisson_group(loss, 0.1, 2),
     ],
-    ids=["group", "poisson", "fixed size"],
+    ids=["group", "group of a sample"],
 )
 def test_what_is_not_proven_for_a_leak_is_refused(change: object) -> None:
     with pytest.raises(UnsupportedLoss, match="delta of its own"):
         change(leaky(0.5, 1e-6))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 10), Fraction(3, 4)])
+def test_a_sample_leaks_as_rarely_as_it_holds_the_unit(rate: Fraction) -> None:
+    """Against all outcomes: a response, or with probability delta all that there is to tell."""
+    epsilon, delta, q = 0.5, 1 / 64, float(rate)
+    likely = 1 / (1 + math.exp(-epsilon))
+    kept = 1 - delta
+    there = np.array([kept * likely, kept * (1 - likely), delta, 0.0])
+    gone = np.array([kept * (1 - likely), kept * likely, 0.0, delta])
+    mixed, other = (1 - q) * gone + q * there, (1 - q) * there + q * gone
+    drawn = poisson(leaky(epsilon, delta), rate)
+    fixed = fixed_size(leaky(epsilon, delta, Neighbours.REPLACE), rate.numerator, rate.denominator)
+    assert drawn.delta == fixed.delta == rate * Fraction(delta)
+    for loss in (drawn, fixed):
+        assert loss.epsilon == pytest.approx(math.log1p(q * math.expm1(epsilon)), rel=1e-14)
+    for at in (-0.6, -0.1, 0.0, 0.03, 0.2, float(drawn.epsilon), 1.0):
+        assert drawn.remove.profile(at) == pytest.approx(hockey_stick(mixed, gone, at), abs=1e-13)
+        assert drawn.add.profile(at) == pytest.approx(hockey_stick(there, other, at), abs=1e-13)
+        worse = hockey_stick(mixed, gone, at) if at >= 0 else hockey_stick(there, other, at)
+        assert fixed.profile(at) == pytest.approx(worse, abs=1e-13)
+    assert drawn.profile(drawn.epsilon) == pytest.approx(q * delta, rel=1e-9)
+    assert drawn.profile(3.0) == pytest.approx(q * delta, rel=1e-9)
+    cost = PLD().repeat(PLD().lift(drawn), 20)
+    assert cost.leaks == 20 * rate * Fraction(delta)
 
 
 def test_what_changes_nothing_is_not_refused() -> None:

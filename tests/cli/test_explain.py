@@ -94,7 +94,7 @@ def test_the_page(tmp_path: Path) -> None:
         (("much",), "The 'epsilon' of explain must be a finite number."),
         (("1", "--delta", "1"), "The 'delta' of explain must"),
         (("1", "--prior", "2"), "The 'prior' of explain must"),
-        ((*RUN, "--sampler", "cards"), "The 'sampler' of explain must be one of poisson, fixed, shuffle."),
+        ((*RUN, "--sampler", "cards"), "The 'sampler' of explain must be one of poisson, fixed, shuffle,"),
         ((*RUN, "-d", "0"), "'delta'"),
         (("1", "-o", "/nowhere/at/all.html"), "The folder of /nowhere/at/all.html does not exist."),
         (("1", "-o", "/"), "/ is a folder."),

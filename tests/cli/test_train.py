@@ -266,7 +266,8 @@ def test_a_table_is_learnt_by_its_declarations(here: Path) -> None:
         ),
         (
             ("plan", "--epsilon", 1, "-s", 100, "--sampler", "luck", "-b", 4),
-            "The 'sampler' of plan must be one of poisson, fixed, shuffle. Got 'luck'.",
+            "The 'sampler' of plan must be one of poisson, fixed, shuffle, truncated, allocation. "
+            "Got 'luck'.",
         ),
         (
             ("plan", "--epsilon", 1, "-s", 100, "-m", "cnn", "--shape", "12"),

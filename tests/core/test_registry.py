@@ -17,7 +17,16 @@ from typing import ClassVar
 import pytest
 
 import sourdine
-from sourdine.accounting.sampler import FixedSize, Poisson, Sampling, Shuffled
+from sourdine.accounting.sampler import (
+    FixedSize,
+    Poisson,
+    PoissonGroup,
+    PoissonReplace,
+    RandomAllocation,
+    Sampling,
+    Shuffled,
+    TruncatedPoisson,
+)
 from sourdine.audit.mutants.mutant import Mutant
 from sourdine.core import registry
 from sourdine.core.errors import InvalidParameter, UnknownName
@@ -39,6 +48,17 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_registered", {})
 
 
+SAMPLINGS = [
+    FixedSize,
+    Poisson,
+    PoissonGroup,
+    PoissonReplace,
+    RandomAllocation,
+    Shuffled,
+    TruncatedPoisson,
+]
+
+
 @pytest.mark.parametrize("name", TABLE)
 def test_a_name_leads_to_its_class_and_back(name: str) -> None:
     kind = class_of(name)
@@ -49,7 +69,7 @@ def test_a_name_leads_to_its_class_and_back(name: str) -> None:
 
 
 def test_every_mechanism_and_sampling_has_one_name() -> None:
-    kinds = [*contract.mechanisms(), FixedSize, Poisson, Shuffled]
+    kinds = [*contract.mechanisms(), *SAMPLINGS]
     assert Counter(map(class_of, TABLE)) == Counter(kinds)
     assert len(TABLE) == len(set(TABLE.values()))
     assert len(ALIASES) == len(set(ALIASES.values())) == 42  # those of version 0.1, and none since

@@ -11,7 +11,10 @@ from sourdine.cli.run import (
     Batch,
     Draw,
     Epochs,
+    Group,
+    Most,
     Rate,
+    Relation,
     Size,
     Steps,
     by_rate,
@@ -19,10 +22,12 @@ from sourdine.cli.run import (
     read_delta,
     read_noise,
     read_rate,
+    read_relation,
     read_steps,
     read_training,
     say_training,
 )
+from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -40,6 +45,9 @@ def dpsgd(
         str | None, typer.Option("--orders", "-a", help="Renyi orders, such as 2,4,8.5. [default: many]")
     ] = None,
     sampler: Draw = "poisson",
+    most: Most = None,
+    neighbours: Relation = None,
+    group: Group = 1,
     rate: Rate = None,
     steps: Steps = None,
     as_json: AsJson = False,
@@ -56,14 +64,32 @@ def dpsgd(
         need_poisson("dpsgd", sampler)
         if steps is None:
             raise InvalidParameter("A run stated by --rate also needs --steps.")
+        if most is not None:
+            raise InvalidParameter("--most is for truncated batches, which are stated by -s, -b and -e.")
         cost = cost_of_steps(
-            level, read_rate("dpsgd", str(rate)), read_steps("dpsgd", steps), share, orders=chosen
+            level,
+            read_rate("dpsgd", str(rate)),
+            read_steps("dpsgd", steps),
+            share,
+            orders=chosen,
+            neighbours=read_relation("dpsgd", neighbours) or Neighbours.ADD_REMOVE,
+            group=group,
         )
         run = f"batches by Poisson sampling, noise {level:g}"
     else:
         if steps is not None:
             raise InvalidParameter("--steps goes with --rate. With -s and -b, give epochs by -e.")
-        training = read_training("dpsgd", size=size, batch=batch, noise=level, epochs=epochs, sampler=sampler)
+        training = read_training(
+            "dpsgd",
+            size=size,
+            batch=batch,
+            noise=level,
+            epochs=epochs,
+            sampler=sampler,
+            most=most,
+            neighbours=neighbours,
+            group=group,
+        )
         cost = cost_of_training(training, share, orders=chosen)
         run = say_training(training)
     if as_json:
@@ -95,6 +121,7 @@ def _plain(cost: "TrainingCost") -> dict[str, object]:
         "sampler": str(cost.sampler),
         "neighbours": str(cost.neighbours),
         "unit": "example",
+        "group": cost.group,
         "renyi": _at_order(cost.renyi),
         "source": _at_order(cost.source),
         "assumptions": list(cost.assumptions),

@@ -8,6 +8,7 @@ import typer
 from sourdine.cli.number import number
 from sourdine.core import check
 from sourdine.core.digits import counted
+from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -20,7 +21,21 @@ Batch = Annotated[
 Epochs = Annotated[int | None, typer.Option("--epochs", "-e", help="Passes over the data.")]
 Rate = Annotated[str | None, typer.Option(help="Instead of size and batch: the sampling rate.")]
 Steps = Annotated[int | None, typer.Option(help="Instead of epochs: the steps.")]
-Draw = Annotated[str, typer.Option("--sampler", help="How batches are drawn: poisson, fixed or shuffle.")]
+Draw = Annotated[
+    str,
+    typer.Option("--sampler", help="How batches are drawn: poisson, truncated, allocation, fixed, shuffle."),
+]
+Most = Annotated[
+    int | None,
+    typer.Option("--most", help="The largest batch, of truncated ones. [default: 5 deviations more]"),
+]
+Relation = Annotated[
+    str | None,
+    typer.Option("--neighbours", help="add-remove, zero-out or replace. [default: the sampler's own]"),
+]
+Group = Annotated[
+    int, typer.Option("--group", help="Examples that are protected together, with Poisson batches.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 # what is asked beyond these is a slip of the pen; the accountants are not meant to answer it
@@ -63,8 +78,24 @@ def read_sampler(owner: str, text: str) -> "Sampler":
     return kinds[text]
 
 
+def read_relation(owner: str, text: str | None) -> Neighbours | None:
+    """The neighbours of a run, where they are stated."""
+    if text is not None and text not in list(Neighbours):
+        raise check.fail(owner, "neighbours", f"be one of {', '.join(Neighbours)}", text)
+    return None if text is None else Neighbours(text)
+
+
 def read_training(
-    owner: str, *, size: int | None, batch: int | None, noise: float, epochs: int | None, sampler: str
+    owner: str,
+    *,
+    size: int | None,
+    batch: int | None,
+    noise: float,
+    epochs: int | None,
+    sampler: str,
+    most: int | None = None,
+    neighbours: str | None = None,
+    group: int = 1,
 ) -> "Training":
     """A run stated by its size, batch and epochs."""
     from sourdine.accounting.dpsgd import Training
@@ -78,7 +109,16 @@ def read_training(
         raise check.fail(owner, "batch", f"be at most the size of the data, {whole:,}", part)
     passes = check.integer(owner, "epochs", epochs, 1, _MOST_STEPS)
     drawn = read_sampler(owner, sampler)
-    training = Training(size=whole, batch=part, noise=noise, epochs=passes, sampler=drawn)
+    training = Training(
+        size=whole,
+        batch=part,
+        noise=noise,
+        epochs=passes,
+        sampler=drawn,
+        most=most,
+        neighbours=read_relation(owner, neighbours),
+        group=group,
+    )
     read_steps(owner, training.steps)
     return training
 

@@ -14,6 +14,7 @@ from sourdine.cli import show
 from sourdine.cli.bracket import plain_bracket
 from sourdine.cli.certificate import CERTIFICATE
 from sourdine.cli.number import number
+from sourdine.cli.run import Group, Most, Relation
 from sourdine.cli.train_bar import training_bar
 from sourdine.cli.train_chosen import Chosen, Extra, Head, Hidden, Looked, Patches, Reduce, Weights
 from sourdine.cli.train_options import (
@@ -78,6 +79,9 @@ def fit(
     steps: Steps = None,
     batch: Batch = None,
     sampler: Drawn = "poisson",
+    most: Most = None,
+    neighbours: Relation = None,
+    group: Group = 1,
     size: Units = None,
     rate: Annotated[
         str | None,
@@ -164,6 +168,9 @@ def fit(
             without_privacy=without_privacy or None,
             repeats=None if count == 1 else count,
             sampler=None if sampler == "poisson" else sampler,
+            most=most,
+            neighbours=neighbours,
+            group=None if group == 1 else group,
         )
     if without_privacy:
         _refuse(epsilon=epsilon, noise=noise, ledger=ledger, checkpoint=checkpoint, steps=steps)
@@ -179,6 +186,9 @@ def fit(
             steps=steps,
             sampler=sampler,
             size=size,
+            most=most,
+            neighbours=neighbours,
+            group=group,
         )
     folder = Path(f"{data.resolve().stem}-model") if output is None else output
     places = [folder] if count == 1 else [folder / f"run-{turn + 1}" for turn in range(count)]
@@ -265,6 +275,9 @@ class _Job:
                 steps=self.stated.steps,
                 batch=self.recipe.batch_for(self.stated.size or len(self.train)) if batch is None else batch,
                 sampler=self.stated.sampler,
+                most=self.stated.most,
+                neighbours=self.stated.neighbours,
+                group=self.stated.group,
                 size=self.stated.size,
                 clipping=Flat(norm=self.recipe.clip),
                 optimizer=optimizer,

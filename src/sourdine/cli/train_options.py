@@ -40,7 +40,10 @@ Batch = Annotated[
     int | None,
     typer.Option("--batch", "-b", help="Examples in a batch, on average. Without: the usual, or planned."),
 ]
-Drawn = Annotated[str, typer.Option("--sampler", help="How batches are drawn: poisson, fixed or shuffle.")]
+Drawn = Annotated[
+    str,
+    typer.Option("--sampler", help="How batches are drawn: poisson, truncated, allocation, fixed, shuffle."),
+]
 Units = Annotated[
     int | None,
     typer.Option("--size", "-s", help="The number of examples that counts as public. Without: the true one."),
@@ -68,6 +71,9 @@ class Stated:
     steps: int | None
     sampler: str
     size: int | None
+    most: int | None = None
+    neighbours: str | None = None
+    group: int = 1
 
     @classmethod
     def read(
@@ -82,6 +88,9 @@ class Stated:
         steps: int | None,
         sampler: str,
         size: int | None,
+        most: int | None = None,
+        neighbours: str | None = None,
+        group: int = 1,
     ) -> "Stated":
         """The run as it is stated, with the epochs of the recipe where nothing says how long it is."""
         level = read_epsilon(owner, epsilon)
@@ -97,6 +106,9 @@ class Stated:
             steps=steps,
             sampler=sampler,
             size=size,
+            most=most,
+            neighbours=neighbours,
+            group=group,
         )
 
 

@@ -9,6 +9,7 @@ import typer
 from sourdine.cli import show
 from sourdine.cli.bracket import plain_bracket
 from sourdine.cli.number import number
+from sourdine.cli.run import Group, Most, Relation
 from sourdine.cli.train_options import (
     AsJson,
     Batch,
@@ -51,6 +52,9 @@ def plan(
     steps: Steps = None,
     batch: Batch = None,
     sampler: Drawn = "poisson",
+    most: Most = None,
+    neighbours: Relation = None,
+    group: Group = 1,
     size: Units = None,
     shape: Annotated[
         str, typer.Option("--shape", help="Without data: the shape of an example, such as 3x32x32.")
@@ -89,6 +93,9 @@ def plan(
         steps=steps,
         sampler=sampler,
         size=size,
+        most=most,
+        neighbours=neighbours,
+        group=group,
     )
     room = None if memory is None else int(number(owner, "memory", memory, 1, 1 << 30)) << 20
     if data is None:
@@ -108,6 +115,9 @@ def plan(
         steps=stated.steps,
         batch=recipe.batch_for(units) if batch is None else batch,
         sampler=stated.sampler,
+        most=stated.most,
+        neighbours=stated.neighbours,
+        group=stated.group,
         forecast=_forecast(kind, like, classes, room),
     )
     if as_json:
@@ -159,6 +169,8 @@ def plain(found: "Plan") -> dict[str, object]:
         "delta": found.delta,
         "sampler": str(found.sampler),
         "neighbours": str(found.neighbours),
+        "most": found.most,
+        "group": found.group,
         "parameters": None if forecast is None else forecast.parameters,
         "physical": None if forecast is None else forecast.physical,
         "memory": found.memory,

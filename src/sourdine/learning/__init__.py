@@ -29,15 +29,18 @@ if TYPE_CHECKING:
     from sourdine.learning.planning import plan as plan
     from sourdine.learning.repeats import Repeats as Repeats
     from sourdine.learning.repeats import repeat as repeat
+    from sourdine.learning.samplers import AllocatedBatches as AllocatedBatches
     from sourdine.learning.samplers import FixedBatches as FixedBatches
     from sourdine.learning.samplers import PoissonBatches as PoissonBatches
     from sourdine.learning.samplers import ShuffledBatches as ShuffledBatches
+    from sourdine.learning.samplers import TruncatedBatches as TruncatedBatches
     from sourdine.learning.solved import Solved as Solved
     from sourdine.learning.step import Step as Step
     from sourdine.learning.trained import Progress as Progress
     from sourdine.learning.trained import Trained as Trained
 
 _HOMES = {
+    "AllocatedBatches": "learning.samplers",
     "Automatic": "learning.clipping",
     "Card": "learning.card",
     "Clipping": "learning.clipping",
@@ -57,6 +60,7 @@ _HOMES = {
     "Solved": "learning.solved",
     "Step": "learning.step",
     "Trained": "learning.trained",
+    "TruncatedBatches": "learning.samplers",
     "card_of": "learning.card",
     "fit": "learning.fitting",
     "measure": "learning.forecast",
@@ -68,6 +72,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AllocatedBatches",
     "Automatic",
     "Card",
     "Clipping",
@@ -87,6 +92,7 @@ __all__ = [
     "Solved",
     "Step",
     "Trained",
+    "TruncatedBatches",
     "card_of",
     "fit",
     "measure",

@@ -16,6 +16,7 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.opened import opened
 from sourdine.core import check
 from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.checkpoint import Checkpoint
 from sourdine.learning.clipping import Clipping, Flat
@@ -44,6 +45,9 @@ def fit(
     steps: int | None = None,
     batch: int | None = None,
     sampler: Sampler | str = Sampler.POISSON,
+    most: int | None = None,
+    neighbours: Neighbours | str | None = None,
+    group: int = 1,
     size: int | None = None,
     unit: ArrayLike | Iterable[object] | None = None,
     examples_per_unit: int | None = None,
@@ -68,8 +72,11 @@ def fit(
     `epsilon` the noise follows from the epochs (or steps); with `noise` the epsilon does; with both, training
     stops where the budget ends. The ledger, or the one in a file, is charged before an example is looked at.
 
-    - `sampler`: "poisson" (the guarantee is for adding or removing a unit), "fixed" (replacing one) or
-      "shuffle" (leaving one out), each with its own epsilon.
+    - `sampler`: "poisson" or "allocation" (the guarantee is for adding or removing a unit), "fixed"
+    (replacing one), "truncated" or "shuffle" (leaving one out), each with its own epsilon. With "allocation"
+    each unit is in exactly one batch of each epoch; with "truncated" no batch is larger than `most`.
+    - `neighbours`: "add-remove", "zero-out" or "replace", where the sampler is accounted for others than its
+    own. - `group`: how many units are protected together, for Poisson batches.
     - `size`: a public number of units for the sampling rate, if the true one is not public.
     - `unit`: an id for each example; all examples of one id are protected together, and at most
       `examples_per_unit` of them count each time.
@@ -109,8 +116,11 @@ def fit(
         steps=steps,
         batch=batch if batch is not None else batch_of(data),
         sampler=sampler,
+        most=most,
+        neighbours=neighbours,
+        group=group,
     )
-    if planned.sampler is not Sampler.POISSON and planned.size != present:
+    if not planned.batches.hides_size and planned.size != present:
         raise check.fail("fit", "size", "be left out unless batches are drawn by Poisson sampling", size)
     clip = Flat() if clipping is None else clipping
     per_unit = 1 if people is None else people.most

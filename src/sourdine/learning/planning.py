@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sourdine.accounting.bracket import Bracket
-from sourdine.accounting.dpsgd import Sampler, Training
+from sourdine.accounting.dpsgd import Sampler, Training, largest_batch
 from sourdine.accounting.large_delta import warn_of_delta
-from sourdine.accounting.sampler import FixedSize, Poisson, Sampling, Shuffled
 from sourdine.accounting.spend import Spend
 from sourdine.accounting.training_cost import TrainingCost, cost_of_steps, cost_of_training
 from sourdine.accounting.training_plan import epochs_within, noise_for_steps, noise_for_training, steps_within
@@ -16,7 +15,14 @@ from sourdine.core.digits import counted, plain
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.learning.memory import Memory
 from sourdine.learning.noisy_gradient import NoisyGradient
-from sourdine.learning.samplers import Batches, FixedBatches, PoissonBatches, ShuffledBatches
+from sourdine.learning.samplers import (
+    AllocatedBatches,
+    Batches,
+    FixedBatches,
+    PoissonBatches,
+    ShuffledBatches,
+    TruncatedBatches,
+)
 
 _DIGITS = 10**4  # noise is rounded up to this, so that people can write it down
 _WORTH = 0.95  # of the best signal-to-noise ratio is enough: larger batches only take longer
@@ -25,12 +31,32 @@ _KINDS: dict[Sampler, type[Batches]] = {
     Sampler.POISSON: PoissonBatches,
     Sampler.FIXED: FixedBatches,
     Sampler.SHUFFLE: ShuffledBatches,
+    Sampler.ALLOCATION: AllocatedBatches,
 }
-_NEIGHBOURS = {
-    Sampler.POISSON: Neighbours.ADD_REMOVE,
-    Sampler.FIXED: Neighbours.REPLACE,
-    Sampler.SHUFFLE: Neighbours.ZERO_OUT,
-}
+
+
+_LIKE_POISSON = (Sampler.TRUNCATED, Sampler.ALLOCATION)
+
+
+def batches_of(
+    sampler: Sampler,
+    *,
+    size: int,
+    batch: int,
+    epochs: int,
+    most: int | None = None,
+    neighbours: Neighbours | None = None,
+    group: int = 1,
+) -> Batches:
+    """What draws the batches of a run, and states what it costs."""
+    if sampler is Sampler.TRUNCATED:
+        return TruncatedBatches(
+            size=size, batch=batch, epochs=epochs, neighbours=neighbours, group=group, most=most
+        )
+    if most is not None:
+        remedy = "Only truncated batches have a maximum: take the sampler 'truncated'."
+        raise check.fail("plan", "most", f"not be given for {sampler} batches", most, remedy)
+    return _KINDS[sampler](size=size, batch=batch, epochs=epochs, neighbours=neighbours, group=group)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +88,8 @@ class Plan:
     sampler: Sampler
     cost: TrainingCost
     forecast: Forecast | None = None
+    most: int | None = None
+    group: int = 1
 
     @property
     def rate(self) -> float:
@@ -81,13 +109,21 @@ class Plan:
     @property
     def neighbours(self) -> Neighbours:
         """The pairs of data sets that the guarantee is about."""
-        return _NEIGHBOURS[self.sampler]
+        return self.cost.neighbours
 
     @property
     def batches(self) -> Batches:
         """What draws the batches; the run stops after `steps` of them."""
         each = -(-self.size // self.batch)
-        return _KINDS[self.sampler](size=self.size, batch=self.batch, epochs=-(-self.steps // each))
+        return batches_of(
+            self.sampler,
+            size=self.size,
+            batch=self.batch,
+            epochs=-(-self.steps // each),
+            most=self.most,
+            neighbours=self.neighbours,
+            group=self.group,
+        )
 
     @property
     def order(self) -> float:
@@ -115,8 +151,10 @@ class Plan:
         if self.forecast is None:
             return None
         largest, physical = self.batch, self.forecast.physical
-        if self.sampler is Sampler.POISSON:
-            largest = min(self.size, largest + math.ceil(5 * math.sqrt(largest)))
+        if self.most is not None:
+            largest = self.most
+        elif self.sampler in (Sampler.POISSON, Sampler.ALLOCATION):
+            largest = largest_batch(largest, self.size)
         return self.forecast.memory.peak(min(physical, largest), parts=largest > physical)
 
     @property
@@ -129,20 +167,13 @@ class Plan:
     def spend(self, norm: float = 1.0) -> Spend:
         """What a ledger is charged, for gradients clipped to a norm."""
         clipped = check.positive("Plan", "norm", norm, 1 << 40)
-        moved = 2 * clipped if self.sampler is Sampler.FIXED else clipped  # one stands where another was
+        run = self.batches.training(self.noise)
         return Spend(
             mechanism=NoisyGradient(sigma=Fraction(self.noise) * clipped),
-            distance=Distance.l2(moved, neighbours=self.neighbours),
-            count=self.batches.epochs if self.sampler is Sampler.SHUFFLE else self.steps,
-            sampling=self._sampling(),
+            distance=Distance.l2(run.moved * clipped, neighbours=run.relation),
+            count=run.uses if self.sampler.by_epoch else self.steps,
+            sampling=run.sampling,
         )
-
-    def _sampling(self) -> Sampling:
-        if self.sampler is Sampler.POISSON:
-            return Poisson(rate=Fraction(self.batch, self.size))
-        if self.sampler is Sampler.FIXED:
-            return FixedSize(size=self.batch, of=self.size)
-        return Shuffled(batch=self.batch, of=self.size)
 
     @property
     def warning(self) -> str:
@@ -158,6 +189,10 @@ class Plan:
             "noise": f"{self.noise:.6g} clipping norms",
             "epsilon": f"{self.epsilon.upper:.4g} at delta {plain(self.delta)}, {self.neighbours} neighbours",
         }
+        if self.most is not None:
+            told["batch"] += f", at most {self.most:,}"
+        if self.group > 1:
+            told["epsilon"] += f", for {self.group:,} units together"
         if self.forecast is not None:
             ratio = self.signal_to_noise or 0.0
             told |= {
@@ -180,18 +215,24 @@ def plan(
     steps: int | None = None,
     batch: int | None = None,
     sampler: Sampler | str = Sampler.POISSON,
+    most: int | None = None,
+    neighbours: Neighbours | str | None = None,
+    group: int = 1,
     forecast: Forecast | None = None,
 ) -> Plan:
     """A run from what is known of it.
 
     With `epsilon`, the least noise that keeps to it; with `noise`, the epsilon it comes to; with both, as
     many steps as fit, and no more than asked for. Without `batch`, the smallest one whose signal-to-noise
-    ratio over the run is within 5 % of the best that leaves a hundred steps. `forecast` comes from
-    `measure`.
+    ratio over the run is within 5 % of the best that leaves a hundred steps. `most` is the largest batch
+    where batches are truncated. `neighbours` are those of the sampler unless told, and `group` is how many
+    units are protected together. `forecast` comes from `measure`.
 
     >>> made = plan(size=60_000, delta=1e-5, epsilon=3, epochs=15, batch=256)
     >>> made.noise, made.steps, made.epsilon.upper <= 3
     (0.7285, 3525, True)
+    >>> plan(size=60_000, delta=1e-5, noise=1.0, epochs=15, batch=64, sampler="truncated").most
+    104
     >>> plan(size=60_000, delta=1e-5, epsilon=1, epochs=20).batch
     1024
     """
@@ -209,13 +250,14 @@ def plan(
         raise check.fail("plan", "epsilon", "be given, or else 'noise'", None)
     if epochs is not None and steps is not None:
         raise check.fail("plan", "steps", "not be given together with 'epochs'", steps)
+    relation = None if neighbours is None else _relation(neighbours)
     if steps is not None and kind is not Sampler.POISSON:
         raise check.fail("plan", "steps", f"be stated as 'epochs' for {kind} batches", steps)
     if batch is None:
         if noise is not None or epsilon is None or (epochs is None and steps is None):
             raise check.fail("plan", "batch", "be given unless 'epsilon' and the epochs are", None)
-        batch = _best_batch(size, kind, epochs, steps, (epsilon, delta))
-    shape = _Shape(size, batch, kind, epochs, steps)
+        batch = _best_batch(_Shape(size, size, kind, epochs, steps, None, relation, group), (epsilon, delta))
+    shape = _Shape(size, batch, kind, epochs, steps, most, relation, group)
     if noise is None:
         assert epsilon is not None
         return shape.planned(shape.least_noise(epsilon, delta), delta, epsilon, forecast)
@@ -234,12 +276,16 @@ class _Shape:
     sampler: Sampler
     epochs: int | None
     count: int | None
+    most: int | None = None
+    neighbours: Neighbours | None = None
+    group: int = 1
 
     def __post_init__(self) -> None:
         if self.epochs is not None:
             check.keep(self, epochs=check.integer("plan", "epochs", self.epochs, 1, 1 << 30))
         if self.count is not None:
             check.keep(self, count=check.integer("plan", "steps", self.count, 1, 1 << 40))
+        self.training()  # refuses what is not accounted for
 
     @property
     def rate(self) -> float:
@@ -253,14 +299,28 @@ class _Shape:
         return self.count if self.count is not None else (self.epochs or 1) * -(-self.size // self.batch)
 
     def training(self, noise: float = 1.0) -> Training:
-        return Training(
-            size=self.size, batch=self.batch, noise=noise, epochs=self.epochs or 1, sampler=self.sampler
+        drawn = batches_of(
+            self.sampler,
+            size=self.size,
+            batch=self.batch,
+            epochs=self.epochs or 1,
+            most=self.most,
+            neighbours=self.neighbours,
+            group=self.group,
         )
+        return drawn.training(noise)
 
     def noise(self, epsilon: float, delta: float) -> float:
         """The least noise that keeps within a budget, as the accounting finds it."""
         if self.sampler is Sampler.POISSON:
-            return noise_for_steps(epsilon, delta, self.rate, self.steps)
+            return noise_for_steps(
+                epsilon,
+                delta,
+                self.rate,
+                self.steps,
+                neighbours=self.training().relation,
+                group=self.group,
+            )
         return noise_for_training(self.training(), epsilon, delta)
 
     def least_noise(self, epsilon: float, delta: float) -> float:
@@ -275,13 +335,24 @@ class _Shape:
         scale = 1.0 if epsilon is None else min(float(epsilon), 1.0)
         if self.sampler is Sampler.POISSON:
             width = 1e-3 if epsilon is None else 5e-5 * scale
-            return cost_of_steps(noise, self.rate, self.steps, delta, width=width)
-        return cost_of_training(self.training(noise), delta, width=1e-3 * scale)
+            return cost_of_steps(
+                noise,
+                self.rate,
+                self.steps,
+                delta,
+                width=width,
+                neighbours=self.training().relation,
+                group=self.group,
+            )
+        share = 2e-4 if self.sampler in _LIKE_POISSON and epsilon is not None else 1e-3
+        return cost_of_training(self.training(noise), delta, width=share * scale)
 
     def within(self, noise: float, epsilon: float, delta: float) -> "_Shape":
         """As much of the run as fits into a budget."""
         if self.sampler is Sampler.POISSON:
-            most = steps_within(noise, self.rate, epsilon, delta)
+            most = steps_within(
+                noise, self.rate, epsilon, delta, neighbours=self.training().relation, group=self.group
+            )
         else:
             most = epochs_within(self.training(noise), epsilon, delta)
         if most == 0:
@@ -303,19 +374,22 @@ class _Shape:
             sampler=self.sampler,
             cost=self.cost(noise, delta, epsilon),
             forecast=forecast,
+            most=self.training().most,
+            group=self.group,
         )
 
 
-def _best_batch(
-    size: int, sampler: Sampler, epochs: int | None, steps: int | None, budget: tuple[float, float]
-) -> int:
+def _best_batch(any_batch: _Shape, budget: tuple[float, float]) -> int:
     """The smallest of a few batches with nearly the best ratio of batch * sqrt(steps) to noise.
 
     At a fixed number of epochs the ratio rises with the batch and levels off, where noise grows like the
     square root of the batch. Batches that leave few steps are not looked at, unless all do.
     """
+    size = any_batch.size
     sizes = [2**power for power in range(4, size.bit_length()) if 2**power < size] + [size]
-    shapes = [_Shape(size, batch, sampler, epochs, steps) for batch in sizes]
+    if any_batch.sampler in _LIKE_POISSON:  # which need about the noise of Poisson batches, and take longer
+        any_batch = replace(any_batch, sampler=Sampler.POISSON, neighbours=None)
+    shapes = [replace(any_batch, batch=batch) for batch in sizes]
     long = [shape for shape in shapes if shape.steps >= _ENOUGH] or shapes[:1]
     ratios: dict[int, float] = {}
     for shape in long:
@@ -329,6 +403,13 @@ def _sampler(given: Sampler | str) -> Sampler:
         return Sampler(given)
     except ValueError:
         raise check.fail("plan", "sampler", f"be one of {', '.join(Sampler)}", given) from None
+
+
+def _relation(given: Neighbours | str) -> Neighbours:
+    try:
+        return Neighbours(given)
+    except ValueError:
+        raise check.fail("plan", "neighbours", f"be one of {', '.join(Neighbours)}", given) from None
 
 
 def _duration(seconds: float) -> str:
@@ -347,4 +428,6 @@ _DRAWN = {
     Sampler.POISSON: "each unit drawn independently",
     Sampler.FIXED: "exactly so many drawn afresh",
     Sampler.SHUFFLE: "cut from shuffled epochs",
+    Sampler.TRUNCATED: "each unit drawn independently, cut where they are too many",
+    Sampler.ALLOCATION: "each unit in one batch of each epoch, drawn independently",
 }

@@ -14,11 +14,11 @@ from torch import nn
 from torch.optim import LBFGS, Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from sourdine.accounting.dpsgd import Sampler
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.pld import PLD
 from sourdine.core.bits import Bits
 from sourdine.core.digits import counted
+from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.average import Average
 from sourdine.learning.checkpoint import Checkpoint, State, check_same
@@ -26,7 +26,7 @@ from sourdine.learning.clipping import Clipping
 from sourdine.learning.loader import Examples
 from sourdine.learning.losses import cross_entropy
 from sourdine.learning.planning import Plan
-from sourdine.learning.samplers import Batches, Indices, PoissonBatches
+from sourdine.learning.samplers import AllocatedBatches, Batches, Indices, PoissonBatches
 from sourdine.learning.step import Step
 from sourdine.learning.task import Task
 from sourdine.learning.trained import Progress, Trained
@@ -38,9 +38,9 @@ Watch = Callable[[Progress], None]
 _MARKS = 20  # how often on the way epsilon is computed anew
 _HOPELESS = 1000.0
 _CHANGED = {
-    Sampler.POISSON: "added or removed (add-remove)",
-    Sampler.FIXED: "replaced by another (replace)",
-    Sampler.SHUFFLE: "left out of their batches (zero-out)",
+    Neighbours.ADD_REMOVE: "added or removed (add-remove)",
+    Neighbours.REPLACE: "replaced by another (replace)",
+    Neighbours.ZERO_OUT: "left out of their batches (zero-out)",
 }
 _AT_ONCE = 1000  # public examples
 
@@ -135,6 +135,11 @@ class Run:
     @property
     def settings(self) -> dict[str, str]:
         """What the epsilon rests on."""
+        more = {} if self.plan.most is None else {"most": str(self.plan.most)}
+        if self.plan.neighbours is not self.plan.sampler.relations[0]:
+            more["neighbours"] = str(self.plan.neighbours)
+        if self.plan.group > 1:
+            more["group"] = str(self.plan.group)
         return {
             "size": str(self.plan.size),
             "batch": str(self.plan.batch),
@@ -144,6 +149,7 @@ class Run:
             "sampler": str(self.plan.sampler),
             "clipping": repr(self.clipping),
             "unit": "example" if self.people is None else f"id with at most {self._per_unit} examples",
+            **more,
         }
 
     @property
@@ -152,9 +158,11 @@ class Run:
         told = self.plan.cost.assumptions
         if self.people is None:
             return told
+        group = self.plan.group
+        who = "one person" if group == 1 else f"any {group:,} persons together"
         unit = (
-            "The unit is one person, with all examples of one id: neighbours are data sets where one person "
-            f"is {_CHANGED[self.plan.sampler]}. At most "
+            f"The unit is {who}, with all examples of one id: neighbours are data sets where "
+            f"{'one person is' if group == 1 else 'so many are'} {_CHANGED[self.plan.neighbours]}. At most "
             f"{counted(self._per_unit, 'example', 'd')} of each may count at a time."
         )
         return tuple(unit if each.startswith("The unit is") else each for each in told)
@@ -166,7 +174,7 @@ class Run:
     @cached_property
     def _batches(self) -> Batches:
         drawn = self.plan.batches
-        if isinstance(drawn, PoissonBatches):
+        if isinstance(drawn, PoissonBatches | AllocatedBatches):
             present = self.examples.size if self.people is None else len(self.people)
             return replace(drawn, present=present)
         return drawn
@@ -192,7 +200,7 @@ class Run:
                 save(step)  # before anything is told: what was told of a step must not be drawn again
                 now = self._judged(now, moving)
                 history.append(now)
-            elif self.every and step % self.every == 0 and self.plan.sampler is not Sampler.SHUFFLE:
+            elif self.every and step % self.every == 0 and not self.plan.sampler.by_epoch:
                 save(step)
             if self.watch is not None:
                 self.watch(now)
@@ -239,7 +247,7 @@ class Run:
             return most
         accountant = PLD(width=0.01 * most)
         cost = accountant.lift(self.plan.spend().one_loss())
-        count = -(-step // self._epoch) if self.plan.sampler is Sampler.SHUFFLE else step
+        count = -(-step // self._epoch) if self.plan.sampler.by_epoch else step
         return min(most, accountant.epsilon(accountant.repeat(cost, count), self.plan.delta).upper)
 
     def _judged(self, now: Progress, moving: "_Moving") -> Progress:

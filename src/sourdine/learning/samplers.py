@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +12,25 @@ from numpy.typing import NDArray
 from sourdine.accounting.dpsgd import Sampler, Training
 from sourdine.core import check, exact
 from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core.distance import Neighbours
 
 Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batches(ABC):
-    """Batches of about `batch` out of `size` units, for so many epochs; its type decides the accounting."""
+    """Batches of about `batch` out of `size` units, for so many epochs; its type decides the accounting.
+
+    It draws the batches and states the run that is paid for, so that the two cannot differ. `neighbours` and
+    `group` say whom the price protects, as in `Training`.
+    """
 
     size: int
     batch: int
     epochs: int
+    neighbours: Neighbours | None = None
+    group: int = 1
+    hides_size: ClassVar[bool] = False  # whether there may be more or fewer units than was declared
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -31,6 +40,7 @@ class Batches(ABC):
             remedy = f"There are {self.size:,} examples."
             raise check.fail(name, "batch", "not be larger than the data", self.batch, remedy)
         check.keep(self, epochs=check.integer(name, "epochs", self.epochs, 1, 1 << 30))
+        self.training(1.0)  # refuses what is not accounted for
 
     @property
     @abstractmethod
@@ -48,11 +58,30 @@ class Batches(ABC):
     def _counted(after: int) -> int:
         return check.integer("drawn", "after", after, 0, 1 << 40)
 
+    def _epochs_done(self, after: int) -> int:
+        """Where a whole epoch is drawn at once, nobody can go on within one."""
+        done, within = divmod(self._counted(after), self.steps // self.epochs)
+        if within:
+            raise check.fail(type(self).__name__, "after", "be a whole number of epochs", after)
+        return done
+
     def training(self, noise: float) -> Training:
         """The run that the accountants are asked about."""
         return Training(
-            size=self.size, batch=self.batch, noise=noise, epochs=self.epochs, sampler=self.sampler
+            size=self.size,
+            batch=self.batch,
+            noise=noise,
+            epochs=self.epochs,
+            sampler=self.sampler,
+            most=self.largest,
+            neighbours=self.neighbours,
+            group=self.group,
         )
+
+    @property
+    def largest(self) -> int | None:
+        """The most units that a batch is cut to, where it is."""
+        return None
 
     @property
     def steps(self) -> int:
@@ -68,6 +97,7 @@ class PoissonBatches(Batches):
     """
 
     present: int | None = None
+    hides_size: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -83,6 +113,62 @@ class PoissonBatches(Batches):
         present = self.size if self.present is None else self.present
         for _ in range(self._counted(after), self.steps):
             yield np.flatnonzero(exact.bernoulli(rate, present, bits))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TruncatedBatches(Batches):
+    """Poisson batches, of which any `most` units are kept, every choice alike, where more came."""
+
+    most: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check.keep(self, most=self.training(1.0).most)
+
+    @property
+    def sampler(self) -> Sampler:
+        return Sampler.TRUNCATED
+
+    @property
+    def largest(self) -> int | None:
+        return self.most
+
+    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+        rate, most = Fraction(self.batch, self.size), self.most or self.size
+        for _ in range(self._counted(after), self.steps):
+            came = np.flatnonzero(exact.bernoulli(rate, self.size, bits))
+            if len(came) > most:
+                came = np.sort(came[shuffled(len(came), bits)[:most]])
+            yield came
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllocatedBatches(Batches):
+    """Each epoch puts each unit into one of its batches, every one alike, independently of all else.
+
+    `present` is how many units there really are, where only the `size` that was declared is public.
+    """
+
+    present: int | None = None
+    hides_size: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.present is not None:
+            check.keep(self, present=check.integer("AllocatedBatches", "present", self.present, 0, 1 << 40))
+
+    @property
+    def sampler(self) -> Sampler:
+        return Sampler.ALLOCATION
+
+    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+        many = self.steps // self.epochs
+        present = self.size if self.present is None else self.present
+        for _ in range(self._epochs_done(after), self.epochs):
+            chosen = exact.uniform(many, present, bits)
+            order = np.argsort(chosen, kind="stable").astype(np.int64, copy=False)
+            ends = np.cumsum(np.bincount(chosen, minlength=many))
+            yield from np.split(order, ends[:-1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,10 +193,7 @@ class ShuffledBatches(Batches):
         return Sampler.SHUFFLE
 
     def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
-        done, within = divmod(self._counted(after), -(-self.size // self.batch))
-        if within:
-            raise check.fail("ShuffledBatches", "after", "be a whole number of epochs", after)
-        for _ in range(done, self.epochs):
+        for _ in range(self._epochs_done(after), self.epochs):
             order = shuffled(self.size, bits)
             for start in range(0, self.size, self.batch):
                 yield order[start : start + self.batch]
