@@ -83,6 +83,33 @@ def test_orders_can_be_chosen() -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "lower", "upper", "relation"),
+    [
+        (("--sampler", "truncated"), 0.6105, 0.6125, "zero-out"),
+        (
+            ("--sampler", "truncated", "--most", "112", "--neighbours", "add-remove"),
+            0.6105,
+            0.6117,
+            "add-remove",
+        ),
+        (("--sampler", "allocation"), 0.5975, 0.5992, "add-remove"),
+        (("--neighbours", "replace"), 1.0245, 1.0260, "replace"),
+        (("--neighbours", "zero-out"), 0.6105, 0.6117, "zero-out"),
+        (("--group", "2"), 1.3075, 1.3085, "add-remove"),
+    ],
+)
+def test_how_batches_are_drawn_and_whom_it_protects(
+    options: tuple[str, ...], lower: float, upper: float, relation: str
+) -> None:
+    cost = found("dpsgd", *SEED, "-n", "1.0", *options)
+    epsilon = cost["epsilon"]
+    assert isinstance(epsilon, dict)
+    assert lower < epsilon["lower"] < epsilon["upper"] < upper
+    assert cost["neighbours"] == relation
+    assert cost["group"] == (2 if "--group" in options else 1)
+
+
+@pytest.mark.parametrize(
     ("sampler", "least", "reason"), [("shuffle", 23, "once an epoch"), ("fixed", 6, "2C")]
 )
 def test_other_batches_cost_more_and_why_is_told(sampler: str, least: float, reason: str) -> None:
