@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,17 @@ import numpy as np
 import pandas as pd
 
 from sourdine import accounting, anonymity, audit, frames, learning, local, mechanisms, tables
-from sourdine.accounting import PLD, Approximate, Pure, Renyi, Spend, Training, ZeroConcentrated, explain
+from sourdine.accounting import (
+    PLD,
+    Approximate,
+    Pure,
+    Renyi,
+    Sampler,
+    Spend,
+    Training,
+    ZeroConcentrated,
+    explain,
+)
 from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.core.distance import Distance, Neighbours, Norm
 from sourdine.core.errors import InvalidParameter
@@ -283,7 +293,10 @@ ACCOUNTING = {
     "accounting.Spend": of(
         lambda count: Spend(mechanism=Laplace(scale=20), distance=Distance.l1(1), count=count), count=100
     ),
-    "accounting.Training": of(Training, size=120, batch=50, noise=2, epochs=100, group=2),
+    "accounting.Training": (
+        *of(Training, size=120, batch=50, noise=2, epochs=100, group=2),
+        *of(partial(Training, sampler=Sampler.TRUNCATED), size=120, batch=50, noise=2, epochs=100, most=90),
+    ),
     "accounting.TruncatedPoisson": of(accounting.TruncatedPoisson, batch=50, of=120, most=100),
     "accounting.ZeroConcentrated.delta": of(
         lambda epsilon: ZeroConcentrated().delta(ZeroConcentrated().lift(GAUSSIAN), epsilon), epsilon=1
@@ -692,9 +705,11 @@ LEARNING = {
     "learning.Flat": of(learning.Flat, norm=2),
     "learning.PerLayer": of(learning.PerLayer, norm=2),
     "learning.Engine.clipped_sum": of(_clipped, examples_per_unit=2),
-    "learning.FixedBatches": of(learning.FixedBatches, size=100, batch=50, epochs=100),
-    "learning.PoissonBatches": of(learning.PoissonBatches, size=100, batch=50, epochs=100, present=100),
-    "learning.ShuffledBatches": of(learning.ShuffledBatches, size=100, batch=50, epochs=100),
+    "learning.FixedBatches": of(learning.FixedBatches, size=100, batch=50, epochs=100, group=1),
+    "learning.PoissonBatches": of(
+        learning.PoissonBatches, size=100, batch=50, epochs=100, present=100, group=2
+    ),
+    "learning.ShuffledBatches": of(learning.ShuffledBatches, size=100, batch=50, epochs=100, group=1),
     "learning.Batches.training": of(learning.PoissonBatches(**_BATCHES).training, noise=2),
     "learning.FixedBatches.drawn": of(
         lambda after: list(learning.FixedBatches(**_BATCHES).drawn(SeededBits(1), after=after)),
@@ -728,7 +743,12 @@ LEARNING = {
                 "size": 40,
                 "averaging": HALF,
                 "physical": 10,
+                "group": 2,
             },
+        ),
+        Example(
+            lambda **n: _fit(delta=SMALL, noise=2, epochs=1, batch=10, physical=10, sampler="truncated", **n),
+            {"most": 30},
         ),
         Example(lambda **n: _fit(delta=SMALL, physical=10, **n), {"epsilon": 2, "epochs": 1}),
         Example(
@@ -749,6 +769,15 @@ LEARNING = {
     "learning.plan": (
         Example(learning.plan, {"size": 100, "delta": SMALL, "epsilon": 2, "epochs": 2, "batch": 50}),
         Example(lambda **n: learning.plan(size=100, delta=SMALL, batch=50, **n), {"noise": 2, "steps": 100}),
+        Example(
+            lambda **n: learning.plan(size=100, delta=SMALL, batch=50, noise=2, epochs=1, **n), {"group": 2}
+        ),
+        Example(
+            lambda **n: learning.plan(
+                size=100, delta=SMALL, batch=50, noise=2, epochs=1, sampler="truncated", **n
+            ),
+            {"most": 60},
+        ),
     ),
     "learning.repeat": of(lambda times: learning.repeat(times, lambda: None), times=2),
     "learning.solve": of(_solve, classes=2, epsilon=2, delta=SMALL, norm=2, most=50, ridge=QUARTER),

@@ -7,6 +7,7 @@ from functools import cache
 from sourdine.accounting.accountant import check_delta
 from sourdine.accounting.bracket import Bracket
 from sourdine.accounting.dpsgd import Sampler, Training, step_loss
+from sourdine.accounting.mixture import MOST
 from sourdine.accounting.pld import PLD
 from sourdine.accounting.renyi import DENSE_ORDERS, SOURCE_ORDERS, Conversion, Renyi
 from sourdine.accounting.shuffled import shuffled_attack
@@ -126,6 +127,7 @@ def cost_of_steps(
     """
     rate = float(check.positive("training", "rate", rate, 1))
     steps = check.integer("training", "steps", steps, 1, 2**62)
+    group = check.integer("training", "group", group, 1, MOST)
     run = _Run(
         loss=step_loss(noise, rate, neighbours, group),
         count=steps,

@@ -285,7 +285,8 @@ class _Shape:
             check.keep(self, epochs=check.integer("plan", "epochs", self.epochs, 1, 1 << 30))
         if self.count is not None:
             check.keep(self, count=check.integer("plan", "steps", self.count, 1, 1 << 40))
-        self.training()  # refuses what is not accounted for
+        stated = self.training()  # which refuses what is not accounted for
+        check.keep(self, group=stated.group, most=stated.most)
 
     @property
     def rate(self) -> float:
@@ -388,7 +389,7 @@ def _best_batch(any_batch: _Shape, budget: tuple[float, float]) -> int:
     size = any_batch.size
     sizes = [2**power for power in range(4, size.bit_length()) if 2**power < size] + [size]
     if any_batch.sampler in _LIKE_POISSON:  # which need about the noise of Poisson batches, and take longer
-        any_batch = replace(any_batch, sampler=Sampler.POISSON, neighbours=None)
+        any_batch = replace(any_batch, sampler=Sampler.POISSON, neighbours=None, most=None)
     shapes = [replace(any_batch, batch=batch) for batch in sizes]
     long = [shape for shape in shapes if shape.steps >= _ENOUGH] or shapes[:1]
     ratios: dict[int, float] = {}

@@ -40,7 +40,7 @@ class Batches(ABC):
             remedy = f"There are {self.size:,} examples."
             raise check.fail(name, "batch", "not be larger than the data", self.batch, remedy)
         check.keep(self, epochs=check.integer(name, "epochs", self.epochs, 1, 1 << 30))
-        self.training(1.0)  # refuses what is not accounted for
+        check.keep(self, group=self.training(1.0).group)  # which refuses what is not accounted for
 
     @property
     @abstractmethod
