@@ -101,7 +101,7 @@ def random_allocation(loss: Loss, batches: int) -> Loss:
 
     >>> one = Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE)
     >>> round(float(random_allocation(one, 10).profile(0.5)), 3)
-    0.038
+    0.027
     """
     batches = check.integer("random_allocation", "batches", batches, 1, MOST_BATCHES)
     if loss.neighbours is Neighbours.REPLACE:

@@ -66,8 +66,8 @@ def truncated_poisson(loss: Loss, batch: int, of: int, most: int) -> Loss:
     with a maximum of five deviations above the batch it costs next to nothing.
 
     >>> one = Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ZERO_OUT)
-    >>> [round(float(truncated_poisson(one, 64, 60_000, most).profile(0.1)), 6) for most in (64, 104)]
-    [0.000683, 0.000324]
+    >>> [f"{truncated_poisson(one, 64, 60_000, most).profile(0.1):.0e}" for most in (64, 104)]
+    ['3e-05', '4e-09']
     """
     of = check.integer("truncated_poisson", "of", of, 1, 2**50)
     batch = check.integer("truncated_poisson", "batch", batch, 1, of)
