@@ -28,7 +28,7 @@ def replay(row: Row, kind: str, seed: int, pairs: int, engine: str) -> None:
     start = time.perf_counter()
     found = audit_plan(random_plan(kind, seed), pairs=pairs, engines=[engine], seed=1000 * seed)
     row.seconds += time.perf_counter() - start
-    held = [each for each in found.lines if each.line.measurement.query.name == kind]
+    held = [each for each in found.lines if each.line.measurement.scope.query == kind]
     row.plans += 1
     row.pairs += min(each.pairs for each in held)
     row.moved += max(each.moved for each in held)

@@ -78,7 +78,7 @@ def plain(found: "PlanAudit") -> dict[str, object]:
         "skipped": found.skipped,
         "lines": [
             {
-                "query": each.line.measurement.query.name,
+                "query": each.line.measurement.scope.query,
                 "statistic": each.line.measurement.label,
                 "norm": str(each.line.distance.norm),
                 "declared": str(each.line.distance.amount),
@@ -101,13 +101,13 @@ def _print(found: "PlanAudit") -> None:
         ("query", "statistic", "declared", "compared", "farthest", "verdict"),
         [
             (
-                each.line.measurement.query.name,
+                each.line.measurement.scope.query,
                 each.line.measurement.label,
                 _declared(each.line),
                 f"{each.pairs:,}",
                 f"{each.ratio:.2f}",
                 "VIOLATED"
-                if (each.line.measurement.query.name, each.line.measurement.label) in bad
+                if (each.line.measurement.scope.query, each.line.measurement.label) in bad
                 else "not refuted",
             )
             for each in found.lines
@@ -130,7 +130,7 @@ def _print(found: "PlanAudit") -> None:
 
 def _declared(line: object) -> str:
     from sourdine.core.distance import Norm
-    from sourdine.tables.plan import Line
+    from sourdine.tables.measurement import Line
 
     assert isinstance(line, Line)
     far = line.distance

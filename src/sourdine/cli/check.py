@@ -24,10 +24,10 @@ def check(
     """
     from sourdine.tables import Specification
     from sourdine.tables.checking import OUTSIDE, exact_quality, mark_checked
-    from sourdine.tables.measurement import quality_of
+    from sourdine.tables.query import columns_of
 
     held = Specification.load(spec)
-    columns, source = quality_of(held.plan().queries).columns, held.open()
+    columns, source = columns_of(held.plan().queries), held.open()
     mark_checked(spec)
     found = exact_quality(source, columns, held.unit)
     if not as_json:

@@ -136,7 +136,7 @@ class Grouping:
         held = f"CASE WHEN {among} THEN {raw} END"
         if self.missing is None:
             return held
-        # not by ELSE, which DuckDB 2.0 may take for NULL in a comparison with a list (measurement.condition)
+        # not by ELSE, which DuckDB 2.0 may take for NULL in a comparison with a list (filter.all_true)
         return f"coalesce({held}, {self.dialect.literal(self.missing)})"
 
     @property

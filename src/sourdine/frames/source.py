@@ -20,7 +20,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.closed import closed_connection
 from sourdine.frames.dialect import Dialect
 from sourdine.frames.engine import NOTHING, Engine, InDuckDB, Lent
-from sourdine.frames.expression import Grouping, grouping, number_name, place, place_name, place_of
+from sourdine.frames.expression import Grouping, grouping, number_name, place, place_name, place_of, span
 from sourdine.frames.files import TEXT, Files, Where, find_files, is_where
 from sourdine.frames.objects import with_plain_columns
 from sourdine.frames.parquet import ParquetFiles
@@ -135,6 +135,10 @@ class Source:
     def place_of(self, name: str) -> str:
         """The column of the view that holds the places of a number."""
         return place_of(name, self.dialect)
+
+    def steps_of(self, name: str) -> str:
+        """A number in steps of its grid, counted from 0; NULL where the record is dropped."""
+        return f"nullif({self.place_of(name)}, -1) + ({span(self.schema.number('A sum', name))[0]})"
 
     def unit(self, name: str) -> str:
         """The column that tells units apart."""

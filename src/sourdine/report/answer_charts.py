@@ -1,11 +1,12 @@
 """Charts of noisy answers: every value with its interval."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from sourdine.report.charts import COLOURS, INK, ROWS, Row, Series, Spec, colour_of, finish
 from sourdine.report.finding import Cell, cells, name_group, name_key, show_cell
 from sourdine.tables import Answer
+from sourdine.tables.statistics import Chart, Scale, style_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -22,15 +23,22 @@ _WIDE = 1.5  # of an interval's line
 def draw_answer(answer: Answer) -> Spec | None:
     """The chart that fits an answer; none for one number or for ranks, nor where nothing can be said."""
     found = cells(answer)
-    if answer.kind == "top" or len(found) < 2 or all(answer.blind(cell.lower, cell.upper) for cell in found):
+    if len(found) < 2 or all(answer.blind(cell.lower, cell.upper) for cell in found):
         return None
-    if answer.kind == "quantiles":
-        return _quantiles(answer, found)
-    if answer.kind == "contingency" and len(answer.columns) == 2 and len(found) <= _MOST_CELLS:
-        return _heat(answer, found)
-    if answer.kind == "histogram" and len(found) <= _MOST_CELLS:
-        return _histogram(answer, found)
-    return _bars(answer, found)
+    chart, few = style_of(answer.kind).chart, len(found) <= _MOST_CELLS
+    match chart:
+        case Chart.LIST:
+            return None
+        case Chart.CURVE:
+            return _quantiles(answer, found)
+        case Chart.HEAT:
+            return _heat(answer, found) if len(answer.columns) == 2 and few else _bars(answer, found)
+        case Chart.UPRIGHT:
+            return _histogram(answer, found) if few else _bars(answer, found)
+        case Chart.BARS | Chart.NESTED:
+            return _bars(answer, found)
+        case _:
+            assert_never(chart)
 
 
 def count_missing(answer: Answer, chart: Spec) -> int:
@@ -198,7 +206,7 @@ def _heat(answer: Answer, found: list[Cell]) -> Spec:
 
 def _series(answer: Answer, found: list[Cell]) -> Series | None:
     """The keys of the last column, where they tell colours apart; a town is in one department only."""
-    if len(answer.columns) < 2 or answer.kind == "hierarchy":
+    if len(answer.columns) < 2 or style_of(answer.kind).chart is Chart.NESTED:
         return None
     names = tuple(dict.fromkeys(name_key(answer.columns[-1], cell.key[-1]) for cell in found))
     groups = len({cell.key[:-1] for cell in found})
@@ -241,13 +249,20 @@ def _title(answer: Answer) -> str:
     """What an axis measures, with its unit."""
     if answer.whole:
         return answer.measure
-    if answer.kind == "proportion":
-        return answer.statistic.replace("proportion", "share", 1)
-    return f"{answer.statistic} ({answer.measure})" if answer.kind == "variance" else answer.statistic
+    scale = style_of(answer.kind).scale
+    match scale:
+        case Scale.SHARE:
+            return answer.statistic.replace("proportion", "share", 1)
+        case Scale.SQUARE:
+            return f"{answer.statistic} ({answer.measure})"
+        case Scale.NUMBER | Scale.COUNT:
+            return answer.statistic
+        case _:
+            assert_never(scale)
 
 
 def _form(answer: Answer) -> str:
-    if answer.kind == "proportion":
+    if style_of(answer.kind).scale is Scale.SHARE:
         return ".3~%"
     largest = max((abs(float(v)) for v in answer.estimate.value), default=0.0)
     if answer.whole or largest >= 1e4:

@@ -11,10 +11,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import assert_never
 
 from sourdine.tables import Answer, Answers
 from sourdine.tables.answer import ALL, NO_INTERVAL
 from sourdine.tables.answer import Cell as Key
+from sourdine.tables.statistics import Chart, Scale, style_of
 
 _MOST_NAMED = 3
 
@@ -51,14 +53,14 @@ def cells(answer: Answer) -> list[Cell]:
     return [
         Cell(name_group(answer.columns, key), key, value, low, high)
         for key, value, low, high in answer.rows()
-        if answer.kind not in ("contingency", "hierarchy") or ALL not in key
+        if style_of(answer.kind).chart not in (Chart.HEAT, Chart.NESTED) or ALL not in key
     ]
 
 
 def named_rows(answers: Answers) -> Iterator[tuple[str, ...]]:
     """Query, statistic, group, value, lower end, upper end and measure of every answer, for people."""
     for answer in answers.each:
-        unit = "" if answer.kind == "proportion" else answer.measure
+        unit = "" if _in_percent(answer) else answer.measure
         for key, *numbers in answer.rows():
             shown = [show(number, answer) for number in numbers]
             if not answer.bounded:
@@ -89,7 +91,7 @@ def show(number: float, answer: Answer) -> str:
     if math.isnan(number):
         return NO_INTERVAL
     told = f"{written(number, answer):,f}"
-    return f"{told}\N{NO-BREAK SPACE}%" if answer.kind == "proportion" else told
+    return f"{told}\N{NO-BREAK SPACE}%" if _in_percent(answer) else told
 
 
 def written(number: float, answer: Answer) -> Decimal:
@@ -97,7 +99,7 @@ def written(number: float, answer: Answer) -> Decimal:
 
     A share of 0.1235 is 12.35, and a mean of 33730.0 is 33730.
     """
-    exact = Decimal(repr(number)) * (100 if answer.kind == "proportion" else 1)
+    exact = Decimal(repr(number)) * (100 if _in_percent(answer) else 1)
     short = exact.normalize()
     return short.quantize(Decimal(1)) if short == short.to_integral_value() else short
 
@@ -115,11 +117,12 @@ def finding(answer: Answer, confidence: float) -> str:
     found = cells(answer)
     if not found:
         return f"{_subject(answer)}: no key reached the threshold, so no group is shown"
-    if answer.kind == "top":
+    chart = style_of(answer.kind).chart
+    if chart is Chart.LIST:
         return _listed(answer, found)
     if not any(_known(answer, cell) for cell in found):
         return f"{_subject(answer)}: nothing can be said, since the noise hides all"
-    if answer.kind == "quantiles":
+    if chart is Chart.CURVE:
         return _of_quantiles(answer, found, confidence)
     if len(found) == 1:
         return f"{_subject(answer)}: {show_cell(found[0], answer)}"
@@ -200,10 +203,18 @@ def _known(answer: Answer, cell: Cell) -> bool:
 
 
 def _subject(answer: Answer) -> str:
-    if answer.kind in ("count", "units", "contingency", "hierarchy"):
-        return answer.measure.capitalize()
-    if answer.kind == "histogram":
-        return f"{answer.measure.capitalize()} by {answer.columns[-1]}"
-    if answer.kind == "proportion":
-        return answer.statistic.replace("proportion with", "Share with", 1)
-    return f"The {answer.statistic}"
+    style = style_of(answer.kind)
+    match style.scale:
+        case Scale.COUNT:
+            bins = f" by {answer.columns[-1]}" if style.chart is Chart.UPRIGHT else ""
+            return f"{answer.measure.capitalize()}{bins}"
+        case Scale.SHARE:
+            return answer.statistic.replace("proportion with", "Share with", 1)
+        case Scale.NUMBER | Scale.SQUARE:
+            return f"The {answer.statistic}"
+        case _:
+            assert_never(style.scale)
+
+
+def _in_percent(answer: Answer) -> bool:
+    return style_of(answer.kind).scale is Scale.SHARE

@@ -3,16 +3,16 @@
 import math
 from collections.abc import Iterator
 from itertools import islice
+from typing import assert_never
 
 from sourdine.accounting.explain import Explanation, explain_guarantee, sentences
 from sourdine.accounting.explain.words import percent_down, percent_up
 from sourdine.accounting.ledger.receipt import readable, remaining, room
 from sourdine.accounting.release import Certificate
 from sourdine.core.digits import plain, shorten_up
-from sourdine.core.distance import Neighbours, Norm, root_above
+from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import LONGEST_KEY, Category, Column, Flag, Integer, Text
-from sourdine.mechanisms import KeyThreshold
 from sourdine.report.answer_charts import count_missing, draw_answer
 from sourdine.report.belief_charts import draw_bounds
 from sourdine.report.charts import Spec
@@ -25,10 +25,10 @@ from sourdine.tables import Answer, Plan
 from sourdine.tables.answer import NO_INTERVAL
 from sourdine.tables.checking import CHECKED_WORDS
 from sourdine.tables.forecast import noise_words
-from sourdine.tables.measurement import Kind
-from sourdine.tables.plan import Line, plural
+from sourdine.tables.measurement import plural
 from sourdine.tables.quality import said
 from sourdine.tables.record import Record
+from sourdine.tables.statistics import Chart, Scale, style_of
 
 MOST_ROWS = 200
 _MOST_NAMES = 6
@@ -135,7 +135,7 @@ def _where(plan: Plan, answer: Answer) -> str:
 def _capped(plan: Plan, answer: Answer) -> str:
     """How much of a unit counts, if that may be less than all of it."""
     unit = plan.unit
-    if unit.column is None or answer.kind in ("units", "top"):
+    if unit.column is None or style_of(answer.kind).of_units:
         return ""
     return (
         f" (at most {unit.rows:,} {_several('record', unit.rows)} of each {unit.name} "
@@ -145,20 +145,25 @@ def _capped(plan: Plan, answer: Answer) -> str:
 
 def _note(answer: Answer, chart: Spec, confidence: float) -> str:
     """How to read a chart, and what it leaves out."""
-    said = []
-    if answer.kind == "histogram":
-        said.append("A bar's height is a count, however wide its bin.")
-    if answer.kind == "hierarchy":
-        said.append("Larger levels are in the table, with intervals of their own.")
-    if answer.kind == "contingency":
-        said.append("The sums over rows and columns are in the table, with intervals of their own.")
-    elif answer.kind == "top":
-        said.append("Only the order was published, no counts.")
-    elif not answer.bounded:
-        said.append("There is no interval: the method by which these values were found gives none.")
-    else:
-        lines = "Upright" if answer.kind == "quantiles" else "Dark"
-        said.append(f"{lines} lines: intervals of {_percent(confidence)}; some may be too short to be seen.")
+    said, chart_of = [], style_of(answer.kind).chart
+    lines = f"intervals of {_percent(confidence)}; some may be too short to be seen."
+    match chart_of:
+        case Chart.UPRIGHT:
+            said.append("A bar's height is a count, however wide its bin.")
+        case Chart.NESTED:
+            said.append("Larger levels are in the table, with intervals of their own.")
+        case Chart.HEAT:
+            said.append("The sums over rows and columns are in the table, with intervals of their own.")
+        case Chart.LIST:
+            said.append("Only the order was published, no counts.")
+        case Chart.BARS | Chart.CURVE:
+            pass
+        case _:
+            assert_never(chart_of)
+    if chart_of not in (Chart.HEAT, Chart.LIST):
+        bare = "There is no interval: the method by which these values were found gives none."
+        drawn = "Upright" if chart_of is Chart.CURVE else "Dark"
+        said.append(f"{drawn} lines: {lines}" if answer.bounded else bare)
     if any(answer.blind(low, high) for _, _, low, high in answer.rows()):
         said.append("Where only an interval is drawn, nothing can be said: it is all that is possible.")
     if missing := count_missing(answer, chart):
@@ -169,13 +174,14 @@ def _note(answer: Answer, chart: Spec, confidence: float) -> str:
 def _table(answer: Answer, plan: Plan) -> Table:
     """Every value with its interval; shares in per cent."""
     rows: list[tuple[Shown, ...]] = []
-    percent = answer.kind == "proportion"
+    style = style_of(answer.kind)
     ends = 3 if answer.bounded else 1
     for key, *numbers in islice(answer.rows(), MOST_ROWS):
         told = numbers[:ends]
         rows.append((*map(_key, key), *(written(each, answer) for each in told)))
-    counted = answer.kind in ("histogram", "contingency", "hierarchy")
-    unit = ", in %" if percent else f", in {answer.measure}" if counted else ""
+    unit = ", in %" if style.scale is Scale.SHARE else ""
+    if style.chart in (Chart.UPRIGHT, Chart.HEAT, Chart.NESTED):
+        unit = f", in {answer.measure}"
     hidden = len(answer.keys) - MOST_ROWS
     more = f" {hidden:,} more rows are in the file of answers." if hidden > 0 else ""
     return Table(
@@ -263,7 +269,7 @@ def _methods(record: Record, plan: Plan) -> Section:
             "out at random."
         )
     law = "Gaussian" if privacy.squared else "Laplace"
-    chosen = any(line.measurement.kind is Kind.KEYS for line in plan.lines)
+    chosen = bool(plan.choices)
     points += [
         "Groups are those of the declared keys, all of them, whether or not anybody is in them: which groups "
         "appear tells nothing."
@@ -334,11 +340,11 @@ def _texts(column: Text) -> str:
 def _lines(plan: Plan) -> Table:
     rows: list[tuple[Shown, ...]] = [
         (
-            line.measurement.query.name,
+            line.measurement.scope.query,
             line.measurement.label,
             noise_words(line, plan),
             f"{100 * float(line.share):.3g}{_GAP}%",
-            _moved(line, plan),
+            line.measurement.moves(line, plan.context()),
         )
         for line in plan.lines
     ]
@@ -350,25 +356,6 @@ def _lines(plan: Plan) -> Table:
         note="Noise and distance are in the measure of what was summed: squares where a deviation or a "
         "variance is asked for.",
     )
-
-
-def _moved(line: Line, plan: Plan) -> str:
-    """A distance, and how it is measured."""
-    distance, (step, measure) = line.distance, plan.unit_of(line)
-    if distance.norm is Norm.HAMMING:
-        many, groups = int(distance.amount), line.count
-        each = f"{many:,} {_several('value', many)}"
-        return each if groups == 1 else f"{each} in each of {groups:,} groups"
-    if isinstance(line.mechanism, KeyThreshold):
-        keys = line.mechanism.keys
-        return f"1 for each of at most {keys:,} {_several('key', keys)}"
-    if line.measurement.kind is Kind.TOP:
-        groups = line.count
-        return f"1 for each key, in at most {groups:,} {_several('group', groups)}"
-    amount = distance.amount if distance.norm is Norm.L1 else root_above(distance.amount)
-    told = shorten_up(float(amount) * step)
-    alone = {plural(name): name for name in (plan.unit.name, "record")} if told == "1" else {}
-    return f"{told} {alone.get(measure, measure)} in {distance.norm}"
 
 
 def _payment(record: Record, certificate: Certificate) -> Section:

@@ -1,9 +1,21 @@
 """Private releases of tables: queries, a plan, a release."""
 
-from sourdine.tables.aggregate import (
+from sourdine.tables.answer import Answer, Answers, write_answers
+from sourdine.tables.bounds import BoundsPlan, FoundBounds, find_bounds
+from sourdine.tables.checking import ExactQuality
+from sourdine.tables.condition import Condition
+from sourdine.tables.forecast import Forecast, epsilon_for, forecasts
+from sourdine.tables.plan import Plan
+from sourdine.tables.privacy import Privacy
+from sourdine.tables.quality import DataQuality
+from sourdine.tables.query import Query
+from sourdine.tables.release import TableRelease, release
+from sourdine.tables.spec import Specification
+from sourdine.tables.statistics import (
     Contingency,
     Count,
     Deviation,
+    Hierarchy,
     Histogram,
     Mean,
     Proportion,
@@ -13,18 +25,6 @@ from sourdine.tables.aggregate import (
     Units,
     Variance,
 )
-from sourdine.tables.answer import Answer, Answers, write_answers
-from sourdine.tables.bounds import BoundsPlan, FoundBounds, find_bounds
-from sourdine.tables.checking import ExactQuality
-from sourdine.tables.condition import Condition
-from sourdine.tables.forecast import Forecast, epsilon_for, forecasts
-from sourdine.tables.hierarchy import Hierarchy
-from sourdine.tables.plan import Plan
-from sourdine.tables.privacy import Privacy
-from sourdine.tables.quality import DataQuality
-from sourdine.tables.query import Query
-from sourdine.tables.release import TableRelease, release
-from sourdine.tables.spec import Specification
 from sourdine.tables.table import Table, rehearse
 
 __all__ = [

@@ -29,7 +29,7 @@ from sourdine.frames.source import AS_IT_IS, Source, open_source
 from sourdine.frames.text.format import TextFormat
 from sourdine.frames.unit import Unit
 from sourdine.tables.blank import check_filled
-from sourdine.tables.plan import EACH_RECORD
+from sourdine.tables.measurement import EACH_RECORD
 from sourdine.tables.quantiles.threshold import ThresholdHistogram
 from sourdine.tables.silence import silence
 from sourdine.tables.spec import NO_QUERIES, Specification

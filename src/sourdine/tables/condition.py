@@ -1,7 +1,6 @@
 """Which records a query is about, or what share of them is asked for, by a declared column."""
 
 import difflib
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,8 +8,7 @@ from pydantic import model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.toml import toml_key
-from sourdine.frames.expression import span
-from sourdine.frames.open_keys import fit, raw_text
+from sourdine.frames.filter import among, between
 from sourdine.frames.schema import (
     LONGEST_KEY,
     Column,
@@ -20,7 +18,6 @@ from sourdine.frames.schema import (
     Real,
     Schema,
     Text,
-    decimal,
     sensible,
 )
 from sourdine.frames.source import Source
@@ -115,26 +112,9 @@ class Condition(Declared):
 
     def sql(self, source: Source) -> str:
         """True, false, or NULL where the column is missing and dropped."""
-        column = source.schema.columns[self.column]
-        if not isinstance(column, Integer | Real):
-            listed = ", ".join(map(source.dialect.literal, self._known(column)))
-            if isinstance(column, Text):
-                raw = raw_text(source, self.column)
-                return f"CASE WHEN {fit(raw, source.dialect)} THEN {raw} IN ({listed}) END"
-            grouped = source.grouping(self.column)
-            return f"({grouped.known(grouped.raw)} IN ({listed}))"
-        value, (low, high) = f"nullif({source.place_of(self.column)}, -1)", span(column)
-
-        def bound(number: float) -> int:
-            """The first place at the number or above; one past the ends does for what lies farther out."""
-            return max(-1, min(high - low + 1, math.ceil(decimal(number) / column.step) - low))
-
-        parts = []
-        if self.at_least is not None:
-            parts.append(f"{value} >= {bound(self.at_least)}")
-        if self.below is not None:
-            parts.append(f"{value} < {bound(self.below)}")
-        return f"({' AND '.join(parts)})"
+        if self.keys is None:
+            return between(source, self.column, self.at_least, self.below)
+        return among(source, self.column, self._known(source.schema.columns[self.column]))
 
 
 def check_column(name: str, schema: Schema, owner: str) -> None:

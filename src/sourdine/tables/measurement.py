@@ -1,59 +1,75 @@
-"""What answers are read off: what is summed or put in order, and how far a unit moves it."""
+"""What statistics are read off: what is summed by which keys, how far a unit moves it, and its noise.
+
+A measurement is some whole numbers for each group of a query, or what else noise is put on. Those of one
+statistic alone stand beside it, in `tables.statistics`.
+"""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from fractions import Fraction
 from itertools import product
+from typing import Any, ClassVar, TypeVar
 
-from sourdine.core.distance import Distance, Neighbours
-from sourdine.frames.counting import MOST_GROUPS, Keys
-from sourdine.frames.expression import Grouping, Key, bins, span
-from sourdine.frames.open_keys import TextKey
-from sourdine.frames.quality import cells_of
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.accounting.spend import Spend
+from sourdine.core.bits import Bits
+from sourdine.core.digits import counted, shorten_up
+from sourdine.core.distance import Distance, Neighbours, Norm, root_above
+from sourdine.core.mechanism import Mechanism
+from sourdine.frames import statistic as sums
+from sourdine.frames.counting import MOST_GROUPS, Keys, Request, Totals, totals_of
+from sourdine.frames.expression import Grouping, Key, span
+from sourdine.frames.filter import all_true
+from sourdine.frames.open_keys import KeyCounts, TextKey, key_counts
+from sourdine.frames.quality import cells_of, quality_counts
+from sourdine.frames.ranks import RankSource
 from sourdine.frames.schema import Number, Schema
 from sourdine.frames.source import Source
-from sourdine.frames.statistic import EVERYTHING, Moments, Statistic, Total
 from sourdine.frames.unit import Unit
-from sourdine.tables.aggregate import (
-    Aggregate,
-    Contingency,
-    Count,
-    Deviation,
-    Histogram,
-    Mean,
-    Proportion,
-    Quantiles,
-    Top,
-    Units,
-    Variance,
-    columns_of,
-)
-from sourdine.tables.consistent.structure import Structure, distance_of, structure_of
-from sourdine.tables.hierarchy import Hierarchy
-from sourdine.tables.query import Query
-from sourdine.tables.tree import Tree
+from sourdine.mechanisms import Gaussian, KeyNoise, KeyThreshold, Laplace
+from sourdine.tables.condition import Condition
+from sourdine.tables.noise import noise
+from sourdine.tables.privacy import Privacy
+from sourdine.tables.quantiles.choice import Choice
+from sourdine.tables.reading import Counted, Noisy, NoisyMoments, Reading, Summed
 
-ALL_QUERIES = Query(name="(all queries)", ask=(Count(),))  # whose data quality is one measurement
+EACH_RECORD = Unit()
+Exact = KeyCounts | Totals | Mapping[Keys, RankSource]
+_POWERS = {1: "", 2: "²"}
+T = TypeVar("T")
 
 
-class Kind(StrEnum):
-    """What is summed."""
+def expect(kind: type[T], held: object) -> T:
+    """The same thing, known to be of its kind; any other is a mistake of ours."""
+    if not isinstance(held, kind):
+        raise TypeError(f"A {kind.__name__} is needed, and here is a {type(held).__name__}.")
+    return held
 
-    RECORDS = "records"
-    UNITS = "units"
-    TOTAL = "total"
-    MOMENTS = "moments"
-    HOLDS = "holds"
-    BINS = "bins"
-    CELLS = "cells"
-    TREE = "tree"
-    ORDER = "order"
-    KEYS = "keys"
-    TOP = "top"
-    MARGINS = "margins"
-    QUALITY = "quality"
+
+def plural(unit: str) -> str:
+    """Several of a unit."""
+    if unit == "person":
+        return "people"
+    return unit if unit.endswith("s") else f"{unit}s"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What records are grouped by: the declared keys of a column."""
+
+    column: str
+
+    def keys(self, schema: Schema) -> Sequence[Key]:
+        """The keys in their order."""
+        return schema.keys(self.column)
+
+    def grouping(self, source: Source) -> Grouping:
+        """How the engine groups by them."""
+        return source.grouping(self.column)
 
 
 @dataclass(frozen=True)
@@ -68,91 +84,210 @@ class Chosen:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measurement:
-    """Some numbers for each group of a query. Every aggregate that can be read off them shares them.
+class Scope:
+    """Which records are measured, and by which keys: those of a query, known by its name.
 
     `open` are the columns whose keys are chosen privately, and `chosen` those keys, once they are known.
-    `columns` are those of all queries, where it is counted how many records fit them.
-    `bins` are the finest bins of a tree, where they are wider than a step of the column's grid.
     """
 
-    kind: Kind
-    query: Query
-    asked: Histogram | Contingency | Hierarchy | Proportion | Quantiles | Top | None = None
-    column: str | None = None
-    degree: int = 0
-    share: Fraction = Fraction(0)
+    query: str
+    by: tuple[str, ...] = ()
+    where: tuple[Condition, ...] = ()
     open: tuple[str, ...] = ()
     chosen: Chosen | None = None
-    columns: tuple[str, ...] = ()
-    bins: int | None = None
 
     @property
+    def selection(self) -> tuple[object, ...]:
+        """What tells apart the choices of keys: scopes alike in this share one."""
+        return self.open, self.where
+
+    @property
+    def empty(self) -> bool:
+        """Whether keys were to be chosen and none was."""
+        return self.chosen is not None and not self.chosen.names
+
+    def sql(self, source: Source) -> str:
+        """The records it is about."""
+        return all_true(each.sql(source) for each in self.where)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What is declared beside the queries.
+
+    `size` is how many records a group holds, as far as that is known; `delta` what one choice of keys may
+    cost; `near` says that the records can be brought here.
+    """
+
+    schema: Schema
+    unit: Unit
+    neighbours: Neighbours
+    privacy: Privacy
+    confidence: float
+    near: bool = True
+    size: float | None = None
+    delta: Fraction = Fraction(0)
+
+    @property
+    def budget(self) -> str:
+        """What is divided among measurements."""
+        return "rho" if self.privacy.squared else "epsilon"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One measurement of a plan: its noise, how far a unit moves it, and its share of the budget.
+
+    `count` is how many groups a unit moves so far, where each group is asked on its own; `choice` is the
+    method of quantiles, where there is one, and `picked` says that it was left to the plan. `wanted` is the
+    measurement that was asked for, where the plan took another in its place.
+    """
+
+    measurement: "Measurement"
+    mechanism: Mechanism
+    distance: Distance
+    share: Fraction
+    count: int = 1
+    choice: Choice | None = None
+    picked: bool = False
+    wanted: "Measurement | None" = None
+
+    @property
+    def spend(self) -> Spend:
+        """What it costs."""
+        return Spend(mechanism=self.mechanism, distance=self.distance, count=self.count)
+
+    @property
+    def note(self) -> str:
+        """Which method was taken and why, where there is a choice; empty elsewhere."""
+        return self.measurement.note(self)
+
+    def answers(self, wanted: "Measurement") -> bool:
+        """Whether it was made for a measurement."""
+        return wanted == (self.wanted or self.measurement)
+
+
+def moved(
+    neighbours: Neighbours,
+    squared: bool,
+    *,
+    length: int,
+    copies: int,
+    each: int,
+    signed: bool = False,
+) -> Distance:
+    """How far a unit moves `copies` times `each` numbers that it moves by `length` together.
+
+    When a unit is replaced, one leaves and another enters: twice as many numbers move. None of them is
+    negative but a plain sum, whose size is bounded, so the square of the length doubles too; for a plain sum,
+    which may go from one bound to the other, it is taken fourfold.
+    """
+    twice = 2 if neighbours is Neighbours.REPLACE else 1
+    coordinates = twice * copies * each
+    if squared:
+        square = Fraction((twice**2 if signed else twice) * copies * length**2)
+        return Distance.l2(square=square, coordinates=coordinates, neighbours=neighbours)
+    return Distance.l1(Fraction(twice * copies * length), coordinates=coordinates, neighbours=neighbours)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement(ABC):
+    """Something that is measured of a query's groups. Every statistic that can be read off it shares it.
+
+    One that is `alone` takes a pass over the table of its own. No statistic is read off one that does not
+    `answer`. `of_units` says that it counts units and not records, `signed` that its numbers may be negative.
+    """
+
+    scope: Scope
+    alone: ClassVar[bool] = False
+    answer: ClassVar[bool] = True
+    of_units: ClassVar[bool] = False
+    signed: ClassVar[bool] = False
+    others: ClassVar[bool] = True  # records whose key was not chosen may count together
+    most_keys: ClassVar[int] = MOST_GROUPS  # chosen keys that it takes
+
+    @property
+    @abstractmethod
     def label(self) -> str:
         """What is measured, in a few words."""
-        if self.asked is not None:
-            return self.asked.label
-        names = {
-            Kind.RECORDS: "count",
-            Kind.UNITS: "units",
-            Kind.TOTAL: f"sum of {self.column}",
-            Kind.MOMENTS: f"{'moments' if self.degree == 2 else 'sum and count'} of {self.column}",
-            Kind.TREE: f"ranks of {self.column}",
-            Kind.KEYS: f"keys of {' and '.join(self.open)}",
-            Kind.QUALITY: "data quality",
-        }
-        return names[self.kind]
-
-    def same(self, other: "Measurement") -> bool:
-        """Whether two are one, whatever their shares, and what a plan made of quantiles left to it."""
-        if self.kind is Kind.ORDER and self.asked is not None and other.kind is Kind.TREE:
-            return replace(self, share=other.share, kind=other.kind, bins=other.bins) == other
-        return replace(self, share=other.share) == other
-
-    def counted(self, tree: Tree) -> "Measurement":
-        """The same quantiles, read off the counts of a tree."""
-        return replace(self, kind=Kind.TREE, bins=tree.fan if tree.leaf > 1 or tree.height == 1 else None)
-
-    def number(self, schema: Schema) -> Number:
-        """The column that is measured."""
-        return schema.number(f"The query '{self.query.name}'", self.column or "")
-
-    def width(self, schema: Schema) -> int:
-        """The steps between the bounds of the column."""
-        if self.kind is Kind.HOLDS:
-            return 1
-        low, high = span(self.number(schema))
-        return high - low
 
     @property
-    def levels(self) -> tuple[float, ...]:
-        """The shares of the records below the quantiles that are read off."""
-        asked = [each for each in self.query.ask if isinstance(each, Quantiles)]
-        return tuple(level for each in asked if each.column == self.column for level in each.at)
+    def axes(self) -> tuple[Axis, ...]:
+        """What records are grouped by, within the groups of the query."""
+        return ()
 
-    def structure(self, schema: Schema) -> Structure:
-        """The table and the sums of it that are measured."""
-        assert isinstance(self.asked, Contingency | Hierarchy)
-        return structure_of(self.asked, schema)
+    def serves(self, other: "Measurement", schema: Schema) -> bool:
+        """Whether all that can be read off another can be read off this one."""
+        return self == other
 
-    def tree(self, schema: Schema) -> Tree:
-        """The tree of bins over the column's grid."""
-        places = self.width(schema) + 1
-        return Tree.over(places) if self.bins is None else Tree.flat(places, self.bins)
+    @abstractmethod
+    def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
+        """How far the numbers of two neighbouring tables are apart.
+
+        A unit moves at most `groups` groups, each by what `rows` records weigh.
+        """
+
+    def line(self, context: Context, share: Fraction) -> Line:
+        """The least noise for how far a unit moves it."""
+        privacy = context.privacy
+        distance = self.distance(context.schema, context.unit, context.neighbours, privacy.squared)
+        mechanism = noise(distance, share * privacy.total, privacy.squared)
+        return Line(measurement=self, mechanism=mechanism, distance=distance, share=share)
+
+    def requests(self, source: Source, unit: Unit) -> tuple[Request, ...]:
+        """What the engine sums, if this can be summed in one pass with others."""
+        return ()
+
+    @abstractmethod
+    def exact(
+        self, source: Source, unit: Unit, bits: Bits, beside: Sequence["Measurement"] = ()
+    ) -> list[Exact]:
+        """What one pass over the table finds, of it and of those beside it. Nobody may see it."""
+
+    @abstractmethod
+    def read(self, exact: Exact, line: Line, context: Context, bits: Bits) -> Reading:
+        """What was found, with noise."""
+
+    def check_source(self, source: Source) -> None:  # noqa: B027 (most can be measured on any table)
+        """Refuse a table on which it cannot be measured, by declarations and types alone."""
+
+    def note(self, line: Line) -> str:
+        """What is to be known of how it is measured."""
+        return ""
+
+    def step(self, schema: Schema, unit: Unit) -> tuple[float, str]:
+        """What a step of its numbers is worth, and in which measure."""
+        alone = self.of_units or unit.column is None
+        return 1.0, plural(unit.name if alone else "record")
+
+    def noise_words(self, line: Line, context: Context) -> str:
+        """Its noise as people read it, in the measure of what it is added to."""
+        step, measure = self.step(context.schema, context.unit)
+        if isinstance(line.mechanism, Gaussian):
+            return f"Gaussian, sigma {float(line.mechanism.sigma) * step:.4g} {measure}"
+        return f"Laplace, scale {float(expect(Laplace, line.mechanism).scale) * step:.4g} {measure}"
+
+    def moves(self, line: Line, context: Context) -> str:
+        """How far a unit moves it, as people read it."""
+        distance, (step, measure) = line.distance, self.step(context.schema, context.unit)
+        amount = distance.amount if distance.norm is Norm.L1 else root_above(distance.amount)
+        told = shorten_up(float(amount) * step)
+        alone = {plural(name): name for name in (context.unit.name, "record")} if told == "1" else {}
+        return f"{told} {alone.get(measure, measure)} in {distance.norm}"
+
+    def places(self, schema: Schema) -> tuple[Keys, ...]:
+        """Every combination of keys, those that were chosen by their places among them."""
+        return tuple(product(*(keys for _, keys in self._grouped(schema))))
 
     def keys(self, schema: Schema) -> tuple[Keys, ...]:
-        """Every combination of keys by the names of their columns, those of the query first.
-
-        A bin of a histogram is known by its number.
-        """
-        places = list(product(*(keys for _, keys in self._grouped(schema))))
-        if not self.open:
-            return tuple(places)
-        assert self.chosen is not None
-        names, by = self.chosen.names, self.query.by
-        if self.kind is Kind.TOP:
-            return tuple((*key[:-1], *names[int(key[-1])]) for key in places)
-        held = [*self.open, *(name for name in by if name not in self.open)]
+        """Every combination of keys by the names of their columns, those of the query first."""
+        places = self.places(schema)
+        opened, by = self.scope.open, self.scope.by
+        if not opened:
+            return places
+        assert self.scope.chosen is not None
+        names = self.scope.chosen.names
+        held = [*opened, *(name for name in by if name not in opened)]
         order = [held.index(name) for name in by]
         spread = ((*names[int(key[0])], *key[1:]) for key in places)
         return tuple((*(key[at] for at in order), *key[len(by) :]) for key in spread)
@@ -163,23 +298,23 @@ class Measurement:
 
     def _grouped(self, schema: Schema) -> list[tuple[object, Sequence[Key]]]:
         """Those of chosen keys stand first, except where they are what is ranked."""
-        found: list[tuple[object, Sequence[Key]]] = [(name, schema.keys(name)) for name in self._known]
-        if isinstance(self.asked, Histogram):
-            found.append((self.asked, range(len(self.asked.edges) - 1)))
-        if self.open:
-            many = MOST_GROUPS if self.chosen is None else len(self.chosen.names)
-            found.insert(len(found) if self.kind is Kind.TOP else 0, (self.open, range(many)))
+        scope = self.scope
+        found: list[tuple[object, Sequence[Key]]] = [(axis, axis.keys(schema)) for axis in self._known]
+        if scope.open:
+            many = MOST_GROUPS if scope.chosen is None else len(scope.chosen.names)
+            found.insert(self._first(len(found)), (scope.open, range(many)))
         return found
 
+    def _first(self, known: int) -> int:
+        """The place of chosen keys among so many others."""
+        return 0
+
     @property
-    def _known(self) -> list[str]:
-        """The columns with declared keys that records are grouped by."""
-        inner: tuple[str, ...] = ()
-        if isinstance(self.asked, Contingency):
-            inner = self.asked.columns
-        if isinstance(self.asked, Top | Hierarchy):
-            inner = (self.asked.column,)
-        return [name for name in (*self.query.by, *inner) if name not in self.open]
+    def _known(self) -> list[Axis]:
+        """What records are grouped by whose keys are declared."""
+        return [
+            axis for axis in (*map(Axis, self.scope.by), *self.axes) if axis.column not in self.scope.open
+        ]
 
     def groups(self, schema: Schema) -> int:
         """How many groups there are; of keys that are still to be chosen, as many as are answered."""
@@ -187,172 +322,302 @@ class Measurement:
 
     def known_groups(self, schema: Schema) -> int:
         """How many groups there are for each key that is chosen, or without such keys."""
-        return math.prod(size for name, size in self.sizes(schema) if name != self.open)
+        return math.prod(size for name, size in self.sizes(schema) if name != self.scope.open)
 
     def outer_groups(self, schema: Schema) -> int:
         """How many groups the query has by itself."""
-        return math.prod(len(schema.keys(name)) for name in self.query.by if name not in self.open)
-
-    def statistic(self, schema: Schema, unit: Unit, value: str) -> Statistic:
-        """What is summed, of this expression."""
-        if self.kind is Kind.TOTAL:
-            return Total(value=value, reach=max(map(abs, span(self.number(schema)))), most=unit.rows)
-        if self.kind in (Kind.MOMENTS, Kind.HOLDS):
-            return Moments(value=value, width=self.width(schema), degree=self.degree, most=unit.rows)
-        return Moments(value=value, most=1 if self.kind in (Kind.UNITS, Kind.TOP) else unit.rows)
-
-    def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
-        """How far the numbers of two neighbouring tables are apart, in L1 or in L2.
-
-        A unit moves `groups` groups, each by what `rows` records weigh. When a unit is replaced, one leaves
-        and another enters: twice as many numbers move. None of them is negative but a plain sum, whose size
-        is bounded, so the square of the length doubles too; for a plain sum, which may go from one bound to
-        the other, it is taken fourfold. Values in order are counted in values that change in one group. Keys
-        are chosen and ranked by counts of units, each of which changes by one. In each column whose fit is
-        counted, all cells together move by `rows`.
-        """
-        if self.kind in (Kind.KEYS, Kind.TOP):
-            return Distance.linf(1, neighbours=neighbours)
-        if self.kind is Kind.ORDER:
-            return Distance.hamming(unit.rows, neighbours=neighbours)
-        if self.kind is Kind.MARGINS:
-            tables = self.groups(schema) // self.structure(schema).cells
-            return distance_of(self.structure(schema), tables, unit, neighbours, squared)
-        twice = 2 if neighbours is Neighbours.REPLACE else 1
-        groups = min(unit.groups, self.groups(schema))
-        if self.kind is Kind.QUALITY:
-            most = max(len(cells_of(schema.columns[name])) for name in self.columns) if self.columns else 1
-            length, copies, each = unit.rows, max(1, len(self.columns)), min(unit.rows, most)
-        elif self.kind is Kind.TREE:
-            height = self.tree(schema).height
-            length, copies, each = unit.rows, groups * height, unit.rows
-        else:
-            statistic = self.statistic(schema, unit, "")
-            length, copies, each = statistic.reach * statistic.most, groups, statistic.coordinates
-        coordinates = twice * copies * each
-        if squared:
-            factor = twice**2 if self.kind is Kind.TOTAL else twice
-            square = Fraction(factor * copies * length**2)
-            return Distance.l2(square=square, coordinates=coordinates, neighbours=neighbours)
-        return Distance.l1(Fraction(twice * copies * length), coordinates=coordinates, neighbours=neighbours)
+        return math.prod(len(schema.keys(name)) for name in self.scope.by if name not in self.scope.open)
 
     def groupings(self, source: Source) -> list[Grouping]:
         """What the engine groups by."""
-        schema = source.schema
-        found = [source.grouping(name) for name in self._known]
-        if isinstance(self.asked, Histogram):
-            column = self.asked.column
-            number = schema.number(self.query.name, column)
-            low, high = span(number)
-            edges = tuple(edge - low for edge in self.asked.places(number))
-            found.append(bins(column, source.place_of(column), edges, high - low, source.dialect))
-        if self.chosen is not None:
-            found.insert(len(found) if self.kind is Kind.TOP else 0, self.chosen.by)
+        found = [axis.grouping(source) for axis in self._known]
+        if self.scope.chosen is not None:
+            found.insert(self._first(len(found)), self.scope.chosen.by)
         return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sums(Measurement):
+    """Sums over the records of each group. Several about the same records are taken in one pass."""
+
+    @abstractmethod
+    def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
+        """What is summed, of this expression."""
 
     def value(self, source: Source) -> str:
         """What one record counts as, in SQL."""
-        if self.kind is Kind.HOLDS:
-            assert isinstance(self.asked, Proportion)
-            return f"CAST({self.asked.of.sql(source)} AS INTEGER)"
-        if self.column is None:
-            return EVERYTHING
-        value = source.place_of(self.column)
-        if self.kind is Kind.TOTAL:
-            return f"nullif({value}, -1) + ({span(self.number(source.schema))[0]})"
-        return value
+        return sums.EVERYTHING
 
+    def reading(self, noisy: Noisy, schema: Schema) -> Reading:
+        """What its noisy numbers tell."""
+        return noisy
 
-def condition(query: Query, source: Source) -> str:
-    """The records a query is about, in SQL.
+    def typical(self, size: float, schema: Schema) -> NDArray[np.float64]:
+        """The numbers of a group of so many records, for forecasts: zeros where they do not matter."""
+        return np.zeros((1, 1))
 
-    Each condition is asked whether it is true, which an engine takes as it stands. DuckDB 2.0 makes a list of
-    keys into "not NULL" where all that a column holds are in it, though what is missing may count as one of
-    them: then whether missing values count would hang on what other records hold.
-    """
-    return " AND ".join(f"({each.sql(source)} IS TRUE)" for each in query.where) or "TRUE"
+    def expected(self, line: Line, context: Context) -> Reading:
+        """What a group of typical numbers would tell, without noise but with its intervals."""
+        numbers = self.typical(context.size or 1.0, context.schema)
+        noisy = Noisy(numbers=numbers, mechanism=line.mechanism, confidence=context.confidence)
+        return self.reading(noisy, context.schema)
 
-
-def measurements(query: Query, schema: Schema) -> list[Measurement]:
-    """The fewest measurements that a query's aggregates can be read off, with their shares of it.
-
-    Shares add up to 1: each aggregate brings a like part to the measurement it is read off, and one more part
-    goes to each choice of keys that is needed.
-    """
-    asked = [source_of(each, query, schema) for each in query.ask]
-    choices = dict.fromkeys(measured.open for measured in asked if measured.open)
-    keys = [Measurement(kind=Kind.KEYS, query=query, open=names) for names in choices]
-    part = Fraction(1, len(query.ask) + len(keys))
-    found: list[Measurement] = []
-    for wanted in (*keys, *asked):
-        for place, held in enumerate(found):
-            if held.same(wanted):
-                found[place] = replace(held, share=held.share + part)
-                break
-        else:
-            found.append(replace(wanted, share=part))
-    return found
-
-
-def quality_of(queries: Sequence[Query]) -> Measurement:
-    """How many records fit each column that these queries use, over the whole table."""
-    used = [
-        name
-        for query in queries
-        for name in (
-            *query.by,
-            *(condition.column for condition in query.where),
-            *(name for each in query.ask for name in columns_of(each)),
+    def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
+        """A unit moves `groups` groups, each by what `rows` records weigh."""
+        held, groups = self.statistic(schema, unit), min(unit.groups, self.groups(schema))
+        return moved(
+            neighbours,
+            squared,
+            length=held.reach * held.most,
+            copies=groups,
+            each=held.coordinates,
+            signed=self.signed,
         )
-    ]
-    return Measurement(kind=Kind.QUALITY, query=ALL_QUERIES, columns=tuple(dict.fromkeys(used)))
+
+    def requests(self, source: Source, unit: Unit) -> tuple[Request, ...]:
+        statistic = self.statistic(source.schema, unit, self.value(source))
+        return (Request(by=tuple(self.groupings(source)), statistics=(statistic,)),)
+
+    def exact(
+        self, source: Source, unit: Unit, bits: Bits, beside: Sequence[Measurement] = ()
+    ) -> list[Exact]:
+        if self.scope.empty:
+            return [Totals(keys=(), numbers=((),)) for _ in (self, *beside)]
+        requests = [asked for each in (self, *beside) for asked in each.requests(source, unit)]
+        return [*totals_of(source, requests, unit=unit, bits=bits, where=self.scope.sql(source))]
+
+    def numbers(self, exact: Exact, schema: Schema, unit: Unit) -> NDArray[Any]:
+        """What noise is added to, one row a group.
+
+        Whole numbers in 64 bits where 2^40 records could not make them larger, else of any size.
+        """
+        (numbers,), statistic = expect(Totals, exact).numbers, self.statistic(schema, unit)
+        held = np.array(numbers, dtype=np.int64 if statistic.reach <= 1 << 22 else object)
+        return held.reshape(len(numbers), statistic.coordinates)
+
+    def read(self, exact: Exact, line: Line, context: Context, bits: Bits) -> Reading:
+        numbers = self.numbers(exact, context.schema, context.unit)
+        drawn = line.mechanism.sample(numbers, bits).astype(float)
+        noisy = Noisy(numbers=drawn, mechanism=line.mechanism, confidence=context.confidence)
+        return self.reading(noisy, context.schema)
 
 
-def source_of(each: Aggregate, query: Query, schema: Schema) -> Measurement:
-    """The measurement that an aggregate is read off."""
-    return replace(_source_of(each, query, schema), open=query.open(each, schema))
+@dataclass(frozen=True, kw_only=True)
+class Records(Sums):
+    """How many records there are in each group, which may be cut further by some axes."""
+
+    name: str = "count"
+    within: tuple[Axis, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        return self.within
+
+    def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
+        return sums.Moments(value=value, most=unit.rows)
+
+    def reading(self, noisy: Noisy, schema: Schema) -> Reading:
+        return Counted(noisy)
 
 
-def selection_of(measured: Measurement) -> tuple[object, ...]:
-    """What tells apart the choices of keys: measurements alike in this share one."""
-    return measured.open, measured.query.where
+@dataclass(frozen=True, kw_only=True)
+class Units(Sums):
+    """How many different units there are."""
+
+    of_units: ClassVar[bool] = True
+
+    @property
+    def label(self) -> str:
+        return "units"
+
+    def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
+        return sums.Moments(value=value, most=1)
+
+    def reading(self, noisy: Noisy, schema: Schema) -> Reading:
+        return Counted(noisy)
 
 
-def _source_of(each: Aggregate, query: Query, schema: Schema) -> Measurement:
-    """A mean or a variance asked of a column also gives its sum, and the count if no record is dropped for a
-    missing value in it.
-    """
-    degrees = _degrees(query)
-    if isinstance(each, Top):
-        return Measurement(kind=Kind.TOP, query=query, asked=each)
-    if isinstance(each, Units):
-        return Measurement(kind=Kind.UNITS, query=query)
-    if isinstance(each, Count):
-        whole = next((name for name in degrees if schema.columns[name].missing != "drop"), None)
-        if whole is None:
-            return Measurement(kind=Kind.RECORDS, query=query)
-        return Measurement(kind=Kind.MOMENTS, query=query, column=whole, degree=degrees[whole])
-    if isinstance(each, Proportion):
-        return Measurement(kind=Kind.HOLDS, query=query, asked=each, degree=1)
-    if isinstance(each, Histogram):
-        return Measurement(kind=Kind.BINS, query=query, asked=each)
-    if isinstance(each, Hierarchy) or (isinstance(each, Contingency) and each.consistent):
-        return Measurement(kind=Kind.MARGINS, query=query, asked=each)
-    if isinstance(each, Contingency):
-        return Measurement(kind=Kind.CELLS, query=query, asked=each)
-    if isinstance(each, Quantiles):
-        if each.method == "tree":
-            return Measurement(kind=Kind.TREE, query=query, column=each.column, bins=each.bins)
-        return Measurement(kind=Kind.ORDER, query=query, asked=each, column=each.column)
-    if each.column not in degrees:
-        return Measurement(kind=Kind.TOTAL, query=query, column=each.column)
-    return Measurement(kind=Kind.MOMENTS, query=query, column=each.column, degree=degrees[each.column])
+@dataclass(frozen=True, kw_only=True)
+class OfColumn(Measurement):
+    """Something measured of the numbers of a column."""
+
+    column: str
+
+    def number(self, schema: Schema) -> Number:
+        """The column that is measured."""
+        return schema.number(f"The query '{self.scope.query}'", self.column)
+
+    def width(self, schema: Schema) -> int:
+        """The steps between the bounds of the column."""
+        low, high = span(self.number(schema))
+        return high - low
 
 
-def _degrees(query: Query) -> Mapping[str, int]:
-    """The highest power that is asked of each column."""
-    found: dict[str, int] = {}
-    for each in query.ask:
-        if isinstance(each, Mean | Variance | Deviation):
-            found[each.column] = max(found.get(each.column, 0), 1 if isinstance(each, Mean) else 2)
-    return found
+@dataclass(frozen=True, kw_only=True)
+class Total(OfColumn, Sums):
+    """The plain sum of a column."""
+
+    signed: ClassVar[bool] = True
+
+    @property
+    def label(self) -> str:
+        return f"sum of {self.column}"
+
+    def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
+        reach = max(map(abs, span(self.number(schema))))
+        return sums.Total(value=value, reach=reach, most=unit.rows)
+
+    def value(self, source: Source) -> str:
+        return source.steps_of(self.column)
+
+    def reading(self, noisy: Noisy, schema: Schema) -> Reading:
+        return Summed(noisy)
+
+    def step(self, schema: Schema, unit: Unit) -> tuple[float, str]:
+        return float(self.number(schema).step), self.column
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moments(OfColumn, Sums):
+    """The count, the sum and, of degree 2, the sum of squares of a column: all by Bernstein polynomials."""
+
+    degree: int
+
+    @property
+    def label(self) -> str:
+        return f"{'moments' if self.degree == 2 else 'sum and count'} of {self.column}"
+
+    def serves(self, other: Measurement, schema: Schema) -> bool:
+        """Its sum too, and the count if no record is dropped for a missing value."""
+        lower = [replace(self, degree=degree) for degree in range(1, self.degree + 1)]
+        held: list[Measurement] = [*lower, Total(scope=self.scope, column=self.column)]
+        if schema.columns[self.column].missing != "drop":
+            held.append(Records(scope=self.scope))
+        return other in held
+
+    def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
+        return sums.Moments(value=value, width=self.width(schema), degree=self.degree, most=unit.rows)
+
+    def value(self, source: Source) -> str:
+        return source.place_of(self.column)
+
+    def reading(self, noisy: Noisy, schema: Schema) -> Reading:
+        return NoisyMoments(noisy=noisy, width=self.width(schema), degree=self.degree)
+
+    def typical(self, size: float, schema: Schema) -> NDArray[np.float64]:
+        """Values spread evenly between the bounds give all Bernstein polynomials the same sum."""
+        return np.full(
+            (1, self.degree + 1), size * float(self.width(schema)) ** self.degree / (self.degree + 1)
+        )
+
+    def step(self, schema: Schema, unit: Unit) -> tuple[float, str]:
+        return float(self.number(schema).step) ** self.degree, f"{self.column}{_POWERS[self.degree]}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partitions(Measurement):
+    """Keys that nobody declared, which are chosen privately by how many units have each."""
+
+    alone: ClassVar[bool] = True
+    answer: ClassVar[bool] = False
+    of_units: ClassVar[bool] = True
+
+    @property
+    def label(self) -> str:
+        return f"keys of {' and '.join(self.scope.open)}"
+
+    def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
+        """A count of units changes by one."""
+        return Distance.linf(1, neighbours=neighbours)
+
+    def line(self, context: Context, share: Fraction) -> Line:
+        """A unit counts once for each of at most `groups` keys."""
+        minimum = max(context.schema.text(name).at_least or 1 for name in self.scope.open)
+        mechanism = KeyThreshold.within(
+            **{context.budget: share * context.privacy.total},
+            delta=context.delta,
+            keys=context.unit.groups,
+            minimum=minimum,
+            neighbours=context.neighbours,
+        )
+        distance = self.distance(context.schema, context.unit, context.neighbours, context.privacy.squared)
+        return Line(measurement=self, mechanism=mechanism, distance=distance, share=share)
+
+    def exact(
+        self, source: Source, unit: Unit, bits: Bits, beside: Sequence[Measurement] = ()
+    ) -> list[Exact]:
+        return [key_counts(source, self.scope.open, unit=unit, bits=bits, where=self.scope.sql(source))]
+
+    def read(self, exact: Exact, line: Line, context: Context, bits: Bits) -> "ShownKeys":
+        counts = expect(KeyCounts, exact)
+        return ShownKeys(counts.chosen(line.mechanism.sample(counts.units, bits)))
+
+    def note(self, line: Line) -> str:
+        """How keys are chosen."""
+        mechanism = expect(KeyThreshold, line.mechanism)
+        return (
+            f"The {self.label} were chosen privately: a key is shown if the count of units that "
+            f"have it reaches {mechanism.threshold:,} with {mechanism.noise} noise of scale "
+            f"{float(mechanism.scale):.4g}. Keys that one unit alone has are shown with a probability of at "
+            f"most {mechanism.leak():.3g}."
+        )
+
+    def noise_words(self, line: Line, context: Context) -> str:
+        mechanism = expect(KeyThreshold, line.mechanism)
+        _, measure = self.step(context.schema, context.unit)
+        size = "sigma" if mechanism.noise is KeyNoise.GAUSSIAN else "scale"
+        told = f"{mechanism.noise}, {size} {float(mechanism.scale):.4g} {measure}"
+        return f"{told}, threshold {mechanism.threshold:,}"
+
+    def moves(self, line: Line, context: Context) -> str:
+        return f"1 for each of at most {counted(expect(KeyThreshold, line.mechanism).keys, 'key')}"
+
+
+@dataclass(frozen=True)
+class ShownKeys(Reading):
+    """The keys that were chosen."""
+
+    keys: tuple[TextKey, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality(Measurement):
+    """How many records fit each of some columns, over the whole table."""
+
+    scope: Scope = Scope(query="(all queries)")
+    columns: tuple[str, ...]
+    alone: ClassVar[bool] = True
+    answer: ClassVar[bool] = False
+
+    @property
+    def label(self) -> str:
+        return "data quality"
+
+    def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
+        """In each column whose fit is counted, all cells together move by `rows`."""
+        most = max((len(cells_of(schema.columns[name])) for name in self.columns), default=1)
+        return moved(
+            neighbours,
+            squared,
+            length=unit.rows,
+            copies=max(1, len(self.columns)),
+            each=min(unit.rows, most),
+        )
+
+    def exact(
+        self, source: Source, unit: Unit, bits: Bits, beside: Sequence[Measurement] = ()
+    ) -> list[Exact]:
+        counts = quality_counts(source, self.columns, unit=unit, bits=bits)
+        return [Totals(keys=((),), numbers=((counts,),))]
+
+    def read(self, exact: Exact, line: Line, context: Context, bits: Bits) -> Noisy:
+        ((numbers,),) = expect(Totals, exact).numbers
+        drawn = line.mechanism.sample(np.array(numbers, dtype=np.int64), bits)
+        return Noisy(numbers=drawn, mechanism=line.mechanism, confidence=context.confidence)
+
+    def step(self, schema: Schema, unit: Unit) -> tuple[float, str]:
+        return 1.0, plural("record")

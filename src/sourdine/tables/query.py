@@ -1,48 +1,31 @@
 """A question: what is asked, of which records, by which keys, and how much of the budget it gets."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.mistakes import told
 from sourdine.frames.schema import Declared, Schema, decimal
-from sourdine.tables.aggregate import KINDS, Aggregate, Contingency, Histogram, Quantiles, Top, columns_of
 from sourdine.tables.condition import Condition, check_column
-from sourdine.tables.hierarchy import Hierarchy
+from sourdine.tables.measurement import Measurement, Partitions, Scope
+from sourdine.tables.statistics import BY_KIND, STATISTICS, Statistic
 
 _MOST_WEIGHT = 10**6
-_PAY = '"pay"'
-_EXAMPLES = {
-    "proportion": '{ proportion = "age", at_least = 65 }',
-    "histogram": '{ histogram = "age", edges = [0, 20, 40] }',
-    "contingency": '{ contingency = ["sex", "region"] }',
-    "quantiles": '{ quantiles = "pay", at = [0.5] }',
-    "top": '{ top = "town", k = 10 }',
-    "hierarchy": '{ hierarchy = "place" }',
-}
-_OTHER_NAMES = {
-    "average": "mean",
-    "avg": "mean",
-    "std": "deviation",
-    "stdev": "deviation",
-    "stddev": "deviation",
-    "var": "variance",
-    "total": "sum",
-    "share": "proportion",
-    "distinct": "units",
-    "unique": "units",
-    "nunique": "units",
-}
+_OTHER_NAMES = {name: kind for kind, each in BY_KIND.items() for name in each.other_names}
+if TYPE_CHECKING:
+    Asked = Statistic
+else:
+    Asked = Annotated[Union[STATISTICS], Field(discriminator="kind")]  # noqa: UP007
 
 
 class Query(Declared):
-    """One or several aggregates over the records of each group.
+    """One or several statistics of the records of each group.
 
-    Aggregates of one column are read off the same noisy numbers, so they cost once. Among queries the budget
+    Statistics of one column are read off the same noisy numbers, so they cost once. Among queries the budget
     is divided by weight: more weight means less noise, never less protection.
 
     >>> Query.read({"name": "pay", "ask": ["count", {"mean": "pay"}], "by": ["sex"]}).ask[1].label
@@ -50,7 +33,7 @@ class Query(Declared):
     """
 
     name: str = Field(min_length=1, max_length=200)
-    ask: tuple[Aggregate, ...] = Field(min_length=1, max_length=64)
+    ask: tuple[Asked, ...] = Field(min_length=1, max_length=64)
     by: tuple[str, ...] = Field(default=(), max_length=8)
     where: tuple[Condition, ...] = ()
     weight: int | float = Field(default=1, gt=0, le=_MOST_WEIGHT)
@@ -86,7 +69,7 @@ class Query(Declared):
         owner = f"queries.{name}" if isinstance(name, str) and name else "queries"
         if "ask" in given:
             asked = given["ask"] if isinstance(given["ask"], list | tuple) else [given["ask"]]
-            given["ask"] = tuple(_aggregate(item, str(name)) for item in asked)
+            given["ask"] = tuple(_long(item, str(name)) for item in asked)
         if "where" in given:
             given["where"] = _conditions(given["where"], owner)
         try:
@@ -101,7 +84,7 @@ class Query(Declared):
 
     def check(self, schema: Schema) -> None:
         """Refuse what the declared columns cannot answer."""
-        for name in (*self.by, *(name for each in self.ask for name in columns_of(each))):
+        for name in (*self.by, *(name for each in self.ask for name in each.about)):
             check_column(name, schema, self.name)
         for name in self.by:
             if not schema.open([name]):
@@ -110,14 +93,7 @@ class Query(Declared):
             condition.check(schema, self.name)
         for each in self.ask:
             each.check(schema, self.name)
-            inner = each.columns if isinstance(each, Contingency) else ()
-            if isinstance(each, Hierarchy):
-                inner = each.levels
-            if isinstance(each, Histogram | Top):
-                inner = (each.column,)
-            if isinstance(each, Quantiles):
-                inner = ("quantile",)  # the name of its levels among the keys
-            if twice := set(inner) & set(self.by):
+            if twice := set(each.adds) & set(self.by):
                 raise InvalidParameter(
                     f"The query '{self.name}' groups by '{min(twice)}' twice. "
                     "Leave it out of 'by', or out of what is asked."
@@ -133,20 +109,62 @@ class Query(Declared):
                 f"The query '{self.name}' groups by {listed} together, so that records whose keys are not "
                 "shown are those of one group. Declare 'other' for each of these columns, or for none."
             )
-        tops = [each for each in self.ask if isinstance(each, Top)]
+        tops = [each for each in self.ask if each.opens]
         if grouped and tops:
             raise InvalidParameter(
                 f"The query '{self.name}' asks for the {tops[0].label} by '{grouped[0]}', whose keys are "
                 "chosen privately. Ask for it in a query of its own, by declared keys or by none."
             )
 
-    def open(self, each: Aggregate | None, schema: Schema) -> tuple[str, ...]:
-        """The columns whose keys are chosen privately for one of its aggregates, by name."""
-        names = (*self.by, each.column) if isinstance(each, Top) else self.by
-        return tuple(sorted(schema.open(names)))
+    def wanted(self, schema: Schema) -> dict[str, Measurement]:
+        """The measurement that each statistic is read off, by its label: the least that serves several."""
+        least = {each.label: each.measurement(self._scope(each, schema), schema) for each in self.ask}
+        return {label: _served(each, list(least.values()), schema) for label, each in least.items()}
+
+    def _scope(self, each: Statistic, schema: Schema) -> Scope:
+        opened = tuple(sorted(schema.open((*self.by, *each.opens))))
+        return Scope(query=self.name, by=self.by, where=self.where, open=opened)
+
+    def measurements(self, schema: Schema) -> list[tuple[Measurement, Fraction]]:
+        """The fewest measurements that its statistics can be read off, with their shares of it.
+
+        Shares add up to 1: each statistic brings a like part to the measurement it is read off, and one more
+        part goes to each choice of keys that is needed.
+        """
+        asked = list(self.wanted(schema).values())
+        choices = dict.fromkeys(each.scope for each in asked if each.scope.open)
+        needed = [*(Partitions(scope=scope) for scope in choices), *asked]
+        part = Fraction(1, len(needed))
+        found: list[Measurement] = []
+        for each in needed:
+            if each not in found:
+                found.append(each)
+        return [(each, part * needed.count(each)) for each in found]
 
 
-def _aggregate(item: object, query: str) -> object:
+def columns_of(queries: Iterable[Query]) -> tuple[str, ...]:
+    """Every column that some queries use, once."""
+    used = (
+        name
+        for query in queries
+        for name in (
+            *query.by,
+            *(condition.column for condition in query.where),
+            *(name for each in query.ask for name in each.about),
+        )
+    )
+    return tuple(dict.fromkeys(used))
+
+
+def _served(least: Measurement, asked: list[Measurement], schema: Schema) -> Measurement:
+    """The first other measurement that serves one, or what serves that in turn."""
+    for each in asked:
+        if each != least and each.serves(least, schema):
+            return _served(each, asked, schema)
+    return least
+
+
+def _long(item: object, query: str) -> object:
     """The long form of 'count' or of { mean = "pay" }."""
     if isinstance(item, Declared):
         return item
@@ -156,40 +174,27 @@ def _aggregate(item: object, query: str) -> object:
             'Write it like "count" or { mean = "pay" }.'
         )
     if isinstance(item, str):
-        _known(item, query)
-        if item not in ("count", "units"):
+        if not _known(item, query).bare:
             raise InvalidParameter(
                 f"The query '{query}' asks for the {item} of no column. "
-                f"Write it like {_EXAMPLES.get(item, f'{{ {item} = {_PAY} }}')}."
+                f"Write it like {BY_KIND[item].example}."
             )
         return {"kind": item}
     if "kind" in item:
         _known(item["kind"], query)
         return item
     kind = next(iter(item), "")
-    _known(kind, query)
-    if kind in ("count", "units"):
+    statistic = _known(kind, query)
+    if statistic.bare:
         raise InvalidParameter(
             f"The query '{query}' asks for the {kind} of a column. Write \"{kind}\" alone."
         )
     rest = {name: value for name, value in item.items() if name != kind}
-    if kind == "proportion":
-        # of a flag alone, the share of those for which it is true
-        rest = {"keys" if name == "of" else name: value for name, value in rest.items()} or {"keys": True}
-        return {"kind": kind, "of": {"column": item[kind], **rest}}
-    if kind == "contingency":
-        return {"kind": kind, "columns": item[kind], **rest}
-    if kind == "hierarchy":
-        if isinstance(item[kind], str):
-            raise InvalidParameter(
-                f"The query '{query}' asks for the hierarchy '{item[kind]}', which no [hierarchies] block "
-                'declares. Declare it, or write { hierarchy = ["region", "town"], rows = [["a", "b"]] }.'
-            )
-        return {"kind": kind, "levels": item[kind], **rest}
-    return {"kind": kind, "column": item[kind], **rest}
+    return statistic.long(kind, item[kind], rest, query)
 
 
-def _known(kind: object, query: str) -> None:
+def _known(kind: object, query: str) -> type[Statistic]:
+    """The statistic of a name."""
     if kind in ("min", "max", "minimum", "maximum"):
         raise InvalidParameter(
             f"The query '{query}' asks for the {kind}, which is the value of one record, so that no noise of "
@@ -201,17 +206,17 @@ def _known(kind: object, query: str) -> None:
         )
     if isinstance(kind, str) and kind.lower() in _OTHER_NAMES:
         name = _OTHER_NAMES[kind.lower()]
-        written = '"units"' if name == "units" else f"{{ {name} = {_PAY} }}"
         raise InvalidParameter(
-            f"The query '{query}' asks for the {kind}. It is called {name}: write {written}."
+            f"The query '{query}' asks for the {kind}. It is called {name}: write {BY_KIND[name].example}."
         )
-    if kind not in KINDS:
-        near = difflib.get_close_matches(str(kind).lower(), KINDS, n=1)
+    if not isinstance(kind, str) or kind not in BY_KIND:
+        near = difflib.get_close_matches(str(kind).lower(), BY_KIND, n=1)
         meant = f" Did you mean '{near[0]}'?" if near else ""
         raise InvalidParameter(
             f"The query '{query}' asks for '{kind}', which is unknown.{meant} "
-            f"Ask for one of {', '.join(KINDS)}."
+            f"Ask for one of {', '.join(BY_KIND)}."
         )
+    return BY_KIND[kind]
 
 
 def _conditions(where: object, owner: str) -> tuple[object, ...]:

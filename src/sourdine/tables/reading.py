@@ -5,6 +5,7 @@ Intervals are about the noise alone: they hold what the exact computation on the
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +33,15 @@ class Estimate:
         """The same where nothing outside these bounds can be true."""
         return Estimate(*(np.clip(each, least, most) for each in (self.value, self.lower, self.upper)))
 
+    def root(self) -> "Estimate":
+        """The square roots of what is not negative."""
+        return Estimate(*(np.sqrt(each) for each in (self.value, self.lower, self.upper)))
+
+    @property
+    def half(self) -> float:
+        """Half the width of the first interval."""
+        return float((self.upper[0] - self.lower[0]) / 2)
+
     def rounded(self, whole: bool = False) -> "Estimate":
         """The same to three digits of each interval's width, or to whole numbers; its ends go outwards.
 
@@ -48,8 +58,34 @@ class Estimate:
         return Estimate(*found.T)
 
 
+class Reading:
+    """What was measured, with noise: all that statistics are read off."""
+
+
+class Numbers(Reading):
+    """Noisy numbers of each group that tell some of this; what they do not tell is never asked of them."""
+
+    whole: ClassVar[bool] = False
+
+    def count(self) -> Estimate:
+        """How many records."""
+        raise NotImplementedError
+
+    def total(self, low: int) -> Estimate:
+        """The sum of values that begin at `low` steps, in steps."""
+        raise NotImplementedError
+
+    def mean(self) -> Estimate:
+        """The mean, as a share of the width."""
+        raise NotImplementedError
+
+    def variance(self) -> Estimate:
+        """The variance, as a share of the squared width."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, kw_only=True)
-class Noisy:
+class Noisy(Reading):
     """Noisy numbers, one row a group, the mechanism that drew them, and the confidence to read them with."""
 
     numbers: Floats
@@ -88,6 +124,28 @@ class Noisy:
         return Estimate(value, np.where(unsure, 0.0, ends[0]), np.where(unsure, 1.0, ends[1]))
 
 
+@dataclass(frozen=True)
+class Counted(Numbers):
+    """A noisy count of each group."""
+
+    noisy: Noisy
+    whole: ClassVar[bool] = True
+
+    def count(self) -> Estimate:
+        """A count with its noise, even below 0: to cut it or its interval off would shift sums."""
+        return self.noisy.linear([1.0])
+
+
+@dataclass(frozen=True)
+class Summed(Numbers):
+    """A noisy sum of each group."""
+
+    noisy: Noisy
+
+    def total(self, low: int) -> Estimate:
+        return self.noisy.linear([1.0])
+
+
 def _rounded(value: float, low: float, high: float) -> tuple[float, float, float]:
     if not (high > low and math.isfinite(high - low)):
         return value, low, high
@@ -114,7 +172,7 @@ def _edge(inside: Floats, end: Floats, outside: object) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyMoments:
+class NoisyMoments(Numbers):
     """Noisy sums of the Bernstein polynomials of a value between 0 and `width` steps."""
 
     noisy: Noisy
@@ -131,15 +189,12 @@ class NoisyMoments:
         return self._ones * np.arange(self.degree + 1) / max(self.degree, 1)
 
     def count(self) -> Estimate:
-        """How many records."""
         return self.noisy.linear(self._ones)
 
     def total(self, low: int) -> Estimate:
-        """The sum of values that begin at `low` steps."""
         return self.noisy.linear(low * self._ones + self.width * self._first)
 
     def mean(self) -> Estimate:
-        """The mean, as a share of the width."""
         return self.noisy.ratio(self._first, self._ones)
 
     def variance(self) -> Estimate:
@@ -163,8 +218,3 @@ class NoisyMoments:
         lower = np.where(blind, 0.0, np.clip(value - reach, 0, 0.25))
         upper = np.where(blind, 0.25, np.clip(value + reach, 0, 0.25))
         return Estimate(np.clip(value, 0, 0.25), lower, upper)
-
-    def deviation(self) -> Estimate:
-        """The standard deviation, as a share of the width."""
-        found = self.variance()
-        return Estimate(*(np.sqrt(each) for each in (found.value, found.lower, found.upper)))

@@ -16,6 +16,7 @@ from sourdine.tables.quality import DataQuality
 from sourdine.tables.reading import Estimate
 from sourdine.tables.release import TableRelease
 from sourdine.tables.spec import Specification
+from sourdine.tables.statistics import bounded
 
 _FORMAT = 2
 _WITHOUT_QUALITY = 1  # the format of records whose releases told nothing of it
@@ -130,7 +131,7 @@ def _answer(held: Mapping[str, Any]) -> Answer:
     keys = tuple(tuple(key) for key in held["keys"])
     if {len(each) for each in numbers} != {len(keys)}:
         raise ValueError("unlike lengths")
-    if np.isnan(numbers if held["kind"] not in ("quantiles", "top") else numbers[0]).any():
+    if np.isnan(numbers if bounded(held["kind"]) else numbers[0]).any():
         raise ValueError("numbers are missing")
     return Answer(
         query=str(held["query"]),

@@ -4,10 +4,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from sourdine.accounting.ledger import Ledger, PureBudget, Receipt
 from sourdine.accounting.ledger.opened import opened
@@ -15,18 +11,12 @@ from sourdine.accounting.release import Release
 from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.digits import plain
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.select import MOST_CANDIDATES
-from sourdine.frames.counting import MOST_GROUPS, Keys, Numbers, Request, Totals, totals_of
-from sourdine.frames.levels import check_counted
-from sourdine.frames.open_keys import KeyCounts, TextKey, key_counts, with_keys
-from sourdine.frames.quality import quality_counts
-from sourdine.frames.ranks import RankSource, ranks
+from sourdine.frames.counting import MOST_GROUPS
+from sourdine.frames.open_keys import TextKey, with_keys
 from sourdine.frames.source import Source
-from sourdine.tables.aggregate import Aggregate
 from sourdine.tables.answer import Answer, Answers
-from sourdine.tables.answering import answer_of, quantiles_of, ranked
-from sourdine.tables.measurement import Chosen, Kind, condition, selection_of
-from sourdine.tables.plan import Line, Plan
+from sourdine.tables.measurement import Chosen, Exact, Line, Quality, ShownKeys, expect
+from sourdine.tables.plan import Plan
 from sourdine.tables.quality import DataQuality, data_quality
 from sourdine.tables.reading import Noisy
 from sourdine.tables.silence import silence
@@ -147,10 +137,8 @@ def check_source(plan: Plan, source: Source) -> None:
             "The table was opened with other declarations than the plan was made with. "
             "The plan's distances may be too short for it. Open it with the plan's schema and unit."
         )
-    for measured in (line.measurement for line in plan.lines):
-        if measured.kind is Kind.ORDER:
-            places = measured.width(plan.schema) + 1
-            check_counted(source, measured.label, measured.groups(plan.schema), places)
+    for line in plan.lines:
+        line.measurement.check_source(source)
 
 
 def check_ledger(plan: Plan, ledger: Ledger) -> None:
@@ -197,13 +185,12 @@ def scans(plan: Plan) -> list[Scan]:
 def _together(lines: Scan, plan: Plan) -> bool:
     """Whether one pass over the table may serve these lines."""
     measured = [line.measurement for line in lines]
-    if any(each.kind in (Kind.KEYS, Kind.TREE, Kind.ORDER, Kind.QUALITY) for each in measured):
+    first = measured[0].scope
+    if any(each.alone for each in measured):
         return False
-    if any(each.query.where != measured[0].query.where for each in measured):
+    if any((each.scope.where, each.scope.open) != (first.where, first.open) for each in measured):
         return False
-    if any(each.open != measured[0].open for each in measured):
-        return False
-    if all(each.query is measured[0].query and each.asked is None for each in measured):
+    if all(each.scope == first and not each.axes for each in measured):
         return True
     return math.prod(dict(size for each in measured for size in each.sizes(plan.schema)).values()) <= _FEW
 
@@ -220,40 +207,34 @@ def _answers(
     notes: list[str] = []
     found: dict[tuple[str, str], Answer] = {}
     chosen: dict[tuple[object, ...], tuple[TextKey, ...]] = {}
-    asked = [(query, each, plan.line_for(query, each)) for query in plan.queries for each in query.ask]
+    asked, context = list(plan.asked()), plan.context()
     for scan in watch(scans(plan)):
-        measured, lines, held = scan[0].measurement, scan, source
-        if measured.open and measured.kind is not Kind.KEYS:
-            lines, held = keyed(scan, source, chosen[selection_of(measured)])
+        scope, lines, held = scan[0].measurement.scope, scan, source
+        if scope.selection in chosen and scope.open:
+            lines, held = keyed(scan, source, chosen[scope.selection])
         exact = exact_of(lines, plan, held, bits)
-        if isinstance(exact, KeyCounts):
-            shown = exact.chosen(scan[0].mechanism.sample(exact.units, bits))
-            most = most_keys(scan[0], plan)
-            chosen[selection_of(measured)] = shown[:most]
-            if len(shown) > most:
-                notes.append(f"More {measured.label} were chosen than {most:,}: the others are left out.")
-            continue
-        parts: Sequence[Totals | dict[Keys, RankSource]] = exact if isinstance(exact, list) else [exact]
-        if measured.kind is Kind.QUALITY:
-            (counts,) = parts
-            assert isinstance(counts, Totals)
-            quality = _quality(scan[0], plan, counts, bits)
-            continue
-        for line, known, part in zip(scan, lines, parts, strict=True):
-            read = _reading(known, plan, part, bits)
+        for line, known, part in zip(scan, lines, exact, strict=True):
+            measured = known.measurement
+            reading = measured.read(part, known, context, bits)
+            if isinstance(reading, ShownKeys):
+                most = most_keys(line, plan)
+                chosen[scope.selection] = reading.keys[:most]
+                if len(reading.keys) > most:
+                    notes.append(f"More {measured.label} were chosen than {most:,}: the others are left out.")
+            elif isinstance(measured, Quality):
+                quality = _quality(expect(Noisy, reading), measured, plan)
             for query, each, wanted in asked:
                 if wanted is line:
-                    found[query.name, each.label] = read(each)
+                    found[query.name, each.label] = each.answer(reading, measured, context)
     return tuple(found[query.name, each.label] for query, each, _ in asked), tuple(notes), quality
 
 
-def _quality(line: Line, plan: Plan, exact: Totals, bits: Bits) -> DataQuality:
-    """How many records fit, with noise."""
-    ((numbers,),) = exact.numbers
+def _quality(noisy: Noisy, measured: Quality, plan: Plan) -> DataQuality:
+    """How many records fit, off noisy counts."""
     return data_quality(
-        line.mechanism.sample(np.array(numbers, dtype=np.int64), bits).tolist(),
-        line.mechanism,
-        columns=line.measurement.columns,
+        noisy.numbers.tolist(),
+        noisy.mechanism,
+        columns=measured.columns,
         schema=plan.schema,
         unit=plan.unit,
         size=plan.size,
@@ -261,92 +242,36 @@ def _quality(line: Line, plan: Plan, exact: Totals, bits: Bits) -> DataQuality:
     )
 
 
-def _reading(
-    line: Line, plan: Plan, exact: dict[Keys, RankSource] | Totals, bits: Bits
-) -> Callable[[Aggregate], Answer]:
-    """How the aggregates of a line are read off: all of them off the same noise."""
-    if isinstance(exact, dict):
-        return lambda each: quantiles_of(each, line, plan, exact, bits)
-    numbers = _array(exact.numbers[0], line, plan)
-    if line.measurement.kind is Kind.TOP:
-        scores = numbers.astype(float).reshape(line.measurement.outer_groups(plan.schema), -1)
-        return lambda each: ranked(each, line, plan, scores, bits)
-    if line.measurement.kind is Kind.MARGINS:
-        held = line.measurement.structure(plan.schema)
-        numbers = held.exact(numbers.reshape(-1, held.cells))
-    drawn = line.mechanism.sample(numbers, bits).astype(float)
-    noisy = Noisy(numbers=drawn, mechanism=line.mechanism, confidence=plan.confidence)
-    return lambda each: answer_of(each, line, plan, noisy)
-
-
 def keyed(scan: Scan, source: Source, keys: Sequence[TextKey]) -> tuple[Scan, Source]:
     """Lines that know the keys which were chosen for them, and the table with those keys."""
-    measured = scan[0].measurement
-    texts = [source.schema.text(name) for name in measured.open]
-    names = tuple(text.other or "" for text in texts)
-    others = all(names) and measured.kind is not Kind.TOP
-    table, by = with_keys(source, measured.open, keys, others=others)
+    scope, others = scan[0].measurement.scope, all(line.measurement.others for line in scan)
+    names = tuple(source.schema.text(name).other or "" for name in scope.open)
+    others = others and all(names)
+    table, by = with_keys(source, scope.open, keys, others=others)
     known = Chosen(names=(*keys, names) if others else tuple(keys), by=by)
-    return [replace(line, measurement=replace(line.measurement, chosen=known)) for line in scan], table
+    return [_with_chosen(line, known) for line in scan], table
+
+
+def _with_chosen(line: Line, chosen: Chosen) -> Line:
+    measured = line.measurement
+    return replace(line, measurement=replace(measured, scope=replace(measured.scope, chosen=chosen)))
 
 
 def most_keys(line: Line, plan: Plan) -> int:
     """How many chosen keys are answered at most, so that no query has too many groups."""
-    sharing = [
-        other.measurement
-        for other in plan.lines
-        if selection_of(other.measurement) == selection_of(line.measurement)
-    ]
+    selection = line.measurement.scope.selection
+    sharing = [each.measurement for each in plan.lines if each.measurement.scope.selection == selection]
     groups = max(measured.known_groups(plan.schema) for measured in sharing)
     most = max(1, MOST_GROUPS // groups - 1)  # beside the others
-    return min(most, MOST_CANDIDATES) if any(each.kind is Kind.TOP for each in sharing) else most
+    return min(most, *(each.most_keys for each in sharing))
 
 
-def exact_of(
-    scan: Scan, plan: Plan, source: Source, bits: Bits
-) -> KeyCounts | dict[Keys, RankSource] | list[Totals]:
-    """What one pass over the table finds, before noise.
+def exact_of(scan: Scan, plan: Plan, source: Source, bits: Bits) -> list[Exact]:
+    """What one pass over the table finds, before noise, for each line.
 
-    It is how many units have each key, or the values of each group in order, or totals by line.
+    It is how many units have each key, or the values of each group in order, or totals.
 
     Nobody may see it. `sourdine audit plan` asks for it of made-up tables.
     """
-    measured = scan[0].measurement
-    if measured.kind is Kind.QUALITY:
-        counts = quality_counts(source, measured.columns, unit=plan.unit, bits=bits)
-        return [Totals(keys=((),), numbers=((counts,),))]
-    where = condition(measured.query, source)
-    if measured.kind is Kind.KEYS:
-        return key_counts(source, measured.open, unit=plan.unit, bits=bits, where=where)
-    none = measured.chosen is not None and not measured.chosen.names
-    if measured.kind in (Kind.TREE, Kind.ORDER):
-        if none:
-            return {}
-        return ranks(
-            source,
-            by=measured.groupings(source),
-            value=measured.value(source),
-            unit=plan.unit,
-            bits=bits,
-            where=where,
-            places=measured.width(plan.schema) + 1,
-            cuts=measured.tree(plan.schema).widths if measured.kind is Kind.TREE else (),
-            near=measured.levels,
-        )
-    if none:
-        return [Totals(keys=(), numbers=((),)) for _ in scan]
-    requests = [_request(line, plan, source) for line in scan]
-    return totals_of(source, requests, unit=plan.unit, bits=bits, where=where)
-
-
-def _array(numbers: Numbers, line: Line, plan: Plan) -> NDArray[Any]:
-    """Whole numbers in 64 bits where 2^40 records could not make them larger, else of any size."""
-    statistic = line.measurement.statistic(plan.schema, plan.unit, "")
-    held = np.array(numbers, dtype=np.int64 if statistic.reach <= 1 << 22 else object)
-    return held.reshape(len(numbers), statistic.coordinates)
-
-
-def _request(line: Line, plan: Plan, source: Source) -> Request:
-    measured = line.measurement
-    statistic = measured.statistic(plan.schema, plan.unit, measured.value(source))
-    return Request(by=tuple(measured.groupings(source)), statistics=(statistic,))
+    first, *beside = (line.measurement for line in scan)
+    return first.exact(source, plan.unit, bits, beside)

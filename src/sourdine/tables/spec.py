@@ -24,10 +24,10 @@ from sourdine.frames.text.compression import kind_of
 from sourdine.frames.text.format import TextFormat
 from sourdine.frames.unit import Unit
 from sourdine.tables.blank import check_filled
-from sourdine.tables.hierarchy import Hierarchy, read_hierarchies, with_columns, with_hierarchies
 from sourdine.tables.plan import Plan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
+from sourdine.tables.statistics.hierarchy import Hierarchy, read_hierarchies, with_columns, with_hierarchies
 
 NO_QUERIES = ("none yet",)  # of a draft, whose columns still wait for bounds
 _BLOCKS = ("table", "privacy", "columns", "queries", "joins", "hierarchies")

@@ -20,14 +20,17 @@ from sourdine.frames.join import Join
 from sourdine.frames.schema import Schema
 from sourdine.frames.unit import Unit
 from sourdine.mechanisms import TopK
-from sourdine.tables import plan
-from sourdine.tables.measurement import Kind, Measurement
+from sourdine.tables import measurement
+from sourdine.tables.consistent.structure import Margins
+from sourdine.tables.measurement import Measurement, Quality, Sums, expect
 from sourdine.tables.plan import Plan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
+from sourdine.tables.statistics import quantiles
+from sourdine.tables.statistics.quantiles import TreeCounts
 
 Wrap = Callable[[Any], Any]
-ranks, release = map(import_module, ("sourdine.frames.ranks", "sourdine.tables.release"))  # not the functions
+ranks = import_module("sourdine.frames.ranks")  # not the function
 _MANY = 100
 _PAIRS = 400
 COLUMNS = {
@@ -145,13 +148,15 @@ def _with(change: Callable[..., Any]) -> Wrap:
     return lambda original: lambda *given, **named: change(original(*given, **named), *given)
 
 
-def _distance(change: Callable[[Distance, Measurement], Fraction | int]) -> tuple[object, str, Wrap]:
-    """Distances divided by something."""
+def _distances(
+    change: Callable[[Distance, Measurement], Fraction | int], *owners: object
+) -> tuple[tuple[object, str, Wrap], ...]:
+    """Distances divided by something, in the classes that say how far a unit moves what."""
 
     def shorter(found: Distance, measured: Measurement, *_: object) -> Distance:
         return replace(found, amount=found.amount / change(found, measured))
 
-    return Measurement, "distance", _with(shorter)
+    return tuple((owner, "distance", _with(shorter)) for owner in owners)
 
 
 def _view(change: Callable[[str, str], str]) -> tuple[object, str, Wrap]:
@@ -183,7 +188,13 @@ def _strictly(sql: str, _: object, name: str) -> str:
 
 def _one_column(found: Distance, measured: Measurement) -> int:
     """Only one of the columns whose fit is counted is paid for."""
-    return len(measured.columns) if measured.kind is Kind.QUALITY else 1
+    return len(expect(Quality, measured).columns)
+
+
+def _weight(found: Distance, measured: Measurement) -> Fraction:
+    """The weight of the query."""
+    weights = {each["name"]: Fraction(each.get("weight", 1)) for each in QUERIES}
+    return weights[measured.scope.query]
 
 
 def _bounded(**limits: int) -> Wrap:
@@ -284,7 +295,7 @@ FAULTS = (
         wraps=((ranks, "_bounded", _bounded(groups=_MANY)),),
         asks=("order",),
     ),
-    Fault(name="keys of a unit are not bounded", wraps=((release, "key_counts", _all_keys),), case=OPEN),
+    Fault(name="keys of a unit are not bounded", wraps=((measurement, "key_counts", _all_keys),), case=OPEN),
     Fault(name="a join multiplies records", wraps=((join._Public, "of", _of_rows),), case=JOINED),
     Fault(
         name="a column is computed from other records",
@@ -325,23 +336,21 @@ FAULTS = (
         ),
         case=RECORDS,
     ),
-    Fault(name="a replaced unit is paid once", wraps=((Measurement, "distance", _once),), case=REPLACED),
+    Fault(name="a replaced unit is paid once", wraps=((Sums, "distance", _once),), case=REPLACED),
     Fault(
         name="a replaced sum is paid as a count",
-        wraps=(_distance(lambda _, measured: 2 if measured.kind is Kind.TOTAL else 1),),
+        wraps=_distances(lambda _, measured: 2 if measured.signed else 1, Sums),
         case=SQUARED,
     ),
-    Fault(
-        name="distances are divided by weight", wraps=(_distance(lambda _, measured: measured.query.share),)
-    ),
+    Fault(name="distances are divided by weight", wraps=_distances(_weight, Sums)),
     Fault(
         name="one level of a tree is paid",
-        wraps=(_distance(lambda _, measured: 2 if measured.kind is Kind.TREE else 1),),
+        wraps=_distances(lambda *_: 2, TreeCounts),
         asks=("ranks",),
     ),
     Fault(
         name="sums of a table are not paid",
-        wraps=(_distance(lambda _, measured: 2 if measured.kind is Kind.MARGINS else 1),),
+        wraps=_distances(lambda *_: 2, Margins),
         asks=("table",),
     ),
     Fault(
@@ -369,7 +378,7 @@ FAULTS = (
     Fault(name="ranks are paid one way", wraps=((TopK, "within", _one_way),), case=REPLACED, asks=("best",)),
     Fault(
         name="values that move are taken as replaced",
-        wraps=((plan, "chosen", _as_replaced),),
+        wraps=((quantiles, "chosen", _as_replaced),),
         case=REPLACED,
         asks=("order",),
     ),
@@ -378,10 +387,10 @@ FAULTS = (
         wraps=((quality, "_of_units", _unscaled),),
         case=FITTING_UNITS,
     ),
-    Fault(name="one column of cells is paid", wraps=(_distance(_one_column),), case=FITTING_SQUARED),
+    Fault(name="one column of cells is paid", wraps=_distances(_one_column, Quality), case=FITTING_SQUARED),
     Fault(
         name="cells of a replaced unit are paid once",
-        wraps=(_distance(lambda _, measured: 2 if measured.kind is Kind.QUALITY else 1),),
+        wraps=_distances(lambda *_: 2, Quality),
         case=FITTING_SQUARED,
     ),
     Fault(

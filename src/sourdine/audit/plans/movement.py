@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +15,12 @@ from sourdine.frames.open_keys import KeyCounts
 from sourdine.frames.ranks import RankSource
 from sourdine.frames.schema import Schema
 from sourdine.mechanisms import KeyThreshold, TopK
-from sourdine.tables.measurement import Kind
-from sourdine.tables.plan import Line
+from sourdine.tables.consistent.structure import Margins
+from sourdine.tables.measurement import Exact, Line, expect
 from sourdine.tables.quantiles.method import QuantileMethod
+from sourdine.tables.statistics.quantiles import Ordered, TreeCounts
+from sourdine.tables.tree import Tree
 
-Exact = KeyCounts | Totals | Mapping[Keys, RankSource]
 FAR = "a unit moves it farther than is paid for"
 MANY = "a unit moves more numbers than is declared"
 BOTH_WAYS = "a unit moves counts of a group both ways"
@@ -44,12 +46,21 @@ class Movement:
 
 def movements(line: Line, one: Exact, other: Exact, schema: Schema, squared: bool) -> list[Movement]:
     """How the numbers of a line moved: first how far, then whatever else its mechanism relies on."""
-    if isinstance(line.mechanism, KeyThreshold):
-        return _keys(line, line.mechanism, one, other)
-    if isinstance(line.mechanism, QuantileMethod):
-        return [_in_order(line, line.mechanism, _values(one), _values(other), squared)]
-    if isinstance(line.mechanism, TopK):
-        return _top(line, line.mechanism, one, other, schema)
+    norm = line.distance.norm
+    match norm:
+        case Norm.HAMMING:
+            return [_in_order(line, _values(one), _values(other), squared)]
+        case Norm.LINF:
+            keys = isinstance(one, KeyCounts)
+            return _keys(line, one, other) if keys else _top(line, one, other, schema)
+        case Norm.L1 | Norm.L2:
+            return _summed(line, one, other, schema)
+        case _:
+            assert_never(norm)
+
+
+def _summed(line: Line, one: Exact, other: Exact, schema: Schema) -> list[Movement]:
+    """All numbers that noise is added to."""
     changes = _changes(line, one, other, schema)
     square = line.distance.norm is Norm.L2
     far = sum(change * change for change in changes) if square else sum(map(abs, changes))
@@ -61,10 +72,11 @@ def movements(line: Line, one: Exact, other: Exact, schema: Schema, squared: boo
 
 def _changes(line: Line, one: Exact, other: Exact, schema: Schema) -> list[int]:
     """The changes of all numbers that changed."""
-    if line.measurement.kind is Kind.TREE:
-        return _tree(line, one, other, schema)
-    if line.measurement.kind is Kind.MARGINS:
-        held = line.measurement.structure(schema)
+    measured = line.measurement
+    if isinstance(measured, TreeCounts):
+        return _tree(measured.tree(schema), one, other)
+    if isinstance(measured, Margins):
+        held = measured.asked.structure(schema)
         cells = (_numbers(other) - _numbers(one)).astype(np.int64).reshape(-1, held.cells)
         return [change for change in held.exact(cells).ravel().tolist() if change]
     return [change for change in (_numbers(other) - _numbers(one)).ravel().tolist() if change]
@@ -72,13 +84,11 @@ def _changes(line: Line, one: Exact, other: Exact, schema: Schema) -> list[int]:
 
 def _numbers(exact: Exact) -> NDArray[np.object_]:
     """One row a group, whole numbers of any size."""
-    assert isinstance(exact, Totals)
-    return np.array(exact.numbers[0], dtype=object)
+    return np.array(expect(Totals, exact).numbers[0], dtype=object)
 
 
-def _tree(line: Line, one: Exact, other: Exact, schema: Schema) -> list[int]:
+def _tree(tree: Tree, one: Exact, other: Exact) -> list[int]:
     """The changes of the counts of all bins of all levels."""
-    tree = line.measurement.tree(schema)
     found: list[int] = []
     for before, after in zip(_values(one).values(), _values(other).values(), strict=True):
         places, changes = _changed(before, after)
@@ -92,7 +102,6 @@ def _tree(line: Line, one: Exact, other: Exact, schema: Schema) -> list[int]:
 
 def _in_order(
     line: Line,
-    mechanism: QuantileMethod,
     one: Mapping[Keys, RankSource],
     other: Mapping[Keys, RankSource],
     squared: bool,
@@ -102,7 +111,8 @@ def _in_order(
     Made for replacement, a step is a value replaced, gone or come; otherwise it is one gone or come, and a
     value replaced was paid as two. Where rho is spent, it grows with the squares of a group's steps.
     """
-    steps = []
+    steps, mechanism = [], line.mechanism
+    assert isinstance(mechanism, QuantileMethod)
     swaps = mechanism.neighbours is Neighbours.REPLACE
     for before, after in zip(one.values(), other.values(), strict=True):
         _, changes = _changed(before, after)
@@ -113,11 +123,10 @@ def _in_order(
     return Movement(FAR, Fraction(sum(step**power for step in steps)), line.count * each**power, squared)
 
 
-def _keys(line: Line, mechanism: KeyThreshold, one: Exact, other: Exact) -> list[Movement]:
+def _keys(line: Line, one: Exact, other: Exact) -> list[Movement]:
     """Counts of units by key: each moves by one, and only those of the few keys that a unit counts for."""
-    assert isinstance(one, KeyCounts)
-    assert isinstance(other, KeyCounts)
-    before, after = _by_key(one), _by_key(other)
+    mechanism = expect(KeyThreshold, line.mechanism)
+    before, after = _by_key(expect(KeyCounts, one)), _by_key(expect(KeyCounts, other))
     changes = [after.get(key, 0) - before.get(key, 0) for key in before.keys() | after.keys()]
     twice = 2 if line.distance.neighbours is Neighbours.REPLACE else 1
     return [
@@ -132,7 +141,7 @@ def _by_key(counts: KeyCounts) -> dict[tuple[object, ...], int]:
     return dict(zip(keys, counts.units.tolist(), strict=True))
 
 
-def _top(line: Line, mechanism: TopK, one: Exact, other: Exact, schema: Schema) -> list[Movement]:
+def _top(line: Line, one: Exact, other: Exact, schema: Schema) -> list[Movement]:
     """Counts that are ranked: each moves by one, in few groups, and in one direction if that was paid for."""
     outer = line.measurement.outer_groups(schema)
     moved = (_numbers(other) - _numbers(one)).reshape(outer, -1).astype(np.int64)
@@ -141,7 +150,7 @@ def _top(line: Line, mechanism: TopK, one: Exact, other: Exact, schema: Schema) 
         Movement(FAR, Fraction(int(np.abs(moved).max(initial=0))), line.distance.amount),
         Movement(MANY, Fraction(groups), Fraction(line.count)),
     ]
-    if mechanism.monotone:
+    if expect(TopK, line.mechanism).monotone:
         both = ((moved > 0).any(axis=1) & (moved < 0).any(axis=1)).any() if moved.size else False
         found.append(Movement(BOTH_WAYS, Fraction(int(both)), Fraction(0)))
     return found
@@ -170,12 +179,13 @@ def flaw(line: Line, exact: Exact, schema: Schema) -> str:
         return "a key counts fewer than one unit" if (exact.units < 1).any() else ""
     keys = exact.keys if isinstance(exact, Totals) else tuple(exact)
     known = tuple(line.measurement.keys(schema))
-    if len(keys) != len(known) or (not line.measurement.open and tuple(keys) != known):
+    if len(keys) != len(known) or (not line.measurement.scope.open and tuple(keys) != known):
         return "its groups are not the declared ones"
     if isinstance(exact, Totals):
         return _flaw_of_sums(line, exact, len(keys))
+    width = expect(Ordered, line.measurement).width(schema)  # type: ignore[type-abstract]
     places = [values.values_between(0, values.size) for values in exact.values() if values.size]
-    if any(held.min() < 0 or held.max() > line.measurement.width(schema) for held in places):
+    if any(held.min() < 0 or held.max() > width for held in places):
         return "a value lies outside the declared bounds"
     return ""
 
@@ -186,6 +196,6 @@ def _flaw_of_sums(line: Line, exact: Totals, groups: int) -> str:
         return "its numbers are not whole"
     if len(held) != groups or len({len(numbers) for numbers in held}) > 1:
         return "its groups have unlike many numbers"
-    if line.measurement.kind is not Kind.TOTAL and any(min(numbers) < 0 for numbers in held):
+    if not line.measurement.signed and any(min(numbers) < 0 for numbers in held):
         return "a number that counts is below 0"
     return ""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sourdine.audit.plans.cells import BIGINT
 from sourdine.audit.plans.engines import ENGINES, Engine
-from sourdine.audit.plans.movement import Exact, flaw, movements
+from sourdine.audit.plans.movement import flaw, movements
 from sourdine.audit.plans.together import NUMBER, Together, numbered
 from sourdine.audit.plans.walk import Layout, Step, Walk, some_keys
 from sourdine.core import check
@@ -15,14 +15,14 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.join import Join, open_joined
 from sourdine.frames.source import Source
 from sourdine.tables.answer import Answers
-from sourdine.tables.measurement import Kind
-from sourdine.tables.plan import Line, Plan
+from sourdine.tables.measurement import Exact, Line
+from sourdine.tables.plan import Plan
 from sourdine.tables.release import _carry_out, check_source, exact_of, keyed, scans
+from sourdine.tables.statistics import Chart, style_of
 from sourdine.testing import SeededBits
 
 MOST_PAIRS = 10**7
 _AT_ONCE = 500  # pairs of one walk
-TOP = "top"  # the keys of such an answer are what it tells
 _UNTIL_FOUND = 100  # and where it ends at the first violation
 _ALONE = 50  # of so many tables one is also asked on its own
 _RELEASED = 250  # of so many pairs one is replayed through tables of its own, with a release
@@ -209,7 +209,7 @@ class _Replay:
             self._violate(None, f"records raised {type(problem).__name__}", pair=place + 1)
             return
         self._compare(steps[place + 1], before, after, place + 1)
-        known = not any(line.measurement.open for line in self.found.plan.lines)
+        known = not any(line.measurement.scope.open for line in self.found.plan.lines)
         shape = _shape(made.values, known), made.quality and _shape(made.quality.answers, known=True)
         if self.shape not in (None, shape):
             self._violate(None, "the shape of the answers depends on records", pair=place + 1)
@@ -230,11 +230,10 @@ class _Replay:
         places = {id(line): place for place, line in enumerate(plan.lines)}
         for scan in scans(plan):
             measured, lines, held = scan[0].measurement, scan, source
-            if measured.open and measured.kind is not Kind.KEYS:
-                lines, held = keyed(scan, source, some_keys(len(measured.open)))
+            if measured.scope.open and measured.answer:
+                lines, held = keyed(scan, source, some_keys(len(measured.scope.open)))
             exact = exact_of(lines, plan, held, bits)
-            each: Sequence[Exact] = exact if isinstance(exact, list) else [exact]
-            for line, known, numbers in zip(scan, lines, each, strict=True):
+            for line, known, numbers in zip(scan, lines, exact, strict=True):
                 found[places[id(line)]] = known, numbers
         return found
 
@@ -253,8 +252,8 @@ class _Replay:
                 continue
             first, *rest = movements(line, one, other, schema, squared)
             # keys are chosen, and records that fit are counted, by other records than a query counts
-            alone = line.measurement.kind not in (Kind.KEYS, Kind.QUALITY)
-            if step.nobody or (alone and line.measurement.query.name in step.still):
+            alone = line.measurement.answer
+            if step.nobody or (alone and line.measurement.scope.query in step.still):
                 held.still += 1
                 if first.seen:
                     self._violate(line, "records that do not count moved it", pair, "0", _said(first.seen))
@@ -271,7 +270,7 @@ class _Replay:
         measured = None if line is None else line.measurement
         self.found.violations.append(
             Violation(
-                query="" if measured is None else measured.query.name,
+                query="" if measured is None else measured.scope.query,
                 line="the plan" if measured is None else measured.label,
                 engine=self.engine.name,
                 fault=fault,
@@ -290,7 +289,7 @@ def _shape(answers: Answers, known: bool) -> object:
             each.query,
             each.statistic,
             each.columns,
-            each.keys if known and each.kind != TOP else None,
+            each.keys if known and style_of(each.kind).chart is not Chart.LIST else None,
             each.whole,
             each.bounded,
             each.estimate.value.shape if known else None,

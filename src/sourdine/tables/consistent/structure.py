@@ -1,42 +1,84 @@
-"""What adds up to what, of an aggregate that asks for a table and its sums."""
+"""Tables with some of their sums: how far a unit moves them, and whole numbers that add up."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.mechanism import Mechanism
+from sourdine.frames import statistic as sums
 from sourdine.frames.schema import Schema
 from sourdine.frames.unit import Unit
 from sourdine.mechanisms import Gaussian
-from sourdine.tables.aggregate import Contingency
 from sourdine.tables.answer import Cell
 from sourdine.tables.consistent.crossed import Crossed
 from sourdine.tables.consistent.nested import Nested
-from sourdine.tables.hierarchy import Hierarchy
+from sourdine.tables.measurement import Axis, Context, Exact, Line, Sums
 from sourdine.tables.reading import Estimate, Noisy
 from sourdine.tables.spread import deviation, like_noises, worst_noises
 
 Structure = Crossed | Nested
 _OFF = 1e-6
+ADDING_UP = "at most, for numbers that add up; mostly less"
 
 
-def structure_of(asked: Contingency | Hierarchy, schema: Schema) -> Structure:
-    """The table and its sums."""
-    if isinstance(asked, Hierarchy):
-        return Nested(asked.paths(schema))
-    shape = tuple(len(schema.keys(name)) for name in asked.columns)
-    kept = [tuple(asked.columns.index(name) for name in margin) for margin in asked.summed]
-    return Crossed(shape, (tuple(range(len(shape))), *kept))
+class AddsUp(Protocol):
+    """A statistic that asks for a table and its sums."""
+
+    @property
+    def label(self) -> str:
+        """What is asked, in a few words."""
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The columns of the table."""
+
+    def structure(self, schema: Schema) -> Structure:
+        """What adds up to what."""
+
+    def inner(self, schema: Schema) -> Sequence[tuple[Cell, ...]]:
+        """The key of every number: 'all' where it is a sum over a column."""
 
 
-def keys_of(asked: Contingency | Hierarchy, schema: Schema) -> list[tuple[Cell, ...]]:
-    """The key of every number: 'all' where it is a sum over a column."""
-    held = structure_of(asked, schema)
-    if isinstance(held, Nested):
-        return held.keys()
-    return held.keys([schema.keys(name) for name in asked.columns])  # type: ignore[union-attr]
+@dataclass(frozen=True, kw_only=True)
+class Margins(Sums):
+    """The cells of a table in each group, and some of their sums, each with its own noise."""
+
+    asked: AddsUp
+
+    @property
+    def label(self) -> str:
+        return self.asked.label
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        return self.asked.axes
+
+    def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
+        return sums.Moments(value=value, most=unit.rows)
+
+    def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
+        held = self.asked.structure(schema)
+        return distance_of(held, self.groups(schema) // held.cells, unit, neighbours, squared)
+
+    def numbers(self, exact: Exact, schema: Schema, unit: Unit) -> NDArray[Any]:
+        held = self.asked.structure(schema)
+        return held.exact(super().numbers(exact, schema, unit).reshape(-1, held.cells))
+
+    def told(self, noisy: Noisy, schema: Schema) -> tuple[Estimate, tuple[tuple[Cell, ...], ...]]:
+        """Whole numbers that add up, and their keys."""
+        held, inner = self.asked.structure(schema), self.asked.inner(schema)
+        outer = [key[: len(self.scope.by)] for key in self.keys(schema)[:: held.cells]]
+        return agreed(held, noisy), tuple((*key, *part) for key in outer for part in inner)
+
+    def error(self, line: Line, context: Context) -> float:
+        """What the noise of all estimates stays within."""
+        held = self.asked.structure(context.schema)
+        return float(reaches(held, line.mechanism, context.confidence).max())
 
 
 def distance_of(held: Structure, tables: int, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:

@@ -1,21 +1,36 @@
-"""Keys that lie in larger ones: towns in departments, departments in regions."""
+"""Counts of keys that lie in larger ones: towns in departments, departments in regions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.mistakes import told
 from sourdine.frames.schema import Category, Declared, Schema
-from sourdine.tables.answer import ALL
+from sourdine.frames.unit import Unit
+from sourdine.tables.answer import ALL, Cell
+from sourdine.tables.consistent.nested import Nested
+from sourdine.tables.consistent.structure import ADDING_UP, Margins, Structure
+from sourdine.tables.measurement import Axis, Context, Line, Measurement, Scope, expect
+from sourdine.tables.reading import Noisy, Reading
+from sourdine.tables.statistics.base import (
+    Chart,
+    Expected,
+    Found,
+    Scale,
+    Statistic,
+    Style,
+    grouped_by,
+    records_of,
+)
 
 Path_ = tuple[str | int, ...]
 _MOST = 1 << 20
 
 
-class Hierarchy(Declared):
+class Hierarchy(Statistic):
     """How many records there are at every level of a hierarchy, as whole numbers that add up.
 
     `levels` names its levels, coarse to fine; the last is a column of the table. `rows` are public: one for
@@ -29,6 +44,8 @@ class Hierarchy(Declared):
     kind: Literal["hierarchy"] = "hierarchy"
     levels: tuple[str, ...] = Field(min_length=2, max_length=8)
     rows: tuple[Path_, ...] = Field(min_length=1, max_length=_MOST)
+    style: ClassVar[Style] = Style(Chart.NESTED, Scale.COUNT)
+    example: ClassVar[str] = '{ hierarchy = "place" }'
 
     @model_validator(mode="before")
     @classmethod
@@ -66,8 +83,29 @@ class Hierarchy(Declared):
 
     @property
     def label(self) -> str:
-        """What is asked, in a few words."""
         return " in ".join(reversed(self.levels))
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    @property
+    def adds(self) -> tuple[str, ...]:
+        return self.levels
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The column of the table."""
+        return (Axis(self.column),)
+
+    @classmethod
+    def long(cls, kind: str, value: object, rest: Mapping[str, Any], query: str) -> Mapping[str, Any]:
+        if isinstance(value, str):
+            raise InvalidParameter(
+                f"The query '{query}' asks for the hierarchy '{value}', which no [hierarchies] block "
+                'declares. Declare it, or write { hierarchy = ["region", "town"], rows = [["a", "b"]] }.'
+            )
+        return {"kind": kind, "levels": value, **rest}
 
     def check(self, schema: Schema, owner: str) -> None:
         """Every key of the column must have its place, and no other may have one."""
@@ -86,10 +124,39 @@ class Hierarchy(Declared):
                     "does not declare. Declare the same keys in both, or the hierarchy alone."
                 )
 
-    def paths(self, schema: Schema) -> tuple[Path_, ...]:
-        """The rows in the order of the column's keys."""
+    def structure(self, schema: Schema) -> Structure:
+        """The levels, and what lies in what: the rows in the order of the column's keys."""
         held = {row[-1]: row for row in self.rows}
-        return tuple(held[key] for key in schema.keys(self.column))
+        return Nested(tuple(held[key] for key in schema.keys(self.column)))
+
+    def inner(self, schema: Schema) -> Sequence[tuple[Cell, ...]]:
+        """The key of every number: 'all' below its level."""
+        return expect(Nested, self.structure(schema)).keys()
+
+    def measurement(self, scope: Scope, schema: Schema) -> Measurement:
+        return Margins(scope=scope, asked=self)
+
+    def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Found:
+        return Found(*expect(Margins, measured).told(expect(Noisy, reading), schema), whole=True)
+
+    def span(self, schema: Schema) -> tuple[float, float] | None:
+        return None
+
+    def unit_of_measure(self, unit: Unit) -> str:
+        return records_of(unit)
+
+    def forecast(self, line: Line, context: Context) -> Expected:
+        error = expect(Margins, line.measurement).error(line, context)
+        return Expected(error, self.unit_of_measure(context.unit), ADDING_UP)
+
+    @classmethod
+    def examples(cls, schema: Schema) -> Iterator[Self]:
+        """Every column of keys in two larger ones."""
+        for name in grouped_by(schema):
+            keys = [key for key in schema.keys(name) if not isinstance(key, bool)]
+            if keys:
+                rows = tuple((("odd", "even")[place % 2], key) for place, key in enumerate(keys))
+                yield cls(levels=(f"half of {name}", name), rows=rows)
 
 
 class HierarchyBlock(Declared):

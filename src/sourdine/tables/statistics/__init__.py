@@ -1,0 +1,68 @@
+"""The statistics that can be asked for, one class each."""
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.tables.statistics.base import Chart, Scale, Statistic, Style, listed
+from sourdine.tables.statistics.contingency import Contingency
+from sourdine.tables.statistics.counts import Count, Units
+from sourdine.tables.statistics.hierarchy import Hierarchy
+from sourdine.tables.statistics.histogram import Histogram
+from sourdine.tables.statistics.moments import Deviation, Mean, Proportion, Sum, Variance
+from sourdine.tables.statistics.quantiles import Quantiles
+from sourdine.tables.statistics.top import Top
+
+STATISTICS = listed(
+    Count,
+    Units,
+    Sum,
+    Mean,
+    Variance,
+    Deviation,
+    Proportion,
+    Histogram,
+    Contingency,
+    Quantiles,
+    Top,
+    Hierarchy,
+)
+BY_KIND = {str(each.model_fields["kind"].default): each for each in STATISTICS}
+QUALITY = "quality"  # the kind of answers about records that do not fit, which nobody asks for
+
+
+def style_of(kind: str) -> Style:
+    """How answers of a kind are shown."""
+    return Style(scale=Scale.COUNT) if kind == QUALITY else _of_kind(kind).style
+
+
+def bounded(kind: str) -> bool:
+    """Whether every answer of a kind has intervals."""
+    return kind == QUALITY or _of_kind(kind).bounded
+
+
+def _of_kind(kind: str) -> type[Statistic]:
+    if kind not in BY_KIND:
+        raise InvalidParameter(f"There is no statistic '{kind}'. It is one of {', '.join(BY_KIND)}.")
+    return BY_KIND[kind]
+
+
+__all__ = [
+    "BY_KIND",
+    "STATISTICS",
+    "Chart",
+    "Contingency",
+    "Count",
+    "Deviation",
+    "Hierarchy",
+    "Histogram",
+    "Mean",
+    "Proportion",
+    "Quantiles",
+    "Scale",
+    "Statistic",
+    "Style",
+    "Sum",
+    "Top",
+    "Units",
+    "Variance",
+    "bounded",
+    "style_of",
+]

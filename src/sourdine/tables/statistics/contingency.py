@@ -1,0 +1,179 @@
+"""How many records there are for each combination of keys, with the sums over columns."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, permutations
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.counting import Keys
+from sourdine.frames.schema import Schema
+from sourdine.frames.unit import Unit
+from sourdine.tables.answer import ALL, Cell
+from sourdine.tables.consistent.crossed import Crossed
+from sourdine.tables.consistent.structure import ADDING_UP, Margins, Structure
+from sourdine.tables.measurement import Axis, Context, Line, Measurement, Records, Scope, expect
+from sourdine.tables.reading import Counted, Estimate, Noisy, Reading
+from sourdine.tables.statistics.base import (
+    Chart,
+    Expected,
+    Found,
+    Scale,
+    Statistic,
+    Style,
+    as_tuple,
+    grouped_by,
+    records_of,
+)
+
+
+class Contingency(Statistic):
+    """How many records there are for each combination of the keys of some columns, with margins.
+
+    Margins are sums of noisy cells; or, if `consistent`, each is measured too, and all are made into whole
+    numbers that add up. `margins` are those: 'all' for the total, a column, or several; without it, the total
+    and each column by itself.
+    """
+
+    kind: Literal["contingency"] = "contingency"
+    columns: tuple[str, ...] = Field(min_length=2, max_length=6)
+    consistent: bool = False
+    margins: tuple[str | tuple[str, ...], ...] | None = Field(default=None, max_length=64)
+    style: ClassVar[Style] = Style(Chart.HEAT, Scale.COUNT)
+    example: ClassVar[str] = '{ contingency = ["sex", "region"] }'
+
+    @model_validator(mode="before")
+    @classmethod
+    def _listed(cls, given: Any) -> Any:
+        held = as_tuple(as_tuple(given, "columns"), "margins")
+        if isinstance(held, Mapping) and isinstance(held.get("margins"), tuple):
+            listed = (tuple(each) if isinstance(each, list) else each for each in held["margins"])
+            return {**held, "margins": tuple(listed)}
+        return held
+
+    @model_validator(mode="after")
+    def _unlike(self) -> "Contingency":
+        if len(set(self.columns)) != len(self.columns):
+            raise ValueError("columns must not repeat")
+        if self.margins is not None and not self.consistent:
+            raise ValueError("margins need consistent = true")
+        for margin in self.summed:
+            if not set(margin) < set(self.columns):
+                raise ValueError("margins must be 'all', or some of the columns and not all of them")
+        if len({frozenset(margin) for margin in self.summed}) != len(self.summed):
+            raise ValueError("margins must not repeat")
+        return self
+
+    @property
+    def summed(self) -> tuple[tuple[str, ...], ...]:
+        """The margins that are measured beside the cells, each by its columns in their order."""
+        asked = (ALL, *self.columns) if self.margins is None else self.margins
+        wanted = [(each,) if isinstance(each, str) else each for each in asked]
+        plain = [() if each == (ALL,) else each for each in wanted]
+        return tuple(
+            each
+            if not set(each) <= set(self.columns)
+            else tuple(name for name in self.columns if name in each)
+            for each in plain
+        )
+
+    @property
+    def label(self) -> str:
+        return " by ".join(self.columns)
+
+    @property
+    def form(self) -> str:
+        return "margins" if self.consistent else self.kind
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        return self.columns
+
+    @property
+    def adds(self) -> tuple[str, ...]:
+        return self.columns
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The columns of the table."""
+        return tuple(map(Axis, self.columns))
+
+    @classmethod
+    def long(cls, kind: str, value: object, rest: Mapping[str, Any], query: str) -> Mapping[str, Any]:
+        return {"kind": kind, "columns": value, **rest}
+
+    def check(self, schema: Schema, owner: str) -> None:
+        """Every column must have known keys, none of which is the name of a margin."""
+        for name in self.columns:
+            if ALL in schema.keys(name):
+                raise InvalidParameter(
+                    f"The column '{name}' in '{owner}' has the key '{ALL}', which names the margins of a "
+                    "contingency table. Rename the key, or group by the column instead."
+                )
+
+    def structure(self, schema: Schema) -> Structure:
+        """The cells and the margins that are measured."""
+        shape = tuple(len(schema.keys(name)) for name in self.columns)
+        kept = [tuple(self.columns.index(name) for name in margin) for margin in self.summed]
+        return Crossed(shape, (tuple(range(len(shape))), *kept))
+
+    def inner(self, schema: Schema) -> Sequence[tuple[Cell, ...]]:
+        """The key of every number: 'all' where it is a sum over a column."""
+        held = expect(Crossed, self.structure(schema))
+        return held.keys([schema.keys(name) for name in self.columns])
+
+    def measurement(self, scope: Scope, schema: Schema) -> Measurement:
+        if self.consistent:
+            return Margins(scope=scope, asked=self)
+        return Records(scope=scope, name=self.label, within=self.axes)
+
+    def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Found:
+        if self.consistent:
+            return Found(*expect(Margins, measured).told(expect(Noisy, reading), schema), whole=True)
+        sizes = [len(schema.keys(name)) for name in self.columns]
+        return Found(*_with_margins(expect(Counted, reading), measured.keys(schema), sizes), whole=True)
+
+    def span(self, schema: Schema) -> tuple[float, float] | None:
+        return None
+
+    def unit_of_measure(self, unit: Unit) -> str:
+        return records_of(unit)
+
+    def forecast(self, line: Line, context: Context) -> Expected:
+        """That of a cell, or of all numbers where they add up."""
+        measure = self.unit_of_measure(context.unit)
+        if self.consistent:
+            return Expected(expect(Margins, line.measurement).error(line, context), measure, ADDING_UP)
+        return Expected(line.mechanism.error(context.confidence), measure)
+
+    @classmethod
+    def examples(cls, schema: Schema) -> Iterator[Self]:
+        for two in permutations(grouped_by(schema), 2):
+            yield cls(columns=two)
+            yield cls(columns=two, consistent=True)
+            yield cls(columns=two, consistent=True, margins=(two[0],))
+
+
+def _with_margins(
+    cells: Counted, keys: tuple[Keys, ...], sizes: Sequence[int]
+) -> tuple[Estimate, tuple[Keys, ...]]:
+    """The cells, then the sums over each set of columns, whose intervals allow for all their noises."""
+    if not keys:
+        return cells.count(), ()
+    noisy, shape = cells.noisy, (-1, *sizes)
+    named = np.empty(len(keys), dtype=object)
+    named[:] = keys
+    parts, names = [cells.count()], list(keys)
+    outer = len(keys[0]) - len(sizes)
+    for gone in (set_ for many in range(1, len(sizes) + 1) for set_ in combinations(range(len(sizes)), many)):
+        value = noisy.numbers[:, 0].reshape(shape).sum(axis=tuple(axis + 1 for axis in gone)).ravel()
+        reach = noisy.reach(np.ones(int(np.prod([sizes[axis] for axis in gone]))))
+        parts.append(Estimate(value, value - reach, value + reach))
+        first = tuple(0 if axis in gone else slice(None) for axis in range(len(sizes)))
+        places = [outer + axis for axis in gone]
+        for key in named.reshape(shape)[(slice(None), *first)].ravel():
+            names.append(tuple(ALL if place in places else part for place, part in enumerate(key)))
+    joined = [np.concatenate([getattr(part, end) for part in parts]) for end in ("value", "lower", "upper")]
+    return Estimate(*joined), tuple(names)

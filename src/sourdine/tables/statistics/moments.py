@@ -1,0 +1,215 @@
+"""Sums, means, variances and standard deviations of a column, and shares of records."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.frames import statistic as sums
+from sourdine.frames.expression import span
+from sourdine.frames.filter import indicator
+from sourdine.frames.schema import Schema
+from sourdine.frames.source import Source
+from sourdine.frames.unit import Unit
+from sourdine.tables.condition import Condition
+from sourdine.tables.measurement import Context, Line, Measurement, Moments, Scope, Sums, Total
+from sourdine.tables.reading import Estimate, Noisy, NoisyMoments, Numbers, Reading
+from sourdine.tables.statistics.base import (
+    Expected,
+    OfColumn,
+    Scale,
+    Single,
+    Style,
+    grouped_by,
+    numbers_of,
+)
+
+
+class _Moment(OfColumn, Single):
+    """A moment of a column."""
+
+    style: ClassVar[Style] = Style()
+
+    @classmethod
+    def examples(cls, schema: Schema) -> Iterator[Self]:
+        yield from (cls.model_validate({"column": name}) for name in numbers_of(schema))
+
+    def width(self, schema: Schema) -> float:
+        """How far the bounds of the column are apart."""
+        column = self.number(schema)
+        low, high = span(column)
+        return (high - low) * float(column.step)
+
+
+class Sum(_Moment):
+    """The sum of a column."""
+
+    kind: Literal["sum"] = "sum"
+    example: ClassVar[str] = '{ sum = "pay" }'
+    other_names: ClassVar[tuple[str, ...]] = ("total",)
+
+    def measurement(self, scope: Scope, schema: Schema) -> Measurement:
+        return Total(scope=scope, column=self.column)
+
+    def tell(self, numbers: Numbers, schema: Schema) -> Estimate:
+        return numbers.total(span(self.number(schema))[0])
+
+    def scale(self, schema: Schema) -> tuple[float, float]:
+        return float(self.number(schema).step), 0.0
+
+
+class Mean(_Moment):
+    """The mean of a column."""
+
+    kind: Literal["mean"] = "mean"
+    example: ClassVar[str] = '{ mean = "pay" }'
+    other_names: ClassVar[tuple[str, ...]] = ("average", "avg")
+    needs_size: ClassVar[bool] = True
+
+    def measurement(self, scope: Scope, schema: Schema) -> Measurement:
+        return Moments(scope=scope, column=self.column, degree=1)
+
+    def tell(self, numbers: Numbers, schema: Schema) -> Estimate:
+        return numbers.mean()
+
+    def scale(self, schema: Schema) -> tuple[float, float]:
+        column = self.number(schema)
+        return self.width(schema), span(column)[0] * float(column.step)
+
+    def span(self, schema: Schema) -> tuple[float, float] | None:
+        return self.between(schema)
+
+
+class Variance(_Moment):
+    """The variance of a column: the mean of squares less the square of the mean."""
+
+    kind: Literal["variance"] = "variance"
+    style: ClassVar[Style] = Style(scale=Scale.SQUARE)
+    example: ClassVar[str] = '{ variance = "pay" }'
+    other_names: ClassVar[tuple[str, ...]] = ("var",)
+    needs_size: ClassVar[bool] = True
+
+    def measurement(self, scope: Scope, schema: Schema) -> Measurement:
+        return Moments(scope=scope, column=self.column, degree=2)
+
+    def tell(self, numbers: Numbers, schema: Schema) -> Estimate:
+        return numbers.variance()
+
+    def scale(self, schema: Schema) -> tuple[float, float]:
+        return self.width(schema) ** 2, 0.0
+
+    def span(self, schema: Schema) -> tuple[float, float] | None:
+        """At most as far apart as half the records at either bound."""
+        return 0.0, (self.width(schema) / 2) ** 2
+
+    def unit_of_measure(self, unit: Unit) -> str:
+        return f"{self.column}²"
+
+
+class Deviation(_Moment):
+    """The standard deviation of a column."""
+
+    kind: Literal["deviation"] = "deviation"
+    example: ClassVar[str] = '{ deviation = "pay" }'
+    other_names: ClassVar[tuple[str, ...]] = ("std", "stdev", "stddev")
+    needs_size: ClassVar[bool] = True
+
+    def measurement(self, scope: Scope, schema: Schema) -> Measurement:
+        return Moments(scope=scope, column=self.column, degree=2)
+
+    def tell(self, numbers: Numbers, schema: Schema) -> Estimate:
+        return numbers.variance().root()
+
+    def scale(self, schema: Schema) -> tuple[float, float]:
+        return self.width(schema), 0.0
+
+    def span(self, schema: Schema) -> tuple[float, float] | None:
+        return 0.0, self.width(schema) / 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holds(Sums):
+    """For how many records a condition holds, and for how many it does not."""
+
+    of: Condition
+
+    @property
+    def label(self) -> str:
+        return f"proportion with {self.of.words}"
+
+    def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
+        return sums.Moments(value=value, width=1, degree=1, most=unit.rows)
+
+    def value(self, source: Source) -> str:
+        return indicator(self.of.sql(source))
+
+    def reading(self, noisy: Noisy, schema: Schema) -> Reading:
+        return NoisyMoments(noisy=noisy, width=1, degree=1)
+
+    def typical(self, size: float, schema: Schema) -> NDArray[np.float64]:
+        """It holds for one half."""
+        return np.full((1, 2), size / 2)
+
+
+class Proportion(Single):
+    """The share of records for which a condition holds, among those whose column is not missing."""
+
+    kind: Literal["proportion"] = "proportion"
+    of: Condition
+    style: ClassVar[Style] = Style(scale=Scale.SHARE)
+    example: ClassVar[str] = '{ proportion = "age", at_least = 65 }'
+    other_names: ClassVar[tuple[str, ...]] = ("share",)
+    needs_size: ClassVar[bool] = True
+
+    @property
+    def label(self) -> str:
+        return f"proportion with {self.of.words}"
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        return (self.of.column,)
+
+    @classmethod
+    def long(cls, kind: str, value: object, rest: Mapping[str, Any], query: str) -> Mapping[str, Any]:
+        """Of a flag alone, the share of those for which it is true."""
+        held = {"keys" if name == "of" else name: each for name, each in rest.items()} or {"keys": True}
+        return {"kind": kind, "of": {"column": value, **held}}
+
+    def check(self, schema: Schema, owner: str) -> None:
+        """The condition must fit the schema."""
+        self.of.check(schema, owner)
+
+    def measurement(self, scope: Scope, schema: Schema) -> Measurement:
+        return Holds(scope=scope, of=self.of)
+
+    def tell(self, numbers: Numbers, schema: Schema) -> Estimate:
+        return numbers.mean()
+
+    def span(self, schema: Schema) -> tuple[float, float] | None:
+        return 0.0, 1.0
+
+    def unit_of_measure(self, unit: Unit) -> str:
+        return "share"
+
+    def forecast(self, line: Line, context: Context) -> Expected:
+        """In percentage points."""
+        found = super().forecast(line, context)
+        if found.error is None:
+            return found
+        return replace(found, error=100 * found.error, measure="percentage points")
+
+    def note(self, scope: Scope, size: float | None) -> str:
+        groups = f", in groups of {size or 0:,.0f}" if scope.by else ""
+        return f"for a share near one half{groups}"
+
+    @classmethod
+    def examples(cls, schema: Schema) -> Iterator[Self]:
+        for name in grouped_by(schema):
+            yield cls(of=Condition(column=name, keys=schema.keys(name)[:1]))
+        for name in numbers_of(schema):
+            column = schema.number(name, name)
+            middle = (column.lower + column.upper) / 2
+            yield cls(of=Condition(column=name, at_least=middle))
+            yield cls(of=Condition(column=name, at_least=column.lower, below=middle))

@@ -1,0 +1,408 @@
+"""The values below which given shares of the records lie."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+from scipy.special import ndtri
+
+from sourdine.core.bits import Bits
+from sourdine.core.digits import counted
+from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.counting import Keys
+from sourdine.frames.expression import span
+from sourdine.frames.levels import check_counted, few_counts
+from sourdine.frames.ranks import RankSource, ranks
+from sourdine.frames.schema import Declared, Number, Schema
+from sourdine.frames.source import Source
+from sourdine.frames.unit import Unit
+from sourdine.tables.measurement import (
+    Context,
+    Exact,
+    Line,
+    Measurement,
+    Scope,
+    expect,
+    moved,
+)
+from sourdine.tables.measurement import OfColumn as ColumnMeasured
+from sourdine.tables.quantiles.choice import (
+    AUTO,
+    METHODS,
+    MOST_BINS,
+    NO_INTERVAL,
+    TREE,
+    Allowance,
+    Tuning,
+    chosen,
+)
+from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod
+from sourdine.tables.quantiles.naive import NaiveLaplace
+from sourdine.tables.quantiles.threshold import MOST_CUTS
+from sourdine.tables.reading import Estimate, Reading
+from sourdine.tables.spread import like_noises
+from sourdine.tables.statistics.base import (
+    EVENLY,
+    Chart,
+    Expected,
+    Found,
+    OfColumn,
+    Style,
+    as_tuple,
+    numbers_of,
+    short,
+)
+from sourdine.tables.tree import Tree, read_quantiles
+
+_AT_MOST = "at most, mostly far less; no interval"
+_BY_ITSELF = "noise on the quantile itself; no interval"
+_BY_RADIUS = "with a radius, or 2^41 steps, no bound holds where values are equal; no interval"
+MethodName = Literal[
+    "tree",
+    "auto",
+    "joint",
+    "recursive",
+    "inverse",
+    "smooth",
+    "histogram",
+    "monotone histogram",
+    "naive",
+]
+
+
+@dataclass(frozen=True)
+class NoisyRanks(Reading):
+    """The places of quantiles in each group, one after the other, with intervals if the method gives any."""
+
+    places: Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ordered(ColumnMeasured):
+    """The values of a column in their order, in each group, for quantiles at some levels."""
+
+    at: tuple[float, ...]
+    name: str
+    alone: ClassVar[bool] = True
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+    def cuts(self, schema: Schema) -> tuple[int, ...]:
+        """How many places the bins hold that values are counted in."""
+        return ()
+
+    def exact(
+        self, source: Source, unit: Unit, bits: Bits, beside: Sequence[Measurement] = ()
+    ) -> list[Exact]:
+        if self.scope.empty:
+            return [{}]
+        found = ranks(
+            source,
+            by=self.groupings(source),
+            value=source.place_of(self.column),
+            unit=unit,
+            bits=bits,
+            where=self.scope.sql(source),
+            places=self.width(source.schema) + 1,
+            cuts=self.cuts(source.schema),
+            near=self.at,
+        )
+        return [found]
+
+    def _read(self, values: RankSource, line: Line, context: Context, bits: Bits) -> Estimate:
+        """The places of the quantiles of one group."""
+        raise NotImplementedError
+
+    def read(self, exact: Exact, line: Line, context: Context, bits: Bits) -> Reading:
+        groups: Mapping[Keys, RankSource] = expect(dict, exact)
+        parts = [self._read(values, line, context, bits) for values in groups.values()]
+        ends = ("value", "lower", "upper")
+        joined = (np.concatenate([np.zeros(0), *(getattr(part, end) for part in parts)]) for end in ends)
+        return NoisyRanks(Estimate(*joined))
+
+    def note(self, line: Line) -> str:
+        if line.choice is None:
+            return ""
+        return f"Method for the {self.label} in '{self.scope.query}': {line.choice.words}."
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeCounts(Ordered):
+    """How many values lie in each bin of each level of a tree.
+
+    `bins` are its finest bins, where they are wider than a step of the column's grid.
+    """
+
+    bins: int | None = None
+
+    def tree(self, schema: Schema) -> Tree:
+        """The tree of bins over the column's grid."""
+        places = self.width(schema) + 1
+        return Tree.over(places) if self.bins is None else Tree.flat(places, self.bins)
+
+    def cuts(self, schema: Schema) -> tuple[int, ...]:
+        return self.tree(schema).widths
+
+    def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
+        """A value counts in one bin of every level."""
+        copies = min(unit.groups, self.groups(schema)) * self.tree(schema).height
+        return moved(neighbours, squared, length=unit.rows, copies=copies, each=unit.rows)
+
+    def _read(self, values: RankSource, line: Line, context: Context, bits: Bits) -> Estimate:
+        return read_quantiles(
+            values,
+            self.tree(context.schema),
+            mechanism=line.mechanism,
+            at=self.at,
+            confidence=context.confidence,
+            bits=bits,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order(Ordered):
+    """Values of which a method chooses quantiles, in each group on its own."""
+
+    method: MethodName
+    tuning: Tuning
+
+    def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
+        """Values that change in one group."""
+        return Distance.hamming(unit.rows, neighbours=neighbours)
+
+    def line(self, context: Context, share: Fraction) -> Line:
+        """The method that is asked in each group on its own, or the tree that is taken for it.
+
+        A unit changes up to `rows` values in each of up to `groups` groups. One that is replaced may leave a
+        group and enter another, unless it may count in all of them: so each group is asked as if values come
+        and go, and a value replaced counts as two (docs/guarantees/tables.md).
+        """
+        schema, unit, privacy = context.schema, context.unit, context.privacy
+        groups, places = self.groups(schema), self.width(schema) + 1
+        moves = context.neighbours is Neighbours.REPLACE and groups > unit.groups
+        allowance = Allowance(
+            budget=share * privacy.total,
+            squared=privacy.squared,
+            values=unit.rows * (2 if moves else 1),
+            groups=min(unit.groups, groups),
+        )
+        try:
+            found, choice = chosen(
+                self.method,
+                at=self.at,
+                places=places,
+                allowance=allowance,
+                neighbours=Neighbours.ADD_REMOVE if moves else context.neighbours,
+                size=None if context.size is None else math.ceil(context.size),
+                tuning=self.tuning,
+                counted=not (context.near or few_counts(groups, places)),
+            )
+        except InvalidParameter as problem:
+            of = f"The {self.label} in '{self.scope.query}' cannot be found by the method '{self.method}'"
+            raise InvalidParameter(f"{of}. {problem}") from None
+        picked = self.method == AUTO
+        if isinstance(found, Tree):
+            bins = found.fan if found.leaf > 1 or found.height == 1 else None
+            tree = TreeCounts(scope=self.scope, column=self.column, at=self.at, name=self.name, bins=bins)
+            return replace(tree.line(context, share), choice=choice, picked=picked, wanted=self)
+        return Line(
+            measurement=self,
+            mechanism=found,
+            distance=self.distance(schema, unit, context.neighbours, privacy.squared),
+            share=share,
+            count=allowance.groups,
+            choice=choice,
+            picked=picked,
+        )
+
+    def check_source(self, source: Source) -> None:
+        schema = source.schema
+        check_counted(source, self.label, self.groups(schema), self.width(schema) + 1)
+
+    def _read(self, values: RankSource, line: Line, context: Context, bits: Bits) -> Estimate:
+        assert isinstance(line.mechanism, QuantileMethod)
+        found = line.mechanism.sample(values, bits).astype(float)
+        return Estimate(found, np.full(found.shape, np.nan), np.full(found.shape, np.nan))
+
+    def note(self, line: Line) -> str:
+        return f"{super().note(line)} {NO_INTERVAL}"
+
+    def step(self, schema: Schema, unit: Unit) -> tuple[float, str]:
+        return 1.0, "values"
+
+    def noise_words(self, line: Line, context: Context) -> str:
+        assert line.choice is not None
+        assert isinstance(line.mechanism, QuantileMethod)
+        return f"{line.choice.name} method, epsilon {float(line.mechanism.epsilon):.4g} for one value"
+
+    def moves(self, line: Line, context: Context) -> str:
+        each = counted(int(line.distance.amount), "value")
+        return each if line.count == 1 else f"{each} in each of {line.count:,} groups"
+
+
+class Normal(Declared):
+    """A guess at how a column is spread, for forecasts only."""
+
+    mean: int | float
+    deviation: int | float = Field(gt=0)
+
+
+class Quantiles(OfColumn):
+    """The values below which given shares of the records lie.
+
+    They are read off a tree of noisy counts, which also gives intervals, or found by one of the methods of
+    `tables.quantiles`, which mostly come nearer and give none. "auto" takes what comes nearest as far as
+    declarations tell. What may be set of a method is as in `sourdine.quantiles`; `law` is for forecasts only.
+    """
+
+    kind: Literal["quantiles"] = "quantiles"
+    at: tuple[float, ...] = Field(min_length=1, max_length=999)
+    method: MethodName = "auto"
+    law: Literal["uniform"] | Normal | None = None
+    ties: bool | None = None
+    radius: int | None = Field(default=None, ge=0, le=MOST_PLACES)
+    cuts: int | None = Field(default=None, ge=1, le=MOST_CUTS)
+    bins: int | None = Field(default=None, ge=1, le=MOST_BINS)
+    style: ClassVar[Style] = Style(Chart.CURVE)
+    example: ClassVar[str] = '{ quantiles = "pay", at = [0.5] }'
+    bounded: ClassVar[bool] = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _listed(cls, given: Any) -> Any:
+        return as_tuple(given, "at")
+
+    @model_validator(mode="after")
+    def _rising(self) -> "Quantiles":
+        if not all(0 < level < 1 for level in self.at):
+            raise ValueError("at must lie strictly between 0 and 1, as in at = [0.25, 0.5, 0.75]")
+        if not all(a < b for a, b in pairwise(self.at)):
+            raise ValueError("at must rise, as in at = [0.25, 0.5, 0.75]")
+        return self
+
+    @property
+    def form(self) -> str:
+        return f"{self.kind}, {self.method}"
+
+    @property
+    def adds(self) -> tuple[str, ...]:
+        return ("quantile",)  # the name of its levels among the keys
+
+    @property
+    def tuning(self) -> Tuning:
+        """What is set of the method."""
+        return Tuning(radius=self.radius, cuts=self.cuts, bins=self.bins, ties=self.ties)
+
+    def check(self, schema: Schema, owner: str) -> None:
+        """The column must hold numbers between declared bounds, and the method know what is set of it."""
+        super().check(schema, owner)
+        self.tuning.check(self.method)
+
+    def measurement(self, scope: Scope, schema: Schema) -> Measurement:
+        if self.method == TREE:
+            name = f"ranks of {self.column}"
+            return TreeCounts(scope=scope, column=self.column, at=self.at, name=name, bins=self.bins)
+        return Order(
+            scope=scope,
+            column=self.column,
+            at=self.at,
+            name=self.label,
+            method=self.method,
+            tuning=self.tuning,
+        )
+
+    def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Found:
+        places, column = expect(NoisyRanks, reading).places, self.number(schema)
+        on_grid = Estimate(*(_steps(part, column) for part in (places.value, places.lower, places.upper)))
+        return Found(on_grid, tuple((*key, level) for key in measured.keys(schema) for level in self.at))
+
+    def span(self, schema: Schema) -> tuple[float, float] | None:
+        return self.between(schema)
+
+    def forecast(self, line: Line, context: Context) -> Expected:
+        """In ranks, or in the column's unit under the law that was declared for the forecast."""
+        column, mechanism, size = self.number(context.schema), line.mechanism, context.size
+        step = float(column.step)
+        if isinstance(mechanism, NaiveLaplace):
+            return Expected(mechanism.error(context.confidence) * step, self.column, _BY_ITSELF)
+        near = 0.0
+        if isinstance(mechanism, QuantileMethod):
+            bound = mechanism.ranks_off(context.confidence)
+            if bound is None:
+                return Expected(None, note=_BY_RADIUS)
+            off, near, noted = dict.fromkeys(self.at, bound), mechanism.near * step, _AT_MOST
+            if near:
+                noted = (
+                    f"at most, of a value within {short(near)} of the answer; mostly far less; no interval"
+                )
+        else:
+            tree = expect(TreeCounts, line.measurement).tree(context.schema)
+            off = {level: _noisy_rank(tree.spread(level), line, context) for level in self.at}
+            # other places of the quantiles have more noises below them, and of wide bins only edges are known
+            noted = EVENLY if self.at != (0.5,) else ""
+            if tree.leaf > 1:
+                within = f"within bins of {short(tree.leaf * step)}"
+                noted = f"{noted} and {within}" if noted else f"if values are spread evenly {within}"
+        if self.law is None or size is None:
+            of = "" if size is None else f"of about {size:,.0f}"
+            return Expected(max(off.values()), "ranks", "; ".join(filter(None, (of, noted))))
+        law = _Law(self.law, float(column.lower), float(column.upper))
+        error = near + max(law.off(level, ranks / size) for level, ranks in off.items())
+        return Expected(
+            error, self.column, "; ".join(filter(None, (f"if it is {law.name} as declared", noted)))
+        )
+
+    @classmethod
+    def examples(cls, schema: Schema) -> Iterator[Self]:
+        for name in numbers_of(schema):
+            for method in (AUTO, TREE, *METHODS):
+                yield cls.model_validate({"column": name, "at": [0.5], "method": method})
+                yield cls.model_validate({"column": name, "at": [0.25, 0.75], "method": method})
+
+
+def _steps(places: NDArray[np.float64], column: Number) -> NDArray[np.float64]:
+    """Places as values of the column, each the nearest float; what is not known stays so."""
+    low, step = span(column)[0], column.step
+    exact = [math.nan if math.isnan(p) else float((low + int(p)) * step) for p in places.tolist()]
+    return np.array(exact)
+
+
+def _noisy_rank(many: float, line: Line, context: Context) -> float:
+    """What so many noises on a count add up to at most."""
+    return float(like_noises(line.mechanism, many, context.confidence)) * math.sqrt(many)
+
+
+@dataclass(frozen=True)
+class _Law:
+    """How values are spread between their bounds, as declared for a forecast."""
+
+    law: Literal["uniform"] | Normal
+    lower: float
+    upper: float
+
+    @property
+    def name(self) -> str:
+        return "normal" if isinstance(self.law, Normal) else "uniform"
+
+    def quantile(self, share: float) -> float:
+        """The value that this share lies below."""
+        if share <= 0 or share >= 1:
+            return self.lower if share <= 0 else self.upper
+        if isinstance(self.law, Normal):
+            found = self.law.mean + self.law.deviation * float(ndtri(share))
+            return min(max(found, self.lower), self.upper)
+        return self.lower + share * (self.upper - self.lower)
+
+    def off(self, level: float, share: float) -> float:
+        """How far a quantile is from one whose level is off by so large a share, to either side."""
+        here = self.quantile(level)
+        return max(self.quantile(level + share) - here, here - self.quantile(level - share))

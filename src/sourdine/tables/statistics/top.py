@@ -1,0 +1,184 @@
+"""The keys that most records or units have, in order."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from sourdine.core.bits import Bits
+from sourdine.core.digits import counted
+from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.select import MOST_CANDIDATES
+from sourdine.frames import statistic as sums
+from sourdine.frames.counting import Keys
+from sourdine.frames.schema import Schema
+from sourdine.frames.unit import Unit
+from sourdine.mechanisms import TopK
+from sourdine.tables.measurement import Axis, Context, Exact, Line, Measurement, Scope, Sums, expect
+from sourdine.tables.reading import Estimate, Reading
+from sourdine.tables.statistics.base import Chart, Expected, Found, Scale, Statistic, Style, grouped_by
+
+
+@dataclass(frozen=True)
+class Ranking(Reading):
+    """The places of the keys of each group that come first, in order, among so many keys."""
+
+    places: NDArray[Any]
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranked(Sums):
+    """Keys of a column in the order of how many units have them: only their order is ever told."""
+
+    column: str
+    k: int
+    of_units: ClassVar[bool] = True
+    others: ClassVar[bool] = False
+    most_keys: ClassVar[int] = MOST_CANDIDATES
+
+    @property
+    def label(self) -> str:
+        return f"top {self.k} of {self.column}"
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        return (Axis(self.column),)
+
+    def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
+        return sums.Moments(value=value, most=1)
+
+    def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
+        """Counts of units change by one."""
+        return Distance.linf(1, neighbours=neighbours)
+
+    def line(self, context: Context, share: Fraction) -> Line:
+        """Each group is asked on its own.
+
+        A unit changes counts by one, in at most `groups` groups, all the same way when it is added or
+        removed; one that is replaced may leave as many as it enters.
+        """
+        schema, unit, neighbours = context.schema, context.unit, context.neighbours
+        replaced = neighbours is Neighbours.REPLACE
+        groups = min(unit.groups * (2 if replaced else 1), self.outer_groups(schema))
+        mechanism = TopK.within(
+            **{context.budget: share * context.privacy.total / groups},
+            candidates=MOST_CANDIDATES if self.scope.open else len(schema.keys(self.column)),
+            k=self.k,
+            monotone=not replaced,
+        )
+        distance = self.distance(schema, unit, neighbours, context.privacy.squared)
+        return Line(measurement=self, mechanism=mechanism, distance=distance, share=share, count=groups)
+
+    def read(self, exact: Exact, line: Line, context: Context, bits: Bits) -> Reading:
+        """Keys that were chosen privately may be fewer than are asked for.
+
+        Then the places of those that are missing are filled by candidates that nobody has, which come last
+        and are left out.
+        """
+        numbers, mechanism = self.numbers(exact, context.schema, context.unit), expect(TopK, line.mechanism)
+        scores = numbers.astype(float).reshape(self.outer_groups(context.schema), -1)
+        groups, size = scores.shape
+        if self.scope.open:
+            filled = np.full((groups, max(size, self.k)), -np.inf)
+            filled[:, :size] = scores
+            scores, mechanism = filled, replace(mechanism, candidates=filled.shape[1])
+        return Ranking(mechanism.sample(scores, bits), size)
+
+    def keys(self, schema: Schema) -> tuple[Keys, ...]:
+        if not self.scope.open:
+            return super().keys(schema)
+        assert self.scope.chosen is not None
+        names = self.scope.chosen.names
+        return tuple((*key[:-1], *names[int(key[-1])]) for key in self.places(schema))
+
+    def _first(self, known: int) -> int:
+        return known
+
+    def noise_words(self, line: Line, context: Context) -> str:
+        mechanism = expect(TopK, line.mechanism)
+        return f"exponential mechanism, epsilon {float(mechanism.epsilon / mechanism.k):.4g} for each rank"
+
+    def moves(self, line: Line, context: Context) -> str:
+        return f"1 for each key, in at most {counted(line.count, 'group')}"
+
+
+class Top(Statistic):
+    """The k keys of a column that most records have, or most units where a column tells units apart.
+
+    They come in order, without their counts.
+    """
+
+    kind: Literal["top"] = "top"
+    column: str
+    k: int = Field(ge=1, le=1 << 12)
+    style: ClassVar[Style] = Style(Chart.LIST, Scale.COUNT, of_units=True)
+    example: ClassVar[str] = '{ top = "town", k = 10 }'
+    bounded: ClassVar[bool] = False
+
+    @property
+    def label(self) -> str:
+        return f"top {self.k} of {self.column}"
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    @property
+    def adds(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    @property
+    def opens(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def check(self, schema: Schema, owner: str) -> None:
+        """The column must have more keys than are asked for, or such as are chosen privately."""
+        if schema.open([self.column]):
+            return
+        keys = len(schema.keys(self.column))
+        if keys <= self.k:
+            raise InvalidParameter(
+                f"The top {self.k} of '{self.column}' in '{owner}' would be all its {keys} keys. "
+                "Ask for fewer, or for the count by this column."
+            )
+
+    def measurement(self, scope: Scope, schema: Schema) -> Measurement:
+        return Ranked(scope=scope, column=self.column, k=self.k)
+
+    def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Found:
+        """A key's value is its rank."""
+        ranking, keys = expect(Ranking, reading), measured.keys(schema)
+        found = [
+            (keys[group * ranking.size + place], rank + 1)
+            for group, places in enumerate(ranking.places.tolist())
+            for rank, place in enumerate(places)
+            if place < ranking.size
+        ]
+        unknown = np.full(len(found), np.nan)
+        ranks = np.array([float(rank) for _, rank in found])
+        return Found(Estimate(ranks, unknown, unknown), tuple(key for key, _ in found), whole=True)
+
+    def span(self, schema: Schema) -> tuple[float, float] | None:
+        return None
+
+    def unit_of_measure(self, unit: Unit) -> str:
+        return "rank"
+
+    def forecast(self, line: Line, context: Context) -> Expected:
+        measure = line.measurement.step(context.schema, context.unit)[1]
+        note = "a key this far above the last that is listed is not left out"
+        return Expected(line.mechanism.error(context.confidence), measure, note)
+
+    @classmethod
+    def examples(cls, schema: Schema) -> Iterator[Self]:
+        for name in (*grouped_by(schema), *schema.open(list(schema.columns))):
+            if schema.open([name]) or len(schema.keys(name)) > 1:
+                yield cls(column=name, k=1)
+            if schema.open([name]) or len(schema.keys(name)) > 2:
+                yield cls(column=name, k=2)
