@@ -10,8 +10,8 @@ import numpy as np
 from sourdine.frames import Source, ranks
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables import Plan
-from sourdine.tables.measurement import Kind, condition
 from sourdine.tables.release import _carry_out
+from sourdine.tables.statistics.quantiles import TreeCounts
 from sourdine.testing import SeededBits
 
 
@@ -33,17 +33,17 @@ def exact_numbers(plan: Plan, source: Source, seed: int = 1) -> list[list[int]]:
     found = []
     for line in plan.lines:
         measured = line.measurement
-        if measured.kind is not Kind.TREE:
+        if not isinstance(measured, TreeCounts):
             found.append(seen[id(line.mechanism)])
             continue
         tree = measured.tree(plan.schema)
         groups = ranks(
             source,
             by=measured.groupings(source),
-            value=measured.value(source),
+            value=source.place_of(measured.column),
             unit=plan.unit,
             bits=SeededBits(seed),
-            where=condition(measured.query, source),
+            where=measured.scope.sql(source),
         )
         counts: list[int] = []
         for values in groups.values():

@@ -90,7 +90,7 @@ def test_weights_divide_the_budget() -> None:
         )
         shares = {name: Fraction(0) for name in "abc"}
         for line in plan.lines:
-            shares[line.measurement.query.name] += line.share
+            shares[line.measurement.scope.query] += line.share
         assert shares == {"a": Fraction(6, 9), "b": Fraction(2, 9), "c": Fraction(1, 9)}
         errors = [forecast(plan, name).error for name in "abc"]
         assert errors[0] is not None

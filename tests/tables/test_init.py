@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.tables.aggregate import KINDS
 from sourdine.tables.blank import BLANK, check_filled
 from sourdine.tables.init import draft, read_types
 from sourdine.tables.spec import PrivacyBlock, Specification, TableBlock
+from sourdine.tables.statistics import BY_KIND
 
 
 def headed(tmp_path: Path, header: str, name: str = "t.csv") -> Path:
@@ -39,7 +39,7 @@ def test_every_field_is_explained(tmp_path: Path) -> None:
     fields |= {"name", "ask", "by", "where", "weight", "at", "edges", "at_least", "below", "of", "other", "k"}
     for field in fields:
         assert f"{field} = " in text, field
-    for kind in KINDS:
+    for kind in BY_KIND:
         assert f'"{kind}"' in text or f"{kind} = " in text, kind
 
 

@@ -19,7 +19,7 @@ from sourdine.frames import Unit
 from sourdine.mechanisms import KeyThreshold
 from sourdine.report.release import release_page
 from sourdine.tables import Plan, Specification, Table, forecasts, rehearse
-from sourdine.tables.measurement import Kind
+from sourdine.tables.measurement import Partitions
 from sourdine.tables.record import Record
 from sourdine.tables.release import _carry_out, exact_of, keyed, scans
 from sourdine.testing import SeededBits
@@ -138,7 +138,7 @@ def test_the_budget_is_divided_and_delta_too() -> None:
     apart = {"name": "apart", "ask": ["count"], "by": ["town"], "where": {"sex": ["f"]}}
     again = {"name": "again", "ask": ["units", {"mean": "age"}], "by": ["sex", "town"], "weight": 2}
     plan = table.plan(BY_TOWN, again, apart, epsilon=1, delta=1e-6, quality=False)
-    keys = [line for line in plan.lines if line.measurement.kind is Kind.KEYS]
+    keys = [line for line in plan.lines if isinstance(line.measurement, Partitions)]
     assert [line.share for line in keys] == [Fraction(1, 8) + Fraction(1, 6), Fraction(1, 8)]
     assert sum(line.share for line in plan.lines) == 1
     losses = [line.spend.one_loss() for line in plan.lines]

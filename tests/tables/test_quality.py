@@ -19,8 +19,9 @@ from sourdine.frames.quality import Cell, all_cells
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables import DataQuality, Plan, Privacy, Query, Table, rehearse
 from sourdine.tables.forecast import advice, forecasts, quality_forecast, smallest_seen
-from sourdine.tables.measurement import Kind, quality_of
+from sourdine.tables.measurement import Quality
 from sourdine.tables.quality import QUERY, READ, data_quality
+from sourdine.tables.query import columns_of
 from sourdine.tables.release import _carry_out, _quality, exact_of
 from sourdine.testing import SeededBits
 from tests.tables.exact import exact_numbers
@@ -61,13 +62,15 @@ def drawn(plan: Plan, table: Table, seeds: range) -> list[DataQuality]:
     """The data quality of many releases; the table is counted once."""
     line = plan.lines[-1]
     (exact,) = exact_of([line], plan, table.source, SeededBits(1))  # type: ignore[misc]
-    return [_quality(line, plan, exact, SeededBits(seed)) for seed in seeds]  # type: ignore[arg-type]
+    measured, context = line.measurement, plan.context()
+    read = [measured.read(exact, line, context, SeededBits(seed)) for seed in seeds]
+    return [_quality(each, measured, plan) for each in read]  # type: ignore[arg-type]
 
 
 def test_it_is_a_line_of_its_own_for_a_twentieth() -> None:
     plan = table_of(1000).plan(*QUERIES, epsilon=1)
     *others, last = plan.lines
-    assert last.measurement.kind is Kind.QUALITY
+    assert isinstance(last.measurement, Quality)
     assert last.measurement.columns == ("region", "age", "pay")  # by, where and ask, and no other
     assert last.share == Fraction(1, 20)
     assert [line.share for line in others] == [Fraction(19, 40)] * 2
@@ -356,7 +359,7 @@ def test_columns_of_every_kind_of_question_are_counted() -> None:
         {"proportion": "unused"},
         {"quantiles": "pay", "at": [0.5]},
     ]
-    found = quality_of([Query.read({"name": "q", "ask": asks, "where": {"region": ["north"]}})])
-    assert found.columns == ("region", "age", "unused", "pay")
-    top = quality_of([Query.read({"name": "q", "ask": [{"top": "region", "k": 1}]})])
-    assert top.columns == ("region",)
+    found = columns_of([Query.read({"name": "q", "ask": asks, "where": {"region": ["north"]}})])
+    assert found == ("region", "age", "unused", "pay")
+    top = columns_of([Query.read({"name": "q", "ask": [{"top": "region", "k": 1}]})])
+    assert top == ("region",)

@@ -22,8 +22,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Unit, ranks
 from sourdine.frames.ranks import CountedValues
 from sourdine.tables import Plan, Privacy, Query, Table, epsilon_for, forecasts, rehearse, write_answers
-from sourdine.tables.measurement import condition
-from sourdine.tables.plan import Line
+from sourdine.tables.measurement import Line
 from sourdine.tables.quantiles import METHODS, InverseSensitivity, QuantileMethod
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
@@ -70,10 +69,10 @@ def held(plan: Plan, rows: list[Row], seed: int) -> list[Counter[int]]:
     groups = ranks(
         source,
         by=measured.groupings(source),
-        value=measured.value(source),
+        value=source.place_of(measured.column),
         unit=plan.unit,
         bits=SeededBits(seed),
-        where=condition(measured.query, source),
+        where=measured.scope.sql(source),
     )
     return [Counter(values.values_between(0, values.size).tolist()) for values in groups.values()]
 

@@ -16,8 +16,8 @@ from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames import Unit
 from sourdine.frames import levels as levels_module
 from sourdine.tables import Table
-from sourdine.tables.measurement import Kind
 from sourdine.tables.release import _carry_out
+from sourdine.tables.statistics.quantiles import TreeCounts
 from sourdine.testing import SeededBits
 from tests.frames.engines import ENGINES
 
@@ -146,7 +146,7 @@ def test_an_error_on_the_cluster_is_told_without_its_words(
         assert "secret" not in str(caught.value) + "".join(capfd.readouterr())
         assert len(ledger.history()) == 1
     left = table.plan({"name": "n", "ask": [{"quantiles": "x", "at": [0.5]}]}, epsilon=1)
-    assert left.lines[0].measurement.kind is Kind.TREE
+    assert isinstance(left.lines[0].measurement, TreeCounts)
     assert "only counted" in left.notes[0]
     with pytest.raises(InvalidParameter, match="stay on its cluster"):
         table.plan({"name": "n", "ask": [{"quantiles": "x", "at": [0.5], "method": "joint"}]}, epsilon=1)

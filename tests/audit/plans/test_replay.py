@@ -24,7 +24,7 @@ from sourdine.audit.plans.faults import (
 from sourdine.audit.plans.random_plans import KINDS, random_plan
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Unit
-from sourdine.tables.measurement import Kind
+from sourdine.tables.measurement import Records
 
 
 def told(found: PlanAudit) -> list[str]:
@@ -131,6 +131,6 @@ def test_spark_stands() -> None:
 def test_what_a_unit_moves_by_two_steps_of_a_plan() -> None:
     """By hand: a replaced record that changes its group moves two counts, and two values of two groups."""
     found = audit_plan(REPLACED.plan("sums", "order"), pairs=90, engines=["duckdb"])
-    count = next(each for each in found.lines if each.line.measurement.kind is Kind.RECORDS)
+    count = next(each for each in found.lines if isinstance(each.line.measurement, Records))
     assert count.line.distance.amount == Fraction(2)
     assert count.ratio == 1.0

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.tables.aggregate import MethodName
 from sourdine.tables.quantiles.choice import AUTO, METHODS, TREE, Allowance, Tuning, chosen
 from sourdine.tables.quantiles.method import QuantileMethod
+from sourdine.tables.statistics.quantiles import MethodName
 from sourdine.tables.tree import Tree
 
 REPLACE, ADD_REMOVE = Neighbours.REPLACE, Neighbours.ADD_REMOVE

@@ -8,27 +8,13 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Schema
 from sourdine.frames.unit import Unit
+from sourdine.tables.condition import Condition
 from sourdine.tables.plan import Plan
 from sourdine.tables.privacy import Privacy
-from sourdine.tables.quantiles.choice import AUTO, METHODS, TREE
 from sourdine.tables.query import Query
+from sourdine.tables.statistics import STATISTICS
 from sourdine.testing import SeededBits
 
-_OF_NUMBERS = ("sum", "mean", "variance", "deviation")
-KINDS = (
-    "count",
-    "units",
-    *_OF_NUMBERS,
-    "proportion",
-    "histogram",
-    "contingency",
-    "keys",
-    "top",
-    "top of keys",
-    "margins",
-    "hierarchy",
-    *(f"quantiles, {method}" for method in (AUTO, TREE, *METHODS)),
-)
 _NUMBERS: tuple[dict[str, Any], ...] = (
     {"type": "integer", "lower": 0, "upper": 1},
     {"type": "integer", "lower": -3, "upper": 20},
@@ -52,10 +38,13 @@ _TEXTS: tuple[dict[str, Any], ...] = (
     {"type": "text", "other": "others"},
     {"type": "text", "other": "b", "missing": "other", "at_least": 3},
 )
-_BESIDE = KINDS[:9]
-_OPEN = ("keys", "top of keys")
-_TOWNS = [["north", "a"], ["north", "b"], ["south", "c"]]
 _LETTERS = "xyz"
+_EVERY = Schema.read({f"{each['type']} {i}": each for i, each in enumerate((*_NUMBERS[1:3], *_KEYS[2:5]))})
+FORMS = {each.form: kind for kind in STATISTICS for each in kind.examples(_EVERY)}
+_KEYED, _TOP_OF_KEYS = "keys", "top of keys"
+KINDS = (*FORMS, _KEYED, _TOP_OF_KEYS)
+_OPEN = {_KEYED: ("count", "units", "mean", "quantiles, auto"), _TOP_OF_KEYS: ("top",)}
+_BESIDE = [form for form in FORMS if "," not in form]
 
 
 def random_plan(kind: str, seed: int) -> Plan:
@@ -77,8 +66,6 @@ def _drawn(kind: str, dice: Dice) -> Plan:
     }
     if kind in _OPEN:
         columns["text"] = dice.one(_TEXTS)
-    if kind == "hierarchy":
-        columns["town"] = {"type": "category", "keys": [town for _, town in _TOWNS]}
     schema = Schema.read(columns)
     queries = [_query(kind, kind, schema, dice)]
     if dice.one_in(2):
@@ -102,51 +89,26 @@ def _unit(schema: Schema, dice: Dice) -> Unit:
 
 
 def _query(name: str, kind: str, schema: Schema, dice: Dice) -> Query:
+    form = dice.one(_OPEN.get(kind, (kind,)))
+    fit = [
+        each
+        for each in FORMS[form].examples(schema)
+        if each.form == form and bool(schema.open(each.opens)) == (kind == _TOP_OF_KEYS)
+    ]
+    if not fit:
+        raise InvalidParameter(f"Random declarations have nothing for {form}. Draw others.")
+    asked = dice.one(fit)
     numbers = [each for each in schema.columns if each.startswith("number")]
     keys = [each for each in schema.columns if each.startswith("key")]
-    inner = dice.shuffled(keys)[:2] if kind in ("contingency", "margins") else []
-    if kind == "top":
-        inner = [dice.one(keys)]
-    by = dice.some([each for each in keys if each not in inner], 2)
-    return Query.read(
-        {
-            "name": name,
-            "ask": [_asked(kind, dice.one(numbers), inner, schema, dice)],
-            "by": [*by, "text"] if kind == "keys" else by,
-            "where": [_condition(each, schema, dice) for each in dice.some([*numbers, *keys], 2)],
-            "weight": dice.one([1, 3]),
-        }
+    by = dice.some([each for each in keys if each not in asked.adds], 2)
+    where = [_condition(each, schema, dice) for each in dice.some([*numbers, *keys], 2)]
+    return Query(
+        name=name,
+        ask=(asked,),
+        by=(*by, "text") if kind == _KEYED else tuple(by),
+        where=tuple(map(Condition.model_validate, where)),
+        weight=dice.one([1, 3]),
     )
-
-
-def _asked(kind: str, number: str, inner: list[str], schema: Schema, dice: Dice) -> Any:
-    if kind in ("count", "units"):
-        return kind
-    if kind in _OF_NUMBERS:
-        return {kind: number}
-    if kind == "proportion":
-        return {"kind": kind, "of": _condition(dice.one([number, *schema.columns]), schema, dice)}
-    if kind == "contingency":
-        return {kind: inner}
-    if kind == "margins":
-        return {"contingency": inner, "consistent": True}
-    if kind == "hierarchy":
-        return {"kind": kind, "levels": ["region", "town"], "rows": _TOWNS}
-    if kind == "keys":
-        return dice.one(["count", "units", {"mean": number}, {"quantiles": number, "at": [0.5]}])
-    if kind in ("top", "top of keys"):
-        return {"top": "text" if kind == "top of keys" else inner[0], "k": 2}
-    column = schema.number("random_plan", number)
-    low, high, step = float(column.lower), float(column.upper), float(column.step)
-    if kind == "histogram":
-        places = [low - step, low, low + step, (low + high) / 2, high - step, high, high + step]
-        edges = sorted(set(dice.some(places, 5)) | {low, high + 2 * step})
-        return {kind: number, "edges": edges}
-    return {
-        "quantiles": number,
-        "at": dice.one([[0.5], [0.25, 0.75]]),
-        "method": kind.removeprefix("quantiles, "),
-    }
 
 
 def _condition(name: str, schema: Schema, dice: Dice) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from sourdine.frames.unit import Unit
 from sourdine.mechanisms import TopK
 from sourdine.tables.measurement import Axis, Context, Exact, Line, Measurement, Scope, Sums, expect
 from sourdine.tables.reading import Estimate, Reading
-from sourdine.tables.statistics.base import Chart, Expected, Found, Scale, Statistic, Style, grouped_by
+from sourdine.tables.statistics.base import Chart, Expected, Found, Statistic, Style, grouped_by
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Top(Statistic):
     kind: Literal["top"] = "top"
     column: str
     k: int = Field(ge=1, le=1 << 12)
-    style: ClassVar[Style] = Style(Chart.LIST, Scale.COUNT, of_units=True)
+    style: ClassVar[Style] = Style(Chart.LIST, of_units=True)
     example: ClassVar[str] = '{ top = "town", k = 10 }'
     bounded: ClassVar[bool] = False
 
