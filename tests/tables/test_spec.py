@@ -2,13 +2,14 @@
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import Unit
-from sourdine.tables import Specification, forecasts
+from sourdine.frames import Schema, Unit
+from sourdine.tables import Query, Specification, forecasts
 
 TEXT = """
 [table]
@@ -181,3 +182,25 @@ def test_mistakes_are_told_in_plain_words(tmp_path: Path, old: str, new: str, se
     with pytest.raises(InvalidParameter) as caught:
         Specification.load(place)
     assert sentence in str(caught.value)
+
+
+def test_a_specification_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its queries and columns are parsed when it is read, and a copy with others reads those anew."""
+    read: list[type] = []
+    for kind in (Query, Schema):
+        original = kind.read.__func__  # type: ignore[attr-defined]
+
+        def counted(cls: type, block: Any, original: Any = original) -> Any:
+            read.append(cls)
+            return original(cls, block)
+
+        monkeypatch.setattr(kind, "read", classmethod(counted))
+    blocks = [{"name": name, "ask": ["count"]} for name in "abc"]
+    privacy = {"unit": "person", "epsilon": 1.0}
+    held = Specification.read({"table": {"source": "t.csv"}, "privacy": privacy, "queries": blocks})
+    assert held.plan() is held.plan()
+    assert held.plan(Fraction(2)).queries == held.plan().queries
+    assert (read.count(Query), read.count(Schema)) == (3, 1)
+    fewer = held.model_copy(update={"queries": held.queries[:1]})
+    assert [query.name for query in fewer.plan().queries] == ["a"]
+    assert held.model_copy() == held

@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -151,14 +152,23 @@ class Specification(Declared):
         held = self.privacy
         return Unit(name=held.unit, column=held.column, rows=held.rows, groups=held.groups)
 
-    @property
+    @cached_property
     def schema_of(self) -> Schema:
         """What is declared of the columns."""
         return Schema.read(with_columns(self.columns, self._hierarchies))
 
-    @property
+    @cached_property
     def _hierarchies(self) -> Mapping[str, Hierarchy]:
         return read_hierarchies(self.hierarchies, self.folder)
+
+    @cached_property
+    def _queries(self) -> tuple[Query, ...]:
+        return tuple(
+            each
+            if isinstance(each, Query)
+            else Query.read(with_hierarchies(_block(each, i), self._hierarchies))
+            for i, each in enumerate(self.queries)
+        )
 
     @property
     def _declared(self) -> Privacy:
@@ -172,15 +182,17 @@ class Specification(Declared):
 
     def plan(self, epsilon: Fraction | None = None) -> Plan:
         """The plan of the queries, at the declared epsilon or another."""
-        known = self._hierarchies
-        queries = tuple(
-            each if isinstance(each, Query) else Query.read(with_hierarchies(_block(each, i), known))
-            for i, each in enumerate(self.queries)
-        )
+        return self._plan if epsilon is None else self._at(epsilon)
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return self._at(self._declared.epsilon)
+
+    def _at(self, epsilon: Fraction) -> Plan:
         return Plan(
             schema=self.schema_of,
-            queries=queries,
-            privacy=self._declared if epsilon is None else replace(self._declared, epsilon=epsilon),
+            queries=self._queries,
+            privacy=replace(self._declared, epsilon=epsilon),
             unit=self.unit,
             neighbours=Neighbours(self.privacy.neighbours),
             size=self.table.size,
@@ -189,6 +201,13 @@ class Specification(Declared):
             quality=self.privacy.quality,
             checked=self.table.checked,
         )
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> "Specification":
+        """A copy with other fields, which reads what is declared anew."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in set(vars(copied)) - set(type(copied).model_fields):
+            del vars(copied)[name]
+        return copied
 
     @property
     def places(self) -> list[Path]:
