@@ -254,7 +254,7 @@ def test_groups_of_a_unit_count_as_often_as_it_may() -> None:
     groups = ranks(
         rows.source,
         by=measured.groupings(rows.source),
-        value=measured.value(rows.source),
+        value=rows.source.place_of(measured.column),
         unit=rows.unit,
         bits=SeededBits(0),
     )

@@ -154,7 +154,11 @@ def test_a_connection_may_sort_downwards(order: str) -> None:
     plan = plan_of({"x": SMALL, "g": LETTERS}, [{"quantiles": "x", "at": [0.5]}], ("g",))
     source, line = open_source(table, plan.schema), plan.lines[0].measurement
     found = ranks(
-        source, by=line.groupings(source), value=line.value(source), unit=BY_RECORD, bits=SeededBits(1)
+        source,
+        by=line.groupings(source),
+        value=source.place_of(line.column),
+        unit=BY_RECORD,
+        bits=SeededBits(1),
     )
     counts = [np.diff(values.count_below(np.arange(12))).tolist() for values in found.values()]
     assert counts == [[0, 2, 1, 3, 0, 0, 0, 0, 0, 1, 0], [0] * 11]
