@@ -213,13 +213,13 @@ class Single(Statistic):
         measured = expect(Sums, line.measurement)  # type: ignore[type-abstract]
         told = self.tell(expect(Numbers, measured.expected(line, context)), context.schema)
         error = told.half * self.scale(context.schema)[0]
-        return Expected(error, self.unit_of_measure(context.unit), self.note(measured.scope, context.size))
+        return Expected(error, self.unit_of_measure(context.unit), self.note(measured.scope, context))
 
-    def note(self, scope: Scope, size: float | None) -> str:
+    def note(self, scope: Scope, context: Context) -> str:
         """The assumption of a forecast."""
         if not self.needs_size:
             return ""
-        return f"{EVENLY}, for groups of {size or 0:,.0f}" if scope.by else EVENLY
+        return f"{EVENLY}, for groups of {context.size or 0:,.0f}" if scope.by else EVENLY
 
 
 class OfColumn(Statistic):

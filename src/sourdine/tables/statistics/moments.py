@@ -200,8 +200,8 @@ class Proportion(Single):
             return found
         return replace(found, error=100 * found.error, measure="percentage points")
 
-    def note(self, scope: Scope, size: float | None) -> str:
-        groups = f", in groups of {size or 0:,.0f}" if scope.by else ""
+    def note(self, scope: Scope, context: Context) -> str:
+        groups = f", in groups of {context.size or 0:,.0f}" if scope.by else ""
         return f"for a share near one half{groups}"
 
     @classmethod
