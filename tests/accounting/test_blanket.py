@@ -245,3 +245,9 @@ def test_the_ends() -> None:
 def test_bad_input_is_refused(bad: tuple[float, int, float]) -> None:
     with pytest.raises(InvalidParameter, match="of blanket_model must"):
         blanket_model(THREE, *bad)
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-20, 1e-17, 1e-13, 1e-12])
+def test_reports_that_say_next_to_nothing_cost_no_more_than_that(epsilon: float) -> None:
+    found = blanket_model(Favours(each=0.5, alone=0.5, both=0.0), epsilon, 10, 1e-6)
+    assert 0 <= found.lower <= found.upper <= epsilon

@@ -20,6 +20,7 @@ from sourdine.core import check
 from sourdine.core.laws import Floats
 
 _ROUNDING = 1e-9  # of shares that are given as floats
+_LEAST_EPSILON = 1e-12  # below, floats do not tell a report from one that says nothing
 _CELLS = 400  # ranges of the number of reports that tell
 _WHOLE = 128  # numbers of the others up to which every one is looked at
 _MANY = 40_000  # pairs from which on they are thinned out
@@ -75,7 +76,7 @@ def blanket_model(favours: Favours, epsilon: float, reports: int, delta: float) 
     (0.12, 0.12)
     """
     local, count, delta = declared("blanket_model", epsilon, reports, delta)
-    if local > MOST_EPSILON or delta == 0:
+    if not _LEAST_EPSILON <= local <= MOST_EPSILON or delta == 0:
         return Bracket(0.0, local)
     most = Upper.made(favours, local, count)
     upper = _crossing(most.delta, local, delta)[1]
