@@ -72,16 +72,18 @@ def _of_law(law: Law) -> float:
     if isinstance(law, DiscreteGaussianLaw):
         return _discrete(law)
     if isinstance(law, AtomLaw):
-        losses = np.unique(law.atoms[0])
-    elif isinstance(law, GeometricLaw) and law.units < _MOST_ATOMS:
-        losses = (law.units - 2 * np.arange(law.units + 1)[::-1]) / law.scale
+        cuts = np.unique(law.atoms[0])[:-1]
+    elif (
+        isinstance(law, GeometricLaw) and law.units < _MOST_ATOMS
+    ):  # between the atoms, where rounding is safe
+        cuts = (2 * np.arange(law.units) - law.units + 1) / law.scale
     else:
         return math.inf
-    above, below = law.survival(losses[:-1]), law.cumulative(losses[:-1])
+    if not len(cuts):
+        return 0.0
+    above, below = law.survival(cuts), law.cumulative(cuts)
     if np.any(above.q <= 0) or np.any(below.p <= 0):
         return math.inf
-    if len(losses) == 1:
-        return 0.0
     reach = _quantile(above.p, below.p) - _quantile(above.q, below.q)
     return max(0.0, float(reach.max(initial=0.0))) * (1 + _MARGIN) + _QUANTILES
 
