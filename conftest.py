@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sourdine.core.bits import SystemBits
+from sourdine.core.randomness.bits import SystemBits
 from sourdine.testing import SeededBits
 
 

@@ -28,8 +28,8 @@ from sourdine.accounting import (
 )
 from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.core.distance import Distance, Neighbours, Norm
+from sourdine.core.distributions import GaussianLaw
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.laws import GaussianLaw
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Mechanism
 from sourdine.mechanisms import Gaussian, Laplace
@@ -183,7 +183,7 @@ def _solve(**given: Any) -> Any:
 
 
 def _memory() -> Any:
-    from sourdine.learning.memory import FIRST, Course, Line, Memory, Stage
+    from sourdine.learning.memory.model import FIRST, Course, Line, Memory, Stage
 
     flat = Course(((1, 200),), (Line(200, 50),))
     return Memory(live={stage: Line(100, 0) for stage in FIRST}, most=dict.fromkeys(Stage, flat))

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.accounting.spend import Spend
-from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example, Mechanism
+from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.registry import register
 from sourdine.mechanisms import Geometric
 

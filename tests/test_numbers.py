@@ -17,8 +17,8 @@ import sourdine
 from sourdine.accounting import PLD, Spend, Training, group_distance
 from sourdine.accounting.spend import plan_cost
 from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.distributions import GaussianLaw
 from sourdine.core.errors import SourdineError
-from sourdine.core.laws import GaussianLaw
 from sourdine.core.loss import Loss
 from sourdine.mechanisms import Gaussian, Laplace
 from tests.numbers_examples import EXAMPLES, RECORDS, SLOW, Example

@@ -3,8 +3,8 @@
 from time import perf_counter
 
 from benchmarks.peers import Answer, Question, serve, versions
-from sourdine.accounting.dpsgd import epsilon_of_steps, noise_for, steps_cost
-from sourdine.accounting.pld import PLD
+from sourdine.accounting.dpsgd.training import epsilon_of_steps, noise_for, steps_cost
+from sourdine.accounting.pld.accountant import PLD
 
 
 def answer(question: Question) -> Answer:

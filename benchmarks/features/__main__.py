@@ -19,10 +19,9 @@ from torch.nn import functional
 from torch.optim import SGD
 
 from sourdine.learning import Flat, PoissonBatches, Step
+from sourdine.learning.features.vgg import VggFeatures, coloured
+from sourdine.learning.least_squares.solve import accuracy_of
 from sourdine.learning.models import linear
-from sourdine.learning.solved import accuracy_of
-from sourdine.learning.vgg import coloured
-from sourdine.learning.vgg_features import VggFeatures
 from sourdine.testing import SeededBits
 
 TARGET = 20.0  # times faster an epoch

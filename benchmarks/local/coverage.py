@@ -20,8 +20,8 @@ from scipy.stats import binom
 
 from benchmarks.finding import verdict
 from sourdine.local import HadamardResponse
-from sourdine.local.inversion import people_behind
-from sourdine.local.named import FREQUENCY, frequency_oracle
+from sourdine.local.choose import FREQUENCY, frequency_oracle
+from sourdine.local.intervals.inversion import people_behind
 from sourdine.local.oracle import FrequencyOracle
 
 CONFIDENCE = 0.95

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from benchmarks.finding import verdict
 from sourdine.accounting import shuffle_model
-from sourdine.local.named import FREQUENCY, frequency_oracle
+from sourdine.local.choose import FREQUENCY, frequency_oracle
 from sourdine.local.shuffle import amplified
 
 CATEGORIES, DELTA = 1000, 1e-6

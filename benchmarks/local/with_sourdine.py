@@ -6,8 +6,8 @@ import numpy as np
 
 from benchmarks.local.cases import CATEGORIES, EPSILON, answers, truth
 from benchmarks.peers import Answer, Question, serve, versions
-from sourdine.local.named import frequency_oracle
-from sourdine.local.shape import non_negative
+from sourdine.local.choose import frequency_oracle
+from sourdine.local.consistency import non_negative
 
 
 def answer(question: Question) -> Answer:

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.memory.cases import CASES, Case
-from sourdine.learning.memory import Stage
-from sourdine.learning.memory_fit import memory_of
+from sourdine.learning.memory.dry_run import memory_of
+from sourdine.learning.memory.model import Stage
 
 MOST = 0.10
 Result = dict[str, Any]

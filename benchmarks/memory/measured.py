@@ -6,10 +6,10 @@ import sys
 import torch
 
 from benchmarks.memory.cases import CASES
-from sourdine.learning.allocations import Allocations
-from sourdine.learning.losses import cross_entropy
-from sourdine.learning.memory import Stage
-from sourdine.learning.memory_cycle import Keeping, cycle
+from sourdine.learning.memory.allocations import Allocations
+from sourdine.learning.memory.dry_run import Keeping, cycle
+from sourdine.learning.memory.model import Stage
+from sourdine.learning.task import cross_entropy
 
 
 def main() -> None:

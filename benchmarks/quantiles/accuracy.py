@@ -19,13 +19,12 @@ from rich.table import Table
 from benchmarks.finding import verdict
 from benchmarks.quantiles.cases import CASES, DECILES, SIZES, Case, Floats
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.frames.ranks import SortedPlaces
-from sourdine.tables.noise import noise
+from sourdine.frames.statistics.ranks import SortedPlaces
+from sourdine.tables.noise import like_noises, noise
+from sourdine.tables.quantiles.api import Grid
 from sourdine.tables.quantiles.choice import AUTO, METHODS, TREE, Allowance, Choice, chosen
-from sourdine.tables.quantiles.estimate import Grid
 from sourdine.tables.quantiles.method import QuantileMethod
-from sourdine.tables.spread import like_noises
-from sourdine.tables.tree import Tree, read_quantiles
+from sourdine.tables.quantiles.tree import Tree, read_quantiles
 from sourdine.testing import SeededBits
 
 RELEASES, SAMPLES = 200, 50  # releases a case, of so many samples of made-up values

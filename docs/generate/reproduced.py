@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sourdine.experiments import find_experiments
-from sourdine.experiments.kept import read
+from sourdine.experiments.cache import read
 from sourdine.experiments.registry import Result
-from sourdine.experiments.whole import whole
-from sourdine.report.page import Section
-from sourdine.report.picture import picture
+from sourdine.experiments.summary import whole
+from sourdine.report.pages.page import Section, picture
 from sourdine.report.table import Table
 
 CHAPTER = Path(__file__).parents[1] / "reproduced"

@@ -7,9 +7,9 @@
 # %%
 from sourdine.accounting.explain import explain_guarantee, posterior_bounds, sentences
 from sourdine.mechanisms import Geometric
-from sourdine.report.belief_charts import draw_family
-from sourdine.report.charts import Axis, Series, draw_lines
-from sourdine.report.page import Figure
+from sourdine.report.charts.base import Axis, Series, draw_lines
+from sourdine.report.charts.beliefs import draw_family
+from sourdine.report.pages.page import Figure
 
 # %% [markdown]
 # ## What it allows an attacker

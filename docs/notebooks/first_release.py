@@ -8,10 +8,10 @@
 from pathlib import Path
 
 import sourdine as sd
-from sourdine.report.answer_charts import draw_answer
-from sourdine.report.page import Figure
+from sourdine.report.charts.answers import draw_answer
+from sourdine.report.pages.page import Figure
 from sourdine.tables import forecasts
-from sourdine.tables.register import draw_register
+from sourdine.tables.mock import draw_register
 
 draw_register(50_000).write(Path("people.csv"))
 

@@ -9,8 +9,8 @@
 from dataclasses import replace
 
 from sourdine.accounting import Sampler, Training, cost_of_training, epsilon_of_steps, noise_for
-from sourdine.report.charts import Axis, Series, draw_lines
-from sourdine.report.page import Figure
+from sourdine.report.charts.base import Axis, Series, draw_lines
+from sourdine.report.pages.page import Figure
 
 run = Training(size=60_000, batch=64, noise=1.0, epochs=15)
 cost = cost_of_training(run, delta=1e-5)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.bits import keystream
+from sourdine.core.randomness.bits import keystream
 
 
 class SeededBits:

@@ -22,8 +22,8 @@ from sourdine.accounting import (
     poisson,
 )
 from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.distributions import GaussianLaw
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.laws import GaussianLaw
 from sourdine.core.loss import Loss
 from sourdine.mechanisms import Exponential, Gaussian, KaryResponse, Laplace
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sourdine.accounting import Approximate, advanced_composition, known, known_at
 from sourdine.accounting.approximate import ApproximateCost
 from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.distributions import GaussianLaw
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.laws import GaussianLaw
 from sourdine.core.loss import Loss
 from sourdine.mechanisms import Gaussian
 from tests.accounting.profiles import gaussian_delta, least_epsilon, responses_delta

@@ -16,10 +16,10 @@ from sourdine.accounting import (
     noise_for_attack,
     plan_cost,
 )
-from sourdine.accounting.dpsgd import steps_cost
+from sourdine.accounting.dpsgd.training import steps_cost
 from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.distributions import GaussianLaw
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.laws import GaussianLaw
 from sourdine.core.loss import Loss
 from sourdine.mechanisms import Gaussian, Laplace
 

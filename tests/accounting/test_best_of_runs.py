@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from sourdine.accounting.best_of_runs import best_of_runs
-from sourdine.accounting.renyi import Renyi
+from sourdine.accounting.rdp.accountant import Renyi
+from sourdine.accounting.transforms import best_of_runs
 from sourdine.core.errors import InvalidParameter
 
 ORDERS = np.array(Renyi().orders)

@@ -7,12 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sourdine.accounting import PLD, composition
-from sourdine.accounting.bracket import Bracket
-from sourdine.accounting.composition import Repeated, epsilon_bracket
-from sourdine.accounting.dpsgd import epsilon_of_steps, step_loss, steps_cost
+from sourdine.accounting import PLD
+from sourdine.accounting.accountant import Bracket
+from sourdine.accounting.dpsgd.training import epsilon_of_steps, step_loss, steps_cost
+from sourdine.accounting.pld import composition
+from sourdine.accounting.pld.composition import Repeated, epsilon_bracket
 from sourdine.core.distance import Distance
-from sourdine.core.laws import AtomLaw, DiscreteGaussianLaw
+from sourdine.core.distributions import AtomLaw, DiscreteGaussianLaw
 from sourdine.mechanisms import Gaussian
 
 WIDE = np.longdouble

@@ -7,26 +7,23 @@ import numpy as np
 import pytest
 
 from sourdine.accounting.accountant import Accountant
-from sourdine.accounting.approximate import Approximate, known, known_at
-from sourdine.accounting.calibrate import calibrate_noise, uses_within
+from sourdine.accounting.approximate import Approximate, Pure, known, known_at
+from sourdine.accounting.calibration import calibrate_noise, uses_within
 from sourdine.accounting.explain.curve import Curve
-from sourdine.accounting.fixed_size import fixed_size
-from sourdine.accounting.group import group
-from sourdine.accounting.mixture import poisson_group
-from sourdine.accounting.parallel import parallel
-from sourdine.accounting.pld import PLD
-from sourdine.accounting.pure import Pure
-from sourdine.accounting.renyi import Renyi
-from sourdine.accounting.sampling import poisson
-from sourdine.accounting.shuffled import shuffled_epoch
+from sourdine.accounting.pld.accountant import PLD
+from sourdine.accounting.pld.joint import together
+from sourdine.accounting.rdp.accountant import Renyi
+from sourdine.accounting.shuffling.epochs import shuffled_epoch
 from sourdine.accounting.spend import Part, Spend, block_loss
-from sourdine.accounting.together import together
+from sourdine.accounting.subsampling.fixed_size import fixed_size
+from sourdine.accounting.subsampling.mixture import poisson_group
+from sourdine.accounting.subsampling.poisson import poisson
+from sourdine.accounting.transforms import group, parallel
 from sourdine.accounting.zcdp import ZeroConcentrated
 from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.distributions import GaussianLaw, pure_law
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.laws import GaussianLaw, pure_law
-from sourdine.core.leak import LeakyLaw
-from sourdine.core.loss import Loss
+from sourdine.core.loss import LeakyLaw, Loss
 from sourdine.mechanisms import Gaussian, KeyNoise, KeyThreshold
 from tests.accounting.profiles import hockey_stick
 

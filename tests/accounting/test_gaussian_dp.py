@@ -12,10 +12,10 @@ from sourdine.accounting import PLD, Poisson, Spend, dominating_square, gdp_epsi
 from sourdine.accounting.explain import explain_ledger
 from sourdine.accounting.ledger import GaussianBudget, Ledger
 from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.distributions import GaussianLaw
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, UnsupportedLoss
-from sourdine.core.laws import GaussianLaw
 from sourdine.core.loss import Loss
-from sourdine.learning.noisy_gradient import NoisyGradient
+from sourdine.learning.gradients.noise import NoisyGradient
 from sourdine.mechanisms import Exponential, FinitePair, Gaussian, KaryResponse, Laplace
 
 

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from sourdine.accounting import PLD, known, parallel, together
-from sourdine.accounting.worst import Worst, worst
+from sourdine.accounting.pld.joint import Worst, worst
 from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.distributions import AtomLaw, GaussianLaw, pure_law
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.laws import AtomLaw, GaussianLaw, pure_law
 from sourdine.core.loss import Loss
 from sourdine.mechanisms import Gaussian, Laplace
 from tests.accounting.profiles import hockey_stick, least_epsilon, responses_delta

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.accounting import Pure
-from sourdine.accounting.rounding import exactly, float_above
+from sourdine.accounting.accountant import exactly
 from sourdine.core.distance import Distance
+from sourdine.core.distributions import float_above
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.loss import Loss
 from sourdine.mechanisms import Gaussian

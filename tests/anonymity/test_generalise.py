@@ -22,7 +22,7 @@ from sourdine.anonymity import (
     generalise_records,
     measure_records,
 )
-from sourdine.anonymity import search as searching
+from sourdine.anonymity import full_domain as searching
 from sourdine.core.errors import InvalidParameter
 from tests.anonymity import brute
 

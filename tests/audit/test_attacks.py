@@ -15,11 +15,11 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
 from sourdine.audit.mutants.floats import finest_bit, float_gaussian, float_laplace
-from sourdine.audit.subjects import kinds, title
+from sourdine.audit.outcomes import kinds, title
 from sourdine.core import grid
-from sourdine.core.bits import SYSTEM
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Example, Mechanism
+from sourdine.core.randomness.bits import SYSTEM
 from sourdine.mechanisms import Gaussian, Geometric, Laplace
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM, fit

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from sourdine.audit.independence import _pairs, _untied, independent
 from sourdine.audit.mutants.mutant import Resampled
-from sourdine.core.bits import Bits
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
+from sourdine.core.randomness.bits import Bits
 from sourdine.mechanisms import Laplace, Warner
 from sourdine.testing import SeededBits
 

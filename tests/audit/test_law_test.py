@@ -7,7 +7,7 @@ from scipy.special import chdtrc
 from scipy.stats import chi2_contingency
 
 from sourdine.audit import Tally, same_law, tally
-from sourdine.audit.law_test import same_laws
+from sourdine.audit.outcomes import same_laws
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.mechanisms import Gaussian, Laplace

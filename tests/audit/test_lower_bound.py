@@ -8,7 +8,7 @@ import pytest
 from sourdine.audit import bound_epsilon, claim, find_examples
 from sourdine.audit.lower_bound import _Counts, _event
 from sourdine.audit.mutants.mutant import Resampled
-from sourdine.audit.subjects import title
+from sourdine.audit.outcomes import title
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.loss import Loss

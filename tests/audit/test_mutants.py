@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from sourdine.audit import Mutant, all_mutants
-from sourdine.core.bits import SYSTEM
+from sourdine.core.randomness.bits import SYSTEM
 from sourdine.testing import SeededBits
 
 ALL = [pytest.param(mutant, id=mutant.name) for mutant in all_mutants()]

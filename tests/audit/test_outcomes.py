@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.audit.outcomes import Tally, align, tally
-from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Distance
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example, Mechanism
+from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.mechanisms import Laplace
 from sourdine.testing import SeededBits
 

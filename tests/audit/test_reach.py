@@ -3,7 +3,7 @@ import math
 import pytest
 from scipy.stats import beta
 
-from sourdine.audit.reach import farthest, samples_for
+from sourdine.audit.lower_bound import farthest, samples_for
 
 
 @pytest.mark.parametrize("samples", [1000, 1001, 4001, 10**6])

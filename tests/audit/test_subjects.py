@@ -1,7 +1,7 @@
 import pytest
 
 import sourdine.mechanisms
-from sourdine.audit.subjects import change, find_examples, kinds, title
+from sourdine.audit.outcomes import change, find_examples, kinds, title
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Mechanism
 from sourdine.mechanisms import BoundedLaplace, Geometric, OneCoin

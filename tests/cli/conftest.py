@@ -1,6 +1,6 @@
 import pytest
 
-from sourdine.cli.group import TRACE
+from sourdine.cli.shared.app import TRACE
 
 
 @pytest.fixture(autouse=True)

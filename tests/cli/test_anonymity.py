@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sourdine.cli.anonymity import app
-from sourdine.cli.group import OneSentence
+from sourdine.cli.shared.app import OneSentence
 
 SECRET = "leukaemia"
 ROWS = """age;home;care

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sourdine.accounting.ledger import Ledger
-from sourdine.tables.register import draw_register
+from sourdine.tables.mock import draw_register
 from tests.cli.table_case import run
 
 

@@ -218,7 +218,7 @@ def test_what_is_paid_is_published_even_if_no_page_can_be_drawn(
     def fail(*_: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("sourdine.report.release.release_page", fail)
+    monkeypatch.setattr("sourdine.report.pages.release.release_page", fail)
     assert run("release", case.spec, "-o", case.folder / "out")[0] != 0
     assert names(case.folder / "out") == ALL[:4]
 
@@ -304,7 +304,7 @@ import json, os, signal, sys
 from pathlib import Path
 from sourdine.accounting.ledger import Ledger
 from sourdine.cli import release
-import altair, duckdb, jinja2, narwhals, sourdine.report.release, sourdine.tables.release
+import altair, duckdb, jinja2, narwhals, sourdine.report.pages.release, sourdine.tables.release
 from sourdine.tables.record import Record
 
 EVENTS = {"open", "os.rename", "os.link", "os.mkdir", "os.rmdir", "os.chmod", "os.remove", "shutil.rmtree"}

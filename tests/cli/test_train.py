@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
 from sourdine.accounting.release import Certificate
 from sourdine.cli import train
-from sourdine.cli.group import OneSentence
-from sourdine.cli.train_bar import told, training_bar
-from sourdine.cli.train_chosen import Chosen
+from sourdine.cli.shared.app import OneSentence
+from sourdine.cli.train.options import Chosen
+from sourdine.cli.train.progress import told, training_bar
 from sourdine.core.distance import Neighbours
 from sourdine.learning.models import linear
-from sourdine.learning.trained import Progress
+from sourdine.learning.result import Progress
 from tests.learning.idx_files import write_digits
 
 app = typer.Typer(cls=OneSentence)
@@ -295,7 +295,7 @@ def test_a_budget_that_is_spent_trains_nothing(digits: Path, here: Path) -> None
 def test_torch_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(
-        "sourdine.cli.train_options.find_spec", lambda name: None if name == "torch" else found(name)
+        "sourdine.cli.train.options.find_spec", lambda name: None if name == "torch" else found(name)
     )
     result = run("plan", "-s", 100, "--epsilon", 1, code=2)
     assert result.stderr.startswith("Training needs torch, which is not installed.")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from sourdine.core.bounded_range import BoundedRangeLaw
+from sourdine.core.loss import BoundedRangeLaw
 
 EPSILONS = [0.01, 0.7, 3.0, 40.0, 900.0]
 

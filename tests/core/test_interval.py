@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.interval import Interval
+from sourdine.core.grid import Interval
 
 BOUNDS = st.fractions(Fraction(-(10**6)), Fraction(10**6), max_denominator=1000)
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from sourdine.accounting.approximate import known
-from sourdine.core.laws import GaussianLaw, Law, pure_law
-from sourdine.core.leak import LeakyLaw
+from sourdine.core.distributions import GaussianLaw, Law, pure_law
+from sourdine.core.loss import LeakyLaw
 
 
 @pytest.mark.parametrize("base", [pure_law(0.7), GaussianLaw(1.3)])

@@ -17,7 +17,7 @@ from typing import ClassVar
 import pytest
 
 import sourdine
-from sourdine.accounting.sampler import (
+from sourdine.accounting.subsampling.samplers import (
     FixedSize,
     Poisson,
     PoissonGroup,
@@ -29,8 +29,8 @@ from sourdine.accounting.sampler import (
 )
 from sourdine.audit.mutants.mutant import Mutant
 from sourdine.core import registry
+from sourdine.core.codec import added
 from sourdine.core.errors import InvalidParameter, UnknownName
-from sourdine.core.fields import added
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.registry import ALIASES, TABLE, Named, class_of, first_name, name_of, register
 from sourdine.local import KaryOracle
@@ -158,7 +158,7 @@ def test_a_later_version_of_a_name_says_so() -> None:
 def test_a_class_that_is_moved_and_renamed_changes_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     before = KaryOracle(epsilon=1, categories=3)  # type: ignore[arg-type]
     identity = before.identity
-    source = Path(inspect.getfile(sourdine.local.kary)).read_text(encoding="utf-8")
+    source = Path(inspect.getfile(sourdine.local.frequency.hashing)).read_text(encoding="utf-8")
     moved = ModuleType("sourdine.elsewhere")
     monkeypatch.setitem(sys.modules, moved.__name__, moved)
     exec(source.replace("KaryOracle", "GRR"), moved.__dict__)
@@ -328,4 +328,4 @@ def test_a_new_field_leaves_what_was_written_as_it_was(alone: None) -> None:
 def test_the_table_is_read_without_importing_anything() -> None:
     source = Path(inspect.getfile(registry)).read_text(encoding="utf-8")
     imported = set(re.findall(r"^(?:from|import) (sourdine\S*)", source, re.MULTILINE))
-    assert imported <= {"sourdine.core", "sourdine.core.errors", "sourdine.core.fields"}
+    assert imported <= {"sourdine.core", "sourdine.core.errors", "sourdine.core.codec"}

@@ -3,8 +3,8 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from sourdine.core import certified
-from sourdine.core.tails import any_of, gaussian_tail, laplace_tail
+from sourdine.core import balls
+from sourdine.core.balls import any_of, gaussian_tail, laplace_tail
 
 
 def summed(weight: object, start: int, reach: int) -> mpmath.mpf:
@@ -21,7 +21,7 @@ def test_a_laplace_tail_is_what_its_masses_sum_to(scale: Fraction, start: int) -
     true = summed(
         lambda k: mpmath.exp(-mpmath.mpf(abs(k)) * inverse.numerator / inverse.denominator), start, 600
     )
-    found = certified.above(laplace_tail(scale, start))
+    found = balls.above(laplace_tail(scale, start))
     assert true <= found <= true * (1 + 1e-14)
 
 
@@ -35,7 +35,7 @@ def test_a_gaussian_tail_is_summed(sigma: Fraction, deviations: int) -> None:
         start,
         start + int(20 * sigma) + 20,
     )
-    found = certified.above(gaussian_tail(sigma**2, start))
+    found = balls.above(gaussian_tail(sigma**2, start))
     assert true <= found <= true * (1 + 1e-14)
 
 
@@ -44,14 +44,14 @@ def test_a_wide_gaussian_tail_is_bounded_closely(deviations: int) -> None:
     sigma = Fraction(100)
     start = 1 + 100 * deviations
     true = summed(lambda k: mpmath.exp(-mpmath.mpf(k * k) / 20000), start, 2000)
-    found = certified.above(gaussian_tail(sigma**2, start))
+    found = balls.above(gaussian_tail(sigma**2, start))
     assert true <= found <= true * (1 + 1e-3)
 
 
 @pytest.mark.parametrize("start", [0, -5])
 def test_nothing_is_claimed_of_what_is_more_likely_than_not(start: int) -> None:
-    assert certified.above(laplace_tail(Fraction(2), start)) >= 1
-    assert certified.above(gaussian_tail(Fraction(2), start)) >= 1
+    assert balls.above(laplace_tail(Fraction(2), start)) >= 1
+    assert balls.above(gaussian_tail(Fraction(2), start)) >= 1
 
 
 @pytest.mark.parametrize(("chance", "count"), [("1e-30", 7), ("0.25", 3), ("1e-9", 1 << 30)])
@@ -59,5 +59,5 @@ def test_one_of_several_events(chance: str, count: int) -> None:
     exact = Fraction(chance)
     with mpmath.workdps(60):
         true = 1 - (1 - mpmath.mpf(exact.numerator) / exact.denominator) ** count
-    found = certified.above(any_of(certified.ball(exact), count))
+    found = balls.above(any_of(balls.ball(exact), count))
     assert true <= found <= true * (1 + 1e-9)

@@ -3,7 +3,7 @@ import math
 import mpmath
 import pytest
 
-from sourdine.accounting.bracket import Bracket
+from sourdine.accounting.accountant import Bracket
 from sourdine.experiments import Result, Settings, Standing, find_experiments
 from tests.experiments.results import table, verdict
 

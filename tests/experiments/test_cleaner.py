@@ -5,9 +5,17 @@ import numpy as np
 import pytest
 
 from sourdine.experiments import Result, Settings, Standing, find_experiments
-from sourdine.experiments.cleaner.bayes import Classes, quality
-from sourdine.experiments.cleaner.learned import classes, division
-from sourdine.experiments.cleaner.measure import JUDGED, NOISED, TRUE, as_corrected, as_published
+from sourdine.experiments.cleaner.measure import (
+    JUDGED,
+    NOISED,
+    TRUE,
+    Classes,
+    as_corrected,
+    as_published,
+    classes,
+    division,
+    quality,
+)
 from sourdine.experiments.cleaner.pima import DECLARED, FEATURES, FILE, SIZE, UNMEASURED, read_pima
 from sourdine.local.cleaner import Method
 from sourdine.testing import SeededBits

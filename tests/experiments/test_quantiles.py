@@ -7,20 +7,22 @@ import pytest
 
 from sourdine.experiments import Result, Settings, Standing, find_experiments
 from sourdine.experiments.quantiles import bounds, claims, repeated, salaries
+from sourdine.experiments.quantiles.claims import Trial
 from sourdine.experiments.quantiles.measure import (
     METHODS,
     NORMAL,
     UNIFORM,
     mean_rmse,
     method_for,
+    read_methods,
+    read_pairs,
     rmse,
+    thin,
     true_deciles,
 )
-from sourdine.experiments.quantiles.published import read_methods, read_pairs, thin
-from sourdine.experiments.quantiles.trial import Trial
 from sourdine.tables.quantiles import InverseSensitivity
-from sourdine.tables.quantiles.estimate import Grid
-from sourdine.tables.quantiles.theorems import Stated, Tail
+from sourdine.tables.quantiles.api import Grid
+from sourdine.tables.quantiles.histogram_bounds import Stated, Tail
 from sourdine.testing import SeededBits
 from tests.experiments.results import table, verdict
 

@@ -7,11 +7,11 @@ import pytest
 from scipy.stats import chi2
 
 from sourdine.experiments import Result, Settings, Standing, find_experiments
-from sourdine.experiments.surveys import coins, ends, queries
-from sourdine.experiments.surveys.measure import frequency, mean, root_mean_square
-from sourdine.local.survey import Survey
+from sourdine.experiments.surveys import coins, endpoint, queries
+from sourdine.experiments.surveys.proportions import frequency, mean, root_mean_square
+from sourdine.local.surveys.design import Survey
 from sourdine.mechanisms import OneCoin, TwoCoins, Warner
-from sourdine.report.page import Figure
+from sourdine.report.pages.page import Figure
 from tests.experiments.results import table, verdict
 
 
@@ -90,7 +90,7 @@ def test_the_end_of_uniform_values(result: Result) -> None:
         (found,) = [each for each in result.verdicts if each.published == claim]
         assert found.standing is Standing.WRONG
     error = {(row[0], row[1]): float(row[2]) for row in table(result, "ends").rows}  # type: ignore[arg-type]
-    judged = [error[name, ends.JUDGED] for name in ends.METHODS]
+    judged = [error[name, endpoint.JUDGED] for name in endpoint.METHODS]
     assert judged == sorted(judged)  # plain, curator, thresholds, mean, noisy maximum
     assert error["local, noisy maximum", 10_000] > error["local, noisy maximum", 1000] > 400
 

@@ -1,7 +1,6 @@
-from sourdine.experiments.errors import ERRORS, Effect, errors
 from sourdine.experiments.registry import Result, Settings, Standing, Verdict
-from sourdine.experiments.whole import whole
-from sourdine.report.page import Section
+from sourdine.experiments.summary import ERRORS, Effect, errors, whole
+from sourdine.report.pages.page import Section
 
 
 def result(name: str, *standings: Standing) -> Result:

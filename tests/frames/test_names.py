@@ -9,7 +9,7 @@ import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Schema, open_source
-from sourdine.frames.join import open_joined, read_joins
+from sourdine.frames.joins import open_joined, read_joins
 from sourdine.frames.text import TextFormat
 from tests.frames.engines import ENGINES
 

@@ -15,7 +15,7 @@ import pytest
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Moments, Schema, Source, Unit, open_source, totals
 from sourdine.frames.expression import grouping
-from sourdine.frames.quality import quality_counts
+from sourdine.frames.statistics.quality import quality_counts
 from sourdine.testing import SeededBits
 from tests.frames.engines import ENGINES
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Moments, Schema, Unit, open_source, ranks, totals
-from sourdine.frames import levels as levels_module
 from sourdine.frames.dialect import DUCKDB, SPARK
-from sourdine.frames.levels import Levels, check_counted
-from sourdine.frames.open_keys import key_counts
-from sourdine.frames.quality import place_among_cells, quality_counts
+from sourdine.frames.statistics import binned as levels_module
+from sourdine.frames.statistics.binned import Levels, check_counted
+from sourdine.frames.statistics.partitions import key_counts
+from sourdine.frames.statistics.quality import place_among_cells, quality_counts
 from sourdine.testing import SeededBits
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # PySpark warns of the pandas that is installed

@@ -18,7 +18,7 @@ import pytest
 
 from sourdine.frames import Schema, Unit, open_source, totals
 from sourdine.frames.expression import grouping
-from sourdine.frames.statistic import Moments
+from sourdine.frames.statistics.sums import Moments
 from sourdine.frames.text import opening
 from sourdine.testing import SeededBits
 

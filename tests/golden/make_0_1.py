@@ -36,15 +36,15 @@ from sourdine.accounting.ledger import (
 )
 from sourdine.accounting.release import Release
 from sourdine.cli import app
-from sourdine.core.fields import encoded
+from sourdine.core.codec import encoded
 from sourdine.core.loss import Loss
 from sourdine.learning import NoisyGradient
-from sourdine.learning.card import card_of
+from sourdine.learning.result import card_of
 from sourdine.local import Question
 from sourdine.local.rappor import BasicOneTimeRappor, BasicRappor, Device, OneTimeRappor, Rappor
 from sourdine.mechanisms import Gaussian, Geometric, KeyThreshold, Laplace
+from sourdine.tables.mock import draw_register
 from sourdine.tables.quantiles import quantiles
-from sourdine.tables.register import draw_register
 from tests import contract
 from tests.golden import training_0_1 as training
 from tests.golden.specifications_0_1 import SPECIFICATIONS

@@ -28,7 +28,7 @@ from sourdine.core.mechanism import Mechanism
 from sourdine.local import HadamardResponse, Question
 from sourdine.local.cleaner import Cleaner
 from sourdine.local.rappor import Device
-from sourdine.mechanisms.response import Channel
+from sourdine.mechanisms.randomized_response import Channel
 from sourdine.tables import Specification
 from sourdine.tables.record import Record
 

@@ -10,8 +10,8 @@ from torch import nn
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.learning import Automatic, Flat, PerLayer, fit
-from sourdine.learning.sweep import Sweep, product
-from sourdine.learning.sweep_run import run_sweep
+from sourdine.learning.sweep.run import run_sweep
+from sourdine.learning.sweep.settings import Sweep, product
 
 STEPS = 8
 KILLED = 5

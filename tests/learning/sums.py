@@ -7,8 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from sourdine.learning.clipping import Automatic, Clipping, Flat, PerLayer
-from sourdine.learning.engine import Engine
+from sourdine.learning.gradients.clipping import Automatic, Clipping, Flat, PerLayer
+from sourdine.learning.gradients.engine import Engine
 from tests.learning import reference
 
 CLOSE = 1e-5

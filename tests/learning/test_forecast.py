@@ -4,7 +4,7 @@ from torch import nn
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning import Forecast, measure
-from sourdine.learning.memory import Stage
+from sourdine.learning.memory.model import Stage
 
 DATA = (torch.zeros(1, 1000), torch.zeros(1, dtype=torch.int64))
 

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.losses import check_loss, cross_entropy
+from sourdine.learning.task import check_loss, cross_entropy
 
 
 def test_it_is_cross_entropy_example_by_example() -> None:

@@ -6,9 +6,9 @@ from torch import nn
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning import fit
-from sourdine.learning.features import Features
+from sourdine.learning.baseline import fit_without_privacy
+from sourdine.learning.features.pipeline import Features
 from sourdine.learning.models import RECIPES, Model, Whole, cnn, features_of, linear, mlp, model_of, recipe_of
-from sourdine.learning.plain import fit_without_privacy
 
 SOURCE = torch.Generator().manual_seed(4)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.special import chdtrc
 
-from sourdine.accounting.blanket import blanket_model
-from sourdine.accounting.bracket import Bracket
-from sourdine.accounting.shuffle_model import shuffle_model
+from sourdine.accounting.accountant import Bracket
+from sourdine.accounting.shuffling.blanket import blanket_model
+from sourdine.accounting.shuffling.clones import shuffle_model
 from sourdine.audit.lower_bound import bound_epsilon
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
@@ -25,7 +25,7 @@ from sourdine.local import (
     SubsetSelection,
     SymmetricUnary,
 )
-from sourdine.local.counts import Counts
+from sourdine.local.estimate import Counts
 from sourdine.local.oracle import CodeReports
 from sourdine.local.rappor import Rappor
 from sourdine.local.shuffle import (

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.local.wire import line_length, read, written
+from sourdine.local.question import line_length, read, written
 
 NAME, OTHER = "0123456789abcdef", "fedcba9876543210"
 

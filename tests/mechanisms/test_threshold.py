@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
 from sourdine.mechanisms import AboveThreshold
-from sourdine.mechanisms.crossing import _reach
+from sourdine.mechanisms.sparse_vector import _reach
 from sourdine.testing import SeededBits
 from tests.choice_laws import above_threshold, laplace_tail
 

@@ -6,7 +6,7 @@ from scipy import stats
 
 from sourdine.report.finding import finding, named_rows, show
 from sourdine.tables import Answer, Answers
-from sourdine.tables.reading import Estimate
+from sourdine.tables.estimate import Estimate
 
 
 def answer(

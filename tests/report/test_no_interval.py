@@ -10,11 +10,11 @@ import vl_convert
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.cli.release import publish
-from sourdine.report.answer_charts import draw_answer
+from sourdine.report.charts.answers import draw_answer
 from sourdine.report.finding import finding, named_rows
-from sourdine.report.release import release_page
+from sourdine.report.pages.release import release_page
 from sourdine.tables import Answer, Answers
-from sourdine.tables.reading import Estimate
+from sourdine.tables.estimate import Estimate
 from sourdine.tables.record import Record
 from tests.cli.table_case import Case, build, run
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from sourdine.accounting.bracket import Bracket
+from sourdine.accounting.accountant import Bracket
 from sourdine.core.errors import InvalidParameter
 from sourdine.report import Table
 from sourdine.report.table import show

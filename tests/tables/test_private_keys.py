@@ -17,7 +17,7 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, UnsupportedLoss
 from sourdine.frames import Unit
 from sourdine.mechanisms import KeyThreshold
-from sourdine.report.release import release_page
+from sourdine.report.pages.release import release_page
 from sourdine.tables import Plan, Specification, Table, forecasts, rehearse
 from sourdine.tables.measurement import Partitions
 from sourdine.tables.record import Record

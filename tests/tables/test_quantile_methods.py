@@ -20,7 +20,7 @@ from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, T
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Unit, ranks
-from sourdine.frames.ranks import CountedValues
+from sourdine.frames.statistics.ranks import CountedValues
 from sourdine.tables import Plan, Privacy, Query, Table, epsilon_for, forecasts, rehearse, write_answers
 from sourdine.tables.measurement import Line
 from sourdine.tables.quantiles import METHODS, InverseSensitivity, QuantileMethod

@@ -17,7 +17,7 @@ from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames import Schema, Source, Unit, open_source, ranks
 from sourdine.frames.text.format import TextFormat
 from sourdine.tables import Plan, Privacy, Query, Table, release
-from sourdine.tables.tree import Tree, Walk, quantiles
+from sourdine.tables.quantiles.tree import Tree, Walk, quantiles
 from sourdine.testing import SeededBits
 from tests.tables.exact import exact_numbers
 

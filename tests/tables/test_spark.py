@@ -14,7 +14,7 @@ from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames import Unit
-from sourdine.frames import levels as levels_module
+from sourdine.frames.statistics import binned as levels_module
 from sourdine.tables import Table
 from sourdine.tables.release import _carry_out
 from sourdine.tables.statistics.quantiles import TreeCounts

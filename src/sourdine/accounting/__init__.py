@@ -1,8 +1,7 @@
 """Accountants: monoids over the laws of privacy losses; what changes a loss; what is spent."""
 
-from sourdine.accounting.accountant import Accountant
-from sourdine.accounting.allocation import random_allocation
-from sourdine.accounting.approximate import Approximate, Point, advanced_composition, known, known_at
+from sourdine.accounting.accountant import Accountant, Bracket
+from sourdine.accounting.approximate import Approximate, Point, Pure, advanced_composition, known, known_at
 from sourdine.accounting.attack_risk import (
     AttackLimit,
     attack_advantage,
@@ -11,26 +10,30 @@ from sourdine.accounting.attack_risk import (
     calibrate_to_attack,
     noise_for_attack,
 )
-from sourdine.accounting.blanket import Favours, blanket_model
-from sourdine.accounting.bracket import Bracket
-from sourdine.accounting.calibrate import (
+from sourdine.accounting.calibration import (
     ForError,
     calibrate_noise,
     calibrate_plan,
     epsilon_for_error,
     uses_within,
 )
-from sourdine.accounting.dpsgd import Sampler, Training, epsilon_of_steps, noise_for
-from sourdine.accounting.fixed_size import fixed_size
+from sourdine.accounting.dpsgd.calibration import epochs_within, noise_for_training, steps_within
+from sourdine.accounting.dpsgd.cost import AtOrder, TrainingCost, cost_of_steps, cost_of_training
+from sourdine.accounting.dpsgd.training import Sampler, Training, epsilon_of_steps, noise_for
 from sourdine.accounting.gaussian_dp import dominating_square, gdp_epsilon, mu_of_epsilon
-from sourdine.accounting.group import group, group_distance
-from sourdine.accounting.mixture import poisson_group, poisson_replace
 from sourdine.accounting.odometer import odometer_epsilon
-from sourdine.accounting.parallel import parallel
-from sourdine.accounting.pld import PLD
-from sourdine.accounting.pure import Pure
-from sourdine.accounting.renyi import DENSE_ORDERS, SOURCE_ORDERS, Conversion, Renyi
-from sourdine.accounting.sampler import (
+from sourdine.accounting.pld.accountant import PLD
+from sourdine.accounting.pld.joint import together
+from sourdine.accounting.rdp.accountant import DENSE_ORDERS, SOURCE_ORDERS, Conversion, Renyi
+from sourdine.accounting.shuffling.blanket import Favours, blanket_model
+from sourdine.accounting.shuffling.clones import shuffle_model, shuffle_model_bound
+from sourdine.accounting.shuffling.epochs import shuffled_attack, shuffled_epoch
+from sourdine.accounting.spend import Part, Spend, block_loss, plan_cost
+from sourdine.accounting.subsampling.allocation import random_allocation
+from sourdine.accounting.subsampling.fixed_size import fixed_size
+from sourdine.accounting.subsampling.mixture import poisson_group, poisson_replace
+from sourdine.accounting.subsampling.poisson import poisson
+from sourdine.accounting.subsampling.samplers import (
     FixedSize,
     Poisson,
     PoissonGroup,
@@ -40,14 +43,8 @@ from sourdine.accounting.sampler import (
     Shuffled,
     TruncatedPoisson,
 )
-from sourdine.accounting.sampling import poisson
-from sourdine.accounting.shuffle_model import shuffle_model, shuffle_model_bound
-from sourdine.accounting.shuffled import shuffled_attack, shuffled_epoch
-from sourdine.accounting.spend import Part, Spend, block_loss, plan_cost
-from sourdine.accounting.together import together
-from sourdine.accounting.training_cost import AtOrder, TrainingCost, cost_of_steps, cost_of_training
-from sourdine.accounting.training_plan import epochs_within, noise_for_training, steps_within
-from sourdine.accounting.truncated import truncated_poisson
+from sourdine.accounting.subsampling.truncated import truncated_poisson
+from sourdine.accounting.transforms import group, group_distance, parallel
 from sourdine.accounting.zcdp import ZeroConcentrated
 
 __all__ = [

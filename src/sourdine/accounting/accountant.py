@@ -1,15 +1,41 @@
-"""What an accountant is: a monoid over losses, read off at a delta."""
+"""What an accountant is: a monoid over losses, read off at a delta.
+
+An answer known to lie between two numbers.
+
+Floats that never understate a cost.
+"""
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
 
-from sourdine.accounting.bracket import Bracket
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import Loss
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """Proven bounds on one number; `upper` is the claim.
+
+    >>> Bracket(0.61, 0.62).width
+    0.01
+    """
+
+    lower: float
+    upper: float
+
+    @property
+    def width(self) -> float:
+        """How much is left open."""
+        return round(self.upper - self.lower, 15) if self.upper != self.lower else 0.0
+
+    def __contains__(self, number: float) -> bool:
+        return self.lower <= number <= self.upper
+
 
 C = TypeVar("C")
 
@@ -75,3 +101,13 @@ def check_delta(owner: str, delta: float) -> float:
     if not 0 <= exact < 1:
         raise check.fail(owner, "delta", "be at least 0 and below 1", delta, "A common choice is 1e-6.")
     return float(exact)
+
+
+def exactly(number: Fraction | float) -> Fraction | float:
+    """A finite number as the fraction it is, so that sums and products of it are exact."""
+    return number if number == math.inf else Fraction(number)
+
+
+def with_margin(value: float, size: float = 1.0) -> float:
+    """A value pushed up by more than a short computation with numbers of this size can err."""
+    return value + 2.0**-44 * (abs(value) + size)

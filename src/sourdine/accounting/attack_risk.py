@@ -13,19 +13,19 @@ from fractions import Fraction
 
 import numpy as np
 
-from sourdine.accounting.bracket import Bracket
-from sourdine.accounting.calibrate import Plan, least
-from sourdine.accounting.composition import Repeated
-from sourdine.accounting.dpsgd import Training
+from sourdine.accounting.accountant import Bracket
+from sourdine.accounting.calibration import Plan, least
+from sourdine.accounting.dpsgd.cost import loss_of_training
+from sourdine.accounting.dpsgd.training import Training
 from sourdine.accounting.explain.curve import Curve
-from sourdine.accounting.pld import PLD, PldCost, delta_of, directions
-from sourdine.accounting.sampler import Sampling
+from sourdine.accounting.pld.accountant import PLD, PldCost, delta_of, directions
+from sourdine.accounting.pld.composition import Repeated
 from sourdine.accounting.spend import Spend, plan_cost
-from sourdine.accounting.training_cost import loss_of_training
+from sourdine.accounting.subsampling.samplers import Sampling
 from sourdine.core import check
 from sourdine.core.distance import Distance
+from sourdine.core.distributions import Floats, Law
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.laws import Floats, Law
 from sourdine.core.mechanism import Mechanism
 
 _CLOSE = 1e-5  # which share of an attack's success may stay open
@@ -87,7 +87,7 @@ class AttackLimit:
 def attack_advantage(cost: PldCost, share: float = _CLOSE) -> Bracket:
     """The most by which an attack's true positives exceed its false ones: delta(0), between proven bounds.
 
-    >>> from sourdine.core.laws import GaussianLaw
+    >>> from sourdine.core.distributions import GaussianLaw
     >>> from sourdine.core.distance import Neighbours
     >>> from sourdine.core.loss import Loss
     >>> one = PLD().lift(Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE))
@@ -103,7 +103,7 @@ def attack_true_positives(cost: PldCost, false_positives: Fraction | float, shar
 
     Every epsilon gives a bound, delta(epsilon) + e^epsilon a, and the least of a few near the best is taken.
 
-    >>> from sourdine.core.laws import GaussianLaw
+    >>> from sourdine.core.distributions import GaussianLaw
     >>> from sourdine.core.distance import Neighbours
     >>> from sourdine.core.loss import Loss
     >>> one = PLD().lift(Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE))

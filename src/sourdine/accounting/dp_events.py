@@ -10,11 +10,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from sourdine.accounting.rounding import float_above
-from sourdine.accounting.sampler import FixedSize, Poisson, Sampling
+from sourdine.accounting.subsampling.samplers import FixedSize, Poisson, Sampling
 from sourdine.core import check
-from sourdine.core.certified import above, exponential, precision
+from sourdine.core.balls import above, exponential, precision
 from sourdine.core.distance import Distance, Neighbours, Norm, root_above
+from sourdine.core.distributions import float_above
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.registry import class_of
@@ -22,7 +22,7 @@ from sourdine.mechanisms.finite_pair import FinitePair
 from sourdine.mechanisms.gaussian import Gaussian
 from sourdine.mechanisms.geometric import Geometric
 from sourdine.mechanisms.laplace import Laplace
-from sourdine.mechanisms.response import LEAST_EPSILON, KaryResponse
+from sourdine.mechanisms.randomized_response import LEAST_EPSILON, KaryResponse
 
 if TYPE_CHECKING:
     from sourdine.accounting.spend import Spend

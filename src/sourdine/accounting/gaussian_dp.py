@@ -11,9 +11,16 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
-from sourdine.accounting.rounding import float_above
 from sourdine.core import check
-from sourdine.core.laws import AtomLaw, DiscreteGaussianLaw, Floats, GaussianLaw, GeometricLaw, Law
+from sourdine.core.distributions import (
+    AtomLaw,
+    DiscreteGaussianLaw,
+    Floats,
+    GaussianLaw,
+    GeometricLaw,
+    Law,
+    float_above,
+)
 from sourdine.core.loss import Loss
 
 _MASS = 1e-9  # how far masses may be off, relative; they are off by less than 1e-12

@@ -8,8 +8,8 @@ docs/guarantees/ledger.md.
 import math
 from fractions import Fraction
 
-from sourdine.accounting.rounding import float_above
 from sourdine.core import check
+from sourdine.core.distributions import float_above
 
 ROUGHLY = tuple(4.0**power for power in range(-12, 8))
 """Sums of rho at which the bound is sharpest, fixed for ever: each has an order and a share of delta."""

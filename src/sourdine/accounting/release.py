@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from sourdine.accounting.ledger import Entry, Ledger, Receipt, Terms
-from sourdine.accounting.ledger.amount import amount
-from sourdine.accounting.ledger.opened import opened
-from sourdine.accounting.ledger.text import declared_digest
-from sourdine.accounting.ledger.typed import typed
+from sourdine.accounting.ledger.budget import amount
+from sourdine.accounting.ledger.ledger import opened
+from sourdine.accounting.ledger.terms import declared_digest, typed
 from sourdine.accounting.spend import Spend, foreign_names, foreign_words
 from sourdine.core.errors import LedgerError, SourdineError, UnknownName
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from sourdine.accounting.accountant import Accountant
-from sourdine.accounting.parallel import parallel
-from sourdine.accounting.sampler import Sampling
-from sourdine.accounting.together import together
+from sourdine.accounting.pld.joint import together
+from sourdine.accounting.subsampling.samplers import Sampling
+from sourdine.accounting.transforms import parallel
 from sourdine.core import check
+from sourdine.core.codec import decoded, encoded
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.fields import decoded, encoded
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.registry import is_ours, name_of

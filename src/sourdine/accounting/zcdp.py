@@ -6,13 +6,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from sourdine.accounting.accountant import Accountant, check_delta, left_of, same_relation
-from sourdine.accounting.bracket import Bracket
-from sourdine.accounting.rounding import float_above, with_margin
+from sourdine.accounting.accountant import (
+    Accountant,
+    Bracket,
+    check_delta,
+    left_of,
+    same_relation,
+    with_margin,
+)
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
+from sourdine.core.distributions import Floats, RhoLaw, float_above
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.laws import Floats, RhoLaw
 from sourdine.core.loss import Loss
 
 

@@ -1,35 +1,35 @@
 """How identifiable a table is, and how to make it less so. None of this is differential privacy."""
 
-from sourdine.anonymity.classes import Cells, Classes, cells_of, classes_of
-from sourdine.anonymity.closeness import Distance, Ground
-from sourdine.anonymity.demand import Demand, Diversity
-from sourdine.anonymity.generalise import Generalised, Method, generalise, generalise_records
+from sourdine.anonymity.diversity import Distance, Ground
+from sourdine.anonymity.equivalence import Cells, Classes, cells_of, classes_of
+from sourdine.anonymity.generalise import Generalised, Loss, Method, generalise, generalise_records
 from sourdine.anonymity.hierarchy import (
     Dates,
     Hierarchy,
     Intervals,
+    Ladder,
     Period,
     Prefixes,
     Suppression,
     Tree,
     read_hierarchies,
 )
-from sourdine.anonymity.ladder import Ladder
-from sourdine.anonymity.loss import Loss
-from sourdine.anonymity.measure import (
+from sourdine.anonymity.measures import (
     NOT_FOR_PUBLICATION,
     Measures,
     Sensitivity,
+    Uniqueness,
     delta_disclosure,
     k_anonymity,
     l_diversity,
     measure,
     measure_records,
     t_closeness,
+    uniqueness,
 )
 from sourdine.anonymity.records import Coded, Missing, Records
+from sourdine.anonymity.requirement import Demand, Diversity
 from sourdine.anonymity.risk import Risk, journalist_risk, prosecutor_risk
-from sourdine.anonymity.uniqueness import Uniqueness, uniqueness
 
 __all__ = [
     "NOT_FOR_PUBLICATION",

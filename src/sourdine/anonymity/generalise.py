@@ -1,6 +1,8 @@
 """Tables made coarser until they satisfy a demand.
 
 This hides people among those who share their labels. It is no differential privacy and claims no loss.
+
+What generalising has cost.
 """
 
 import csv
@@ -17,20 +19,48 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.anonymity.classes import Classes, cells_of, classes_of
-from sourdine.anonymity.closeness import Distance, Ground, distances_of
-from sourdine.anonymity.demand import Demand
+from sourdine.anonymity.diversity import Distance, Ground, distances_of
+from sourdine.anonymity.equivalence import Classes, cells_of, classes_of
+from sourdine.anonymity.full_domain import Lattice, search
 from sourdine.anonymity.hierarchy import Hierarchy, usual_hierarchy
-from sourdine.anonymity.loss import Loss
-from sourdine.anonymity.measure import EQUAL
+from sourdine.anonymity.measures import EQUAL
 from sourdine.anonymity.mondrian import cut
 from sourdine.anonymity.records import Coded, Codes, Label, Missing, Records, rows_of
-from sourdine.anonymity.search import Lattice, search
+from sourdine.anonymity.requirement import Demand
 from sourdine.core import check, disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import AS_IT_IS
 from sourdine.frames.text.format import TextFormat
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss:
+    """Three measures of what is lost; a record left out counts as lost altogether.
+
+    - `ncp`: the normalised certainty penalty, from 0 (nothing) to 1 (everything is '*'): the mean over
+      records and quasi-identifiers of the share of other values a label may stand for (Xu et al. 2006;
+      Ghinita et al. 2007).
+    - `discernibility`: sum of squared class sizes, and the size of the table for each record left out
+      (Bayardo, Agrawal 2005).
+    - `average_class`: records in a class on average; over k it is the C_AVG of LeFevre et al. 2006.
+    """
+
+    ncp: float
+    discernibility: int
+    average_class: float
+
+    @classmethod
+    def of(cls, ncp: float, sizes: Codes, suppressed: int) -> "Loss":
+        """The loss of a table by the sizes of its classes and the number of records left out."""
+        kept = int(sizes.sum())
+        squares = int((sizes.astype(object) ** 2).sum()) if kept >= 1 << 31 else int((sizes**2).sum())
+        return cls(
+            ncp=ncp,
+            discernibility=squares + suppressed * (kept + suppressed),
+            average_class=kept / len(sizes),
+        )
+
 
 Watch = Callable[[float], None]
 NONE: Mapping[str, Hierarchy] = MappingProxyType({})

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.anonymity.classes import Cells, cells_from, weighed
-from sourdine.anonymity.closeness import Distance
-from sourdine.anonymity.demand import Demand
-from sourdine.anonymity.ladder import TOP, Ladder
+from sourdine.anonymity.diversity import Distance
+from sourdine.anonymity.equivalence import Cells, cells_from, weighed
+from sourdine.anonymity.hierarchy import TOP, Ladder
 from sourdine.anonymity.records import Coded, Codes, Label, Records
+from sourdine.anonymity.requirement import Demand
 
 Watch = Callable[[float], None]
 _MOST_LISTED = 4  # values of a column without a tree that a label names

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.anonymity.classes import Classes, classes_of
+from sourdine.anonymity.equivalence import Classes, classes_of
 from sourdine.anonymity.records import Coded, Codes, Label, Records, number_tuples
 from sourdine.core import check
 

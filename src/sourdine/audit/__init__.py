@@ -1,11 +1,9 @@
 """Empirical checks of what is claimed: lower bounds on epsilon, laws compared, and mutants to test both."""
 
 from sourdine.audit.examination import Verdict, examine
-from sourdine.audit.law_test import same_law
 from sourdine.audit.lower_bound import LowerBound, bound_epsilon, claim
 from sourdine.audit.mutants import Mutant, all_mutants
-from sourdine.audit.outcomes import Tally, tally
-from sourdine.audit.subjects import find_examples
+from sourdine.audit.outcomes import Tally, find_examples, same_law, tally
 
 __all__ = [
     "LowerBound",

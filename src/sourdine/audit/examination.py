@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from sourdine.audit import textbook
 from sourdine.audit.independence import independent
-from sourdine.audit.law_test import same_laws
 from sourdine.audit.lower_bound import (
     FALSE_ALARM,
     LEAST_SAMPLES,
@@ -19,10 +18,10 @@ from sourdine.audit.lower_bound import (
     bound_of,
     draw_parts,
 )
-from sourdine.audit.outcomes import Tally, count_codes, merge, tally
+from sourdine.audit.outcomes import Tally, count_codes, merge, same_laws, tally
 from sourdine.core import check
-from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.mechanism import Example
+from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.testing import SeededBits
 
 SAMPLES = 10**6

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from sourdine.audit.outcomes import Integers
-from sourdine.core.bits import Bits
 from sourdine.core.mechanism import Example
+from sourdine.core.randomness.bits import Bits
 
 _CALL = 1 << 14  # answers of a call: far more than samplers draw at once
 _GROUPS = 8  # at most, of about equally many answers

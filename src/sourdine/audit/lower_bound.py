@@ -1,4 +1,7 @@
-"""An empirical lower bound on epsilon: how much two neighbours can surely be told apart by one event."""
+"""An empirical lower bound on epsilon: how much two neighbours can surely be told apart by one event.
+
+How far an audit can see: the largest epsilon that so many samples can show.
+"""
 
 import math
 from dataclasses import dataclass
@@ -10,9 +13,9 @@ from numpy.typing import NDArray
 from sourdine.audit import binomial
 from sourdine.audit.outcomes import Integers, Tally, align, merge, tally
 from sourdine.core import check
-from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example
+from sourdine.core.randomness.bits import SYSTEM, Bits
 
 LEAST_SAMPLES = 1000
 MOST_SAMPLES = 10**9
@@ -184,3 +187,33 @@ def _lengths(count: int) -> Integers:
         return np.arange(count)
     long = np.geomspace(_TRIED, count - 1, _TRIED).astype(np.int64)
     return np.unique(np.concatenate([np.arange(_TRIED), long]))
+
+
+def farthest(samples: int, alarm: float) -> float:
+    """The bound of an audit whose event always happens for one neighbour and never for the other.
+
+    Of m trials that all hit, Clopper and Pearson leave a chance of beta^(1/m) at least, and of m that all
+    miss, 1 - beta^(1/m) at most; epsilon is at most the logarithm of their ratio. An audit bounds four
+    chances, on half of its samples.
+
+    >>> round(farthest(1000, 1e-6), 2), round(farthest(10**6, 1e-6), 2)
+    (3.48, 10.4)
+    """
+    root = math.log(alarm / 4) / _confirming(samples)
+    return root - math.log(-math.expm1(root))
+
+
+def samples_for(epsilon: float, alarm: float) -> int:
+    """How many samples can show an epsilon, rounded up to two digits.
+
+    >>> samples_for(12, 1e-6)
+    5000000
+    """
+    exact = 2 * math.log(4 / alarm) / math.log1p(math.exp(-epsilon)) + 4
+    unit: int = 10 ** (math.floor(math.log10(exact)) - 1)
+    return math.ceil(exact / unit) * unit
+
+
+def _confirming(samples: int) -> int:
+    """What is left when two quarters have chosen the event."""
+    return samples - 2 * (samples // 4)

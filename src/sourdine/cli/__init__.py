@@ -6,25 +6,22 @@ import typer
 
 from sourdine.cli import (
     anonymity,
-    audit,
     bounds,
     budget,
     certificate,
     check,
     demo,
     init,
-    ledger,
     local,
     plan,
     release,
-    report,
     reproduce,
-    show,
     train,
 )
-from sourdine.cli.group import OneSentence
-from sourdine.cli.rights import Shared, rights
-from sourdine.cli.streams import soften_streams
+from sourdine.cli.audit import mechanisms
+from sourdine.cli.ledger import commands
+from sourdine.cli.shared import show
+from sourdine.cli.shared.app import OneSentence, Shared, rights, soften_streams
 
 app = typer.Typer(
     cls=OneSentence,
@@ -34,8 +31,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # a plain trace, and only for whoever asked for it
 )
 app.add_typer(anonymity.app, name="anonymity")
-app.add_typer(audit.app, name="audit")
-app.add_typer(ledger.app, name="ledger")
+app.add_typer(mechanisms.app, name="audit")
+app.add_typer(commands.app, name="ledger")
 app.add_typer(certificate.app, name="certificate")
 app.add_typer(budget.app, name="budget")
 app.add_typer(local.app, name="local")
@@ -46,7 +43,7 @@ app.command(name="demo")(demo.demo)
 app.command(name="init")(init.init)
 app.command(name="plan")(plan.plan)
 app.command(name="release")(release.release)
-app.command(name="report")(report.report)
+app.command(name="report")(release.report)
 app.command(name="reproduce")(reproduce.reproduce)
 
 

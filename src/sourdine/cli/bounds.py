@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sourdine.cli import show
-from sourdine.cli.number import number
 from sourdine.cli.plan import SpecFile
-from sourdine.core.digits import counted
+from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import number
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import counted
 
 if TYPE_CHECKING:
     from sourdine.tables.bounds import BoundsPlan, FoundBounds

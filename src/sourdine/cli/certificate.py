@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourdine.cli import show
-from sourdine.core.digits import plain
+from sourdine.cli.shared import show
 from sourdine.core.errors import InvalidParameter, LedgerError
+from sourdine.core.format import plain
 
 if TYPE_CHECKING:
     from sourdine.accounting.release import Certificate

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from sourdine.cli import show
 from sourdine.cli.plan import SpecFile
+from sourdine.cli.shared import show
 
 
 def check(
@@ -23,7 +23,7 @@ def check(
     Examples: sourdine check people.toml · sourdine check people.toml --json
     """
     from sourdine.tables import Specification
-    from sourdine.tables.checking import OUTSIDE, exact_quality, mark_checked
+    from sourdine.tables.quality.exact import OUTSIDE, exact_quality, mark_checked
     from sourdine.tables.query import columns_of
 
     held = Specification.load(spec)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourdine.cli import show
 from sourdine.cli.plan import print_answers
 from sourdine.cli.release import REPORT, Published, plain, print_payment, publish
+from sourdine.cli.shared import show
 from sourdine.core.errors import BudgetExceeded, InvalidParameter
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def demo(
 
     Example: sourdine demo -o sourdine-demo
     """
-    from sourdine.tables.register import draw_register
+    from sourdine.tables.mock import draw_register
 
     place = _free(output)
     draw_register(_PEOPLE).write(place / TABLE)

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from sourdine.cli import show
+from sourdine.cli.shared import show
 from sourdine.core import disk
-from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import counted
 
 
 def init(
@@ -32,8 +32,8 @@ def init(
 
     Examples: sourdine init people.csv -o people.toml · sourdine init visits.csv --names 'day,person,cost'
     """
-    from sourdine.tables.blank import BLANK
-    from sourdine.tables.init import draft, read_types
+    from sourdine.tables.draft import draft, read_types
+    from sourdine.tables.specification import BLANK
 
     spec = Path(f"{table.stem}.toml") if output is None else output
     show.check_place(spec)

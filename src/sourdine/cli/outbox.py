@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 
-from sourdine.cli import show
 from sourdine.cli.certificate import CERTIFICATE
+from sourdine.cli.shared import show
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter, SourdineError
 

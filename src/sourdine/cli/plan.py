@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourdine.cli import show
-from sourdine.core.digits import plain
+from sourdine.cli.shared import show
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, SourdineError
+from sourdine.core.format import plain
 
 if TYPE_CHECKING:
     from sourdine.tables import Answers, Forecast, Plan, Specification
@@ -94,7 +94,7 @@ def print_answers(answers: "Answers", rest: str) -> None:
 
 def _aimed(made: "Plan", text: str) -> "tuple[Plan, str]":
     """The plan that reaches a target, and what it reaches, in words."""
-    from sourdine.cli.number import number
+    from sourdine.cli.shared.parse import number
     from sourdine.tables.forecast import epsilon_for, largest_error
 
     name, equals, error = (part.strip() for part in text.rpartition("="))
@@ -229,8 +229,8 @@ def _print_cost(cost: _Cost) -> None:
 
 def _print_plan(made: "Plan", reached: str) -> None:
     from sourdine.tables import forecasts
-    from sourdine.tables.checking import CHECKED_WORDS
     from sourdine.tables.forecast import advice, quality_forecast
+    from sourdine.tables.quality.exact import CHECKED_WORDS
 
     last = quality_forecast(made)
     show.say(f"A plan at {made.privacy.words}{show.one_line(reached)}. No record was read, nothing spent.")

@@ -1,4 +1,7 @@
-"""`sourdine release`: pay, compute, publish."""
+"""`sourdine release`: pay, compute, publish.
+
+`sourdine report`: the page of a release, made again from what was published.
+"""
 
 import contextlib
 import json
@@ -10,12 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourdine.cli import show
 from sourdine.cli.certificate import CERTIFICATE
 from sourdine.cli.outbox import Outbox
 from sourdine.cli.plan import SpecFile, print_answers
-from sourdine.cli.rights import Shared, rights
-from sourdine.core import check, digits, disk
+from sourdine.cli.shared import show
+from sourdine.cli.shared.app import Shared, rights
+from sourdine.core import check, disk
+from sourdine.core import format as digits
+from sourdine.core.errors import InvalidParameter, LedgerError
 
 if TYPE_CHECKING:
     from sourdine.accounting.release import Certificate
@@ -76,7 +81,7 @@ def publish(
     spec: Path, folder: Path, *, formats: Sequence[str] = FORMATS[:1], report: bool = True
 ) -> Published:
     """Carry out a specification: everything is checked, then paid, then computed, then written at once."""
-    from sourdine.report.release import release_page
+    from sourdine.report.pages.release import release_page
     from sourdine.tables import Specification, write_answers
     from sourdine.tables.record import Record
     from sourdine.tables.release import release as carry_out
@@ -150,7 +155,7 @@ def _room(plan: "Plan", files: int) -> int:
 
 def print_quality(release: "TableRelease") -> None:
     """How many records did not fit what was declared, and what noise does not explain."""
-    from sourdine.tables.quality import ADVICE, told_rows
+    from sourdine.tables.quality.private import ADVICE, told_rows
 
     if release.quality is None:
         return
@@ -210,3 +215,45 @@ def _quality(release: "TableRelease") -> dict[str, object] | None:
         "rows": json.loads(release.quality.answers.json())["rows"],
         "warnings": list(release.quality.warnings),
     }
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The page. Without it: report.html in the folder.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Make the report of a release again, from its answers and its certificate. Nothing is read or spent.
+
+    Example: sourdine report people-release -o people.html
+    """
+    from sourdine.accounting.release import Certificate, digest
+    from sourdine.report.pages.release import release_page
+    from sourdine.tables.record import Record
+
+    place = folder / REPORT if output is None else output
+    record = Record.from_json(_read(folder, RECORD))
+    certificate = Certificate.from_json(_read(folder, CERTIFICATE))
+    if certificate.digests.get(RECORD, digest(folder / RECORD)) != digest(folder / RECORD):
+        raise LedgerError(
+            f"{RECORD} in {folder} is not what was published with its certificate, so no page is drawn from "
+            "it. Do not rely on its numbers; get the folder again from whoever published it."
+        )
+    show.check_page(place)
+    page = release_page(record, certificate)
+    show.keep(page.html(), place)
+    if as_json:
+        show.document({"report": str(place), "title": page.title})
+    else:
+        show.line(f"Wrote {place}.")
+
+
+def _read(folder: Path, name: str) -> str:
+    try:
+        return (folder / name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InvalidParameter(
+            f"{folder} holds no {name} that can be read. Name the folder that 'sourdine release' wrote."
+        ) from None

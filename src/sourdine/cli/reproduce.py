@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourdine.cli import show
+from sourdine.cli.shared import show
 from sourdine.core import check
-from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import counted
 
 if TYPE_CHECKING:
     from sourdine.experiments import Experiment, Result
@@ -37,8 +37,8 @@ def reproduce(
     Examples: sourdine reproduce budget · sourdine reproduce all --quick -o reproduced
     """
     from sourdine.experiments import Settings, find_experiments
-    from sourdine.experiments.kept import forget, run_or_read
-    from sourdine.experiments.whole import whole
+    from sourdine.experiments.cache import forget, run_or_read
+    from sourdine.experiments.summary import whole
 
     known = find_experiments()
     if name is None:

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import Loss
+from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.registry import Named
 
 

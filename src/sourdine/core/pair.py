@@ -5,9 +5,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from sourdine.core import check
-from sourdine.core.certified import above, ball, precision
+from sourdine.core.balls import above, ball, precision
+from sourdine.core.distributions import AtomLaw, float_above
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.laws import AtomLaw, float_above
 
 Chances = Mapping[Hashable, Fraction | float] | Sequence[Fraction | float]
 """Probabilities by outcome, or in the order of the outcomes; numbers as people write them, 0.3 as 3/10."""

@@ -20,8 +20,8 @@ from sourdine.anonymity import (
 )
 from sourdine.audit.attacks import Chart, Point
 from sourdine.experiments.registry import Result, Settings, Standing, Verdict, experiment
-from sourdine.report.attack_charts import draw_attack
-from sourdine.report.page import Figure, Section
+from sourdine.report.pages.attack import draw_attack
+from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Cell, Table
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from sourdine.accounting.explain import (
 )
 from sourdine.accounting.explain.explanation import PREMIUM
 from sourdine.accounting.explain.words import money_up
-from sourdine.core.digits import shorten_up
-from sourdine.core.laws import GaussianLaw
+from sourdine.core.distributions import GaussianLaw
+from sourdine.core.format import shorten_up
 from sourdine.core.loss import Loss
 from sourdine.experiments.registry import Result, Settings, Standing, Verdict, experiment
-from sourdine.report.belief_charts import draw_bounds, draw_family
-from sourdine.report.explanation import FAMILY, GAP, belief_tables
-from sourdine.report.page import Figure, Section
+from sourdine.report.charts.beliefs import draw_bounds, draw_family
+from sourdine.report.pages.explanation import FAMILY, GAP, belief_tables
+from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Table
 
 # greatest beliefs in per cent, as printed: a row for each belief before, a column for each epsilon

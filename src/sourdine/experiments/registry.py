@@ -1,4 +1,7 @@
-"""What an experiment is, and where to find all of them."""
+"""What an experiment is, and where to find all of them.
+
+A part of an experiment.
+"""
 
 import pkgutil
 from collections.abc import Callable
@@ -6,12 +9,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 from sourdine.core import check, disk
-from sourdine.report.page import Page, Section
-from sourdine.report.picture import picture
+from sourdine.report.pages.page import Page, Section, Watch, picture, unwatched
 from sourdine.report.table import Table
-from sourdine.report.watch import Watch, unwatched
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,3 +141,10 @@ def compare(published: str, found: float) -> Standing:
     if round(found, digits) == shown:
         return Standing.REPRODUCED
     return Standing.UNDERSTATED if shown < found else Standing.OVERSTATED
+
+
+class Part(NamedTuple):
+    """Verdicts, and the section of the page that shows where they come from."""
+
+    verdicts: tuple[Verdict, ...]
+    section: Section

@@ -1,11 +1,11 @@
 """Any table in, and what is declared of it."""
 
-from sourdine.frames.counting import Totals, totals
-from sourdine.frames.ranks import CountedValues, RankSource, ranks
+from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Category, Flag, Integer, Real, Schema, Text
 from sourdine.frames.source import Source, open_source
-from sourdine.frames.statistic import Moments, Total
-from sourdine.frames.unit import Unit
+from sourdine.frames.statistics.ranks import CountedValues, RankSource, ranks
+from sourdine.frames.statistics.sums import Moments, Total
+from sourdine.frames.statistics.totals import Totals, totals
 
 __all__ = [
     "Category",

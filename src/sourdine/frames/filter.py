@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable, Sequence
 
 from sourdine.frames.expression import Key, span
-from sourdine.frames.open_keys import fit, raw_text
 from sourdine.frames.schema import Number, Text, decimal
 from sourdine.frames.source import Source
+from sourdine.frames.statistics.partitions import fit, raw_text
 
 
 def among(source: Source, name: str, keys: Sequence[Key]) -> str:

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
-from sourdine.core.digits import counted
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import counted
 from sourdine.frames.closed import closed_connection
 from sourdine.frames.dialect import Dialect
 from sourdine.frames.engine import NOTHING, Engine, InDuckDB, Lent
 from sourdine.frames.expression import Grouping, grouping, number_name, place, place_name, place_of, span
-from sourdine.frames.files import TEXT, Files, Where, find_files, is_where
-from sourdine.frames.objects import with_plain_columns
+from sourdine.frames.files import TEXT, Files, Where, find_files, is_where, with_plain_columns
 from sourdine.frames.parquet import ParquetFiles
 from sourdine.frames.schema import Integer, Real, Schema
 from sourdine.frames.spark import InSpark, is_spark

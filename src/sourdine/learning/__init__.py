@@ -9,66 +9,66 @@ from typing import TYPE_CHECKING
 from sourdine.core.errors import SourdineError
 
 if TYPE_CHECKING:
-    from sourdine.accounting.dpsgd import Sampler as Sampler
-    from sourdine.learning.card import Card as Card
-    from sourdine.learning.card import card_of as card_of
-    from sourdine.learning.clipping import Automatic as Automatic
-    from sourdine.learning.clipping import Clipping as Clipping
-    from sourdine.learning.clipping import Flat as Flat
-    from sourdine.learning.clipping import PerLayer as PerLayer
-    from sourdine.learning.engine import Engine as Engine
+    from sourdine.accounting.dpsgd.training import Sampler as Sampler
+    from sourdine.learning.baseline import Repeats as Repeats
+    from sourdine.learning.baseline import repeat as repeat
+    from sourdine.learning.data.batches import AllocatedBatches as AllocatedBatches
+    from sourdine.learning.data.batches import FixedBatches as FixedBatches
+    from sourdine.learning.data.batches import PoissonBatches as PoissonBatches
+    from sourdine.learning.data.batches import ShuffledBatches as ShuffledBatches
+    from sourdine.learning.data.batches import TruncatedBatches as TruncatedBatches
     from sourdine.learning.fitting import fit as fit
     from sourdine.learning.forecast import measure as measure
-    from sourdine.learning.group_norm import with_group_norm as with_group_norm
-    from sourdine.learning.least_squares import solve as solve
-    from sourdine.learning.memory import Memory as Memory
-    from sourdine.learning.memory_fit import memory_of as memory_of
-    from sourdine.learning.noisy_gradient import NoisyGradient as NoisyGradient
+    from sourdine.learning.gradients.clipping import Automatic as Automatic
+    from sourdine.learning.gradients.clipping import Clipping as Clipping
+    from sourdine.learning.gradients.clipping import Flat as Flat
+    from sourdine.learning.gradients.clipping import PerLayer as PerLayer
+    from sourdine.learning.gradients.engine import Engine as Engine
+    from sourdine.learning.gradients.noise import NoisyGradient as NoisyGradient
+    from sourdine.learning.least_squares.solve import Solved as Solved
+    from sourdine.learning.least_squares.solve import solve as solve
+    from sourdine.learning.memory.dry_run import memory_of as memory_of
+    from sourdine.learning.memory.model import Memory as Memory
+    from sourdine.learning.models import with_group_norm as with_group_norm
     from sourdine.learning.planning import Forecast as Forecast
     from sourdine.learning.planning import Plan as Plan
     from sourdine.learning.planning import plan as plan
-    from sourdine.learning.repeats import Repeats as Repeats
-    from sourdine.learning.repeats import repeat as repeat
-    from sourdine.learning.samplers import AllocatedBatches as AllocatedBatches
-    from sourdine.learning.samplers import FixedBatches as FixedBatches
-    from sourdine.learning.samplers import PoissonBatches as PoissonBatches
-    from sourdine.learning.samplers import ShuffledBatches as ShuffledBatches
-    from sourdine.learning.samplers import TruncatedBatches as TruncatedBatches
-    from sourdine.learning.solved import Solved as Solved
+    from sourdine.learning.result import Card as Card
+    from sourdine.learning.result import Progress as Progress
+    from sourdine.learning.result import Trained as Trained
+    from sourdine.learning.result import card_of as card_of
     from sourdine.learning.step import Step as Step
-    from sourdine.learning.trained import Progress as Progress
-    from sourdine.learning.trained import Trained as Trained
 
 _HOMES = {
-    "AllocatedBatches": "learning.samplers",
-    "Automatic": "learning.clipping",
-    "Card": "learning.card",
-    "Clipping": "learning.clipping",
-    "Engine": "learning.engine",
-    "FixedBatches": "learning.samplers",
-    "Flat": "learning.clipping",
+    "AllocatedBatches": "learning.data.batches",
+    "Automatic": "learning.gradients.clipping",
+    "Card": "learning.result",
+    "Clipping": "learning.gradients.clipping",
+    "Engine": "learning.gradients.engine",
+    "FixedBatches": "learning.data.batches",
+    "Flat": "learning.gradients.clipping",
     "Forecast": "learning.planning",
-    "Memory": "learning.memory",
-    "NoisyGradient": "learning.noisy_gradient",
-    "PerLayer": "learning.clipping",
+    "Memory": "learning.memory.model",
+    "NoisyGradient": "learning.gradients.noise",
+    "PerLayer": "learning.gradients.clipping",
     "Plan": "learning.planning",
-    "PoissonBatches": "learning.samplers",
-    "Progress": "learning.trained",
-    "Repeats": "learning.repeats",
-    "Sampler": "accounting.dpsgd",
-    "ShuffledBatches": "learning.samplers",
-    "Solved": "learning.solved",
+    "PoissonBatches": "learning.data.batches",
+    "Progress": "learning.result",
+    "Repeats": "learning.baseline",
+    "Sampler": "accounting.dpsgd.training",
+    "ShuffledBatches": "learning.data.batches",
+    "Solved": "learning.least_squares.solve",
     "Step": "learning.step",
-    "Trained": "learning.trained",
-    "TruncatedBatches": "learning.samplers",
-    "card_of": "learning.card",
+    "Trained": "learning.result",
+    "TruncatedBatches": "learning.data.batches",
+    "card_of": "learning.result",
     "fit": "learning.fitting",
     "measure": "learning.forecast",
-    "memory_of": "learning.memory_fit",
+    "memory_of": "learning.memory.dry_run",
     "plan": "learning.planning",
-    "repeat": "learning.repeats",
-    "solve": "learning.least_squares",
-    "with_group_norm": "learning.group_norm",
+    "repeat": "learning.baseline",
+    "solve": "learning.least_squares.solve",
+    "with_group_norm": "learning.models",
 }
 
 __all__ = [

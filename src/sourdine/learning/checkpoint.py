@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from sourdine.accounting.ledger import Ledger, Receipt
-from sourdine.accounting.ledger.amount import amount
+from sourdine.accounting.ledger.budget import amount
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter, LedgerError
 

@@ -11,25 +11,24 @@ from numpy.typing import ArrayLike
 from torch import nn
 from torch.optim import SGD, Optimizer
 
-from sourdine.accounting.dpsgd import Sampler
+from sourdine.accounting.dpsgd.training import Sampler
 from sourdine.accounting.ledger import Ledger
-from sourdine.accounting.ledger.opened import opened
+from sourdine.accounting.ledger.ledger import opened
 from sourdine.core import check
-from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.learning.checkpoint import Checkpoint
-from sourdine.learning.clipping import Clipping, Flat
-from sourdine.learning.engine import check_model
+from sourdine.learning.data.batches import People
+from sourdine.learning.data.examples import Examples, Rehearsal, batch_of, examples_of
 from sourdine.learning.forecast import measure
-from sourdine.learning.loader import Examples, Rehearsal, batch_of, examples_of
-from sourdine.learning.losses import Losses, check_loss, cross_entropy
+from sourdine.learning.gradients.clipping import Clipping, Flat
+from sourdine.learning.gradients.engine import check_model
+from sourdine.learning.gradients.self_test import REHEARSED, self_test
 from sourdine.learning.planning import plan
+from sourdine.learning.result import Trained
 from sourdine.learning.run import MakeOptimizer, MakeSchedule, Run, Watch
-from sourdine.learning.self_test import REHEARSED, self_test
-from sourdine.learning.task import Task
-from sourdine.learning.trained import Trained
-from sourdine.learning.unit import People
+from sourdine.learning.task import Losses, Task, check_loss, cross_entropy
 
 _LEARNING_RATE = 0.5
 

@@ -7,14 +7,12 @@ import time
 import torch
 
 from sourdine.core import check
-from sourdine.learning.clipping import Clipping, Flat
-from sourdine.learning.loader import Examples, examples_of
-from sourdine.learning.losses import Losses, check_loss, cross_entropy
-from sourdine.learning.memory_cycle import MakeSteps
-from sourdine.learning.memory_fit import memory_of
+from sourdine.learning.data.examples import Examples, examples_of
+from sourdine.learning.gradients.clipping import Clipping, Flat
+from sourdine.learning.memory.dry_run import MakeSteps, memory_of
 from sourdine.learning.planning import Forecast
 from sourdine.learning.step import Step
-from sourdine.learning.task import Task
+from sourdine.learning.task import Losses, Task, check_loss, cross_entropy
 
 _FEW, _MANY = 4, 32
 _TURNS = 3

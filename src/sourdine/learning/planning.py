@@ -4,18 +4,20 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sourdine.accounting.bracket import Bracket
-from sourdine.accounting.dpsgd import Sampler, Training, largest_batch
-from sourdine.accounting.large_delta import warn_of_delta
+from sourdine.accounting.accountant import Bracket
+from sourdine.accounting.dpsgd.calibration import (
+    epochs_within,
+    noise_for_steps,
+    noise_for_training,
+    steps_within,
+)
+from sourdine.accounting.dpsgd.cost import TrainingCost, cost_of_steps, cost_of_training
+from sourdine.accounting.dpsgd.training import Sampler, Training, largest_batch, warn_of_delta
 from sourdine.accounting.spend import Spend
-from sourdine.accounting.training_cost import TrainingCost, cost_of_steps, cost_of_training
-from sourdine.accounting.training_plan import epochs_within, noise_for_steps, noise_for_training, steps_within
 from sourdine.core import check
-from sourdine.core.digits import counted, plain
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.learning.memory import Memory
-from sourdine.learning.noisy_gradient import NoisyGradient
-from sourdine.learning.samplers import (
+from sourdine.core.format import counted, plain
+from sourdine.learning.data.batches import (
     AllocatedBatches,
     Batches,
     FixedBatches,
@@ -23,6 +25,8 @@ from sourdine.learning.samplers import (
     ShuffledBatches,
     TruncatedBatches,
 )
+from sourdine.learning.gradients.noise import NoisyGradient
+from sourdine.learning.memory.model import Memory
 
 _DIGITS = 10**4  # noise is rounded up to this, so that people can write it down
 _WORTH = 0.95  # of the best signal-to-noise ratio is enough: larger batches only take longer

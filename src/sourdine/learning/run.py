@@ -1,4 +1,7 @@
-"""A run of private training, step by step: draw, clip, add noise, let the optimizer step."""
+"""A run of private training, step by step: draw, clip, add noise, let the optimizer step.
+
+An average of the parameters over the steps, which is less noisy than the last of them.
+"""
 
 import copy
 import itertools
@@ -10,27 +13,84 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import LBFGS, Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from sourdine.accounting.ledger import Ledger
-from sourdine.accounting.pld import PLD
-from sourdine.core.bits import Bits
-from sourdine.core.digits import counted
+from sourdine.accounting.pld.accountant import PLD
+from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.average import Average
+from sourdine.core.format import counted
+from sourdine.core.randomness.bits import Bits
 from sourdine.learning.checkpoint import Checkpoint, State, check_same
-from sourdine.learning.clipping import Clipping
-from sourdine.learning.loader import Examples
-from sourdine.learning.losses import cross_entropy
+from sourdine.learning.data.batches import AllocatedBatches, Batches, Indices, People, PoissonBatches
+from sourdine.learning.data.examples import Examples
+from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.planning import Plan
-from sourdine.learning.samplers import AllocatedBatches, Batches, Indices, PoissonBatches
+from sourdine.learning.result import Progress, Trained
 from sourdine.learning.step import Step
-from sourdine.learning.task import Task
-from sourdine.learning.trained import Progress, Trained
-from sourdine.learning.unit import People
+from sourdine.learning.task import Task, cross_entropy
+
+
+class Average:
+    """Parameters averaged with weights that fade by `decay` a step; early on they fade faster.
+
+    It reads only what was noised already, so it costs nothing.
+
+    >>> model = nn.Linear(1, 1, bias=False)
+    >>> _ = model.weight.data.fill_(0.0)
+    >>> average = Average(model, 0.5)
+    >>> _ = model.weight.data.fill_(11.0)
+    >>> average.take()
+    >>> with average.applied():
+    ...     round(model.weight.item(), 4)
+    10.0
+    """
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = float(check.inside("fit", "averaging", decay, 0, 1))
+        self._live = [value for value in model.parameters() if value.requires_grad]
+        self.held = [value.detach().clone() for value in self._live]
+        self.count = 0
+
+    def take(self) -> None:
+        """Let the parameters of a step count."""
+        self.count += 1
+        kept = min(self.decay, self.count / (10 + self.count))
+        with torch.no_grad():
+            torch._foreach_lerp_(self.held, [value.detach() for value in self._live], 1 - kept)
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """The model has its average for parameters while the block lasts."""
+        last = [value.detach().clone() for value in self._live]
+        self._put(self.held)
+        try:
+            yield
+        finally:
+            self._put(last)
+
+    def keep(self) -> None:
+        """The average becomes the model's parameters."""
+        self._put(self.held)
+
+    def state(self) -> dict[str, object]:
+        """What a checkpoint holds of it."""
+        return {"count": self.count, "held": self.held}
+
+    def load(self, count: int, held: list[Tensor]) -> None:
+        """Go on from a state."""
+        self.count = count
+        for mine, given in zip(self.held, held, strict=True):
+            mine.copy_(given)
+
+    def _put(self, values: list[Tensor]) -> None:
+        with torch.no_grad():
+            for live, value in zip(self._live, values, strict=True):
+                live.copy_(value)
+
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
 MakeSchedule = Callable[[Optimizer], LRScheduler]

@@ -6,12 +6,11 @@ import torch
 from torch import Tensor, nn
 
 from sourdine.core import check
-from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.clipping import Clipping, Flat
-from sourdine.learning.engine import Engine, Sums
-from sourdine.learning.noise import gaussian
-from sourdine.learning.noisy_gradient import NoisyGradient
+from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.learning.gradients.clipping import Clipping, Flat
+from sourdine.learning.gradients.engine import Engine, Sums
+from sourdine.learning.gradients.noise import NoisyGradient, gaussian
 
 
 class Step:

@@ -1,14 +1,19 @@
-"""What a collector reads off its counts: values with their variances and intervals."""
+"""What a collector reads off its counts: values with their variances and intervals.
+
+What a collector keeps: how many reports came, and sums over them. Two collectors' counts add up.
+"""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sourdine.local.inversion import Bools, People, people_behind
-from sourdine.mechanisms.response import Channel
+from sourdine.core.errors import InvalidParameter
+from sourdine.local.intervals.inversion import Bools, People, people_behind
+from sourdine.mechanisms.randomized_response import Channel
 
 Floats = NDArray[np.float64]
 
@@ -61,3 +66,41 @@ def normal(value: Floats, variance: Floats, reports: int, confidence: float) -> 
 def needed(variance: float, error: float, confidence: float) -> int:
     """How many reports bring a normal interval's half-width down to an error, by the variance of one."""
     return math.ceil(variance * (deviations(confidence) / error) ** 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Sums over reports made by one oracle, known by its fingerprint.
+
+    >>> one = Counts("f" * 16, 2, np.array([1, 1]))
+    >>> (one + one).sums.tolist()
+    [2, 2]
+    """
+
+    fingerprint: str
+    reports: int
+    sums: NDArray[np.int64]
+
+    def __add__(self, other: "Counts") -> "Counts":
+        if self.fingerprint != other.fingerprint or self.sums.shape != other.sums.shape:
+            raise InvalidParameter(
+                "These counts are of reports made with other parameters. They measure different things and "
+                "cannot be added. Keep them apart, or collect again under one specification."
+            )
+        return Counts(self.fingerprint, self.reports + other.reports, self.sums + other.sums)
+
+    def to_json(self) -> dict[str, object]:
+        """The counts for a file."""
+        return {"counts": self.fingerprint, "reports": self.reports, "sums": self.sums.tolist()}
+
+    @classmethod
+    def from_json(cls, held: object) -> "Counts":
+        """Counts read back; whatever is not counts is refused."""
+        if isinstance(held, Mapping) and set(held) == {"counts", "reports", "sums"}:
+            fingerprint, reports, sums = held["counts"], held["reports"], held["sums"]
+            whole = isinstance(sums, list) and all(type(each) is int and abs(each) < 1 << 62 for each in sums)
+            if isinstance(fingerprint, str) and type(reports) is int and 0 <= reports < 1 << 62 and whole:
+                return cls(fingerprint, reports, np.array(sums, dtype=np.int64))
+        raise InvalidParameter(
+            "The counts cannot be read. They are cut short or were changed. Make them anew."
+        )

@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.accounting.blanket import Favours
+from sourdine.accounting.shuffling.blanket import Favours
 from sourdine.accounting.spend import Spend
-from sourdine.core import check, ones
+from sourdine.core import check
+from sourdine.core.codec import Json
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.fields import Json
 from sourdine.core.mechanism import Mechanism
+from sourdine.core.randomness import packed
 from sourdine.core.registry import first_name
-from sourdine.local.counts import Counts
-from sourdine.local.estimate import Estimate, shares
-from sourdine.mechanisms.response import Response
+from sourdine.local.estimate import Counts, Estimate, shares
+from sourdine.mechanisms.randomized_response import Response
 
 Bytes = NDArray[np.uint8]
 
@@ -156,7 +156,7 @@ class BitReports(Oracle):
     def tally(self, reports: NDArray[Any]) -> Counts:
         rows = byte_rows(reports, self.width)
         self._check(rows)
-        return Counts(self.fingerprint, len(rows), ones.by_column(rows, self.bits))
+        return Counts(self.fingerprint, len(rows), packed.by_column(rows, self.bits))
 
     @property
     def last(self) -> np.uint8:

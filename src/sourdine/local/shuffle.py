@@ -15,13 +15,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.accounting.blanket import blanket_model
-from sourdine.accounting.bracket import Bracket
-from sourdine.accounting.rounding import float_above
-from sourdine.accounting.shuffle_model import shuffle_model
-from sourdine.core import check, exact
-from sourdine.core.bits import SYSTEM, Bits
+from sourdine.accounting.accountant import Bracket
+from sourdine.accounting.shuffling.blanket import blanket_model
+from sourdine.accounting.shuffling.clones import shuffle_model
+from sourdine.core import check
+from sourdine.core.distributions import float_above
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.local.estimate import Estimate
 from sourdine.local.oracle import Bytes, FrequencyOracle, Oracle
 from sourdine.local.rappor.rappor import BloomOracle

@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check
-from sourdine.core.bits import SYSTEM, Bits
-from sourdine.core.decay import StepDecay
 from sourdine.core.distance import Distance, Norm
-from sourdine.core.interval import Interval
-from sourdine.core.inverse import Truncated
+from sourdine.core.grid import Interval
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example, Mechanism
+from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.randomness.inverse import StepDecay, Truncated
 
 MOST_CELLS = 1 << 20
 LEAST_DROP = Fraction(1, 1 << 60)

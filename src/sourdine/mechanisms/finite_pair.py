@@ -10,16 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check
-from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Distance, Norm
-from sourdine.core.laws import float_above, pure_law
-from sourdine.core.leak import LeakyLaw
-from sourdine.core.loss import Loss
+from sourdine.core.distributions import float_above, pure_law
+from sourdine.core.loss import LeakyLaw, Loss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.pair import Chances, FiniteLaws, finite_laws
-from sourdine.core.table import table
-from sourdine.core.weights import Terms
-from sourdine.mechanisms.response import Channel, yes_or_no
+from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.randomness.table import Terms, table
+from sourdine.mechanisms.randomized_response import Channel, yes_or_no
 
 
 @dataclass(frozen=True, kw_only=True)

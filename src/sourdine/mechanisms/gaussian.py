@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from sourdine.core import check, exact, grid
-from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Norm
-from sourdine.core.laws import DiscreteGaussianLaw, Law, RhoLaw
+from sourdine.core.distributions import DiscreteGaussianLaw, Law, RhoLaw
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example, Mechanism
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.bits import SYSTEM, Bits
 
 LEAST_SIGMA = Fraction(1, 10)
 MOST_SIGMA = Fraction(1 << 30)

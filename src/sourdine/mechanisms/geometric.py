@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.core import check, exact, grid
-from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example, Mechanism
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.mechanisms.laplace import LEAST_SCALE, MOST_SCALE, laplace_loss, laplace_quantile
 
 

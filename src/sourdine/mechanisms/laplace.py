@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.core import check, exact, grid
-from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Neighbours, Norm
-from sourdine.core.laws import GeometricLaw
+from sourdine.core.distributions import GeometricLaw
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example, Mechanism
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.bits import SYSTEM, Bits
 
 LEAST_SCALE = Fraction(1, 1 << 40)
 MOST_SCALE = Fraction(1 << 40)

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.core import check, select
-from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core import check
 from sourdine.core.distance import Distance
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example
+from sourdine.core.randomness import selection
+from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.mechanisms.selection import Selection
 
 
@@ -63,12 +64,12 @@ class TopK(Selection):
 
     def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
         """The chosen indices along the last axis, the first choice first."""
-        scored = select.scores("TopK", values, self.candidates)
+        scored = selection.scores("TopK", values, self.candidates)
         rows = scored.reshape(-1, self.candidates)
         names = np.broadcast_to(np.arange(self.candidates), rows.shape)
         chosen = np.empty((len(rows), self.k), dtype=np.int64)
         for rank in range(self.k):
-            at = select.choose(rows, self.rate, bits)[:, np.newaxis]
+            at = selection.choose(rows, self.rate, bits)[:, np.newaxis]
             chosen[:, rank] = np.take_along_axis(names, at, axis=-1)[:, 0]
             left = np.ones(rows.shape, dtype=np.bool_)
             np.put_along_axis(left, at, False, axis=-1)
@@ -107,7 +108,7 @@ class TopK(Selection):
 
 def _epsilon_within(rho: Fraction | float | None, k: int) -> Fraction:
     """About the largest epsilon of k choices whose rho, epsilon^2/(8 k), is at most this."""
-    exact = 8 * check.integer("TopK.within", "k", k, 1, select.MOST_CANDIDATES)
+    exact = 8 * check.integer("TopK.within", "k", k, 1, selection.MOST_CANDIDATES)
     square = exact * check.positive("TopK.within", "rho", rho)
     epsilon = Fraction(float(square) ** 0.5).limit_denominator(10**12)
     while epsilon**2 > square:

@@ -12,13 +12,12 @@ from flint import arb
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check, grid
-from sourdine.core.bits import SYSTEM, Bits
-from sourdine.core.certified import above, ball, precision
-from sourdine.core.decay import GeometricDecay
+from sourdine.core.balls import above, ball, precision
 from sourdine.core.distance import Distance, Norm
-from sourdine.core.inverse import Truncated
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example, Mechanism
+from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.randomness.inverse import GeometricDecay, Truncated
 from sourdine.mechanisms.laplace import MOST_SCALE
 
 MOST_LAST = 1 << 30

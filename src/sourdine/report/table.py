@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sourdine.accounting.bracket import Bracket
-from sourdine.core.digits import shorten_down, shorten_up
+from sourdine.accounting.accountant import Bracket
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import shorten_down, shorten_up
 
 Cell = str | int | float | Decimal | Bracket | None
 _LONG = 24  # characters of a cell that needs a line of its own

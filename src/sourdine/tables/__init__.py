@@ -2,15 +2,15 @@
 
 from sourdine.tables.answer import Answer, Answers, write_answers
 from sourdine.tables.bounds import BoundsPlan, FoundBounds, find_bounds
-from sourdine.tables.checking import ExactQuality
 from sourdine.tables.condition import Condition
 from sourdine.tables.forecast import Forecast, epsilon_for, forecasts
 from sourdine.tables.plan import Plan
 from sourdine.tables.privacy import Privacy
-from sourdine.tables.quality import DataQuality
+from sourdine.tables.quality.exact import ExactQuality
+from sourdine.tables.quality.private import DataQuality
 from sourdine.tables.query import Query
 from sourdine.tables.release import TableRelease, release
-from sourdine.tables.spec import Specification
+from sourdine.tables.specification import Specification
 from sourdine.tables.statistics import (
     Contingency,
     Count,

@@ -18,7 +18,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.spreadsheet import csv_text, inert
 from sourdine.frames.closed import closed_connection
 from sourdine.frames.expression import literal, quoted
-from sourdine.tables.reading import Estimate
+from sourdine.tables.estimate import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,27 +12,26 @@ import numpy as np
 from pydantic import ValidationError
 
 from sourdine.accounting.ledger import Ledger
-from sourdine.accounting.ledger.opened import opened
+from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.release import Release
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
-from sourdine.core.bits import SYSTEM, Bits
-from sourdine.core.digits import counted
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import counted
+from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.toml import read_toml
-from sourdine.frames.ladder import Ladder
 from sourdine.frames.mistakes import told
-from sourdine.frames.ranks import CountedValues, ranks
+from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Real, Schema, decimal
 from sourdine.frames.source import AS_IT_IS, Source, open_source
+from sourdine.frames.statistics.ladder import Ladder
+from sourdine.frames.statistics.ranks import CountedValues, ranks
 from sourdine.frames.text.format import TextFormat
-from sourdine.frames.unit import Unit
-from sourdine.tables.blank import check_filled
 from sourdine.tables.measurement import EACH_RECORD
-from sourdine.tables.quantiles.threshold import ThresholdHistogram
-from sourdine.tables.silence import silence
-from sourdine.tables.spec import NO_QUERIES, Specification
+from sourdine.tables.quantiles.histogram import ThresholdHistogram
+from sourdine.tables.release import silence
+from sourdine.tables.specification import NO_QUERIES, Specification, check_filled
 
 Kind = Literal["integer", "real"]
 _HIDDEN = Fraction(1, 5)  # of the records, from which on bounds are not worth their price

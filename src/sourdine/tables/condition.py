@@ -9,17 +9,7 @@ from pydantic import model_validator
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.toml import toml_key
 from sourdine.frames.filter import among, between
-from sourdine.frames.schema import (
-    LONGEST_KEY,
-    Column,
-    Declared,
-    Flag,
-    Integer,
-    Real,
-    Schema,
-    Text,
-    sensible,
-)
+from sourdine.frames.schema import LONGEST_KEY, Column, Declared, Flag, Integer, Real, Schema, Text, sensible
 from sourdine.frames.source import Source
 
 _FLAGS = {"true": True, "false": False, "yes": True, "no": False}

@@ -6,11 +6,11 @@ from fractions import Fraction
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.quality import all_cells
+from sourdine.frames.statistics.quality import all_cells
 from sourdine.mechanisms import KeyThreshold
 from sourdine.tables.measurement import Line, expect
 from sourdine.tables.plan import Plan
-from sourdine.tables.quality import USELESS, smallest_share
+from sourdine.tables.quality.private import USELESS, smallest_share
 from sourdine.tables.query import columns_of
 from sourdine.tables.statistics.base import BY_SIZE, short
 

@@ -16,26 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.accounting.spend import Spend
-from sourdine.core.bits import Bits
-from sourdine.core.digits import counted, shorten_up
 from sourdine.core.distance import Distance, Neighbours, Norm, root_above
+from sourdine.core.format import counted, shorten_up
 from sourdine.core.mechanism import Mechanism
-from sourdine.frames import statistic as sums
-from sourdine.frames.counting import MOST_GROUPS, Keys, Request, Totals, totals_of
+from sourdine.core.randomness.bits import Bits
 from sourdine.frames.expression import Grouping, Key, span
 from sourdine.frames.filter import all_true
-from sourdine.frames.open_keys import KeyCounts, TextKey, key_counts
-from sourdine.frames.quality import cells_of, quality_counts
-from sourdine.frames.ranks import RankSource
+from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Number, Schema
 from sourdine.frames.source import Source
-from sourdine.frames.unit import Unit
+from sourdine.frames.statistics import sums
+from sourdine.frames.statistics.partitions import KeyCounts, TextKey, key_counts
+from sourdine.frames.statistics.quality import cells_of, quality_counts
+from sourdine.frames.statistics.ranks import RankSource
+from sourdine.frames.statistics.totals import MOST_GROUPS, Keys, Request, Totals, totals_of
 from sourdine.mechanisms import Gaussian, KeyNoise, KeyThreshold, Laplace
 from sourdine.tables.condition import Condition
+from sourdine.tables.estimate import Counted, Noisy, NoisyMoments, Reading, Summed
 from sourdine.tables.noise import noise
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.quantiles.choice import Choice
-from sourdine.tables.reading import Counted, Noisy, NoisyMoments, Reading, Summed
 
 EACH_RECORD = Unit()
 Exact = KeyCounts | Totals | Mapping[Keys, RankSource]

@@ -7,27 +7,19 @@ from fractions import Fraction
 from functools import cached_property
 from html import escape
 
-from sourdine.accounting.large_delta import warn_of_delta
+from sourdine.accounting.dpsgd.training import warn_of_delta
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.counting import check_groups
-from sourdine.frames.quality import all_cells
+from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Schema
-from sourdine.frames.unit import Unit
+from sourdine.frames.statistics.quality import all_cells
+from sourdine.frames.statistics.totals import check_groups
 from sourdine.mechanisms import KeyThreshold
-from sourdine.tables.measurement import (
-    EACH_RECORD,
-    Context,
-    Line,
-    Measurement,
-    Partitions,
-    Quality,
-    expect,
-)
+from sourdine.tables.measurement import EACH_RECORD, Context, Line, Measurement, Partitions, Quality, expect
 from sourdine.tables.privacy import Privacy
-from sourdine.tables.quality import quality_share
+from sourdine.tables.quality.private import quality_share
 from sourdine.tables.query import Query, columns_of
 from sourdine.tables.statistics import Statistic
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from sourdine.accounting.accountant import left_of
 from sourdine.accounting.ledger.budget import ConcentratedBudget
 from sourdine.core import check
-from sourdine.core.digits import plain
+from sourdine.core.format import plain
 
 MOST_EPSILON = 1 << 20
 

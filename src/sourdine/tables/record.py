@@ -12,10 +12,10 @@ import numpy as np
 
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.tables.answer import Answer, Answers
-from sourdine.tables.quality import DataQuality
-from sourdine.tables.reading import Estimate
+from sourdine.tables.estimate import Estimate
+from sourdine.tables.quality.private import DataQuality
 from sourdine.tables.release import TableRelease
-from sourdine.tables.spec import Specification
+from sourdine.tables.specification import Specification
 from sourdine.tables.statistics import bounded
 
 _FORMAT = 2

@@ -1,25 +1,52 @@
-"""Charge, count exactly, add noise, read off answers."""
+"""Charge, count exactly, add noise, read off answers.
+
+After a charge no error speaks with the words of an engine: they may quote records.
+"""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sourdine.accounting.ledger import Ledger, PureBudget, Receipt
-from sourdine.accounting.ledger.opened import opened
+from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.release import Release
-from sourdine.core.bits import SYSTEM, Bits
-from sourdine.core.digits import plain
-from sourdine.core.errors import InvalidParameter
-from sourdine.frames.counting import MOST_GROUPS
-from sourdine.frames.open_keys import TextKey, with_keys
+from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.format import plain
+from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.frames.source import Source
+from sourdine.frames.statistics.partitions import TextKey, with_keys
+from sourdine.frames.statistics.totals import MOST_GROUPS
 from sourdine.tables.answer import Answer, Answers
+from sourdine.tables.estimate import Noisy
 from sourdine.tables.measurement import Chosen, Exact, Line, Quality, ShownKeys, expect
 from sourdine.tables.plan import Plan
-from sourdine.tables.quality import DataQuality, data_quality
-from sourdine.tables.reading import Noisy
-from sourdine.tables.silence import silence
+from sourdine.tables.quality.private import DataQuality, data_quality
+
+
+@contextmanager
+def silence(missing: str) -> Iterator[None]:
+    """While records are read, whatever goes wrong is told in the same sentences.
+
+    Engines, drivers and decoders raise errors of many kinds, and some name a byte or a value. Errors of our
+    own speak of declarations alone and pass.
+
+    >>> with silence("there is no release"):
+    ...     raise UnicodeDecodeError("utf-8", b"secret", 0, 1, "bad")
+    Traceback (most recent call last):
+    sourdine.core.errors.SourdineError: The table could not be read to its end, so there is no release. ...
+    """
+    try:
+        yield
+    except SourdineError:
+        raise
+    except Exception:
+        raise SourdineError(
+            f"The table could not be read to its end, so {missing}. What was charged stays charged, since "
+            "part of the table was seen. Check that its file is whole and that the disk has room."
+        ) from None
+
 
 DECLARATIONS, CHECKED = "the declarations", "were checked against the data, which is not private"
 _FEW = 1 << 13  # groups that an engine keeps as quickly as a handful

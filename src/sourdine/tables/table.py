@@ -8,21 +8,21 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from sourdine.accounting.ledger import Ledger
-from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.join import open_joined, read_joins
+from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.frames.joins import open_joined, read_joins
+from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import AS_IT_IS, Source
 from sourdine.frames.text.format import TextFormat
-from sourdine.frames.unit import Unit
 from sourdine.tables.bounds import FoundBounds, find_bounds
-from sourdine.tables.checking import ExactQuality, exact_quality
+from sourdine.tables.mock import twin
 from sourdine.tables.plan import Plan
 from sourdine.tables.privacy import Privacy
+from sourdine.tables.quality.exact import ExactQuality, exact_quality
 from sourdine.tables.query import Query
 from sourdine.tables.release import TableRelease, _carry_out, check_release, release
-from sourdine.tables.twin import twin
 
 _LONGEST = 200  # characters of what the ledger notes
 

@@ -8,12 +8,12 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from sourdine.accounting.approximate import known
-from sourdine.accounting.dpsgd import steps_cost
+from sourdine.accounting.dpsgd.training import steps_cost
 from sourdine.accounting.explain.curve import Curve
-from sourdine.accounting.pld import PLD
+from sourdine.accounting.pld.accountant import PLD
 from sourdine.core.distance import Neighbours
+from sourdine.core.distributions import AtomLaw, Floats, GaussianLaw
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.laws import AtomLaw, Floats, GaussianLaw
 from sourdine.core.loss import Loss
 
 RATES = np.array([0.0, 1e-4, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0])

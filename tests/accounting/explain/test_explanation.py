@@ -4,13 +4,13 @@ from fractions import Fraction
 
 import pytest
 
-from sourdine.accounting.bracket import Bracket
-from sourdine.accounting.dpsgd import Sampler, Training
+from sourdine.accounting.accountant import Bracket
+from sourdine.accounting.dpsgd.training import Sampler, Training
 from sourdine.accounting.explain import DEPLOYMENTS, explain_cost, explain_guarantee, explain_training
-from sourdine.accounting.pld import PLD
+from sourdine.accounting.pld.accountant import PLD
 from sourdine.core.distance import Neighbours
+from sourdine.core.distributions import RhoLaw
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.laws import RhoLaw
 from sourdine.core.loss import Loss
 
 SEED = Training(size=60000, batch=64, noise=1.0, epochs=15)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.accounting.ledger.amount import add, amount
+from sourdine.accounting.ledger.budget import add, amount
 
 
 @given(st.fractions(min_value=0, max_denominator=10**30), st.fractions(min_value=0, max_denominator=10**30))

@@ -17,7 +17,7 @@ from sourdine.core import registry
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter, LedgerError
 from sourdine.mechanisms import Laplace
-from sourdine.report.spending import spending_page
+from sourdine.report.pages.ledger import spending_page
 from tests.own_mechanism import NAME, OWN, Unregistered
 
 OURS = one_spend()

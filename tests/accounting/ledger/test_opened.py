@@ -6,7 +6,7 @@ import pytest
 from benchmarks.ledger.crash import new_ledger, one_spend
 from sourdine.accounting.explain import explain_ledger
 from sourdine.accounting.ledger import Ledger
-from sourdine.accounting.ledger.opened import opened
+from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.release import Release
 from sourdine.core.errors import InvalidParameter, LedgerError
 

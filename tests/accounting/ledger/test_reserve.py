@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sourdine.accounting.explain.from_ledger import explain_ledger
+from sourdine.accounting.explain.explanation import explain_ledger
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, Period, PureBudget, RenyiBudget, Terms
 from sourdine.accounting.ledger.database import APPLICATION, VERSION
 from sourdine.accounting.release import Certificate, Release

@@ -7,7 +7,7 @@ import pytest
 
 from sourdine.anonymity import Demand, Generalised
 from sourdine.audit.attacks import Found, homogeneity, skewness
-from sourdine.audit.attacks.patients import OUTBREAK, draw_patients
+from sourdine.audit.attacks.targets import OUTBREAK, draw_patients
 from sourdine.testing import SeededBits
 
 

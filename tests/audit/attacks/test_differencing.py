@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sourdine.audit.attacks import Found, differencing
-from sourdine.tables.register import draw_register
+from sourdine.tables.mock import draw_register
 from sourdine.testing import SeededBits
 
 

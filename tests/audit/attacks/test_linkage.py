@@ -5,8 +5,7 @@ import pytest
 
 from sourdine.anonymity import Demand, generalise
 from sourdine.audit.attacks import Found, linkage
-from sourdine.audit.attacks.patients import HIERARCHIES, QUASI, SECRET, draw_patients
-from sourdine.audit.attacks.private import relation
+from sourdine.audit.attacks.targets import HIERARCHIES, QUASI, SECRET, draw_patients, relation
 from sourdine.testing import SeededBits
 
 

@@ -1,6 +1,6 @@
 from collections import Counter
 
-from sourdine.audit.attacks.patients import HIERARCHIES, ILLNESSES, OUTBREAK, QUASI, draw_patients
+from sourdine.audit.attacks.targets import HIERARCHIES, ILLNESSES, OUTBREAK, QUASI, draw_patients
 from sourdine.testing import SeededBits
 
 

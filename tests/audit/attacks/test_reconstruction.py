@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from sourdine.audit.attacks import Found, reconstruction
-from sourdine.core.bits import coins
+from sourdine.core.randomness.bits import coins
 from sourdine.testing import SeededBits
 
 

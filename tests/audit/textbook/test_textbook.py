@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sourdine.audit import examine, find_examples, textbook
-from sourdine.audit.subjects import kinds, title
+from sourdine.audit.outcomes import kinds, title
 from sourdine.audit.textbook.dice import gaussian, laplace, staircase
 from sourdine.core.mechanism import Example
 from sourdine.testing import SeededBits

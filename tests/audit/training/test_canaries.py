@@ -4,7 +4,7 @@ import torch
 
 from sourdine.audit.training.canaries import Canaries, Joined, pixel_canaries
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.loader import Tensors
+from sourdine.learning.data.examples import Tensors
 
 
 def test_no_two_are_alike_however_many_fit() -> None:

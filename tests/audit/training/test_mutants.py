@@ -4,7 +4,7 @@ import torch
 
 from sourdine.audit.training import TrainingAudit, audit_training, pixel_canaries
 from sourdine.audit.training.mutants import BROKEN, BrokenTraining
-from sourdine.learning.clipping import Automatic, Clipping, PerLayer
+from sourdine.learning.gradients.clipping import Automatic, Clipping, PerLayer
 from sourdine.learning.models import linear
 from sourdine.testing import SeededBits
 

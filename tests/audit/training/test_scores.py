@@ -4,10 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from sourdine.audit.training.canaries import Canaries
-from sourdine.audit.training.scores import Score, scores
-from sourdine.learning.losses import cross_entropy
+from sourdine.audit.training.canaries import Canaries, Score, scores
 from sourdine.learning.models import cnn, mlp
+from sourdine.learning.task import cross_entropy
 
 
 @pytest.mark.parametrize("build", [cnn, mlp])

@@ -11,9 +11,8 @@ from mpmath import mp, mpf
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.errors import InvalidParameter
 from sourdine.local.cleaner import Cleaner, Method
-from sourdine.local.cleaner.keys import KeyCells
-from sourdine.local.cleaner.noise import LaplaceNoise, StaircaseNoise
-from sourdine.local.cleaner.numbers import NumberCells
+from sourdine.local.cleaner.cells import KeyCells
+from sourdine.local.cleaner.numbers import LaplaceNoise, NumberCells, StaircaseNoise
 from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import BoundedStaircase
 from sourdine.testing import SeededBits

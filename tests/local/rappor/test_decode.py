@@ -25,11 +25,9 @@ from sourdine.local.rappor.decode import (
     decode_by_least_squares,
     decode_nonnegative,
 )
-from sourdine.local.rappor.decode.bounded import solve_bounded
-from sourdine.local.rappor.decode.lasso import select
 from sourdine.local.rappor.decode.likelihood import likelihoods, unlisted
-from sourdine.local.rappor.decode.linear import Equations, sandwich
 from sourdine.local.rappor.decode.mixture import most_likely, spreads
+from sourdine.local.rappor.decode.regression import Equations, sandwich, select, solve_bounded
 from sourdine.testing import SeededBits
 from tests.rappor_laws import bloom, filter_law
 

@@ -10,7 +10,7 @@ from sourdine.audit import bound_epsilon
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Example
-from sourdine.local import wire
+from sourdine.local import question as wire
 from sourdine.local.question import Question
 from sourdine.local.rappor import BasicOneTimeRappor, BasicRappor, OneTimeRappor, Rappor
 from sourdine.local.rappor.oracle import RapporOracle

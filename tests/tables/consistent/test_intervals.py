@@ -15,9 +15,9 @@ from sourdine.frames import Unit
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables import Table, forecasts, rehearse
 from sourdine.tables.consistent.structure import agreed
-from sourdine.tables.reading import Noisy
+from sourdine.tables.estimate import Noisy
+from sourdine.tables.noise import worst_noises
 from sourdine.tables.release import _carry_out
-from sourdine.tables.spread import worst_noises
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM
 from tests.tables.consistent.test_structures import STRUCTURES

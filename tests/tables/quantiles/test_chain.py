@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sourdine.tables.quantiles.chain import Chain, Stretch, _sliding
+from sourdine.tables.quantiles.joint import Chain, Stretch, _sliding
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM, fit
 

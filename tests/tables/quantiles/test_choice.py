@@ -12,8 +12,8 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.tables.quantiles.choice import AUTO, METHODS, TREE, Allowance, Tuning, chosen
 from sourdine.tables.quantiles.method import QuantileMethod
+from sourdine.tables.quantiles.tree import Tree
 from sourdine.tables.statistics.quantiles import MethodName
-from sourdine.tables.tree import Tree
 
 REPLACE, ADD_REMOVE = Neighbours.REPLACE, Neighbours.ADD_REMOVE
 ONE = Allowance(budget=Fraction(1))

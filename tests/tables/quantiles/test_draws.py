@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sourdine.core.distance import Neighbours
+from sourdine.frames.statistics.ranks import SortedPlaces
 from sourdine.tables.quantiles import (
     InverseSensitivity,
     JointExponential,
@@ -22,9 +23,7 @@ from sourdine.tables.quantiles import inverse as inverse_file
 from sourdine.tables.quantiles.inverse import draw_places
 from sourdine.tables.quantiles.jitter import Jittered
 from sourdine.tables.quantiles.joint import multisets
-from sourdine.tables.quantiles.method import QuantileMethod
-from sourdine.tables.quantiles.target import Target
-from sourdine.tables.quantiles.values import SortedPlaces
+from sourdine.tables.quantiles.method import QuantileMethod, Target
 from sourdine.testing import SeededBits
 from tests.choice_laws import laplace_tail
 from tests.statistics import ALARM, fit

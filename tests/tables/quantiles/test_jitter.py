@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from sourdine.frames.statistics.ranks import SortedPlaces
 from sourdine.tables.quantiles import jitter
 from sourdine.tables.quantiles.jitter import FineRanks, Jittered, SetApart, fine_bits
-from sourdine.tables.quantiles.values import SortedPlaces
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM, fit
 

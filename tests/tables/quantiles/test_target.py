@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.core.distance import Neighbours
-from sourdine.tables.quantiles.target import Target, around, gap_at
-from sourdine.tables.quantiles.values import SortedPlaces
+from sourdine.frames.statistics.ranks import SortedPlaces
+from sourdine.tables.quantiles.method import Target, around, gap_at
 from tests.tables.quantiles import brute
 
 RELATIONS = [brute.REPLACE, brute.ADD_REMOVE]

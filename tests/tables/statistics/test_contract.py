@@ -14,10 +14,10 @@ from sourdine.audit.plans import audit_plan
 from sourdine.audit.plans.engines import ENGINES
 from sourdine.audit.plans.random_plans import FORMS, KINDS, random_plan
 from sourdine.frames import Schema, Source, Unit, open_source
-from sourdine.report.answer_charts import draw_answer
+from sourdine.report.charts.answers import draw_answer
 from sourdine.report.finding import finding, named_rows
 from sourdine.tables import Answer, Answers, Plan, Privacy, Query, forecasts
-from sourdine.tables.reading import Estimate
+from sourdine.tables.estimate import Estimate
 from sourdine.tables.record import _answer, _plain
 from sourdine.tables.release import _carry_out
 from sourdine.tables.statistics import BY_KIND, STATISTICS, Statistic

@@ -1,23 +1,28 @@
-"""All there is to say about one guarantee, as data."""
+"""All there is to say about one guarantee, as data.
+
+What a ledger has revealed so far.
+"""
 
 import math
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 
-from sourdine.accounting.accountant import check_delta
+from sourdine.accounting.accountant import Bracket, check_delta
 from sourdine.accounting.approximate import known
-from sourdine.accounting.bracket import Bracket
-from sourdine.accounting.dpsgd import Sampler, Training
-from sourdine.accounting.explain.curve import Curve
-from sourdine.accounting.explain.deployed import DEPLOYMENTS
-from sourdine.accounting.explain.posterior import EPSILONS, PRIORS, posterior_bounds, posterior_table
-from sourdine.accounting.pld import PLD, PldCost
-from sourdine.accounting.rounding import float_above
-from sourdine.accounting.training_cost import cost_of_training, loss_of_training
+from sourdine.accounting.dpsgd.cost import cost_of_training, loss_of_training
+from sourdine.accounting.dpsgd.training import Sampler, Training
+from sourdine.accounting.explain.curve import EPSILONS, PRIORS, Curve, posterior_bounds, posterior_table
+from sourdine.accounting.explain.deployments import DEPLOYMENTS
+from sourdine.accounting.ledger import ConcentratedBudget, GaussianBudget, Ledger, PureBudget
+from sourdine.accounting.ledger.ledger import opened
+from sourdine.accounting.pld.accountant import PLD, PldCost
 from sourdine.core import check
-from sourdine.core.digits import counted
 from sourdine.core.distance import Neighbours
+from sourdine.core.distributions import GaussianLaw, Law, RhoLaw, float_above
+from sourdine.core.format import counted
+from sourdine.core.loss import LeakyLaw, Loss
 
 FALSE_POSITIVES = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5)
 _BATCHES = {
@@ -179,3 +184,41 @@ def explain_training(training: Training, delta: float) -> Explanation:
         whole=True,
         assumptions=told.assumptions,
     )
+
+
+def explain_ledger(ledger: Ledger | Path | str) -> Explanation:
+    """What everything paid from a ledger means together for one unit.
+
+    A sum of rhos or of squared mus has a whole curve; a pure sum and a divergence at one order are known by
+    one epsilon. What keys took of the reserve is a leak in each.
+    """
+    with opened(ledger) as held:
+        status, terms = held.status(), held.terms
+    leaked = status.reserve_spent or Fraction(0)
+    if status.spent == 0 or isinstance(terms.budget, PureBudget):
+        return explain_guarantee(status.spent, leaked, unit=terms.unit, neighbours=terms.neighbours)
+    assert terms.delta is not None
+    if isinstance(terms.budget, GaussianBudget):
+        mu = math.sqrt(float_above(status.spent)) * (1 + 2**-50)
+        return explain_cost(
+            PLD().lift(Loss.symmetric(GaussianLaw(mu), neighbours=terms.neighbours)),
+            terms.delta,
+            subject=f"all that a ledger has paid, in {_charges(status.blocks)}",
+            unit=terms.unit,
+        )
+    if not isinstance(terms.budget, ConcentratedBudget):
+        return explain_guarantee(status.epsilon, terms.delta, unit=terms.unit, neighbours=terms.neighbours)
+    law: Law = RhoLaw(float_above(status.spent))
+    if leaked:
+        law = LeakyLaw(law, float_above(leaked))
+    loss = Loss.symmetric(law, neighbours=terms.neighbours, rho=status.spent, delta=leaked)
+    return explain_cost(
+        PLD().lift(loss),
+        terms.delta,
+        subject=f"all that a ledger has paid, in {_charges(status.blocks)}",
+        unit=terms.unit,
+    )
+
+
+def _charges(blocks: int) -> str:
+    return "one charge" if blocks == 1 else f"{blocks} charges"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sourdine.accounting.explain.explanation import Explanation
-from sourdine.core.digits import plain, shorten_down, shorten_up
 from sourdine.core.distance import Neighbours
+from sourdine.core.format import plain, shorten_down, shorten_up
 
 _YOU = {
     Neighbours.ADD_REMOVE: "you were in the data",

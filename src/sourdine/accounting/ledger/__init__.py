@@ -9,9 +9,8 @@ from sourdine.accounting.ledger.budget import (
     RenyiBudget,
 )
 from sourdine.accounting.ledger.ledger import Ledger
-from sourdine.accounting.ledger.period import Period
 from sourdine.accounting.ledger.receipt import Entry, Receipt, Status
-from sourdine.accounting.ledger.terms import Terms
+from sourdine.accounting.ledger.terms import Period, Terms
 
 __all__ = [
     "Budget",

@@ -1,24 +1,26 @@
-"""A durable budget: one file per protected data set, paid before any noise is drawn, never refunded."""
+"""A durable budget: one file per protected data set, paid before any noise is drawn, never refunded.
+
+A ledger as functions are given it: open, or as the path of its file, or none.
+"""
 
 import json
 import weakref
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from typing import overload
 
 from sourdine.accounting.ledger import problems
-from sourdine.accounting.ledger.amount import add, amount
-from sourdine.accounting.ledger.block import Block, Blocks
+from sourdine.accounting.ledger.budget import add, amount
 from sourdine.accounting.ledger.chain import Line
+from sourdine.accounting.ledger.charge import Block, Blocks, Statement, state
 from sourdine.accounting.ledger.making import Number, make_terms
-from sourdine.accounting.ledger.period import Period
 from sourdine.accounting.ledger.reader import UNREADABLE, Reader
 from sourdine.accounting.ledger.receipt import Entry, Receipt, Status, readable, room
-from sourdine.accounting.ledger.statement import Statement, state
 from sourdine.accounting.ledger.store import Store
-from sourdine.accounting.ledger.terms import Terms
-from sourdine.accounting.ledger.text import declarations, declared_digest
+from sourdine.accounting.ledger.terms import Period, Terms, declarations, declared_digest
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError
@@ -327,3 +329,19 @@ class Ledger:
             asked=price,
             left=left,
         )
+
+
+@overload
+def opened(ledger: Ledger | Path | str) -> AbstractContextManager[Ledger]: ...
+@overload
+def opened(ledger: Ledger | Path | str | None) -> AbstractContextManager[Ledger | None]: ...
+def opened(ledger: Ledger | Path | str | None) -> AbstractContextManager[Ledger | None]:
+    """The ledger, for a while: one that is opened here is closed after, and one that was open stays so."""
+    if ledger is None or isinstance(ledger, Ledger):
+        return nullcontext(ledger)
+    if isinstance(ledger, str | Path):
+        return Ledger.open(ledger)
+    raise InvalidParameter(
+        "A ledger is given as such, or as the path of its file. "
+        "Make one with Ledger.create or 'sourdine ledger create'."
+    )

@@ -14,13 +14,12 @@ from sourdine.accounting.ledger.budget import (
     PureBudget,
     RenyiBudget,
 )
-from sourdine.accounting.ledger.period import Period
 from sourdine.accounting.ledger.receipt import room
-from sourdine.accounting.ledger.terms import Terms
+from sourdine.accounting.ledger.terms import Period, Terms
 from sourdine.core import check
-from sourdine.core.digits import parse, plain
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import parse, plain
 
 Number = int | float | Fraction | str
 """A number as it is meant: 0.1 and "0.1" are a tenth."""

@@ -7,13 +7,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
-from sourdine.accounting.ledger.amount import add, amount
-from sourdine.accounting.ledger.block import Block, Blocks
+from sourdine.accounting.ledger.budget import add, amount
 from sourdine.accounting.ledger.chain import Line
+from sourdine.accounting.ledger.charge import Block, Blocks
 from sourdine.accounting.ledger.receipt import Entry
-from sourdine.accounting.ledger.terms import Terms
-from sourdine.accounting.ledger.text import declared_digest
-from sourdine.accounting.ledger.typed import typed
+from sourdine.accounting.ledger.terms import Terms, declared_digest, typed
 from sourdine.core.errors import LedgerError, SourdineError, UnknownName
 
 UNREADABLE = (

@@ -6,9 +6,9 @@ from datetime import datetime
 from fractions import Fraction
 from html import escape
 
-from sourdine.accounting.ledger.amount import UNLIMITED
+from sourdine.accounting.ledger.budget import UNLIMITED
 from sourdine.accounting.spend import Spend, foreign_names, foreign_words
-from sourdine.core.digits import plain, shorten_down, shorten_up
+from sourdine.core.format import plain, shorten_down, shorten_up
 
 _DIGITS = 6
 

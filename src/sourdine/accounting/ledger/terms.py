@@ -1,19 +1,93 @@
-"""What a ledger is made for."""
+"""What a ledger is made for.
 
+Texts that a ledger keeps: short, and never empty; and the digest of those that are long.
+
+Values out of a file, of exactly the kind that was written.
+
+Stretches of time with a budget of their own.
+"""
+
+import hashlib
 import json
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 from fractions import Fraction
+from typing import TypeVar
 
 from sourdine.accounting.accountant import left_of
-from sourdine.accounting.ledger.amount import amount
-from sourdine.accounting.ledger.budget import Budget, budget_from_json
-from sourdine.accounting.ledger.period import Period
-from sourdine.accounting.ledger.text import check_text
-from sourdine.accounting.rounding import float_above
+from sourdine.accounting.ledger.budget import Budget, amount, budget_from_json
 from sourdine.core import check
-from sourdine.core.digits import plain
 from sourdine.core.distance import Neighbours
+from sourdine.core.distributions import float_above
+from sourdine.core.format import plain
+
+_MOST_TEXT = 1000
+
+
+def check_text(name: str, value: object) -> None:
+    """Refuse what is no such text."""
+    if not isinstance(value, str) or not value.strip() or len(value) > _MOST_TEXT:
+        raise check.fail("Ledger", name, f"be a text of 1 to {_MOST_TEXT} characters", value)
+
+
+def declarations(declared: object) -> dict[str, str]:
+    """Declarations as they are now, texts by name; they may be many and long, since a digest is kept."""
+    if not isinstance(declared, Mapping):
+        raise check.fail("Ledger", "declared", "be a mapping of texts", declared)
+    held = dict(declared)
+    for text in (*held.keys(), *held.values()):
+        if not isinstance(text, str):
+            raise check.fail("Ledger", "declared", "hold texts by name", text)
+    return held
+
+
+def declared_digest(declared: Mapping[str, str]) -> str:
+    """The SHA-256 of declarations as JSON in ASCII without spaces, sorted by name.
+
+    >>> declared_digest({"b": "2", "a": "1"}) == declared_digest({"a": "1", "b": "2"})
+    True
+    >>> declared_digest({})[:16]  # of the two characters {}
+    '44136fa355b3678a'
+    """
+    written = json.dumps(dict(declared), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(written.encode("ascii")).hexdigest()
+
+
+T = TypeVar("T")
+
+
+def typed(kind: type[T], value: object) -> T:
+    """The value, or a TypeError; bool('false') would be True, and True would pass for the number 1.
+
+    >>> typed(int, 3)
+    3
+    """
+    if type(value) is not kind:
+        raise TypeError(f"not a {kind.__name__}")
+    return value
+
+
+class Period(StrEnum):
+    """A stretch of the calendar, in universal time."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    YEAR = "year"
+
+    def key(self, time: datetime) -> str:
+        """The stretch that holds a time; keys sort as the stretches do.
+
+        >>> Period.MONTH.key(datetime(2026, 11, 15))
+        '2026-11'
+        """
+        if self is Period.WEEK:
+            year, week, _ = time.isocalendar()
+            return f"{year:04}-W{week:02}"
+        return time.strftime({"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}[self.value])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sourdine.audit import binomial
-from sourdine.core.bits import Bits
+from sourdine.core.randomness.bits import Bits
 
 BETA = 1e-6  # how rarely chance alone may turn a verdict
 UNPROTECTED, PROTECTED = "without protection", "with protection"

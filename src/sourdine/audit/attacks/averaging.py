@@ -17,10 +17,10 @@ from sourdine.audit.attacks.attack import (
     Point,
     percent,
 )
-from sourdine.audit.attacks.private import UNIT, fresh_ledger, most_right, relation
-from sourdine.core.bits import Bits, coins
+from sourdine.audit.attacks.targets import UNIT, fresh_ledger, most_right, relation
 from sourdine.core.errors import BudgetExceeded
 from sourdine.core.mechanism import Mechanism
+from sourdine.core.randomness.bits import Bits, coins
 from sourdine.tables import Table
 
 EACH, BUDGET = Fraction(1, 10), Fraction(1, 2)

@@ -16,10 +16,10 @@ from sourdine.audit.attacks.attack import (
     Point,
     percent,
 )
-from sourdine.audit.attacks.private import UNIT, answer, fresh_ledger, most_right, relation
-from sourdine.core.bits import Bits, coins
+from sourdine.audit.attacks.targets import UNIT, answer, fresh_ledger, most_right, relation
+from sourdine.core.randomness.bits import Bits, coins
 from sourdine.tables import Table
-from sourdine.tables.register import ADULT, OLDEST, REGIONS, SEXES, Register, draw_register
+from sourdine.tables.mock import ADULT, OLDEST, REGIONS, SEXES, Register, draw_register
 
 PEOPLE = 1500
 LEAST = 10  # people that a question must be about

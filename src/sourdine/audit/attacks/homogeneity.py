@@ -16,9 +16,16 @@ from sourdine.audit.attacks.attack import (
     Point,
     percent,
 )
-from sourdine.audit.attacks.patients import HIERARCHIES, OUTBREAK, QUASI, SECRET, Patients, draw_patients
-from sourdine.audit.attacks.private import relation
-from sourdine.core.bits import Bits
+from sourdine.audit.attacks.targets import (
+    HIERARCHIES,
+    OUTBREAK,
+    QUASI,
+    SECRET,
+    Patients,
+    draw_patients,
+    relation,
+)
+from sourdine.core.randomness.bits import Bits
 
 PATIENTS = 12_000
 K, L = 5, 2

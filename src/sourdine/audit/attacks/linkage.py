@@ -18,9 +18,8 @@ from sourdine.audit.attacks.attack import (
     Point,
     percent,
 )
-from sourdine.audit.attacks.patients import HIERARCHIES, QUASI, SECRET, Texts, draw_patients
-from sourdine.audit.attacks.private import relation
-from sourdine.core.bits import Bits
+from sourdine.audit.attacks.targets import HIERARCHIES, QUASI, SECRET, Texts, draw_patients, relation
+from sourdine.core.randomness.bits import Bits
 
 PATIENTS, PEOPLE = 12_000, 60_000
 K = 5

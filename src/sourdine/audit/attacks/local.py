@@ -16,10 +16,10 @@ from sourdine.audit.attacks.attack import (
     Point,
     percent,
 )
-from sourdine.core import exact
-from sourdine.core.bits import Bits
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.bits import Bits
 from sourdine.local import KaryOracle
-from sourdine.local.memo import rehearsed
+from sourdine.local.memoization import rehearsed
 
 PEOPLE, DAYS = 1000, 365
 DAYS_SEEN = (1, 3, 7, 14, 30, 60, 120, 240, DAYS)

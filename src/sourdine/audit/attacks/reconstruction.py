@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.audit.attacks.attack import BLIND, PROTECTED, Attack, Chart, Found, Outcome, Point, percent
-from sourdine.audit.attacks.private import UNIT, answer, fresh_ledger, most_right, relation
-from sourdine.core.bits import Bits, coins
+from sourdine.audit.attacks.targets import UNIT, answer, fresh_ledger, most_right, relation
+from sourdine.core.randomness.bits import Bits, coins
 from sourdine.mechanisms import Gaussian
 from sourdine.tables import Table
 

@@ -14,8 +14,8 @@ from sourdine.audit.attacks.attack import (
     percent,
 )
 from sourdine.audit.attacks.homogeneity import PATIENTS, K, L, cells_with, publish
-from sourdine.audit.attacks.patients import OUTBREAK, draw_patients
-from sourdine.core.bits import Bits
+from sourdine.audit.attacks.targets import OUTBREAK, draw_patients
+from sourdine.core.randomness.bits import Bits
 
 T = Fraction(1, 5)
 HALF = 0.5

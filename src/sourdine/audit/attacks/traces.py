@@ -18,10 +18,10 @@ from sourdine.audit.attacks.attack import (
     Point,
     percent,
 )
-from sourdine.audit.attacks.private import UNIT, fresh_ledger, relation
-from sourdine.core import exact
-from sourdine.core.bits import Bits
-from sourdine.frames.unit import Unit
+from sourdine.audit.attacks.targets import UNIT, fresh_ledger, relation
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.bits import Bits
+from sourdine.frames.privacy_unit import Unit
 from sourdine.tables import Table
 
 PEOPLE, PLACES, DAYS, HOURS = 2000, 100, 7, 24

@@ -11,8 +11,8 @@ from sourdine.audit.mutants import (
     rare,
     responses,
     reuse,
+    sparse_vector,
     steps,
-    thresholds,
 )
 from sourdine.audit.mutants.mutant import Mutant
 
@@ -26,7 +26,7 @@ _FAMILIES = (
     ranges,
     floats,
     choices,
-    thresholds,
+    sparse_vector,
     keys,
     responses,
     steps,

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.audit.mutants.mutant import Mutant
-from sourdine.core.bits import Bits
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
-from sourdine.mechanisms.exponential import Exponential
-from sourdine.mechanisms.permute_and_flip import PermuteAndFlip
+from sourdine.core.randomness.bits import Bits
+from sourdine.mechanisms.selection import Exponential, PermuteAndFlip
 
 _EPSILON = Fraction(1)
 _EXPONENTIAL = Exponential(epsilon=_EPSILON, sensitivity=Fraction(1), candidates=4)

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.audit.mutants.mutant import Mutant
-from sourdine.core import exact
-from sourdine.core.bits import Bits
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.bits import Bits
 from sourdine.mechanisms import Gaussian, Laplace
 
 _UNIT_LAPLACE = Laplace(scale=Fraction(2))

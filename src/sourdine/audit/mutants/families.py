@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.audit.mutants.mutant import Mutant
-from sourdine.audit.subjects import kinds
-from sourdine.core.bits import Bits
+from sourdine.audit.outcomes import kinds
 from sourdine.core.mechanism import Example, Mechanism
+from sourdine.core.randomness.bits import Bits
 
 _SHARPER = Fraction(11, 10)
 

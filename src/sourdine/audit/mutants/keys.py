@@ -7,7 +7,7 @@ from fractions import Fraction
 from sourdine.audit.mutants.mutant import Mutant
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
-from sourdine.mechanisms.key_threshold import KeyThreshold
+from sourdine.mechanisms.partition_selection import KeyThreshold
 from sourdine.mechanisms.sparse_vector import bits_to_integer
 
 _DELTA = Fraction(1, 20)  # large, so that it can be seen

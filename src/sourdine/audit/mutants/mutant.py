@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.audit.examination import SAMPLES, Verdict, examine
 from sourdine.audit.lower_bound import FALSE_ALARM
-from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Distance
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example, Mechanism
+from sourdine.core.randomness.bits import SYSTEM, Bits
 
 Sampler = Callable[[NDArray[Any], Bits], NDArray[Any]]
 

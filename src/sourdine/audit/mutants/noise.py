@@ -7,10 +7,10 @@ from math import floor
 import numpy as np
 
 from sourdine.audit.mutants.mutant import Mutant
-from sourdine.core import exact
-from sourdine.core.bits import coins
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.bits import coins
 from sourdine.mechanisms import Gaussian, Geometric, Laplace
 
 _SCALE = Fraction(5, 2)

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.audit.mutants.mutant import Mutant
-from sourdine.core import exact
-from sourdine.core.bits import Bits
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example, Mechanism
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.bits import Bits
 from sourdine.mechanisms import Exponential, Gaussian, KaryResponse, Laplace
-from sourdine.mechanisms.key_threshold import KeyThreshold
+from sourdine.mechanisms.partition_selection import KeyThreshold
 from sourdine.mechanisms.sparse_vector import bits_to_integer
 
 _ONCE = Fraction(1, 5000)

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.audit.mutants.mutant import Mutant
-from sourdine.core import exact
-from sourdine.core.bits import Bits, coins
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.bits import Bits, coins
 from sourdine.mechanisms import KaryResponse, OneCoin, TwoCoins, Warner
 
 _EPSILON = Fraction(1)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.audit.mutants.mutant import Mutant
-from sourdine.core import exact
-from sourdine.core.bits import Bits
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.mechanism import Example, Mechanism
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.bits import Bits
 from sourdine.mechanisms import Gaussian, Laplace
 
 _SCALE = Fraction(3)

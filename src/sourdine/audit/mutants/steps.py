@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.audit.mutants.mutant import Mutant
-from sourdine.core import exact
-from sourdine.core.bits import Bits
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.bits import Bits
 from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import BoundedStaircase
 from sourdine.mechanisms.staircase import Staircase

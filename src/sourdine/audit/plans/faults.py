@@ -14,11 +14,13 @@ import numpy as np
 
 from sourdine.audit.plans.replay import PlanAudit, audit_plan
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.frames import counting, join, open_keys, quality, source, statistic
+from sourdine.frames import joins as join
+from sourdine.frames import source
 from sourdine.frames.dialect import DUCKDB, Dialect
-from sourdine.frames.join import Join
+from sourdine.frames.joins import Join
+from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Schema
-from sourdine.frames.unit import Unit
+from sourdine.frames.statistics import partitions, quality, sums, totals
 from sourdine.mechanisms import TopK
 from sourdine.tables import measurement
 from sourdine.tables.consistent.structure import Margins
@@ -30,7 +32,7 @@ from sourdine.tables.statistics import quantiles
 from sourdine.tables.statistics.quantiles import TreeCounts
 
 Wrap = Callable[[Any], Any]
-ranks = import_module("sourdine.frames.ranks")  # not the function
+ranks = import_module("sourdine.frames.statistics.ranks")  # not the function
 _MANY = 100
 _PAIRS = 400
 COLUMNS = {
@@ -282,14 +284,14 @@ _ORDERED = _with(lambda turn, *_: f"hash({turn}, count(*) OVER ())")
 FAULTS = (
     Fault(
         name="records of a unit are not bounded",
-        wraps=((statistic.Moments, "capped", _uncapped), (statistic.Total, "capped", _uncapped)),
+        wraps=((sums.Moments, "capped", _uncapped), (sums.Total, "capped", _uncapped)),
     ),
     Fault(
         name="values of a unit are not bounded",
         wraps=((ranks, "_bounded", _bounded(rows=_MANY)),),
         asks=("ranks",),
     ),
-    Fault(name="groups of a unit are not bounded", wraps=((counting, "_by_unit", _in_all_groups),)),
+    Fault(name="groups of a unit are not bounded", wraps=((totals, "_by_unit", _in_all_groups),)),
     Fault(
         name="groups of values are not bounded",
         wraps=((ranks, "_bounded", _bounded(groups=_MANY)),),
@@ -309,11 +311,11 @@ FAULTS = (
     ),
     Fault(
         name="the condition comes after bounding",
-        wraps=((counting, "_records", _filtered_late),),
+        wraps=((totals, "_records", _filtered_late),),
         asks=("some",),
     ),
     Fault(
-        name="the condition is on groups", wraps=((counting, "_records", _filtered_by_group),), asks=("some",)
+        name="the condition is on groups", wraps=((totals, "_records", _filtered_by_group),), asks=("some",)
     ),
     Fault(
         name="bounds are taken from the data",
@@ -331,8 +333,8 @@ FAULTS = (
     Fault(
         name="missing values are counted",
         wraps=(
-            (statistic, "valid", _with(lambda *_: "count(*)")),
-            (counting, "valid", _with(lambda *_: "count(*)")),
+            (sums, "valid", _with(lambda *_: "count(*)")),
+            (totals, "valid", _with(lambda *_: "count(*)")),
         ),
         case=RECORDS,
     ),
@@ -355,10 +357,10 @@ FAULTS = (
     ),
     Fault(
         name="the turn of a unit depends on others",
-        wraps=((counting, "secret_order", _ORDERED), (ranks, "secret_order", _ORDERED)),
+        wraps=((totals, "secret_order", _ORDERED), (ranks, "secret_order", _ORDERED)),
     ),
     Fault(
-        name="the turn of a key depends on others", wraps=((open_keys, "secret_order", _ORDERED),), case=OPEN
+        name="the turn of a key depends on others", wraps=((partitions, "secret_order", _ORDERED),), case=OPEN
     ),
     Fault(
         name="records without a unit are counted",

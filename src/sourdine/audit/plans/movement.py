@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.distance import Neighbours, Norm
-from sourdine.frames.counting import Keys, Totals
-from sourdine.frames.open_keys import KeyCounts
-from sourdine.frames.ranks import RankSource
 from sourdine.frames.schema import Schema
+from sourdine.frames.statistics.partitions import KeyCounts
+from sourdine.frames.statistics.ranks import RankSource
+from sourdine.frames.statistics.totals import Keys, Totals
 from sourdine.mechanisms import KeyThreshold, TopK
 from sourdine.tables.consistent.structure import Margins
 from sourdine.tables.measurement import Exact, Line, expect
 from sourdine.tables.quantiles.method import QuantileMethod
+from sourdine.tables.quantiles.tree import Tree
 from sourdine.tables.statistics.quantiles import Ordered, TreeCounts
-from sourdine.tables.tree import Tree
 
 FAR = "a unit moves it farther than is paid for"
 MANY = "a unit moves more numbers than is declared"

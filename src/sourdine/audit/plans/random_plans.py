@@ -3,11 +3,11 @@
 from fractions import Fraction
 from typing import Any
 
-from sourdine.audit.plans.dice import Dice
+from sourdine.audit.plans.cells import Dice
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Schema
-from sourdine.frames.unit import Unit
 from sourdine.tables.condition import Condition
 from sourdine.tables.plan import Plan
 from sourdine.tables.privacy import Privacy

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sourdine.audit.plans.batched import NUMBER, Together, numbered
 from sourdine.audit.plans.cells import BIGINT
 from sourdine.audit.plans.engines import ENGINES, Engine
 from sourdine.audit.plans.movement import flaw, movements
-from sourdine.audit.plans.together import NUMBER, Together, numbered
 from sourdine.audit.plans.walk import Layout, Step, Walk, some_keys
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.join import Join, open_joined
+from sourdine.frames.joins import Join, open_joined
 from sourdine.frames.source import Source
 from sourdine.tables.answer import Answers
 from sourdine.tables.measurement import Exact, Line

@@ -8,6 +8,7 @@ from sourdine.audit.plans.cells import (
     SOME_TEXTS,
     VARCHAR,
     Cell,
+    Dice,
     Palette,
     kinds_of,
     outside,
@@ -15,11 +16,10 @@ from sourdine.audit.plans.cells import (
     tokens,
     written,
 )
-from sourdine.audit.plans.dice import Dice
 from sourdine.core.distance import Neighbours
-from sourdine.frames.join import Join, read_public
-from sourdine.frames.open_keys import TextKey
+from sourdine.frames.joins import Join, read_public
 from sourdine.frames.schema import Category, Flag, Integer, Real, Schema, decimal
+from sourdine.frames.statistics.partitions import TextKey
 from sourdine.tables.condition import Condition
 from sourdine.tables.plan import Plan
 from sourdine.tables.query import Query

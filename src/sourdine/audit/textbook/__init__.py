@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.audit.textbook import central, quantiles, reports
 from sourdine.audit.textbook.dice import Dice, dice_of
-from sourdine.core.bits import Bits
 from sourdine.core.mechanism import Mechanism
+from sourdine.core.randomness.bits import Bits
 from sourdine.local import (
     BoundedLaplaceOracle,
     BoundedStaircaseOracle,
@@ -24,12 +24,7 @@ from sourdine.local import (
     SubsetSelection,
     SymmetricUnary,
 )
-from sourdine.local.rappor import (
-    BasicOneTimeRappor,
-    BasicRappor,
-    OneTimeRappor,
-    Rappor,
-)
+from sourdine.local.rappor import BasicOneTimeRappor, BasicRappor, OneTimeRappor, Rappor
 from sourdine.mechanisms import (
     AboveThreshold,
     BoundedLaplace,

@@ -10,17 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.audit.textbook.dice import Dice, Ints, gaussian, laplace, pick, staircase
 from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import BoundedStaircase
-from sourdine.mechanisms.exponential import Exponential
 from sourdine.mechanisms.finite_pair import FinitePair
 from sourdine.mechanisms.gaussian import Gaussian
 from sourdine.mechanisms.geometric import Geometric
-from sourdine.mechanisms.key_threshold import KeyNoise, KeyThreshold
 from sourdine.mechanisms.laplace import Laplace
-from sourdine.mechanisms.permute_and_flip import PermuteAndFlip
-from sourdine.mechanisms.response import KaryResponse, TwoCoins, Warner
-from sourdine.mechanisms.sparse_vector import SparseVector
+from sourdine.mechanisms.partition_selection import KeyNoise, KeyThreshold
+from sourdine.mechanisms.randomized_response import KaryResponse, TwoCoins, Warner
+from sourdine.mechanisms.selection import Exponential, PermuteAndFlip
+from sourdine.mechanisms.sparse_vector import AboveThreshold, SparseVector
 from sourdine.mechanisms.staircase import Staircase
-from sourdine.mechanisms.threshold import AboveThreshold
 from sourdine.mechanisms.top_k import TopK
 from sourdine.mechanisms.truncated_geometric import TruncatedGeometric
 

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.audit.textbook.dice import Dice, pick
-from sourdine.local.coded import CodedOracle
-from sourdine.local.counts import Counts
-from sourdine.local.duchi import Duchi
-from sourdine.local.hadamard import HadamardResponse
-from sourdine.local.numeric import ResolvedOracle
+from sourdine.local.estimate import Counts
+from sourdine.local.frequency.hadamard import HadamardResponse
+from sourdine.local.frequency.subset import SubsetSelection
+from sourdine.local.frequency.supports import CodedOracle
+from sourdine.local.frequency.unary import OptimalUnary, SymmetricUnary
+from sourdine.local.numeric.duchi import Duchi
+from sourdine.local.numeric.oracle import ResolvedOracle
+from sourdine.local.numeric.window import WindowOracle
 from sourdine.local.rappor.rappor import BasicOneTimeRappor, BasicRappor, OneTimeRappor, Rappor
-from sourdine.local.subset import SubsetSelection
-from sourdine.local.unary import OptimalUnary, SymmetricUnary
-from sourdine.local.window import WindowOracle
 
 Answers = NDArray[Any]
 

@@ -1,10 +1,9 @@
 """An audit of private training: canaries, one run with every step watched, lower bounds on its epsilon."""
 
 from sourdine.audit.training.advantage import GradientAudit
-from sourdine.audit.training.canaries import Canaries, pixel_canaries
+from sourdine.audit.training.audit import TrainingAudit, audit_training
+from sourdine.audit.training.canaries import Canaries, Score, pixel_canaries
 from sourdine.audit.training.checks import Check
-from sourdine.audit.training.one_call import TrainingAudit, audit_training
-from sourdine.audit.training.scores import Score
 
 __all__ = [
     "Canaries",

@@ -10,8 +10,8 @@ from functools import lru_cache
 from scipy.special import betainc
 from scipy.stats import binom
 
-from sourdine.accounting.dpsgd import steps_cost
-from sourdine.accounting.pld import PLD
+from sourdine.accounting.dpsgd.training import steps_cost
+from sourdine.accounting.pld.accountant import PLD
 from sourdine.audit import binomial
 from sourdine.audit.one_run import Flags
 from sourdine.audit.training.checks import SEEN, Check, Floats

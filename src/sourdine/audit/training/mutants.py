@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from sourdine.audit.training.trace import Fault
-from sourdine.core.bits import SYSTEM, Bits
-from sourdine.learning.clipping import Clipping, Flat
-from sourdine.learning.samplers import Batches, FixedBatches, Indices, PoissonBatches, shuffled
+from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.learning.data.batches import Batches, FixedBatches, Indices, PoissonBatches, shuffled
+from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.step import Step
 
 _LOOSE = 10.0

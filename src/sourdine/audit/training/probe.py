@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from sourdine.audit.training.canaries import HEIGHT
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.loader import Batch, Examples
-from sourdine.learning.losses import Losses
-from sourdine.learning.samplers import Indices
+from sourdine.learning.data.batches import Indices
+from sourdine.learning.data.examples import Batch, Examples
+from sourdine.learning.task import Losses
 
 TABLE = "probe.weight"  # what the table of the canaries is called among the parameters
 _NOBODY = 0  # the row of the table that all who are no canaries look up, which never gets a gradient

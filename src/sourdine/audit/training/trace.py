@@ -16,8 +16,8 @@ from torch import Tensor
 
 from sourdine.audit.training.checks import Floats
 from sourdine.audit.training.probe import TABLE, ProbedExamples
+from sourdine.learning.data.batches import Batches, Indices
 from sourdine.learning.run import Run
-from sourdine.learning.samplers import Batches, Indices
 from sourdine.learning.step import Step
 
 _KEPT = 1 << 15  # coordinates of which the noise of every step is kept, and

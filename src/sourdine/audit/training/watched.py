@@ -18,17 +18,16 @@ from sourdine.audit.training.noise_checks import law_check, reuse_check, scale_c
 from sourdine.audit.training.probe import Probed, ProbedExamples, probed_loss
 from sourdine.audit.training.trace import Fault, Trace, TracedRun
 from sourdine.core import check
-from sourdine.core.bits import Bits
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.clipping import Clipping, Flat
-from sourdine.learning.engine import Engine, check_model
+from sourdine.core.randomness.bits import Bits
+from sourdine.learning.data.examples import Examples
 from sourdine.learning.forecast import measure
-from sourdine.learning.loader import Examples
-from sourdine.learning.losses import Losses, check_loss
+from sourdine.learning.gradients.clipping import Clipping, Flat
+from sourdine.learning.gradients.engine import Engine, check_model
+from sourdine.learning.gradients.self_test import REHEARSED, self_test
 from sourdine.learning.planning import Plan, plan
 from sourdine.learning.run import MakeOptimizer, Watch
-from sourdine.learning.self_test import REHEARSED, self_test
-from sourdine.learning.task import Task
+from sourdine.learning.task import Losses, Task, check_loss
 
 _OWNER = "audit_training"
 _CHECKS = 8  # that share the false alarm

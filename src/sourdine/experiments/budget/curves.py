@@ -4,10 +4,9 @@ from dataclasses import replace
 
 from sourdine.accounting import TrainingCost, cost_of_training
 from sourdine.experiments.budget.printed_run import DELTA, RUN
-from sourdine.experiments.part import Part
-from sourdine.experiments.registry import Settings, Standing, Verdict
-from sourdine.report.budget import curve_figures
-from sourdine.report.page import Section
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.report.pages.page import Section
+from sourdine.report.pages.training_curves import curve_figures
 from sourdine.report.table import Table
 
 _MANY = 16 * RUN.size

@@ -3,10 +3,9 @@
 from typing import NamedTuple
 
 from sourdine.accounting import Sampler, Training, cost_of_training
-from sourdine.core.digits import shorten_up
-from sourdine.experiments.part import Part
-from sourdine.experiments.registry import Settings, Standing, Verdict, compare
-from sourdine.report.page import Section
+from sourdine.core.format import shorten_up
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict, compare
+from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, Table
 
 SIZE = 6_552

@@ -6,13 +6,12 @@ import numpy as np
 
 from sourdine.accounting import Renyi, poisson
 from sourdine.core.distance import Neighbours
-from sourdine.core.laws import GaussianLaw
+from sourdine.core.distributions import GaussianLaw
 from sourdine.core.loss import Loss
 from sourdine.experiments.budget.lecture_notes import DELTA, textbook_sigma
 from sourdine.experiments.budget.printed_run import RUN
-from sourdine.experiments.part import Part
-from sourdine.experiments.registry import Settings, Standing, Verdict
-from sourdine.report.page import Section
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.report.pages.page import Section
 from sourdine.report.table import Table
 
 ORDER = 13

@@ -6,14 +6,13 @@ from fractions import Fraction
 from scipy.special import ndtri
 
 from sourdine.accounting import PLD, Approximate, advanced_composition, group, known, noise_for, parallel
-from sourdine.core.digits import plain, shorten_up
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.laws import GaussianLaw
+from sourdine.core.distributions import GaussianLaw
+from sourdine.core.format import plain, shorten_up
 from sourdine.core.loss import Loss
-from sourdine.experiments.part import Part
-from sourdine.experiments.registry import Settings, Standing, Verdict
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict
 from sourdine.mechanisms import Laplace
-from sourdine.report.page import Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, Table
 
 DELTA = 1e-5

@@ -3,10 +3,9 @@
 from dataclasses import replace
 
 from sourdine.accounting import Sampler, Training, cost_of_training
-from sourdine.core.digits import shorten_down, shorten_up
-from sourdine.experiments.part import Part
-from sourdine.experiments.registry import Settings, Standing, Verdict, compare
-from sourdine.report.page import Section
+from sourdine.core.format import shorten_down, shorten_up
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict, compare
+from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, Table
 
 RUN = Training(size=60_000, batch=64, noise=1.0, epochs=15)

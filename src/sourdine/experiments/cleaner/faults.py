@@ -5,10 +5,9 @@ from fractions import Fraction
 from sourdine.core.distance import Distance
 from sourdine.experiments.cleaner.measure import uncalibrated
 from sourdine.experiments.cleaner.pima import FEATURES
-from sourdine.experiments.part import Part
-from sourdine.experiments.registry import Standing, Verdict
+from sourdine.experiments.registry import Part, Standing, Verdict
 from sourdine.local.cleaner import Method
-from sourdine.report.page import Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import Table
 
 _EPSILONS = tuple(map(Fraction, ("0.1", "1", "4", "10")))

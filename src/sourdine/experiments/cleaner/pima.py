@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sourdine.core.bits import Bits
+from sourdine.core.randomness.bits import Bits
 from sourdine.testing import SeededBits
 
 Floats = NDArray[np.float64]

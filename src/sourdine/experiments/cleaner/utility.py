@@ -1,11 +1,13 @@
-"""Accuracy and F1 of a classifier against epsilon, for every way of cleaning."""
+"""Accuracy and F1 of a classifier against epsilon, for every way of cleaning.
 
+Lines of means with bars of one standard deviation to either side.
+"""
+
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
-from sourdine.experiments.cleaner.drawing import draw_bars
-from sourdine.experiments.cleaner.learned import learned
 from sourdine.experiments.cleaner.measure import (
     JUDGED,
     LABELS,
@@ -14,16 +16,48 @@ from sourdine.experiments.cleaner.measure import (
     Scores,
     as_corrected,
     as_published,
+    learned,
     plain,
 )
 from sourdine.experiments.cleaner.pima import Floats, Pima, read_pima
-from sourdine.experiments.part import Part
-from sourdine.experiments.registry import Settings, Standing, Verdict, compare
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict, compare
 from sourdine.local.cleaner import Method
-from sourdine.report.charts import Axis, Row, Series, Spec
-from sourdine.report.page import Figure, Section
+from sourdine.report.charts.base import ROWS, Axis, Row, Series, Spec, across_of, colour_of, finish, up_of
+from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Cell, Table
 from sourdine.testing import SeededBits
+
+
+def draw_bars(rows: Sequence[Row], *, x: Axis, y: Axis, series: Series, level: float | None = None) -> Spec:
+    """Means under `y`, their deviations under `deviation`; a dashed line at a level to compare with.
+
+    Points stand at `x`, which may be a little aside of the `epsilon` that is told.
+    """
+    import altair as alt
+
+    chart = alt.Chart(alt.NamedData(ROWS))
+    across, up, colour = across_of(x), up_of(y), colour_of(series)
+    ends = chart.transform_calculate(
+        low=f"datum['{y.field}'] - datum.deviation", high=f"datum['{y.field}'] + datum.deviation"
+    )
+    tips = [
+        alt.Tooltip(f"{series.field}:N", title=" "),
+        alt.Tooltip("epsilon:Q", title=x.title, format=x.form),
+        alt.Tooltip(f"{y.field}:Q", title=y.title, format=y.form),
+        alt.Tooltip("deviation:Q", title="standard deviation", format=".2g"),
+    ]
+    bars = ends.mark_rule(strokeWidth=1.2, opacity=0.7)
+    layers = [
+        bars.encode(across, alt.Y("low:Q", title=y.title), alt.Y2("high:Q"), colour),
+        chart.mark_line(point=alt.OverlayMarkDef(size=34, filled=True), strokeWidth=2).encode(
+            across, up, colour, tooltip=tips
+        ),
+    ]
+    if level is not None:
+        place = alt.Chart(alt.InlineData(values=[{y.field: level}]))
+        layers.insert(0, place.mark_rule(strokeDash=[4, 4], color="#5b6570").encode(alt.Y(f"{y.field}:Q")))
+    return finish(alt.layer(*layers), rows)
+
 
 EPSILONS = tuple(map(Fraction, ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "3", "5", "10")))
 QUICK = tuple(map(Fraction, ("0.01", "0.1", "1", "3", "10")))

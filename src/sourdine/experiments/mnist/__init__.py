@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from sourdine.experiments.mnist import accounting, accuracy
 from sourdine.experiments.mnist.runs import FOLDER, folder_of, read_digits
 from sourdine.experiments.registry import Experiment, Result, Settings, experiment
-from sourdine.report.page import Section
+from sourdine.report.pages.page import Section
 
 
 @experiment("mnist", "Handwritten digits, learnt with and without privacy")

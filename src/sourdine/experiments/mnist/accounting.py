@@ -1,11 +1,10 @@
 """What the source's run costs: by its own method, certified, and as its batches were really drawn."""
 
 from sourdine.accounting import Sampler, Training, cost_of_training
-from sourdine.core.digits import shorten_up
+from sourdine.core.format import shorten_up
 from sourdine.experiments.mnist.runs import BATCH, DELTA, EPOCHS, NOISE, SIZE
-from sourdine.experiments.part import Part
-from sourdine.experiments.registry import Standing, Verdict
-from sourdine.report.page import Section
+from sourdine.experiments.registry import Part, Standing, Verdict
+from sourdine.report.pages.page import Section
 from sourdine.report.table import Table
 
 

@@ -1,18 +1,9 @@
 """What is learnt: the published accuracies beside those of the same settings, and of better ones."""
 
-from sourdine.experiments.mnist.runs import (
-    NAMES,
-    OURS,
-    PLAIN,
-    PRIVATE,
-    Digits,
-    Outcome,
-    outcomes,
-)
-from sourdine.experiments.part import Part
-from sourdine.experiments.registry import Settings, Standing, Verdict
-from sourdine.report.charts import COLOURS, Axis, Row, Series, draw_lines
-from sourdine.report.page import Figure, Section
+from sourdine.experiments.mnist.runs import NAMES, OURS, PLAIN, PRIVATE, Digits, Outcome, outcomes
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.report.charts.base import COLOURS, Axis, Row, Series, draw_lines
+from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Table
 
 PUBLISHED = {PLAIN: 99.0, PRIVATE: 91.2}

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from sourdine.experiments.registry import Settings
 
 if TYPE_CHECKING:
-    from sourdine.learning.data import Labelled
-    from sourdine.learning.plain import Unprotected
-    from sourdine.learning.trained import Trained
+    from sourdine.learning.baseline import Unprotected
+    from sourdine.learning.data.labelled import Labelled
+    from sourdine.learning.result import Trained
 
 FOLDER = "mnist"
 DELTA = 1e-5
@@ -66,7 +66,7 @@ class Digits:
 
 def folder_of(data: Path | None) -> Path | None:
     """Where the images are, if they are there."""
-    from sourdine.learning.data_idx import is_idx_folder
+    from sourdine.learning.data.files import is_idx_folder
 
     places = [] if data is None else [data / FOLDER, data]
     return next((place for place in places if place.is_dir() and is_idx_folder(place)), None)
@@ -74,9 +74,9 @@ def folder_of(data: Path | None) -> Path | None:
 
 def read_digits(folder: Path, settings: Settings) -> Digits:
     """The images; with their features, computed once for all runs."""
-    from sourdine.learning.data import Labelled
-    from sourdine.learning.data_idx import read_idx_folder
-    from sourdine.learning.features import Features
+    from sourdine.learning.data.files import read_idx_folder
+    from sourdine.learning.data.labelled import Labelled
+    from sourdine.learning.features.pipeline import Features
 
     parts = read_idx_folder(folder)
     assert parts.test is not None
@@ -116,8 +116,8 @@ def outcomes(digits: Digits, settings: Settings) -> dict[str, Outcome]:
 def _plain(digits: Digits, settings: Settings) -> "Unprotected":
     from torch.optim import SGD
 
+    from sourdine.learning.baseline import fit_without_privacy
     from sourdine.learning.models import cnn
-    from sourdine.learning.plain import fit_without_privacy
 
     return fit_without_privacy(
         cnn(digits.train.shape, 10),
@@ -170,7 +170,7 @@ def _ours(digits: Digits, settings: Settings, epsilon: int) -> "Callable[[], Tra
 
 
 def _outcome(name: str, runs: "list[tuple[Trained | Unprotected, float]]") -> Outcome:
-    from sourdine.learning.trained import Trained
+    from sourdine.learning.result import Trained
 
     first = runs[0][0]
     private = isinstance(first, Trained)
@@ -188,7 +188,7 @@ def _outcome(name: str, runs: "list[tuple[Trained | Unprotected, float]]") -> Ou
 
 
 def _said(run: "Trained | Unprotected") -> str:
-    from sourdine.learning.trained import Trained
+    from sourdine.learning.result import Trained
 
     if not isinstance(run, Trained):
         return f"{run.history[-1].epoch} epochs of shuffled batches of {BATCH}"

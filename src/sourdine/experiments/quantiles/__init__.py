@@ -2,7 +2,7 @@
 
 from sourdine.experiments.quantiles import bounds, claims, normal_law, repeated, salaries, uniform_law
 from sourdine.experiments.registry import Experiment, Result, Settings, experiment
-from sourdine.report.page import Section
+from sourdine.report.pages.page import Section
 
 _FAULTS = Section(
     title="What the published numbers come from",

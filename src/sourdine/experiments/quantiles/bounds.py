@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 
-from sourdine.experiments.part import Part
-from sourdine.experiments.quantiles.published import read_pairs
-from sourdine.experiments.registry import Settings, Standing, Verdict, compare
-from sourdine.report.charts import Axis, Row, Series, Slider, draw_lines
-from sourdine.report.page import Figure, Section
+from sourdine.experiments.quantiles.measure import read_pairs
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict, compare
+from sourdine.report.charts.base import Axis, Row, Series, Slider, draw_lines
+from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Table
-from sourdine.tables.quantiles.theorems import Stated, histogram_error, inverse_error, least_size
+from sourdine.tables.quantiles.histogram_bounds import Stated, histogram_error, least_size
+from sourdine.tables.quantiles.inverse_bounds import inverse_error
 
 EPSILONS = (0.25, 0.5, 1.0)
 SIZES = tuple(round(10**exponent) for exponent in np.arange(3, 5.51, 0.125).tolist())

@@ -1,33 +1,87 @@
-"""The source's theorems put to the test: which published bounds fail, and that the corrected ones hold."""
+"""The source's theorems put to the test: which published bounds fail, and that the corrected ones hold.
 
+A theorem put to the test: what it allows, as published and as corrected, beside what happens.
+"""
+
+import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import betainc, ndtri
 
-from sourdine.core.bits import Bits
-from sourdine.experiments.part import Part
+from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.quantiles.measure import LEVELS, NORMAL, UNIFORM, Floats, Law, true_deciles, uniform
-from sourdine.experiments.quantiles.trial import Trial
-from sourdine.experiments.registry import Settings, Standing, Verdict, compare
-from sourdine.frames.ranks import SortedPlaces
-from sourdine.report.page import Section
-from sourdine.report.table import Table
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict, compare
+from sourdine.frames.statistics.ranks import SortedPlaces
+from sourdine.report.pages.page import Section
+from sourdine.report.table import Cell, Table
 from sourdine.tables.quantiles import InverseSensitivity, QuantileMethod, ThresholdHistogram
+from sourdine.tables.quantiles.api import Grid
 from sourdine.tables.quantiles.choice import Allowance, named
-from sourdine.tables.quantiles.estimate import Grid
-from sourdine.tables.quantiles.theorems import (
+from sourdine.tables.quantiles.histogram_bounds import (
+    Stated,
+    Tail,
     histogram_error,
     histogram_on_normal,
     histogram_rate,
     histogram_tail,
+    least_size,
+)
+from sourdine.tables.quantiles.inverse_bounds import (
     inverse_error,
     inverse_tail,
     inverse_tail_of_sample,
     inverse_tail_on_uniform,
-    least_size,
 )
 from sourdine.testing import SeededBits
+
+_CHANCE = 1e-6  # of calling a theorem refuted that is not
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The distances of answers from what they aim at, where a theorem says how far they are."""
+
+    theorem: str
+    place: str
+    stated: Stated[Tail] | Stated[float]
+    distances: Floats
+
+    @property
+    def refuted(self) -> bool:
+        """Whether what was published is surely too little."""
+        return self._beyond(self.stated.published)
+
+    @property
+    def holds(self) -> bool:
+        """Whether what was corrected is not."""
+        return not self._beyond(self.stated.corrected)
+
+    def seen(self, side: Tail | float) -> float:
+        """The share of answers beyond a tail's distance, or the mean distance."""
+        if isinstance(side, Tail):
+            return float((self.distances > side.distance).mean())
+        return float(self.distances.mean())
+
+    def _beyond(self, side: Tail | float) -> bool:
+        n = len(self.distances)
+        if isinstance(side, Tail):
+            count = int((self.distances > side.distance).sum())
+            return count > 0 and float(betainc(count, n - count + 1, side.probability)) < _CHANCE
+        error = float(self.distances.std(ddof=1)) / math.sqrt(n)
+        return self.seen(side) - 5 * error > side
+
+    def row(self) -> tuple[Cell, ...]:
+        """For a table: what it is about, then twice what is allowed and what is seen."""
+        cells: list[Cell] = [self.theorem, self.place]
+        for side in (self.stated.published, self.stated.corrected):
+            if isinstance(side, Tail):
+                cells += [f"P(> {side.distance:.3g}) ≤ {side.probability:.2g}", f"{self.seen(side):.2g}"]
+            else:
+                cells += [f"mean ≤ {side:.3g}", f"{self.seen(side):.2g}"]
+        return (*cells, "refuted" if self.refuted else "stands here", "holds" if self.holds else "refuted")
+
 
 _FINE = Grid.declared((0.0, 1.0), 2.0**-30)
 

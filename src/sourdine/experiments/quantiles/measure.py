@@ -1,18 +1,32 @@
-"""How far methods are off from a sample's deciles, on average over fresh samples."""
+"""How far methods are off from a sample's deciles, on average over fresh samples.
 
-from collections.abc import Callable
+The source's curves, where their numbers are at hand: in `seed-figures` within the folder of data.
+
+Lines of errors: the published ones pale, ours in full colour.
+
+Errors against the number of values, for a law: what figures 3 and 4 have in common.
+
+Errors of the methods against epsilon, beside the published curves.
+"""
+
+import csv
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sourdine.core.bits import Bits
-from sourdine.frames.ranks import SortedPlaces
+from sourdine.core.randomness.bits import Bits
+from sourdine.experiments.registry import Settings
+from sourdine.frames.statistics.ranks import SortedPlaces
+from sourdine.report.charts.base import Axis, Row, Series, Slider, Spec, draw_lines
+from sourdine.report.table import Table
 from sourdine.tables.quantiles import QuantileMethod
+from sourdine.tables.quantiles.api import Grid
 from sourdine.tables.quantiles.choice import Allowance, named
-from sourdine.tables.quantiles.estimate import Grid
 
 Floats = NDArray[np.float64]
 
@@ -87,3 +101,209 @@ def fit_power(sizes: Floats, errors: Floats) -> tuple[float, float]:
     """
     slope, offset = np.polyfit(np.log(sizes), np.log(errors), 1)
     return float(np.exp(offset)), float(-slope)
+
+
+Curve = tuple[Floats, Floats]
+
+NAMES = {"histogram": "histogram", "inverse": "inverse sensitivity"}
+_FOLDER = "seed-figures"
+_POINTS = 24
+
+
+def read_methods(data: Path | None, name: str) -> dict[str, Curve]:
+    """The two curves of a CSV with columns method, n and rmse; none where there is no such file."""
+    path = _find(data, name)
+    if path is None:
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {
+        shown: _curve([(row["n"], row["rmse"]) for row in rows if row["method"] == method])
+        for method, shown in NAMES.items()
+    }
+
+
+def read_pairs(data: Path | None, name: str) -> Curve | None:
+    """The curve of a file with two numbers a line; none where there is no such file."""
+    path = _find(data, name)
+    if path is None:
+        return None
+    lines = path.read_text(encoding="utf-8").split("\n")
+    return _curve([line.split() for line in lines if line.strip()])
+
+
+def thin(curve: Curve) -> list[tuple[float, float]]:
+    """Means over at most 24 stretches, each as long as the others on a logarithmic axis."""
+    x, y = curve
+    edges = np.geomspace(x.min(), x.max() * (1 + 1e-9), _POINTS + 1)
+    place = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, _POINTS - 1)
+    held = np.unique(place)
+    return [(float(x[place == i].mean()), float(y[place == i].mean())) for i in held]
+
+
+def _find(data: Path | None, name: str) -> Path | None:
+    if data is None:
+        return None
+    path = data / _FOLDER / name
+    return path if path.is_file() else None
+
+
+def _curve(pairs: Sequence[Sequence[str]]) -> Curve:
+    numbers = np.array([[float(cell) for cell in pair] for pair in pairs])
+    return numbers[:, 0], numbers[:, 1]
+
+
+COLOURS = {
+    "histogram, published": "#E69F00",
+    "histogram": "#D55E00",
+    "inverse sensitivity, published": "#56B4E9",
+    "inverse sensitivity": "#0072B2",
+    "smooth, ρ = 1": "#CC79A7",
+    "smooth, ρ = 100": "#7A4B8C",
+    "joint": "#009E73",
+}
+
+
+def draw_errors(rows: Iterable[Row], *, x: Axis, y: Axis, slider: Slider | None = None) -> Spec:
+    """A line for each method among the rows, under the field `method`."""
+    held = list(rows)
+    shown = {str(row["method"]) for row in held}
+    names = tuple(name for name in COLOURS if name in shown)
+    series = Series(field="method", names=names, colours=tuple(COLOURS[name] for name in names))
+    return draw_lines(held, x=x, y=y, series=series, slider=slider)
+
+
+def published_rows(curves: Mapping[str, Curve], field: str, **common: float) -> list[Row]:
+    """The published curves as rows, thinned."""
+    return [
+        {"method": f"{name}, published", field: x, "error": y, **common}
+        for name, curve in curves.items()
+        for x, y in thin(curve)
+    ]
+
+
+FITTED_FROM = 1000  # n from which the published fit of inverse sensitivity comes out of the published curve
+EPSILONS = (1.0, 0.5)
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Mean errors by method, epsilon and n."""
+
+    found: Mapping[tuple[str, float, int], float]
+
+    @classmethod
+    def measure(
+        cls, law: Law, sizes: Sequence[int], *, samples: int, label: str, settings: Settings, bits: Bits
+    ) -> "Errors":
+        """Mean over fresh samples, for every method, epsilon and n."""
+        cases = [(name, epsilon, n) for n in sizes for epsilon in EPSILONS for name in METHODS]
+        return cls(
+            {
+                (name, epsilon, n): mean_rmse(name, law, n, epsilon, samples=samples, bits=bits)
+                for name, epsilon, n in settings.watch(label, cases)
+            }
+        )
+
+    def curve(self, name: str, epsilon: float) -> Curve:
+        """The errors of one method at one epsilon."""
+        pairs = [(n, error) for (method, e, n), error in self.found.items() if (method, e) == (name, epsilon)]
+        numbers = np.array(pairs, np.float64)
+        return numbers[:, 0], numbers[:, 1]
+
+    def table(self, name: str, title: str, published: Mapping[float, Mapping[str, Curve]]) -> Table:
+        """A row for each epsilon and n: ours, and beside them the published errors near that n."""
+        keys = list(dict.fromkeys((epsilon, n) for _, epsilon, n in self.found))
+        told = [method for method in METHODS if any(method in curves for curves in published.values())]
+        return Table(
+            name=name,
+            title=title,
+            columns=("ε", "n", *METHODS, *(f"{method}, published" for method in told)),
+            rows=tuple(
+                (
+                    epsilon,
+                    n,
+                    *(self.found[method, epsilon, n] for method in METHODS),
+                    *(near(published.get(epsilon, {}).get(method), n) for method in told),
+                )
+                for epsilon, n in sorted(keys, key=lambda key: (-key[0], key[1]))
+            ),
+        )
+
+    def draw(self, published: Mapping[float, Mapping[str, Curve]], unit: str) -> Spec:
+        """Lines against n, with a slider for epsilon."""
+        rows: list[Row] = [
+            {"method": name, "epsilon": epsilon, "n": n, "error": error}
+            for (name, epsilon, n), error in self.found.items()
+        ]
+        for epsilon, curves in published.items():
+            rows += published_rows(curves, "n", epsilon=epsilon)
+        return draw_errors(
+            rows,
+            x=Axis(field="n", title="number of values", log=True, form=",.0f"),
+            y=Axis(field="error", title=f"root mean squared error{unit}", log=True),
+            slider=Slider(field="epsilon", title="ε", values=EPSILONS[::-1], start=1.0),
+        )
+
+
+def fit(curve: Curve) -> tuple[float, float]:
+    """c and a of c n^-a from n = 1,000 on."""
+    kept = curve[0] >= FITTED_FROM
+    return fit_power(curve[0][kept], curve[1][kept])
+
+
+def near(curve: Curve | None, x: float, reach: float = 1.1) -> float | None:
+    """The mean of a curve within a tenth of a place."""
+    if curve is None:
+        return None
+    kept = (curve[0] >= x / reach) & (curve[0] <= x * reach)
+    return float(curve[1][kept].mean()) if kept.any() else None
+
+
+def power(c: float, a: float) -> str:
+    """A fit as people write it."""
+    return f"{c:.3g} n^−{a:.3f}"
+
+
+@dataclass(frozen=True)
+class ByEpsilon:
+    """What was found for each method and epsilon, and what was published, where it is at hand."""
+
+    found: dict[tuple[str, float], float]
+    published: dict[str, Curve]
+
+    @classmethod
+    def beside(cls, found: dict[tuple[str, float], float], settings: Settings, figure: str) -> "ByEpsilon":
+        """Our errors beside the published curves of a figure."""
+        curves = {
+            shown: read_pairs(settings.data, f"{figure}-{method}.dat") for method, shown in NAMES.items()
+        }
+        return cls(found, {name: curve for name, curve in curves.items() if curve is not None})
+
+    def table(self, name: str, title: str, within: float) -> Table:
+        """A row for each epsilon; published errors are those within a factor of it."""
+        return Table(
+            name=name,
+            title=title,
+            columns=("ε", *METHODS, *(f"{method}, published" for method in self.published)),
+            rows=tuple(
+                (
+                    epsilon,
+                    *(self.found[method, epsilon] for method in METHODS),
+                    *(near(curve, epsilon, within) for curve in self.published.values()),
+                )
+                for epsilon in dict.fromkeys(epsilon for _, epsilon in self.found)
+            ),
+        )
+
+    def draw(self, measure: str = "") -> Spec:
+        """All curves on logarithmic axes."""
+        rows: list[Row] = [
+            {"method": method, "epsilon": epsilon, "error": error}
+            for (method, epsilon), error in self.found.items()
+        ]
+        return draw_errors(
+            rows + published_rows(self.published, "epsilon"),
+            x=Axis(field="epsilon", title="ε for all nine deciles", log=True),
+            y=Axis(field="error", title=f"root mean squared error{measure}", log=True),
+        )

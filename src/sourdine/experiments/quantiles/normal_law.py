@@ -1,11 +1,8 @@
 """Figure 4: errors on standard normal values, against n."""
 
-from sourdine.experiments.part import Part
-from sourdine.experiments.quantiles.by_size import Errors, near
-from sourdine.experiments.quantiles.measure import NORMAL
-from sourdine.experiments.quantiles.published import Curve, read_methods
-from sourdine.experiments.registry import Settings, Standing, Verdict
-from sourdine.report.page import Figure, Section
+from sourdine.experiments.quantiles.measure import NORMAL, Curve, Errors, near, read_methods
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.report.pages.page import Figure, Section
 from sourdine.testing import SeededBits
 
 SIZES = (100, 200, 400, 700, 1000, 2000, 4000, 7000, 10000)

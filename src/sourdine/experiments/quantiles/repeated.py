@@ -5,16 +5,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.bits import Bits
-from sourdine.experiments.part import Part
-from sourdine.experiments.quantiles.drawing import draw_errors
-from sourdine.experiments.quantiles.measure import LEVELS, method_for, rmse, uniform
-from sourdine.experiments.registry import Settings, Standing, Verdict
-from sourdine.report.charts import Axis, Row
-from sourdine.report.page import Figure, Section
+from sourdine.core.randomness.bits import Bits
+from sourdine.experiments.quantiles.measure import LEVELS, draw_errors, method_for, rmse, uniform
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.report.charts.base import Axis, Row
+from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Table
 from sourdine.tables.quantiles import InverseSensitivity, QuantileMethod
-from sourdine.tables.quantiles.estimate import Grid
+from sourdine.tables.quantiles.api import Grid
 from sourdine.testing import SeededBits
 
 SIZE = 3000

@@ -3,12 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.experiments.part import Part
-from sourdine.experiments.quantiles.by_epsilon import ByEpsilon
-from sourdine.experiments.quantiles.measure import METHODS, method_for, rmse
-from sourdine.experiments.registry import Settings, Standing, Verdict
-from sourdine.report.page import Figure, Section
-from sourdine.tables.quantiles.estimate import Grid
+from sourdine.experiments.quantiles.measure import METHODS, ByEpsilon, method_for, rmse
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.report.pages.page import Figure, Section
+from sourdine.tables.quantiles.api import Grid
 from sourdine.testing import SeededBits
 
 PUBLISHED = (34_902, 38_574, 41_848, 46_862, 56_844, 67_121, 75_254, 84_751, 99_637)

@@ -1,15 +1,23 @@
 """Figure 3: errors on uniform values, against n and against epsilon, and the fits read off them."""
 
-from sourdine.core.bits import Bits
-from sourdine.experiments.part import Part
-from sourdine.experiments.quantiles.by_epsilon import ByEpsilon
-from sourdine.experiments.quantiles.by_size import Errors, fit, power
-from sourdine.experiments.quantiles.measure import METHODS, UNIFORM, mean_rmse, method_for, rmse
-from sourdine.experiments.quantiles.published import Curve, read_methods
-from sourdine.experiments.registry import Settings, Standing, Verdict, compare
-from sourdine.report.page import Figure, Section
+from sourdine.core.randomness.bits import Bits
+from sourdine.experiments.quantiles.measure import (
+    METHODS,
+    UNIFORM,
+    ByEpsilon,
+    Curve,
+    Errors,
+    fit,
+    mean_rmse,
+    method_for,
+    power,
+    read_methods,
+    rmse,
+)
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict, compare
+from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Table
-from sourdine.tables.quantiles.estimate import Grid
+from sourdine.tables.quantiles.api import Grid
 from sourdine.testing import SeededBits
 
 SIZES = (100, 150, 200, 300, 500, 700, 1000, 1400, 2000, 2800, 4000, 5000)

@@ -5,11 +5,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.experiments.part import Part
-from sourdine.experiments.rappor.collecting import Finds, Law, collect, spread, standing_words
-from sourdine.experiments.rappor.drawing import draw_finds, draw_ranks
+from sourdine.experiments.rappor.collecting import (
+    Finds,
+    Law,
+    collect,
+    draw_finds,
+    draw_ranks,
+    spread,
+    standing_words,
+)
 from sourdine.experiments.rappor.one_life import WORDS as ORACLE
-from sourdine.experiments.registry import Settings, Standing, Verdict
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict
 from sourdine.local.rappor.decode import (
     Candidates,
     Correction,
@@ -18,8 +24,8 @@ from sourdine.local.rappor.decode import (
     decode_by_lasso,
     decode_by_least_squares,
 )
-from sourdine.report.charts import Axis, Row
-from sourdine.report.page import Figure, Section
+from sourdine.report.charts.base import Axis, Row
+from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Cell, Table
 from sourdine.testing import SeededBits
 

@@ -8,15 +8,13 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from sourdine.experiments.part import Part
-from sourdine.experiments.rappor.collecting import Law, collect, standing_words
-from sourdine.experiments.rappor.drawing import draw_ranks
-from sourdine.experiments.registry import Settings, Standing, Verdict, compare
+from sourdine.experiments.rappor.collecting import Law, collect, draw_ranks, standing_words
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict, compare
 from sourdine.local.rappor import Rappor
 from sourdine.local.rappor.decode import Candidates, Correction, Decoding, Evidence, Terms, decode_by_lasso
 from sourdine.local.rappor.rappor import BloomOracle
-from sourdine.report.charts import Axis, Row
-from sourdine.report.page import Figure, Section
+from sourdine.report.charts.base import Axis, Row
+from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Table
 from sourdine.testing import SeededBits
 

@@ -8,15 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from sourdine.core.bits import Bits
-from sourdine.experiments.part import Part
-from sourdine.experiments.rappor.drawing import draw_ranks
-from sourdine.experiments.registry import Settings, Standing, Verdict
+from sourdine.core.randomness.bits import Bits
+from sourdine.experiments.rappor.collecting import draw_ranks
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict
 from sourdine.local.estimate import Estimate
 from sourdine.local.rappor import BasicRappor
 from sourdine.local.rappor.decode import Correction
-from sourdine.report.charts import Axis, Row
-from sourdine.report.page import Figure, Section
+from sourdine.report.charts.base import Axis, Row
+from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Table
 from sourdine.testing import SeededBits
 

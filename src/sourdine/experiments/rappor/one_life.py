@@ -5,13 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from sourdine.core.digits import shorten_up
-from sourdine.experiments.part import Part
-from sourdine.experiments.rappor.drawing import draw_bits
-from sourdine.experiments.registry import Settings, Standing, Verdict
+from sourdine.core.format import shorten_up
+from sourdine.experiments.rappor.collecting import draw_bits
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict
 from sourdine.local.rappor import Device, Life, Rappor
-from sourdine.report.charts import Row
-from sourdine.report.page import Figure, Section
+from sourdine.report.charts.base import Row
+from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Cell, Table
 from sourdine.testing import SeededBits
 

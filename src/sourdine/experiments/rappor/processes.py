@@ -5,14 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from sourdine.experiments.part import Part
-from sourdine.experiments.rappor.collecting import Finds, Law, collect, spread, standing_words
-from sourdine.experiments.rappor.drawing import draw_names
-from sourdine.experiments.registry import Settings, Standing, Verdict, compare
+from sourdine.experiments.rappor.collecting import Finds, Law, collect, draw_names, spread, standing_words
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict, compare
 from sourdine.local.rappor import Rappor
 from sourdine.local.rappor.decode import Candidates, Correction, Decoding, Evidence, Terms, decode_by_lasso
-from sourdine.report.charts import Axis, Row
-from sourdine.report.page import Figure, Section
+from sourdine.report.charts.base import Axis, Row
+from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Table
 from sourdine.testing import SeededBits
 

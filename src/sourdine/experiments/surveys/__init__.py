@@ -1,7 +1,7 @@
 """Randomized surveys, statistical queries and the price of not trusting a curator: published and measured."""
 
 from sourdine.experiments.registry import Experiment, Result, Settings, experiment
-from sourdine.experiments.surveys import coins, ends, queries, shares
+from sourdine.experiments.surveys import coins, endpoint, proportions, queries
 
 __all__ = ["Experiment", "surveys"]
 
@@ -9,7 +9,7 @@ __all__ = ["Experiment", "surveys"]
 @experiment("surveys", "Surveys with coins, statistical queries, and local against central error")
 def surveys(settings: Settings) -> Result:
     """Three surveys, the theorem on statistical queries, the factor 1/n, and the end of uniform values."""
-    steps = (coins.reproduce, queries.reproduce, shares.reproduce, ends.reproduce)
+    steps = (coins.reproduce, queries.reproduce, proportions.reproduce, endpoint.reproduce)
     parts = [step(settings) for step in steps]
     return Result(
         name="surveys",

@@ -5,14 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from sourdine.experiments.part import Part
-from sourdine.experiments.registry import Settings, Standing, Verdict
-from sourdine.experiments.surveys.measure import Measured, mean
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.experiments.surveys.proportions import Measured, mean
 from sourdine.local.estimate import needed
-from sourdine.local.survey import Survey, best_survey
+from sourdine.local.surveys.design import Survey, best_survey
 from sourdine.mechanisms import BinaryResponse, KaryResponse, OneCoin, TwoCoins, Warner
-from sourdine.report.charts import COLOURS, GREY, Axis, Row, Series, draw_lines
-from sourdine.report.page import Figure, Section
+from sourdine.report.charts.base import COLOURS, GREY, Axis, Row, Series, draw_lines
+from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Cell, Table
 from sourdine.testing import SeededBits
 

@@ -6,14 +6,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.experiments.part import Part
-from sourdine.experiments.registry import Settings, Standing, Verdict
-from sourdine.experiments.surveys.measure import Measured, frequency, uniform
-from sourdine.local.coverage import coverage
-from sourdine.local.statistical_query import Query, QueryPlan, best_each
-from sourdine.local.survey import Survey
-from sourdine.report.charts import Axis, Band, Row, Series, draw_lines
-from sourdine.report.page import Figure, Section
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.experiments.surveys.proportions import Measured, frequency, uniform
+from sourdine.local.surveys.design import Survey, coverage
+from sourdine.local.surveys.statistical_query import Query, QueryPlan, best_each
+from sourdine.report.charts.base import Axis, Band, Row, Series, draw_lines
+from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Cell, Table
 from sourdine.testing import SeededBits
 

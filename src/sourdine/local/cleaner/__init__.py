@@ -2,6 +2,6 @@
 
 from sourdine.local.cleaner.cells import Cells
 from sourdine.local.cleaner.cleaner import Cleaner, CleanTable
-from sourdine.local.cleaner.noise import Method
+from sourdine.local.cleaner.numbers import Method
 
 __all__ = ["Cells", "CleanTable", "Cleaner", "Method"]

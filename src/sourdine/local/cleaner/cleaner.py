@@ -10,21 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.accounting.ledger import Ledger, Receipt
-from sourdine.accounting.ledger.opened import opened
+from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.release import Release
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
-from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.mechanism import Mechanism
+from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.frames.schema import Column, Integer, Real, Schema, Text
 from sourdine.frames.source import AS_IT_IS, Source, open_source
 from sourdine.frames.text.format import TextFormat
-from sourdine.local.cleaner.cells import ABSENT, Cells, Cleaned
-from sourdine.local.cleaner.keys import KeyCells
-from sourdine.local.cleaner.noise import Method
-from sourdine.local.cleaner.numbers import NumberCells, gridded
+from sourdine.local.cleaner.cells import ABSENT, Cells, Cleaned, KeyCells
+from sourdine.local.cleaner.numbers import Method, NumberCells, gridded
 from sourdine.local.cleaner.writing import Output, like, write
 from sourdine.local.estimate import Estimate
 

@@ -11,9 +11,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.decay import Decay, GeometricDecay, StepDecay
 from sourdine.core.mechanism import Mechanism
-from sourdine.local.ridge import ridge_scores
+from sourdine.core.randomness.inverse import Decay, GeometricDecay, StepDecay
+from sourdine.local.numeric.bounded import ridge_scores
 from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import BoundedStaircase
 

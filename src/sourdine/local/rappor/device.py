@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core import check
-from sourdine.core.bits import SYSTEM, Bits, keystream
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.randomness.bits import SYSTEM, Bits, keystream
 from sourdine.local.rappor.oracle import RapporOracle
-from sourdine.local.rappor.responding import Rows, instantaneous, trimmed
+from sourdine.local.rappor.responses import Rows, instantaneous, trimmed
 
 LEAST_SECRET = 16
 _SPAN = 1 << 64

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
-from sourdine.local.counts import Counts
-from sourdine.local.rappor.decode.candidates import Candidates
-from sourdine.local.rappor.decode.decoding import Decoding
+from sourdine.local.estimate import Counts
+from sourdine.local.rappor.decode.decoding import Candidates, Decoding
 from sourdine.local.rappor.device import Life
 from sourdine.local.rappor.rappor import BloomOracle, OneTimeRappor, Rappor
-from sourdine.local.rappor.responding import Rows
+from sourdine.local.rappor.responses import Rows
 
 _PARAMS = ["k", "h", "m", "p", "q", "f"]
 _REPORTS = ["client", "cohort", "bloom", "prr", "irr"]

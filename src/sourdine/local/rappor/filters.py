@@ -7,12 +7,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sourdine.core import exact
-from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.local.rappor.bloom import as_word, packed_filters, position_table
 from sourdine.local.rappor.rappor import BloomOracle
-from sourdine.local.rappor.responding import Rows
+from sourdine.local.rappor.responses import Rows
 
 
 @dataclass(frozen=True, eq=False)

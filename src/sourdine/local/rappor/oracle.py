@@ -7,17 +7,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.accounting.pld import PLD
+from sourdine.accounting.pld.accountant import PLD
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
-from sourdine.core.bits import Bits
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import Loss
+from sourdine.core.randomness.bits import Bits
 from sourdine.local.oracle import Oracle
-from sourdine.local.rappor.coins import Coins
-from sourdine.local.rappor.responding import Rows, instantaneous, permanent, trimmed
-from sourdine.mechanisms.response import Channel
+from sourdine.local.rappor.responses import Coins, Rows, instantaneous, permanent, trimmed
+from sourdine.mechanisms.randomized_response import Channel
 
 MOST_REPORTS = 1 << 40
 _CHUNK = 1 << 15  # filters answered at once, so that they stay in the cache

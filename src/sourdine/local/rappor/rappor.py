@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.core import check, exact, grid
-from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core import check, grid
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Example
-from sourdine.local.counts import Counts
-from sourdine.local.estimate import Estimate, normal
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.local.estimate import Counts, Estimate, normal
 from sourdine.local.oracle import BitReports, FrequencyOracle, byte_rows, refuse, whole_number
 from sourdine.local.rappor.bloom import (
     MOST_BITS,
@@ -24,10 +24,8 @@ from sourdine.local.rappor.bloom import (
     position_table,
     positions,
 )
-from sourdine.local.rappor.coins import Coins
 from sourdine.local.rappor.oracle import RapporOracle
-from sourdine.local.rappor.responding import Rows
-from sourdine.local.rappor.solving import solve_coins, solve_flip
+from sourdine.local.rappor.responses import Coins, Rows, solve_coins, solve_flip
 
 MOST_COHORTS = 1 << 16
 MOST_CATEGORIES = 1 << 16

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.mechanism import Mechanism
-from sourdine.frames import statistic as sums
+from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Schema
-from sourdine.frames.unit import Unit
+from sourdine.frames.statistics import sums
 from sourdine.mechanisms import Gaussian
 from sourdine.tables.answer import Cell
 from sourdine.tables.consistent.crossed import Crossed
 from sourdine.tables.consistent.nested import Nested
+from sourdine.tables.estimate import Estimate, Noisy
 from sourdine.tables.measurement import Axis, Context, Exact, Line, Sums
-from sourdine.tables.reading import Estimate, Noisy
-from sourdine.tables.spread import deviation, like_noises, worst_noises
+from sourdine.tables.noise import deviation, like_noises, worst_noises
 
 Structure = Crossed | Nested
 _OFF = 1e-6

@@ -10,14 +10,13 @@ import numpy as np
 from sourdine.core import check
 from sourdine.core.distance import Neighbours, root_above
 from sourdine.core.errors import InvalidParameter
+from sourdine.tables.quantiles.histogram import MOST_CUTS, ThresholdHistogram
 from sourdine.tables.quantiles.inverse import InverseSensitivity
 from sourdine.tables.quantiles.joint import JointExponential
-from sourdine.tables.quantiles.levels import check_levels
-from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod
+from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod, check_levels
 from sourdine.tables.quantiles.naive import NaiveLaplace
 from sourdine.tables.quantiles.recursive import RecursiveQuantiles
-from sourdine.tables.quantiles.threshold import MOST_CUTS, ThresholdHistogram
-from sourdine.tables.tree import Tree
+from sourdine.tables.quantiles.tree import Tree
 
 AUTO, TREE = "auto", "tree"
 NO_INTERVAL = 'No interval is known for it: the method "tree" gives one.'

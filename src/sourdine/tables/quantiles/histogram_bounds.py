@@ -6,16 +6,37 @@ are good to alpha = 8 log(2 k / beta) / epsilon ranks (Dwork and Roth 2014, theo
 between the order statistics alpha ranks around its own, of which the law is known.
 
 As published (Canesse 2022), alpha has the whole epsilon, of which each quantile gets only one m-th.
+
+What a theorem says: as it was published, and as it can be proven.
 """
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Generic, TypeVar
 
 from scipy.special import betainc, lambertw, ndtr, ndtri
 
 from sourdine.core import check
-from sourdine.tables.quantiles.stated import Stated, Tail
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Stated(Generic[T]):
+    """The same statement twice."""
+
+    published: T
+    corrected: T
+
+
+@dataclass(frozen=True)
+class Tail:
+    """An answer is farther than `distance` from its aim with at most this probability."""
+
+    distance: float
+    probability: float
+
 
 _MOST = 1 << 52
 _WINDOW = 0.1  # how far around a decile the published bounds look

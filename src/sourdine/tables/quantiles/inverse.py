@@ -10,16 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core import check
-from sourdine.core.bits import SYSTEM, Bits
-from sourdine.core.bounded_range import BoundedRangeLaw
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.exact import exp_coin
-from sourdine.core.loss import Loss
+from sourdine.core.loss import BoundedRangeLaw, Loss
 from sourdine.core.mechanism import Example
-from sourdine.core.segments import choose_segments, places_in
-from sourdine.frames.ranks import RankSource
-from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod
-from sourdine.tables.quantiles.target import Target, around, gap_at
+from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.randomness.exact import exp_coin
+from sourdine.core.randomness.selection import choose_segments, places_in
+from sourdine.frames.statistics.ranks import RankSource
+from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod, Target, around, gap_at
 
 _NEGLIGIBLE = 30.0  # beyond this many e-folds more than the grid can make up for, places go into a tail
 

@@ -8,13 +8,30 @@ median; Canesse 2022 for deciles).
 As corrected, each of m quantiles has epsilon / m; what is within rho of the quantile and within the range is
 rho long, not 2 rho; and the law's quantile is away from the sample's, which the published theorems about the
 law leave out.
+
+Forecasts of errors from the source's theorems (Canesse 2022), as published and as corrected.
+
+| theorem | function |
+| --- | --- |
+| 2.4.1.3 | histogram_tail |
+| 2.4.1.4 and its corollary | histogram_error |
+| the least n | least_size |
+| 2.4.2.1 | histogram_rate |
+| 2.5.0.1 | histogram_on_normal |
+| 3.3.1.1 | inverse_tail_of_sample |
+| 3.3.1.2 | inverse_tail |
+| 3.3.2.1 | inverse_tail_on_uniform |
+| 3.3.2.2 | inverse_error |
 """
 
 import math
 from dataclasses import dataclass
 
 from sourdine.core import check
-from sourdine.tables.quantiles.stated import Stated, Tail
+from sourdine.tables.quantiles.histogram_bounds import (
+    Stated,
+    Tail,
+)
 
 _MOST = 1 << 52
 

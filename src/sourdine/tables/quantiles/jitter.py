@@ -11,8 +11,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.core.bits import Bits
-from sourdine.frames.ranks import RankSource
+from sourdine.core.randomness.bits import Bits
+from sourdine.frames.statistics.ranks import RankSource
 
 Ints = NDArray[np.int64]
 _FINE = 20  # bits a step is cut into, at most

@@ -1,20 +1,184 @@
-"""What every method for quantiles shares: it draws places of a grid for values seen through their ranks."""
+"""What every method for quantiles shares: it draws places of a grid for values seen through their ranks.
+
+How far each place of a grid is from being a quantile, in values that would have to change.
+
+With c(t) values below t and C(t) up to t, the gap of a place t is
+
+    max(0, D c(t) - H, L - D C(t))
+
+in units of 1/D. Where a value may be replaced, D = 1, L = k and H = k - 1 for the rank k = ceil(q n) within
+1 .. n: the number of values to replace so that t is the quantile (Asi and Duchi 2020). Where one may be added
+or removed, D is the denominator of q and L = H = D q n: the distance of q n from the ranks of t.
+
+Places on a grid, from an array: sorted when it must be, by selection where that is enough.
+
+The shares of values that quantiles stand for.
+"""
 
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check
-from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Distance, Neighbours, Norm
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.grid import numbers
 from sourdine.core.mechanism import Mechanism
-from sourdine.frames.ranks import RankSource
-from sourdine.tables.quantiles.levels import check_levels
-from sourdine.tables.quantiles.values import Values, ranked
+from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.randomness.selection import Segments
+from sourdine.frames.statistics.ranks import RankSource, SortedPlaces
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Target:
+    """The ranks that a quantile of some values should have."""
+
+    unit: int
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, level: Fraction, size: int, neighbours: Neighbours) -> "Target":
+        """The target of a level among so many values."""
+        if neighbours is Neighbours.REPLACE:
+            rank = min(max(-(-level.numerator * size // level.denominator), 1), max(size, 1))
+            return cls(1, rank, rank - 1)
+        whole = level.numerator * size
+        return cls(level.denominator, whole, whole)
+
+    def gaps(self, below: Ints, upto: Ints) -> Ints:
+        """The gaps of places with so many values below them, and up to them."""
+        found: Ints = np.maximum(np.maximum(self.unit * below - self.high, self.low - self.unit * upto), 0)
+        return found
+
+    def window(self, reach: int) -> tuple[int, int]:
+        """The ranks, from the first to one past the last, whose gap is at most `reach` units."""
+        first = (self.low - reach) // self.unit - 1
+        last = -(-(self.high + reach) // self.unit) + 1
+        return max(first, 0), max(last, 0)
+
+
+@dataclass(frozen=True)
+class Around:
+    """Segments of a grid by their gaps; of a tail, only the least gap that any of its places can have."""
+
+    segments: Segments
+    tail: NDArray[np.bool_]
+
+
+def around(source: RankSource, target: Target, size: int, reach: int, radius: int = 0) -> Around:
+    """The gaps of all places of a grid: exact for those within a reach of the target, bounds in the tails.
+
+    With a radius, the gap of a place is the least of any place within that radius. Gaps fall and then rise,
+    so what lies left of the least ones moves left by the radius, what lies right of them right, and they
+    spread over what is left free.
+    """
+    values = np.unique(source.values_between(*target.window(reach)))
+    below, upto = source.count_below(values), source.count_below(values + 1)
+    few, many = (int(below[0]), int(upto[-1])) if values.size else (0, 0)
+    # the left tail, then each value followed by what lies between it and the next, the last by the right tail
+    between = target.gaps(upto, upto)
+    gaps = np.empty(1 + 2 * values.size, np.int64)
+    gaps[0] = max(0, target.low - target.unit * few)
+    gaps[1::2] = target.gaps(below, upto)
+    gaps[2::2] = between
+    starts = np.zeros(gaps.size, np.int64)
+    starts[1::2], starts[2::2] = values, values + 1
+    ends = np.append(starts[1:], size) - 1
+    if values.size:
+        gaps[-1] = max(0, target.unit * many - target.high)
+    tail = np.zeros(gaps.size, bool)
+    tail[0], tail[-1] = few > 0, many < source.size
+    if radius:
+        best = np.flatnonzero((gaps == gaps.min()) & (ends >= starts))
+        starts[: best[0] + 1] -= radius
+        ends[: best[0]] -= radius
+        starts[best[-1] + 1 :] += radius
+        ends[best[-1] :] += radius
+    starts, ends = np.maximum(starts, 0), np.minimum(ends, size - 1)
+    held = ends >= starts
+    return Around(Segments(starts[held], (ends - starts + 1)[held], gaps[held]), tail[held])
+
+
+def gap_at(source: RankSource, target: Target, place: int) -> int:
+    """The exact gap of one place."""
+    below, upto = source.count_below([place]), source.count_below([place + 1])
+    return int(target.gaps(below, upto)[0])
+
+
+Values = ArrayLike | RankSource
+
+
+def ranked(
+    values: Values, places: int, draw: Callable[[RankSource, int], NDArray[np.int64]]
+) -> NDArray[np.int64]:
+    """One draw for a RankSource; for arrays one for each row of places along the last axis.
+
+    Rows that are one and the same, as a broadcast makes them, share the work. What is masked is left out.
+    """
+    if not isinstance(values, np.ndarray | list | tuple):
+        return draw(values, 1)[0]  # type: ignore[arg-type, no-any-return]
+    if isinstance(values, np.ma.MaskedArray) and values.ndim:
+        held, shown = np.asarray(values.data), ~np.ma.getmaskarray(values)
+        each = zip(held.reshape(-1, held.shape[-1]), shown.reshape(-1, held.shape[-1]), strict=True)
+        left = [ranked(row[seen], places, draw) for row, seen in each]
+        return np.stack(left).reshape(*held.shape[:-1], -1) if left else ranked(held, places, draw)
+    array = numbers(values)
+    whole = array.dtype.kind in "iu" or all(isinstance(item, int) for item in array.flat)
+    if array.ndim == 0 or not whole:
+        raise InvalidParameter(
+            "Quantiles are taken of places on a grid, whole numbers along the last axis. "
+            "Use sourdine.quantiles for values with bounds."
+        )
+    outer = array.shape[:-1]
+    if 0 in outer:
+        answer = draw(SortedPlaces(np.zeros(0, np.int64)), 1)[0]
+        return np.zeros((*outer, answer.size), np.int64)
+    if all(stride == 0 for stride in array.strides[:-1]):
+        row = array[(0,) * len(outer)]
+        drawn = draw(SortedPlaces(np.sort(np.clip(row, 0, places - 1).astype(np.int64))), int(np.prod(outer)))
+        return drawn.reshape(*outer, *drawn.shape[1:])
+    rows = array.reshape(-1, array.shape[-1])
+    sources = (SortedPlaces(np.sort(np.clip(row, 0, places - 1).astype(np.int64))) for row in rows)
+    drawn = np.stack([draw(source, 1)[0] for source in sources])
+    return drawn.reshape(*outer, *drawn.shape[1:])
+
+
+MOST_LEVELS = 999
+FINEST = 1 << 20  # the largest denominator of a level, so that ranks in units of one over it stay small
+
+
+def check_levels(owner: str, levels: Sequence[object], name: str = "levels") -> tuple[Fraction, ...]:
+    """Rising levels strictly between 0 and 1, each as the nearest fraction of denominators up to 2^20.
+
+    So 0.1 is a tenth and 1/3 a third, though no float is.
+    """
+    if not isinstance(levels, tuple | list) or not 1 <= len(levels) <= MOST_LEVELS:
+        raise check.fail(owner, name, f"be 1 to {MOST_LEVELS} numbers", levels)
+    exact = tuple(nearest(check.inside(owner, name, level, 0, 1)) for level in levels)
+    if not all(a < b for a, b in pairwise([Fraction(0), *exact, Fraction(1)])):
+        must = "rise from above 0 to below 1, by no less than 2^-20"
+        raise check.fail(owner, name, must, [float(level) for level in exact])
+    return exact
+
+
+def nearest(level: Fraction) -> Fraction:
+    """The nearest fraction with a denominator up to 2^20."""
+    return level.limit_denominator(FINEST)
+
+
+def shares(levels: Sequence[Fraction]) -> list[Fraction]:
+    """What lies before the first level, between two, and after the last."""
+    return [b - a for a, b in pairwise([Fraction(0), *levels, Fraction(1)])]
+
 
 MOST_PLACES = 1 << 52
 EPSILONS = (Fraction(1, 1 << 20), Fraction(1 << 20))

@@ -8,12 +8,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core import check, exact
-from sourdine.core.bits import SYSTEM, Bits
+from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example
-from sourdine.frames.ranks import RankSource
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.frames.statistics.ranks import RankSource
 from sourdine.mechanisms.laplace import MOST_SCALE, laplace_quantile
 from sourdine.tables.quantiles.method import QuantileMethod
 

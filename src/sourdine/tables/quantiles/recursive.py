@@ -11,16 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check
-from sourdine.core.bits import SYSTEM, Bits
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.loss import Loss
 from sourdine.core.mechanism import Example
-from sourdine.frames.ranks import RankSource
+from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.frames.statistics.ranks import RankSource
 from sourdine.tables.quantiles.inverse import draw_places, moved_by_one
 from sourdine.tables.quantiles.jitter import FinePlaces, FineRanks, Jittered, SetApart, fine_bits
-from sourdine.tables.quantiles.levels import nearest
-from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod
-from sourdine.tables.quantiles.target import Target
+from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod, Target, nearest
 
 EXAMPLE_BITS = 2  # that values are set apart by in the examples, so that their laws can be written out
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, ClassVar, Self
 
-from sourdine.frames.counting import Keys
 from sourdine.frames.expression import span
+from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Declared, Integer, Number, Real, Schema
-from sourdine.frames.unit import Unit
+from sourdine.frames.statistics.totals import Keys
 from sourdine.tables.answer import Answer, Cell
+from sourdine.tables.estimate import Estimate, Numbers, Reading
 from sourdine.tables.measurement import Context, Line, Measurement, Scope, Sums, expect, plural
-from sourdine.tables.reading import Estimate, Numbers, Reading
 
 BY_SIZE = "declare the table's size"
 EVENLY = "if values are spread evenly between their bounds"

@@ -8,14 +8,14 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.counting import Keys
+from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Schema
-from sourdine.frames.unit import Unit
+from sourdine.frames.statistics.totals import Keys
 from sourdine.tables.answer import ALL, Cell
 from sourdine.tables.consistent.crossed import Crossed
 from sourdine.tables.consistent.structure import ADDING_UP, Margins, Structure
+from sourdine.tables.estimate import Counted, Estimate, Noisy, Reading
 from sourdine.tables.measurement import Axis, Context, Line, Measurement, Records, Scope, expect
-from sourdine.tables.reading import Counted, Estimate, Noisy, Reading
 from sourdine.tables.statistics.base import (
     Chart,
     Expected,

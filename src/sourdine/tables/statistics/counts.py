@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import ClassVar, Literal, Self
 
+from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Schema
-from sourdine.frames.unit import Unit
+from sourdine.tables.estimate import Estimate, Numbers
 from sourdine.tables.measurement import Measurement, Records, Scope, plural
 from sourdine.tables.measurement import Units as UnitCounts
-from sourdine.tables.reading import Estimate, Numbers
 from sourdine.tables.statistics.base import Scale, Single, Style, records_of
 
 

@@ -8,13 +8,13 @@ from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.mistakes import told
+from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Category, Declared, Schema
-from sourdine.frames.unit import Unit
 from sourdine.tables.answer import ALL, Cell
 from sourdine.tables.consistent.nested import Nested
 from sourdine.tables.consistent.structure import ADDING_UP, Margins, Structure
+from sourdine.tables.estimate import Noisy, Reading
 from sourdine.tables.measurement import Axis, Context, Line, Measurement, Scope, expect
-from sourdine.tables.reading import Noisy, Reading
 from sourdine.tables.statistics.base import (
     Chart,
     Expected,
@@ -201,7 +201,7 @@ def _read(name: str, block: object, folder: Path) -> Hierarchy:
 
 def _rows(path: Path, levels: Sequence[str]) -> tuple[Path_, ...]:
     """The different rows of a public file; what is empty in any level is left out."""
-    from sourdine.frames.join import read_public
+    from sourdine.frames.joins import read_public
 
     columns = read_public(path, levels)
     rows = zip(*(columns[name] for name in levels), strict=True)

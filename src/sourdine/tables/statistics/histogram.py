@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.counting import Keys
 from sourdine.frames.expression import Grouping, Key, bins, span
+from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Number, Schema, decimal, sensible
 from sourdine.frames.source import Source
-from sourdine.frames.unit import Unit
+from sourdine.frames.statistics.totals import Keys
+from sourdine.tables.estimate import Estimate, Numbers
 from sourdine.tables.measurement import Axis, Measurement, Records, Scope
-from sourdine.tables.reading import Estimate, Numbers
 from sourdine.tables.statistics.base import (
     Chart,
     OfColumn,

@@ -7,24 +7,16 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.frames import statistic as sums
 from sourdine.frames.expression import span
 from sourdine.frames.filter import indicator
+from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
-from sourdine.frames.unit import Unit
+from sourdine.frames.statistics import sums
 from sourdine.tables.condition import Condition
+from sourdine.tables.estimate import Estimate, Noisy, NoisyMoments, Numbers, Reading
 from sourdine.tables.measurement import Context, Line, Measurement, Moments, Scope, Sums, Total
-from sourdine.tables.reading import Estimate, Noisy, NoisyMoments, Numbers, Reading
-from sourdine.tables.statistics.base import (
-    Expected,
-    OfColumn,
-    Scale,
-    Single,
-    Style,
-    grouped_by,
-    numbers_of,
-)
+from sourdine.tables.statistics.base import Expected, OfColumn, Scale, Single, Style, grouped_by, numbers_of
 
 
 class _Moment(OfColumn, Single):

@@ -12,27 +12,21 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from scipy.special import ndtri
 
-from sourdine.core.bits import Bits
-from sourdine.core.digits import counted
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.counting import Keys
+from sourdine.core.format import counted
+from sourdine.core.randomness.bits import Bits
 from sourdine.frames.expression import span
-from sourdine.frames.levels import check_counted, few_counts
-from sourdine.frames.ranks import RankSource, ranks
+from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Declared, Number, Schema
 from sourdine.frames.source import Source
-from sourdine.frames.unit import Unit
-from sourdine.tables.measurement import (
-    Context,
-    Exact,
-    Line,
-    Measurement,
-    Scope,
-    expect,
-    moved,
-)
+from sourdine.frames.statistics.binned import check_counted, few_counts
+from sourdine.frames.statistics.ranks import RankSource, ranks
+from sourdine.frames.statistics.totals import Keys
+from sourdine.tables.estimate import Estimate, Reading
+from sourdine.tables.measurement import Context, Exact, Line, Measurement, Scope, expect, moved
 from sourdine.tables.measurement import OfColumn as ColumnMeasured
+from sourdine.tables.noise import like_noises
 from sourdine.tables.quantiles.choice import (
     AUTO,
     METHODS,
@@ -43,11 +37,10 @@ from sourdine.tables.quantiles.choice import (
     Tuning,
     chosen,
 )
+from sourdine.tables.quantiles.histogram import MOST_CUTS
 from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod
 from sourdine.tables.quantiles.naive import NaiveLaplace
-from sourdine.tables.quantiles.threshold import MOST_CUTS
-from sourdine.tables.reading import Estimate, Reading
-from sourdine.tables.spread import like_noises
+from sourdine.tables.quantiles.tree import Tree, read_quantiles
 from sourdine.tables.statistics.base import (
     EVENLY,
     Chart,
@@ -59,7 +52,6 @@ from sourdine.tables.statistics.base import (
     numbers_of,
     short,
 )
-from sourdine.tables.tree import Tree, read_quantiles
 
 _AT_MOST = "at most, mostly far less; no interval"
 _BY_ITSELF = "noise on the quantile itself; no interval"

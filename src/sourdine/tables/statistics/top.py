@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sourdine.core.bits import Bits
-from sourdine.core.digits import counted
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.select import MOST_CANDIDATES
-from sourdine.frames import statistic as sums
-from sourdine.frames.counting import Keys
+from sourdine.core.format import counted
+from sourdine.core.randomness.bits import Bits
+from sourdine.core.randomness.selection import MOST_CANDIDATES
+from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Schema
-from sourdine.frames.unit import Unit
+from sourdine.frames.statistics import sums
+from sourdine.frames.statistics.totals import Keys
 from sourdine.mechanisms import TopK
+from sourdine.tables.estimate import Estimate, Reading
 from sourdine.tables.measurement import Axis, Context, Exact, Line, Measurement, Scope, Sums, expect
-from sourdine.tables.reading import Estimate, Reading
 from sourdine.tables.statistics.base import Chart, Expected, Found, Statistic, Style, grouped_by
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from sourdine.accounting.ledger import block, database, gate, ledger, names, problems, store
+from sourdine.accounting.ledger import charge, database, gate, ledger, names, problems, store
 from sourdine.accounting.ledger.chain import Line
 from sourdine.accounting.spend import Spend
 
@@ -112,10 +112,10 @@ def _journal() -> None:
 def _read_back() -> None:
     """What is given is priced, and not what will be read."""
 
-    def keep(held: block.Blocks, spends: tuple[Spend, ...]) -> block.Block:
-        return block.Block(spends, json.dumps([spend.to_json() for spend in spends]), held._terms)
+    def keep(held: charge.Blocks, spends: tuple[Spend, ...]) -> charge.Block:
+        return charge.Block(spends, json.dumps([spend.to_json() for spend in spends]), held._terms)
 
-    block.Blocks.keep = keep  # type: ignore[method-assign]
+    charge.Blocks.keep = keep  # type: ignore[method-assign]
 
 
 def _pages() -> None:

@@ -1,16 +1,171 @@
-"""What a decoder returns."""
+"""What a decoder returns.
 
+The words that are looked for, and the bits each of them sets.
+
+What the counts say about the bits of the filters, before any word is thought of.
+
+Which of many small p-values count as found.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import log_ndtr
 
 from sourdine.core import check
-from sourdine.local.estimate import deviations
-from sourdine.local.rappor.decode.correction import Correction
+from sourdine.core.errors import InvalidParameter
+from sourdine.local.estimate import Counts, deviations
+from sourdine.local.rappor.bloom import as_word, position_table
+from sourdine.local.rappor.rappor import BloomOracle
+from sourdine.mechanisms.randomized_response import Channel
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Words with their positions, an array of words x cohorts x hashes of bits below `bits`.
+
+    Only words on the list can be found. Those that nobody has do no harm, but for power.
+
+    >>> from sourdine.local.rappor import Rappor
+    >>> oracle = Rappor(bits=16, hashes=2, cohorts=1, f=0.5, p=0.5, q=0.75)
+    >>> Candidates.of(oracle, ["abc"]).positions.tolist()
+    [[[6, 13]]]
+    """
+
+    words: tuple[str, ...]
+    positions: NDArray[np.int64]
+    bits: int
+
+    def __post_init__(self) -> None:
+        if not self.words:
+            raise InvalidParameter("There are no candidates. List the words to look for.")
+        if len(set(self.words)) != len(self.words):
+            seen: set[str] = set()
+            twice = next(word for word in self.words if word in seen or seen.add(word))  # type: ignore[func-returns-value]
+            raise InvalidParameter(f"The candidate '{twice}' is listed twice. List every word once.")
+
+    @classmethod
+    def of(cls, oracle: BloomOracle, words: Sequence[str]) -> "Candidates":
+        """Words hashed as the devices hash them."""
+        table = position_table([as_word(word) for word in words], oracle.bits, oracle.hashes, oracle.cohorts)
+        return cls(tuple(words), table, oracle.bits)
+
+    def choose(self, words: Sequence[str]) -> "Candidates":
+        """Some of them; a word that is not among them is refused."""
+        numbers = {word: i for i, word in enumerate(self.words)}
+        if missing := [word for word in words if word not in numbers]:
+            raise InvalidParameter(
+                f"The candidate '{missing[0]}' is not in the map. Its bits are unknown, so it cannot be "
+                "looked for. Add it to the map."
+            )
+        return Candidates(tuple(words), self.positions[[numbers[word] for word in words]], self.bits)
+
+    def fits(self, oracle: BloomOracle) -> None:
+        """Refuse candidates that were hashed for other parameters."""
+        shape = (len(self.words), oracle.cohorts, oracle.hashes)
+        if self.positions.shape != shape or self.bits != oracle.bits:
+            raise InvalidParameter(
+                "The candidates were hashed for other parameters: another number of bits, hashes or cohorts. "
+                "Hash them anew for the parameters that the reports were made with."
+            )
+
+    def hashed_by(self, oracle: BloomOracle) -> bool:
+        """Whether these are the positions that Google's Python client and this package give."""
+        self.fits(oracle)
+        return bool(np.array_equal(self.positions, Candidates.of(oracle, self.words).positions))
+
+    @cached_property
+    def design(self) -> Any:
+        """The sparse matrix of cohort-bits by words: 1 where the word sets the bit."""
+        count, cohorts, hashes = self.positions.shape
+        rows = (np.arange(cohorts)[None, :, None] * self.bits + self.positions).ravel()
+        columns = np.repeat(np.arange(count), cohorts * hashes)
+        pairs = np.unique(rows * count + columns)  # two hashes may set the same bit
+        ones = (np.ones(len(pairs)), (pairs // count, pairs % count))
+        return csr_array(ones, shape=(cohorts * self.bits, count))
+
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Reports by cohort and sums by cohort and bit."""
+
+    oracle: BloomOracle
+    reports: NDArray[np.int64]
+    sums: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, oracle: BloomOracle, counts: Counts) -> "Evidence":
+        """The evidence in counts, which must be this oracle's."""
+        table = oracle.table(counts)
+        return cls(oracle, table[:, 0], table[:, 1:])
+
+    def __post_init__(self) -> None:
+        if self.total < 1:
+            raise InvalidParameter("There are no reports to decode. Collect some first.")
+
+    @property
+    def total(self) -> int:
+        """How many reports there are."""
+        return int(self.reports.sum())
+
+    @property
+    def channel(self) -> Channel:
+        return self.oracle.channel
+
+    @property
+    def debiased(self) -> Floats:
+        """t_ij = (c_ij - p* N_i)/(q* - p*): the estimated number of filters with bit j in cohort i."""
+        one, zero = self.channel
+        return np.asarray((self.sums - zero * self.reports[:, None]) / (one - zero))
+
+    @cached_property
+    def shares(self) -> Floats:
+        """The same by report, flat; 0 in a cohort without reports."""
+        found: Floats = (self.debiased / np.maximum(self.reports, 1)[:, None]).ravel()
+        return found
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """The number of reports behind each share."""
+        return np.repeat(self.reports, self.oracle.bits).astype(float)
+
+    def precisions(self, bit_shares: Floats) -> Floats:
+        """1/variance of each share, if so many of the filters have the bit; 0 in a cohort without reports."""
+        one, zero = self.channel
+        mean = zero + (one - zero) * np.clip(bit_shares, 0.0, 1.0)
+        return self.sizes * (one - zero) ** 2 / (mean * (1 - mean))
+
+
+class Correction(StrEnum):
+    """How a level is kept over many candidates."""
+
+    BENJAMINI_HOCHBERG = "Benjamini-Hochberg"
+    BONFERRONI = "Bonferroni"
+
+    def detect(self, p_values: Floats, level: float) -> NDArray[np.bool_]:
+        """Benjamini-Hochberg (1995) keeps the expected share of false ones among the found at the level;
+        Bonferroni the chance of any false one.
+
+        >>> Correction.BENJAMINI_HOCHBERG.detect(np.array([0.01, 0.04, 0.03, 0.9]), 0.05).tolist()
+        [True, False, False, False]
+        """
+        count = len(p_values)
+        if self is Correction.BONFERRONI:
+            return np.asarray(p_values <= level / count)
+        order = np.argsort(p_values, kind="stable")
+        under = p_values[order] <= level * np.arange(1, count + 1) / count
+        out = np.zeros(count, np.bool_)
+        out[order[: int(np.max(np.flatnonzero(under) + 1, initial=0))]] = True
+        return out
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,9 @@ from scipy.special import comb
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.local.rappor.bloom import packed_filters
-from sourdine.local.rappor.decode.candidates import Candidates
+from sourdine.local.rappor.decode.decoding import Candidates
 from sourdine.local.rappor.rappor import BasicOracle, BloomOracle
-from sourdine.local.rappor.responding import Rows
+from sourdine.local.rappor.responses import Rows
 
 Floats = NDArray[np.float32]
 _MOST = 1 << 28  # numbers that are held in memory

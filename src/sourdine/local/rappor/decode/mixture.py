@@ -1,11 +1,18 @@
-"""The most likely mixture of given laws: expectation and maximisation, finished by Newton steps."""
+"""The most likely mixture of given laws: expectation and maximisation, finished by Newton steps.
+
+Expectation and maximisation over whole reports: it pays where bits are reported with little noise.
+"""
 
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.local.rappor.decode.bounded import solve_bounded
+from sourdine.local.rappor.decode.decoding import STANDARD, Candidates, Decoding, Terms
+from sourdine.local.rappor.decode.likelihood import likelihoods
+from sourdine.local.rappor.decode.regression import solve_bounded
+from sourdine.local.rappor.rappor import BloomOracle
+from sourdine.local.rappor.responses import Rows
 
 Floats = NDArray[np.float64]
 _WARM = 20  # plain steps at first
@@ -59,3 +66,40 @@ def spreads(information: Floats) -> Floats:
     total = inverse.sum(axis=1)
     covariance = inverse - np.outer(total, total) / total.sum()
     return np.sqrt(np.maximum(np.diag(covariance), 0.0))
+
+
+_INFORMING = 1 << 16  # reports that the information is measured on: a sample of all
+
+
+def decode_by_expectation(
+    oracle: BloomOracle, rows: Rows, candidates: Candidates, *, terms: Terms = STANDARD
+) -> Decoding:
+    """The most likely shares, from reports rather than from their counts.
+
+    Counts forget which bits came together. For one-time RAPPOR that is a loss: their standard errors are
+    1.25 to 1.5 times as large. With both responses there is hardly any. Errors are from the observed
+    information.
+    """
+    likely = likelihoods(oracle, rows, candidates)
+    count = len(likely)
+
+    def step(shares: Floats) -> tuple[Floats, float]:
+        density = likely @ shares.astype(np.float32)
+        more = likely.T @ (1 / density)
+        return shares * more.astype(np.float64) / count, float(np.log(density.astype(np.float64)).mean())
+
+    def information(shares: Floats) -> Floats:
+        scores = some / (some @ shares.astype(np.float32))[:, None]
+        return (scores.T @ scores).astype(np.float64) / len(some)
+
+    some = likely[:: -(-count // _INFORMING)]
+    shares = most_likely(step, information, np.full(likely.shape[1], 1 / likely.shape[1]))
+    return Decoding.normal(
+        "expectation and maximisation",
+        candidates.words,
+        shares[:-1],
+        spreads(count * information(shares))[:-1],
+        unlisted=float(shares[-1]),
+        reports=count,
+        terms=terms,
+    )

@@ -1,0 +1,1 @@
+"""What private training by noisy gradients costs."""

@@ -1,0 +1,321 @@
+"""Budgets of private training: noisy sums of clipped gradients over random batches.
+
+The noise of one step is continuous Gaussian with a standard deviation of `noise` clipping norms.
+
+A delta that is too large for the number of people it is about.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from functools import partial
+
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr
+
+from sourdine.accounting.accountant import Bracket
+from sourdine.accounting.pld.accountant import PLD, PldCost
+from sourdine.accounting.pld.composition import Repeated, epsilon_above
+from sourdine.accounting.subsampling.mixture import MOST, poisson_group, poisson_replace
+from sourdine.accounting.subsampling.poisson import poisson
+from sourdine.accounting.subsampling.samplers import (
+    FixedSize,
+    Poisson,
+    PoissonGroup,
+    PoissonReplace,
+    RandomAllocation,
+    Sampling,
+    Shuffled,
+    TruncatedPoisson,
+)
+from sourdine.core import check
+from sourdine.core.distance import Neighbours
+from sourdine.core.distributions import GaussianLaw
+from sourdine.core.format import plain
+from sourdine.core.loss import Loss
+
+_LEAST, _MOST = math.log(2.0**-4), math.log(2.0**20)
+_TURNS = 60
+_NEAR = 1e-8
+
+
+class Sampler(StrEnum):
+    """How batches are drawn."""
+
+    POISSON = "poisson"
+    FIXED = "fixed"
+    SHUFFLE = "shuffle"
+    TRUNCATED = "truncated"
+    ALLOCATION = "allocation"
+
+    @property
+    def by_epoch(self) -> bool:
+        """Whether a whole epoch is drawn at once, and paid at once."""
+        return self in (Sampler.SHUFFLE, Sampler.ALLOCATION)
+
+    @property
+    def relations(self) -> tuple[Neighbours, ...]:
+        """The neighbours that it is accounted for; the first unless told."""
+        return _RELATIONS[self]
+
+
+_RELATIONS = {
+    Sampler.POISSON: (Neighbours.ADD_REMOVE, Neighbours.ZERO_OUT, Neighbours.REPLACE),
+    Sampler.FIXED: (Neighbours.REPLACE,),
+    Sampler.SHUFFLE: (Neighbours.ZERO_OUT,),
+    Sampler.TRUNCATED: (Neighbours.ZERO_OUT, Neighbours.ADD_REMOVE),
+    Sampler.ALLOCATION: (Neighbours.ADD_REMOVE, Neighbours.ZERO_OUT),
+}
+_HALF = Fraction(1, 2)  # of a replacement: two clipped gradients may pull opposite ways
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """A run of private training, as its planner states it.
+
+    `most` is the largest batch, where batches are truncated: five deviations above `batch` unless told.
+    `neighbours` are the sampler's own unless told. `group` is how many examples are protected together, such
+    as all of somebody who has at most so many.
+    """
+
+    size: int
+    batch: int
+    noise: float
+    epochs: int
+    sampler: Sampler = Sampler.POISSON
+    most: int | None = None
+    neighbours: Neighbours | None = None
+    group: int = 1
+
+    def __post_init__(self) -> None:
+        check.keep(self, size=check.integer("Training", "size", self.size, 1, 2**50))
+        check.keep(self, batch=check.integer("Training", "batch", self.batch, 1, self.size))
+        check.keep(self, noise=float(check.positive("Training", "noise", self.noise, 2**20)))
+        check.keep(self, epochs=check.integer("Training", "epochs", self.epochs, 1, 2**30))
+        check.member("Training", "sampler", self.sampler, Sampler)
+        check.keep(self, group=check.integer("Training", "group", self.group, 1, MOST))
+        if self.group > 1 and self.sampler is not Sampler.POISSON:
+            remedy = (
+                f"Of a group under {self.sampler} batches nothing tight is proven. Draw by Poisson sampling."
+            )
+            raise check.fail("Training", "group", "be 1 unless the sampler is poisson", self.group, remedy)
+        if self.neighbours is not None and self.neighbours not in self.sampler.relations:
+            must = f"be {' or '.join(self.sampler.relations)} for {self.sampler} batches"
+            raise check.fail("Training", "neighbours", must, str(self.neighbours))
+        if self.sampler is not Sampler.TRUNCATED:
+            if self.most is not None:
+                remedy = "Only truncated batches have a maximum: take the sampler 'truncated'."
+                raise check.fail(
+                    "Training", "most", f"not be given for {self.sampler} batches", self.most, remedy
+                )
+        elif self.most is None:
+            check.keep(self, most=largest_batch(self.batch, self.size))
+        else:
+            check.keep(self, most=check.integer("Training", "most", self.most, self.batch, self.size))
+
+    @property
+    def relation(self) -> Neighbours:
+        """The neighbours that the guarantee is about."""
+        return self.sampler.relations[0] if self.neighbours is None else Neighbours(self.neighbours)
+
+    @property
+    def moved(self) -> int:
+        """By how many clipping norms a step's sum moves, between neighbours."""
+        return 2 if self.relation is Neighbours.REPLACE else 1
+
+    @property
+    def sampling(self) -> Sampling:
+        """How a unit comes into a batch, as a ledger is told."""
+        rate = Fraction(self.batch, self.size)
+        if self.sampler is Sampler.FIXED:
+            return FixedSize(size=self.batch, of=self.size)
+        if self.sampler is Sampler.SHUFFLE:
+            return Shuffled(batch=self.batch, of=self.size)
+        if self.sampler is Sampler.TRUNCATED:
+            assert self.most is not None
+            return TruncatedPoisson(batch=self.batch, of=self.size, most=self.most)
+        if self.sampler is Sampler.ALLOCATION:
+            return RandomAllocation(batches=self.steps // self.epochs)
+        if self.relation is Neighbours.REPLACE:
+            return PoissonReplace(rate=rate, alone=_HALF, group=self.group)
+        return Poisson(rate=rate) if self.group == 1 else PoissonGroup(rate=rate, group=self.group)
+
+    @property
+    def uses(self) -> int:
+        """How often its sampling is used, and paid: once a step, or once an epoch."""
+        return self.epochs if self.sampler.by_epoch else self.steps
+
+    @property
+    def rate(self) -> float:
+        """The share of the data in a batch."""
+        return self.batch / self.size
+
+    @property
+    def steps(self) -> int:
+        """Steps of the optimizer: epochs times the batches of one epoch, rounded up."""
+        return self.epochs * -(-self.size // self.batch)
+
+
+def largest_batch(batch: int, size: int) -> int:
+    """What a Poisson batch of this size on average hardly ever exceeds: five deviations more.
+
+    >>> largest_batch(64, 60_000)
+    104
+    """
+    return min(size, batch + math.ceil(5 * math.sqrt(batch)))
+
+
+def step_loss(
+    noise: float, rate: float, neighbours: Neighbours = Neighbours.ADD_REMOVE, group: int = 1
+) -> Loss:
+    """The loss of one step with a Poisson batch, for one example or a group of them."""
+    noise = float(check.positive("step_loss", "noise", noise, 2**20))
+    if neighbours is Neighbours.REPLACE:
+        moved = Loss.symmetric(GaussianLaw(2 / noise), neighbours=neighbours)
+        return poisson_replace(moved, rate, _HALF, group)
+    base = Loss.symmetric(GaussianLaw(1 / noise), neighbours=neighbours)
+    return poisson(base, rate) if group == 1 else poisson_group(base, rate, group)
+
+
+def steps_cost(
+    noise: float, rate: float, steps: int, neighbours: Neighbours = Neighbours.ADD_REMOVE, group: int = 1
+) -> PldCost:
+    """Many steps, each with a fresh Poisson batch."""
+    accountant = PLD()
+    return accountant.repeat(accountant.lift(step_loss(noise, rate, neighbours, group)), steps)
+
+
+def epsilon_of_steps(
+    noise: float,
+    rate: float,
+    steps: int,
+    delta: float,
+    width: float = 1e-3,
+    *,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    group: int = 1,
+) -> Bracket:
+    """epsilon of so many steps with Poisson batches at a sampling rate, for one example or a group of them.
+
+    >>> 0.6111 in epsilon_of_steps(1.0, 64 / 60000, 14070, 1e-5)
+    True
+    >>> 1.0252 in epsilon_of_steps(1.0, 64 / 60000, 14070, 1e-5, neighbours=Neighbours.REPLACE)
+    True
+    >>> 1.3081 in epsilon_of_steps(1.0, 64 / 60000, 14070, 1e-5, group=2)
+    True
+    """
+    return PLD(width=width).epsilon(steps_cost(noise, rate, steps, neighbours, group), delta)
+
+
+def noise_for(
+    epsilon: float,
+    delta: float,
+    rate: float,
+    steps: int,
+    *,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    group: int = 1,
+) -> float:
+    """The least noise with which so many steps stay within (epsilon, delta), rounded up by about 1e-5.
+
+    Less than 1/16 is never returned, even where any noise would do. The search runs on the upper end of the
+    bracket, first on a coarse lattice from the start that the central limit gives, then on a fine one. The
+    answer holds in both directions.
+
+    >>> round(noise_for(3, 1e-5, 64 / 60000, 14070), 3)
+    0.593
+    """
+    epsilon = float(check.positive("noise_for", "epsilon", epsilon, 2**20))
+    delta = float(check.inside("noise_for", "delta", delta, 0, 1))
+    rate = float(check.positive("noise_for", "rate", rate, 1))
+    steps = check.integer("noise_for", "steps", steps, 1, 2**62)
+    start = _central_limit(epsilon, delta, rate, steps)
+    return least_noise(
+        lambda noise: step_loss(noise, rate, neighbours, group), steps, (epsilon, delta), start
+    )
+
+
+def least_noise(
+    loss_at: Callable[[float], Loss], count: int, budget: tuple[float, float], start: float
+) -> float:
+    """The least noise with which a loss, paid so often, stays within a budget; from the logarithm of a
+    guess."""
+    epsilon, delta = budget
+
+    def excess(width: float, log_noise: float) -> float:
+        loss = loss_at(math.exp(log_noise))
+        laws = (loss.remove, loss.add) if both and loss.add is not loss.remove else (loss.remove,)
+        found = max(epsilon_above([Repeated(law, count)], delta, width) for law in laws)
+        return math.log(max(found, 1e-12 * epsilon) / epsilon)
+
+    both = False  # removing an example nearly always costs more than adding one
+    coarse, fine = 0.02 * epsilon, 5e-5 * min(epsilon, 1.0)
+    at = start
+    for width, close in ((coarse, 1e-3), (coarse / 15, 5e-5), (fine, 2e-5)):
+        at = _root(partial(excess, width), at, close)
+    both = True
+    if excess(fine, at) > 0:
+        at = _root(partial(excess, fine), at, 2e-5)
+    if excess(fine, at) > 0:
+        remedy = "Take a larger epsilon, a larger delta, or fewer steps."
+        raise check.fail("noise_for", "epsilon", "be within reach of a noise up to 2^20", epsilon, remedy)
+    return math.exp(at)
+
+
+def _root(excess: Callable[[float], float], at: float, close: float) -> float:
+    """Where a falling function reaches 0, from the side where it is negative, to within `close` of 0.
+
+    Secants between bounds. Where even the least noise does, it is that; where the most does not, that.
+    """
+    low, high, slope = -math.inf, math.inf, -1.5
+    before: tuple[float, float] | None = None
+    for _ in range(_TURNS):
+        at = min(max(at, _LEAST), _MOST)
+        if not low < at < high:
+            at = (low + high) / 2
+        value = excess(at)
+        if -close < value <= 0 or (at == _LEAST and value <= 0) or (at == _MOST and value > 0):
+            return at
+        low, high = (at, high) if value > 0 else (low, at)
+        if high - low < _NEAR:  # the lattice lets the function jump
+            return high
+        if before is not None and (value - before[1]) * (at - before[0]) < 0:
+            slope = min((value - before[1]) / (at - before[0]), -1e-3)
+        before = (at, value)
+        at += min(max(-(value + close / 4) / slope, -0.7), 0.7)
+    return min(high, _MOST)
+
+
+def _central_limit(epsilon: float, delta: float, rate: float, steps: int) -> float:
+    """The logarithm of the noise that the Gaussian limit of many steps suggests; a start, not a bound."""
+
+    def log_ratio(log_mu: float) -> float:
+        mu = math.exp(log_mu)
+        tail = ndtr(-epsilon / mu + mu / 2) - math.exp(epsilon + log_ndtr(-epsilon / mu - mu / 2))
+        return math.log(max(tail, 1e-300)) - math.log(delta)
+
+    low, high = -30.0, 8.0
+    if log_ratio(low) < 0 < log_ratio(high):
+        low = high = brentq(log_ratio, low, high, xtol=1e-3)
+    mu = math.exp(low if log_ratio(low) >= 0 else high)
+    return math.log(max(1 / math.sqrt(math.log1p((mu / rate) ** 2 / steps)), 0.25))
+
+
+def warn_of_delta(delta: float, size: int, counted: str) -> str:
+    """What is doubtful about a delta for so many units, in words too; empty if nothing is.
+
+    Publishing the whole record of one in `size` units, drawn at random, is (0, 1/size)-DP.
+
+    >>> warn_of_delta(1e-5, 60_000, "the 60,000 people")
+    ''
+    >>> warn_of_delta(0.1, 60_000, "the 60,000 people")[:57]
+    'The delta of 0.1 is above 1 divided by the 60,000 people:'
+    """
+    if delta * size <= 1:
+        return ""
+    return (
+        f"The delta of {plain(delta)} is above 1 divided by {counted}: such a guarantee would even allow "
+        "to publish the whole record of somebody drawn at random. Take a delta far below that."
+    )

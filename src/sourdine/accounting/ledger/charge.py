@@ -1,0 +1,209 @@
+"""A block of spends as a line keeps it: a text that can be read back, and what it costs.
+
+What a block of spends costs a ledger.
+
+What the line of a charge states, as far as it is known before the charge.
+"""
+
+import getpass
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
+from importlib.metadata import version
+from typing import NamedTuple, TypeVar
+
+from sourdine.accounting.ledger.budget import add
+from sourdine.accounting.ledger.terms import Terms, check_text, typed
+from sourdine.accounting.spend import Spend
+from sourdine.core import check
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import InvalidParameter, SourdineError, UnsupportedLoss
+
+
+class Cost(NamedTuple):
+    """In the ledger's currency, and of its reserve."""
+
+    price: Fraction
+    delta: Fraction
+
+
+def cost_of(terms: Terms, spends: tuple[Spend, ...]) -> Cost:
+    """The cost of a block under the terms of a ledger; spends that it cannot pay for raise."""
+    if not spends:
+        raise InvalidParameter("A charge must hold at least one spend. Pass what the release will use.")
+    each = [_cost_one(terms, spend) for spend in spends]
+    price = _block(spends, [cost.price for cost in each])
+    return Cost(price, _block(spends, [cost.delta for cost in each]))
+
+
+def _cost_one(terms: Terms, spend: Spend) -> Cost:
+    relation = spend.distance.neighbours
+    if relation is not terms.neighbours:
+        raise InvalidParameter(
+            f"The ledger is for {terms.neighbours} neighbours and the spends for {relation} ones. "
+            f"Their costs do not add up. State the distances for {terms.neighbours} neighbours."
+        )
+    if spend.part is not None and relation is Neighbours.REPLACE:
+        raise UnsupportedLoss(
+            "Parts cost as much as their worst only when a unit touches one of them, and a unit that is "
+            "replaced may leave one part and enter another. Charge the parts as spends without a part."
+        )
+    loss = spend.one_loss()
+    if loss.delta and terms.reserve is None:
+        raise UnsupportedLoss(
+            "A spend chooses keys privately, which takes a delta of its own, and this ledger keeps none "
+            "for that. Nothing was spent. Declare the keys, or make a ledger with a reserve, such as "
+            "`sourdine ledger create NEW --epsilon 3 --delta 1e-6 --reserve 5e-7`."
+        )
+    return Cost(spend.count * terms.budget.price(loss), spend.count * Fraction(loss.delta))
+
+
+def _block(spends: tuple[Spend, ...], costs: list[Fraction]) -> Fraction:
+    """The sum over a block, of a family of parts only the largest."""
+    alone, families = Fraction(0), dict[str, dict[str, Fraction]]()
+    for spend, cost in zip(spends, costs, strict=True):
+        if spend.part is None:
+            alone = add(alone, cost)
+        else:
+            keys = families.setdefault(spend.part.family, {})
+            keys[spend.part.key] = add(keys.get(spend.part.key, Fraction(0)), cost)
+    for keys in families.values():
+        alone = add(alone, max(keys.values()))
+    return alone
+
+
+K = TypeVar("K")
+_REMEMBERED = 4096
+
+
+@dataclass(frozen=True)
+class Block:
+    """Spends as they are read from their text, under the terms of a ledger."""
+
+    spends: tuple[Spend, ...]
+    text: str
+    terms: Terms
+
+    def holds(self, spends: tuple[Spend, ...]) -> bool:
+        """Whether these are its spends, held against what was read back from its text.
+
+        Those that were charged may have been changed since, frozen or not, and are equal to themselves.
+        """
+        return self.spends == spends and all(map(_alike, self.spends, spends))
+
+    @cached_property
+    def cost(self) -> Cost:
+        """What the block costs; spends that the ledger cannot pay for raise."""
+        return cost_of(self.terms, self.spends)
+
+
+class Blocks:
+    """The blocks of one ledger; the last few are remembered, since most charges are like earlier ones."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._read: dict[str, Block] = {}
+        self._kept: dict[tuple[Spend, ...], Block] = {}
+
+    def knows(self, text: str) -> bool:
+        """Whether a text was read before."""
+        return text in self._read
+
+    def read(self, text: str) -> Block:
+        """The block that a text holds, or one of the errors of a malformed description."""
+        return self._read.get(text) or self._read_anew(text)
+
+    def _read_anew(self, text: str) -> Block:
+        spends = tuple(Spend.from_json(spend) for spend in typed(list, json.loads(text)))
+        block = Block(spends, text, self._terms)
+        _remember(self._read, text, block)
+        return block
+
+    def keep(self, spends: tuple[Spend, ...]) -> Block:
+        """The block for spends that are to be charged: what is priced is what will be read back."""
+        try:
+            block = self._kept.get(spends)
+        except TypeError:  # a field that has no hash has no JSON form either
+            return self._read_back(spends)
+        if block is None:
+            block = self._read_back(spends)
+            _ = block.cost  # what cannot be paid for is refused before it is remembered
+            _remember(self._kept, block.spends, block)  # equal to what was given, and nobody else's to change
+        return block
+
+    def _read_back(self, spends: tuple[Spend, ...]) -> Block:
+        try:
+            text = json.dumps([spend.to_json() for spend in spends])
+            block = self._read_anew(text)  # a name may have been registered anew, for another class
+        except SourdineError:
+            raise  # such as that a class has no name, with what to do
+        except (AttributeError, KeyError, TypeError, ValueError) as problem:
+            raise _unlike(spends[0]) from problem
+        for read, given in zip(block.spends, spends, strict=True):
+            if read != given or not _alike(read, given):
+                raise _unlike(given)
+        return block
+
+
+def _remember(known: dict[K, Block], key: K, block: Block) -> None:
+    if len(known) >= _REMEMBERED:
+        known.clear()
+    known[key] = block
+
+
+def _alike(read: Spend, given: Spend) -> bool:
+    """Whether their parts are of the same classes: one that is derived may call itself equal."""
+    return all(
+        type(getattr(read, name)) is type(getattr(given, name))
+        for name in ("mechanism", "distance", "count", "sampling", "part")
+    )
+
+
+def _unlike(spend: Spend) -> InvalidParameter:
+    kind = type(spend.mechanism).__name__
+    return InvalidParameter(
+        f"A spend of {kind} would not be read back from the ledger as it is, so its price could never be "
+        "checked. Nothing was spent. Use the class that its name stands for, and not one made from it."
+    )
+
+
+class Statement(NamedTuple):
+    """What a charge costs and what its line will state, before and after what the time adds."""
+
+    cost: Cost
+    before: str
+    after: str
+
+
+def state(
+    block: Block,
+    purpose: str,
+    author: str | None,
+    secure: bool | None,
+    digest: str | None,
+) -> Statement:
+    """The statement of a block and the digest of what was declared."""
+    who = author if author is not None else _user()
+    check_text("purpose", purpose)
+    check_text("author", who)
+    stated = f'"purpose": {json.dumps(purpose)}, "author": {json.dumps(who)}, "price": "{block.cost.price}"'
+    stated += f', "software": {json.dumps(_software())}'
+    if secure is not None:
+        stated += f', "secure": {json.dumps(check.boolean("Ledger", "secure", secure))}'
+    if digest is not None:
+        stated += f', "declared_digest": "{digest}"'
+    return Statement(block.cost, stated, f'"spends": {block.text}')
+
+
+@cache
+def _software() -> str:
+    return f"sourdine {version('sourdine')}"
+
+
+@cache
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"

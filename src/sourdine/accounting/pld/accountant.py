@@ -1,0 +1,165 @@
+"""The tightest accountant for a plan fixed beforehand: the whole law of the privacy loss, composed."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sourdine.accounting.accountant import Accountant, Bracket, check_delta, exactly, same_relation
+from sourdine.accounting.pld.composition import Repeated, delta_bracket, epsilon_bracket, why_wide
+from sourdine.accounting.pld.enumeration import outcomes
+from sourdine.accounting.pld.joint import Together, either_order
+from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated, above_zero
+from sourdine.core import check
+from sourdine.core.distance import Neighbours
+from sourdine.core.distributions import Law, RhoLaw, float_above, pure_law
+from sourdine.core.loss import LeakyLaw, Loss
+
+
+@dataclass(frozen=True)
+class PldCost:
+    """The losses paid, each with its count."""
+
+    neighbours: Neighbours
+    losses: tuple[tuple[Loss, int], ...]
+
+    @property
+    def leaks(self) -> Fraction:
+        """The sum of the deltas of losses that have one."""
+        return sum((Fraction(loss.delta) * count for loss, count in self.losses), Fraction(0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PLD(Accountant[PldCost]):
+    """Composes privacy loss distributions and brackets the answer (docs/guarantees/pld.md).
+
+    `width` is how much of epsilon, or which share of delta, may stay open.
+
+    >>> from sourdine.core.distributions import GaussianLaw
+    >>> loss = Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE)
+    >>> 4.3772 in PLD().epsilon(PLD().lift(loss), 1e-5)
+    True
+    """
+
+    width: float = 1e-3
+
+    def __post_init__(self) -> None:
+        check.keep(self, width=float(check.positive("PLD", "width", self.width, 1)))
+
+    def lift(self, loss: Loss) -> PldCost:
+        return PldCost(loss.neighbours, ((either_order(loss), 1),))
+
+    def join(self, first: PldCost, second: PldCost) -> PldCost:
+        relation = same_relation(first.neighbours, second.neighbours)
+        counts: dict[int, tuple[Loss, int]] = {}
+        for loss, count in first.losses + second.losses:
+            key = id(loss)
+            counts[key] = (loss, count + (counts[key][1] if key in counts else 0))
+        return PldCost(relation, tuple(counts.values()))
+
+    def repeat(self, cost: PldCost, count: int) -> PldCost:
+        count = check.integer("PLD", "count", count, 1, 2**62)
+        return PldCost(cost.neighbours, tuple((loss, each * count) for loss, each in cost.losses))
+
+    def epsilon(self, cost: PldCost, delta: float) -> Bracket:
+        delta = check_delta("PLD", delta)
+        pure = float_above(sum(exactly(loss.epsilon) * count for loss, count in cost.losses))
+        if delta == 0 and cost.leaks:
+            return Bracket(math.inf, math.inf)
+        if delta < cost.leaks:  # the epsilons hold outside events that are likelier than that
+            pure = math.inf
+        if pure == math.inf:
+            delta = above_zero("PLD", delta)
+        if delta == 0 or pure == 0:
+            return Bracket(0.0, pure)
+        remove, add = directions(cost)
+        if pure - (top := _from_top(remove, delta, self.width / 20)) <= self.width / 10:
+            return Bracket(min(top, pure), pure)
+        first = self._epsilon(remove, delta)
+        both = first
+        if add is not remove and first.lower < math.inf:
+            second = self._epsilon(add, delta, first.lower)
+            both = Bracket(max(first.lower, second.lower), max(first.upper, second.upper))
+        upper = min(both.upper, pure, _concentrated(cost, delta))
+        return Bracket(min(both.lower, upper), upper)
+
+    def delta(self, cost: PldCost, epsilon: float) -> Bracket:
+        epsilon = float(check.rational("PLD", "epsilon", epsilon))
+        remove, add = directions(cost)
+        ends = [delta_of(remove, epsilon, self.width)]
+        if add is not remove:
+            ends.append(delta_of(add, epsilon, self.width))
+        return Bracket(max(end.lower for end in ends), max(end.upper for end in ends))
+
+    def why_wide(self, cost: PldCost, delta: float) -> str:
+        """What keeps `epsilon` from being known to within the width; empty where it is."""
+        delta = check_delta("PLD", delta)
+        if self.epsilon(cost, delta).width <= self.width or delta == 0:
+            return ""
+        reasons = [why_wide(laws, delta, self.width) for laws in directions(cost)]
+        return next((reason for reason in reasons if reason), "")
+
+    def _epsilon(self, laws: list[Repeated], delta: float, least: float = 0.0) -> Bracket:
+        """One direction: by enumeration where that is possible, else on a lattice."""
+        all_outcomes = outcomes(laws)
+        return (
+            all_outcomes.epsilon(delta) if all_outcomes else epsilon_bracket(laws, delta, self.width, least)
+        )
+
+
+def delta_of(laws: list[Repeated], epsilon: float, width: float) -> Bracket:
+    """delta of one direction at an epsilon: by enumeration where that is possible, else on a lattice."""
+    all_outcomes = outcomes(laws)
+    return all_outcomes.delta(epsilon) if all_outcomes else delta_bracket(laws, epsilon, width)
+
+
+def directions(cost: PldCost) -> tuple[list[Repeated], list[Repeated]]:
+    """The laws of both directions, the same list where every loss is symmetric."""
+    remove = _laws([(loss.remove, count) for loss, count in cost.losses])
+    if all(loss.remove is loss.add for loss, _ in cost.losses):
+        return remove, remove
+    return remove, _laws([(loss.add, count) for loss, count in cost.losses])
+
+
+def _laws(laws: list[tuple[Law, int]]) -> list[Repeated]:
+    """The laws with their counts; those that are several together one by one.
+
+    A loss known only by its rho has the worst law that rho allows. The rhos add up first: the law of their
+    sum is tighter than the sum of their laws (Bun and Steinke 2016, lemma 2.3). A law that leaks is its base
+    together with a leak of nothing else.
+    """
+    found, rho = [], 0.0
+    while laws:
+        law, count = laws.pop(0)
+        if isinstance(law, Together):
+            laws = [(part, each * count) for part, each in law.parts] + laws
+        elif isinstance(law, LeakyLaw) and isinstance(law.base, RhoLaw):
+            laws = [(law.base, count), (LeakyLaw(pure_law(0.0), law.delta), count), *laws]
+        elif isinstance(law, RhoLaw):
+            rho += law.rho * count
+        else:
+            found.append(Repeated(law, count))
+    return found + ([Repeated(RhoLaw(rho * (1 + 1e-12)), 1)] if rho else [])
+
+
+def _from_top(laws: list[Repeated], delta: float, slack: float) -> float:
+    """At most epsilon: with chance t every loss is at its highest, so epsilon >= s + log(1 - delta/t).
+
+    Here s is the sum of the highest losses. Where t is well above delta, nothing else needs to be known.
+    """
+    total, chance = 0.0, 0.0
+    for item in laws:
+        if not math.isfinite(item.law.highest):
+            return 0.0
+        near = item.law.highest - slack / sum(one.count for one in laws)
+        total += item.count * near
+        chance += item.count * math.log(max(float(item.law.survival(near).p), 1e-300))
+    share = delta * math.exp(min(-chance, 700.0))
+    return max(0.0, (total + math.log1p(-share)) * (1 - 1e-12)) if share < 0.5 else 0.0
+
+
+def _concentrated(cost: PldCost, delta: float) -> float:
+    """What the sum of the rhos says: it may know more than laws that stand for many mechanisms at once."""
+    rho = sum(exactly(loss.rho) * count for loss, count in cost.losses)
+    if rho == math.inf:
+        return math.inf
+    return ZeroConcentrated().epsilon(RhoCost(cost.neighbours, Fraction(rho), cost.leaks), delta).upper

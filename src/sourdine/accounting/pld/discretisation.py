@@ -1,0 +1,137 @@
+"""A privacy loss moved to a few points, once so that it surely costs more and once so that it costs less.
+
+The profile delta(x), with x = e^epsilon, is convex. Between neighbouring points a chord lies above it and a
+tangent below it.
+
+*Above*: chords ("connect the dots", Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022, section 4). A bin
+between two points with mass p under P and q under Q gives its upper end (p - q e^low)/(1 - e^-width) and
+the rest to its lower end.
+
+*Below*: each bin reaches from one middle of two points to the next, and is first merged into one atom,
+which loses information. With the excess e = p - x q, an atom above its point (e > 0) is replaced by mass at
+its point and a little negative mass at the point below, one below its point by mass at its point and a
+little negative mass at the point above, such that p and q are kept. Either way its part of delta falls, or
+stays, everywhere. The masses of all bins together must not be negative: where a neighbour has too little to
+lend, an atom is rounded down to a point instead. So the sum is a law with a lower profile
+(docs/guarantees/pld.md).
+
+Every mass is pushed to the safe side by more than floats can err.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core.distributions import Floats, Law, Pair
+
+_ULP = 2.0**-52
+_END = 8  # how many points from an end of the law its outermost atom may lie
+_TURNS = 30  # how often shares are cut before everything is rounded
+SHIFT = 1e-13  # the points of `below` stand this much lower than they say, so that rounding cannot raise one
+
+
+def above(law: Law, losses: Floats) -> tuple[Floats, float]:
+    """Masses at these losses and at infinity, of a law whose profile is nowhere below."""
+    p, q, slack_p, slack_q = _bins(law, losses)
+    p = p + slack_p
+    q = np.maximum(q - slack_q, 0)
+    up = (p - np.exp(np.minimum(losses[:-1], 700.0)) * q) / -np.expm1(-np.diff(losses))  # less is safe
+    up = np.clip(up, 0, p)
+    masses = np.zeros(len(losses))
+    masses[:-1] = p - up
+    masses[1:] += up
+    masses[0] += float(law.cumulative(losses[0]).p) * (1 + 4 * _ULP)  # what lies lower is moved up
+    return masses, float(law.survival(losses[-1]).p) * (1 + 4 * _ULP)
+
+
+def below(law: Law, losses: Floats) -> Floats:
+    """Masses at these losses less SHIFT, of a law whose profile is nowhere above."""
+    p, q, slack_p, slack_q = _bins(law, _edges(law, losses))
+    x = np.exp(losses - SHIFT)
+    p, q = np.maximum(p - slack_p, 0), q + slack_q
+    return _settle(p, q, x) * x
+
+
+def bin_around(law: Law, loss: float, width: float) -> tuple[float, float]:
+    """The masses under P and Q of the bin of this width around a loss."""
+    p, q, _, _ = _bins(law, np.array([loss - width / 2, loss + width / 2]))
+    return float(p[0]), float(q[0])
+
+
+def _edges(law: Law, losses: Floats) -> Floats:
+    """The middles between points, but for the ends of the law: there the outermost atom lies on a point.
+
+    A law may begin or end where it is dense, and there is nobody to borrow from beyond its end.
+    """
+    edges = np.concatenate([[-np.inf], (losses[1:] + losses[:-1]) / 2, [np.inf]])
+    head, tail = losses[:_END], losses[-_END:]
+    atoms = _log_ratio(law.cumulative(head))
+    reach = np.flatnonzero((atoms[1:] >= head[:-1]) & (head[:-1] > law.lowest))
+    if len(reach):
+        j = int(reach[0])
+        edge = _cut(lambda at: _log_ratio(law.cumulative(at)) <= losses[j], losses[j + 1], losses[j])
+        edges[: j + 1], edges[j + 1] = -np.inf, edge
+    atoms = _log_ratio(law.survival(tail))
+    reach = np.flatnonzero((atoms[:-1] <= tail[1:]) & (tail[1:] < law.highest))
+    if len(reach):
+        j = len(losses) - len(tail) + int(reach[-1]) + 1
+        edge = _cut(lambda at: _log_ratio(law.survival(at)) >= losses[j], losses[j - 1], losses[j])
+        edges[j], edges[j + 1 :] = edge, np.inf
+    return edges
+
+
+def _log_ratio(masses: Pair) -> Floats:
+    return np.where(masses.p > 0, np.log(np.maximum(masses.p, 1e-300) / np.maximum(masses.q, 1e-300)), np.nan)
+
+
+def _cut(good: Callable[[Floats], NDArray[np.bool_]], start: float, end: float) -> float:
+    """The place nearest to the start where it is good, between a start and an end."""
+    for _ in range(3):
+        grid = np.linspace(start, end, 65)
+        k = int(np.argmax(good(grid)))
+        start, end = grid[max(k - 1, 0)], grid[k]
+    return float(end)
+
+
+def _settle(p: Floats, q: Floats, x: Floats) -> Floats:
+    """Masses under Q of atoms (p, q) settled on the points x, none of them negative.
+
+    Of an atom whose lender has too little, only a part is settled by a loan; the rest is rounded down, to the
+    highest point that is neither above the atom nor above its own: the outermost bin may hold a much lower
+    atom than its point says.
+    """
+    here = np.arange(len(x))
+    gap = np.diff(x)
+    high = p > x * q
+    side = np.where(high, -1, 1)
+    loan = np.abs(p - x * q) / np.concatenate([gap[:1], gap, gap[-1:]])[here + (side + 1) // 2]
+    lender = np.clip(here + side, 0, len(x) - 1)
+    part = (lender != here) * 1.0
+    down = np.minimum(np.searchsorted(x, p / np.maximum(q, 1e-300), side="right") - 1, here)
+    rounded = np.where(down < 0, 0.0, p / x[down])  # below all points it counts for nothing
+    for turn in range(_TURNS):
+        own = part * (q + loan) + np.bincount(np.maximum(down, 0), (1 - part) * rounded, minlength=len(x))
+        lent = np.bincount(lender, part * loan, minlength=len(x))
+        short = lent > own
+        if not short.any():
+            return own - lent  # type: ignore[no-any-return]
+        cut = np.where(short, own / np.where(short, lent, 1.0) * (1 - 1e-9), 1.0)
+        part *= np.where(loan > 0, cut[lender] if turn < _TURNS - 2 else ~short[lender], 1.0)
+    return np.bincount(np.maximum(down, 0), rounded, minlength=len(x)).astype(np.float64)
+
+
+def _bins(law: Law, edges: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Masses under P and Q of (edge, next edge], and how far floats may err in them."""
+    over, under = law.survival(edges), law.cumulative(edges)
+    p, slack_p = _difference(over.p, under.p)
+    q, slack_q = _difference(over.q, under.q)
+    return p, q, slack_p, slack_q
+
+
+def _difference(over: Floats, under: Floats) -> tuple[Floats, Floats]:
+    """What lies between edges, from whichever tail is smaller."""
+    top = over[:-1] < 0.5
+    mass = np.where(top, over[:-1] - over[1:], under[1:] - under[:-1])
+    size = np.where(top, over[:-1], under[1:])
+    return np.maximum(mass, 0), 8 * _ULP * size

@@ -1,0 +1,1 @@
+"""Amplification by shuffling: shuffled epochs, and reports whose senders are forgotten."""

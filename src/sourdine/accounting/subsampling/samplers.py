@@ -1,0 +1,140 @@
+"""How the units that a mechanism sees are drawn: part of what is spent, and never guessed."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sourdine.accounting.shuffling.epochs import shuffled_epoch
+from sourdine.accounting.subsampling.allocation import MOST_BATCHES, random_allocation
+from sourdine.accounting.subsampling.fixed_size import fixed_size
+from sourdine.accounting.subsampling.mixture import MOST, poisson_group, poisson_replace
+from sourdine.accounting.subsampling.poisson import poisson
+from sourdine.accounting.subsampling.truncated import truncated_poisson
+from sourdine.core import check
+from sourdine.core.loss import Loss
+from sourdine.core.registry import Named
+
+
+class Sampling(Named):
+    """A way to draw the units of one use of a mechanism; frozen, JSON both ways."""
+
+    _key: ClassVar[str] = "sampling"
+
+    @abstractmethod
+    def apply(self, loss: Loss) -> Loss:
+        """The loss of one use, from the loss on the units drawn."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poisson(Sampling):
+    """Each unit comes in independently with the same probability: see `poisson`."""
+
+    name: ClassVar[str] = "poisson/1"
+    rate: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", check.positive("Poisson", "rate", self.rate, 1))
+
+    def apply(self, loss: Loss) -> Loss:
+        return poisson(loss, self.rate)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoissonGroup(Sampling):
+    """The same for up to `group` units that come or go together; the distance is that of one:
+    `poisson_group`."""
+
+    name: ClassVar[str] = "poisson-group/1"
+    rate: Fraction
+    group: int
+
+    def __post_init__(self) -> None:
+        check.keep(self, rate=check.positive("PoissonGroup", "rate", self.rate, 1))
+        check.keep(self, group=check.integer("PoissonGroup", "group", self.group, 1, MOST))
+
+    def apply(self, loss: Loss) -> Loss:
+        return poisson_group(loss, self.rate, self.group)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoissonReplace(Sampling):
+    """Poisson samples where one unit, or a group, is replaced; see `poisson_replace` for `alone`."""
+
+    name: ClassVar[str] = "poisson-replace/1"
+    rate: Fraction
+    alone: Fraction
+    group: int = 1
+
+    def __post_init__(self) -> None:
+        check.keep(self, rate=check.positive("PoissonReplace", "rate", self.rate, 1))
+        check.keep(self, alone=check.positive("PoissonReplace", "alone", self.alone, 1))
+        check.keep(self, group=check.integer("PoissonReplace", "group", self.group, 1, MOST))
+
+    def apply(self, loss: Loss) -> Loss:
+        return poisson_replace(loss, self.rate, self.alone, self.group)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TruncatedPoisson(Sampling):
+    """Each of so many units comes in with probability batch/of; of more than `most`, any `most` are kept."""
+
+    name: ClassVar[str] = "truncated-poisson/1"
+    batch: int
+    of: int
+    most: int
+
+    def __post_init__(self) -> None:
+        check.keep(self, of=check.integer("TruncatedPoisson", "of", self.of, 1, 2**50))
+        check.keep(self, batch=check.integer("TruncatedPoisson", "batch", self.batch, 1, self.of))
+        check.keep(self, most=check.integer("TruncatedPoisson", "most", self.most, self.batch, self.of))
+
+    def apply(self, loss: Loss) -> Loss:
+        return truncated_poisson(loss, self.batch, self.of, self.most)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomAllocation(Sampling):
+    """Each unit is in one of so many batches, drawn for itself; one use is one whole pass:
+    `random_allocation`."""
+
+    name: ClassVar[str] = "random-allocation/1"
+    batches: int
+
+    def __post_init__(self) -> None:
+        check.keep(self, batches=check.integer("RandomAllocation", "batches", self.batches, 1, MOST_BATCHES))
+
+    def apply(self, loss: Loss) -> Loss:
+        return random_allocation(loss, self.batches)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedSize(Sampling):
+    """So many units of so many, drawn afresh without replacement at each use: see `fixed_size`."""
+
+    name: ClassVar[str] = "fixed-size/1"
+    size: int
+    of: int
+
+    def __post_init__(self) -> None:
+        check.keep(self, of=check.integer("FixedSize", "of", self.of, 1, 2**62))
+        check.keep(self, size=check.integer("FixedSize", "size", self.size, 1, self.of))
+
+    def apply(self, loss: Loss) -> Loss:
+        return fixed_size(loss, self.size, self.of)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shuffled(Sampling):
+    """All units, in shuffled batches; one use is one whole epoch: see `shuffled_epoch`."""
+
+    name: ClassVar[str] = "shuffled/1"
+    batch: int
+    of: int
+
+    def __post_init__(self) -> None:
+        check.keep(self, of=check.integer("Shuffled", "of", self.of, 1, 2**62))
+        check.keep(self, batch=check.integer("Shuffled", "batch", self.batch, 1, self.of))
+
+    def apply(self, loss: Loss) -> Loss:
+        return shuffled_epoch(loss)

@@ -1,0 +1,129 @@
+"""Many small tables asked at once, each as if it were alone.
+
+A question is put to the engine once for all tables, inside a lateral join with their numbers: by the meaning
+of SQL it is answered for each table apart. So the question is the same to the letter but for the table's
+name, and one call serves thousands of tables.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.frames.dialect import Dialect
+from sourdine.frames.engine import NOTHING, Engine, Lent
+from sourdine.frames.joins import Joined
+from sourdine.frames.source import Source
+
+NUMBER = "sourdine_table"  # the column that tells tables apart
+_OUTER = "sourdine_tables"
+Asked = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Together:
+    """A source that holds the records of several tables, told apart by a column."""
+
+    source: Source
+    tables: int
+    _rows: dict[Asked, list[list[tuple[Any, ...]]]] = field(default_factory=dict)
+    _columns: dict[Asked, list[dict[str, NDArray[Any]]]] = field(default_factory=dict)
+
+    def table(self, number: int) -> Source:
+        """One of the tables, with what is joined to it."""
+        held, one = self.source.engine, OneOfMany(self, number)
+        return replace(self.source, engine=replace(held, base=one) if isinstance(held, Joined) else one)
+
+    @property
+    def whole(self) -> Engine:
+        """The engine that holds all tables."""
+        held = self.source.engine
+        return held.base if isinstance(held, Joined) else held
+
+    def rows(self, sql: str, lent: Lent, number: int) -> list[tuple[Any, ...]]:
+        """The rows of a question to one table."""
+        asked = (sql, _told(lent))
+        if asked not in self._rows:
+            found: list[list[tuple[Any, ...]]] = [[] for _ in range(self.tables)]
+            for row in self.whole.ask(self._all(sql), lent):
+                found[row[0]].append(row[1:])
+            self._rows[asked] = found
+        return self._rows[asked][number]
+
+    def columns(self, sql: str, lent: Lent, number: int) -> dict[str, NDArray[Any]]:
+        """The answer of one table as arrays."""
+        asked = (sql, _told(lent))
+        if asked not in self._columns:
+            self._columns[asked] = _parted(self.whole.columns(self._all(sql), lent), self.tables)
+        return self._columns[asked][number]
+
+    def _all(self, sql: str) -> str:
+        numbers = f"range({self.tables}) AS {_OUTER}({NUMBER})"
+        return f"SELECT {_OUTER}.{NUMBER} AS {_OUTER}, one.* FROM {numbers}, LATERAL ({sql}) AS one"
+
+
+@dataclass(frozen=True)
+class OneOfMany:
+    """The engine of one of several tables, which passes for an engine of its own."""
+
+    all: Together
+    number: int
+
+    @property
+    def whole(self) -> Engine:
+        """The engine that holds all tables."""
+        return self.all.whole
+
+    @property
+    def dialect(self) -> Dialect:
+        """How its SQL is written."""
+        return self.whole.dialect
+
+    @property
+    def name(self) -> str:
+        """The records of the table that a question is being answered for."""
+        whole = self.whole.name
+        return f"(SELECT * FROM {whole} WHERE CAST({whole}.{NUMBER} AS BIGINT) = {_OUTER}.{NUMBER})"
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What its columns are called."""
+        return self.whole.names
+
+    @property
+    def types(self) -> Mapping[str, str]:
+        """The type of each column."""
+        return self.whole.types
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """What it raises."""
+        return self.whole.failures
+
+    def ask(self, sql: str, lent: Lent = NOTHING) -> list[tuple[Any, ...]]:
+        """The rows of a question."""
+        return self.all.rows(sql, lent, self.number)
+
+    def columns(self, sql: str, lent: Lent = NOTHING) -> dict[str, NDArray[Any]]:
+        """The answer to a question as arrays."""
+        return self.all.columns(sql, lent, self.number)
+
+
+def numbered(tables: Sequence[Sequence[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
+    """The records of all tables, each with the number of its table as a last cell."""
+    return [(*row, number) for number, rows in enumerate(tables) for row in rows]
+
+
+def _told(lent: Lent) -> str:
+    """What is lent to a question, as a text that tells it from others."""
+    return repr({of: {name: cells.tolist() for name, cells in held.items()} for of, held in lent.items()})
+
+
+def _parted(found: Mapping[str, NDArray[Any]], tables: int) -> list[dict[str, NDArray[Any]]]:
+    whose = np.ma.getdata(found[_OUTER]).astype(np.int64)
+    order = np.argsort(whose, kind="stable")
+    edges = np.searchsorted(whose[order], np.arange(tables + 1))
+    held = {name: column[order] for name, column in found.items() if name != _OUTER}
+    return [{name: column[edges[i] : edges[i + 1]] for name, column in held.items()} for i in range(tables)]

@@ -1,0 +1,236 @@
+"""Canaries, training and the bound in one call."""
+
+import copy
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+from torch.optim import SGD
+
+from sourdine.accounting.ledger import Ledger
+from sourdine.accounting.ledger.ledger import opened
+from sourdine.audit.one_run import Flags, Floats, farthest, guess
+from sourdine.audit.training.advantage import GradientAudit
+from sourdine.audit.training.canaries import Canaries, Joined, Score, pixel_canaries, scores
+from sourdine.audit.training.checks import Check
+from sourdine.audit.training.mutants import BrokenTraining
+from sourdine.audit.training.trace import Fault
+from sourdine.audit.training.watched import Watched
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.randomness.bits import SYSTEM, Bits, coins
+from sourdine.learning.data.examples import Examples, Tensors, examples_of
+from sourdine.learning.gradients.clipping import Clipping
+from sourdine.learning.run import MakeOptimizer, Watch
+from sourdine.learning.task import Losses, Task, cross_entropy
+
+CANARIES, GRADIENTS, CONFIDENCE = 2000, 20_000, 0.95
+LEAST, MOST = 64, 1 << 20  # canaries
+_SLOWLY = (
+    1e-4  # a learning rate by which gradients stay what they are at the start; epsilon knows nothing of it
+)
+_OWNER = "audit_training"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrainingAudit:
+    """What an audit of one run found: its epsilon is at least `audited`, with the stated confidence.
+
+    `claimed` is what the run states at the same delta. `scores` and `included` tell of each canary how much
+    the model looks like having seen it, and whether it had. `gradients` is what the canaries in gradient
+    space show, with every step seen, and `checks` what noise, batches and clipping of all steps show.
+    """
+
+    claimed: float
+    audited: float
+    delta: float
+    confidence: float
+    right: int
+    guesses: int
+    scores: Floats
+    included: Flags
+    gradients: GradientAudit | None = None
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def canaries(self) -> int:
+        """How many there were."""
+        return len(self.included)
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether the claim is false, unless chance was against it."""
+        return self.audited > self.claimed
+
+    @property
+    def faults(self) -> tuple[Check, ...]:
+        """The checks that accuse the run; a faultless one has any with a chance of at most 10^-6."""
+        return tuple(each for each in self.checks if each.failed)
+
+    @property
+    def best(self) -> float:
+        """The higher of the two bounds: from the trained model, and from every step."""
+        return max(self.audited, 0.0 if self.gradients is None else self.gradients.audited)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the run is not what it claims, by the canaries of the trained model or by its steps."""
+        return self.exceeded or bool(self.faults)
+
+    @property
+    def reach(self) -> float:
+        """The most that so many canaries can show of any run."""
+        return farthest(self.canaries, delta=self.delta, confidence=self.confidence)
+
+    def rates(self) -> tuple[Floats, Floats]:
+        """False and true positives of an attacker who takes all scores from some level on for members."""
+        order = np.argsort(-self.scores, kind="stable")
+        ended = np.append(np.diff(self.scores[order]) != 0, True)  # equal scores come all at once
+        members = self.included[order]
+        others = np.cumsum(~members)[ended] / max(1, int((~members).sum()))
+        return others, np.cumsum(members)[ended] / max(1, int(members.sum()))
+
+
+def audit_training(
+    model: nn.Module,
+    data: object = None,
+    *,
+    delta: float,
+    epsilon: float | None = None,
+    noise: float | None = None,
+    epochs: int | None = None,
+    steps: int | None = None,
+    batch: int | None = None,
+    canaries: int | Canaries = CANARIES,
+    gradients: int = GRADIENTS,
+    loss: Losses | None = None,
+    clipping: Clipping | None = None,
+    optimizer: MakeOptimizer | None = None,
+    score: Score | str = Score.GRADIENT,
+    confidence: float = CONFIDENCE,
+    physical: int | None = None,
+    watch: Watch | None = None,
+    ledger: Ledger | Path | str | None = None,
+    broken: BrokenTraining | None = None,
+    bits: Bits = SYSTEM,
+) -> TrainingAudit:
+    """Train once with canaries, each in or out by a fair coin, and bound epsilon by how well that is guessed.
+
+    The run is that of `fit` with Poisson batches, and the guarantee under audit is that for adding or
+    removing one example. Every step is watched: the noise, who was drawn, how far canaries move a sum. An
+    audit can refute the claim of a run, never prove it.
+
+    - `data`: what is trained on beside the canaries. It may be left out, if the canaries are given: they are
+      then all there is, and nothing else hides them.
+    - `canaries`: how many `pixel_canaries` to make, or your own.
+    - `gradients`: how many canaries in gradient space to add, each with a direction of its own.
+    - `optimizer`: steps so small that gradients stay what they are at the start, unless given.
+    - `score`: "gradient" needs the weights before and after, and sees most; "loss" needs the answers only.
+
+    - `broken`: a fault that is put in on purpose, to see whether the audit catches it; not with data.
+
+    What comes back is computed from noisy sums and from canaries, so on sensitive data it costs what the run
+    costs: the ledger pays for it as for any other. The trace of the steps is given up, and with `data` each
+    check tells only whether it holds, as it does for an honest run but once in a million: figures of the
+    noise beside a noisy model would take the noise away again. If the claim is false, so is what was paid.
+
+    >>> from sourdine.learning.models import linear
+    >>> from sourdine.testing import SeededBits
+    >>> found = audit_training(
+    ...     linear((100,), 2), epsilon=2, delta=1e-5, steps=4, batch=50,
+    ...     canaries=pixel_canaries((100,), 2, 100), gradients=500, bits=SeededBits(1)
+    ... )
+    >>> found.audited <= found.claimed <= 2, found.faults
+    (True, ())
+    """
+    kind = _score(score)
+    confidence = check.confidence(_OWNER, confidence)
+    losses = cross_entropy if loss is None else loss
+    held = None if data is None else examples_of(data)
+    made = canaries if isinstance(canaries, Canaries) else _made(model, held, canaries)
+    count = check.integer(_OWNER, "canaries", len(made), LEAST, MOST)
+    if count * delta / 2 >= 1 - confidence:
+        remedy = "Take a smaller delta, or fewer canaries."
+        must = f"lie below {2 * (1 - confidence) / count:.3g} for {count:,} canaries at this confidence"
+        raise check.fail(_OWNER, "delta", must, delta, remedy)
+    probes = check.integer(_OWNER, "gradients", gradients, LEAST, MOST)
+    if broken is not None and (data is not None or ledger is not None):
+        raise InvalidParameter(
+            "Training that is broken on purpose protects nobody, so it takes no data and no ledger. Leave "
+            "them out."
+        )
+    included = coins(bits, count)
+    inside = made.at(torch.from_numpy(np.flatnonzero(included)))
+    examples = Tensors(inside.inputs, inside.targets) if held is None else Joined(held, inside)
+    start = copy.deepcopy(model)
+    watched = Watched(
+        model,
+        examples,
+        canaries=made,
+        gradients=coins(bits, probes),
+        # how many really came in is a secret of the coins
+        size=(0 if held is None else held.size) + count // 2 + probes // 2,
+        sealed=held is not None,
+        loss=losses,
+        clipping=clipping if broken is None or broken.clipping is None else broken.clipping,
+        fault=Fault() if broken is None else broken.how,
+        bits=bits,
+    )
+    planned = watched.planned(
+        delta=delta, epsilon=epsilon, noise=noise, epochs=epochs, steps=steps, batch=batch
+    )
+    with opened(ledger) as payer:
+        trained = watched.trained(
+            planned,
+            optimizer=_slowly if optimizer is None else optimizer,
+            physical=physical,
+            watch=watch,
+            ledger=payer,
+        )
+    gradient, checks = watched.examined(planned, confidence)
+    found = scores(kind, start.eval(), trained, losses, made)
+    best = guess(found, included, delta=delta, confidence=confidence)
+    return TrainingAudit(
+        claimed=planned.epsilon.upper,
+        audited=best.epsilon,
+        delta=float(delta),
+        confidence=float(confidence),
+        right=best.right,
+        guesses=best.guesses,
+        scores=np.nan_to_num(found, nan=-math.inf),
+        included=included,
+        gradients=gradient,
+        checks=checks,
+    )
+
+
+def _slowly(values: object) -> SGD:
+    return SGD(values, lr=_SLOWLY)  # type: ignore[arg-type]
+
+
+def _made(model: nn.Module, held: Examples | None, count: int) -> Canaries:
+    """Canaries of the shape of the data, with labels for all that the model tells apart."""
+    if held is None:
+        raise InvalidParameter(
+            "Without data nothing says what canaries should look like. Make some with "
+            "pixel_canaries(shape, classes, count), and pass them as canaries."
+        )
+    like = held.like()
+    if not like[0].is_floating_point():
+        raise InvalidParameter(
+            "Canaries can be made for inputs that are real numbers. Pass your own for others: "
+            "Canaries(inputs, targets)."
+        )
+    with torch.no_grad():
+        outputs, _ = Task(copy.deepcopy(model).eval(), cross_entropy).outputs(like)
+    return pixel_canaries(like[0].shape[1:], outputs.shape[1], count)
+
+
+def _score(given: Score | str) -> Score:
+    try:
+        return Score(given)
+    except ValueError:
+        raise check.fail(_OWNER, "score", f"be one of {', '.join(Score)}", given) from None

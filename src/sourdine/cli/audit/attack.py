@@ -1,0 +1,93 @@
+"""`sourdine audit attack`: watch an attack succeed without protection, and fail with it."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import GivenSeed, bits_of
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sourdine.audit.attacks import Found, Outcome
+
+
+def attack(
+    *,
+    name: Annotated[str | None, typer.Argument(help="An attack. Without it: which there are.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write a page with charts to this file.")
+    ] = None,
+    seed: GivenSeed = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Try a published attack on made-up people: on a target without protection, and on the same with it.
+
+    Exit code 1 means that it failed where it should succeed, or got through where it should be stopped.
+
+    Examples: sourdine audit attack · sourdine audit attack reconstruction -o reconstruction.html
+    """
+    from sourdine.audit.attacks import ATTACKS
+
+    if name is None:
+        if output is not None:
+            raise InvalidParameter(f"Which attack is the page about? Name one of {', '.join(ATTACKS)}.")
+        _list(as_json)
+        return
+    if name not in ATTACKS:
+        raise check.fail("audit attack", "name", f"be one of {', '.join(ATTACKS)}", name)
+    bits = bits_of("audit attack", seed)
+    show.check_page(output)
+    found = ATTACKS[name].run(bits)
+    if output is not None:
+        from sourdine.report.pages.attack import attack_page
+
+        show.keep(attack_page(found).html(), output)
+    if as_json:
+        show.document({**plain(found), "page": str(output) if output else None})
+    else:
+        _print(found, output)
+    raise typer.Exit(0 if found.succeeds and found.stopped else 1)
+
+
+def plain(found: "Found") -> dict[str, object]:
+    """What was found, for machines."""
+    held = dataclasses.asdict(found)
+    held["unprotected"], held["protected"] = (_outcome(each) for each in (found.unprotected, found.protected))
+    for chart in held["charts"]:
+        chart["points"] = [list(point) for point in chart["points"]]
+    return {**held, "succeeds": found.succeeds, "stopped": found.stopped}
+
+
+def _outcome(outcome: "Outcome") -> dict[str, object]:
+    return dataclasses.asdict(outcome) | {"success": outcome.success}
+
+
+def _list(as_json: bool) -> None:
+    from sourdine.audit.attacks import ATTACKS
+
+    known = ATTACKS.values()
+    if as_json:
+        show.document({"attacks": [{"name": each.name, "title": each.title} for each in known]})
+    else:
+        show.table(("attack", "what it does"), [(each.name, each.title) for each in known])
+        show.line(f"Next: sourdine audit attack {next(iter(ATTACKS))}")
+
+
+def _print(found: "Found", output: Path | None) -> None:
+    from sourdine.report.pages.attack import COLUMNS, attack_rows
+
+    show.line(found.finding)
+    show.say(found.attacked)
+    show.line(f"Success: {found.goal}.")
+    show.table(COLUMNS, attack_rows(found), numbers=COLUMNS[2:])
+    if not found.succeeds:
+        show.line("The attack FAILED without protection.")
+    if not found.stopped:
+        show.line("The attack GOT THROUGH the protection.")
+    show.say(found.lesson)
+    if output is not None:
+        show.line(f"Wrote {output}.")

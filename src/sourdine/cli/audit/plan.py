@@ -1,0 +1,167 @@
+"""`sourdine audit plan`: replay neighbouring tables through a plan, before any real one is read."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import GivenSeed, check_seed
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import counted
+
+if TYPE_CHECKING:
+    from sourdine.audit.plans import PlanAudit
+
+_SHOWN = 5  # violations that are told to people
+
+
+def plan(
+    *,
+    spec: Annotated[Path | None, typer.Argument(help="The specification (TOML).")] = None,
+    pairs: Annotated[int, typer.Option(help="Pairs of neighbouring tables on each engine.")] = 300,
+    engine: Annotated[
+        list[str] | None,
+        typer.Option(help="An engine, such as csv or spark; once for each. All but spark by default."),
+    ] = None,
+    seed: GivenSeed = 1,
+    faults: Annotated[
+        bool, typer.Option("--faults", help="Plant faults in the planner instead: all must be caught.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Check that no unit moves the exact numbers of a plan farther than the plan pays for.
+
+    Tables are made up from the declarations, with the worst that records could hold; the real table is not
+    read, and nothing is spent. An audit can refute a plan's distances, never prove them. Exit code 1 means
+    that a pair of neighbouring tables refutes them, or that a planted fault got away.
+
+    Examples: sourdine audit plan people.toml · sourdine audit plan people.toml --pairs 10000 ·
+    sourdine audit plan people.toml --engine csv · sourdine audit plan --faults
+    """
+    check_seed("audit plan", seed)
+    if (spec is None) != faults:
+        raise InvalidParameter("Say what to audit: a specification, or else --faults.")
+    if spec is None:
+        raise typer.Exit(0 if _plant(pairs, seed, as_json) else 1)
+    from sourdine.audit.plans import audit_plan
+    from sourdine.frames.joins import read_joins
+    from sourdine.tables.specification import Specification
+
+    asked = Specification.load(spec)
+    found = audit_plan(
+        asked.plan(),
+        joins=read_joins(asked.joins, asked.folder),
+        pairs=pairs,
+        engines=engine,
+        seed=seed,
+        watch=lambda stretches: show.progress("replaying", stretches),
+    )
+    if not found.engines:
+        told = "; ".join(f"{name}, since {why}" for name, why in found.skipped.items())
+        raise InvalidParameter(f"Nothing was replayed. Left out: {told}. Name another engine.")
+    if as_json:
+        show.document(plain(found))
+    else:
+        _print(found)
+    raise typer.Exit(0 if found.good else 1)
+
+
+def plain(found: "PlanAudit") -> dict[str, object]:
+    """What was found, for machines."""
+    import dataclasses
+
+    return {
+        "unit": found.plan.unit.name,
+        "neighbours": str(found.plan.neighbours),
+        "engines": found.engines,
+        "skipped": found.skipped,
+        "lines": [
+            {
+                "query": each.line.measurement.scope.query,
+                "statistic": each.line.measurement.label,
+                "norm": str(each.line.distance.norm),
+                "declared": str(each.line.distance.amount),
+                "groups": each.line.count,
+                "pairs": each.pairs,
+                "moved": each.moved,
+                "left_out": each.still,
+                "ratio": each.ratio,
+            }
+            for each in found.lines
+        ],
+        "violations": [dataclasses.asdict(each) for each in found.violations],
+        "good": found.good,
+    }
+
+
+def _print(found: "PlanAudit") -> None:
+    bad = {(each.query, each.line) for each in found.violations}
+    show.table(
+        ("query", "statistic", "declared", "compared", "farthest", "verdict"),
+        [
+            (
+                each.line.measurement.scope.query,
+                each.line.measurement.label,
+                _declared(each.line),
+                f"{each.pairs:,}",
+                f"{each.ratio:.2f}",
+                "VIOLATED"
+                if (each.line.measurement.scope.query, each.line.measurement.label) in bad
+                else "not refuted",
+            )
+            for each in found.lines
+        ],
+        numbers=("compared", "farthest"),
+    )
+    whole = "is replaced" if str(found.plan.neighbours) == "replace" else "comes or goes"
+    engines = ", ".join(f"{name} ({counted(many, 'pair')})" for name, many in found.engines.items())
+    show.say(
+        f"In each pair one {found.plan.unit.name} {whole}. Some pairs are compared twice, and those that "
+        "differ only in what a query leaves out are not counted. Farthest is the most that a pair moved a "
+        f"line, in parts of what is declared: 1.00 uses all of it. Engines: {engines}."
+    )
+    for name, why in found.skipped.items():
+        show.say(f"Left out: {name}, since {why}.")
+    show.line(f"{counted(len(found.violations), 'violation')}.")
+    for each in found.violations[:_SHOWN]:
+        show.say(each.words, mark="- ")
+
+
+def _declared(line: object) -> str:
+    from sourdine.core.distance import Norm
+    from sourdine.tables.measurement import Line
+
+    assert isinstance(line, Line)
+    far = line.distance
+    amount = f"{float(far.amount):g}"
+    if far.norm is Norm.L2:
+        return f"L2² {amount}"
+    if far.norm is Norm.HAMMING:
+        values = counted(float(far.amount), "value", "g")
+        return f"{values} in {line.count} groups" if line.count > 1 else values
+    return f"{far.norm} {amount}"
+
+
+def _plant(pairs: int, seed: int, as_json: bool) -> bool:
+    """Examine every planted fault; true when all are caught."""
+    from sourdine.audit.plans.faults import FAULTS
+
+    found = [(fault, fault.examined(pairs, seed)) for fault in show.progress("planting faults", FAULTS)]
+    caught = sum(not audit.good for _, audit in found)
+    if as_json:
+        results = [
+            {"fault": fault.name, "caught_by": "" if audit.good else audit.violations[0].words}
+            for fault, audit in found
+        ]
+        show.document({"caught": caught, "of": len(FAULTS), "results": results})
+        return caught == len(FAULTS)
+    show.table(
+        ("fault", "caught by"),
+        [
+            (fault.name, "NOTHING" if audit.good else audit.violations[0].words.partition(" Replay")[0])
+            for fault, audit in found
+        ],
+    )
+    show.line(f"caught {caught}/{len(FAULTS)}")
+    return caught == len(FAULTS)

@@ -1,0 +1,354 @@
+"""`sourdine audit training`: train once with canaries, and see whether epsilon is what was claimed."""
+
+import math
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import Seed, bits_of, check_seed, number
+from sourdine.cli.train.options import (
+    AsJson,
+    Classes,
+    Epochs,
+    Grey,
+    Noise,
+    Side,
+    Spec,
+    Stated,
+    Steps,
+    Target,
+    need_torch,
+    read_model,
+    read_parts,
+)
+from sourdine.cli.train.progress import training_bar
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import counted
+
+if TYPE_CHECKING:
+    from sourdine.audit.training import TrainingAudit
+    from sourdine.audit.training.mutants import BrokenTraining
+    from sourdine.core.randomness.bits import Bits
+    from sourdine.learning.data.labelled import Labelled
+    from sourdine.learning.models import Model
+
+_OWNER = "audit training"
+_CANARIES, _GRADIENTS, _STEPS, _CLASSES = 2000, 20_000, 20, 10
+
+_PHYSICAL = 1024  # canaries alone take little memory, so that none is measured
+
+
+def training(
+    data: Annotated[
+        Path | None,
+        typer.Argument(help="What to train on, as for `train fit`. Without: the canaries alone."),
+    ] = None,
+    *,
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="linear, mlp or cnn. A linear model hides canaries least.")
+    ] = "linear",
+    epsilon: Annotated[str | None, typer.Option("--epsilon", help="What the run claims. Without: 4.")] = None,
+    noise: Noise = None,
+    delta: Annotated[str, typer.Option("--delta", "-d", help="The delta of the claim.")] = "1e-6",
+    epochs: Epochs = None,
+    steps: Steps = None,
+    batch: Annotated[
+        int | None, typer.Option("--batch", "-b", help="Units in a batch on average. Without: half of all.")
+    ] = None,
+    canaries: Annotated[int, typer.Option("--canaries", help="How many canaries.")] = _CANARIES,
+    gradients: Annotated[
+        int, typer.Option("--gradients", help="How many canaries in gradient space.")
+    ] = _GRADIENTS,
+    score: Annotated[
+        str, typer.Option("--score", help="gradient (sees the weights) or loss (sees the answers).")
+    ] = "gradient",
+    confidence: Annotated[str, typer.Option("--confidence", help="Of the bound.")] = "0.95",
+    broken: Annotated[
+        bool, typer.Option("--mutants", help="Audit training broken on purpose: all must be caught.")
+    ] = False,
+    ledger: Annotated[Path | None, typer.Option(help="Pay from this ledger before training begins.")] = None,
+    classes: Classes = _CLASSES,
+    side: Side = 32,
+    grey: Grey = False,
+    spec: Spec = None,
+    target: Target = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write a page with charts to this file.")
+    ] = None,
+    seed: Seed = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train once with canaries, each in or out by a coin, and bound epsilon by how well that is guessed.
+
+    Every step is watched: canaries in gradient space bound epsilon from what a step says of them, and noise,
+    batches and clipping are checked against the claim, with at most one false alarm in a million. A bound
+    by the trained model above the claim refutes it too, at the stated confidence. What is not refuted is not
+    proven: the report says which faults would have been seen. Exit code 1 means that the claim is refuted, or
+    that a mutant got away. On data, the audit is a run like any other and costs its epsilon.
+
+    Examples: sourdine audit training · sourdine audit training --mutants ·
+    sourdine audit training mnist --epsilon 3 --epochs 2 --batch 500 -o audit.html
+    """
+    need_torch()
+
+    if broken and (data is not None or ledger is not None or output is not None):
+        raise InvalidParameter(
+            "Training that is broken on purpose protects nobody, so --mutants takes no data, no ledger and "
+            "no page. Leave them out."
+        )
+    check_seed(_OWNER, seed)
+    if seed is not None and data is not None:
+        raise InvalidParameter("Noise that can be repeated protects nobody. Leave out --seed, or the data.")
+    show.check_page(output)
+    job = _Job.read(
+        data=data,
+        model=model,
+        epsilon="4" if epsilon is None and noise is None else epsilon,
+        noise=noise,
+        delta=delta,
+        epochs=epochs,
+        steps=steps,
+        batch=batch,
+        canaries=canaries,
+        gradients=gradients,
+        score=score,
+        confidence=confidence,
+        read=lambda path: (
+            read_parts(path, classes=classes, side=side, grey=grey, spec=spec, target=target, test=None).train
+        ),
+    )
+    if broken:
+        raise typer.Exit(0 if _mutants(job, seed, as_json) else 1)
+    found = job.run("auditing", None, bits_of(_OWNER, seed), ledger)
+    if output is not None:
+        from sourdine.report.pages.training_audit import training_audit_page
+
+        show.keep(training_audit_page(found, job.said).html(), output)
+    if as_json:
+        show.document(plain(found) | {"page": str(output) if output else None})
+    else:
+        _print(found, job, ledger, output)
+    raise typer.Exit(1 if found.refuted else 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    """An audit as it was asked for."""
+
+    kind: "Model"
+    stated: Stated
+    batch: int | None
+    canaries: int
+    gradients: int
+    score: str
+    confidence: float
+    train: "Labelled | None"
+
+    @classmethod
+    def read(
+        cls,
+        *,
+        data: Path | None,
+        model: str,
+        epsilon: str | None,
+        noise: str | None,
+        delta: str,
+        epochs: int | None,
+        steps: int | None,
+        batch: int | None,
+        canaries: int,
+        gradients: int,
+        score: str,
+        confidence: str,
+        read: "Callable[[Path], Labelled]",
+    ) -> "_Job":
+        from sourdine.audit.training.audit import LEAST, MOST
+        from sourdine.learning.models import RECIPES, features_of
+
+        kind = read_model(_OWNER, model)
+        lasts = epochs is None and steps is None and (epsilon is None or noise is None)
+        stated = Stated.read(
+            _OWNER,
+            RECIPES[kind],
+            epsilon=epsilon,
+            noise=noise,
+            delta=delta,
+            epochs=epochs,
+            steps=_STEPS if lasts else steps,
+            sampler="poisson",
+            size=None,
+        )
+        train = None if data is None else read(data)
+        shape = (1, 28, 28) if train is None else train.shape
+        if features_of(kind, shape) is not None:
+            raise check.fail(_OWNER, "model", "see its examples as they are", model, "Take linear.")
+        if train is None and str(kind) != "linear":
+            raise InvalidParameter(
+                f"Name data for the model {kind}. The canaries alone are for a linear model."
+            )
+        return cls(
+            kind=kind,
+            stated=stated,
+            batch=batch,
+            canaries=check.integer(_OWNER, "canaries", canaries, LEAST, MOST),
+            gradients=check.integer(_OWNER, "gradients", gradients, LEAST, MOST),
+            score=score,
+            confidence=float(number(_OWNER, "confidence", confidence, 0, 1)),
+            train=train,
+        )
+
+    @property
+    def said(self) -> str:
+        """What was trained, in a sentence."""
+        beside = "alone" if self.train is None else f"and {counted(len(self.train), 'example')}"
+        return (
+            f"A {self.kind} model was trained once on canaries {beside}. Each of the {self.canaries:,} "
+            "canaries was in or left out by a fair coin, and the trained model was asked which. So was each "
+            f"of {self.gradients:,} canaries in gradient space, about which every step was asked."
+        )
+
+    def run(
+        self, label: str, broken: "BrokenTraining | None", bits: "Bits", ledger: Path | None
+    ) -> "TrainingAudit":
+        from sourdine.accounting.ledger import Ledger
+        from sourdine.audit.training import audit_training, pixel_canaries
+        from sourdine.experiments.heads.setting import one_thread
+        from sourdine.learning.models import model_of
+
+        train, count = self.train, self.canaries
+        if train is None:
+            model, made = model_of(self.kind, (count,), _CLASSES), pixel_canaries((count,), _CLASSES, count)
+        else:
+            classes = len(train.classes)
+            model, made = (
+                model_of(self.kind, train.shape, classes),
+                pixel_canaries(train.shape, classes, count),
+            )
+        everybody = (0 if train is None else len(train)) + count // 2 + self.gradients // 2
+        with (
+            training_bar(label) as watch,
+            nullcontext() if ledger is None else Ledger.open(ledger) as paid,
+            one_thread() if train is None else nullcontext(),  # canaries alone are small tensors
+        ):
+            return audit_training(
+                model,
+                None if train is None else train.pair,
+                delta=self.stated.delta,
+                epsilon=self.stated.epsilon,
+                noise=self.stated.noise,
+                epochs=self.stated.epochs,
+                steps=self.stated.steps,
+                batch=everybody // 2 if self.batch is None else self.batch,
+                canaries=made,
+                gradients=self.gradients,
+                broken=broken,
+                score=self.score,
+                confidence=self.confidence,
+                physical=_PHYSICAL if train is None else None,
+                watch=watch,
+                ledger=paid,
+                bits=bits,
+            )
+
+
+def plain(found: "TrainingAudit") -> dict[str, object]:
+    """What was found, for machines."""
+    others, members = found.rates()
+    seen = found.gradients
+    return {
+        "claimed": found.claimed,
+        "audited": found.audited,
+        "exceeded": found.exceeded,
+        "refuted": found.refuted,
+        "delta": found.delta,
+        "confidence": found.confidence,
+        "canaries": found.canaries,
+        "guesses": found.guesses,
+        "right": found.right,
+        "reach": found.reach,
+        "every_step": None
+        if seen is None
+        else {
+            "audited": seen.audited,
+            "noise": seen.noise if math.isfinite(seen.noise) else None,
+            "claimed_noise": seen.claimed_noise,
+            "typical": seen.typical,
+            "least_noise": seen.least_noise,
+            "canaries": seen.canaries,
+            "right": seen.right,
+        },
+        "checks": [
+            {
+                "check": each.name,
+                "found": each.found or None,
+                "chance": each.chance,
+                "alarm": each.alarm,
+                "failed": each.failed,
+                "smallest": each.smallest,
+            }
+            for each in found.checks
+        ],
+        "roc": {"false_positives": others.tolist(), "true_positives": members.tolist()},
+    }
+
+
+def _print(found: "TrainingAudit", job: _Job, ledger: Path | None, output: Path | None) -> None:
+    from sourdine.report.pages.training_audit import CHECK_COLUMNS, audit_words, check_rows, verdict
+
+    show.line(verdict(found) + ".")
+    for name, value in audit_words(found).items():
+        show.line(f"{name.capitalize():<10} {value}")
+    show.table(CHECK_COLUMNS, check_rows(found))
+    if not found.refuted:
+        show.say("An audit that finds nothing proves nothing: it may be too weak. The proofs are elsewhere.")
+    if found.claimed > found.reach:
+        show.say("The claim lies beyond what so many canaries can show. Take more with --canaries.")
+    if job.train is not None and ledger is None:
+        show.say(
+            "It was not paid from a ledger. The audit trained on your data: whatever you tell of it costs "
+            "the epsilon of the run, or more if the claim is false."
+        )
+    if output is not None:
+        show.line(f"Wrote {output}.")
+
+
+def _mutants(job: _Job, seed: int | None, as_json: bool) -> bool:
+    """Audit every mutant, and the honest engine beside them; true when all are caught and it is not."""
+    from sourdine.audit.training.mutants import BROKEN
+
+    honest = job.run("the engine", None, bits_of(_OWNER, seed), None)
+    found = [(one, job.run(one.name, one, bits_of(_OWNER, seed), None)) for one in BROKEN]
+    caught = sum(each.refuted for _, each in found)
+    good = caught == len(BROKEN) and not honest.refuted
+    rows = [("honest", "nothing", honest), *((one.name, one.fault, each) for one, each in found)]
+    if as_json:
+        results = [
+            {"training": name, "fault": fault}
+            | {key: value for key, value in plain(each).items() if key != "roc"}
+            for name, fault, each in rows
+        ]
+        show.document({"caught": caught, "of": len(BROKEN), "results": results})
+        return good
+    show.table(
+        ("training", "what is wrong", "trained model", "every step", "caught by"),
+        [(name, fault, f"{each.audited:.3f}", _every(each), _caught(each)) for name, fault, each in rows],
+        numbers=("trained model", "every step"),
+    )
+    show.line(f"Claimed {honest.claimed:.4g}; epsilon is at least what the columns say.")
+    show.line(f"caught {caught}/{len(BROKEN)}")
+    return good
+
+
+def _every(found: "TrainingAudit") -> str:
+    return "" if found.gradients is None else f"{found.gradients.audited:.3f}"
+
+
+def _caught(found: "TrainingAudit") -> str:
+    by = [*(["trained model"] if found.exceeded else []), *(each.name for each in found.faults)]
+    return ", ".join(by) or "not refuted"

@@ -1,0 +1,376 @@
+"""`sourdine ledger`: make a budget, see what is left, and what was spent on what."""
+
+import json
+import math
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourdine.cli.budget.options import DELTA
+from sourdine.cli.ledger.spends import read_blocks
+from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import finite, number, one_line
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import counted, plain
+
+if TYPE_CHECKING:
+    from sourdine.accounting.ledger import Entry, Ledger, Status
+    from sourdine.accounting.spend import Spend
+
+app = typer.Typer(no_args_is_help=False)
+_EPSILON = Fraction(1, 10**9), 10**6
+_RHO = Fraction(1, 10**12), 10**6
+_MU = Fraction(1, 10**6), 10**3
+_ORDER = Fraction(1001, 1000), 10**4
+_RESERVE = Fraction(1, 10**20), Fraction(999, 1000)
+
+Where = Annotated[Path, typer.Argument(help="The file of the ledger.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.callback(invoke_without_command=True)
+def ledger(ctx: typer.Context) -> None:
+    """Keep a durable budget for one data set: paid before any noise is drawn, never refunded.
+
+    Example: sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6
+    """
+    if ctx.invoked_subcommand is None:
+        print(ctx.get_help())
+
+
+@app.command()
+def create(
+    path: Where,
+    *,
+    epsilon: Annotated[str | None, typer.Option(help="The whole budget, as an epsilon.")] = None,
+    delta: Annotated[
+        str | None, typer.Option("--delta", "-d", help="With it the budget is kept in rho.")
+    ] = None,
+    rho: Annotated[str | None, typer.Option(help="The whole budget, as a rho.")] = None,
+    order: Annotated[str | None, typer.Option(help="Keep it in Renyi divergence of this order.")] = None,
+    divergence: Annotated[str | None, typer.Option(help="The whole budget, with --order.")] = None,
+    mu: Annotated[str | None, typer.Option(help="The whole budget, as a mu of Gaussian privacy.")] = None,
+    unlimited: Annotated[
+        bool, typer.Option("--unlimited", help="No limit: only count what is lost, at --delta.")
+    ] = False,
+    reserve: Annotated[
+        str | None, typer.Option(help="The part of delta that is kept for choosing keys privately.")
+    ] = None,
+    unit: Annotated[str, typer.Option(help="Whom the guarantee protects.")] = "person",
+    neighbours: Annotated[str, typer.Option(help="add-remove, replace or zero-out.")] = "add-remove",
+    period: Annotated[
+        str | None, typer.Option(help="A stretch with a limit of its own: day, week, month, year.")
+    ] = None,
+    period_limit: Annotated[str | None, typer.Option(help="The limit of each such stretch.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the ledger of a data set. Its terms never change.
+
+    Examples: sourdine ledger create survey.ledger --epsilon 1 ·
+    sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --period month --period-limit 0.01 ·
+    sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --reserve 5e-7 ·
+    sourdine ledger create survey.ledger --mu 0.5 --delta 1e-6
+    """
+    from sourdine.accounting.ledger import Ledger
+    from sourdine.accounting.ledger.making import make_terms
+
+    ranges: dict[str, tuple[str | None, tuple[Fraction, Fraction | int]]] = {
+        "delta": (delta, DELTA),
+        "reserve": (reserve, _RESERVE),
+        "epsilon": (epsilon, _EPSILON),
+        "rho": (rho, _RHO),
+        "divergence": (divergence, _RHO),
+        "mu": (mu, _MU),
+        "order": (order, _ORDER),
+        "period-limit": (period_limit, _RHO),
+    }
+    for name, (text, (least, most)) in ranges.items():
+        if text is not None:
+            number("ledger create", name, text, least, most)
+    terms = make_terms(
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        order=order,
+        divergence=divergence,
+        mu=mu,
+        unlimited=unlimited,
+        reserve=reserve,
+        unit=one_line("ledger create", "unit", unit),
+        neighbours=neighbours,
+        period=period,
+        period_limit=period_limit,
+        owner="ledger create",
+        say=lambda name, value="": f"--{name.replace('_', '-')} {value}".rstrip(),
+    )
+    _print_status(Ledger.create(path, terms).status(), as_json)
+
+
+@app.command()
+def status(path: Where, *, as_json: AsJson = False) -> None:
+    """Say what is spent, what is left, and what that means.
+
+    Example: sourdine ledger status survey.ledger
+    """
+    from sourdine.accounting.ledger import Ledger
+
+    _print_status(Ledger.open(path).status(), as_json)
+
+
+@app.command()
+def history(
+    path: Where,
+    *,
+    page: Annotated[Path | None, typer.Option("--output", "-o", help="Also draw it as a page.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List every charge, replayed and checked against the chain.
+
+    Examples: sourdine ledger history survey.ledger · sourdine ledger history survey.ledger -o spending.html
+    """
+    from sourdine.accounting.ledger import Ledger
+
+    show.check_page(page)
+    opened = Ledger.open(path)
+    entries = opened.history()
+    if page is not None:
+        from sourdine.report.pages.ledger import spending_page
+
+        show.keep(spending_page(opened.terms, opened.status(), entries).html(), page)
+    if as_json:
+        show.document({"entries": [_plain_entry(entry, opened) for entry in entries]})
+    elif entries:
+        _print_history(opened, entries)
+    else:
+        show.line("No charge yet.")
+    if page is not None and not as_json:
+        show.line(f"Drawn in {page}.")
+
+
+def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
+    from sourdine.accounting.ledger.receipt import foreign_lines
+
+    reserve = opened.terms.reserve is not None
+    rows = [
+        (
+            str(entry.number),
+            f"{entry.time:%Y-%m-%d %H:%M}",
+            show.one_line(entry.author),
+            show.one_line(entry.purpose),
+            _readable(entry.price),
+            _readable(entry.total),
+            *((_readable(entry.delta),) if reserve else ()),
+        )
+        for entry in entries
+    ]
+    symbol = opened.terms.budget.symbol
+    columns = ("line", "time (UTC)", "author", "purpose", symbol, "total", *(("delta",) if reserve else ()))
+    show.table(columns, rows, numbers=("line", symbol, "total", "delta"))
+    show.line(
+        f"{counted(len(entries), 'charge')} replayed to {symbol} {_readable(opened.status().spent)}; "
+        "the chain is whole."
+    )
+    if told := foreign_lines(entries):
+        show.say(told)
+
+
+@app.command()
+def export(
+    path: Where,
+    *,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A .json or .csv file.")] = None,
+) -> None:
+    """Write every charge, with its spends, for other software.
+
+    Example: sourdine ledger export survey.ledger -o spends.csv
+    """
+    from sourdine.accounting.ledger import Ledger
+
+    show.check_place(output)
+    show.refuse_existing([output], "Name another file with -o.")
+    opened = Ledger.open(path)
+    entries = [_plain_entry(entry, opened) for entry in opened.history()]
+    whole = {"terms": json.loads(opened.terms.to_json()), "entries": entries}
+    if output is None:
+        show.document(whole)
+        return
+    if output.suffix == ".csv":
+        _write_csv(output, entries)
+    else:
+        show.keep(json.dumps(whole, indent=2) + "\n", output)
+    show.line(f"Wrote {counted(len(entries), 'charge')} to {output}.")
+
+
+@app.command()
+def backup(
+    path: Where,
+    to: Annotated[Path, typer.Argument(help="A new file for the backup.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Keep a copy of every charge. It can be read like a ledger, and pays for nothing.
+
+    Example: sourdine ledger backup survey.ledger survey-november.ledger
+    """
+    from sourdine.accounting.ledger import Ledger
+
+    blocks = Ledger.open(path).backup(to).status().blocks
+    if as_json:
+        show.document({"ledger": str(path), "backup": str(to), "blocks": blocks})
+        return
+    show.line(
+        f"{counted(blocks, 'charge')} kept in {to}. It is no second budget: only {path} can be charged."
+    )
+
+
+@app.command()
+def forecast(
+    path: Where,
+    *,
+    spends: Annotated[
+        Path | None, typer.Option(help="A whole export, or a JSON list of spends as one holds them.")
+    ] = None,
+    epsilon: Annotated[str | None, typer.Option(help="Or one release of this pure epsilon.")] = None,
+    rho: Annotated[str | None, typer.Option(help="Or one Gaussian release of this rho.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say how many more such releases fit. Nothing is spent.
+
+    Examples: sourdine ledger forecast survey.ledger --epsilon 0.1 ·
+    sourdine ledger forecast survey.ledger --spends plan.json
+    """
+    from sourdine.accounting.ledger import Ledger
+
+    opened = Ledger.open(path)
+    blocks = _blocks(spends, epsilon, rho, opened.terms.neighbours)
+    price, found = sum(opened.price(*block) for block in blocks), opened.status()
+    delta = sum(opened.delta(*block) for block in blocks)
+    if price == 0:
+        raise InvalidParameter("Such a release costs nothing, so any number of them fits.")
+    ever = int(found.left // price)
+    if delta and found.reserve is not None and found.reserve_spent is not None:
+        ever = min(ever, int((found.reserve - found.reserve_spent) // delta))
+    fits = ever
+    if found.period_limit is not None and found.period_spent is not None:
+        fits = min(ever, int((found.period_limit - found.period_spent) // price))
+    if as_json:
+        limits = "period" if fits < ever else "budget"
+        answer = {"price": str(price), "currency": found.currency, "delta": str(delta), "fits": fits}
+        show.document(answer | {"limited_by": limits, "fits_budget": ever})
+        return
+    also = f" and delta {_readable(delta)}" if delta else ""
+    more = "1 more fits" if fits == 1 else f"{fits:,} more fit"
+    said = f"One such release costs {found.currency} {_readable(price)}{also}. {more}"
+    if fits < ever:
+        period = opened.terms.period
+        said += f" into this {period} ({found.period}). The {period} is what limits: "
+        said += f"the whole budget has room for {ever:,}"
+    show.line(f"{said}.")
+
+
+def _blocks(
+    spends: Path | None, epsilon: str | None, rho: str | None, relation: object
+) -> "list[list[Spend]]":
+    """The charges that one such release would make."""
+    from sourdine.accounting.spend import Spend
+    from sourdine.core.distance import Distance, Neighbours
+    from sourdine.mechanisms import Gaussian, Geometric
+
+    assert isinstance(relation, Neighbours)
+    if [spends is not None, epsilon is not None, rho is not None].count(True) != 1:
+        raise InvalidParameter("Give one of --spends, --epsilon and --rho: what a release would use.")
+    if epsilon is not None:
+        scale = 1 / number("ledger forecast", "epsilon", epsilon, *_EPSILON)
+        return [[Spend(mechanism=Geometric(scale=scale), distance=Distance.l1(1, neighbours=relation))]]
+    if rho is not None:
+        exact = number("ledger forecast", "rho", rho, Fraction(1, 10**12), 10)
+        noise = Gaussian(sigma=Fraction(1000))
+        square = exact * 2 * noise.sigma**2
+        return [[Spend(mechanism=noise, distance=Distance.l2(square=square, neighbours=relation))]]
+    assert spends is not None
+    return read_blocks(spends)
+
+
+def _print_status(found: "Status", as_json: bool) -> None:
+    from sourdine.accounting.ledger.receipt import remaining
+
+    if as_json:
+        plainly = {name: str(v) if isinstance(v, Fraction) else v for name, v in asdict(found).items()}
+        ends = {"epsilon_limit": finite(found.epsilon_limit), "epsilon": finite(found.epsilon)}
+        show.document(plainly | ends)
+        return
+    used = 100 * float(found.spent / found.limit)
+    at = f" at delta {plain(found.delta)}" if found.delta is not None else ""
+    pure = found.currency == "epsilon"  # which needs no second word for itself
+    limit, spent = (
+        at if pure else f", that is epsilon {epsilon:.4g}{at}"
+        for epsilon in (found.epsilon_limit, found.epsilon)
+    )
+    share = f" ({used:.0f} %)"
+    if found.epsilon_limit == math.inf:
+        limit, share = ": what is lost is counted, and bounded at all times at once", ""
+    lines = {
+        "Protects": f"each {show.one_line(found.unit)} ({found.neighbours} neighbours)",
+        "Budget": f"{found.currency} {_room(found.limit)}{_root(found)}{limit}",
+        "Spent": f"{_readable(found.spent)}{share} in {counted(found.blocks, 'charge')}{spent}",
+        "Left": remaining(found.left, found.limit),
+    }
+    if found.period is not None and found.period_limit is not None and found.period_spent is not None:
+        rest = found.period_limit - found.period_spent
+        lines["This period"] = f"{found.period}: {_room(rest)} of {_room(found.period_limit)} left"
+    if found.reserve is not None and found.reserve_spent is not None:
+        rest = found.reserve - found.reserve_spent
+        lines["For keys"] = f"delta {_room(rest)} of {_room(found.reserve)} left"
+    if found.is_backup:
+        lines["Backup"] = "this file pays for nothing; there may be later charges in the ledger itself"
+    for name, text in lines.items():
+        show.line(f"{name:<13}{text}")
+
+
+def _root(found: "Status") -> str:
+    """The mu whose square is counted, where one is."""
+    return f", a mu of {float(found.limit) ** 0.5:.6g}" if found.currency == "mu^2" else ""
+
+
+def _plain_entry(entry: "Entry", ledger: "Ledger") -> dict[str, object]:
+    kept = {"delta": str(entry.delta), "delta_total": str(entry.delta_total)}
+    return (kept if ledger.terms.reserve is not None else {}) | {
+        "number": entry.number,
+        "time": entry.time.isoformat(),
+        "author": entry.author,
+        "purpose": entry.purpose,
+        "price": str(entry.price),
+        "total": str(entry.total),
+        "period": entry.period,
+        "fingerprint": entry.fingerprint,
+        "spends": [spend.to_json() for spend in entry.spends],
+        "not_of_this_package": list(entry.foreign),
+    }
+
+
+def _write_csv(output: Path, entries: list[dict[str, object]]) -> None:
+    """The charges as a table; what people wrote begins with an apostrophe where it looks like a formula."""
+    from sourdine.core.spreadsheet import csv_text, inert
+
+    names = ["number", "time", "author", "purpose", "price", "total", "period", "fingerprint", "spends"]
+    names += [name for name in ("delta", "delta_total") if entries and name in entries[0]]
+    names += ["not_of_this_package"]
+    lists = ("spends", "not_of_this_package")
+    cells = [entry | {name: json.dumps(entry[name]) for name in lists} for entry in entries]
+    rows = [[inert(each[name]) for name in names] for each in cells]
+    show.keep(csv_text([names, *rows], end="\r\n"), output)
+
+
+def _readable(number: Fraction) -> str:
+    from sourdine.accounting.ledger.receipt import readable
+
+    return readable(number)
+
+
+def _room(number: Fraction) -> str:
+    from sourdine.accounting.ledger.receipt import room
+
+    return room(number)

@@ -1,0 +1,18 @@
+"""`sourdine local`: collect answers without having to be trusted."""
+
+import typer
+
+from sourdine.cli.local import clean, encode, estimate, rappor, spec
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Collect answers that are made private on each person's own device, and read them together.\n\n"
+    "Example: sourdine local spec coffee --epsilon 1 --labels labels.txt -o coffee.json",
+)
+app.command(name="spec")(spec.spec)
+app.command(name="encode")(encode.encode)
+app.command(name="estimate")(estimate.estimate)
+app.command(name="clean")(clean.clean)
+app.command(name="simulate")(spec.simulate)
+app.add_typer(rappor.app, name="rappor")

@@ -1,0 +1,217 @@
+"""`sourdine local estimate`: what many reports say together.
+
+Files of a collection: none is counted twice.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourdine.cli.local.encode import SpecFile, read_question
+from sourdine.cli.shared import show
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import counted
+
+if TYPE_CHECKING:
+    from sourdine.local.estimate import Counts, Estimate, Floats
+    from sourdine.local.question import Question
+
+
+def read_bytes(path: Path) -> bytes:
+    """What a file holds, without the mark that some editors put before UTF-8."""
+    try:
+        return path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    except OSError as problem:
+        raise InvalidParameter(
+            f"The file {path} cannot be read ({problem.strerror}). Check the path."
+        ) from None
+
+
+def refuse_twice(paths: Sequence[Path]) -> None:
+    """Refuse a file that is named twice: its people would count twice, and intervals would be too narrow."""
+    seen = set()
+    for path in paths:
+        if path.resolve() in seen:
+            raise InvalidParameter(
+                f"The file {path} is named twice, and its reports would be counted twice. Name it once."
+            )
+        seen.add(path.resolve())
+
+
+_LINES = 1 << 16  # lines read at once
+_MOST_ROWS = 60
+
+
+def estimate(
+    spec: SpecFile,
+    reports: Annotated[list[Path], typer.Argument(help="Files of reports, or of counts.")],
+    *,
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    constrain: Annotated[
+        str, typer.Option(help="none, or one of simplex, norm-sub and non-negative, which add a bias.")
+    ] = "none",
+    counts: Annotated[
+        Path | None, typer.Option(help="Write the counts here: they can be added to others' later.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Count reports and estimate what is behind them, with intervals. Any wrong line stops it all.
+
+    Examples: sourdine local estimate coffee.json monday.txt tuesday.txt ·
+    sourdine local estimate coffee.json reports.txt --constrain simplex --json
+    """
+    question = read_question(spec)
+    level = check.confidence("local estimate", confidence)
+    show.check_place(counts)
+    show.refuse_existing([counts])
+    refuse_twice(reports)
+    total = None
+    for path in reports:
+        found = _counted(question, path)
+        total = found if total is None else total + found
+    assert total is not None
+    answer = _in_rows(question.estimate(total, level))
+    values = _constrained(constrain, question, answer)
+    if counts is not None:
+        show.keep(json.dumps(total.to_json()) + "\n", counts)
+    if as_json:
+        show.document(_document(question, answer, values))
+    else:
+        _print(question, answer, values, constrain)
+
+
+def _counted(question: "Question", path: Path) -> "Counts":
+    """The counts of a file, of whichever kind it is."""
+    from sourdine.local.estimate import Counts
+
+    raw = read_bytes(path)
+    if raw.lstrip()[:1] == b"{":
+        try:
+            return Counts.from_json(json.loads(raw))
+        except (ValueError, RecursionError):
+            raise InvalidParameter(
+                f"The counts in {path} cannot be read. They are cut short or were changed. Make them anew."
+            ) from None
+    try:
+        return _count_lines(question, raw.replace(b"\r\n", b"\n"), path.name)
+    except InvalidParameter as problem:
+        raise InvalidParameter(f"In {path}: {problem}") from None
+
+
+def _count_lines(question: "Question", raw: bytes, name: str) -> "Counts":
+    from sourdine.local.question import line_length, read
+
+    width = question.oracle.width
+    piece = _LINES * line_length(width)
+    total = question.tally(read(b"", question.fingerprint, width))
+    try:
+        for start in show.progress(f"counting {name}", range(0, len(raw), piece)):
+            total += question.tally(read(raw[start : start + piece], question.fingerprint, width))
+    except InvalidParameter:
+        question.tally(read(raw, question.fingerprint, width))  # raises again, with the right line
+        raise
+    return total
+
+
+def _in_rows(answer: "Estimate") -> "Estimate":
+    """A single number, such as a mean, as a row of one."""
+    import numpy as np
+
+    value, variance, lower, upper = map(
+        np.atleast_1d, (answer.value, answer.variance, answer.lower, answer.upper)
+    )
+    return replace(answer, value=value, variance=variance, lower=lower, upper=upper)
+
+
+def _constrained(constrain: str, question: "Question", answer: "Estimate") -> "Floats":
+    """The values, mended as asked for."""
+    from sourdine.local import consistency as shapes
+    from sourdine.local.oracle import FrequencyOracle
+
+    if constrain == "none":
+        return answer.value
+    known = {"simplex": shapes.simplex, "norm-sub": shapes.norm_sub, "non-negative": shapes.non_negative}
+    if constrain not in known:
+        raise check.fail("local estimate", "constrain", f"be one of none, {', '.join(known)}", constrain)
+    if not isinstance(question.oracle, FrequencyOracle):
+        raise InvalidParameter(
+            "Only shares of categories can be constrained. Leave --constrain out for numbers."
+        )
+    return known[constrain](answer.value)
+
+
+def _document(question: "Question", answer: "Estimate", values: "Floats") -> dict[str, object]:
+    return {
+        "question": question.name,
+        "specification": question.fingerprint,
+        "reports": answer.reports,
+        "confidence": answer.confidence,
+        "epsilon": float(question.oracle.spend.loss().epsilon),
+        "answers": [
+            {
+                "answer": name,
+                "value": float(value),
+                "unbiased": float(raw),
+                "standard_error": math.sqrt(variance),
+                "lower": float(low),
+                "upper": float(high),
+            }
+            for name, value, raw, variance, low, high in zip(
+                _names(question, answer),
+                values,
+                answer.value,
+                answer.variance.tolist(),
+                answer.lower,
+                answer.upper,
+                strict=True,
+            )
+        ],
+    }
+
+
+def _names(question: "Question", answer: "Estimate") -> Sequence[str]:
+    from sourdine.local.oracle import FrequencyOracle
+
+    if not isinstance(question.oracle, FrequencyOracle):
+        return ["mean"]
+    return question.labels or [str(i) for i in range(len(answer.value))]
+
+
+def _print(question: "Question", answer: "Estimate", values: "Floats", constrain: str) -> None:
+    import numpy as np
+
+    names = _names(question, answer)
+    order = np.argsort(-values, kind="stable")[:_MOST_ROWS]
+    percent = f"{100 * answer.confidence:g} % interval"
+    show.table(
+        (question.name, "estimate", percent),
+        [(names[i], f"{values[i]:.4f}", f"{answer.lower[i]:.4f} to {answer.upper[i]:.4f}") for i in order],
+        numbers=("estimate", percent),
+    )
+    if len(order) < len(values):
+        show.line(f"and {len(values) - len(order):,} more; --json shows them all.")
+    show.say(
+        f"{counted(answer.reports, 'report')}. Each interval is about those who reported, not about others."
+        + (
+            " An estimate below 0 or above 1 is so by noise; --constrain simplex makes shares of all."
+            if constrain == "none" and len(values) > 1 and np.any((values < 0) | (values > 1))
+            else ""
+        )
+        + (
+            " An interval of one share alone means reports that no share makes likely: by chance, as some of "
+            "many are, or not made as stated."
+            if answer.unlikely is not None and np.any(answer.unlikely)
+            else ""
+        )
+        + (
+            f" Values were constrained by {constrain}, which is no longer unbiased."
+            if constrain != "none"
+            else ""
+        )
+    )

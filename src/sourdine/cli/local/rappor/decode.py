@@ -1,0 +1,349 @@
+"""`sourdine local rappor decode`: which words are behind many reports, and how many of each.
+
+What a collector hands to `decode`: reports or counts, in our files or in Google's.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sourdine.cli.local.estimate import read_bytes, refuse_twice
+from sourdine.cli.local.rappor.options import costs, oracle_of, read_question, say_costs
+from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import lines_of
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import counted
+
+if TYPE_CHECKING:
+    from sourdine.local.estimate import Counts
+    from sourdine.local.question import Question
+    from sourdine.local.rappor.decode import Candidates, Decoding, Terms
+    from sourdine.local.rappor.rappor import BloomOracle
+    from sourdine.local.rappor.responses import Rows
+
+_LINES = 1 << 16  # lines read, or reports counted, at once
+_HEADER = b"client,cohort,"
+
+
+@dataclass(frozen=True, eq=False)
+class Collected:
+    """Counts, under the oracle's fingerprint; and all reports, unless some files hold counts only."""
+
+    counts: "Counts"
+    rows: "Rows | None"
+
+
+def collect(question: "Question", paths: Sequence[Path]) -> Collected:
+    """Everything that some files hold; a wrong line in any of them stops it all."""
+    import numpy as np
+
+    oracle = oracle_of(question)
+    total = oracle.tally(np.zeros((0, oracle.width), np.uint8))
+    parts: list[Rows] = []
+    counted = False
+    for path in paths:
+        found = _read(question, path)
+        if isinstance(found, np.ndarray):
+            parts.append(found)
+            for start in show.progress(f"counting {path.name}", range(0, len(found), _LINES)):
+                total += oracle.tally(found[start : start + _LINES])
+        else:
+            total += found
+            counted = True
+    return Collected(total, None if counted else np.concatenate(parts))
+
+
+def _read(question: "Question", path: Path) -> "Rows | Counts":
+    """Reports or counts, by what the file begins with."""
+    from sourdine.local.rappor.files import read_counts, read_reports
+
+    raw = read_bytes(path)
+    start = raw.lstrip()[: len(_HEADER)]
+    oracle = oracle_of(question)
+    if start == _HEADER:
+        return read_reports(path, oracle).rows
+    if path.suffix.lower() == ".csv":
+        return read_counts(path, oracle)
+    try:
+        if start[:1] == b"{":
+            return _our_counts(question, raw)
+        return _our_reports(question, raw.replace(b"\r\n", b"\n"), path.name)
+    except InvalidParameter as problem:
+        raise InvalidParameter(f"In {path}: {problem}") from None
+
+
+def _our_counts(question: "Question", raw: bytes) -> "Counts":
+    import numpy as np
+
+    from sourdine.local.estimate import Counts
+
+    oracle = oracle_of(question)
+    try:
+        found = Counts.from_json(json.loads(raw))
+    except (ValueError, RecursionError):
+        raise InvalidParameter(
+            "The counts cannot be read. They are cut short or were changed. Make them anew."
+        ) from None
+    if found.fingerprint != question.fingerprint:
+        raise InvalidParameter(
+            "These counts are of reports made with other parameters. Read by these they would mean nothing. "
+            "Use the parameters that the reports were made with."
+        )
+    sums = found.sums
+    whole = sums.size == oracle.cohorts * (1 + oracle.bits)
+    table = sums.reshape(oracle.cohorts, -1) if whole else np.zeros((1, 2), np.int64)
+    if not whole or table[:, 0].sum() != found.reports or np.any((table < 0) | (table > table[:, :1])):
+        raise InvalidParameter("The counts do not add up. They are damaged or cut short. Make them anew.")
+    return replace(found, fingerprint=oracle.fingerprint)
+
+
+def _our_reports(question: "Question", raw: bytes, name: str) -> "Rows":
+    import numpy as np
+
+    from sourdine.local.question import line_length, read
+
+    width, oracle = question.oracle.width, oracle_of(question)
+    piece = _LINES * line_length(width)
+    try:
+        parts = [
+            oracle.unpack(read(raw[start : start + piece], question.fingerprint, width))
+            for start in show.progress(f"reading {name}", range(0, len(raw), piece))
+        ]
+    except InvalidParameter:
+        oracle.unpack(read(raw, question.fingerprint, width))  # raises again, with the right line
+        raise
+    if not parts:
+        raise InvalidParameter("It is empty. Nothing was counted.")
+    return np.concatenate(parts)
+
+
+DECODERS = ("least-squares", "lasso", "non-negative", "em")
+CORRECTIONS = {"bh": "Benjamini-Hochberg", "bonferroni": "Bonferroni"}
+Level = Annotated[float, typer.Option(help="The false-discovery rate, or the level of Bonferroni.")]
+Correct = Annotated[
+    str,
+    typer.Option(help="Over many candidates: bh (Benjamini-Hochberg) or bonferroni."),
+]
+_MOST_ROWS = 60
+
+
+def decode(
+    params: Annotated[
+        Path, typer.Argument(help="The parameters: a specification (.json), or Google's params (.csv).")
+    ],
+    reports: Annotated[list[Path], typer.Argument(help="Files of reports or of counts, ours or Google's.")],
+    *,
+    candidates: Annotated[
+        Path | None, typer.Option(help="The words to look for, one a line. With --map: some of its words.")
+    ] = None,
+    map_file: Annotated[
+        Path | None, typer.Option("--map", help="Google's map: words with the bits that they set.")
+    ] = None,
+    decoder: Annotated[str, typer.Option(help=f"One of {', '.join(DECODERS)}.")] = "least-squares",
+    level: Level = 0.05,
+    correction: Correct = "bh",
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    results: Annotated[
+        Path | None, typer.Option(help="Write the words that were found here, as Google's results.")
+    ] = None,
+    counts: Annotated[
+        Path | None, typer.Option(help="Write the counts here: JSON, or Google's for a name in .csv.")
+    ] = None,
+    keep_map: Annotated[
+        Path | None, typer.Option(help="Write the map of the candidates here, as Google's tools read it.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Read words out of reports: only those on the list of candidates can be found.
+
+    Decoding costs no privacy. Any wrong line stops it all, and then nothing is written.
+
+    Examples: sourdine local rappor decode pages.json reports.txt --candidates words.txt
+    · sourdine local rappor decode params.csv counts.csv --map map.csv --decoder lasso --results results.csv
+    """
+    terms = read_terms("local rappor decode", level, correction, confidence)
+    check_decoder("local rappor decode", decoder)
+    if results is not None and terms.confidence != 0.95:
+        raise InvalidParameter("Google's results have intervals at 95 %. Leave --confidence out.")
+    for place in (results, counts, keep_map):
+        show.check_place(place)
+    show.refuse_existing((results, counts, keep_map))
+    refuse_twice(reports)
+    question = read_question(params)
+    oracle = oracle_of(question)
+    listed = _candidates(oracle, candidates, map_file)
+    collected = collect(question, reports)
+    found = decode_by(decoder, oracle, collected, listed, terms)
+    _keep(question, collected, listed, found, results=results, counts=counts, keep_map=keep_map)
+    if as_json:
+        show.document(_document(question, found))
+    else:
+        _print(oracle, found)
+
+
+def read_terms(owner: str, level: float, correction: str, confidence: float = 0.95) -> "Terms":
+    """How sure a word must be to be called found."""
+    from sourdine.local.rappor.decode import Correction, Terms
+
+    if not 0 < level < 1:
+        raise check.fail(owner, "level", "lie between 0 and 1", level)
+    if correction not in CORRECTIONS:
+        raise check.fail(owner, "correction", f"be one of {', '.join(CORRECTIONS)}", correction)
+    return Terms(
+        level=level,
+        correction=Correction(CORRECTIONS[correction]),
+        confidence=check.confidence(owner, confidence),
+    )
+
+
+def decode_by(
+    name: str, oracle: "BloomOracle", collected: Collected, listed: "Candidates", terms: "Terms"
+) -> "Decoding":
+    """What a decoder finds."""
+    from sourdine.local.rappor.decode import (
+        Evidence,
+        decode_by_expectation,
+        decode_by_lasso,
+        decode_by_least_squares,
+        decode_nonnegative,
+    )
+
+    if name == "em":
+        if collected.rows is None:
+            raise InvalidParameter(
+                "The decoder em needs whole reports: counts have forgotten which bits came together. "
+                "Give the reports, or choose another decoder."
+            )
+        return decode_by_expectation(oracle, collected.rows, listed, terms=terms)
+    evidence = Evidence.of(oracle, collected.counts)
+    if name == "lasso":
+        return decode_by_lasso(evidence, listed, terms=terms)
+    if name == "non-negative":
+        return decode_nonnegative(evidence, listed, terms=terms)
+    return decode_by_least_squares(evidence, listed, terms=terms)
+
+
+def check_decoder(owner: str, name: str) -> None:
+    """Refuse a decoder that there is not."""
+    if name not in DECODERS:
+        raise check.fail(owner, "decoder", f"be one of {', '.join(DECODERS)}", name)
+
+
+def _candidates(oracle: "BloomOracle", words: Path | None, map_file: Path | None) -> "Candidates":
+    from sourdine.local.rappor.decode import Candidates
+    from sourdine.local.rappor.files import read_map
+
+    if map_file is None:
+        if words is None:
+            raise InvalidParameter(
+                "There is nothing to look for. Give the words with --candidates, or a map with --map."
+            )
+        return Candidates.of(oracle, lines_of(words))
+    mapped = read_map(map_file, oracle)
+    return mapped if words is None else mapped.choose(lines_of(words))
+
+
+def _keep(
+    question: "Question",
+    collected: Collected,
+    listed: "Candidates",
+    found: "Decoding",
+    *,
+    results: Path | None,
+    counts: Path | None,
+    keep_map: Path | None,
+) -> None:
+    from sourdine.local.rappor.files import write_counts, write_map, write_results
+
+    if counts is not None and counts.suffix.lower() == ".csv":
+        write_counts(counts, oracle_of(question), collected.counts)
+    elif counts is not None:
+        named = replace(collected.counts, fingerprint=question.fingerprint)
+        show.keep(json.dumps(named.to_json()) + "\n", counts)
+    if keep_map is not None:
+        write_map(keep_map, listed)
+    if results is not None:
+        write_results(results, found)
+
+
+def _document(question: "Question", found: "Decoding") -> dict[str, object]:
+    import numpy as np
+
+    oracle = oracle_of(question)
+    return {
+        "question": question.name,
+        "specification": question.fingerprint,
+        "reports": found.reports,
+        **costs(oracle),
+        "decoder": found.method,
+        "correction": str(found.terms.correction),
+        "level": found.terms.level,
+        "confidence": found.terms.confidence,
+        "mass": found.mass,
+        "unlisted": found.unlisted,
+        "words": [
+            {
+                "word": found.words[i],
+                "found": bool(found.detected[i]),
+                "share": float(found.shares[i]),
+                "count": float(found.counts[i]),
+                "standard_error": _finite(found.errors[i]),
+                "lower": _finite(found.lower[i]),
+                "upper": _finite(found.upper[i]),
+                "p_value": float(found.p_values[i]),
+            }
+            for i in np.argsort(-found.shares, kind="stable")
+        ],
+    }
+
+
+def _finite(number: float) -> float | None:
+    """A number for machines; a word that LASSO did not take has no error."""
+    return float(number) if math.isfinite(number) else None
+
+
+def _print(oracle: "BloomOracle", found: "Decoding") -> None:
+    import numpy as np
+
+    shown = [i for i in np.argsort(-found.shares, kind="stable") if found.detected[i]]
+    percent = f"{100 * found.terms.confidence:g} % interval"
+    columns = ("word", "reports", "share", percent, "p-value")
+    show.table(
+        columns,
+        [
+            (
+                show.one_line(found.words[i]),
+                f"{found.counts[i]:,.0f}",
+                f"{100 * found.shares[i]:.2f} %",
+                f"{100 * found.lower[i]:.2f} to {100 * found.upper[i]:.2f} %",
+                f"{found.p_values[i]:.1e}",
+            )
+            for i in shown[:_MOST_ROWS]
+        ],
+        numbers=columns[1:],
+    )
+    if len(shown) > _MOST_ROWS:
+        show.line(f"and {len(shown) - _MOST_ROWS:,} more; --json shows them all.")
+    noisy = " (noise carries the sum past 100 %)" if found.mass > 1 else ""
+    show.say(
+        f"{len(shown):,} of {counted(len(found.words), 'candidate')} found in "
+        f"{counted(found.reports, 'report')} by "
+        f"{found.method} ({found.terms.correction}, {100 * found.terms.level:g} %). They make up "
+        f"{100 * found.mass:.0f} % of the reports{noisy}. {_say_unlisted(found.unlisted)} {say_costs(oracle)}"
+    )
+
+
+def _say_unlisted(share: float) -> str:
+    """How many reports are of other words; more than all of them there cannot be."""
+    if share > 1:
+        return (
+            "How many are of words that are not listed cannot be told: there are too few reports, or they "
+            "were made with other parameters than these, and then nothing here is right."
+        )
+    return f"About {100 * max(0.0, share):.0f} % are of words that are not listed."

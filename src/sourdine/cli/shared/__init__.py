@@ -1,0 +1,1 @@
+"""What all verbs share: groups, output, files and how numbers are read."""

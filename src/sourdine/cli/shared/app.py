@@ -1,0 +1,187 @@
+"""Groups of verbs: one sentence for every mistake, and verbs that also take a name.
+
+Output that no terminal refuses: what an encoding lacks is written in plain letters.
+
+Who may read what the command line writes: its owner, unless it is asked to share.
+"""
+
+import codecs
+import contextlib
+import io
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from sourdine.cli.shared.show import line
+from sourdine.core import disk
+from sourdine.core.errors import SourdineError
+
+_PLAIN = "sourdine.plain"
+_LETTERS = {"ε": "epsilon", "δ": "delta", "ρ": "rho", "–": "-", "√": "sqrt ", "∞": "inf", "·": "|"}
+
+
+def soften_streams() -> None:
+    """Let stdout and stderr write any text, whatever the encoding of the terminal."""
+    codecs.register_error(_PLAIN, _plain)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=_PLAIN)
+
+
+def drop_output() -> None:
+    """Forget what is still held for a reader that is gone: it would fail once more at the very end."""
+    with contextlib.suppress(OSError, ValueError):  # not every stdout is a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _plain(problem: UnicodeError) -> tuple[str, int]:
+    if not isinstance(problem, UnicodeEncodeError):
+        raise problem
+    lacking = problem.object[problem.start : problem.end]
+    return "".join(map(_letters, lacking)), problem.end
+
+
+def _letters(character: str) -> str:
+    """A character in ASCII: its name in letters, its plain form, or a question mark."""
+    plain = unicodedata.normalize("NFKD", _LETTERS.get(character, character)).replace("\N{MINUS SIGN}", "-")
+    return plain.encode("ascii", "ignore").decode() or "?"
+
+
+TRACE = "SOURDINE_TRACE"  # set it to see where the program stopped
+BAD_INPUT, OWN_MISTAKE = 2, 70  # exit codes; the second is EX_SOFTWARE of sysexits.h
+
+
+class OneSentence(TyperGroup):
+    """The root of the command line: bad input ends in one sentence on stderr and exit code 2.
+
+    A mistake of the program itself ends in a sentence too, with exit code 70, so that scripts see which it
+    is.
+    """
+
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **settings: Any
+    ) -> None:
+        settings["standalone_mode"] = False
+        try:
+            code = super().main(args, prog_name, **settings)
+            sys.stdout.flush()  # a full disk is noticed here, and not when nobody listens any more
+        except SourdineError as problem:
+            code = _complain(str(problem))
+        except typer.TyperException as problem:
+            code = _complain(_reword(problem))
+        except typer.Abort:
+            code = 130
+        except (BrokenPipeError, SystemExit):  # typer and rich turn the one into the other
+            drop_output()
+            code = 0  # a reader who has seen enough, such as `head`, is no failure
+        except OSError as problem:
+            code = _complain(_about_file(problem))
+            if problem.filename is None:
+                drop_output()
+        except MemoryError:
+            code = _complain("This needs more memory than there is. Ask for less at a time.")
+        except Exception:
+            if os.environ.get(TRACE):
+                raise
+            code = _complain(
+                "The program stopped at a mistake of its own, and what you asked for is not done. "
+                f"To see where, set {TRACE}=1 and run it again; please report what it prints, "
+                "without any real data.",
+                OWN_MISTAKE,
+            )
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+class VerbOrName(TyperGroup):
+    """A verb whose first word is either a verb below it or an argument of its own."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        below = any(arg in self.commands for arg in args)
+        ctx.meta[self._key(ctx)] = below
+        ctx.allow_interspersed_args = not below
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
+        """The argument steps aside for a verb, which it would swallow."""
+        params = super().get_params(ctx)
+        if ctx.meta.get(self._key(ctx)):
+            return [param for param in params if param.param_type_name != "argument"]
+        return params
+
+    @staticmethod
+    def _key(ctx: typer.Context) -> str:
+        """Groups share one dictionary along a command, so each has its own key."""
+        return f"sourdine.cli: a verb below {ctx.info_name}"
+
+
+def _complain(sentence: str, code: int = BAD_INPUT) -> int:
+    line(" ".join(sentence.split()), aside=True)
+    return code
+
+
+def _reword(problem: typer.TyperException) -> str:
+    """What the parser of the command line says, without the names of its own parts."""
+    told = problem.format_message()
+    if re.match(r"No such option: -[\d.]", told):
+        return (
+            "A number below 0 was given where a word or a number from 0 on is expected, and its minus sign "
+            "reads like an option. Write it without the sign."
+        )
+    context = getattr(problem, "ctx", None)
+    if told.startswith("Missing ") and context is not None:
+        return f"{told} To see what it needs: {context.command_path} --help"
+    where, _, what = told.partition(": ")
+    if not isinstance(problem, typer.BadParameter) or not what:
+        return told
+    name = where.removeprefix("Invalid value for ")
+    if "integer" in what:
+        return f"The value of {name} must be a whole number. Write it in digits, such as 1000."
+    if "number" in what:
+        return f"The value of {name} must be a number. Write it like 0.5."
+    return f"The value of {name} is not possible: {what.removeprefix('Value error, ')}"
+
+
+def _about_file(problem: OSError) -> str:
+    reason = problem.strerror or "no reason is known"
+    if problem.filename is None:
+        return f"The output cannot be written ({reason}). Send it to another place."
+    return f"{problem.filename} cannot be used ({reason}). Check its path and its rights."
+
+
+Shared = Annotated[
+    bool,
+    typer.Option(
+        "--shared", help="Let others read the files, as far as your umask does. Without it they are yours."
+    ),
+]
+_OTHERS = 0o077  # what is taken from a group and from all others
+_umask: ContextVar[int | None] = ContextVar("umask", default=None)
+
+
+@contextlib.contextmanager
+def rights(shared: bool) -> Iterator[None]:
+    """Write files for their owner alone, engines and databases too; or for others, within the umask.
+
+    What is asked for inside counts: a verb may share where the command as a whole did not.
+    """
+    asked = _umask.get()
+    if asked is not None and not shared:
+        yield
+        return
+    before = os.umask(_OTHERS)
+    asked = before if asked is None else asked
+    os.umask(asked if shared else _OTHERS)
+    token = _umask.set(asked)
+    try:
+        with disk.shared(shared):
+            yield
+    finally:
+        _umask.reset(token)
+        os.umask(before)

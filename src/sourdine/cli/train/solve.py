@@ -1,0 +1,45 @@
+"""Least squares for `sourdine train fit`: what is refused, what is run."""
+
+from typing import TYPE_CHECKING
+
+from sourdine.cli.shared import show
+from sourdine.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from sourdine.accounting.ledger import Ledger
+    from sourdine.learning.data.labelled import Labelled
+    from sourdine.learning.least_squares.solve import Solved
+
+
+def refuse(**given: object) -> None:
+    """Name what least squares has no use for."""
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidParameter(
+                f"Least squares is solved in one release and takes no --{name.replace('_', '-')}. Leave it "
+                "out, or take --model linear."
+            )
+
+
+def solve_privately(
+    train: "Labelled",
+    test: "Labelled | None",
+    *,
+    epsilon: float,
+    delta: float,
+    ledger: "Ledger | None",
+    purpose: str,
+) -> "Solved":
+    """One release within a budget."""
+    from sourdine.learning.least_squares.solve import solve
+
+    return solve(
+        train.pair,
+        classes=len(train.classes),
+        epsilon=epsilon,
+        delta=delta,
+        public=None if test is None else test.pair,
+        ledger=ledger,
+        purpose=purpose,
+        watch=lambda starts: show.progress("adding up", starts),
+    )

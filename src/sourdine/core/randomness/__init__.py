@@ -1,0 +1,1 @@
+"""Random bits, and exact draws made of nothing else."""

@@ -1,0 +1,217 @@
+"""Many coins at once, 64 to a word, each true with exactly the stated probability.
+
+Let U be uniform on [0, 1) with endless binary digits; a coin is true when U < p. Digit by digit, U agrees
+with p by a fair chance or decides: where p has a 1 and U a 0 the coin is true, where p has a 0 and U a 1 it
+is false. So a random word tells of 64 coins which are still open after one more digit, and an open coin is
+held at what the next digit would make it.
+
+The digit that decides also gives the outcome away, so the work must not show how far a coin went: all words
+go through the first digits, and then a fixed number of places, as many as are ever needed, goes on to 64
+digits whether they hold open coins or not. The places are too few once in 2^63 calls, and a coin is open
+after 64 digits once in 2^64: then, and only then, are there more steps.
+
+Counting the ones in rows of packed bits: by column and by row.
+"""
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core.balls import exponential, floor_scaled, precision
+from sourdine.core.randomness.bits import Bits
+
+Words = NDArray[np.uint64]
+_PART = 1 << 14  # words that pass the first digits together, so that they stay in the cache
+_BLOCK = 1 << 16  # words whose open coins go on together
+_ALL = 12  # digits that every word passes
+_STEP = 64  # digits that are read at once
+_RARE = 44  # -ln of how often the places for open coins are too few
+
+
+class Digits(Hashable, Protocol):
+    """The binary digits of a probability."""
+
+    def first(self, count: int, /) -> int:
+        """floor(2^count p)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Share:
+    """A rational probability."""
+
+    p: Fraction
+
+    def first(self, count: int) -> int:
+        return math.floor(self.p * (1 << count))
+
+
+@dataclass(frozen=True)
+class Odds:
+    """A probability with odds e^log_odds to 1; the logarithm is rational and not 0, so it is irrational."""
+
+    log_odds: Fraction
+
+    def first(self, count: int) -> int:
+        guard = 64
+        while True:
+            with precision(count + guard):
+                low, high = floor_scaled(1 / (1 + exponential(-self.log_odds)), count)
+            if low == high:
+                return low
+            guard *= 2
+
+
+def bernoulli(p: Fraction, count: int, bits: Bits) -> Words:
+    """64 coins in each of `count` words, true with probability p, a rational."""
+    short = p.denominator.bit_length() - 1
+    if p.denominator == 1 << short and short < _ALL:
+        return dyadic(p.numerator, short, count, bits)
+    return _coins(Share(p), count, bits)
+
+
+def bernoulli_odds(log_odds: Fraction, count: int, bits: Bits) -> Words:
+    """64 coins in each of `count` words, true with odds e^log_odds.
+
+    >>> from sourdine.testing import SeededBits
+    >>> heads = bernoulli_odds(Fraction(-1), 1000, SeededBits(1))
+    >>> round(float(np.unpackbits(heads.view(np.uint8)).mean()), 2)  # 1/(e + 1)
+    0.27
+    """
+    return _coins(Odds(log_odds), count, bits) if log_odds else dyadic(1, 1, count, bits)
+
+
+def dyadic(numerator: int, digits: int, count: int, bits: Bits) -> Words:
+    """64 coins in each of `count` words, true with probability numerator/2^digits, in that many passes.
+
+    From the last digit to the first: a coin of probability r becomes one of (1 + r)/2 by an 'or' with a fair
+    coin where the digit is 1, and of r/2 by an 'and' where it is 0.
+    """
+    if numerator >> digits:
+        return np.full(count, ~np.uint64(0))
+    out = np.zeros(count, np.uint64)
+    passes = [np.bitwise_or if numerator >> j & 1 else np.bitwise_and for j in range(digits)]
+    for start in range(0, count, _PART):
+        part = out[start : start + _PART]
+        words = bits.words(digits * len(part)).reshape(digits, len(part))
+        for act, word in zip(passes, words, strict=True):
+            act(part, word, out=part)
+    return out
+
+
+def _coins(p: Digits, count: int, bits: Bits) -> Words:
+    out = np.empty(count, np.uint64)
+    for start in range(0, count, _BLOCK):
+        part = out[start : start + _BLOCK]
+        part[:] = _block(p, len(part), bits)
+    return out
+
+
+def _block(p: Digits, count: int, bits: Bits) -> Words:
+    begin, *turns = _turns(p, 0)
+    open_ = np.full(count + 1, ~np.uint64(0))
+    heads = open_.copy() if begin else np.zeros_like(open_)
+    open_[count] = 0  # one word more, with no coin in it, fills the places that nobody needs
+    for start in range(0, count, _PART):
+        part = slice(start, min(start + _PART, count))
+        _pass(heads[part], open_[part], turns[:_ALL], bits)
+    found = np.flatnonzero(open_)
+    places = np.full(max(_places(count), len(found)), count)
+    places[: len(found)] = found
+    some_heads, some_open = heads[places], open_[places]
+    _pass(some_heads, some_open, turns[_ALL:], bits)
+    step = 1
+    while some_open.any():
+        _pass(some_heads, some_open, _turns(p, step)[1:], bits)
+        step += 1
+    heads[places] = some_heads
+    return heads[:count]
+
+
+def _pass(heads: Words, open_: Words, turns: Sequence[bool], bits: Bits) -> None:
+    """Take coins through some digits. A random 1 says that U agrees with p; then the coin stays open, and
+    turns over if the next digit of p is another."""
+    words = bits.words(len(turns) * len(open_)).reshape(len(turns), len(open_))
+    for word, turn in zip(words, turns, strict=True):
+        np.bitwise_and(open_, word, out=open_)
+        if turn:
+            np.bitwise_xor(heads, open_, out=heads)
+
+
+def _places(count: int) -> int:
+    """How many of so many words hold an open coin after the first digits, at most.
+
+    Each does with probability below 64/2^_ALL. By Bernstein's inequality their number exceeds the mean m by
+    t = r/3 + sqrt(r^2/9 + 2 m r) or more with probability at most e^-r.
+    """
+    mean = count * 64 / (1 << _ALL)
+    return min(count, math.ceil(mean + _RARE / 3 + math.sqrt(_RARE**2 / 9 + 2 * mean * _RARE)))
+
+
+@lru_cache(maxsize=512)
+def _turns(p: Digits, step: int) -> tuple[bool, ...]:
+    """Whether the first of the step's digits of p differs from the one before it, 0 at the start, and whether
+    after each of them the next one does."""
+    digits = p.first(_STEP * (step + 1) + 1)
+    differ = digits ^ digits >> 1
+    return tuple(bool(differ >> j & 1) for j in reversed(range(_STEP + 1)))
+
+
+_LEVELS = 8  # halvings: so many rows become one row of numbers up to 2^_LEVELS
+_CHUNK = 1 << 13  # rows summed at once, so that they stay in the cache; a multiple of 2^_LEVELS
+
+Bytes = NDArray[np.uint8]
+
+
+def by_column(rows: Bytes, bits: int) -> NDArray[np.int64]:
+    """How many rows have a one in each of the first `bits` columns.
+
+    Numbers are kept as planes: bit j of all of them in plane j. The upper half of the rows is added to the
+    lower half, with carries, as adders of a computer do, eight columns a byte; so most rows are never
+    unpacked.
+
+    >>> by_column(np.array([[0b10100000], [0b10000000]], np.uint8), 3).tolist()
+    [2, 0, 1]
+    """
+    sums = np.zeros(bits, np.int64)
+    for start in range(0, len(rows), _CHUNK):
+        for j, plane in enumerate(_planes(_whole(rows[start : start + _CHUNK]))):
+            sums += np.unpackbits(plane, axis=1, count=bits).sum(axis=0, dtype=np.int64) << j
+    return sums
+
+
+def _whole(rows: Bytes) -> Bytes:
+    """The rows, with empty ones after the last so that they can be halved to the end."""
+    missing = -len(rows) % (1 << _LEVELS)
+    return np.concatenate([rows, np.zeros((missing, rows.shape[1]), np.uint8)]) if missing else rows
+
+
+def _planes(rows: Bytes) -> list[Bytes]:
+    planes = [rows]
+    for _ in range(_LEVELS):
+        half = len(planes[0]) // 2
+        carry = np.zeros_like(planes[0][:half])
+        added = []
+        for plane in planes:
+            low, high = plane[:half], plane[half:]
+            either = low ^ high
+            added.append(either ^ carry)
+            carry = (low & high) | (either & carry)
+        planes = [*added, carry]
+    return planes
+
+
+def by_row(rows: Bytes | NDArray[np.uint64]) -> NDArray[np.int64]:
+    """How many ones each row has.
+
+    >>> by_row(np.array([[0b10100000, 1], [0b10000000, 0]], np.uint8)).tolist()
+    [3, 1]
+    """
+    counts: NDArray[np.int64] = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
+    return counts

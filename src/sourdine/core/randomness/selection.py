@@ -1,0 +1,313 @@
+"""Choosing among scored candidates by weights e^{-gap * rate}, the gap being the distance to the best score.
+
+Scores are integers, or floats taken as the binary fractions they are. Floats decide what they provably
+decide; the rest goes to balls of any precision, so the laws are exactly the ones stated.
+
+Choosing an index by logarithms of weights, each with its own relative accuracy, however small it is.
+
+A cumulative sum would swallow small weights. Here the weights are the leaves of a tree of sums, and a way
+down it is tossed: at each node the lighter side is taken with its share of the two, by a coin that is exact
+for the logarithm of that share. All is kept as logarithms, so nothing underflows. Each level of the tree adds
+two roundings; an index has its weight's probability within a factor e^(+-4 depth u), u being a unit in the
+last place of the largest logarithm in question.
+
+Choosing a whole number by weights e^{-gap * rate} that are constant along segments.
+
+Floats decide which segment when they provably can; the rest goes to balls of any precision, so the law is
+exactly the one stated.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from flint import arb, fmpz
+from numpy.typing import ArrayLike, NDArray
+
+from sourdine.core import grid
+from sourdine.core.balls import exponential, precision
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.randomness.bits import Bits
+from sourdine.core.randomness.exact import exp_coin
+
+Scores = NDArray[np.int64] | NDArray[np.float64]
+Floats = NDArray[np.float64]
+
+MOST_CANDIDATES = 1 << 20
+_HIGHEST = 2.0**62  # scores of floats are clipped here, so that their gaps stay finite
+_MARGIN = 2.0**-40  # far above the error of a float64 exponential, as in exact.bernoulli_exp
+_GUARD = 128  # bits of precision beyond those drawn
+_CHUNK = 1 << 16  # scores handled at once, so that the arrays stay in the cache
+
+
+def last_axis(owner: str, array: NDArray[np.generic], size: int, things: str) -> None:
+    """Refuse values whose last axis is not as long as declared."""
+    if array.ndim == 0 or array.shape[-1] != size:
+        raise InvalidParameter(
+            f"The values given to {owner} must have {size} {things} along their last axis. "
+            f"Got an array of shape {array.shape}."
+        )
+
+
+def scores(owner: str, values: ArrayLike, candidates: int) -> Scores:
+    """Scores as 64-bit integers or floats, clipped to 2^62, or to 2^53 when they come as a list.
+
+    What is not a number counts as minus infinity, which is never chosen; where nothing else is left, all
+    candidates are equal.
+    """
+    array = grid.numbers(values)
+    if not isinstance(values, np.ndarray) or grid.mixed(array):
+        array = _listed(array)
+    last_axis(owner, array, candidates, "scores")
+    if array.dtype not in (np.float64, np.float32, np.float16):
+        return grid.to_units(owner, array, None)
+    real = array.astype(np.float64)
+    real[np.isnan(real)] = -np.inf
+    np.clip(real, -_HIGHEST, _HIGHEST, out=real, where=real != -np.inf)
+    real[np.isneginf(real).all(axis=-1)] = 0.0
+    return real
+
+
+def _listed(array: NDArray[Any]) -> NDArray[Any]:
+    """Items of a list within 2^53, but for minus infinity: a float holds them all, so none rounds another."""
+    if grid.mixed(array):
+        array = grid.reals(array)
+    if array.dtype.kind in "iu":
+        clipped: NDArray[Any] = np.clip(array, -(2**53), 2**53)
+        return clipped
+    if array.dtype == np.float64:
+        return np.where(np.isneginf(array), array, np.clip(array, -(2.0**53), 2.0**53))
+    return array
+
+
+def choose(scored: Scores, rate: Fraction, bits: Bits) -> NDArray[np.int64]:
+    """One index a row, i with probability proportional to e^{-gap_i * rate}.
+
+    With U uniform on [0, 1), the answer is how many cumulative weights, but the last, are at most U times
+    the total. In units of 2^-53, m candidates and total weight T >= 1: three roundings perturb a weight by
+    at most 1.2 and its exponential by at most 16 times the weight; adding m of them, one after the other,
+    by at most 1.01 m T. So a cumulative weight is off by less than (2.3 m + 17) T, the total as well, and
+    cutting U to 53 bits and multiplying by at most 3 T: the margin of (8 m + 128) T is wider than both
+    together. A U inside it is settled by balls, on the whole row.
+    """
+    size = scored.shape[-1]
+    margin = (size + 16) * 2.0**-50
+    out = np.empty(scored.shape[:-1], dtype=np.int64)
+    for rows, answers in _chunks(scored, out):
+        sums = np.cumsum(_weights(rows, rate), axis=0)
+        words = bits.words(len(answers))
+        ahead = sums[:-1] - (words >> np.uint64(11)) * 2.0**-53 * sums[-1]
+        answers[:] = np.count_nonzero(ahead <= 0, axis=0)
+        close = (np.abs(ahead) <= margin * sums[-1]).any(axis=0)
+        for i in np.flatnonzero(close):
+            answers[i] = _settle(int(words[i]), rows[i], rate, bits)
+    return out
+
+
+def flip(scored: Scores, rate: Fraction, bits: Bits) -> NDArray[np.int64]:
+    """One index a row: each candidate tosses a coin of probability e^{-gap * rate}, and any head may win.
+
+    The best score always falls on heads; the winner is uniform among the heads.
+    """
+    out = np.empty(scored.shape[:-1], dtype=np.int64)
+    for rows, answers in _chunks(scored, out):
+        weights = _weights(rows, rate)
+        words = bits.words(weights.size).reshape(weights.shape)
+        beyond = (words >> np.uint64(11)) * 2.0**-53 - weights
+        heads = beyond < 0
+        for i, row in zip(*np.nonzero(np.abs(beyond) <= _MARGIN), strict=True):
+            heads[i, row] = _coin(int(words[i, row]), rows[row], int(i), rate, bits)
+        counts = np.cumsum(heads, axis=0, dtype=np.int64)
+        answers[:] = np.argmax(counts > _below(counts[-1], bits), axis=0)
+    return out
+
+
+def _chunks(scored: Scores, out: NDArray[np.int64]) -> Iterator[tuple[Scores, NDArray[np.int64]]]:
+    """Rows of scores, some at a time, and the place of their answers."""
+    size = scored.shape[-1]
+    rows, answers = scored.reshape(-1, size), out.reshape(-1)
+    step = max(1, _CHUNK // size)
+    for start in range(0, len(rows), step):
+        yield rows[start : start + step], answers[start : start + step]
+
+
+def _weights(rows: Scores, rate: Fraction) -> Floats:
+    """e^{-gap * rate}, candidates along the first axis."""
+    across = np.ascontiguousarray(rows.T)
+    with np.errstate(over="ignore"):
+        weights: Floats = np.exp(-((across.max(axis=0) - across) * float(rate)))
+    return weights
+
+
+def _gap(row: Scores, index: int) -> Fraction | None:
+    """The exact distance of one score to the best of its row; None when it is infinite."""
+    score = row[index].item()
+    return None if score == -np.inf else Fraction(row.max().item()) - Fraction(score)
+
+
+def _coin(word: int, row: Scores, index: int, rate: Fraction, bits: Bits) -> bool:
+    gap = _gap(row, index)
+    return gap is not None and exp_coin(word, gap * rate, bits)
+
+
+def _settle(word: int, row: Scores, rate: Fraction, bits: Bits) -> int:
+    """The choice of a U that begins with this word."""
+    size = 64
+    while True:
+        with precision(size + _GUARD):
+            *sums, total = _sums(row, rate)
+            low, high = (arb(fmpz(word + end)) / arb(fmpz(1) << size) * total for end in (0, 1))
+            choice = next((k for k, at in enumerate(sums) if not low >= at), len(sums))
+            if choice == len(sums) or high <= sums[choice]:
+                return choice
+        word = word << 64 | int(bits.words(1)[0])
+        size += 64
+
+
+def _sums(row: Scores, rate: Fraction) -> list[arb]:
+    """Cumulative weights as balls at the ambient precision; equal scores share one exponential."""
+    items = row.tolist()
+    best = Fraction(max(items))
+    weights = {-np.inf: arb(0)}
+    for item in set(items) - {-np.inf}:
+        weights[item] = exponential((Fraction(item) - best) * rate)
+    return list(accumulate(weights[item] for item in items))
+
+
+def _below(sizes: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
+    """For each size up to 2^20, a uniform whole number below it.
+
+    The high half of a 32-bit word times the size is uniform once the 2^32 mod size smallest low halves are
+    refused (Lemire 2019). A refused word says nothing about the number that comes out.
+    """
+    spread = sizes.astype(np.uint64)
+    products = (bits.words(len(sizes)) >> np.uint64(32)) * spread
+    limits = np.uint64(1 << 32) % spread
+    again = np.flatnonzero(products & np.uint64(0xFFFFFFFF) < limits)
+    while len(again):
+        products[again] = (bits.words(len(again)) >> np.uint64(32)) * spread[again]
+        again = again[products[again] & np.uint64(0xFFFFFFFF) < limits[again]]
+    return (products >> np.uint64(32)).astype(np.int64)
+
+
+def pick(logs: Floats, count: int, bits: Bits) -> NDArray[np.int64]:
+    """So many indices, i with probability proportional to e^logs[i]; at least one is not minus infinity."""
+    levels = _levels(logs)
+    place = np.zeros(count, np.int64)
+    for sums in levels[-2::-1]:
+        left, right = sums[2 * place], sums[2 * place + 1]
+        small = _coins(np.minimum(left, right) - np.logaddexp(left, right), bits)
+        place = 2 * place + np.where(left <= right, ~small, small)
+    return place
+
+
+def _levels(logs: Floats) -> list[Floats]:
+    """Sums of pairs, and of pairs of pairs, up to the whole."""
+    size = 1 << max(len(logs) - 1, 0).bit_length()
+    levels = [np.concatenate([logs, np.full(size - len(logs), -np.inf)])]
+    while len(levels[-1]) > 1:
+        levels.append(np.logaddexp(levels[-1][0::2], levels[-1][1::2]))
+    return levels
+
+
+def _coins(log_shares: Floats, bits: Bits) -> NDArray[np.bool_]:
+    """True with exactly the probability e^x of each float x; what lies close to the draw needs more bits.
+
+    A lighter side has at most half, or a little more by rounding. Both sides of the comparison are off by
+    less than 2^13 of 2^64.
+    """
+    words = bits.words(len(log_shares))
+    ahead = words.astype(np.float64) - np.ldexp(np.exp(log_shares), 64)
+    heads: NDArray[np.bool_] = ahead < 0
+    for i in np.flatnonzero((np.abs(ahead) <= 2.0**14) & (log_shares > -np.inf)):
+        heads[i] = exp_coin(int(words[i]), -Fraction(float(log_shares[i])), bits)
+    return heads
+
+
+_FAR = 700.0  # an exponent beyond which a float has no weight left; see `weights`
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Runs of whole numbers: where each begins, how many it holds, and the gap of all of them."""
+
+    first: NDArray[np.int64]
+    size: NDArray[np.int64]
+    gap: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, first: Sequence[int], last: Sequence[int], gap: Sequence[int]) -> "Segments":
+        """The segments from their ends, without those that hold nothing."""
+        begin, end = np.asarray(first, np.int64), np.asarray(last, np.int64)
+        held = end >= begin
+        return cls(begin[held], (end - begin + 1)[held], np.asarray(gap, np.int64)[held])
+
+
+def choose_segments(segments: Segments, rate: Fraction, count: int, bits: Bits) -> NDArray[np.int64]:
+    """The places of segments, i with probability proportional to size_i e^{-gap_i * rate}.
+
+    As in `select.choose`, in units of 2^-53 of the total T >= 1: an exponent x is off by at most 3 x, its
+    weight by 3 x + 5 times itself. Sizes add up to at most 2^62, so what has x >= 48 weighs at most e^-5, and
+    is off by less than T; the rest by at most 149 T. Adding m weights adds 1.01 m T. So a sum is off by less
+    than (150 + 1.01 m) T, the total as well, and cutting U to 53 bits by 3 T: the margin of (8 m + 512) T is
+    wider than all together. Exponents are cut at 700, which moves no sum by as much as a unit.
+    """
+    sizes = segments.size.astype(np.float64)
+    gaps = (segments.gap - segments.gap.min()) * float(rate)
+    sums = np.cumsum(sizes * np.exp(-np.minimum(gaps, _FAR)))
+    margin = (8 * sums.size + 512) * 2.0**-53 * sums[-1]
+    words = bits.words(count)
+    points = (words >> np.uint64(11)) * 2.0**-53 * sums[-1]
+    found = np.searchsorted(sums[:-1], points, side="right")
+    below = np.where(found > 0, sums[np.maximum(found - 1, 0)], -np.inf)
+    above = np.where(found < sums.size - 1, sums[np.minimum(found, sums.size - 1)], np.inf)
+    for i in np.flatnonzero(np.minimum(points - below, above - points) <= margin):
+        found[i] = _settle_segments(int(words[i]), segments, rate, bits)
+    answer: NDArray[np.int64] = found.astype(np.int64)
+    return answer
+
+
+def _settle_segments(word: int, segments: Segments, rate: Fraction, bits: Bits) -> int:
+    """The choice of a U that begins with this word."""
+    size = 64
+    while True:
+        with precision(size + _GUARD + len(segments.gap).bit_length()):
+            *sums, total = _sums_segments(segments, rate)
+            low, high = (arb(fmpz(word + end)) / arb(fmpz(1) << size) * total for end in (0, 1))
+            choice = next((k for k, at in enumerate(sums) if not low >= at), len(sums))
+            if choice == len(sums) or high <= sums[choice]:
+                return choice
+        word = word << 64 | int(bits.words(1)[0])
+        size += 64
+
+
+def _sums_segments(segments: Segments, rate: Fraction) -> list[arb]:
+    gaps, sizes = segments.gap.tolist(), segments.size.tolist()
+    weight = {gap: exponential((min(gaps) - gap) * rate) for gap in set(gaps)}
+    return list(accumulate(weight[gap] * size for gap, size in zip(gaps, sizes, strict=True)))
+
+
+def places_in(segments: Segments, chosen: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
+    """A uniform whole number in each chosen segment.
+
+    Words are cut to the length of the size, and those too large drawn again. How often that happens says
+    nothing about the number that comes out.
+    """
+    sizes = segments.size[chosen]
+    spare = (64 - _bit_lengths(sizes - 1)).astype(np.uint64)
+    out = np.zeros(len(chosen), np.int64)
+    todo = np.flatnonzero(sizes > 1)
+    while len(todo):
+        drawn = bits.words(len(todo)) >> spare[todo]
+        fits = drawn < sizes[todo].astype(np.uint64)
+        out[todo[fits]] = drawn[fits].astype(np.int64)
+        todo = todo[~fits]
+    return segments.first[chosen] + out
+
+
+def _bit_lengths(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many bits each number has, or one more beyond 2^53 where a float rounds it up."""
+    return np.where(numbers > 0, np.frexp(numbers.astype(np.float64))[1], 0).astype(np.int64)

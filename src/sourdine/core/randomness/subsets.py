@@ -1,0 +1,154 @@
+"""Uniformly random sets of a given size, as rows of packed bits.
+
+A row begins with independent coins, tossed again if their heads are far too few or too many. Then elements
+drawn at random are put in, or taken out, until there are as many as asked for; one that is in or out already
+is drawn again. Nothing in this prefers one element to another: renaming the elements turns one course of the
+draws into another just as likely, with the same counts and the same refusals. So a row is a uniformly random
+set, also for somebody who knows how many coins fell heads, how many draws were refused and how long it took.
+"""
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from sourdine.core.randomness import packed
+from sourdine.core.randomness.bits import Bits
+
+_BURST = 4  # draws for every row between two looks at which rows are done
+_TOP = np.uint8(128)
+
+Bytes = NDArray[np.uint8]
+Places = NDArray[np.int64]
+
+
+class Sets(NamedTuple):
+    """Rows of 8 * ceil(of/64) bytes, the first element in the highest bit, and the two that came in last."""
+
+    rows: Bytes
+    last: Places
+    before: Places
+
+
+def sets(size: int, of: int, count: int, bits: Bits) -> Sets:
+    """Sets of `size` out of `of` elements, between 2 and their number, in an order whose end is known.
+
+    >>> from sourdine.testing import SeededBits
+    >>> packed.by_row(sets(3, 10, 4, SeededBits(1)).rows).tolist()
+    [3, 3, 3, 3]
+    """
+    rows, missing = _coins(size - 2, of, count, bits)
+    flat, first = rows.reshape(-1), np.arange(count) * rows.shape[1]
+    _mend(flat, first, missing, of, bits)
+    before = _put_in(flat, first, of, bits)
+    return Sets(rows, _put_in(flat, first, of, bits), before)
+
+
+def spots(first: Places, elements: Places) -> tuple[Places, Bytes]:
+    """The byte that holds an element of the row that begins at `first`, and its bit there."""
+    at = elements >> 3
+    at += first
+    return at, np.right_shift(_TOP, elements.astype(np.uint8) & np.uint8(7))
+
+
+def _coins(size: int, of: int, count: int, bits: Bits) -> tuple[Bytes, Places]:
+    """Rows of coins with about so many heads, and how many are missing from each.
+
+    A row too far off, one in six or so, is tossed again: that is less work than to mend it.
+    """
+    plan = _plan(size, of)
+    rows = _tossed(plan, of, count, bits)
+    missing = size - packed.by_row(rows)
+    while len(far := np.flatnonzero((missing > plan.most) | (missing < plan.least))):
+        rows[far] = again = _tossed(plan, of, len(far), bits)
+        missing[far] = size - packed.by_row(again)
+    return rows.view(np.uint8), missing
+
+
+def _tossed(plan: "_Plan", of: int, count: int, bits: Bits) -> NDArray[np.uint64]:
+    wide = -(-of // 64)
+    words = packed.dyadic(plan.numerator, plan.digits, count * wide, bits).reshape(count, wide)
+    words[:, -1] &= plan.inside
+    return words
+
+
+class _Plan(NamedTuple):
+    """How rows begin: the share of heads as numerator and digits, the bits of their last word that stand for
+    elements, and how many elements may be missing at least (too many, where negative) and at most."""
+
+    numerator: int
+    digits: int
+    inside: np.uint64
+    least: int
+    most: int
+
+
+@lru_cache(maxsize=512)
+def _plan(size: int, of: int) -> _Plan:
+    """The plan of least work, or nearly; any would do.
+
+    Work is counted in draws: an element is put in after of/(of - size) draws on average and taken out after
+    of/size, and a digit of the share costs as much as a draw for every eight words, but no more than 32: long
+    rows are few at a time, and then it is the rounds that cost. The number of heads is taken as normal.
+    """
+    most = (of.bit_length() + 1) // 2 + 3
+    shares = np.arange((size << most) // of + 1)
+    mean, spread = size - of * shares / 2**most, np.sqrt(of * shares / 2**most * (1 - shares / 2**most))
+    at = mean / np.maximum(spread, 0.5)
+    short = mean * ndtr(at) + spread * np.exp(-(at**2) / 2) / math.sqrt(2 * math.pi)
+    digits = np.where(shares > 0, most - np.log2(np.maximum(shares & -shares, 1)), 0).astype(np.int64)
+    put, take = of / (of - size), of / max(size, 1)
+    best = int(np.argmin(short * put + (short - mean) * take + digits * of / (512 + of / 32)))
+    far = math.ceil(max(mean[best], spread[best]) + spread[best])
+    inside = np.packbits(np.arange(64) < (of - 1) % 64 + 1).view(np.uint64)[0]
+    return _Plan(
+        best >> most - int(digits[best]), int(digits[best]), inside, -math.ceil(far * put / take), far
+    )
+
+
+def _draw(of: int, rounds: int, count: int, bits: Bits) -> Iterator[tuple[Places, NDArray[np.bool_]]]:
+    """So many rounds of elements at random, and which of them to take.
+
+    The high half of the product of a 32-bit word and `of` is uniform where the low half is not below the
+    rest of 2^32 by `of` (Lemire 2019).
+    """
+    words = bits.words(-(-rounds * count // 2)).view(np.uint32)[: rounds * count]
+    for word in words.reshape(rounds, count):
+        product = word * np.uint64(of)
+        fair = product.astype(np.uint32) >= np.uint32((1 << 32) % of)
+        product >>= np.uint64(32)
+        yield product.view(np.int64), fair
+
+
+def _mend(flat: Bytes, first: Places, missing: Places, of: int, bits: Bits) -> None:
+    """Put in, or take out, as many elements as are missing from a row, or too many."""
+    out, left = missing < 0, np.abs(missing).astype(np.int32)
+    while len(left):
+        for elements, fair in _draw(of, _BURST, len(left), bits):
+            at, bit = spots(first, elements)
+            held = flat[at]
+            take = (((held & bit) > 0) == out) & (left > 0) & fair
+            bit *= take
+            flat[at] = held ^ bit
+            left -= take
+        go = np.flatnonzero(left)
+        first, out, left = first[go], out[go], left[go]
+
+
+def _put_in(flat: Bytes, first: Places, of: int, bits: Bits) -> Places:
+    """Put one more element into each row, and tell which."""
+    came = np.empty(len(first), np.int64)
+    todo = np.arange(len(first))
+    while len(todo):
+        for elements, fair in _draw(of, 1, len(todo), bits):
+            at, bit = spots(first[todo], elements)
+            held = flat[at]
+            take = fair & ((held & bit) == 0)
+            flat[at] = held | bit * take
+            came[todo] = elements
+            todo = todo[~take]
+    return came

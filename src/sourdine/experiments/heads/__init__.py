@@ -1,0 +1,37 @@
+"""Heads on frozen features, as the source trained them on flowers: its table, its curves, and ours beside."""
+
+from importlib.util import find_spec
+
+from sourdine.experiments.heads import by_epoch, by_epsilon, flowers, memory, table
+from sourdine.experiments.heads.setting import one_thread, read_examples
+from sourdine.experiments.registry import Experiment, Part, Result, Settings, experiment
+from sourdine.report.pages.page import Section
+
+
+@experiment("learning", "Heads on frozen features: the flowers table, accuracy and memory curves")
+def learning(settings: Settings) -> Result:
+    """The published table with its epsilons as they are, and one like it on features at hand."""
+    parts = [flowers.reproduce(settings)]
+    if find_spec("torch") is None:
+        parts.append(Part((), Section(title="What is learnt", paragraphs=(_NO_TORCH,))))
+    else:
+        examples = read_examples(settings)
+        with one_thread():
+            parts += [each.reproduce(examples, settings) for each in (table, by_epsilon, by_epoch)]
+        parts.append(memory.reproduce(settings))
+    return Result(
+        name="learning",
+        title="Heads on frozen features, with and without privacy",
+        lead=(
+            "A thesis trained a perceptron on what a frozen VGG16 saw in 102 kinds of flowers, and printed "
+            "thirteen runs with their ε. Here its ε are computed again, and the same settings train a "
+            "perceptron on frozen features of other images, beside heads that fare better."
+        ),
+        verdicts=tuple(verdict for part in parts for verdict in part.verdicts),
+        sections=tuple(part.section for part in parts),
+    )
+
+
+_NO_TORCH = "Nothing was trained: it needs torch. Install it with: pip install 'sourdine[learn]'."
+
+__all__ = ["Experiment", "learning"]

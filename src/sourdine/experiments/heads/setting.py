@@ -1,0 +1,187 @@
+"""What is learnt from here: digits if they are at hand, made-up images if not; their features, frozen.
+
+The heads that are compared: the source's perceptron, a linear one, and least squares.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sourdine.experiments.mnist.runs import folder_of
+from sourdine.experiments.registry import Settings
+
+if TYPE_CHECKING:
+    from sourdine.learning.baseline import Unprotected
+    from sourdine.learning.data.labelled import Labelled, Parts
+    from sourdine.learning.least_squares.solve import Solved
+    from sourdine.learning.result import Trained
+
+CLASSES = 10
+_QUICK = 1_200, 400
+_MADE_UP = 12_000, 2_000
+_SIDE, _COARSE, _SHIFT, _NOISE = 28, 7, 3, 0.35
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examples:
+    """Features to learn from and to judge by, which count as public, and where they come from."""
+
+    train: "Labelled"
+    test: "Labelled"
+    said: str
+
+
+def read_examples(settings: Settings) -> Examples:
+    """Features by random filters, of all images or of some."""
+    from sourdine.learning.data.files import read_idx_folder
+    from sourdine.learning.data.labelled import Labelled
+    from sourdine.learning.features.random_filters import RandomFilters
+
+    folder = folder_of(settings.data)
+    parts = made_up(*(_QUICK if settings.quick else _MADE_UP)) if folder is None else read_idx_folder(folder)
+    assert parts.test is not None
+    train, test = parts.train, parts.test
+    if settings.quick:
+        train, test = train.first(_QUICK[0]), test.first(_QUICK[1])
+    features = RandomFilters(filters=16, patches=3)
+    looked = [
+        Labelled(
+            features(each.inputs, lambda starts: settings.watch("random-filter features", starts)),
+            each.targets,
+            each.classes,
+        )
+        for each in (train, test)
+    ]
+    kind = "digits of MNIST" if folder is not None else "MADE-UP images, since MNIST is not at hand"
+    said = (
+        f"{len(train):,} {kind} to learn from and {len(test):,} to judge by, which count as public. Their "
+        f"features are fixed: {features.numbers(train.shape)} means of 16 random filters over 3 x 3 patches, "
+        "the same for all heads. They stand for what VGG16 saw in the flowers."
+    )
+    if folder is None:
+        said += (
+            " Put the four files of MNIST into a folder mnist, and name the folder that holds it with --data."
+        )
+    return Examples(train=looked[0], test=looked[1], said=said)
+
+
+def made_up(train: int, test: int) -> "Parts":
+    """Ten smooth shapes, shifted a little and under noise: nobody's images, drawn from a fixed seed."""
+    import torch
+
+    from sourdine.learning.data.labelled import Labelled, Parts
+
+    random = np.random.default_rng(10)
+    coarse = random.normal(size=(CLASSES, _COARSE, _COARSE))
+    shapes = coarse.repeat(_SIDE // _COARSE, 1).repeat(_SIDE // _COARSE, 2) > 0.3
+
+    def drawn(count: int) -> Labelled:
+        labels = random.integers(0, CLASSES, count)
+        shifts = random.integers(-_SHIFT, _SHIFT + 1, (count, 2))
+        images = np.stack(
+            [
+                np.roll(shapes[label], tuple(shift), (0, 1))
+                for label, shift in zip(labels, shifts, strict=True)
+            ]
+        )
+        noisy = np.clip(images + random.normal(0, _NOISE, images.shape), 0, 1)
+        return Labelled(
+            torch.from_numpy(noisy.astype(np.float32))[:, None],
+            torch.from_numpy(labels.astype(np.int64)),
+            tuple(map(str, range(CLASSES))),
+        )
+
+    return Parts(drawn(train), drawn(test))
+
+
+HIDDEN = 512
+LINEAR, PERCEPTRON, SQUARES = "linear head", "perceptron of 64 units", "least squares"
+_MOMENTUM, _AVERAGING, _RATE, _EPOCHS = 0.9, 0.98, 0.5, 30
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Small tensors on one core: threads that wait for each other take longer."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def source_head(
+    examples: Examples, *, batch: int, noise: float, clip: float, rate: float, epochs: int, delta: float
+) -> "Trained":
+    """The source's: a perceptron with 512 units between, plain steps, small batches."""
+    from torch.optim import SGD
+
+    from sourdine.learning import Flat, fit
+    from sourdine.learning.models import mlp
+
+    return fit(
+        mlp(examples.train.shape, CLASSES, (HIDDEN,)),
+        examples.train.pair,
+        noise=noise,
+        delta=delta,
+        epochs=epochs,
+        batch=batch,
+        clipping=Flat(norm=clip),
+        optimizer=lambda values: SGD(values, lr=rate),
+        public=examples.test.pair,
+        physical=2 * batch,
+    )
+
+
+def open_head(examples: Examples, *, batch: int, rate: float, epochs: int) -> "Unprotected":
+    """The same without privacy."""
+    from torch.optim import SGD
+
+    from sourdine.learning.baseline import fit_without_privacy
+    from sourdine.learning.models import mlp
+
+    return fit_without_privacy(
+        mlp(examples.train.shape, CLASSES, (HIDDEN,)),
+        examples.train.pair,
+        epochs=epochs,
+        batch=batch,
+        optimizer=lambda values: SGD(values, lr=rate),
+        public=examples.test.pair,
+    )
+
+
+def our_head(examples: Examples, *, epsilon: float, delta: float, hidden: int | None = None) -> "Trained":
+    """Large batches, momentum, an average over the steps; linear, or with some units between."""
+    from torch.optim import SGD
+
+    from sourdine.learning import Flat, fit
+    from sourdine.learning.models import linear, mlp
+
+    shape = examples.train.shape
+    return fit(
+        linear(shape, CLASSES) if hidden is None else mlp(shape, CLASSES, (hidden,)),
+        examples.train.pair,
+        epsilon=epsilon,
+        delta=delta,
+        epochs=_EPOCHS,
+        batch=max(1, len(examples.train) // 15),
+        clipping=Flat(norm=1.0),
+        optimizer=lambda values: SGD(values, lr=_RATE, momentum=_MOMENTUM),
+        averaging=_AVERAGING,
+        public=examples.test.pair,
+        physical=1024,
+    )
+
+
+def squares(examples: Examples, *, epsilon: float, delta: float) -> "Solved":
+    """One release of noisy sums."""
+    from sourdine.learning.least_squares.solve import solve
+
+    return solve(
+        examples.train.pair, classes=CLASSES, epsilon=epsilon, delta=delta, public=examples.test.pair
+    )

@@ -1,0 +1,208 @@
+"""The factor 1/n: a share by local reports and by a trusted curator, at the same epsilon.
+
+What repeated trials say: a mean or a root mean square, with its own error.
+"""
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sourdine.core.randomness.bits import Bits
+from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.local.surveys.design import Comparison, best_survey
+from sourdine.report.charts.base import COLOURS, Axis, Band, Row, Series, draw_lines
+from sourdine.report.pages.page import Figure, Section
+from sourdine.report.table import Table
+from sourdine.testing import SeededBits
+
+Floats = NDArray[np.float64]
+_WIDE = 2.0  # standard errors that a band reaches to either side
+
+
+class Measured(NamedTuple):
+    """A number from trials, with the ends of its band: two standard errors to either side."""
+
+    value: float
+    lower: float
+    upper: float
+
+
+def mean(trials: ArrayLike) -> Measured:
+    """The mean of trials."""
+    array = np.asarray(trials, float)
+    error = _WIDE * float(array.std(ddof=1)) / math.sqrt(len(array))
+    return Measured(float(array.mean()), float(array.mean()) - error, float(array.mean()) + error)
+
+
+def root_mean_square(errors: ArrayLike) -> Measured:
+    """The root of the mean squared error, its band taken on the squares.
+
+    >>> root_mean_square([3.0, -3.0])
+    Measured(value=3.0, lower=3.0, upper=3.0)
+    """
+    squares = mean(np.asarray(errors, float) ** 2)
+    low = max(squares.lower, squares.value / 4)  # few trials with one far off may reach below 0
+    return Measured(math.sqrt(squares.value), math.sqrt(low), math.sqrt(squares.upper))
+
+
+def frequency(hits: int, trials: int) -> Measured:
+    """How often something happened, with its score interval (Wilson 1927)."""
+    share, square = hits / trials, _WIDE**2 / trials
+    middle = (share + square / 2) / (1 + square)
+    reach = math.sqrt(square * (share * (1 - share) + square / 4)) / (1 + square)
+    return Measured(share, max(0.0, middle - reach), min(1.0, middle + reach))
+
+
+def uniform(size: int, bits: Bits) -> Floats:
+    """So many values in [0, 1)."""
+    return np.asarray((bits.words(size) >> np.uint64(11)) * 2.0**-53, np.float64)
+
+
+EPSILON = Fraction(1)
+SHARE = 0.5
+JUDGED = 10_000  # the number of people that the verdict is about: enough trials, and not few people
+SIZES = tuple(10**power for power in range(2, 8))
+NAMED = {
+    (True, True): "local, population",
+    (True, False): "local, people at hand",
+    (False, True): "central, population",
+    (False, False): "central, people at hand",
+}
+_COLOURS = ("#E69F00", COLOURS[1], "#56B4E9", COLOURS[0])
+_REPORTS = 20_000_000  # made for each size at most, which says how often a size is tried
+_FEWER = 2_000_000
+Found = dict[tuple[bool, bool, int], Measured]
+
+
+def reproduce(settings: Settings) -> Part:
+    """Errors measured for n from 10^2 to 10^7, beside their formulas."""
+    sizes = SIZES[:-2] if settings.quick else SIZES
+    bits = SeededBits(13)
+    found: Found = {}
+    for people in settings.watch("local against central", sizes):
+        trials = _trials(people, settings.quick)
+        for drawn in (True, False):
+            local, central = _errors(people, trials, drawn, bits)
+            found[True, drawn, people] = root_mean_square(local)
+            found[False, drawn, people] = root_mean_square(central)
+    return Part((_factor(found, JUDGED), _laplace()), _section(found, sizes, settings.quick))
+
+
+def _trials(people: int, quick: bool) -> int:
+    """How often a number of people is tried."""
+    reports, most = (_FEWER, 400) if quick else (_REPORTS, 2000)
+    return min(most, max(10, reports // people))
+
+
+def _errors(people: int, trials: int, drawn: bool, bits: Bits) -> tuple[list[float], list[float]]:
+    """How far both ways are off the share of the people, or of the population they are drawn from."""
+    oracle, geometric = best_survey(EPSILON), Comparison(epsilon=EPSILON, people=people).mechanism
+    truth = np.arange(people) < SHARE * people
+    local, central = [], []
+    for _ in range(trials):
+        if drawn:
+            truth = uniform(people, bits) < SHARE
+        said = float(oracle.sample(truth, bits).mean())
+        local.append(float(oracle.channel.estimate(said)) - SHARE)
+        central.append(float(geometric.sample(int(truth.sum()), bits)) / people - SHARE)
+    return local, central
+
+
+def _formula(local: bool, drawn: bool, people: int) -> float:
+    """The same by formula."""
+    both = Comparison(epsilon=EPSILON, people=people, share=SHARE)
+    if local:
+        return math.sqrt(both.drawn_local if drawn else both.local)
+    return math.sqrt(both.drawn_central if drawn else both.central)
+
+
+def _factor(found: Found, people: int) -> Verdict:
+    measured = (found[True, False, people].value / found[False, False, people].value) ** 2
+    both = Comparison(epsilon=EPSILON, people=10**9, share=SHARE)
+    stays = both.drawn_local / both.drawn_central
+    return Verdict(
+        claim="local reports lose a factor 1/n to a curator, inevitably",
+        published="1/n in squared error",
+        found=f"2/n exactly, whatever ε; measured 1/{measured:,.0f} at n = {people:,}",
+        standing=Standing.REPRODUCED,
+        why="About the people at hand, and in squared error: the error itself loses √(n/2). About a "
+        f"population the loss never exceeds a constant, {stays:.2f} at ε = 1 and share 0.5, since drawing "
+        "people varies both.",
+    )
+
+
+def _laplace() -> Verdict:
+    people = 1000
+    printed = 1 / people**2
+    return Verdict(
+        claim=f"squared error of a share with central Laplace noise, at ε = 1 and n = {people:,}",
+        published=f"about 1/(n²ε²) = {printed:.1e}",
+        found=f"2/(n²ε²) = {2 * printed:.1e}",
+        standing=Standing.UNDERSTATED,
+        why="Laplace noise of scale b has variance 2b². The printed scale ε/(nΔ) is upside down, too: it is "
+        "Δ/ε, where Δ = 1/n.",
+    )
+
+
+def _section(found: Found, sizes: tuple[int, ...], quick: bool) -> Section:
+    most = sizes[-1]
+    both = Comparison(epsilon=EPSILON, people=most, share=SHARE)
+    hand = math.sqrt(both.local / both.central)
+    population = math.sqrt(both.drawn_local / both.drawn_central)
+    rows = tuple(
+        (name, people, _trials(people, quick), *each, _formula(local, drawn, people))
+        for (local, drawn), name in NAMED.items()
+        for people in sizes
+        for each in (found[local, drawn, people],)
+    )
+    return Section(
+        title="Local against central",
+        paragraphs=(
+            f"A share of {SHARE:g} at ε = {float(EPSILON):g}: once from everyone's own randomized answer, "
+            "once from a count to which a curator adds geometric noise. What a curator gains depends on what "
+            "is asked. About the people at hand, the noise is the only error. About a population, the people "
+            "are drawn, and that error no curator takes away.",
+        ),
+        tables=(
+            Table(
+                name="shares",
+                title="Root mean squared error of a share",
+                columns=("what", "people", "trials", "measured", "lower", "upper", "by formula"),
+                rows=rows,
+                note="Lower and upper: two standard errors of the measurement.",
+            ),
+        ),
+        figures=(
+            Figure(
+                title=f"With {most:,} people a curator is {hand:,.0f} times closer about those people, and "
+                f"{population:.1f} times closer about the population",
+                chart=_chart(found),
+                note="Measured; bands are two standard errors of the measurement to either side.",
+            ),
+        ),
+    )
+
+
+def _chart(found: Found) -> dict[str, object]:
+    rows: list[Row] = [
+        {
+            "what": NAMED[local, drawn],
+            "people": people,
+            "error": each.value,
+            "lower": each.lower,
+            "upper": each.upper,
+        }
+        for (local, drawn, people), each in found.items()
+    ]
+    return dict(
+        draw_lines(
+            rows,
+            x=Axis(field="people", title="people", log=True, form=",.0f"),
+            y=Axis(field="error", title="root mean squared error of the share", log=True, form=".0e"),
+            series=Series(field="what", names=tuple(NAMED.values()), colours=_COLOURS),
+            band=Band(lower="lower", upper="upper"),
+        )
+    )

@@ -1,0 +1,1 @@
+"""Examples to learn from, and how batches of them are drawn."""

@@ -1,0 +1,190 @@
+"""Examples by their places, from whatever holds them; a foreign loader never draws the batches."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    TensorDataset,
+    default_collate,
+)
+
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+from sourdine.learning.data.batches import Indices
+
+Batch = tuple[Tensor, ...]
+Data = Sequence[ArrayLike | Tensor] | Dataset[Any] | DataLoader[Any]
+_FORM = "It must be (inputs, targets), a torch Dataset with a length, or a DataLoader over one."
+
+
+class Examples(ABC):
+    """Examples that can be asked for by place. The last tensor of a batch holds the targets."""
+
+    size: int
+
+    @abstractmethod
+    def batch(self, places: Indices) -> Batch:
+        """The examples at some places, in order."""
+
+    @abstractmethod
+    def like(self) -> Batch:
+        """Tensors of one example, to look at their shapes and types, which count as public."""
+
+    def made_up(self, count: int) -> Batch:
+        """Random examples of the same shapes and types, made from no data: whole numbers are 0 or 1."""
+        source = torch.Generator().manual_seed(count)
+        return tuple(_random((count, *each.shape[1:]), each.dtype, source) for each in self.like())
+
+
+class Tensors(Examples):
+    """Examples in tensors or arrays of equal length."""
+
+    def __init__(self, *held: ArrayLike | Tensor) -> None:
+        self._held = tuple(each if isinstance(each, Tensor) else _tensor(each) for each in held)
+        sizes = {len(each) if each.ndim else 0 for each in self._held}
+        if len(sizes) != 1 or sizes == {0}:
+            raise InvalidParameter(
+                "The data must hold equally many inputs and targets, at least one of each."
+            )
+        self.size = sizes.pop()
+
+    def batch(self, places: Indices) -> Batch:
+        at = torch.from_numpy(places)
+        return tuple(each[at] for each in self._held)
+
+    def like(self) -> Batch:
+        return tuple(each[:1] for each in self._held)
+
+
+class Items(Examples):
+    """Examples of a torch Dataset, fetched and collated one by one.
+
+    A function that collates many may make one depend on the others, as when all are padded to the longest.
+    """
+
+    def __init__(self, held: Dataset[Any], collate: Callable[[list[Any]], Any] = default_collate) -> None:
+        self._held, self._collate = held, collate
+        self.size = len(held)  # type: ignore[arg-type]
+        if self.size < 1:
+            raise InvalidParameter("The data must hold at least one example.")
+
+    def batch(self, places: Indices) -> Batch:
+        each = [self._one(int(place)) for place in places]
+        if len({tuple(part.shape for part in one) for one in each}) != 1:
+            raise InvalidParameter(
+                "The examples of the data must all have one shape. Pad or cut each to a stated length, and "
+                "not to that of others in its batch, which would make one depend on them."
+            )
+        return tuple(torch.cat(parts) for parts in zip(*each, strict=True))
+
+    def _one(self, place: int) -> Batch:
+        found = self._collate([self._held[place]])
+        if not isinstance(found, list | tuple) or not all(
+            isinstance(each, Tensor) and each.shape[:1] == (1,) for each in found
+        ):
+            raise InvalidParameter(
+                "An example of the data must be a pair of an input and a target, each a tensor or a number. "
+                "Wrap the Dataset so that it gives such pairs."
+            )
+        return tuple(found)
+
+    def like(self) -> Batch:
+        return self._first
+
+    @cached_property
+    def _first(self) -> Batch:
+        return self.batch(np.zeros(1, np.int64))
+
+
+class Rehearsal(Examples):
+    """A few public examples, over and over."""
+
+    def __init__(self, held: Examples) -> None:
+        self._held, self.size = held, held.size
+
+    def batch(self, places: Indices) -> Batch:
+        return self._held.batch(places)
+
+    def like(self) -> Batch:
+        return self._held.like()
+
+    def made_up(self, count: int) -> Batch:
+        return self._held.batch(np.arange(count) % self.size)
+
+
+def examples_of(data: object) -> Examples:
+    """The examples of anything that `fit` takes, or why they cannot be drawn as the accounting needs.
+
+    >>> examples_of((np.zeros((5, 3)), np.zeros(5))).size
+    5
+    """
+    if isinstance(data, Examples):
+        return data
+    if isinstance(data, DataLoader):
+        return _of_loader(data)
+    if isinstance(data, IterableDataset):
+        raise InvalidParameter(
+            "An IterableDataset gives examples in its own order, so none can be drawn with a known chance. "
+            "Use a Dataset with a length."
+        )
+    if isinstance(data, TensorDataset):
+        return Tensors(*data.tensors)
+    if isinstance(data, Dataset):
+        if not hasattr(data, "__len__"):
+            raise InvalidParameter(
+                "A Dataset must have a length, so that examples can be drawn. Give it one."
+            )
+        return Items(data)
+    if isinstance(data, tuple | list) and len(data) >= 2:
+        return Tensors(*data)
+    raise InvalidParameter(f"The 'data' of fit cannot be a {type(data).__name__}. {_FORM}")
+
+
+def batch_of(data: object) -> int | None:
+    """The batch that a DataLoader declares."""
+    return data.batch_size if isinstance(data, DataLoader) else None
+
+
+def _of_loader(loader: DataLoader[Any]) -> Examples:
+    """The dataset of a loader whose order says nothing; its own batches are not used."""
+    if isinstance(loader.dataset, IterableDataset) or loader.batch_size is None:
+        raise InvalidParameter(
+            "This DataLoader decides itself what comes into a batch, so the chance of an example to be in "
+            "one is not known and no epsilon holds. Pass its dataset, and batch=."
+        )
+    if type(loader.sampler) not in (RandomSampler, SequentialSampler) or getattr(
+        loader.sampler, "replacement", False
+    ):
+        raise InvalidParameter(
+            f"This DataLoader draws by a {type(loader.sampler).__name__}, for which no epsilon is known. "
+            "Pass its dataset: batches are then drawn as the accounting needs."
+        )
+    if loader.collate_fn is not default_collate:
+        return Items(loader.dataset, loader.collate_fn)
+    return examples_of(loader.dataset)
+
+
+def _tensor(given: ArrayLike) -> Tensor:
+    found = np.asarray(given)
+    if found.dtype.kind not in "biuf":
+        raise check.fail("fit", "data", "hold numbers", found.dtype)
+    if found.dtype.kind in "iu" and found.dtype != np.uint8:
+        found = found.astype(np.int64)
+    return torch.from_numpy(np.ascontiguousarray(found))
+
+
+def _random(shape: tuple[int, ...], dtype: torch.dtype, source: torch.Generator) -> Tensor:
+    if dtype.is_floating_point:
+        return torch.randn(shape, generator=source).to(dtype)
+    return torch.randint(0, 2, shape, generator=source).to(dtype)

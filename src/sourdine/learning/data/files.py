@@ -1,0 +1,199 @@
+"""Labelled examples from a path: what lies there decides how it is read.
+
+IDX files, in which MNIST and its relatives come: a few numbers for the shape, then the bytes.
+
+CIFAR-10 in its binary version: records of a label and 3 x 32 x 32 bytes.
+"""
+
+import gzip
+import math
+import zlib
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.files import ENDINGS
+from sourdine.learning.data.images import Watch, is_image_folder, read_image_folder
+from sourdine.learning.data.labelled import Labelled, Parts, content, scaled
+from sourdine.learning.data.table import read_columns, read_table
+
+_BYTES = 8  # the code of unsigned bytes, the only kind of these files that holds images
+_MOST_AXES = 8
+_MOST_BYTES = 1 << 36
+NAMES = {"train": "train", "test": "t10k"}
+
+
+def is_idx_folder(folder: Path) -> bool:
+    """Whether a folder holds training images in this format."""
+    return any(path.exists() for path in _places(folder, "train", "images"))
+
+
+def read_idx_folder(folder: Path, classes: int = 10) -> Parts:
+    """The four files of MNIST, plain or compressed, under their usual names."""
+    held = [[_found(folder, part, kind) for kind in ("images", "labels")] for part in NAMES]
+    return Parts(*(read_idx(images, labels, classes) for images, labels in held))
+
+
+def read_idx(images: Path, labels: Path, classes: int = 10) -> Labelled:
+    """Images from one file and their labels, from 0 on, from another."""
+    classes = check.integer("read_idx", "classes", classes, 2, 256)
+    pixels, codes = idx_array(images), idx_array(labels)
+    if pixels.ndim != 3 or codes.ndim != 1:
+        raise InvalidParameter(
+            f"The images in {images} must have three axes and the labels in {labels} one. They have "
+            f"{pixels.ndim} and {codes.ndim}. Check that the files are not mixed up."
+        )
+    if len(pixels) != len(codes):
+        raise InvalidParameter(
+            f"The file {images} holds {len(pixels):,} images and {labels} holds {len(codes):,} labels. "
+            "They must belong together. Check the paths."
+        )
+    if not pixels.size:
+        raise InvalidParameter(f"The file {images} holds no images.")
+    targets = torch.from_numpy(codes).to(torch.int64)
+    return Labelled(
+        scaled(torch.from_numpy(pixels)[:, None]),
+        torch.where(targets < classes, targets, -1),
+        tuple(map(str, range(classes))),
+    )
+
+
+def idx_array(path: Path) -> NDArray[np.uint8]:
+    """The bytes of one file in their shape; a file that ends in .gz is decompressed."""
+    raw = content(path)
+    if path.suffix == ".gz":
+        try:
+            raw = gzip.decompress(raw)
+        except (EOFError, OSError, zlib.error):
+            raise InvalidParameter(
+                f"The file {path} is cut short or not compressed by gzip. Fetch it again."
+            ) from None
+    axes = raw[3] if len(raw) >= 4 else 0
+    start = 4 + 4 * axes
+    if raw[:2] != b"\0\0" or raw[2:3] != bytes([_BYTES]) or not 1 <= axes <= _MOST_AXES or len(raw) < start:
+        raise InvalidParameter(
+            f"The file {path} is no IDX file of bytes, as MNIST comes in. Check that it is the right one."
+        )
+    shape = [int(each) for each in np.frombuffer(raw, ">u4", axes, 4)]
+    if math.prod(shape) > _MOST_BYTES or len(raw) - start != math.prod(shape):
+        raise InvalidParameter(
+            f"The file {path} should hold {math.prod(shape):,} bytes after its first {start} and holds "
+            f"{len(raw) - start:,}. It is cut short or damaged. Fetch it again."
+        )
+    return np.frombuffer(raw, np.uint8, offset=start).reshape(shape).copy()
+
+
+def _places(folder: Path, part: str, kind: str) -> list[Path]:
+    axes = 3 if kind == "images" else 1
+    name = f"{NAMES[part]}-{kind}"
+    return [folder / f"{name}{dot}idx{axes}-ubyte{end}" for dot in "-." for end in ("", ".gz")]
+
+
+def _found(folder: Path, part: str, kind: str) -> Path:
+    places = _places(folder, part, kind)
+    for place in places:
+        if place.exists():
+            return place
+    raise InvalidParameter(
+        f"The folder {folder} has no file {places[0].name}, plain or with .gz. "
+        "MNIST needs four files: images and labels to learn from (train) and to judge by (t10k)."
+    )
+
+
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+_SHAPE = (3, 32, 32)
+_RECORD = 1 + 3 * 32 * 32
+TRAIN = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
+TEST = "test_batch.bin"
+
+
+def is_cifar_folder(folder: Path) -> bool:
+    """Whether a folder holds a file of this data set."""
+    return any((folder / name).exists() for name in (*TRAIN, TEST))
+
+
+def read_cifar_folder(folder: Path) -> Parts:
+    """The six files under their usual names."""
+    for name in (*TRAIN, TEST):
+        if not (folder / name).exists():
+            raise InvalidParameter(
+                f"The folder {folder} has no file {name}. CIFAR-10 in its binary version comes in six: "
+                f"{TRAIN[0]} to {TRAIN[-1]}, and {TEST}."
+            )
+    return Parts(read_cifar(*(folder / name for name in TRAIN)), read_cifar(folder / TEST))
+
+
+def read_cifar(*paths: Path) -> Labelled:
+    """The records of some files, one after the other."""
+    parts = []
+    for path in paths:
+        raw = content(path)
+        if not raw or len(raw) % _RECORD:
+            raise InvalidParameter(
+                f"The file {path} holds {len(raw):,} bytes, which is no whole number of records of "
+                f"{_RECORD:,}. It is cut short, or not the binary version of CIFAR-10. Fetch it again."
+            )
+        parts.append(np.frombuffer(raw, np.uint8).reshape(-1, _RECORD))
+    records = torch.from_numpy(np.concatenate(parts))
+    targets = records[:, 0].to(torch.int64)
+    return Labelled(
+        scaled(records[:, 1:].reshape(-1, *_SHAPE)),
+        torch.where(targets < len(CLASSES), targets, -1),
+        CLASSES,
+    )
+
+
+def read_data(
+    path: Path,
+    *,
+    classes: int = 10,
+    side: int = 32,
+    grey: bool = False,
+    columns: Path | None = None,
+    target: str | None = None,
+    test: Path | None = None,
+    watch: Watch = iter,
+) -> Parts:
+    """A folder of IDX files, of CIFAR-10, or of folders with images; or a table.
+
+    `classes` is for IDX files, `side` and `grey` for images. A table needs declared `columns` (a TOML file;
+    without it TABLE.toml beside the table), the `target` among them, and may have a public table to judge by.
+    """
+    if path.is_file() and path.suffix.lower() in ENDINGS:
+        return _table(path, columns, target, test)
+    if path.is_dir():
+        if is_idx_folder(path):
+            return read_idx_folder(path, classes)
+        if is_cifar_folder(path):
+            return read_cifar_folder(path)
+        if is_image_folder(path):
+            return read_image_folder(path, side, grey=grey, watch=watch)
+        raise InvalidParameter(
+            f"The folder {path} holds no data that is known: four IDX files (train-images-idx3-ubyte, ...), "
+            "CIFAR-10 (data_batch_1.bin, ...), or a folder of PNG or JPEG images for each class."
+        )
+    if path.exists():
+        raise InvalidParameter(
+            f"The file {path} is not read. Name a folder of IDX files, of CIFAR-10 or of images, or a table "
+            f"ending in {', '.join(sorted(ENDINGS))}."
+        )
+    raise InvalidParameter(f"There is nothing at {path}. Check the path.")
+
+
+def _table(path: Path, columns: Path | None, target: str | None, test: Path | None) -> Parts:
+    schema = read_columns(path.with_suffix(".toml") if columns is None else columns)
+    if target is None:
+        raise InvalidParameter(
+            f"Say which column of {path.name} is to be learnt: --target, one of {', '.join(schema.columns)}."
+        )
+    if target not in schema.columns:
+        raise InvalidParameter(
+            f"The column '{target}' is not declared. Declare its keys, as in "
+            f'[columns.{target}] type = "category", keys = ["a", "b"].'
+        )
+    train = read_table(path, schema, target)
+    return Parts(train, None if test is None else read_table(test, schema, target))

@@ -1,0 +1,1 @@
+"""Features that need no private data to be learned."""

@@ -1,0 +1,1 @@
+"""Gradients of each example, clipped, summed and made noisy."""

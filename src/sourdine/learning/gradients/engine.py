@@ -1,0 +1,299 @@
+"""Clipped sums of per-example gradients by one forward and one backward pass.
+
+The forward pass notes the inputs of every layer that has trainable parameters, and where its outputs stand in
+the graph; layers without a rule run on a copy of their parameters for each example instead. The backward pass
+asks for the gradients there and nowhere else, so that autograd makes no weight gradients of its own. Norms,
+weights and weighted sums follow from what was noted. Nothing stays on the model.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.graph import get_gradient_edge
+from torch.nn.utils.parametrize import is_parametrized
+from torch.utils._pytree import tree_map_only
+
+from sourdine.core import check
+from sourdine.core.errors import InvalidParameter
+from sourdine.learning.gradients.calls import Call, Copied, Noted, tensors
+from sourdine.learning.gradients.clipping import Clipping
+from sourdine.learning.gradients.fallback import asked, expanded, mixes, on_others, outputs
+from sourdine.learning.gradients.per_example import PerExample, together
+from sourdine.learning.gradients.rules import RULES
+
+Sums = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class _Owner:
+    """A layer with trainable parameters, their names in it and in the model, and whether it has no rule."""
+
+    layer: nn.Module
+    where: str
+    names: Mapping[str, str]
+    copied: bool
+
+
+class Engine:
+    """Clipped sums of the gradients of one model.
+
+    >>> from sourdine.learning import Flat
+    >>> model = nn.Linear(3, 1, bias=False)
+    >>> x = torch.tensor([[3.0, 0, 0], [0, 0.5, 0]])
+    >>> engine = Engine(model, Flat(norm=1.0))
+    >>> sums = engine.clipped_sum(lambda: model(x).squeeze(1))
+    >>> [round(float(each), 3) for each in sums["weight"][0]]
+    [1.0, 0.5, 0.0]
+    """
+
+    def __init__(self, model: nn.Module, clipping: Clipping) -> None:
+        self.model, self.clipping = model, clipping
+        check_model(model)
+        self._owners = list(_owners(model))
+        self._layers: dict[str, str] = {}  # of each parameter, one layer, if several use it
+        for owner in self._owners:
+            for name in owner.names.values():
+                self._layers.setdefault(name, owner.where)
+        self._seen_apart = False
+
+    def clipped_sum(self, losses: Callable[[], Tensor], *, examples_per_unit: int = 1) -> Sums:
+        """The clipped gradients of some examples, added up, by the names of the parameters.
+
+        `losses` runs the model and gives one loss for each example. With `examples_per_unit` above 1, so many
+        examples in a row belong to one person and are clipped together. An example whose gradient is not
+        finite adds exactly nothing.
+        """
+        examples_per_unit = check.integer("clipped_sum", "examples_per_unit", examples_per_unit, 1, 1 << 20)
+        calls: list[Call] = []
+        with self._noting(calls), torch.enable_grad():
+            each = losses()
+        _check_losses(each, examples_per_unit)
+        found = self._parts(calls, each)
+        with torch.no_grad():
+            if examples_per_unit > 1:
+                found = {name: part.merged(examples_per_unit) for name, part in found.items()}
+            squares: dict[str, Tensor] = {}
+            for name, part in found.items():
+                layer = self._layers[name]
+                squares[layer] = squares[layer] + part.squares() if layer in squares else part.squares()
+            weights = self.clipping.weights(squares)
+            finite = torch.isfinite(torch.stack(list(squares.values())).sum(0))
+            if not bool(finite.all()):  # zero times infinity is not zero
+                found = {name: part.without(~finite) for name, part in found.items()}
+            return {name: part.weighted(weights[self._layers[name]]) for name, part in found.items()}
+
+    @contextmanager
+    def _noting(self, calls: list[Call]) -> Iterator[None]:
+        """Note every use of a layer with trainable parameters, while the block lasts."""
+        with ExitStack() as stack:
+            for owner in self._owners:
+                if owner.copied:
+                    stack.enter_context(_replaced(owner, calls, check=not self._seen_apart))
+                else:
+                    stack.enter_context(_noted(owner, calls))
+            yield
+
+    def _parts(self, calls: list[Call], losses: Tensor) -> Mapping[str, PerExample]:
+        """The gradients of every parameter, from one backward pass."""
+        for call in calls:
+            call.check(len(losses))
+        wanted = [place for call in calls for place in call.wanted]
+        if not self._seen_apart and len(losses) > 1:
+            _check_apart(calls, losses[0])
+            self._seen_apart = True
+        answers = iter(asked(losses.sum(), wanted) if wanted else ())
+        parts: defaultdict[str, list[PerExample]] = defaultdict(list)
+        with torch.no_grad():
+            for call in calls:
+                gradients = [next(answers) for _ in call.wanted]
+                if all(each is None for each in gradients):
+                    continue
+                found = call.parts(gradients)
+                for name, known in call.names.items():
+                    parts[known].append(found[name])
+            if missing := sorted(set(self._layers) - set(parts)):
+                raise InvalidParameter(
+                    f"The parameter '{missing[0]}' took no part in the loss, so it would not be trained. Its "
+                    "layer was not called as a module, or what it gave was not used. Call it and use what it "
+                    "gives, or freeze it with requires_grad_(False)."
+                )
+            return {name: together(parts[name]) for name in self._layers}
+
+
+@contextmanager
+def _noted(owner: _Owner, calls: list[Call]) -> Iterator[None]:
+    """Note the inputs and outputs of a layer."""
+
+    def note(layer: nn.Module, args: tuple[object, ...], kwargs: dict[str, object], out: object) -> object:
+        out = tree_map_only(Tensor, _rooted, out)
+        found = outputs(out)
+        if not any(each.requires_grad for each in found):
+            return out  # it was run without gradients on purpose
+        versions = tuple(each._version for each in tensors((args, kwargs)))
+        held, named = tree_map_only(Tensor, torch.Tensor.detach, (args, kwargs))
+        kept = [each for each in found if each.requires_grad]
+        calls.append(
+            Noted(
+                layer,
+                owner.where,
+                owner.names,
+                held,
+                named,
+                versions,
+                tuple(get_gradient_edge(each) for each in kept),
+                tuple(each.shape for each in kept),
+                tuple(each.dtype for each in kept),
+            )
+        )
+        return out
+
+    # prepended, so that hooks of other people change neither what is noted nor where
+    handle = owner.layer.register_forward_hook(note, with_kwargs=True, prepend=True)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def _rooted(given: Tensor) -> Tensor:
+    """A tensor whose place in the graph stays when it is changed in place, which that of a view does not."""
+    return given.clone() if given._is_view() and given.requires_grad else given
+
+
+@contextmanager
+def _replaced(owner: _Owner, calls: list[Call], *, check: bool) -> Iterator[None]:
+    """Let a layer run on a copy of its parameters for each example, if it does not mix them itself."""
+    layer, forward = owner.layer, owner.layer.forward
+    before = layer.__dict__.get("forward")
+
+    def run(*args: object, **kwargs: object) -> object:
+        if not torch.is_grad_enabled():
+            return forward(*args, **kwargs)
+        if check and mixes(forward, args, kwargs):
+            raise InvalidParameter(
+                f"The layer '{owner.where}' ({type(layer).__name__}) mixes examples: what it makes of one "
+                "depends on the others, so that no gradient belongs to one person alone. Replace it."
+            )
+        try:
+            output, copies = expanded(layer, forward, owner.names, args, kwargs)
+        except RuntimeError as problem:
+            raise InvalidParameter(
+                f"The layer '{owner.where}' ({type(layer).__name__}) has no rule here and torch cannot take "
+                "its gradients one example at a time. Replace it, or freeze it."
+            ) from problem
+        axes = tensors((args, kwargs))[0].ndim
+        calls.append(Copied(layer, owner.where, owner.names, copies, axes))
+        return output
+
+    layer.forward = run
+    try:
+        yield
+    finally:
+        if before is None:
+            del layer.forward
+        else:
+            layer.forward = before
+
+
+def check_model(model: nn.Module) -> None:
+    """Refuse a model that cannot be trained privately as it is, and say which part of it is why."""
+    for name, layer in model.named_modules():
+        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
+            raise InvalidParameter(
+                f"The layer '{name}' is a {type(layer).__name__}, which mixes the examples of a batch, so "
+                "that no gradient belongs to one person alone. Use a GroupNorm: "
+                "sourdine.learning.with_group_norm(model) makes a copy that does."
+            )
+        if getattr(layer, "track_running_stats", False):
+            raise InvalidParameter(
+                f"The layer '{name}' keeps running statistics of the data, which no noise would hide. "
+                "Make it with track_running_stats=False."
+            )
+        if isinstance(layer, nn.Embedding | nn.EmbeddingBag):
+            _check_table(name, layer)
+    if not any(value.requires_grad for value in model.parameters()):
+        raise InvalidParameter(
+            "The model has no parameter to train. Unfreeze some with requires_grad_(True)."
+        )
+
+
+def _check_table(name: str, layer: nn.Embedding | nn.EmbeddingBag) -> None:
+    if layer.max_norm is not None:
+        raise InvalidParameter(
+            f"The layer '{name}' has a 'max_norm', by which it changes the rows that the data look up, and "
+            "no noise would hide which. Make it without."
+        )
+    if layer.scale_grad_by_freq:
+        raise InvalidParameter(
+            f"The layer '{name}' scales gradients by how often a row is looked up in the batch, which mixes "
+            "people. Make it with scale_grad_by_freq=False."
+        )
+
+
+def _owners(model: nn.Module) -> Iterator[_Owner]:
+    """The layers that have trainable parameters of their own."""
+    known = {id(value): name for name, value in model.named_parameters() if value.requires_grad}
+    inside: set[nn.Module] = set()
+    for name, layer in model.named_modules():
+        if layer in inside:
+            continue
+        # these use the parameters of their parts without calling them
+        whole = isinstance(layer, nn.MultiheadAttention) or is_parametrized(layer)
+        if whole:
+            inside.update(layer.modules())
+        own = {
+            local: known[id(value)]
+            for local, value in layer.named_parameters(recurse=whole, remove_duplicate=False)
+            if id(value) in known
+        }
+        if own:
+            where = name or "the model itself"
+            _check_owner(layer, where)
+            ruled = type(layer) in RULES
+            inner = any(each.requires_grad for part in layer.children() for each in part.parameters())
+            yield _Owner(layer, where, own, copied=not ruled and (whole or not inner))
+
+
+def _check_owner(layer: nn.Module, where: str) -> None:
+    if isinstance(layer, nn.MultiheadAttention | nn.RNNBase) and not layer.batch_first:
+        raise InvalidParameter(
+            f"The layer '{where}' ({type(layer).__name__}) wants the examples of a batch on the second axis. "
+            "Make it with batch_first=True."
+        )
+    own = {name for name, _ in layer.named_parameters(recurse=False)}
+    if type(layer) in RULES and not own <= {"weight", "bias"}:
+        raise InvalidParameter(
+            f"The layer '{where}' makes its weights of others by a hook. Use torch.nn.utils.parametrizations "
+            "instead, or take the hook off."
+        )
+
+
+def _check_apart(calls: list[Call], loss: Tensor) -> None:
+    """Refuse a model in which the loss of the first example depends on what another one made of a layer."""
+    places = [(call, place) for call in calls for place in call.wanted]
+    answers = asked(loss, [place for _, place in places], again=True)
+    for (call, _), answer in zip(reversed(places), reversed(answers), strict=True):
+        if on_others(answer):
+            raise InvalidParameter(
+                f"What the layer '{call.where}' makes of one example moves the loss of another, so that no "
+                "gradient belongs to one person alone. Keep examples on the first axis, and take no means "
+                "over it."
+            )
+
+
+def _check_losses(losses: Tensor, examples_per_unit: int) -> None:
+    if losses.ndim != 1 or len(losses) == 0:
+        raise InvalidParameter(
+            "The loss must be one number for each example. A mean or a sum over the batch mixes people. "
+            "Use reduction='none'."
+        )
+    if len(losses) % examples_per_unit:
+        raise InvalidParameter(
+            f"The batch must hold {examples_per_unit} examples for each person. Fill it up."
+        )
+    if not losses.requires_grad:
+        raise InvalidParameter("The loss does not depend on any trainable parameter. Check the model.")

@@ -1,0 +1,205 @@
+"""What each kind of layer makes of its inputs and the gradients at its outputs: one function a kind.
+
+Recurrent layers written out step by step, since torch takes their fused forms apart by no example.
+"""
+
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sourdine.learning.gradients.per_example import Lookup, Outer, PerExample, Rows, is_small, products
+
+Rule = Callable[[Any, Tensor, Tensor], Mapping[str, PerExample]]
+RULES: dict[type[nn.Module], Rule] = {}
+_CHUNK = 1 << 21  # numbers of windows that are cut out at a time
+
+
+def rule(*kinds: type[nn.Module]) -> Callable[[Rule], Rule]:
+    """Register the rule of a kind of layer; subclasses, which may do something else, are not covered."""
+
+    def register(found: Rule) -> Rule:
+        RULES.update(dict.fromkeys(kinds, found))
+        return found
+
+    return register
+
+
+@rule(nn.Linear)
+def linear(layer: nn.Linear, a: Tensor, g: Tensor) -> Mapping[str, PerExample]:
+    """One matrix, used at every place between the first axis and the last."""
+    examples, places = a.shape[0], prod(a.shape[1:-1])
+    inputs, outputs = a.reshape(examples, 1, places, a.shape[-1]), g.reshape(examples, 1, places, g.shape[-1])
+    return {
+        "weight": products(inputs, outputs, layer.weight.shape),
+        "bias": Rows(outputs.sum((1, 2))),
+    }
+
+
+@rule(nn.Conv1d, nn.Conv2d, nn.Conv3d)
+def convolution(layer: nn.Conv1d | nn.Conv2d | nn.Conv3d, a: Tensor, g: Tensor) -> Mapping[str, PerExample]:
+    """One matrix a group, used at every place that the window visits."""
+    examples, groups, shape = a.shape[0], layer.groups, layer.weight.shape
+    outputs = g.reshape(examples, groups, shape[0] // groups, -1)
+    bias = Rows(outputs.sum(3).flatten(1))
+    a, inputs, places = _padded(layer, a), prod(shape[1:]), outputs.shape[3]
+    if not is_small(places, inputs, outputs.shape[2]):
+        return {"weight": Outer(_windows(layer, a), outputs.transpose(2, 3), shape), "bias": bias}
+    made = a.new_empty(examples, groups, outputs.shape[2], inputs)
+    size = max(1, _CHUNK // (groups * places * inputs))
+    for start in range(0, examples, size):
+        some = slice(start, start + size)
+        torch.matmul(outputs[some], _windows(layer, a[some]), out=made[some])
+    return {"weight": Rows(made.reshape(examples, *shape)), "bias": bias}
+
+
+def _padded(layer: nn.Conv1d | nn.Conv2d | nn.Conv3d, a: Tensor) -> Tensor:
+    around = layer._reversed_padding_repeated_twice
+    if layer.padding_mode != "zeros":
+        return functional.pad(a, around, mode=layer.padding_mode)
+    return functional.pad(a, around) if any(around) else a
+
+
+def _windows(layer: nn.Conv1d | nn.Conv2d | nn.Conv3d, a: Tensor) -> Tensor:
+    """The windows of padded images: example, group, place, number."""
+    for axis, (size, stride, gap) in enumerate(
+        zip(layer.kernel_size, layer.stride, layer.dilation, strict=True), start=2
+    ):
+        a = a.unfold(axis, gap * (size - 1) + 1, stride)[..., ::gap]  # channels, places..., window...
+    axes = len(layer.kernel_size)
+    split = a.view(len(a), layer.groups, -1, *a.shape[2:])
+    order = (0, 1, *range(3, 3 + axes), 2, *range(3 + axes, 3 + 2 * axes))
+    return split.permute(order).reshape(len(a), layer.groups, -1, prod(layer.weight.shape[1:]))
+
+
+@rule(nn.Embedding)
+def embedding(layer: nn.Embedding, a: Tensor, g: Tensor) -> Mapping[str, PerExample]:
+    """Rows of a table."""
+    return {"weight": Lookup(a, g, layer.num_embeddings, layer.padding_idx)}
+
+
+@rule(nn.LayerNorm)
+def layer_norm(layer: nn.LayerNorm, a: Tensor, g: Tensor) -> Mapping[str, PerExample]:
+    """Centred and scaled over the last axes."""
+    shape = layer.normalized_shape
+    plain = functional.layer_norm(a, shape, eps=layer.eps)
+    kept = (a.shape[0], -1, *shape)
+    return {
+        "weight": Rows((g * plain).reshape(kept).sum(1)),
+        "bias": Rows(g.reshape(kept).sum(1)),
+    }
+
+
+@rule(nn.GroupNorm)
+def group_norm(layer: nn.GroupNorm, a: Tensor, g: Tensor) -> Mapping[str, PerExample]:
+    """Centred and scaled over groups of channels."""
+    plain = functional.group_norm(a, layer.num_groups, eps=layer.eps)
+    return _by_channel(plain, g)
+
+
+@rule(nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
+def instance_norm(layer: nn.InstanceNorm2d, a: Tensor, g: Tensor) -> Mapping[str, PerExample]:
+    """Centred and scaled over each channel."""
+    return _by_channel(functional.instance_norm(a, eps=layer.eps), g)
+
+
+def _by_channel(plain: Tensor, g: Tensor) -> Mapping[str, PerExample]:
+    return {
+        "weight": Rows((g * plain).reshape(*g.shape[:2], -1).sum(2)),
+        "bias": Rows(g.reshape(*g.shape[:2], -1).sum(2)),
+    }
+
+
+State = tuple[Tensor, ...]
+Cell = Callable[[Tensor, State], State]
+
+
+def unrolled(
+    layer: nn.RNNBase, values: Mapping[str, Tensor], x: Tensor, start: Tensor | State | None = None
+) -> tuple[Tensor, Tensor | State]:
+    """What a layer with batch_first=True gives, with the parameters in `values` for its own.
+
+    >>> layer = nn.GRU(3, 2, batch_first=True)
+    >>> x = torch.ones(1, 4, 3)
+    >>> torch.allclose(unrolled(layer, dict(layer.named_parameters()), x)[0], layer(x)[0])
+    True
+    """
+    directions = 2 if layer.bidirectional else 1
+    starts = _starts(layer, x, start, directions)
+    ends: list[State] = []
+    for depth in range(layer.num_layers):
+        sides = []
+        for direction in range(directions):
+            suffix = f"_l{depth}" + ("_reverse" if direction else "")
+            cell = _cell(layer, {name.removesuffix(suffix): each for name, each in values.items()}, suffix)
+            told, end = _walk(cell, x, starts[depth * directions + direction], backwards=bool(direction))
+            sides.append(told)
+            ends.append(end)
+        x = torch.cat(sides, dim=2)
+        if layer.dropout and layer.training and depth + 1 < layer.num_layers:
+            x = functional.dropout(x, layer.dropout)
+    last = tuple(torch.stack(each) for each in zip(*ends, strict=True))
+    return x, last if len(last) > 1 else last[0]
+
+
+def _starts(layer: nn.RNNBase, x: Tensor, given: Tensor | State | None, directions: int) -> list[State]:
+    """The state before the first step, for each layer and direction: zeros unless given."""
+    count = layer.num_layers * directions
+    if given is not None:
+        parts = (given,) if isinstance(given, Tensor) else given
+        return [tuple(part[i] for part in parts) for i in range(count)]
+    hidden = x.new_zeros(x.shape[0], layer.proj_size or layer.hidden_size)
+    if layer.mode != "LSTM":
+        return [(hidden,)] * count
+    return [(hidden, x.new_zeros(x.shape[0], layer.hidden_size))] * count
+
+
+def _walk(cell: Cell, x: Tensor, state: State, *, backwards: bool) -> tuple[Tensor, State]:
+    """The first part of every state, in the order of time, and the last state."""
+    steps = list(x.unbind(1))
+    told = []
+    for step in reversed(steps) if backwards else steps:
+        state = cell(step, state)
+        told.append(state[0])
+    return torch.stack(told[::-1] if backwards else told, dim=1), state
+
+
+def _cell(layer: nn.RNNBase, values: Mapping[str, Tensor], suffix: str) -> Cell:
+    def value(name: str) -> Tensor | None:
+        return values[name] if name in values else getattr(layer, name + suffix, None)
+
+    def inner(x: Tensor) -> Tensor:
+        return functional.linear(x, _there(value("weight_ih")), value("bias_ih"))
+
+    def outer(h: Tensor) -> Tensor:
+        return functional.linear(h, _there(value("weight_hh")), value("bias_hh"))
+
+    def simple(x: Tensor, state: State) -> State:
+        found = inner(x) + outer(state[0])
+        return (found.tanh() if layer.mode == "RNN_TANH" else found.relu(),)
+
+    def gated(x: Tensor, state: State) -> State:
+        (h,) = state
+        reset, update, new = inner(x).chunk(3, dim=1)
+        reset_h, update_h, new_h = outer(h).chunk(3, dim=1)
+        kept = (update + update_h).sigmoid()
+        made = (new + (reset + reset_h).sigmoid() * new_h).tanh()
+        return (made + kept * (h - made),)
+
+    def long(x: Tensor, state: State) -> State:
+        h, c = state
+        taken, kept, made, shown = (inner(x) + outer(h)).chunk(4, dim=1)
+        c = kept.sigmoid() * c + taken.sigmoid() * made.tanh()
+        h = shown.sigmoid() * c.tanh()
+        projection = value("weight_hr")
+        return (h if projection is None else functional.linear(h, projection), c)
+
+    return {"LSTM": long, "GRU": gated}.get(layer.mode, simple)
+
+
+def _there(value: Tensor | None) -> Tensor:
+    assert value is not None
+    return value

@@ -1,0 +1,1 @@
+"""Private least squares by noisy normal equations."""

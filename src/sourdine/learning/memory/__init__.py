@@ -1,0 +1,1 @@
+"""How much memory training needs, measured before it is begun."""

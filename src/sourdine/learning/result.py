@@ -1,0 +1,135 @@
+"""What training gives: a model, what it cost, and what may be told of how it went.
+
+A page that goes with a trained model: what it is, what it cost, and what that rests on.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from torch import nn
+
+from sourdine.accounting.accountant import Bracket
+from sourdine.accounting.ledger import Ledger
+from sourdine.accounting.release import Certificate, Release
+from sourdine.core.format import plain
+from sourdine.learning.planning import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a run is. Nothing of it comes from private data but through the noisy model.
+
+    `epsilon` is what so many steps cost at most. `loss` and `accuracy` are those on data that were declared
+    public; the loss on the training data is never told, since it was not paid for.
+    """
+
+    step: int
+    steps: int
+    epoch: int
+    epsilon: float
+    loss: float | None = None
+    accuracy: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained(Release):
+    """A trained model with its certificate; `values` is the model, an ordinary one of torch."""
+
+    plan: Plan
+    clipping: str
+    history: tuple[Progress, ...] = ()
+    unit: str = "example"
+    examples_per_unit: int = 1
+    resumed: bool = field(default=False, compare=False)
+
+    @property
+    def model(self) -> nn.Module:
+        """The model, ready to use (in eval mode); `state_dict` is plain."""
+        found: nn.Module = self.values
+        return found
+
+    @property
+    def epsilon(self) -> Bracket:
+        """What the run cost; the upper end is the claim."""
+        return self.plan.epsilon
+
+    @property
+    def accuracy(self) -> float | None:
+        """The accuracy of the finished model on public data, if there were some."""
+        return self.history[-1].accuracy if self.history else None
+
+    def words(self) -> dict[str, str]:
+        """The run as people read it, line by line."""
+        return self.plan.words()
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in self.words().items())
+        return f"<table>{rows}</table>" + super()._repr_html_()
+
+
+_LIMITS = (
+    "Noise and sums are in 32-bit floating point; the proof is for real numbers.",
+    "Settings that were tuned on the same data, and other runs on them, cost extra and are not counted here.",
+    "The guarantee is about one unit. What is true of a whole group may be learnt, and should be.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """What to tell about a model: facts, assumptions, limits, and the certificate if it was paid."""
+
+    name: str
+    facts: dict[str, str]
+    assumptions: tuple[str, ...]
+    limits: tuple[str, ...]
+    certificate: Certificate | None
+
+    def text(self) -> str:
+        """The card as Markdown."""
+        rows = [f"| {name} | {value} |" for name, value in self.facts.items()]
+        lines = [f"# {self.name}", "", "| | |", "| --- | --- |", *rows, "", "## What the guarantee rests on"]
+        lines += [f"- {each}" for each in self.assumptions]
+        lines += ["", "## What it does not say"] + [f"- {each}" for each in self.limits]
+        if self.certificate is not None:
+            lines += ["", "## Certificate", "```json", self.certificate.to_json(), "```"]
+        else:
+            lines += ["", "No ledger paid for this model, so there is no certificate."]
+        return "\n".join(lines) + "\n"
+
+    def to_json(self) -> str:
+        """The card for machines."""
+        told = {
+            "name": self.name,
+            "facts": self.facts,
+            "assumptions": list(self.assumptions),
+            "limits": list(self.limits),
+            "certificate": None if self.certificate is None else json.loads(self.certificate.to_json()),
+        }
+        return json.dumps(told, indent=2)
+
+
+def card_of(trained: Trained, ledger: Ledger | Path | str | None = None, *, name: str | None = None) -> Card:
+    """The card of a trained model; with the ledger that paid, its certificate is part of it."""
+    plan, model = trained.plan, trained.model
+    each = trained.examples_per_unit
+    most = "" if each == 1 else f", at most {each} examples of each at a time"
+    facts = plan.words() | {
+        "model": type(model).__name__,
+        "trained parameters": f"{sum(v.numel() for v in model.parameters() if v.requires_grad):,}",
+        "epsilon": f"{plan.epsilon.upper:.6g} (at least {plan.epsilon.lower:.6g} by this accounting)",
+        "delta": plain(plan.delta),
+        "unit": trained.unit + most,
+        "neighbours": str(plan.neighbours),
+        "clipping": trained.clipping,
+        "noise bits": "secure" if trained.secure else "SEEDED: this model protects nobody",
+    }
+    if trained.accuracy is not None:
+        facts["accuracy on public data"] = f"{100 * trained.accuracy:.2f} %"
+    return Card(
+        name=name or f"{type(model).__name__}, trained with differential privacy",
+        facts=facts,
+        assumptions=trained.notes,
+        limits=_LIMITS,
+        certificate=None if ledger is None or trained.receipt is None else trained.certificate(ledger),
+    )

@@ -1,0 +1,1 @@
+"""Many settings tried, and paid once."""

@@ -1,0 +1,133 @@
+"""What is declared of a cleaning in a TOML file: its columns, and how epsilon is divided over them."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.toml import read_toml
+from sourdine.frames.mistakes import told
+from sourdine.frames.schema import Declared, Schema, decimal
+from sourdine.frames.text.format import TextFormat
+from sourdine.local.cleaner.cleaner import MOST_ROWS, SHARE, Cleaner
+from sourdine.local.cleaner.numbers import Method
+
+_OTHERS = ("table", "privacy", "queries")  # blocks of a specification of releases, which may be the same file
+
+
+class ColumnBlock(Declared):
+    """What is done to one column, if not the same as to all."""
+
+    epsilon: int | float | None = Field(default=None, gt=0)
+    method: Literal["laplace", "staircase", "unbiased"] | None = None
+
+
+class CleanBlock(Declared):
+    """The `[clean]` block. `epsilon` is for a person, `each` for every column alike."""
+
+    epsilon: int | float | None = Field(default=None, gt=0)
+    each: int | float | None = Field(default=None, gt=0)
+    rows: int | None = Field(default=None, ge=1, le=MOST_ROWS)
+    unit: str | None = Field(default=None, min_length=1, max_length=200)
+    method: Literal["laplace", "staircase", "unbiased"] = "laplace"
+    share: float = Field(default=float(SHARE), gt=0, lt=1)
+    keep_order: bool = False
+    columns: Mapping[str, ColumnBlock] = Field(default_factory=dict)
+
+
+class Specification(Declared):
+    """The blocks of a file that a cleaning needs.
+
+    >>> held = {"columns": {"ill": {"type": "flag"}}, "clean": {"epsilon": 1}}
+    >>> str(Specification.read(held).cleaner().total)
+    '1'
+    """
+
+    schema_: Schema
+    clean: CleanBlock
+    unit: str
+    several: bool
+    text: TextFormat
+
+    @classmethod
+    def read(cls, held: Mapping[str, Any]) -> "Specification":
+        """The specification of a parsed file; a mistake is named by its field."""
+        for name in held:
+            if name not in ("columns", "clean", *_OTHERS):
+                raise InvalidParameter(
+                    f"The declaration '{name}' is unknown. Check its spelling, or leave it out."
+                )
+        if not isinstance(held.get("columns"), Mapping) or not held["columns"]:
+            raise InvalidParameter(
+                "The specification declares no columns. Add a block for each that is to be kept, such as "
+                '[columns.age] type = "integer", lower = 0, upper = 120.'
+            )
+        try:
+            block = CleanBlock.model_validate(held.get("clean", {}))
+        except ValidationError as problem:
+            raise told(problem, "clean") from None
+        privacy, table = (_block(held, name) for name in ("privacy", "table"))
+        return cls(
+            schema_=Schema.read(held["columns"]),
+            clean=block,
+            unit=str(block.unit or privacy.get("unit", "person")),
+            several=privacy.get("column") is not None,
+            text=TextFormat.read({name: table[name] for name in TextFormat.model_fields if name in table}),
+        )
+
+    def cleaner(
+        self,
+        *,
+        epsilon: Fraction | None = None,
+        each: Fraction | None = None,
+        own: Mapping[str, Fraction] | None = None,
+        method: Method | None = None,
+        rows: int | None = None,
+        unit: str | None = None,
+    ) -> Cleaner:
+        """The cleaner that is declared, with what was said beside the file in place of what it says."""
+        block = self.clean
+        count = rows if rows is not None else block.rows
+        if count is None and self.several:
+            raise InvalidParameter(
+                f"The specification says that a {self.unit} may have several records, and each costs. "
+                "Declare how many with rows in [clean], or with --rows."
+            )
+        if epsilon is None and each is None:
+            epsilon, each = _exact(block.epsilon), _exact(block.each)
+        costs = {name: _exact(held.epsilon) for name, held in block.columns.items()}
+        methods = {name: Method(held.method) for name, held in block.columns.items() if held.method}
+        return Cleaner(
+            self.schema_,
+            epsilon=epsilon,
+            each=each,
+            own={**{name: cost for name, cost in costs.items() if cost is not None}, **(own or {})},
+            method=method or Method(block.method),
+            methods=methods,
+            rows=count or 1,
+            unit=unit or self.unit,
+            share=decimal(block.share),
+        )
+
+
+def parsed(path: Path) -> dict[str, Any]:
+    """What a TOML file holds."""
+    try:
+        return read_toml(path)
+    except OSError as problem:
+        raise InvalidParameter(
+            f"The specification {path} cannot be read ({problem.strerror}). Write one with "
+            "'sourdine init TABLE', and fill in its columns."
+        ) from None
+
+
+def _exact(value: float | None) -> Fraction | None:
+    return None if value is None else decimal(value)
+
+
+def _block(held: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = held.get(name, {})
+    return found if isinstance(found, Mapping) else {}

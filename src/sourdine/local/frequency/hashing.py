@@ -1,0 +1,156 @@
+"""Optimal local hashing with a hash family of dot products over a finite field.
+
+k-ary randomized response as an oracle: the report is a category.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.accounting.shuffling.blanket import Favours
+from sourdine.core import check
+from sourdine.core.distance import Distance
+from sourdine.core.mechanism import Example
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.bits import Bits
+from sourdine.core.randomness.table import Terms, table
+from sourdine.local.estimate import Counts
+from sourdine.local.frequency.field import MOST_ORDER, ORDERS, prime_of, vectors
+from sourdine.local.frequency.supports import CodedOracle, Ints
+from sourdine.local.oracle import CodeReports, FrequencyOracle
+from sourdine.mechanisms.randomized_response import Channel, KaryResponse
+
+MOST_CODES = 1 << 26
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalHashing(CodedOracle):
+    """Reports a random hash function and, by k-ary response, the group that it puts the category in.
+
+    A changed answer costs epsilon. Categories are vectors of m digits over the field of g = `groups`
+    elements, a seed is such a vector too, and h_seed(x) = <seed, x>: two categories fall into one group with
+    probability 1/g exactly, which is all that the estimates of Wang, Blocki, Li, Jha 2017 ask of hash
+    functions (proof in docs/guarantees/hashing.md). The report is seed * g + response. Unless given (0), g is
+    the prime power of least variance at a frequency of 1/k, near e^epsilon + 1.
+
+    >>> oracle = LocalHashing(epsilon=1, categories=1000)
+    >>> oracle.groups, oracle.digits, oracle.width
+    (4, 5, 2)
+    """
+
+    name: ClassVar[str] = "olh/1"
+    epsilon: Fraction
+    categories: int
+    groups: int = 0
+
+    def __post_init__(self) -> None:
+        self.check_declared()
+        owner = "LocalHashing"
+        groups = check.integer(owner, "groups", self.groups, 0, MOST_ORDER) or self._best()
+        if prime_of(groups) is None or groups ** (1 + _digits(groups, self.categories)) > MOST_CODES:
+            must = f"be a power of a prime that leaves at most {check.power(MOST_CODES)} different reports"
+            raise check.fail(owner, "groups", must, groups, "Leave it out for the best.")
+        object.__setattr__(self, "groups", groups)
+
+    def _best(self) -> int:
+        k = self.categories
+        fitting = (order for order in ORDERS if order ** (1 + _digits(order, k)) <= MOST_CODES)
+        return min(fitting, key=lambda order: float(_channel(self.epsilon, order).variance(1 / k, 1)))
+
+    @property
+    def digits(self) -> int:
+        """How many digits a category has, and a seed."""
+        return _digits(self.groups, self.categories)
+
+    @property
+    def codes(self) -> int:
+        codes: int = self.groups ** (1 + self.digits)
+        return codes
+
+    @property
+    def channel(self) -> Channel:
+        return _channel(self.epsilon, self.groups)
+
+    @property
+    def revealing(self) -> float:
+        return (1 - 1 / self.groups) * self.channel.p
+
+    @property
+    def favours(self) -> tuple[Favours, ...]:
+        """The third category is 0, in group 0 by every seed; 1 and g have groups that are independent."""
+        share = 1 / self.groups
+        alone = share * (1 - share)
+        third = alone * (1 - share) if self.categories > self.groups else alone
+        return (Favours(each=share, alone=alone, both=share**2, third=third if self.categories > 2 else 0.0),)
+
+    def encode(self, truth: Ints, bits: Bits) -> Ints:
+        space = vectors(self.groups, self.digits)
+        seeds = exact.uniform(self.groups**self.digits, truth.size, bits)
+        shifts = Terms((1,) * self.groups, (self.epsilon, *(0,) * (self.groups - 1)))
+        shift = table(shifts).sample(truth.size, bits)  # the response less the true group
+        return seeds * self.groups + space.field.add(space.dot(seeds, truth), shift)
+
+    def supports(self, counts: Counts) -> Ints:
+        """How many reports (seed, response) have <seed, x> = response: <(seed, response), (x, -1)> = 0."""
+        space = vectors(self.groups, 1 + self.digits)
+        candidates = np.arange(self.categories) * self.groups + space.field.minus[1]
+        return space.on_hyperplanes(counts.sums, candidates)
+
+    @classmethod
+    def examples(cls) -> Iterator[Example]:
+        yield Example(
+            mechanism=cls(epsilon=Fraction(4, 3), categories=7, groups=4),
+            value=0,
+            neighbour=6,
+            distance=Distance.hamming(),
+        )
+        yield Example(
+            mechanism=cls(epsilon=Fraction(1, 2), categories=9, groups=3),
+            value=5,
+            neighbour=4,
+            distance=Distance.hamming(),
+        )
+
+
+def _digits(groups: int, categories: int) -> int:
+    """The least m with g^m >= k."""
+    return next(m for m in range(1, 65) if groups**m >= categories)
+
+
+def _channel(epsilon: Fraction, groups: int) -> Channel:
+    """The true group e^epsilon times as often as any other; another category shares it once in g."""
+    return Channel(1 / (1 + (groups - 1) * math.exp(-epsilon)), 1 / groups)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KaryOracle(KaryResponse, CodeReports, FrequencyOracle):
+    """`KaryResponse` with tally and estimate.
+
+    A changed answer costs epsilon (Kairouz, Bonawitz, Ramage 2016). The unbiased share of a category is
+    ((e^epsilon + k - 1) share of reports - 1)/(e^epsilon - 1).
+
+    >>> from sourdine.testing import SeededBits
+    >>> oracle = KaryOracle(epsilon=8, categories=3)
+    >>> counts = oracle.tally(oracle.sample([0, 1, 1, 1], SeededBits(1)))
+    >>> oracle.estimate(counts).value[:2].round(2)
+    array([0.25, 0.75])
+    """
+
+    name: ClassVar[str] = "grr/1"
+
+    @property
+    def codes(self) -> int:
+        return self.categories
+
+    @property
+    def favours(self) -> tuple[Favours, ...]:
+        share = 1 / self.categories
+        return (Favours(each=share, alone=share, both=0.0, third=share if self.categories > 2 else 0.0),)
+
+    def supports(self, counts: Counts) -> NDArray[np.int64]:
+        return counts.sums

@@ -1,0 +1,1 @@
+"""Exact intervals for how many people hold a category."""

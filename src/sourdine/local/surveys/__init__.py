@@ -1,0 +1,1 @@
+"""Surveys by randomized response, and what they can ask."""

@@ -1,0 +1,1 @@
+"""Pages that need nothing but themselves."""

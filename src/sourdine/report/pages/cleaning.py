@@ -1,0 +1,136 @@
+"""A page about a cleaned table: what it cost each person, what was done, and how to read it."""
+
+from sourdine.accounting.explain import explain_guarantee
+from sourdine.accounting.explain.words import sentences
+from sourdine.core.distance import Neighbours
+from sourdine.core.format import counted, shorten_up
+from sourdine.local.cleaner import CleanTable
+from sourdine.report.pages.page import Page, Section
+from sourdine.report.table import Cell, Table
+
+_WEAK = 10  # an epsilon above it promises next to nothing
+_MOST_KEYS = 20
+
+
+def cleaning_page(name: str, cleaned: CleanTable) -> Page:
+    """One page, made of declarations and of cleaned cells only."""
+    cleaner = cleaned.cleaner
+    return Page(
+        title=f"{name}, cleaned",
+        lead=(
+            f"Every cell was made private on its own. For each {cleaner.unit} the whole table costs "
+            f"ε = {shorten_up(float(cleaner.total))}: {price_words(cleaned)}. Whatever is done with the "
+            "table later costs nothing more."
+        ),
+        sections=(*_warnings(cleaned), _guarantee(cleaned), _done(cleaned), _found(cleaned)),
+    )
+
+
+def price_words(cleaned: CleanTable) -> str:
+    """How the epsilon of a person comes about."""
+    cleaner = cleaned.cleaner
+    many = "1 record" if cleaner.rows == 1 else f"up to {cleaner.rows:,} records"
+    cells = counted(len(cleaner.cells), "column")
+    return f"{many} of {cells} at ε = {shorten_up(float(cleaner.record))} a record"
+
+
+def order_words(cleaned: CleanTable) -> str:
+    """What the order of the records tells."""
+    if cleaned.kept_order:
+        return (
+            "The records are in the order they came in. That order is not protected: if it depends on what "
+            "they hold, as after sorting, it tells about it without any noise."
+        )
+    return "The records are in an order drawn anew, so their order tells nothing."
+
+
+def done_table(cleaned: CleanTable) -> Table:
+    """What was done to each column."""
+    rows: list[tuple[Cell, ...]] = []
+    for cells in cleaned.cleaner.cells:
+        missing = "stays missing, or seems so" if cells.keeps_missing else f"counts as {cells.column.missing}"
+        rows.append((cells.name, cells.method, float(cells.price), cells.words(), missing))
+    return Table(
+        name="columns",
+        title="What was done to each cell",
+        columns=("column", "noise", "ε of a cell", "a cleaned cell is", "a missing cell"),
+        rows=tuple(rows),
+    )
+
+
+def found_table(cleaned: CleanTable) -> Table:
+    """Means and shares as the cleaned cells have them, and corrected."""
+    rows: list[tuple[Cell, ...]] = []
+    for cells in cleaned.cleaner.cells:
+        column, made = cleaned.columns[cells.name], cleaned.estimates()[cells.name]
+        if cells.labels is None:
+            names, raw = ["mean"], [float(column.mean()) if column.count() else None]
+        else:
+            names = [f"share of {label}" for label in cells.labels]
+            places, absent = column.compressed(), cleaned.size - column.count()
+            raw = [float((places == i).sum()) / max(1, cleaned.size) for i in range(len(names))]
+            if cells.keeps_missing:
+                names, raw = [*names, "share of missing"], [*raw, float(absent) / max(1, cleaned.size)]
+        for name, plain, *ends in list(zip(names, raw, made.value, made.lower, made.upper, strict=True))[
+            :_MOST_KEYS
+        ]:
+            rows.append((cells.name, name, plain, *map(float, ends)))
+    return Table(
+        name="estimates",
+        title="What the cleaned cells say",
+        columns=("column", "statistic", "of cleaned cells", "corrected", "at least", "at most"),
+        rows=tuple(rows),
+        note="Corrected, with an interval of 95 %. Computed from cleaned cells alone, so it costs nothing.",
+    )
+
+
+def _warnings(cleaned: CleanTable) -> tuple[Section, ...]:
+    if cleaned.secure:
+        return ()
+    words = "The noise was seeded, so whoever knows the seed can take it away. Do not hand it out."
+    return (Section(title="This table protects nobody", paragraphs=(words,)),)
+
+
+def _guarantee(cleaned: CleanTable) -> Section:
+    cleaner = cleaned.cleaner
+    told = explain_guarantee(float(cleaner.total), 0, unit=cleaner.unit, neighbours=Neighbours.REPLACE)
+    weak = (
+        (f"That is a weak promise: the table may tell much about one {cleaner.unit}.",)
+        if cleaner.total > _WEAK
+        else ()
+    )
+    return Section(
+        title="Whom this protects, and how much",
+        paragraphs=(
+            f"Whatever the records of one {cleaner.unit} hold, any cleaned table is as likely, up to a "
+            "factor of e^ε. That holds against whoever gets the table, and whatever they know.",
+            *weak,
+        ),
+        points=(
+            *sentences(told),
+            f"A {cleaner.unit} with more records than declared ({cleaner.rows:,}) is protected less.",
+            "How many records there are is not hidden, nor are the names of the columns.",
+            order_words(cleaned),
+            "Columns that were not declared are not in the table.",
+        ),
+    )
+
+
+def _done(cleaned: CleanTable) -> Section:
+    return Section(
+        title="What was done",
+        paragraphs=("Bounds, keys and noise were declared beforehand. Nothing of this depends on the data.",),
+        tables=(done_table(cleaned),),
+    )
+
+
+def _found(cleaned: CleanTable) -> Section:
+    return Section(
+        title="How to read the table",
+        paragraphs=(
+            "A single cell may be noise. Statistics of many tell more, once the effect of the noise is taken "
+            "out of them.",
+        ),
+        points=tuple(f"{cells.name}: {cells.remedy()}" for cells in cleaned.cleaner.cells),
+        tables=(found_table(cleaned),),
+    )

@@ -1,0 +1,138 @@
+"""What a ledger has spent over time, as a page."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from sourdine.accounting.ledger import Entry, Status, Terms
+from sourdine.accounting.ledger.receipt import foreign_lines, readable, remaining, room
+from sourdine.core.format import counted, plain
+from sourdine.report.charts.base import COLOURS, GREY, ROWS, Row, Spec, finish
+from sourdine.report.pages.page import Figure, Page, Section
+from sourdine.report.table import Table
+
+if TYPE_CHECKING:
+    import altair as alt
+
+# how a moment is told when all charges lie within a stretch
+_FORMS = {
+    timedelta(hours=1): "%H:%M:%S",
+    timedelta(days=2): "%d %b, %H:%M",
+    timedelta(days=200): "%d %b",
+    timedelta.max: "%b %Y",
+}
+_AT_ONCE = timedelta(minutes=1)  # charges that no clock tells apart
+_FEW = 12  # charges of which each gets a tick
+
+
+def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Page:
+    """The ledger for people: where it stands, how it got there, and every charge."""
+    at = f" at delta {plain(status.delta)}" if status.delta is not None else ""
+    also = f", that is epsilon {status.epsilon:.4g} of {status.epsilon_limit:.4g}{at}"
+    also = at if status.currency == "epsilon" else also  # which needs no second word for itself
+    charges = Table(
+        name="charges",
+        title="Every charge",
+        columns=("line", "time (UTC)", "author", "purpose", status.currency, "total"),
+        rows=tuple(
+            (
+                entry.number,
+                f"{entry.time:%Y-%m-%d %H:%M:%S}",
+                entry.author,
+                entry.purpose,
+                float(entry.price),
+                float(entry.total),
+            )
+            for entry in entries
+        ),
+    )
+    stand = Section(
+        title="Where it stands",
+        points=(
+            f"It protects each {terms.unit}, between {terms.neighbours} neighbours.",
+            f"Spent: {status.currency} {readable(status.spent)} of {room(status.limit)}{also}.",
+            f"Left: {remaining(status.left, status.limit)}. Nothing spent ever comes back.",
+            *_for_keys(status),
+            *((told,) if (told := foreign_lines(entries)) else ()),
+        ),
+        figures=(_figure(entries, status),) if entries else (),
+    )
+    return Page(
+        title="A privacy budget over time",
+        lead=f"Ledger {status.ledger[:8]}, {counted(len(entries), 'charge')}, replayed and checked.",
+        sections=(
+            stand,
+            Section(
+                title="Charges",
+                paragraphs=() if entries else ("No charge yet.",),
+                tables=(charges,) if entries else (),
+            ),
+        ),
+    )
+
+
+def _for_keys(status: Status) -> tuple[str, ...]:
+    if status.reserve is None or status.reserve_spent is None:
+        return ()
+    spent, whole = readable(status.reserve_spent), room(status.reserve)
+    return (f"For choosing keys privately, delta {spent} of {whole} is spent.",)
+
+
+def _figure(entries: Sequence[Entry], status: Status) -> Figure:
+    near = " The charges came within a minute, so they stand side by side." if _at_once(entries) else ""
+    used = 100 * float(status.spent / status.limit)
+    return Figure(
+        title=f"{used:.0f} % of the budget is spent, in {counted(len(entries), 'charge')}",
+        chart=draw_spending(entries, status),
+        note=f"Steps: the total after each charge, in {status.currency}. Dashed: the whole budget.{near}",
+    )
+
+
+def draw_spending(entries: Sequence[Entry], status: Status) -> Spec:
+    """A step line of the total over time, or from charge to charge, under the limit."""
+    import altair as alt
+
+    rows: list[Row] = [
+        {
+            "line": entry.number,
+            "time": entry.time.isoformat(),
+            "told": f"{entry.time:%Y-%m-%d %H:%M:%S} UTC",
+            "total": float(entry.total),
+            "price": float(entry.price),
+            "purpose": entry.purpose,
+        }
+        for entry in entries
+    ]
+    chart = alt.Chart(alt.NamedData(name=ROWS))
+    when = _when(entries)
+    spent = alt.Y("total:Q", title=f"{status.currency} spent", scale=alt.Scale(zero=True))
+    tips = [
+        alt.Tooltip("told:N", title="time"),
+        alt.Tooltip("purpose:N"),
+        alt.Tooltip("price:Q", title=status.currency, format=".4~g"),
+        alt.Tooltip("total:Q", title="total", format=".4~g"),
+    ]
+    line = chart.mark_line(interpolate="step-after", strokeWidth=2, color=COLOURS[0]).encode(when, spent)
+    points = chart.mark_point(filled=True, size=40, color=COLOURS[0]).encode(when, spent, tooltip=tips)
+    limit = alt.Chart(alt.InlineData(values=[{"limit": float(status.limit)}]))
+    rule = limit.mark_rule(strokeDash=[4, 4], color=GREY).encode(alt.Y("limit:Q"))
+    return finish(alt.layer(rule, line, points), rows)
+
+
+def _at_once(entries: Sequence[Entry]) -> bool:
+    return abs(entries[-1].time - entries[0].time) < _AT_ONCE
+
+
+def _when(entries: Sequence[Entry]) -> "alt.X":
+    """Where a charge stands: by its time, or by its number if all came within a minute."""
+    import altair as alt
+
+    first, last = entries[0].time, entries[-1].time
+    if _at_once(entries):
+        numbers = [entry.number for entry in entries]
+        axis = alt.Axis(format="d", values=numbers if len(numbers) <= _FEW else alt.Undefined, tickCount=6)
+        return alt.X("line:Q", title="line of the ledger", axis=axis, scale=alt.Scale(zero=False, nice=False))
+    form = next(form for stretch, form in _FORMS.items() if last - first < stretch)
+    axis = alt.Axis(format=form, tickCount=4, labelOverlap="greedy", labelSeparation=8)
+    title = f"time (UTC), from {first:%d %B %Y}"
+    return alt.X("time:T", title=title, axis=axis, scale=alt.Scale(type="utc"))

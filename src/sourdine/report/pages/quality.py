@@ -1,0 +1,50 @@
+"""The sections of a release's page that tell how well the data fits what was declared."""
+
+from collections.abc import Iterator
+
+from sourdine.core.format import counted
+from sourdine.frames.privacy_unit import Unit
+from sourdine.report.pages.page import Section
+from sourdine.report.table import Table
+from sourdine.tables.quality.private import ADVICE, DataQuality, told_rows
+
+
+def misfit_section(quality: DataQuality | None) -> Iterator[Section]:
+    """What did not fit and noise does not explain; nothing where there is no such thing."""
+    if quality is not None and quality.warnings:
+        yield Section(
+            title="Not all records fit what was declared",
+            paragraphs=(f"Read the answers with care. {ADVICE}",),
+            points=quality.warnings,
+        )
+
+
+def quality_section(quality: DataQuality | None, unit: Unit) -> Iterator[Section]:
+    """How many records were read, and how many are in each cell of each column."""
+    if quality is None:
+        return
+    value, low, high = quality.records
+    whose = "" if unit.column is None else f" {_bounded(unit)}"
+    rows = tuple(told_rows(quality))
+    table = Table(
+        name="quality",
+        title="Records that did not fit",
+        columns=("column", "what", "records", "at least", "at most", "share"),
+        rows=rows,
+        note="The share is of all records; the file of data quality has its interval too.",
+    )
+    yield Section(
+        title="How well the data fits what was declared",
+        paragraphs=(
+            f"About {value:,.0f} records were read (between {low:,.0f} and {high:,.0f}).{whose} These counts "
+            "are noisy like all others and part of what was paid. They are of the whole table, whichever "
+            "records a query is about.",
+        ),
+        tables=(table,) if rows else (),
+    )
+
+
+def _bounded(unit: Unit) -> str:
+    many = counted(unit.rows, "record")
+    does = "counts" if unit.rows == 1 else "count"
+    return f"Of each {unit.name} at most {many} {does} here, and records without one do not."

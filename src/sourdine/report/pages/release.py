@@ -1,0 +1,405 @@
+"""The page of a release: what was found, how sure it is, whom it protects, and how it was made."""
+
+import math
+from collections.abc import Iterator
+from itertools import islice
+from typing import assert_never
+
+from sourdine.accounting.explain import Explanation, explain_guarantee, sentences
+from sourdine.accounting.explain.words import percent_down, percent_up
+from sourdine.accounting.ledger.receipt import readable, remaining, room
+from sourdine.accounting.release import Certificate
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import plain, shorten_up
+from sourdine.frames.schema import LONGEST_KEY, Category, Column, Flag, Integer, Text
+from sourdine.report.charts.answers import count_missing, draw_answer
+from sourdine.report.charts.base import Spec
+from sourdine.report.charts.beliefs import draw_bounds
+from sourdine.report.finding import finding, written
+from sourdine.report.pages.page import Figure, Page, Section
+from sourdine.report.pages.quality import misfit_section, quality_section
+from sourdine.report.table import Cell as Shown
+from sourdine.report.table import Table
+from sourdine.tables import Answer, Plan
+from sourdine.tables.answer import NO_INTERVAL
+from sourdine.tables.forecast import noise_words
+from sourdine.tables.measurement import plural
+from sourdine.tables.quality.exact import CHECKED_WORDS
+from sourdine.tables.quality.private import said
+from sourdine.tables.record import Record
+from sourdine.tables.statistics import Chart, Scale, style_of
+
+MOST_ROWS = 200
+_MOST_NAMES = 6
+_WEAK = 10  # an epsilon above it promises next to nothing
+_GAP = "\N{NO-BREAK SPACE}"
+
+
+def release_page(record: Record, certificate: Certificate) -> Page:
+    """One page about one release, made from what is published with it."""
+    if record.payment != certificate.fingerprint:
+        raise InvalidParameter(
+            "The certificate belongs to another release than the answers. Put together what was published "
+            "together."
+        )
+    plan = record.specification.plan()
+    explanation = explain_guarantee(
+        certificate.epsilon,
+        certificate.delta or 0,
+        unit=certificate.unit,
+        neighbours=Neighbours(certificate.neighbours),
+    )
+    return Page(
+        title=_title(record),
+        lead=_lead(record, certificate),
+        sections=(
+            *_warnings(plan, certificate),
+            *misfit_section(record.quality),
+            _found(record, plan),
+            _guarantee(explanation, certificate),
+            _values(record, plan),
+            *quality_section(record.quality, plan.unit),
+            _methods(record, plan),
+            _payment(record, certificate),
+        ),
+    )
+
+
+def _title(record: Record) -> str:
+    names = [query.name for query in record.specification.plan().queries]
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    source = " and ".join(record.specification.table.sources)
+    return f"{source}: {', '.join(names[:_MOST_NAMES])}{more}"
+
+
+def _lead(record: Record, certificate: Certificate) -> str:
+    people = plural(certificate.unit)
+    return (
+        f"Statistics of a table about {people}, released {certificate.time:%Y-%m-%d} with noise that "
+        f"{'hardly ' if certificate.epsilon > _WEAK else ''}protects each {certificate.unit}: "
+        f"{_epsilon(certificate)}. Every number below is noisy. It stands "
+        f"with an interval that holds, {_percent(record.answers.confidence)} of the time, what would have "
+        f"been published without noise{_unless(record)}."
+    )
+
+
+def _unless(record: Record) -> str:
+    """Which numbers have no interval, if any."""
+    none = [f"the {each.statistic} in '{each.query}'" for each in record.answers.each if not each.bounded]
+    return f"; there is {NO_INTERVAL} for {' and '.join(none)}" if none else ""
+
+
+def _warnings(plan: Plan, certificate: Certificate) -> Iterator[Section]:
+    if not certificate.secure:
+        words = "The noise was seeded, so whoever knows the seed can take it away. Do not publish this."
+        yield Section(title="This release protects nobody", paragraphs=(words,))
+    if plan.warning:
+        yield Section(title="The delta is too large", paragraphs=(plan.warning,))
+    if plan.checked:
+        yield Section(
+            title="The declarations were checked against the data", paragraphs=(f"{CHECKED_WORDS}.",)
+        )
+
+
+def _found(record: Record, plan: Plan) -> Section:
+    """A chart for every answer that has several values, and a sentence for every other."""
+    confidence = record.answers.confidence
+    figures, alone = [], []
+    for answer in record.answers.each:
+        told, where = f"{finding(answer, confidence)}{_capped(plan, answer)}", _where(plan, answer)
+        chart = draw_answer(answer)
+        if chart is None:
+            alone.append(f"{told}. {where}".strip())
+        else:
+            note = f"Query '{answer.query}'. {where} {_note(answer, chart, confidence)}"
+            figures.append(Figure(title=told, chart=chart, note=" ".join(note.split())))
+    return Section(title="What was found", points=tuple(alone), figures=tuple(figures))
+
+
+def _values(record: Record, plan: Plan) -> Section:
+    return Section(
+        title="All values",
+        paragraphs=("Each with the ends of its interval, where one is known.",),
+        tables=tuple(_table(answer, plan) for answer in record.answers.each),
+    )
+
+
+def _where(plan: Plan, answer: Answer) -> str:
+    """Which records a query is about, if not all."""
+    query = next(query for query in plan.queries if query.name == answer.query)
+    of = " and ".join(condition.words for condition in query.where)
+    return f"Only records with {of}." if of else ""
+
+
+def _capped(plan: Plan, answer: Answer) -> str:
+    """How much of a unit counts, if that may be less than all of it."""
+    unit = plan.unit
+    if unit.column is None or style_of(answer.kind).of_units:
+        return ""
+    return (
+        f" (at most {unit.rows:,} {_several('record', unit.rows)} of each {unit.name} "
+        f"{'counts' if unit.rows == 1 else 'count'})"
+    )
+
+
+def _note(answer: Answer, chart: Spec, confidence: float) -> str:
+    """How to read a chart, and what it leaves out."""
+    said, chart_of = [], style_of(answer.kind).chart
+    lines = f"intervals of {_percent(confidence)}; some may be too short to be seen."
+    match chart_of:
+        case Chart.UPRIGHT:
+            said.append("A bar's height is a count, however wide its bin.")
+        case Chart.NESTED:
+            said.append("Larger levels are in the table, with intervals of their own.")
+        case Chart.HEAT:
+            said.append("The sums over rows and columns are in the table, with intervals of their own.")
+        case Chart.LIST:
+            said.append("Only the order was published, no counts.")
+        case Chart.BARS | Chart.CURVE:
+            pass
+        case _:
+            assert_never(chart_of)
+    if chart_of not in (Chart.HEAT, Chart.LIST):
+        bare = "There is no interval: the method by which these values were found gives none."
+        drawn = "Upright" if chart_of is Chart.CURVE else "Dark"
+        said.append(f"{drawn} lines: {lines}" if answer.bounded else bare)
+    if any(answer.blind(low, high) for _, _, low, high in answer.rows()):
+        said.append("Where only an interval is drawn, nothing can be said: it is all that is possible.")
+    if missing := count_missing(answer, chart):
+        said.append(f"{missing:,} values are not drawn; the file of answers has them all.")
+    return " ".join(said)
+
+
+def _table(answer: Answer, plan: Plan) -> Table:
+    """Every value with its interval; shares in per cent."""
+    rows: list[tuple[Shown, ...]] = []
+    style = style_of(answer.kind)
+    ends = 3 if answer.bounded else 1
+    for key, *numbers in islice(answer.rows(), MOST_ROWS):
+        told = numbers[:ends]
+        rows.append((*map(_key, key), *(written(each, answer) for each in told)))
+    unit = ", in %" if style.scale is Scale.SHARE else ""
+    if style.chart in (Chart.UPRIGHT, Chart.HEAT, Chart.NESTED):
+        unit = f", in {answer.measure}"
+    hidden = len(answer.keys) - MOST_ROWS
+    more = f" {hidden:,} more rows are in the file of answers." if hidden > 0 else ""
+    return Table(
+        name=f"{answer.query} {answer.statistic}",
+        title=f"{answer.query}: {answer.statistic}{unit}",
+        columns=(*answer.columns, "value", *(("at least", "at most") if answer.bounded else ())),
+        rows=tuple(rows),
+        note=" ".join(part for part in (_said(answer), _where(plan, answer), more.strip()) if part),
+    )
+
+
+def _said(answer: Answer) -> str:
+    """What is to be known of the values of an answer."""
+    told = [] if answer.bounded else ["No interval is known."]
+    if answer.chosen:
+        told.append(f"Which keys of {' and '.join(answer.chosen)} stand here was chosen privately.")
+    if not answer.keys:
+        told.append("No key reached the threshold.")
+    return " ".join(told)
+
+
+def _key(part: object) -> Shown:
+    if isinstance(part, bool):
+        return "yes" if part else "no"
+    return part if isinstance(part, int | float) else str(part)
+
+
+def _guarantee(explanation: Explanation, certificate: Certificate) -> Section:
+    bounds = explanation.posterior(0.5)
+    low, high = percent_down(bounds.lower), percent_up(bounds.upper)
+    people = plural(certificate.unit)
+    relation = {
+        Neighbours.ADD_REMOVE: f"Whether or not one {certificate.unit} is in the table",
+        Neighbours.REPLACE: f"Whatever one {certificate.unit} in the table holds",
+    }.get(explanation.neighbours, "")
+    return Section(
+        title="Whom this protects, and how much",
+        paragraphs=(
+            f"The promise is made to each of the {people} in the table. {relation}, {_likely(certificate)} "
+            "It holds against anybody, whatever they know, and whatever they do with these numbers later.",
+            "In odds and chances:",
+        ),
+        points=(
+            *sentences(explanation),
+            f"What the statistics say about {people} in general is not hidden. It can be used about somebody "
+            "who never took part.",
+        ),
+        figures=(
+            Figure(
+                title=f"From 50{_GAP}%, this release lets belief move to between {low} and {high}",
+                chart=draw_bounds(min(explanation.reach, 50.0)),
+                note="For this release alone. Other releases about the same people add to it.",
+            ),
+        ),
+    )
+
+
+def _likely(certificate: Certificate) -> str:
+    """How much the chances of answers may differ, in plain words."""
+    epsilon, told = certificate.epsilon, _epsilon(certificate)
+    but = "" if certificate.delta is None else " (but for the chance δ)"
+    if epsilon > _WEAK:
+        return (
+            f"some answers may be up to e^{shorten_up(epsilon)} times as likely{but}. That is a weak "
+            f"guarantee: at {told} it is not ruled out that the answers tell nearly everything about one "
+            f"{certificate.unit}, and only the noise that was really added stands against it."
+        )
+    if epsilon > 1:
+        factor = shorten_up(math.exp(epsilon), 3)
+        return f"no set of answers is more than {factor} times as likely{but}: that is what {told} means."
+    return f"every set of answers is nearly as likely: {told} bounds how much the odds differ."
+
+
+def _methods(record: Record, plan: Plan) -> Section:
+    privacy = plan.privacy
+    unit = plan.unit
+    points = [_about(name, column) for name, column in plan.schema.columns.items()]
+    if unit.column is None:
+        points.append(f"Every record counts as one {unit.name}.")
+    else:
+        points.append(
+            f"Records with the same '{unit.column}' belong to one {unit.name}. In each answer a {unit.name} "
+            f"counts in at most {unit.groups:,} {_several('group', unit.groups)}, and in each with as much "
+            f"as {unit.rows:,} {_several('record', unit.rows)} could weigh. What is beyond that is left "
+            "out at random."
+        )
+    law = "Gaussian" if privacy.squared else "Laplace"
+    chosen = bool(plan.choices)
+    points += [
+        "Groups are those of the declared keys, all of them, whether or not anybody is in them: which groups "
+        "appear tells nothing."
+        + (" Only of keys that were chosen privately, a key appears if enough have it." if chosen else ""),
+        f"Sums and counts are whole numbers of grid steps. Noise follows the {law} law on whole numbers and "
+        "is drawn exactly. The budget is divided by the weights of the queries.",
+        f"Intervals hold {_percent(plan.confidence)} of the time, one at a time. They are about the noise "
+        "alone: they do not hold sampling error (these people standing for others), nor values moved to a "
+        "bound, nor records left out, nor mistakes in the table.",
+        *plan.notes,
+        "Titles of charts compare groups only where intervals, widened so that all of a chart hold at once, "
+        "do not meet.",
+        "Counts and their intervals may reach below zero, where no true count can be: they are published as "
+        "they came, since to cut them off would make sums of them too large. Nor do counts add up exactly "
+        "between tables: every one has noise of its own. "
+        "Where a table gives sums, use those, since their intervals allow for all the noises they hold.",
+    ]
+    return Section(
+        title="How it was made",
+        paragraphs=(_declared(plan, chosen),),
+        points=tuple(points),
+        tables=(_lines(plan),),
+    )
+
+
+def _declared(plan: Plan, chosen: bool) -> str:
+    """Where the declarations come from."""
+    if plan.checked:
+        return f"{CHECKED_WORDS}."
+    return "All of this was declared before the table was read, and nothing of it depends on the data" + (
+        ", but which keys were chosen privately." if chosen else "."
+    )
+
+
+def _about(name: str, column: Column) -> str:
+    missing = (
+        "Where it is missing, the record is left out of what needs it."
+        if column.missing == "drop"
+        else f"A missing value counts as {said(column.missing)}."
+    )
+    if isinstance(column, Text):
+        return f"{name}: {_texts(column)}"
+    if isinstance(column, Category):
+        listed = ", ".join(map(str, column.keys[:12])) + (" and others" if len(column.keys) > 12 else "")
+        many = f"{len(column.keys):,} declared keys ({listed})"
+        return f"{name}: one of {many}; any other counts as missing. {missing}"
+    if isinstance(column, Flag):
+        return f"{name}: true or false. {missing}"
+    kind = "whole numbers" if isinstance(column, Integer) else "numbers"
+    step = "" if isinstance(column, Integer) else f", rounded to steps of {plain(float(column.step))}"
+    return (
+        f"{name}: {kind} from {said(column.lower)} to {said(column.upper)}{step}; what lies outside is "
+        f"moved to the nearer bound. {missing}"
+    )
+
+
+def _texts(column: Text) -> str:
+    """How keys are chosen that nobody declared, and what becomes of the others."""
+    least = f" None is shown that fewer than about {column.at_least:,} have." if column.at_least else ""
+    rest = "are left out" if column.other is None else f"count under '{column.other}'"
+    lost = "is left out" if column.missing == "drop" else "counts there too"
+    return (
+        f"texts of up to {LONGEST_KEY} characters. Where a query asks by them, keys were chosen privately."
+        f"{least} Records whose key is not shown {rest}. Where it is missing, the record {lost}."
+    )
+
+
+def _lines(plan: Plan) -> Table:
+    rows: list[tuple[Shown, ...]] = [
+        (
+            line.measurement.scope.query,
+            line.measurement.label,
+            noise_words(line, plan),
+            f"{100 * float(line.share):.3g}{_GAP}%",
+            line.measurement.moves(line, plan.context()),
+        )
+        for line in plan.lines
+    ]
+    return Table(
+        name="noise",
+        title="What was measured, and with what noise",
+        columns=("query", "measured", "noise", "share of the budget", f"one {plan.unit.name} moves it by"),
+        rows=tuple(rows),
+        note="Noise and distance are in the measure of what was summed: squares where a deviation or a "
+        "variance is asked for.",
+    )
+
+
+def _payment(record: Record, certificate: Certificate) -> Section:
+    left = certificate.left
+    share = float(record.spent / record.limit)
+    also = "" if certificate.currency == "epsilon" else f", that is {_epsilon(certificate)}"
+    facts: tuple[tuple[Shown, ...], ...] = (
+        ("paid", f"{certificate.currency} {readable(certificate.price)}{also}"),
+        (
+            "left of the budget",
+            f"{certificate.currency} {remaining(left, record.limit)} of {room(record.limit)}",
+        ),
+        ("protects", f"each {certificate.unit} ({certificate.neighbours} neighbours)"),
+        ("ledger", f"{certificate.ledger[:8]}, line {certificate.number}"),
+        ("fingerprint of the line", f"{certificate.fingerprint[:16]}…"),
+        ("time (UTC)", f"{certificate.time:%Y-%m-%d %H:%M}"),
+        ("noise", "cryptographic" if certificate.secure else "SEEDED"),
+        ("made with", certificate.software or "sourdine"),
+        *((("not of this package", ", ".join(certificate.foreign)),) if certificate.foreign else ()),
+    )
+    rest = (
+        "Nothing is left: no more can be published about these people from this ledger."
+        if left == 0
+        else f"{100 * share:.3g}{_GAP}% of the budget was spent after this release."
+    )
+    return Section(
+        title="What was paid",
+        paragraphs=(
+            f"The ledger was charged before the table was read. {rest} Whoever has the ledger can check this "
+            "with: sourdine certificate verify FOLDER --ledger FILE. The ledger vouches for the payment, not "
+            "for the numbers; the certificate holds digests of the files they were published in.",
+        ),
+        tables=(Table(name="certificate", title="Certificate", columns=("what", "stated"), rows=facts),),
+    )
+
+
+def _epsilon(certificate: Certificate) -> str:
+    small = "" if certificate.delta is None else f", δ = {plain(certificate.delta)}"
+    return f"ε = {shorten_up(certificate.epsilon)}{small}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g}{_GAP}%"
+
+
+def _several(noun: str, count: int) -> str:
+    return noun if count == 1 else f"{noun}s"

@@ -1,0 +1,150 @@
+"""A made-up register of people, to try things on: nobody in it exists.
+
+Every person is drawn from plausible laws by inverting them at uniform numbers, so that the same seed gives
+the same register everywhere.
+
+A synthetic twin: a table made up from the declarations alone, to rehearse a release on.
+"""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from sourdine.core import disk
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.randomness.bits import Bits
+from sourdine.frames.closed import spilling_connection
+from sourdine.frames.expression import literal, quoted
+from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.schema import Category, Column, Flag, Integer, Schema, Text
+from sourdine.frames.source import Source, open_source
+from sourdine.testing import SeededBits
+
+Floats = NDArray[np.float64]
+COLUMNS = ("age", "sex", "region", "salary", "diagnosis")
+REGIONS = ("north", "east", "south", "west", "centre")
+SEXES = ("f", "m")
+DIAGNOSES = ("none", "hypertension", "diabetes", "asthma", "depression")
+ADULT, RETIRED, OLDEST = 18, 67, 99
+
+_SHARES = (0.14, 0.19, 0.24, 0.16, 0.27)  # of the regions
+_PAY = (0.90, 0.96, 1.02, 0.97, 1.15)  # of the regions, against the whole
+_AGES = (18, 25, 35, 45, 55, 65, 75, 85, 100)  # and the share of people below each
+_BELOW = (0.0, 0.105, 0.26, 0.42, 0.595, 0.765, 0.895, 0.975, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Register:
+    """People, column by column; a salary of NaN means that there is none."""
+
+    age: NDArray[np.int64]
+    sex: NDArray[np.str_]
+    region: NDArray[np.str_]
+    salary: Floats
+    diagnosis: NDArray[np.str_]
+
+    def write(self, path: Path) -> None:
+        """Keep the register as CSV; who has no salary has an empty cell."""
+        pay = ["" if missing else f"{value:.0f}" for missing, value in zip(*self._pay(), strict=True)]
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(zip(self.age, self.sex, self.region, pay, self.diagnosis, strict=True))
+        disk.write_whole(path, text.getvalue())
+
+    def _pay(self) -> tuple[list[bool], list[float]]:
+        return np.isnan(self.salary).tolist(), self.salary.tolist()
+
+
+def draw_register(count: int = 50_000, seed: int = 1) -> Register:
+    """So many made-up people.
+
+    >>> people = draw_register(3)
+    >>> people.age.tolist(), people.sex.tolist()
+    ([50, 55, 67], ['m', 'f', 'm'])
+    """
+    bits = SeededBits(seed)
+    age = np.floor(np.interp(_uniform(count, bits), _BELOW, _AGES)).astype(np.int64)
+    women = _uniform(count, bits) < 0.49 + 0.12 * (age > 75)
+    region = _choose(np.tile(_SHARES, (count, 1)), bits)
+    works = (age < RETIRED) & (_uniform(count, bits) < 0.62 + 0.2 * ((age >= 25) & (age < 60)))
+    seniority = 1 - 0.5 * np.exp(-(age - ADULT) / 9)
+    middle = 39_000 * np.asarray(_PAY)[region] * seniority * np.where(women, 0.92, 1.0)
+    salary = np.where(works, np.rint(middle * np.exp(0.42 * ndtri(_uniform(count, bits)))), np.nan)
+    return Register(
+        age=age,
+        sex=np.asarray(SEXES)[1 - women.astype(int)],
+        region=np.asarray(REGIONS)[region],
+        salary=salary,
+        diagnosis=np.asarray(DIAGNOSES)[_choose(_illness(age, women), bits)],
+    )
+
+
+def _illness(age: NDArray[np.int64], women: NDArray[np.bool_]) -> Floats:
+    """How likely each diagnosis is at an age and for a sex; the first is none."""
+    decades = (age - ADULT) / 10
+    ill = np.stack(
+        [
+            0.02 + 0.055 * decades,
+            0.01 + 0.016 * decades,
+            np.where(women, 0.055, 0.04),
+            np.where(women, 0.075, 0.045),
+        ],
+        axis=1,
+    )
+    return np.concatenate([1 - ill.sum(axis=1, keepdims=True), ill], axis=1)
+
+
+def _choose(shares: Floats | Sequence[Sequence[float]], bits: Bits) -> NDArray[np.int64]:
+    """One of several for each person, by the shares in its row."""
+    upper = np.cumsum(np.asarray(shares, dtype=float), axis=1)[:, :-1]
+    chosen: NDArray[np.int64] = np.sum(_uniform(len(upper), bits)[:, None] >= upper, axis=1)
+    return chosen
+
+
+def _uniform(count: int, bits: Bits) -> Floats:
+    """Numbers strictly between 0 and 1."""
+    return ((bits.words(count) >> np.uint64(12)).astype(float) + 0.5) * 2.0**-52
+
+
+MOST_ROWS = 200_000
+_MADE_UP = 12  # keys where nobody declared any
+
+
+def twin(schema: Schema, unit: Unit, size: int | None) -> Source:
+    """A made-up table: values spread evenly between their bounds, keys equally frequent, or made up.
+
+    It holds nothing of the real table, which is not opened.
+    """
+    rows = min(size or 10_000, MOST_ROWS)
+    names = dict(schema.columns)
+    columns = [f"{_value(name, column)} AS {quoted(name)}" for name, column in names.items()]
+    if unit.column is not None and unit.column not in names:
+        columns.append(f"row_number // {unit.rows} AS {quoted(unit.column)}")
+    if not columns:
+        raise InvalidParameter("There is no declared column to make up a table from. Declare one.")
+    connection = spilling_connection()
+    made = connection.sql(f"SELECT {', '.join(columns)} FROM (SELECT range AS row_number FROM range({rows}))")
+    others = [] if unit.column is None else [unit.column]
+    return open_source(made, schema, others)
+
+
+def _value(name: str, column: Column) -> str:
+    """A number that looks random, from a hash of the row and the column's name."""
+    part = f"(hash(concat(row_number, chr(0), {literal(name)})) % 1000003) / 1000003.0"
+    if isinstance(column, Flag):
+        return f"({part} < 0.5)"
+    if isinstance(column, Category):
+        listed = ", ".join(map(literal, column.keys))
+        return f"list_extract([{listed}], 1 + CAST(floor({part} * {len(column.keys)}) AS INTEGER))"
+    if isinstance(column, Text):
+        number = f"1 + CAST(floor({part} * {part} * {_MADE_UP}) AS INTEGER)"  # the first come most often
+        return f"concat({literal(f'made up {name} ')}, {number})"
+    spread = f"({column.lower!r} + {part} * ({column.upper!r} - ({column.lower!r})))"
+    return f"CAST(round({spread}) AS BIGINT)" if isinstance(column, Integer) else f"CAST({spread} AS DOUBLE)"

@@ -1,0 +1,1 @@
+"""How well data fits what is declared: told privately, or exactly to its holder alone."""

@@ -1,0 +1,276 @@
+"""What did not fit, told privately: how many records were missing, unreadable, unknown or clamped.
+
+All of it is post-processing of noisy counts, but what is said before: how much of the budget they take, and
+how small a share of the records they would show.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core.distance import Distance
+from sourdine.core.mechanism import Mechanism
+from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.schema import LONGEST_KEY, Column, Flag, Integer, Real, Schema, Text
+from sourdine.frames.statistics.quality import Cell, all_cells
+from sourdine.tables.answer import Answer, Answers
+from sourdine.tables.estimate import Estimate, Floats, Noisy
+from sourdine.tables.noise import noise
+
+QUERY, READ, RECORDS, SHARE = "data quality", "records read", "records", "share of records"
+_SHARES = tuple(Fraction(1, part) for part in (1000, 500, 200, 100, 50, 20))
+_MOST = _SHARES[-1]
+_ENOUGH = 0.002  # of the records: to see less than that is not worth more of the budget
+USELESS = 0.2  # of the records: who does not see that much missing learns nothing
+_FALSE_ALARMS = 1e-3  # of all warnings of a release together
+_NOTABLE = {Cell.UNREADABLE: 0.001, Cell.UNKNOWN: 0.001}
+_OFTEN = 0.01  # missing or clamped records that nobody wonders at
+_FACTOR = 1.25  # by which a size may be off before it is called wrong
+ADVICE = (
+    "These counts are private, so declarations may be mended by them. Whoever holds the data can count "
+    "exactly with 'sourdine check', which is not private."
+)
+
+
+@dataclass(frozen=True)
+class DataQuality:
+    """How many records were read, and how many of them are in each cell of each column, with intervals.
+
+    `answers` is a tidy table of its own; `warnings` name what is beyond what noise explains. Where a column
+    tells units apart, at most `rows` records of each unit count.
+    """
+
+    answers: Answers
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def records(self) -> tuple[float, float, float]:
+        """How many records were read, and the ends of its interval."""
+        return self.answers[QUERY, READ].at()
+
+    def count(self, column: str, what: str) -> tuple[float, float, float]:
+        """How many records are in a cell, such as 'missing', and the ends of its interval."""
+        return self.answers[QUERY, RECORDS].at(column, what)
+
+    def share(self, column: str, what: str) -> tuple[float, float, float]:
+        """The share of the records that is in a cell, and the ends of its interval."""
+        return self.answers[QUERY, SHARE].at(column, what)
+
+    def rows(self) -> Iterator[tuple[str, str, tuple[float, float, float], tuple[float, float, float]]]:
+        """Column, cell, count and share with their intervals; none where no query uses a column."""
+        found = [each for each in self.answers.each if each.statistic in (RECORDS, SHARE)]
+        if len(found) == 2:
+            for (key, *count), (_, *share) in zip(found[0].rows(), found[1].rows(), strict=True):
+                yield str(key[0]), str(key[1]), (count[0], count[1], count[2]), (share[0], share[1], share[2])
+
+    def _repr_html_(self) -> str:
+        told = "".join(f"<p><b>{escape(each)}</b></p>" for each in self.warnings)
+        return f"<div>{told}{self.answers._repr_html_()}</div>"
+
+
+def told_rows(quality: DataQuality) -> list[tuple[str, ...]]:
+    """Every cell of what does not fit, as people read it: column, cell, count, its ends, and share."""
+    return [
+        (name, what, *(f"{number:,.0f}" for number in count), f"{100 * share[0]:.3g} %")
+        for name, what, count, share in quality.rows()
+        if what != Cell.FITS
+    ]
+
+
+def quality_share(
+    distance: Distance, total: Fraction, *, squared: bool, cells: int, confidence: float, size: int | None
+) -> Fraction:
+    """The part of the budget for these counts: a twentieth, or less where that shows more than is needed."""
+    if size is None:
+        return _MOST
+    seen = smallest_share(noise(distance, _MOST * total, squared), cells, confidence, size)
+    power = 0.5 if squared else 1.0
+    return next(
+        (share for share in _SHARES if seen * float(_MOST / share) ** power <= _ENOUGH),
+        _MOST,
+    )
+
+
+def smallest_share(mechanism: Mechanism, cells: int, confidence: float, size: int) -> float:
+    """The least share of so many records that is told from none, with this confidence.
+
+    Beyond what noise explains is what lies above the noise of all cells at once; a cell must hold that much
+    and what its own noise may take away.
+    """
+    return (mechanism.error(_level(cells)) + mechanism.error(confidence)) / size
+
+
+def _level(cells: int) -> float:
+    """The confidence of one interval, so that all of them and that of the total seldom fail together."""
+    return 1 - _FALSE_ALARMS / (cells + 1)
+
+
+def data_quality(
+    numbers: Sequence[float],
+    mechanism: Mechanism,
+    *,
+    columns: Sequence[str],
+    schema: Schema,
+    unit: Unit,
+    size: int | None,
+    confidence: float,
+) -> DataQuality:
+    """What noisy counts tell: records in all, and in each cell of each column, with what stands out.
+
+    The cells of a column add up to all records, so their number is the mean over the columns.
+    """
+    cells = all_cells(schema, columns)
+    # one row a cell, which stands first in it: the noises of all are alike
+    turned = np.array([np.roll(numbers, -place) for place in range(len(numbers))], dtype=float)
+    alone, whole = np.eye(len(numbers))[0], np.full(len(numbers), 1 / max(1, len(columns)))
+    noisy = Noisy(numbers=turned, mechanism=mechanism, confidence=confidence)
+    total, shares = noisy.linear(whole), _shares(noisy, alone, whole)
+    keys = tuple((name, str(cell)) for name, cell in cells)
+    answers = [_answer(READ, _one(total).rounded(whole=True), whole=True)]
+    if cells:
+        answers += [
+            _answer(RECORDS, noisy.linear(alone).rounded(whole=True), keys, whole=True),
+            _answer(SHARE, shares.rounded().within(0, 1), keys, measure="share"),
+        ]
+    strict = Noisy(numbers=turned, mechanism=mechanism, confidence=_level(len(cells)))
+    usual = {share: _beyond(strict, alone, whole, share) for share in {*_NOTABLE.values(), _OFTEN}}
+    warnings = [
+        *_of_size(strict.linear(whole), total, unit, size),
+        *(
+            _of_cell(name, cell, schema.columns[name], _one(shares, place))
+            for place, (name, cell) in enumerate(cells)
+            if cell is not Cell.FITS and usual[_NOTABLE.get(cell, _OFTEN)][place]
+        ),
+    ]
+    return DataQuality(Answers(tuple(answers), confidence), tuple(warnings))
+
+
+def _answer(
+    statistic: str,
+    estimate: Estimate,
+    keys: tuple[tuple[str, ...], ...] = ((),),
+    *,
+    measure: str = "records",
+    whole: bool = False,
+) -> Answer:
+    return Answer(
+        query=QUERY,
+        statistic=statistic,
+        kind="quality",
+        columns=("column", "what") if keys[0] else (),
+        keys=keys,
+        estimate=estimate,
+        measure=measure,
+        whole=whole,
+        span=(0.0, 1.0) if measure == "share" else None,
+    )
+
+
+def _one(found: Estimate, place: int = 0) -> Estimate:
+    return Estimate(*(end[place : place + 1] for end in (found.value, found.lower, found.upper)))
+
+
+def _shares(noisy: Noisy, alone: Floats, whole: Floats) -> Estimate:
+    """The share of all records that each cell holds.
+
+    A count that noise takes far below 0 leaves no share that it could come from. Then those are told that
+    a count of 0 could come from, and likewise above all records.
+    """
+    found, least = noisy.ratio(alone, whole), noisy.linear(whole).lower
+    none = (least > 0) & (found.lower == 0) & (found.upper == 1)
+    with np.errstate(divide="ignore"):
+        few = np.minimum(1.0, noisy.reach(alone[:1]) / least)
+        many = np.maximum(0.0, 1 - noisy.reach(alone - whole) / least)
+    return Estimate(
+        found.value,
+        np.where(none & (found.value == 1), many, found.lower),
+        np.where(none & (found.value == 0), few, found.upper),
+    )
+
+
+def _beyond(noisy: Noisy, alone: Floats, whole: Floats, share: float) -> NDArray[np.bool_]:
+    """Which cells surely hold more than this share: what they have beyond it exceeds its noise."""
+    weights = alone - share * whole
+    more: NDArray[np.bool_] = noisy.numbers @ weights > noisy.reach(weights)
+    return more
+
+
+def _of_size(surely: Estimate, told: Estimate, unit: Unit, size: int | None) -> Iterator[str]:
+    """Whether the number of records contradicts the declared size.
+
+    Where units are bounded, up to `groups` times as many records as are counted here may count in a query.
+    """
+    if size is None:
+        return
+    found = f"{told.value[0]:,.0f} records (between {told.lower[0]:,.0f} and {told.upper[0]:,.0f})"
+    if surely.lower[0] > _FACTOR * size:
+        yield (
+            f"The table holds about {found}, far more than the declared size of {size:,}. Errors were "
+            "forecast for fewer records. Check the table, or declare its size anew."
+        )
+    elif _FACTOR * max(0.0, surely.upper[0]) * unit.groups < size:
+        bounded = (
+            ""
+            if unit.column is None
+            else f", counting at most {unit.rows:,} of each {unit.name} and none without one"
+        )
+        yield (
+            f"The table holds about {found}{bounded}, far fewer than the declared size of {size:,}. Errors "
+            "are larger than was forecast. Check that the table is whole"
+            + ("" if unit.column is None else f", that its records have a '{unit.column}',")
+            + " and what size is declared."
+        )
+
+
+def _of_cell(name: str, cell: Cell, column: Column, share: Estimate) -> str:
+    """A cell that holds more records than noise explains: what they are, what became of them, what to do."""
+    low, value, high = (100 * float(end[0]) for end in (share.lower, share.value, share.upper))
+    many = f"About {value:.3g} % of the records (between {low:.3g} % and {high:.3g} %)"
+    return f"{many} {_IS[cell].format(name=name)}, and {_became(cell, column)}. {_remedy(cell, column)}"
+
+
+_IS: Mapping[Cell, str] = {
+    Cell.MISSING: "are missing in the column '{name}'",
+    Cell.UNREADABLE: "cannot be read in the column '{name}'",
+    Cell.UNKNOWN: "have a key in the column '{name}' that is not declared",
+    Cell.BELOW: "lie below the lower bound of the column '{name}'",
+    Cell.ABOVE: "lie above the upper bound of the column '{name}'",
+}
+
+
+def _became(cell: Cell, column: Column) -> str:
+    if cell in (Cell.BELOW, Cell.ABOVE):
+        assert isinstance(column, Integer | Real)
+        return f"counted as {said(column.lower if cell is Cell.BELOW else column.upper)}"
+    if isinstance(column, Text) and column.missing == "other":
+        return f"counted under '{column.other}'"
+    if column.missing == "drop":
+        return "were left out of every answer that needs it"
+    return f"counted as {said(column.missing)}"
+
+
+def _remedy(cell: Cell, column: Column) -> str:
+    if cell is Cell.UNKNOWN:
+        return "Check the list of its keys, their spelling, their case and blanks around them."
+    if cell is Cell.MISSING:
+        return (
+            "Check that it is the right column, the encoding of a file of text, and what a missing value "
+            "should count as."
+        )
+    if cell in (Cell.BELOW, Cell.ABOVE):
+        return "Check its bounds, and the unit of measure they are in."
+    if isinstance(column, Flag):
+        return "Check how yes and no are written there."
+    if isinstance(column, Text):
+        return f"Check for texts of more than {LONGEST_KEY} characters, and for control characters."
+    return "Check how its numbers are written: the decimal sign, signs between thousands, units."
+
+
+def said(declared: object) -> str:
+    """A declared value as people write it."""
+    number = isinstance(declared, int | float) and not isinstance(declared, bool)
+    return f"{declared:,.15g}" if number else str(declared)

@@ -1,0 +1,120 @@
+"""The first cut point with enough values below it, by the sparse vector technique."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sourdine.core import check
+from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.loss import Loss
+from sourdine.core.mechanism import Example
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.frames.statistics.ranks import RankSource
+from sourdine.tables.quantiles.method import QuantileMethod
+
+MOST_CUTS = 1 << 24
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdHistogram(QuantileMethod):
+    """Takes the first of some cut points whose noisy count below reaches the noisy rank, for each level.
+
+    Each of m levels costs epsilon / m, with noise of scale 2 D m / epsilon on the rank and 2 r m / epsilon on
+    every count (Dwork and Roth 2014, theorem 3.23), where D is how far one value moves a count less the rank.
+    Counts below cut points all move the same way, so r = 1 value suffices (monotone; Lyu, Su, Li 2017,
+    theorem 5); without that, r = 2 D. All counts come from one histogram.
+
+    >>> method = ThresholdHistogram(epsilon=1, levels=(Fraction(1, 2),), places=101, cuts=100)
+    >>> method.loss(Distance.hamming()).epsilon
+    Fraction(1, 1)
+    """
+
+    name: ClassVar[str] = "threshold-histogram/1"
+    cuts: int
+    monotone: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        name = "ThresholdHistogram"
+        most = min(MOST_CUTS, self.places)
+        object.__setattr__(self, "cuts", check.integer(name, "cuts", self.cuts, 1, most))
+        check.boolean(name, "monotone", self.monotone)
+
+    def draw(self, source: RankSource, count: int, bits: Bits = SYSTEM) -> NDArray[np.int64]:
+        cuts = 1 + (np.arange(self.cuts, dtype=object) * self.places // self.cuts).astype(np.int64)
+        below = source.count_below(cuts)
+        columns = [self._first(below, level, source.size, count, bits) for level in self.levels]
+        answers = np.append(cuts - 1, self.places - 1)  # the last place where none crosses
+        found: NDArray[np.int64] = answers[np.stack(columns, axis=-1)]
+        return found
+
+    def _first(
+        self, below: NDArray[np.int64], level: Fraction, size: int, count: int, bits: Bits
+    ) -> NDArray[np.int64]:
+        """The first cut whose noisy count reaches the noisy rank, or one past the last."""
+        unit = self._unit(level)
+        aim = -(-level.numerator * size // level.denominator) if unit == 1 else level.numerator * size
+        ahead = below * unit - aim
+        out = np.full(count, self.cuts, np.int64)
+        for start in range(0, count, max(1, _CHUNK // self.cuts)):
+            part = slice(start, min(count, start + max(1, _CHUNK // self.cuts)))
+            rows = out[part]
+            rank = exact.laplace(self._scales(level)[0], len(rows), bits)
+            noise = exact.laplace(self._scales(level)[1], len(rows) * self.cuts, bits)
+            above = ahead + noise.reshape(len(rows), -1) >= rank[:, None]
+            rows[above.any(axis=1)] = above.argmax(axis=1)[above.any(axis=1)]
+        return out
+
+    def _unit(self, level: Fraction) -> int:
+        """Counts are whole; a rank q n is so in units of one over q's denominator."""
+        return 1 if self.neighbours is Neighbours.REPLACE else level.denominator
+
+    def _scales(self, level: Fraction) -> tuple[Fraction, Fraction]:
+        """The scales of the noise on the rank and on the counts, in units."""
+        unit, share = self._unit(level), self.epsilon / len(self.levels)
+        moved = Fraction(1) if unit == 1 else max(level, 1 - level) * unit
+        spread = Fraction(unit) if self.monotone else 2 * moved
+        return 2 * moved / share, 2 * spread / share
+
+    def loss(self, distance: Distance) -> Loss:
+        return Loss.pure(self.spent(distance), neighbours=distance.neighbours)
+
+    def error(self, confidence: float = 0.95) -> float:
+        """How many ranks all answers are off at most, or else some place since the cut point before."""
+        beta = 1 - check.confidence("ThresholdHistogram", confidence)
+        scales = [max(self._scales(level)) / self._unit(level) for level in self.levels]
+        return 2 * float(max(scales)) * (math.log(self.cuts + 1) + math.log(2 * len(self.levels) / beta))
+
+    @property
+    def near(self) -> int:
+        return -(-self.places // self.cuts) - 1
+
+    @classmethod
+    def examples(cls) -> Iterator[Example]:
+        for monotone in (True, False):
+            yield Example(
+                mechanism=cls(
+                    epsilon=Fraction(5, 3), levels=(Fraction(1, 2),), places=6, cuts=6, monotone=monotone
+                ),
+                value=[0, 0, 5, 5],
+                neighbour=[0, 5, 5, 5],
+                distance=Distance.hamming(),
+                code=lambda answers: answers[..., 0],
+            )
+        relation = Neighbours.ADD_REMOVE
+        yield Example(
+            mechanism=cls(
+                epsilon=Fraction(5, 3), levels=(Fraction(1, 4),), places=6, cuts=3, neighbours=relation
+            ),
+            value=[0, 0, 0, 5, 5],
+            neighbour=[0, 0, 5, 5],
+            distance=Distance.hamming(neighbours=relation),
+            code=lambda answers: answers[..., 0],
+        )

@@ -1,0 +1,305 @@
+"""A specification: one TOML file that declares a table, its guarantee and its queries.
+
+Blanks: fields of a specification that only somebody who knows the data can fill in.
+"""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from pydantic import Field, ValidationError, model_validator
+
+from sourdine.accounting.ledger import Ledger
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.format import plain
+from sourdine.core.toml import read_toml
+from sourdine.frames.files import ENDINGS, TEXT, check_ending
+from sourdine.frames.joins import check_brought, check_join, open_joined, read_join, read_joins
+from sourdine.frames.mistakes import told
+from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.schema import Declared, Schema, as_tuples, decimal
+from sourdine.frames.source import Source
+from sourdine.frames.text.compression import kind_of
+from sourdine.frames.text.format import TextFormat
+from sourdine.tables.plan import Plan
+from sourdine.tables.privacy import Privacy
+from sourdine.tables.query import Query
+from sourdine.tables.statistics.hierarchy import Hierarchy, read_hierarchies, with_columns, with_hierarchies
+
+BLANK = "FILL IN"
+_NAMED = 3  # fields in an error; the rest are counted
+
+
+def check_filled(held: object, path: Path) -> None:
+    """Refuse a specification with fields that still wait to be filled in, and name the first of them."""
+    fields = list(dict.fromkeys(_blanks(held, ())))
+    if not fields:
+        return
+    named = [f"'{'.'.join(field)}'" for field in fields[:_NAMED]]
+    if len(fields) > _NAMED:
+        named.append(f"{len(fields) - _NAMED} more")
+    *others, last = named
+    which = f"fields {', '.join(others)} and {last}" if others else f"field {last}"
+    rest = " Delete the line if its type has no such field, and the block if no query needs the column."
+    raise InvalidParameter(
+        f"The {which} of {path} still {'say' if others else 'says'} {BLANK}. "
+        "Write there what the comment beside it asks for."
+        f"{rest if any(field[0] == 'columns' for field in fields) else ''}"
+    )
+
+
+def _blanks(held: object, place: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if held == BLANK:
+        yield place
+    elif isinstance(held, dict):
+        for name, value in held.items():
+            yield from _blanks(value, (*place, str(name)))
+    elif isinstance(held, list):
+        for value in held:
+            yield from _blanks(value, place)
+
+
+NO_QUERIES = ("none yet",)  # of a draft, whose columns still wait for bounds
+_BLOCKS = ("table", "privacy", "columns", "queries", "joins", "hierarchies")
+_MOST_QUERIES = 2000  # beyond them a plan takes its time
+
+
+class TableBlock(TextFormat):
+    """Where the table is, how it is written if it is text, about how large, and whether it was checked."""
+
+    source: str | tuple[str, ...] = Field(min_length=1)
+    size: int | None = Field(default=None, ge=1, le=1 << 40)
+    checked: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _several(cls, given: Any) -> Any:
+        return as_tuples(given, "source")
+
+    @property
+    def text(self) -> TextFormat:
+        """How files of text are written."""
+        return TextFormat(**{name: getattr(self, name) for name in TextFormat.model_fields})
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The paths, patterns or folders that the table is made of."""
+        return (self.source,) if isinstance(self.source, str) else self.source
+
+
+class PrivacyBlock(Declared):
+    """Whom the release protects, how much, and what pays for it."""
+
+    unit: str = Field(min_length=1, max_length=200)
+    column: str | None = Field(default=None, min_length=1)
+    rows: int = Field(default=1, ge=1, le=1 << 20)
+    groups: int = Field(default=1, ge=1, le=1 << 20)
+    neighbours: str = "add-remove"
+    ledger: str | None = Field(default=None, min_length=1)
+    epsilon: int | float = Field(gt=0, le=1 << 20)
+    delta: float | None = Field(default=None, gt=0, lt=1)
+    reserve: float | None = Field(default=None, gt=0, lt=1)
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+    quality: bool = True
+
+    @model_validator(mode="after")
+    def _known(self) -> "PrivacyBlock":
+        if self.neighbours not in ("add-remove", "replace"):
+            raise ValueError('neighbours must be "add-remove" or "replace"')
+        if self.column is None and (self.rows, self.groups) != (1, 1):
+            raise ValueError('rows and groups need a column that tells units apart: add column = "person_id"')
+        if self.reserve is not None and not self.reserve <= (self.delta or 0):
+            raise ValueError("reserve is a part of delta: declare a delta that is at least as large")
+        return self
+
+
+class Specification(Declared):
+    """All that a release needs to know. Paths in it are seen from the folder it lies in."""
+
+    table: TableBlock
+    privacy: PrivacyBlock
+    columns: Mapping[str, Any] = Field(default_factory=dict)
+    joins: Mapping[str, Any] = Field(default_factory=dict)
+    hierarchies: Mapping[str, Any] = Field(default_factory=dict)
+    queries: tuple[Any, ...] = Field(min_length=1, max_length=_MOST_QUERIES)
+    folder: Path = Path()
+
+    @classmethod
+    def load(cls, path: Path) -> "Specification":
+        """The specification in a file; a mistake is told in one sentence with its place."""
+        if path.suffix.lower() in ENDINGS:
+            raise InvalidParameter(
+                f"{path} is a table, not a specification. Write a specification for it with: "
+                f"sourdine init {quote(str(path))}"
+            )
+        try:
+            held = read_toml(path)
+        except OSError:
+            raise InvalidParameter(
+                f"The specification {path} cannot be read. Check the path, or write one with 'sourdine init'."
+            ) from None
+        check_filled(held, path)
+        return cls.read(held, path.parent)
+
+    @classmethod
+    def read(cls, held: Mapping[str, Any], folder: Path = Path()) -> "Specification":
+        """The specification of these blocks."""
+        for name in held:
+            if name not in _BLOCKS:
+                near = difflib.get_close_matches(name, _BLOCKS, n=1)
+                meant = f" Did you mean '{near[0]}'?" if near else ""
+                raise InvalidParameter(
+                    f"A specification has no block '{name}'.{meant} Its blocks are {', '.join(_BLOCKS)}."
+                )
+        given = {**held, "folder": folder}
+        if isinstance(queries := given.get("queries"), Mapping):
+            raise InvalidParameter(
+                "The queries must be a list of blocks. Write [[queries]] with two brackets before each query."
+            )
+        if isinstance(queries, list):
+            given["queries"] = tuple(queries)
+        for name in ("table", "privacy", "columns", "joins", "hierarchies"):
+            if not isinstance(given.get(name, {}), Mapping):
+                raise InvalidParameter(
+                    f"The declaration '{name}' is wrong: it must be a block. Write it under [{name}]."
+                )
+        # rows of public files are taken in, so that a record of a release needs no other file
+        given["hierarchies"] = {
+            name: each.model_dump(exclude={"kind"})
+            for name, each in read_hierarchies(given.get("hierarchies", {}), folder).items()
+        }
+        try:
+            made = cls.model_validate(given)
+        except ValidationError as problem:
+            raise told(problem, "") from None
+        made.plan()
+        return made
+
+    @property
+    def unit(self) -> Unit:
+        """Whom the release protects."""
+        held = self.privacy
+        return Unit(name=held.unit, column=held.column, rows=held.rows, groups=held.groups)
+
+    @cached_property
+    def schema_of(self) -> Schema:
+        """What is declared of the columns."""
+        return Schema.read(with_columns(self.columns, self._hierarchies))
+
+    @cached_property
+    def _hierarchies(self) -> Mapping[str, Hierarchy]:
+        return read_hierarchies(self.hierarchies, self.folder)
+
+    @cached_property
+    def _queries(self) -> tuple[Query, ...]:
+        return tuple(
+            each
+            if isinstance(each, Query)
+            else Query.read(with_hierarchies(_block(each, i), self._hierarchies))
+            for i, each in enumerate(self.queries)
+        )
+
+    @property
+    def _declared(self) -> Privacy:
+        held = self.privacy
+        return Privacy(epsilon=decimal(held.epsilon), delta=held.delta, reserve=held.reserve)
+
+    @property
+    def ledger_path(self) -> Path | None:
+        """Where the ledger is."""
+        return None if self.privacy.ledger is None else self.folder / self.privacy.ledger
+
+    def plan(self, epsilon: Fraction | None = None) -> Plan:
+        """The plan of the queries, at the declared epsilon or another."""
+        return self._plan if epsilon is None else self._at(epsilon)
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return self._at(self._declared.epsilon)
+
+    def _at(self, epsilon: Fraction) -> Plan:
+        return Plan(
+            schema=self.schema_of,
+            queries=self._queries,
+            privacy=replace(self._declared, epsilon=epsilon),
+            unit=self.unit,
+            neighbours=Neighbours(self.privacy.neighbours),
+            size=self.table.size,
+            confidence=self.privacy.confidence,
+            caveats=self.table.text.caveats,
+            quality=self.privacy.quality,
+            checked=self.table.checked,
+        )
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> "Specification":
+        """A copy with other fields, which reads what is declared anew."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in set(vars(copied)) - set(type(copied).model_fields):
+            del vars(copied)[name]
+        return copied
+
+    @property
+    def places(self) -> list[Path]:
+        """Where the table lies: its file, or the files, patterns or folders of it."""
+        return [self.folder / each for each in self.table.sources]
+
+    @property
+    def is_there(self) -> bool:
+        """Whether something lies where the table should; a pattern is looked for when it is opened."""
+        return all(place.exists() or any(mark in str(place) for mark in "*?[") for place in self.places)
+
+    def open(self) -> Source:
+        """The table, checked against what is declared; only names and types are looked at."""
+        others = [] if self.privacy.column is None else [self.privacy.column]
+        joins = read_joins(self.joins, self.folder)
+        return open_joined(self.places, self.schema_of, joins, others, text=self.table.text)
+
+    def look(self) -> Source | None:
+        """The table as a release opens it, or None if there is none yet; then public ones are read alone."""
+        if self.is_there:
+            return self.open()
+        for place in self.places:
+            if place.suffix:  # else it may become a folder
+                check_ending(place)
+        joins, schema = read_joins(self.joins, self.folder), self.schema_of
+        check_brought(joins)
+        is_text = all(kind_of(place) in TEXT for place in self.places)
+        for join in joins:
+            if is_text:
+                read_join(join, schema, {ours: "VARCHAR" for ours, _ in join.on})
+            else:
+                check_join(join, schema)
+        return None
+
+    def open_ledger(self, epsilon: Fraction | None = None) -> Ledger:
+        """The ledger that pays; if there is none, the error says how to make one with this epsilon."""
+        path = self.ledger_path
+        if path is None:
+            raise InvalidParameter(
+                "The specification names no ledger, and a release must be paid for. "
+                "Make one with 'sourdine ledger create' and name it, as in ledger = \"people.ledger\"."
+            )
+        if not path.exists():
+            held = self.privacy
+            privacy = self._declared if self.queries == NO_QUERIES else self.plan().privacy
+            small = f" --delta {plain(held.delta)}" if privacy.squared and held.delta else ""
+            small += f" --reserve {plain(privacy.reserve)}" if privacy.reserve else ""
+            budget = held.epsilon if epsilon is None else float(epsilon)
+            raise InvalidParameter(
+                f"There is no ledger {path}. If it was moved, name its new place: another one is another "
+                f"budget. If there was none, make it with: sourdine ledger create {quote(str(path))} "
+                f"--epsilon {budget:g}{small} --unit {quote(held.unit)} --neighbours {held.neighbours}"
+            )
+        return Ledger.open(path)
+
+
+def _block(each: object, place: int) -> Mapping[str, Any]:
+    if not isinstance(each, Mapping):
+        raise InvalidParameter(f"The declaration 'queries.{place}' is wrong: it must be a [[queries]] block.")
+    return each

@@ -1,0 +1,98 @@
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from sourdine.cli.shared.app import TRACE, OneSentence
+
+COMMAND = Path(sys.executable).with_name("sourdine")
+
+
+def crash(problem: BaseException) -> Result:
+    """A verb that goes wrong."""
+    app = typer.Typer(cls=OneSentence, pretty_exceptions_enable=False)
+
+    @app.callback()
+    def root() -> None:
+        pass
+
+    @app.command()
+    def verb() -> None:
+        raise problem
+
+    return CliRunner().invoke(app, ["verb"])
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        ZeroDivisionError("secret"),
+        RecursionError("secret"),
+        KeyError("secret"),
+        UnicodeEncodeError("ascii", "secret", 0, 1, "secret"),
+        AssertionError("secret"),
+    ],
+)
+def test_a_mistake_of_its_own_is_one_sentence_without_data(
+    monkeypatch: pytest.MonkeyPatch, problem: Exception
+) -> None:
+    monkeypatch.delenv(TRACE)
+    result = crash(problem)
+    assert (result.exit_code, result.stdout) == (70, "")
+    assert result.stderr.startswith("The program stopped at a mistake of its own")
+    assert f"{TRACE}=1" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert "secret" not in result.stderr
+
+
+def test_a_trace_is_there_for_whoever_asks() -> None:
+    result = crash(ZeroDivisionError("why"))
+    assert result.exit_code == 1
+    assert isinstance(result.exception, ZeroDivisionError)
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        (MemoryError(), "This needs more memory than there is. Ask for less at a time.\n"),
+        (OSError(errno.ENOSPC, "No space"), "The output cannot be written (No space). Send it to another"),
+        (OSError(errno.EACCES, "Denied", "a.csv"), "a.csv cannot be used (Denied). Check its path"),
+        (OSError("odd"), "The output cannot be written (no reason is known)."),
+    ],
+)
+def test_what_the_machine_refuses_is_told(
+    monkeypatch: pytest.MonkeyPatch, problem: Exception, told: str
+) -> None:
+    monkeypatch.setattr("sourdine.cli.shared.app.drop_output", lambda: None)
+    result = crash(problem)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(told)
+    assert result.stderr.count("\n") == 1
+
+
+def test_interrupting_is_no_crash() -> None:
+    assert crash(KeyboardInterrupt()).exit_code == 130
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+@pytest.mark.parametrize("verb", [("--version",), ("audit", "laplace", "--samples", "1000")])
+def test_a_full_disk_is_one_sentence(verb: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([COMMAND, *verb], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("The output cannot be written (")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("verb", [("budget",), ("--help",), ("--version",), ("reproduce", "--json")])
+def test_a_reader_who_has_seen_enough_is_no_failure(verb: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as gone:
+        done = subprocess.run([COMMAND, *verb], stdout=gone, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
