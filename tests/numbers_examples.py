@@ -183,10 +183,10 @@ def _solve(**given: Any) -> Any:
 
 
 def _memory() -> Any:
-    from sourdine.learning.memory.model import FIRST, Course, Line, Memory, Stage
+    from sourdine.learning.memory.model import FIRST, Course, Memory, MemoryLine, Stage
 
-    flat = Course(((1, 200),), (Line(200, 50),))
-    return Memory(live={stage: Line(100, 0) for stage in FIRST}, most=dict.fromkeys(Stage, flat))
+    flat = Course(((1, 200),), (MemoryLine(200, 50),))
+    return Memory(live={stage: MemoryLine(100, 0) for stage in FIRST}, most=dict.fromkeys(Stage, flat))
 
 
 def _table(**given: Any) -> Any:
@@ -655,10 +655,10 @@ FRAMES = {
         frames.CountedValues(np.array([3, 5]), np.array([60, 120])).values_between, first=50, last=100
     ),
     "frames.Integer": _numbers(frames.Integer, lower=0, upper=100, missing=50),
-    "frames.Moments": of(frames.Moments, width=100, degree=2, most=100),
+    "frames.Moments": of(frames.BernsteinSums, width=100, degree=2, most=100),
     "frames.Real": _numbers(frames.Real, lower=0, upper=100, granularity=QUARTER, missing=50),
     "frames.Text": _numbers(frames.Text, at_least=100),
-    "frames.Total": of(lambda **n: frames.Total(value="1", **n), reach=100, most=100),
+    "frames.Total": of(lambda **n: frames.PlainSum(value="1", **n), reach=100, most=100),
     "frames.Unit": of(lambda **n: frames.Unit(name="person", column="id", **n), rows=100, groups=100),
 }
 

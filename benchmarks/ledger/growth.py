@@ -10,7 +10,7 @@ from time import perf_counter
 
 from benchmarks.ledger.crash import new_ledger, one_spend
 from sourdine.accounting.ledger import Ledger, PureBudget, Terms, database
-from sourdine.accounting.ledger.chain import START, Line, Mark, next_line
+from sourdine.accounting.ledger.chain import START, LedgerLine, Mark, next_line
 from sourdine.accounting.release import Release
 from sourdine.core.distance import Neighbours
 
@@ -98,7 +98,7 @@ def _make(path: Path, lines: int) -> None:
     database.create(path, terms.to_json(), _lines(content, Fraction(json.loads(content)["price"]), lines))
 
 
-def _lines(content: str, price: Fraction, count: int) -> Iterator[Line]:
+def _lines(content: str, price: Fraction, count: int) -> Iterator[LedgerLine]:
     before = START
     for number in range(1, count + 1):
         line = next_line(before, content, str(number * price))

@@ -22,9 +22,9 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.frames.statistics.ranks import SortedPlaces
 from sourdine.tables.noise import like_noises, noise
 from sourdine.tables.quantiles.api import Grid
-from sourdine.tables.quantiles.choice import AUTO, METHODS, TREE, Allowance, Choice, chosen
+from sourdine.tables.quantiles.choice import AUTO, METHODS, TREE, Allowance, MethodChoice, chosen
 from sourdine.tables.quantiles.method import QuantileMethod
-from sourdine.tables.quantiles.tree import Tree, read_quantiles
+from sourdine.tables.quantiles.tree import BinTree, read_quantiles
 from sourdine.testing import SeededBits
 
 RELEASES, SAMPLES = 200, 50  # releases a case, of so many samples of made-up values
@@ -106,7 +106,7 @@ def measure_all(ask: Ask, releases: int = RELEASES) -> dict[str, Measured]:
     return found
 
 
-def _taken(ask: Ask, method: str) -> tuple[QuantileMethod | Tree, Choice]:
+def _taken(ask: Ask, method: str) -> tuple[QuantileMethod | BinTree, MethodChoice]:
     """The mechanism of a method, or a tree, by what is declared."""
     return chosen(
         method,
@@ -143,7 +143,7 @@ def off(ask: Ask, held: Floats, places: Floats, near: int = 0) -> Floats:
     return np.asarray(np.maximum(np.maximum(below - aims, aims - upto), 0.0))
 
 
-def _noise(tree: Tree, ask: Ask) -> Any:
+def _noise(tree: BinTree, ask: Ask) -> Any:
     """The noise on the counts of a tree, as `sourdine.quantiles` pays for it."""
     moved = tree.height * (2 if ask.neighbours is Neighbours.REPLACE else 1)
     distance = Distance.l1(moved, coordinates=moved, neighbours=ask.neighbours)
@@ -151,7 +151,7 @@ def _noise(tree: Tree, ask: Ask) -> Any:
 
 
 def _drawn(
-    found: QuantileMethod | Tree, ask: Ask, values: SortedPlaces, count: int, bits: SeededBits
+    found: QuantileMethod | BinTree, ask: Ask, values: SortedPlaces, count: int, bits: SeededBits
 ) -> Floats:
     """So many answers for the same values."""
     if isinstance(found, QuantileMethod):
@@ -165,7 +165,7 @@ def _drawn(
     return np.stack([read_quantiles(values, found, **given).value for _ in range(count)])
 
 
-def _failed(found: QuantileMethod | Tree, ask: Ask, held: Floats, places: Floats, near: int) -> Any:
+def _failed(found: QuantileMethod | BinTree, ask: Ask, held: Floats, places: Floats, near: int) -> Any:
     """Which releases have an answer beyond the forecast; where there is none, none."""
     if isinstance(found, QuantileMethod):
         told = found.ranks_off(CONFIDENCE)

@@ -159,7 +159,7 @@ def test_ends_that_cross_are_an_error_and_not_mended(monkeypatch: pytest.MonkeyP
         return _Lifted(true_below(*given))  # type: ignore[arg-type]
 
     class _Lifted:
-        def __init__(self, found: composition.Sum) -> None:
+        def __init__(self, found: composition.LossSum) -> None:
             self.found = found
 
         def epsilon(self, delta: float) -> float:

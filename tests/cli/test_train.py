@@ -15,7 +15,7 @@ from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
 from sourdine.accounting.release import Certificate
 from sourdine.cli import train
 from sourdine.cli.shared.app import OneSentence
-from sourdine.cli.train.options import Chosen
+from sourdine.cli.train.options import ChosenModel
 from sourdine.cli.train.progress import told, training_bar
 from sourdine.core.distance import Neighbours
 from sourdine.learning.models import linear
@@ -368,7 +368,7 @@ def test_an_ample_budget_is_used_for_longer_training(epsilon: str, epochs: int) 
 def test_what_is_usual_depends_on_features_and_budget(
     features: str | None, model: str | None, epsilon: float | None, expected: tuple[int, float]
 ) -> None:
-    chosen = Chosen.read(
+    chosen = ChosenModel.read(
         "fit",
         model=model,
         features=features,

@@ -9,7 +9,7 @@ from sourdine.experiments.cleaner.measure import (
     JUDGED,
     NOISED,
     TRUE,
-    Classes,
+    ClassMoments,
     as_corrected,
     as_published,
     classes,
@@ -99,11 +99,11 @@ def test_what_is_declared_holds_for_what_is_measured() -> None:
 def test_naive_bayes_is_that_of_the_books() -> None:
     features = np.array([[0.0, 1.0], [2.0, 3.0], [10.0, 4.0], [12.0, 8.0]])
     ill = np.array([False, False, True, True])
-    made = Classes.fitted(features, ill)
+    made = ClassMoments.fitted(features, ill)
     assert made.means.tolist() == [[1, 2], [11, 6]]
     assert made.variances == pytest.approx(np.array([[1, 1], [1, 4]]), rel=1e-6)
     assert made.guess(np.array([[5.0, 2.0], [7.0, 6.0]])).tolist() == [False, True]
-    alone = Classes.fitted(features, np.zeros(4, bool))
+    alone = ClassMoments.fitted(features, np.zeros(4, bool))
     assert not alone.guess(features).any()
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from sourdine.experiments import Result, Settings, Standing, find_experiments
 from sourdine.experiments.mnist.accuracy import _verdicts
-from sourdine.experiments.mnist.runs import NAMES, OURS, PLAIN, PRIVATE, Outcome
+from sourdine.experiments.mnist.runs import NAMES, OURS, PLAIN, PRIVATE, RunsOutcome
 from tests.experiments.results import table, verdict
 from tests.learning.idx_files import write_digits
 
@@ -52,8 +52,8 @@ def test_the_page_is_written_with_figures_and_tables(learnt: Result, tmp_path: P
     assert "Accuracy against the ε spent so far" in text
 
 
-def outcome(name: str, *accuracies: float) -> Outcome:
-    return Outcome(
+def outcome(name: str, *accuracies: float) -> RunsOutcome:
+    return RunsOutcome(
         name=name, epsilon=1.0, settings="", accuracies=accuracies, seconds=(1.0,), curve=((1, 0.5, 90.0),)
     )
 

@@ -9,7 +9,7 @@ import pytest
 
 from sourdine.experiments import Result, Settings, Standing, find_experiments
 from sourdine.experiments.rappor import exponential_law, home_pages, normal_law, one_life, processes
-from sourdine.experiments.rappor.collecting import Finds, Law, collect, spread
+from sourdine.experiments.rappor.collecting import Finds, WordLaw, collect, spread
 from sourdine.local.rappor import Rappor
 from sourdine.report.pages.page import Figure
 from sourdine.testing import SeededBits
@@ -145,7 +145,7 @@ def test_it_can_be_kept(result: Result, tmp_path: Path) -> None:
 
 
 def test_people_are_drawn_by_their_law() -> None:
-    law = Law(("a", "b", "c", "d"), np.array([0.5, 0.3, 0.2, 0.0]))
+    law = WordLaw(("a", "b", "c", "d"), np.array([0.5, 0.3, 0.2, 0.0]))
     drawn = np.bincount(law.draw(100_000, SeededBits(1)), minlength=4)
     assert drawn[3] == 0
     assert np.all(np.abs(drawn[:3] - 100_000 * law.shares[:3]) < 5 * np.sqrt(100_000 * 0.25))
@@ -164,7 +164,7 @@ def test_people_are_drawn_by_their_law() -> None:
 
 
 def test_finds_and_means() -> None:
-    law = Law(("a", "b"), np.array([1.0, 0.0]))
+    law = WordLaw(("a", "b"), np.array([1.0, 0.0]))
     assert Finds.among(np.array([True, True]), law) == Finds(2, 1)
     assert spread([1.0, 3.0]) == pytest.approx((2.0, 2.0))
     assert spread([4.0]) == (4.0, 0.0)

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from sourdine.frames import Moments, Schema, Unit, open_source, totals
+from sourdine.frames import BernsteinSums, Schema, Unit, open_source, totals
 from sourdine.frames.statistics.quality import quality_counts
 from sourdine.testing import SeededBits
 
@@ -26,7 +26,7 @@ def test_which_groups_it_counts_in_does_not_hang_on_the_order(first: float, seco
         connection.execute(f"CREATE OR REPLACE TABLE rows AS {asked}", [writings, ["n", "s", "e", "w"]])
         source = open_source(connection.table("rows"), SCHEMA, ["who"])
         by = [source.grouping("site")]
-        return totals(source, by=by, statistics=[Moments()], unit=ONE, bits=SeededBits(seed)).numbers
+        return totals(source, by=by, statistics=[BernsteinSums()], unit=ONE, bits=SeededBits(seed)).numbers
 
     found = []
     for seed in range(8):
@@ -58,7 +58,7 @@ def test_no_time_is_so_far_away_that_there_is_no_release(kind: pa.DataType, engi
         table = connection.table("rows")
     source = open_source(table, SCHEMA, ["who"])
     by = [source.grouping("site")]
-    found = totals(source, by=by, statistics=[Moments()], unit=ONE, bits=SeededBits(1)).numbers
+    found = totals(source, by=by, statistics=[BernsteinSums()], unit=ONE, bits=SeededBits(1)).numbers
     quality = quality_counts(source, ["site"], unit=ONE, bits=SeededBits(1))
     assert sum(number for (number,) in found[0]) == sum(quality)
     assert sum(quality) >= 6

@@ -32,9 +32,9 @@ def by_region(table: object, joins: tuple[Join, ...], schema: Schema = SCHEMA) -
     source = open_joined(table, schema, joins)
     assert source.ask(f"SELECT count(*) FROM {source.name}") == [(5,)]
     grouped = source.grouping("region")
-    from sourdine.frames import Moments
+    from sourdine.frames import BernsteinSums
 
-    found = totals(source, by=[grouped], statistics=[Moments()], unit=Unit(), bits=SeededBits(1))
+    found = totals(source, by=[grouped], statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
     return [row[0] for row in found.numbers[0]]
 
 

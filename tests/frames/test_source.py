@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import Moments, Schema, Source, Unit, open_source, totals
+from sourdine.frames import BernsteinSums, Schema, Source, Unit, open_source, totals
 from sourdine.frames.expression import grouping
 from sourdine.frames.statistics.quality import quality_counts
 from sourdine.testing import SeededBits
@@ -52,7 +52,7 @@ def counts(source: Source) -> list[int]:
     """How many records there are of each key of the one declared column."""
     ((name, column),) = source.schema.columns.items()
     by = [grouping(name, column, source.types[name])]
-    found = totals(source, by=by, statistics=[Moments()], unit=Unit(), bits=SeededBits(1))
+    found = totals(source, by=by, statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
     return [number for (number,) in found.numbers[0]]
 
 

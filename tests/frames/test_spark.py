@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import Moments, Schema, Unit, open_source, ranks, totals
+from sourdine.frames import BernsteinSums, Schema, Unit, open_source, ranks, totals
 from sourdine.frames.dialect import DUCKDB, SPARK
 from sourdine.frames.statistics import binned as levels_module
 from sourdine.frames.statistics.binned import Levels, check_counted
@@ -179,7 +179,10 @@ def test_no_more_of_a_unit_counts_than_is_declared(spark: Any) -> None:
 
     def counted(source: Any, unit: Unit) -> list[Any]:
         value = source.place_of("x")
-        statistics = [Moments(most=unit.rows), Moments(value=value, width=9, degree=2, most=unit.rows)]
+        statistics = [
+            BernsteinSums(most=unit.rows),
+            BernsteinSums(value=value, width=9, degree=2, most=unit.rows),
+        ]
         by, bits = [source.grouping("site")], SeededBits(1)
         found = totals(source, by=by, statistics=statistics, unit=unit, bits=bits)
         ordered = ranks(source, by=by, value=value, unit=unit, bits=bits, places=10)

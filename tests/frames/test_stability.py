@@ -18,7 +18,7 @@ import pytest
 
 from sourdine.frames import Schema, Unit, open_source, totals
 from sourdine.frames.expression import grouping
-from sourdine.frames.statistics.sums import Moments
+from sourdine.frames.statistics.sums import BernsteinSums
 from sourdine.frames.text import opening
 from sourdine.testing import SeededBits
 
@@ -164,5 +164,5 @@ def test_a_count_moves_by_one_record_for_one_record(tmp_path: Path) -> None:
         path.write_bytes((whole + record + "\nz,yes\n" * 3).encode())
         source = open_source(path, schema)
         by = [grouping("answer", schema.columns["answer"], source.types["answer"])]
-        found = totals(source, by=by, statistics=[Moments()], unit=Unit(), bits=SeededBits(1))
+        found = totals(source, by=by, statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
         assert 103 <= found.numbers[0][0][0] <= 104

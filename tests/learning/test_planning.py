@@ -7,10 +7,10 @@ from sourdine.accounting import PLD, Sampler, cost_of_steps, epsilon_of_steps, p
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning import Forecast, plan
-from sourdine.learning.memory.model import Course, Line, Memory, Stage
+from sourdine.learning.memory.model import Course, Memory, MemoryLine, Stage
 
 RUN = {"size": 10_000, "delta": 1e-5}
-ALONE, IN_PARTS = (Course(points=(), lines=(Line(1 << power, 1 << 14),)) for power in (19, 20))
+ALONE, IN_PARTS = (Course(points=(), lines=(MemoryLine(1 << power, 1 << 14),)) for power in (19, 20))
 MEMORY = Memory(live={}, most={Stage.AGAIN: ALONE, Stage.MORE: IN_PARTS})
 
 

@@ -6,7 +6,7 @@ from scipy import stats
 
 from sourdine.report.finding import finding, named_rows, show
 from sourdine.tables import Answer, Answers
-from sourdine.tables.estimate import Estimate
+from sourdine.tables.estimate import GroupEstimate
 
 
 def answer(
@@ -25,7 +25,7 @@ def answer(
         kind=kind,
         columns=columns,
         keys=tuple(named),
-        estimate=Estimate(number, number - half, number + half),
+        estimate=GroupEstimate(number, number - half, number + half),
         **given,
     )
 
@@ -114,7 +114,7 @@ def test_a_group_of_which_nothing_is_known_is_not_compared() -> None:
 
     def told(*groups: str) -> str:
         rows = zip(*(ends[group] for group in groups), strict=True)
-        estimate = Estimate(*(np.array(row, dtype=float) for row in rows))
+        estimate = GroupEstimate(*(np.array(row, dtype=float) for row in rows))
         keys = tuple((group,) for group in groups)
         return finding(Answer(keys=keys, estimate=estimate, span=(0.0, 100.0), **given), 0.95)  # type: ignore[arg-type]
 

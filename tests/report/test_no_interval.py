@@ -14,7 +14,7 @@ from sourdine.report.charts.answers import draw_answer
 from sourdine.report.finding import finding, named_rows
 from sourdine.report.pages.release import release_page
 from sourdine.tables import Answer, Answers
-from sourdine.tables.estimate import Estimate
+from sourdine.tables.estimate import GroupEstimate
 from sourdine.tables.record import Record
 from tests.cli.table_case import Case, build, run
 
@@ -28,7 +28,7 @@ def answer(keys: list[tuple[Any, ...]], *, bounded: bool = False) -> Answer:
         kind="quantiles",
         columns=("sex", "quantile")[2 - len(keys[0]) :],
         keys=tuple(keys),
-        estimate=Estimate(value, value - end, value + end),
+        estimate=GroupEstimate(value, value - end, value + end),
         measure="age",
         span=(0.0, 100.0),
     )

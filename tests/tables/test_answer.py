@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.tables import Answers, Table, write_answers
-from sourdine.tables.estimate import Estimate
+from sourdine.tables.estimate import GroupEstimate
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 
@@ -129,7 +129,7 @@ def test_rounding_goes_outwards_and_no_farther_than_needed(
     value: float, down: float, up: float, whole: bool
 ) -> None:
     low, high = value - down, value + up
-    found = Estimate(*(np.array([number]) for number in (value, low, high))).rounded(whole)
+    found = GroupEstimate(*(np.array([number]) for number in (value, low, high))).rounded(whole)
     unit = 1.0 if whole else (high - low) / 100
     assert found.lower[0] <= low <= high <= found.upper[0]
     assert found.lower[0] <= found.value[0] <= found.upper[0]

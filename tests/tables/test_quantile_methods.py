@@ -22,7 +22,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Unit, ranks
 from sourdine.frames.statistics.ranks import CountedValues
 from sourdine.tables import Plan, Privacy, Query, Table, epsilon_for, forecasts, rehearse, write_answers
-from sourdine.tables.measurement import Line
+from sourdine.tables.measurement import PlannedMeasurement
 from sourdine.tables.quantiles import METHODS, InverseSensitivity, QuantileMethod
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
@@ -55,7 +55,7 @@ def table(unit: Unit = UNITS[0], neighbours: Neighbours = ADD_REMOVE, size: int 
     return Table(PEOPLE, unit=unit, columns=COLUMNS, size=size, neighbours=neighbours)
 
 
-def made(line: Line) -> QuantileMethod:
+def made(line: PlannedMeasurement) -> QuantileMethod:
     assert isinstance(line.mechanism, QuantileMethod)
     return line.mechanism
 

@@ -17,7 +17,7 @@ from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames import Schema, Source, Unit, open_source, ranks
 from sourdine.frames.text.format import TextFormat
 from sourdine.tables import Plan, Privacy, Query, Table, release
-from sourdine.tables.quantiles.tree import Tree, Walk, quantiles
+from sourdine.tables.quantiles.tree import BinTree, TreeWalk, quantiles
 from sourdine.testing import SeededBits
 from tests.tables.exact import exact_numbers
 
@@ -315,13 +315,13 @@ class Recorded:
 
 @pytest.mark.parametrize("size", [2, 17, 121, 5000, 1 << 20, (1 << 31) + 2])
 def test_every_count_of_a_tree_is_drawn_once_and_at_its_levels_alone(size: int) -> None:
-    tree, values, drawn = Tree.over(size), Recorded(size), []
+    tree, values, drawn = BinTree.over(size), Recorded(size), []
 
     def noisy(counts: Any) -> Any:
         drawn.append(len(counts))
         return counts + 1
 
-    walk = Walk(tree, values, noisy, 1.0)
+    walk = TreeWalk(tree, values, noisy, 1.0)
     quantiles(walk, [0.01, 0.25, 0.5, 0.51, 0.99], lambda many: 3.0)
     quantiles(walk, [0.5], lambda many: 3.0)
     assert len(values.asked) == len(set(values.asked)) == len(drawn)

@@ -45,7 +45,7 @@ _WORTH_PAIRS = 20_000  # nodes from which it pays to look at pairs of columns fi
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class FoundNode:
     """A node, what is left out there, and its loss. `proven` says that no node has a smaller loss."""
 
     node: Node
@@ -185,7 +185,7 @@ class _Pieces:
         return cells_from(ids[self.place] * self.values + self.value, self.count, many, self.values)
 
 
-def search(lattice: Lattice, watch: Watch | None = None) -> Found:
+def search(lattice: Lattice, watch: Watch | None = None) -> FoundNode:
     """The good node of the least loss; the topmost, one class of everybody, must be good.
 
     Where the candidates are too many to list, those of the least bound are searched, and what is found is not
@@ -196,7 +196,7 @@ def search(lattice: Lattice, watch: Watch | None = None) -> Found:
     best = _sweep(lattice, nodes, bounds, best, watch)
     node, outcome = best
     assert outcome.kept is not None
-    return Found(
+    return FoundNode(
         node=node,
         suppressed=outcome.suppressed,
         ncp=outcome.ncp,

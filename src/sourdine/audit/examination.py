@@ -13,8 +13,8 @@ from sourdine.audit.lower_bound import (
     FALSE_ALARM,
     LEAST_SAMPLES,
     MOST_SAMPLES,
+    AnswerSplit,
     LowerBound,
-    Parts,
     bound_of,
     draw_parts,
 )
@@ -85,7 +85,9 @@ def in_order(tasks: Sequence[Callable[[Bits], Verdict]], seed: int | None = None
         yield from pool.map(lambda task, bits: task(bits), tasks, sources)
 
 
-def _law(parts: Parts, example: Example, honest: Example | None, count: int, bits: Bits) -> float | None:
+def _law(
+    parts: AnswerSplit, example: Example, honest: Example | None, count: int, bits: Bits
+) -> float | None:
     """The p-value of the stated law on both neighbours: a textbook's, or else that of the honest example."""
     stated = honest or example
     inputs = (stated.value, stated.neighbour)

@@ -47,7 +47,7 @@ class LowerBound:
         return self.audited > self.claimed
 
 
-class Parts(NamedTuple):
+class AnswerSplit(NamedTuple):
     """Answers for both neighbours: to order the outcomes by, to choose an event by, and to confirm it."""
 
     sizes: tuple[int, ...]
@@ -94,16 +94,16 @@ def bound_epsilon(
     return bound_of(example, draw_parts(example, samples, bits), delta=delta, false_alarm=false_alarm)
 
 
-def draw_parts(example: Example, samples: int, bits: Bits) -> Parts:
+def draw_parts(example: Example, samples: int, bits: Bits) -> AnswerSplit:
     """Answers for both neighbours, in the three parts that an audit needs."""
     whole = check.integer("an audit", "samples", samples, LEAST_SAMPLES, MOST_SAMPLES)
     sizes = (whole // 4, whole // 4, whole - 2 * (whole // 4))
     inputs = (example.value, example.neighbour)
-    return Parts(sizes, tuple(tuple(tally(example, v, n, bits) for v in inputs) for n in sizes))
+    return AnswerSplit(sizes, tuple(tuple(tally(example, v, n, bits) for v in inputs) for n in sizes))
 
 
 def bound_of(
-    example: Example, parts: Parts, *, delta: float | None = None, false_alarm: float = FALSE_ALARM
+    example: Example, parts: AnswerSplit, *, delta: float | None = None, false_alarm: float = FALSE_ALARM
 ) -> LowerBound:
     """The bound that drawn answers show, as by `bound_epsilon`."""
     alarm = float(check.inside("an audit", "false_alarm", false_alarm, 0, 1))

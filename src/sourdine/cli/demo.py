@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.plan import print_answers
-from sourdine.cli.release import REPORT, Published, plain, print_payment, publish
+from sourdine.cli.release import REPORT, PublishedRelease, plain, print_payment, publish
 from sourdine.cli.shared import show
 from sourdine.core.errors import BudgetExceeded, InvalidParameter
 
@@ -142,7 +142,7 @@ def _free(folder: Path) -> Path:
     raise InvalidParameter(f"{folder} and its numbers are all taken. Name another with -o.")
 
 
-def _print(place: Path, published: Published, refusal: str) -> None:
+def _print(place: Path, published: PublishedRelease, refusal: str) -> None:
     show.line(f"A made-up register of {_PEOPLE:,} people: {place / TABLE}")
     show.line(f"What to publish about it, declared beforehand: {place / SPEC}")
     show.line(f"A ledger with a budget of epsilon 1 for each person: {place / LEDGER}")

@@ -32,7 +32,7 @@ _ROW, _MOST_ROOM = 300, 1 << 30  # bytes of a row in a file, and of what is take
 
 
 @dataclass(frozen=True, kw_only=True)
-class Published:
+class PublishedRelease:
     """A release that was paid and written."""
 
     release: "TableRelease"
@@ -79,7 +79,7 @@ def release(
 
 def publish(
     spec: Path, folder: Path, *, formats: Sequence[str] = FORMATS[:1], report: bool = True
-) -> Published:
+) -> PublishedRelease:
     """Carry out a specification: everything is checked, then paid, then computed, then written at once."""
     from sourdine.report.pages.release import release_page
     from sourdine.tables import Specification, write_answers
@@ -124,7 +124,7 @@ def publish(
     if troubles:
         show.warn(f"The release was paid and is in {folder}, without its page {REPORT}.")
         raise troubles[0]
-    return Published(release=made, certificate=certificate, files=tuple(files))
+    return PublishedRelease(release=made, certificate=certificate, files=tuple(files))
 
 
 @contextlib.contextmanager
@@ -174,7 +174,7 @@ def print_quality(release: "TableRelease") -> None:
         show.say(ADVICE)
 
 
-def print_payment(published: Published) -> None:
+def print_payment(published: PublishedRelease) -> None:
     """What was paid, what is left, and where everything is."""
     from sourdine.accounting.ledger.receipt import left_words, readable
 
@@ -190,7 +190,7 @@ def print_payment(published: Published) -> None:
         show.line(f"  {path}")
 
 
-def plain(published: Published) -> dict[str, object]:
+def plain(published: PublishedRelease) -> dict[str, object]:
     """A release for machines."""
     told = published.certificate
     return {

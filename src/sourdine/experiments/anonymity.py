@@ -18,7 +18,7 @@ from sourdine.anonymity import (
     measure,
     measure_records,
 )
-from sourdine.audit.attacks import Chart, Point
+from sourdine.audit.attacks import AttackChart, Point
 from sourdine.experiments.registry import Result, Settings, Standing, Verdict, experiment
 from sourdine.report.pages.attack import draw_attack
 from sourdine.report.pages.page import Figure, Section
@@ -230,7 +230,7 @@ def _before_and_after(made: Generalised) -> Section:
         for name, by_value in held.items()
         for treatment, share in by_value.items()
     )
-    chart = Chart(
+    chart = AttackChart(
         finding="Every class rules treatments out, and 60+ in Besançon leaves one",
         across="share of the patients of the class",
         up="class",
@@ -285,7 +285,7 @@ def _beliefs(made: dict[str, Generalised]) -> Section:
         **{name: believed(each) for name, each in made.items()},
         f"a private answer, ε = {EPSILON:g} (at most)": private,
     }
-    chart = Chart(
+    chart = AttackChart(
         finding=f"2-anonymity leaves no doubt about {LEAK}; a private answer must leave "
         f"{100 * (1 - private):.0f} %",
         across=f"belief that a patient of 61 in Besançon has {LEAK}",

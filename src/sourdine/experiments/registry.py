@@ -143,7 +143,7 @@ def compare(published: str, found: float) -> Standing:
     return Standing.UNDERSTATED if shown < found else Standing.OVERSTATED
 
 
-class Part(NamedTuple):
+class ExperimentPart(NamedTuple):
     """Verdicts, and the section of the page that shows where they come from."""
 
     verdicts: tuple[Verdict, ...]

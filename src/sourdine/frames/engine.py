@@ -17,7 +17,7 @@ Lent = Mapping[str, Mapping[str, NDArray[Any]]]
 NOTHING: Lent = {}
 
 
-class Engine(Protocol):
+class TableEngine(Protocol):
     """What a source asks of an engine."""
 
     @property

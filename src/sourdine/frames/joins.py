@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.dialect import Dialect
-from sourdine.frames.engine import NOTHING, Engine, Lent
+from sourdine.frames.engine import NOTHING, Lent, TableEngine
 from sourdine.frames.schema import Column, Schema
 from sourdine.frames.source import AS_IT_IS, Source, check_alike, open_source
 from sourdine.frames.text.format import TextFormat
@@ -269,7 +269,7 @@ def _array(cells: Sequence[object], kind: str) -> NDArray[Any]:
 class Joined:
     """An engine whose table has the columns of public tables beside its own."""
 
-    base: Engine
+    base: TableEngine
     public: tuple[_Public, ...]
 
     @property

@@ -19,7 +19,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 from sourdine.frames.closed import closed_connection
 from sourdine.frames.dialect import Dialect
-from sourdine.frames.engine import NOTHING, Engine, InDuckDB, Lent
+from sourdine.frames.engine import NOTHING, InDuckDB, Lent, TableEngine
 from sourdine.frames.expression import Grouping, grouping, number_name, place, place_name, place_of, span
 from sourdine.frames.files import TEXT, Files, Where, find_files, is_where, with_plain_columns
 from sourdine.frames.parquet import ParquetFiles
@@ -70,7 +70,7 @@ class Source:
     [(2,)]
     """
 
-    engine: Engine = field(repr=False)
+    engine: TableEngine = field(repr=False)
     schema: Schema
     beside: Beside | None = field(default=None, repr=False)
 

@@ -19,8 +19,8 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.learning.checkpoint import Checkpoint
-from sourdine.learning.data.batches import People
-from sourdine.learning.data.examples import Examples, Rehearsal, batch_of, examples_of
+from sourdine.learning.data.batches import UnitExamples
+from sourdine.learning.data.examples import Examples, RepeatedExamples, batch_of, examples_of
 from sourdine.learning.forecast import measure
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.gradients.engine import check_model
@@ -123,7 +123,7 @@ def fit(
         raise check.fail("fit", "size", "be left out unless batches are drawn by Poisson sampling", size)
     clip = Flat() if clipping is None else clipping
     per_unit = 1 if people is None else people.most
-    rehearsed = examples if rehearsal is None else Rehearsal(examples_of(rehearsal))
+    rehearsed = examples if rehearsal is None else RepeatedExamples(examples_of(rehearsal))
     self_test(task, rehearsed.made_up(REHEARSED))
     if physical is None:
         measured = measure(model, rehearsed, loss=loss, clipping=clip, examples_per_unit=per_unit)
@@ -149,7 +149,9 @@ def fit(
         return run.done(file, payer, purpose)
 
 
-def _people(ids: ArrayLike | Iterable[object] | None, most: int | None, examples: Examples) -> People | None:
+def _people(
+    ids: ArrayLike | Iterable[object] | None, most: int | None, examples: Examples
+) -> UnitExamples | None:
     """Whose examples they are, if that was said."""
     if ids is None:
         if most is not None:
@@ -158,7 +160,7 @@ def _people(ids: ArrayLike | Iterable[object] | None, most: int | None, examples
     if most is None:
         remedy = "Say how many examples of one person may count each time."
         raise check.fail("fit", "examples_per_unit", "be given with 'unit'", None, remedy)
-    people = People(ids, most)
+    people = UnitExamples(ids, most)
     if people.examples != examples.size:
         raise InvalidParameter(
             f"The 'unit' of fit must hold one id for each of the {examples.size:,} examples. "

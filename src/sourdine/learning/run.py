@@ -25,7 +25,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 from sourdine.core.randomness.bits import Bits
 from sourdine.learning.checkpoint import Checkpoint, State, check_same
-from sourdine.learning.data.batches import AllocatedBatches, Batches, Indices, People, PoissonBatches
+from sourdine.learning.data.batches import AllocatedBatches, Batches, Indices, PoissonBatches, UnitExamples
 from sourdine.learning.data.examples import Examples
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.planning import Plan
@@ -114,7 +114,7 @@ class Run:
     plan: Plan
     clipping: Clipping
     examples: Examples
-    people: People | None
+    people: UnitExamples | None
     optimizer: MakeOptimizer
     schedule: MakeSchedule | None
     averaging: float | None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.local.intervals.inversion import Bools, People, people_behind
+from sourdine.local.intervals.inversion import Bools, PeopleRange, people_behind
 from sourdine.mechanisms.randomized_response import Channel
 
 Floats = NDArray[np.float64]
@@ -51,7 +51,7 @@ def shares(channel: Channel, supports: NDArray[np.int64], reports: int, confiden
     return between(value, channel.variance(value, reports), found, reports, confidence)
 
 
-def between(value: Floats, variance: Floats, found: People, reports: int, confidence: float) -> Estimate:
+def between(value: Floats, variance: Floats, found: PeopleRange, reports: int, confidence: float) -> Estimate:
     """Shares with intervals from so many people to so many."""
     lower, upper = found.lower / reports, found.upper / reports
     return Estimate(value, variance, lower, upper, reports, confidence, found.unlikely)

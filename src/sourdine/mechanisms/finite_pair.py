@@ -16,7 +16,7 @@ from sourdine.core.loss import LeakyLaw, Loss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.pair import Chances, FiniteLaws, finite_laws
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.randomness.table import Terms, table
+from sourdine.core.randomness.table import WeightTerms, table
 from sourdine.mechanisms.randomized_response import Channel, yes_or_no
 
 
@@ -99,5 +99,5 @@ def _draw(law: tuple[Fraction, ...], count: int, bits: Bits) -> NDArray[np.int64
     places = np.flatnonzero([chance > 0 for chance in law])
     if len(places) == 1:
         return np.full(count, places[0], np.int64)
-    weights = Terms(tuple(law[place] for place in places), (0,) * len(places))
+    weights = WeightTerms(tuple(law[place] for place in places), (0,) * len(places))
     return np.asarray(places[table(weights).sample(count, bits)], np.int64)

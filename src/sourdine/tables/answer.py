@@ -18,7 +18,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.spreadsheet import csv_text, inert
 from sourdine.frames.closed import closed_connection
 from sourdine.frames.expression import literal, quoted
-from sourdine.tables.estimate import Estimate
+from sourdine.tables.estimate import GroupEstimate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,7 @@ class Answer:
     kind: str
     columns: tuple[str, ...]
     keys: tuple[tuple[Cell, ...], ...]
-    estimate: Estimate = field(repr=False)
+    estimate: GroupEstimate = field(repr=False)
     measure: str
     whole: bool = False
     span: tuple[float, float] | None = None

@@ -25,7 +25,7 @@ from sourdine.frames.mistakes import told
 from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Real, Schema, decimal
 from sourdine.frames.source import AS_IT_IS, Source, open_source
-from sourdine.frames.statistics.ladder import Ladder
+from sourdine.frames.statistics.ladder import NumberLadder
 from sourdine.frames.statistics.ranks import CountedValues, ranks
 from sourdine.frames.text.format import TextFormat
 from sourdine.tables.measurement import EACH_RECORD
@@ -35,7 +35,7 @@ from sourdine.tables.specification import NO_QUERIES, Specification, check_fille
 
 Kind = Literal["integer", "real"]
 _HIDDEN = Fraction(1, 5)  # of the records, from which on bounds are not worth their price
-LADDERS: Mapping[str, Ladder] = {"integer": Ladder(0, 15), "real": Ladder(-6, 15)}
+LADDERS: Mapping[str, NumberLadder] = {"integer": NumberLadder(0, 15), "real": NumberLadder(-6, 15)}
 _ANY = Schema(columns={"any": Real(lower=-1e15, upper=1e15)}).columns["any"]  # stands for the unknown bounds
 
 

@@ -18,44 +18,44 @@ _SHARES = np.linspace(0, 1, 201)
 
 
 @dataclass(frozen=True)
-class Estimate:
+class GroupEstimate:
     """A value for each group, between the ends of its interval."""
 
     value: Floats
     lower: Floats
     upper: Floats
 
-    def scaled(self, step: float, offset: float = 0.0) -> "Estimate":
+    def scaled(self, step: float, offset: float = 0.0) -> "GroupEstimate":
         """The same in another unit, `step` above 0."""
-        return Estimate(*(offset + step * each for each in (self.value, self.lower, self.upper)))
+        return GroupEstimate(*(offset + step * each for each in (self.value, self.lower, self.upper)))
 
-    def within(self, least: float, most: float = np.inf) -> "Estimate":
+    def within(self, least: float, most: float = np.inf) -> "GroupEstimate":
         """The same where nothing outside these bounds can be true."""
-        return Estimate(*(np.clip(each, least, most) for each in (self.value, self.lower, self.upper)))
+        return GroupEstimate(*(np.clip(each, least, most) for each in (self.value, self.lower, self.upper)))
 
-    def root(self) -> "Estimate":
+    def root(self) -> "GroupEstimate":
         """The square roots of what is not negative."""
-        return Estimate(*(np.sqrt(each) for each in (self.value, self.lower, self.upper)))
+        return GroupEstimate(*(np.sqrt(each) for each in (self.value, self.lower, self.upper)))
 
     @property
     def half(self) -> float:
         """Half the width of the first interval."""
         return float((self.upper[0] - self.lower[0]) / 2)
 
-    def rounded(self, whole: bool = False) -> "Estimate":
+    def rounded(self, whole: bool = False) -> "GroupEstimate":
         """The same to three digits of each interval's width, or to whole numbers; its ends go outwards.
 
-        >>> Estimate(*(np.array([x]) for x in (33730.214, 33586.9, 33874.6))).rounded().upper
+        >>> GroupEstimate(*(np.array([x]) for x in (33730.214, 33586.9, 33874.6))).rounded().upper
         array([33875.])
         """
         if whole:
             wide = (self.upper > self.lower) & np.isfinite(self.upper - self.lower)
             ends = np.rint(self.value), np.floor(self.lower), np.ceil(self.upper)
             held = (self.value, self.lower, self.upper)
-            return Estimate(*(np.where(wide, a, b) + 0.0 for a, b in zip(ends, held, strict=True)))
+            return GroupEstimate(*(np.where(wide, a, b) + 0.0 for a, b in zip(ends, held, strict=True)))
         rows = zip(self.value.tolist(), self.lower.tolist(), self.upper.tolist(), strict=True)
         found = np.array([_rounded(*row) for row in rows]).reshape(-1, 3)
-        return Estimate(*found.T)
+        return GroupEstimate(*found.T)
 
 
 class Reading:
@@ -67,19 +67,19 @@ class Numbers(Reading):
 
     whole: ClassVar[bool] = False
 
-    def count(self) -> Estimate:
+    def count(self) -> GroupEstimate:
         """How many records."""
         raise NotImplementedError
 
-    def total(self, low: int) -> Estimate:
+    def total(self, low: int) -> GroupEstimate:
         """The sum of values that begin at `low` steps, in steps."""
         raise NotImplementedError
 
-    def mean(self) -> Estimate:
+    def mean(self) -> GroupEstimate:
         """The mean, as a share of the width."""
         raise NotImplementedError
 
-    def variance(self) -> Estimate:
+    def variance(self) -> GroupEstimate:
         """The variance, as a share of the squared width."""
         raise NotImplementedError
 
@@ -92,18 +92,18 @@ class Noisy(Reading):
     mechanism: Mechanism
     confidence: float
 
-    def linear(self, weights: ArrayLike) -> Estimate:
+    def linear(self, weights: ArrayLike) -> GroupEstimate:
         """A weighted sum of a group's numbers."""
         heavy = np.asarray(weights, dtype=float)
         value = self.numbers @ heavy
         reach = self.reach(heavy[heavy != 0] if heavy.any() else heavy[:1])
-        return Estimate(value, value - reach, value + reach)
+        return GroupEstimate(value, value - reach, value + reach)
 
     def reach(self, weights: ArrayLike) -> Floats:
         """How far the same sum of noises goes."""
         return half_width(self.mechanism, weights, self.confidence)
 
-    def ratio(self, top: ArrayLike, bottom: ArrayLike) -> Estimate:
+    def ratio(self, top: ArrayLike, bottom: ArrayLike) -> GroupEstimate:
         """A ratio between 0 and 1 of two weighted sums.
 
         At the true ratio r, top - r bottom is a sum of noises alone, so the ratios at which it lies within
@@ -121,7 +121,7 @@ class Noisy(Reading):
 
         ends = [_edge(value, np.full_like(value, end), outside) for end in (0.0, 1.0)]
         unsure = outside(value)  # only where the bottom is lost in noise: then nothing is known
-        return Estimate(value, np.where(unsure, 0.0, ends[0]), np.where(unsure, 1.0, ends[1]))
+        return GroupEstimate(value, np.where(unsure, 0.0, ends[0]), np.where(unsure, 1.0, ends[1]))
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Counted(Numbers):
     noisy: Noisy
     whole: ClassVar[bool] = True
 
-    def count(self) -> Estimate:
+    def count(self) -> GroupEstimate:
         """A count with its noise, even below 0: to cut it or its interval off would shift sums."""
         return self.noisy.linear([1.0])
 
@@ -142,7 +142,7 @@ class Summed(Numbers):
 
     noisy: Noisy
 
-    def total(self, low: int) -> Estimate:
+    def total(self, low: int) -> GroupEstimate:
         return self.noisy.linear([1.0])
 
 
@@ -188,16 +188,16 @@ class NoisyMoments(Numbers):
         """The weights of the sum of values, in widths: k/d for the k-th polynomial of degree d."""
         return self._ones * np.arange(self.degree + 1) / max(self.degree, 1)
 
-    def count(self) -> Estimate:
+    def count(self) -> GroupEstimate:
         return self.noisy.linear(self._ones)
 
-    def total(self, low: int) -> Estimate:
+    def total(self, low: int) -> GroupEstimate:
         return self.noisy.linear(low * self._ones + self.width * self._first)
 
-    def mean(self) -> Estimate:
+    def mean(self) -> GroupEstimate:
         return self.noisy.ratio(self._first, self._ones)
 
-    def variance(self) -> Estimate:
+    def variance(self) -> GroupEstimate:
         """The variance, as a share of the squared width.
 
         To first order an error of the k-th sum moves the variance by [s_k - m2 - 2 m1 (f_k - m1)] / n, where
@@ -217,4 +217,4 @@ class NoisyMoments(Numbers):
         blind = sums @ ones < 2 * self.noisy.reach(ones)
         lower = np.where(blind, 0.0, np.clip(value - reach, 0, 0.25))
         upper = np.where(blind, 0.25, np.clip(value + reach, 0, 0.25))
-        return Estimate(np.clip(value, 0, 0.25), lower, upper)
+        return GroupEstimate(np.clip(value, 0, 0.25), lower, upper)

@@ -8,7 +8,7 @@ from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.statistics.quality import all_cells
 from sourdine.mechanisms import KeyThreshold
-from sourdine.tables.measurement import Line, expect
+from sourdine.tables.measurement import PlannedMeasurement, expect
 from sourdine.tables.plan import Plan
 from sourdine.tables.quality.private import USELESS, smallest_share
 from sourdine.tables.query import columns_of
@@ -104,7 +104,7 @@ def quality_forecast(plan: Plan) -> Forecast | None:
     )
 
 
-def _of_keys(line: Line, plan: Plan) -> Forecast:
+def _of_keys(line: PlannedMeasurement, plan: Plan) -> Forecast:
     """From how many units on a key is shown; how many keys that will be is not known before."""
     mechanism = expect(KeyThreshold, line.mechanism)
     measure = line.measurement.step(plan.schema, plan.unit)[1]
@@ -120,7 +120,7 @@ def _of_keys(line: Line, plan: Plan) -> Forecast:
     )
 
 
-def noise_words(line: Line, plan: Plan) -> str:
+def noise_words(line: PlannedMeasurement, plan: Plan) -> str:
     """The noise as people read it, in the measure of what it is added to."""
     return line.measurement.noise_words(line, plan.context())
 

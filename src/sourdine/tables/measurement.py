@@ -35,7 +35,7 @@ from sourdine.tables.condition import Condition
 from sourdine.tables.estimate import Counted, Noisy, NoisyMoments, Reading, Summed
 from sourdine.tables.noise import noise
 from sourdine.tables.privacy import Privacy
-from sourdine.tables.quantiles.choice import Choice
+from sourdine.tables.quantiles.choice import MethodChoice
 
 EACH_RECORD = Unit()
 Exact = KeyCounts | Totals | Mapping[Keys, RankSource]
@@ -58,7 +58,7 @@ def plural(unit: str) -> str:
 
 
 @dataclass(frozen=True)
-class Axis:
+class KeyAxis:
     """What records are grouped by: the declared keys of a column."""
 
     column: str
@@ -73,7 +73,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenKeys:
     """Keys that were chosen privately, in the order of their texts, and what the engine calls them.
 
     `names` holds one more where those that were not chosen count together.
@@ -94,7 +94,7 @@ class Scope:
     by: tuple[str, ...] = ()
     where: tuple[Condition, ...] = ()
     open: tuple[str, ...] = ()
-    chosen: Chosen | None = None
+    chosen: ChosenKeys | None = None
 
     @property
     def selection(self) -> tuple[object, ...]:
@@ -135,7 +135,7 @@ class Context:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class PlannedMeasurement:
     """One measurement of a plan: its noise, how far a unit moves it, and its share of the budget.
 
     `count` is how many groups a unit moves so far, where each group is asked on its own; `choice` is the
@@ -148,7 +148,7 @@ class Line:
     distance: Distance
     share: Fraction
     count: int = 1
-    choice: Choice | None = None
+    choice: MethodChoice | None = None
     picked: bool = False
     wanted: "Measurement | None" = None
 
@@ -212,7 +212,7 @@ class Measurement(ABC):
         """What is measured, in a few words."""
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[KeyAxis, ...]:
         """What records are grouped by, within the groups of the query."""
         return ()
 
@@ -227,12 +227,12 @@ class Measurement(ABC):
         A unit moves at most `groups` groups, each by what `rows` records weigh.
         """
 
-    def line(self, context: Context, share: Fraction) -> Line:
+    def line(self, context: Context, share: Fraction) -> PlannedMeasurement:
         """The least noise for how far a unit moves it."""
         privacy = context.privacy
         distance = self.distance(context.schema, context.unit, context.neighbours, privacy.squared)
         mechanism = noise(distance, share * privacy.total, privacy.squared)
-        return Line(measurement=self, mechanism=mechanism, distance=distance, share=share)
+        return PlannedMeasurement(measurement=self, mechanism=mechanism, distance=distance, share=share)
 
     def requests(self, source: Source, unit: Unit) -> tuple[Request, ...]:
         """What the engine sums, if this can be summed in one pass with others."""
@@ -245,13 +245,13 @@ class Measurement(ABC):
         """What one pass over the table finds, of it and of those beside it. Nobody may see it."""
 
     @abstractmethod
-    def read(self, exact: Exact, line: Line, context: Context, bits: Bits) -> Reading:
+    def read(self, exact: Exact, line: PlannedMeasurement, context: Context, bits: Bits) -> Reading:
         """What was found, with noise."""
 
     def check_source(self, source: Source) -> None:  # noqa: B027 (most can be measured on any table)
         """Refuse a table on which it cannot be measured, by declarations and types alone."""
 
-    def note(self, line: Line) -> str:
+    def note(self, line: PlannedMeasurement) -> str:
         """What is to be known of how it is measured."""
         return ""
 
@@ -260,14 +260,14 @@ class Measurement(ABC):
         alone = self.of_units or unit.column is None
         return 1.0, plural(unit.name if alone else "record")
 
-    def noise_words(self, line: Line, context: Context) -> str:
+    def noise_words(self, line: PlannedMeasurement, context: Context) -> str:
         """Its noise as people read it, in the measure of what it is added to."""
         step, measure = self.step(context.schema, context.unit)
         if isinstance(line.mechanism, Gaussian):
             return f"Gaussian, sigma {float(line.mechanism.sigma) * step:.4g} {measure}"
         return f"Laplace, scale {float(expect(Laplace, line.mechanism).scale) * step:.4g} {measure}"
 
-    def moves(self, line: Line, context: Context) -> str:
+    def moves(self, line: PlannedMeasurement, context: Context) -> str:
         """How far a unit moves it, as people read it."""
         distance, (step, measure) = line.distance, self.step(context.schema, context.unit)
         amount = distance.amount if distance.norm is Norm.L1 else root_above(distance.amount)
@@ -310,10 +310,10 @@ class Measurement(ABC):
         return 0
 
     @property
-    def _known(self) -> list[Axis]:
+    def _known(self) -> list[KeyAxis]:
         """What records are grouped by whose keys are declared."""
         return [
-            axis for axis in (*map(Axis, self.scope.by), *self.axes) if axis.column not in self.scope.open
+            axis for axis in (*map(KeyAxis, self.scope.by), *self.axes) if axis.column not in self.scope.open
         ]
 
     def groups(self, schema: Schema) -> int:
@@ -337,7 +337,7 @@ class Measurement(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sums(Measurement):
+class GroupSums(Measurement):
     """Sums over the records of each group. Several about the same records are taken in one pass."""
 
     @abstractmethod
@@ -356,7 +356,7 @@ class Sums(Measurement):
         """The numbers of a group of so many records, for forecasts: zeros where they do not matter."""
         return np.zeros((1, 1))
 
-    def expected(self, line: Line, context: Context) -> Reading:
+    def expected(self, line: PlannedMeasurement, context: Context) -> Reading:
         """What a group of typical numbers would tell, without noise but with its intervals."""
         numbers = self.typical(context.size or 1.0, context.schema)
         noisy = Noisy(numbers=numbers, mechanism=line.mechanism, confidence=context.confidence)
@@ -395,7 +395,7 @@ class Sums(Measurement):
         held = np.array(numbers, dtype=np.int64 if statistic.reach <= 1 << 22 else object)
         return held.reshape(len(numbers), statistic.coordinates)
 
-    def read(self, exact: Exact, line: Line, context: Context, bits: Bits) -> Reading:
+    def read(self, exact: Exact, line: PlannedMeasurement, context: Context, bits: Bits) -> Reading:
         numbers = self.numbers(exact, context.schema, context.unit)
         drawn = line.mechanism.sample(numbers, bits).astype(float)
         noisy = Noisy(numbers=drawn, mechanism=line.mechanism, confidence=context.confidence)
@@ -403,29 +403,29 @@ class Sums(Measurement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Records(Sums):
+class RecordCounts(GroupSums):
     """How many records there are in each group, which may be cut further by some axes."""
 
     name: str = "count"
-    within: tuple[Axis, ...] = ()
+    within: tuple[KeyAxis, ...] = ()
 
     @property
     def label(self) -> str:
         return self.name
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[KeyAxis, ...]:
         return self.within
 
     def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
-        return sums.Moments(value=value, most=unit.rows)
+        return sums.BernsteinSums(value=value, most=unit.rows)
 
     def reading(self, noisy: Noisy, schema: Schema) -> Reading:
         return Counted(noisy)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Units(Sums):
+class UnitCounts(GroupSums):
     """How many different units there are."""
 
     of_units: ClassVar[bool] = True
@@ -435,14 +435,14 @@ class Units(Sums):
         return "units"
 
     def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
-        return sums.Moments(value=value, most=1)
+        return sums.BernsteinSums(value=value, most=1)
 
     def reading(self, noisy: Noisy, schema: Schema) -> Reading:
         return Counted(noisy)
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfColumn(Measurement):
+class ColumnMeasurement(Measurement):
     """Something measured of the numbers of a column."""
 
     column: str
@@ -458,7 +458,7 @@ class OfColumn(Measurement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Total(OfColumn, Sums):
+class Total(ColumnMeasurement, GroupSums):
     """The plain sum of a column."""
 
     signed: ClassVar[bool] = True
@@ -469,7 +469,7 @@ class Total(OfColumn, Sums):
 
     def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
         reach = max(map(abs, span(self.number(schema))))
-        return sums.Total(value=value, reach=reach, most=unit.rows)
+        return sums.PlainSum(value=value, reach=reach, most=unit.rows)
 
     def value(self, source: Source) -> str:
         return source.steps_of(self.column)
@@ -482,7 +482,7 @@ class Total(OfColumn, Sums):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moments(OfColumn, Sums):
+class Moments(ColumnMeasurement, GroupSums):
     """The count, the sum and, of degree 2, the sum of squares of a column: all by Bernstein polynomials."""
 
     degree: int
@@ -496,11 +496,11 @@ class Moments(OfColumn, Sums):
         lower = [replace(self, degree=degree) for degree in range(1, self.degree + 1)]
         held: list[Measurement] = [*lower, Total(scope=self.scope, column=self.column)]
         if schema.columns[self.column].missing != "drop":
-            held.append(Records(scope=self.scope))
+            held.append(RecordCounts(scope=self.scope))
         return other in held
 
     def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
-        return sums.Moments(value=value, width=self.width(schema), degree=self.degree, most=unit.rows)
+        return sums.BernsteinSums(value=value, width=self.width(schema), degree=self.degree, most=unit.rows)
 
     def value(self, source: Source) -> str:
         return source.place_of(self.column)
@@ -534,7 +534,7 @@ class Partitions(Measurement):
         """A count of units changes by one."""
         return Distance.linf(1, neighbours=neighbours)
 
-    def line(self, context: Context, share: Fraction) -> Line:
+    def line(self, context: Context, share: Fraction) -> PlannedMeasurement:
         """A unit counts once for each of at most `groups` keys."""
         minimum = max(context.schema.text(name).at_least or 1 for name in self.scope.open)
         mechanism = KeyThreshold.within(
@@ -545,18 +545,18 @@ class Partitions(Measurement):
             neighbours=context.neighbours,
         )
         distance = self.distance(context.schema, context.unit, context.neighbours, context.privacy.squared)
-        return Line(measurement=self, mechanism=mechanism, distance=distance, share=share)
+        return PlannedMeasurement(measurement=self, mechanism=mechanism, distance=distance, share=share)
 
     def exact(
         self, source: Source, unit: Unit, bits: Bits, beside: Sequence[Measurement] = ()
     ) -> list[Exact]:
         return [key_counts(source, self.scope.open, unit=unit, bits=bits, where=self.scope.sql(source))]
 
-    def read(self, exact: Exact, line: Line, context: Context, bits: Bits) -> "ShownKeys":
+    def read(self, exact: Exact, line: PlannedMeasurement, context: Context, bits: Bits) -> "ShownKeys":
         counts = expect(KeyCounts, exact)
         return ShownKeys(counts.chosen(line.mechanism.sample(counts.units, bits)))
 
-    def note(self, line: Line) -> str:
+    def note(self, line: PlannedMeasurement) -> str:
         """How keys are chosen."""
         mechanism = expect(KeyThreshold, line.mechanism)
         return (
@@ -566,14 +566,14 @@ class Partitions(Measurement):
             f"most {mechanism.leak():.3g}."
         )
 
-    def noise_words(self, line: Line, context: Context) -> str:
+    def noise_words(self, line: PlannedMeasurement, context: Context) -> str:
         mechanism = expect(KeyThreshold, line.mechanism)
         _, measure = self.step(context.schema, context.unit)
         size = "sigma" if mechanism.noise is KeyNoise.GAUSSIAN else "scale"
         told = f"{mechanism.noise}, {size} {float(mechanism.scale):.4g} {measure}"
         return f"{told}, threshold {mechanism.threshold:,}"
 
-    def moves(self, line: Line, context: Context) -> str:
+    def moves(self, line: PlannedMeasurement, context: Context) -> str:
         return f"1 for each of at most {counted(expect(KeyThreshold, line.mechanism).keys, 'key')}"
 
 
@@ -614,7 +614,7 @@ class Quality(Measurement):
         counts = quality_counts(source, self.columns, unit=unit, bits=bits)
         return [Totals(keys=((),), numbers=((counts,),))]
 
-    def read(self, exact: Exact, line: Line, context: Context, bits: Bits) -> Noisy:
+    def read(self, exact: Exact, line: PlannedMeasurement, context: Context, bits: Bits) -> Noisy:
         ((numbers,),) = expect(Totals, exact).numbers
         drawn = line.mechanism.sample(np.array(numbers, dtype=np.int64), bits)
         return Noisy(numbers=drawn, mechanism=line.mechanism, confidence=context.confidence)

@@ -17,7 +17,15 @@ from sourdine.frames.schema import Schema
 from sourdine.frames.statistics.quality import all_cells
 from sourdine.frames.statistics.totals import check_groups
 from sourdine.mechanisms import KeyThreshold
-from sourdine.tables.measurement import EACH_RECORD, Context, Line, Measurement, Partitions, Quality, expect
+from sourdine.tables.measurement import (
+    EACH_RECORD,
+    Context,
+    Measurement,
+    Partitions,
+    PlannedMeasurement,
+    Quality,
+    expect,
+)
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.quality.private import quality_share
 from sourdine.tables.query import Query, columns_of
@@ -131,7 +139,7 @@ class Plan:
         return sum((query.share for query in self.queries), Fraction(0)) / (1 - kept)
 
     @cached_property
-    def _quality(self) -> Line | None:
+    def _quality(self) -> PlannedMeasurement | None:
         """The line that tells how many records do not fit; it is the last, so no other draw depends on it."""
         if not self.quality:
             return None
@@ -147,7 +155,7 @@ class Plan:
         return measured.line(self.context(), share)
 
     @cached_property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[PlannedMeasurement, ...]:
         """Every measurement with its noise; their shares add up to 1."""
         found = [
             measured.line(self.context(measured), share / self._weight)
@@ -157,11 +165,11 @@ class Plan:
         return (*self.choices, *found, *([] if self._quality is None else [self._quality]))
 
     @cached_property
-    def choices(self) -> tuple[Line, ...]:
+    def choices(self) -> tuple[PlannedMeasurement, ...]:
         """The lines that choose keys which nobody declared."""
         return tuple(measured.line(self.context(), share) for measured, share in self._choices.values())
 
-    def choice_for(self, measured: Measurement) -> Line | None:
+    def choice_for(self, measured: Measurement) -> PlannedMeasurement | None:
         """The line that chooses the keys of a measurement, where they are not declared."""
         if not measured.scope.open:
             return None
@@ -187,7 +195,7 @@ class Plan:
         """What the release costs, as one block."""
         return tuple(line.spend for line in self.lines)
 
-    def asked(self) -> Iterator[tuple[Query, Statistic, Line]]:
+    def asked(self) -> Iterator[tuple[Query, Statistic, PlannedMeasurement]]:
         """Every statistic of every query, and the line that it is read off."""
         for query in self.queries:
             wanted = query.wanted(self.schema)

@@ -12,7 +12,7 @@ import numpy as np
 
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.tables.answer import Answer, Answers
-from sourdine.tables.estimate import Estimate
+from sourdine.tables.estimate import GroupEstimate
 from sourdine.tables.quality.private import DataQuality
 from sourdine.tables.release import TableRelease
 from sourdine.tables.specification import Specification
@@ -139,7 +139,7 @@ def _answer(held: Mapping[str, Any]) -> Answer:
         kind=str(held["kind"]),
         columns=tuple(map(str, held["columns"])),
         keys=keys,
-        estimate=Estimate(*numbers),
+        estimate=GroupEstimate(*numbers),
         measure=str(held["measure"]),
         whole=bool(held["whole"]),
         span=None if held.get("span") is None else (float(held["span"][0]), float(held["span"][1])),

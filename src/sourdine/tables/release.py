@@ -20,7 +20,7 @@ from sourdine.frames.statistics.partitions import TextKey, with_keys
 from sourdine.frames.statistics.totals import MOST_GROUPS
 from sourdine.tables.answer import Answer, Answers
 from sourdine.tables.estimate import Noisy
-from sourdine.tables.measurement import Chosen, Exact, Line, Quality, ShownKeys, expect
+from sourdine.tables.measurement import ChosenKeys, Exact, PlannedMeasurement, Quality, ShownKeys, expect
 from sourdine.tables.plan import Plan
 from sourdine.tables.quality.private import DataQuality, data_quality
 
@@ -50,7 +50,7 @@ def silence(missing: str) -> Iterator[None]:
 
 DECLARATIONS, CHECKED = "the declarations", "were checked against the data, which is not private"
 _FEW = 1 << 13  # groups that an engine keeps as quickly as a handful
-Scan = Sequence[Line]
+Scan = Sequence[PlannedMeasurement]
 Watch = Callable[[Sequence[Scan]], Iterable[Scan]]
 
 
@@ -198,7 +198,7 @@ def scans(plan: Plan) -> list[Scan]:
 
     Lines about the same records are summed in one pass, as long as all their keys together make few groups.
     """
-    found: list[list[Line]] = []
+    found: list[list[PlannedMeasurement]] = []
     for line in plan.lines:
         for scan in found:
             if _together([*scan, line], plan):
@@ -275,16 +275,16 @@ def keyed(scan: Scan, source: Source, keys: Sequence[TextKey]) -> tuple[Scan, So
     names = tuple(source.schema.text(name).other or "" for name in scope.open)
     others = others and all(names)
     table, by = with_keys(source, scope.open, keys, others=others)
-    known = Chosen(names=(*keys, names) if others else tuple(keys), by=by)
+    known = ChosenKeys(names=(*keys, names) if others else tuple(keys), by=by)
     return [_with_chosen(line, known) for line in scan], table
 
 
-def _with_chosen(line: Line, chosen: Chosen) -> Line:
+def _with_chosen(line: PlannedMeasurement, chosen: ChosenKeys) -> PlannedMeasurement:
     measured = line.measurement
     return replace(line, measurement=replace(measured, scope=replace(measured.scope, chosen=chosen)))
 
 
-def most_keys(line: Line, plan: Plan) -> int:
+def most_keys(line: PlannedMeasurement, plan: Plan) -> int:
     """How many chosen keys are answered at most, so that no query has too many groups."""
     selection = line.measurement.scope.selection
     sharing = [each.measurement for each in plan.lines if each.measurement.scope.selection == selection]

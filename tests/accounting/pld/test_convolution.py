@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sourdine.accounting.pld.convolution import Part, Sum, convolve, ever
+from sourdine.accounting.pld.convolution import Component, LossSum, convolve, ever
 
 STEP = 0.05
 
 
-def part(masses: list[float], low: int, count: int, infinite: float = 0.0) -> Part:
+def part(masses: list[float], low: int, count: int, infinite: float = 0.0) -> Component:
     weights = np.array(masses) / sum(masses) * (1 - infinite)
-    return Part(np.arange(low, low + len(masses)), weights, infinite, count)
+    return Component(np.arange(low, low + len(masses)), weights, infinite, count)
 
 
-def true_delta(parts: list[Part], epsilon: float) -> float:
+def true_delta(parts: list[Component], epsilon: float) -> float:
     """By adding up one loss after the other."""
     masses, low = np.ones(1), 0
     for one in parts:
@@ -28,7 +28,7 @@ def true_delta(parts: list[Part], epsilon: float) -> float:
     return float(masses @ gains) + 1 - math.prod((1 - one.infinite) ** one.count for one in parts)
 
 
-def both_ends(parts: list[Part], order: float, spare: float | None) -> tuple[Sum, Sum]:
+def both_ends(parts: list[Component], order: float, spare: float | None) -> tuple[LossSum, LossSum]:
     low, high = (convolve(parts, STEP, order, pessimistic=side, spare=spare) for side in (False, True))
     return low, high
 

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from sourdine.audit.plans.batched import NUMBER, Together, numbered
+from sourdine.audit.plans.batched import NUMBER, BatchedSource, numbered
 from sourdine.audit.plans.engines import ENGINES
-from sourdine.audit.plans.faults import JOINED, OPEN, RECORDS, UNITS, Case
+from sourdine.audit.plans.faults import JOINED, OPEN, RECORDS, UNITS, FaultCase
 from sourdine.audit.plans.movement import movements
 from sourdine.audit.plans.replay import LineAudit, PlanAudit, _Replay
 from sourdine.audit.plans.walk import Layout, Walk
 
 
 @pytest.mark.parametrize("case", [RECORDS, UNITS, JOINED, OPEN], ids=["records", "units", "joined", "open"])
-def test_each_answers_as_if_it_were_alone(case: Case, tmp_path: Path) -> None:
+def test_each_answers_as_if_it_were_alone(case: FaultCase, tmp_path: Path) -> None:
     plan, engine = case.plan(), ENGINES["duckdb"]
     replay = _Replay(
         PlanAudit(plan, [LineAudit(line) for line in plan.lines], case.joins()), engine, 3, tmp_path
@@ -21,7 +21,7 @@ def test_each_answers_as_if_it_were_alone(case: Case, tmp_path: Path) -> None:
     walk = Walk(plan, 3, joins=case.joins())
     steps = walk.steps(30)
     wide = Layout((*walk.layout.names, NUMBER), (*walk.layout.kinds, "BIGINT"))
-    tables = Together(replay._open(wide, numbered([step.rows for step in steps]), NUMBER), len(steps))
+    tables = BatchedSource(replay._open(wide, numbered([step.rows for step in steps]), NUMBER), len(steps))
     differ = 0
     for number in (0, 7, 30):
         alone = replay._exact(replay._open(walk.layout, steps[number].rows))

@@ -18,13 +18,13 @@ from sourdine.audit.plans.faults import (
     REPLACED,
     SQUARED,
     UNITS,
-    Case,
     Fault,
+    FaultCase,
 )
 from sourdine.audit.plans.random_plans import KINDS, random_plan
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Unit
-from sourdine.tables.measurement import Records
+from sourdine.tables.measurement import RecordCounts
 
 
 def told(found: PlanAudit) -> list[str]:
@@ -36,7 +36,7 @@ NAMES += ["fitting records", "fitting units", "fitting replaced units"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_honest_plans_stand_and_use_what_they_pay_for(case: Case) -> None:
+def test_honest_plans_stand_and_use_what_they_pay_for(case: FaultCase) -> None:
     asks = () if case is UNITS else ("sums", "order", "best")
     found = audit_plan(case.plan(*asks), joins=case.joins(), pairs=80, engines=["duckdb"])
     assert told(found) == []
@@ -113,7 +113,7 @@ def test_many_random_plans_stand(kind: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [RECORDS, UNITS, REPLACED, SQUARED, JOINED, FITTING, FITTING_SQUARED])
-def test_all_engines_stand(case: Case) -> None:
+def test_all_engines_stand(case: FaultCase) -> None:
     found = audit_plan(case.plan(), joins=case.joins(), pairs=200)
     assert told(found) == []
     assert found.engines["duckdb"] == 200
@@ -131,6 +131,6 @@ def test_spark_stands() -> None:
 def test_what_a_unit_moves_by_two_steps_of_a_plan() -> None:
     """By hand: a replaced record that changes its group moves two counts, and two values of two groups."""
     found = audit_plan(REPLACED.plan("sums", "order"), pairs=90, engines=["duckdb"])
-    count = next(each for each in found.lines if isinstance(each.line.measurement, Records))
+    count = next(each for each in found.lines if isinstance(each.line.measurement, RecordCounts))
     assert count.line.distance.amount == Fraction(2)
     assert count.ratio == 1.0

@@ -10,7 +10,7 @@ import pytest
 
 from sourdine.audit.plans.faults import COLUMNS, QUERIES
 from sourdine.audit.plans.random_plans import KINDS, random_plan
-from sourdine.audit.plans.walk import Row, Step, Walk
+from sourdine.audit.plans.walk import Row, Walk, WalkStep
 from sourdine.core.distance import Neighbours
 from sourdine.frames import Schema, Unit
 from sourdine.tables import Plan, Privacy, Query
@@ -28,7 +28,7 @@ def plan(unit: Unit = WHO, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Pl
     )
 
 
-def changed(before: Step, after: Step) -> tuple[list[Any], list[Any]]:
+def changed(before: WalkStep, after: WalkStep) -> tuple[list[Any], list[Any]]:
     """Records that went and came, as texts that tell NaN from nothing."""
     one, other = (Counter(map(repr, step.rows)) for step in (before, after))
     return list((one - other).elements()), list((other - one).elements())

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from sourdine.audit.training.canaries import Canaries, Joined, pixel_canaries
+from sourdine.audit.training.canaries import Canaries, WithCanaries, pixel_canaries
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.data.examples import Tensors
 
@@ -20,7 +20,7 @@ def test_no_two_are_alike_however_many_fit() -> None:
 def test_canaries_come_after_the_data_in_their_types() -> None:
     data = Tensors(torch.zeros(3, 2, dtype=torch.float64), torch.tensor([5, 6, 7], dtype=torch.int32))
     added = Canaries(torch.ones(2, 2), torch.tensor([8, 9]))
-    joined = Joined(data, added)
+    joined = WithCanaries(data, added)
     assert joined.size == 5
     for places, labels in (([0, 4, 2, 3], [5, 7, 9, 8]), ([1], [6]), ([3], [8]), ([], [])):
         inputs, targets = joined.batch(np.array(places, dtype=np.int64))
@@ -34,4 +34,4 @@ def test_what_does_not_go_together_is_refused() -> None:
         Canaries(torch.zeros(3, 2), torch.zeros(2))
     three = Tensors(torch.zeros(3, 2), torch.zeros(3, 2), torch.zeros(3))
     with pytest.raises(InvalidParameter, match="one input and one target"):
-        Joined(three, Canaries(torch.zeros(2, 2), torch.zeros(2)))
+        WithCanaries(three, Canaries(torch.zeros(2, 2), torch.zeros(2)))

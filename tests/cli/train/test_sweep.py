@@ -19,7 +19,7 @@ from sourdine.cli import train
 from sourdine.cli.shared import show
 from sourdine.cli.shared.app import OneSentence
 from sourdine.cli.train.lists import Lists
-from sourdine.cli.train.options import Chosen
+from sourdine.cli.train.options import ChosenModel
 from sourdine.cli.train.sweep import _cost_words, _sweep_bar
 from sourdine.core.distance import Neighbours
 from sourdine.learning.result import Progress
@@ -192,7 +192,7 @@ def test_the_smaller_of_two_prices_is_told() -> None:
 
 
 def test_what_is_usual_follows_each_budget(digits: Path, here: Path) -> None:
-    chosen = Chosen.read(
+    chosen = ChosenModel.read(
         "sweep", model=None, features=None, weights=None, reduce=1, patches=None, hidden=None, extra=None
     )
     read = partial(Lists.read, chosen, batches=None, noises=None, clips=None, hidden=None)

@@ -5,21 +5,21 @@ import numpy as np
 import pytest
 
 from sourdine.core.randomness.table import (
+    CdfTable,
     GaussianBlocks,
     GaussianWeights,
     GeometricDigit,
     GeometricWeights,
     LaplaceWeights,
-    Table,
-    Terms,
     Weights,
+    WeightTerms,
     table,
 )
 from sourdine.testing import ScriptedBits, SeededBits
 from tests.statistics import ALARM, fit
 
 LAWS: list[Weights] = [
-    Terms((2, 3, 1), (0, Fraction(1, 3), Fraction(-2))),
+    WeightTerms((2, 3, 1), (0, Fraction(1, 3), Fraction(-2))),
     GeometricDigit(Fraction(30, 7), 16),
     GeometricWeights(Fraction(7, 3)),
     LaplaceWeights(Fraction(3, 2)),
@@ -32,7 +32,7 @@ def weigh(law: Weights, k: int) -> mpmath.mpf:
     """The weight of an outcome by a second big-number library, straight from the docstrings."""
     side = (k + 1) // 2
     match law:
-        case Terms():
+        case WeightTerms():
             return mpmath.mpf(law.factors[k].numerator) * mpmath.exp(rational(law.exponents[k]))
         case GeometricDigit() | GeometricWeights():
             return mpmath.exp(-k / rational(law.scale))
@@ -61,7 +61,7 @@ def cumulative(law: Weights, many: int = 6000) -> list[mpmath.mpf]:
 
 @pytest.mark.parametrize("law", LAWS, ids=repr)
 def test_thresholds_agree_with_a_second_big_number_library(law: Weights) -> None:
-    thresholds = [int(at) for at in Table(law)._thresholds]
+    thresholds = [int(at) for at in CdfTable(law)._thresholds]
     for ours, at in zip(thresholds, cumulative(law), strict=False):
         assert ours in (int(at * 2**64), int(at * 2**64) - 1)
 
@@ -97,7 +97,7 @@ def test_the_last_word_reaches_into_the_tail() -> None:
 
 
 def test_a_dyadic_threshold_is_settled_although_no_ball_can_tell_it_from_its_neighbours() -> None:
-    law = Terms((1, 1), (Fraction(1, 3), Fraction(1, 3)))  # exactly one half, known only as a ball
+    law = WeightTerms((1, 1), (Fraction(1, 3), Fraction(1, 3)))  # exactly one half, known only as a ball
     assert table(law).sample(1, ScriptedBits([0x7FFF, ((1 << 48) - 1) << 16]))[0] == 0
     assert table(law).sample(1, ScriptedBits([0x8000, 0]))[0] == 1
 
@@ -122,7 +122,7 @@ def test_samples_follow_the_law_and_not_another(law: Weights) -> None:
 def test_coins_are_the_samples_of_a_law_with_two_outcomes(
     odds: Fraction, log_odds: Fraction, count: int
 ) -> None:
-    law = table(Terms((1, odds), (0, log_odds)))
+    law = table(WeightTerms((1, odds), (0, log_odds)))
     coins = law.coins(count, SeededBits(4))
     assert coins.dtype == np.bool_
     assert np.array_equal(coins, law.sample(count, SeededBits(4)).astype(bool))

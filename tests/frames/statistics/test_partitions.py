@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import Moments, Schema, Source, Unit, open_source, totals
+from sourdine.frames import BernsteinSums, Schema, Source, Unit, open_source, totals
 from sourdine.frames.statistics.partitions import key_counts, with_keys
 from sourdine.testing import SeededBits
 from tests.frames.engines import ENGINES
@@ -75,14 +75,14 @@ def test_a_collation_makes_no_keys_alike() -> None:
     source = source_of(held)
     assert counted(source, ["town"], Unit()) == {("A",): 1, ("a",): 1}
     table, by = with_keys(source, ["town"], [("a",)], others=True)
-    found = totals(table, by=[by], statistics=[Moments()], unit=Unit(), bits=SeededBits(1))
+    found = totals(table, by=[by], statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
     assert found.numbers == (((1,), (1,)),)
 
 
 def test_where_no_key_was_chosen_all_are_others() -> None:
     held = duckdb.connect().sql("SELECT 'a' AS town, 'x' AS job, 'p' AS who")
     table, by = with_keys(source_of(held), ["town"], [], others=True)
-    found = totals(table, by=[by], statistics=[Moments()], unit=Unit(), bits=SeededBits(1))
+    found = totals(table, by=[by], statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
     assert found.numbers == (((1,),),)
 
 
@@ -109,7 +109,7 @@ def test_the_name_of_the_others_is_never_a_key() -> None:
     source = source_of(ROWS, other="a")
     assert ("a",) not in counted(source, ["town"], Unit())
     table, by = with_keys(source, ["town"], [("b ",)], others=True)
-    found = totals(table, by=[by], statistics=[Moments()], unit=Unit(), bits=SeededBits(1))
+    found = totals(table, by=[by], statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
     towns = [row["town"] for row in ROWS.to_pylist()]
     assert found.numbers[0] == ((towns.count("b "),), (sum(t in TEXTS and t != "b " for t in towns),))
 
@@ -118,7 +118,7 @@ def test_the_name_of_the_others_is_never_a_key() -> None:
 def test_what_is_missing_follows_its_declaration(missing: str) -> None:
     source = source_of(ROWS, other="others", missing=missing)
     table, by = with_keys(source, ["town"], [("a",)], others=True)
-    found = totals(table, by=[by], statistics=[Moments()], unit=Unit(), bits=SeededBits(1))
+    found = totals(table, by=[by], statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
     towns = [row["town"] for row in ROWS.to_pylist()]
     rest = [t for t in towns if t != "a" and (missing == "other" or t in TEXTS)]
     assert found.numbers[0] == ((towns.count("a"),), (len(rest),))
@@ -128,7 +128,7 @@ def test_a_table_may_use_the_names_that_are_used_inside() -> None:
     held = pa.table({"town": ["a", "b"], "job": ["x", "y"], "who": ["p", "q"], "Sourdine key 0": [7, 7]})
     source = source_of(held)
     table, by = with_keys(source, ["town"], [("a",), ("b",)], others=False)
-    found = totals(table, by=[by], statistics=[Moments()], unit=Unit(), bits=SeededBits(1))
+    found = totals(table, by=[by], statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
     assert found.numbers[0] == ((1,), (1,))
 
 

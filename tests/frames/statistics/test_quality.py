@@ -21,7 +21,7 @@ from sourdine.frames.expression import span
 from sourdine.frames.schema import Integer, Real, Text
 from sourdine.frames.statistics.partitions import fit, raw_text
 from sourdine.frames.statistics.quality import (
-    Cell,
+    CellState,
     all_cells,
     cells_of,
     place_among_cells,
@@ -47,7 +47,9 @@ def counted(source: Source, *columns: str, unit: Unit | None = None, seed: int =
     return dict(zip(all_cells(source.schema, names), found, strict=True))
 
 
-def of_column(cells: list[Any], declared: dict[str, Any], kind: pa.DataType | None = None) -> dict[Cell, int]:
+def of_column(
+    cells: list[Any], declared: dict[str, Any], kind: pa.DataType | None = None
+) -> dict[CellState, int]:
     """The cells of one column, without those that are empty."""
     source = open_source(pa.table({"x": pa.array(cells, kind)}), Schema.read({"x": declared}))
     return {cell: many for (_, cell), many in counted(source).items() if many}
@@ -60,12 +62,12 @@ def agrees(source: Source, name: str) -> None:
         width = span(column)[1] - span(column)[0]
         for at, steps in source.ask(f"SELECT {cell}, {source.place_of(name)} FROM {source.view}"):
             told = cells_of(column)[at]
-            if told in (Cell.MISSING, Cell.UNREADABLE):
+            if told in (CellState.MISSING, CellState.UNREADABLE):
                 assert column.missing != "drop" or steps == -1
             else:
                 assert 0 <= steps <= width
-                assert told is not Cell.BELOW or steps == 0
-                assert told is not Cell.ABOVE or steps == width
+                assert told is not CellState.BELOW or steps == 0
+                assert told is not CellState.ABOVE or steps == width
         return
     if isinstance(column, Text):
         known = fit(raw_text(source, name), source.dialect)
@@ -99,18 +101,18 @@ def test_a_cell_says_what_a_record_counts_as(engine: str, tmp_path: Path) -> Non
 def test_cells_of_numbers() -> None:
     age, pay = DECLARED["age"], DECLARED["pay"]
     assert of_column([0, 120, 60, -1, 121, None], age, pa.int64()) == {
-        Cell.FITS: 3,
-        Cell.MISSING: 1,
-        Cell.BELOW: 1,
-        Cell.ABOVE: 1,
+        CellState.FITS: 3,
+        CellState.MISSING: 1,
+        CellState.BELOW: 1,
+        CellState.ABOVE: 1,
     }
     floats = [-1.5, 10.0, 3.0, -1.6, 10.1, 1e300, math.nan, math.inf, -math.inf, None]
     assert of_column(floats, pay, pa.float64()) == {
-        Cell.FITS: 3,
-        Cell.MISSING: 2,
-        Cell.UNREADABLE: 2,
-        Cell.BELOW: 1,
-        Cell.ABOVE: 2,
+        CellState.FITS: 3,
+        CellState.MISSING: 2,
+        CellState.UNREADABLE: 2,
+        CellState.BELOW: 1,
+        CellState.ABOVE: 2,
     }
 
 
@@ -120,50 +122,62 @@ def test_cells_of_numbers_written_as_text(tmp_path: Path) -> None:
     path.write_text("age,n\n" + "".join(f'"{text}",1\n' for text in texts))
     source = open_source(path, Schema.read({"age": DECLARED["age"]}))
     assert counted(source) == {
-        ("age", Cell.FITS): 2,
-        ("age", Cell.MISSING): 4,
-        ("age", Cell.UNREADABLE): 5,
-        ("age", Cell.BELOW): 1,
-        ("age", Cell.ABOVE): 1,
+        ("age", CellState.FITS): 2,
+        ("age", CellState.MISSING): 4,
+        ("age", CellState.UNREADABLE): 5,
+        ("age", CellState.BELOW): 1,
+        ("age", CellState.ABOVE): 1,
     }
 
 
 def test_cells_of_keys_flags_and_texts() -> None:
     assert of_column(["f", "m", "F", "f ", "", " ", None, "x"], DECLARED["sex"]) == {
-        Cell.FITS: 2,
-        Cell.UNKNOWN: 3,
-        Cell.MISSING: 3,
+        CellState.FITS: 2,
+        CellState.UNKNOWN: 3,
+        CellState.MISSING: 3,
     }
     # an empty key that is declared is a key, and no missing value
     assert of_column(["", " ", None], {"type": "category", "keys": ["", "a"]}) == {
-        Cell.FITS: 1,
-        Cell.MISSING: 2,
+        CellState.FITS: 1,
+        CellState.MISSING: 2,
     }
-    assert of_column([1, 2, 3, None], DECLARED["code"]) == {Cell.FITS: 2, Cell.UNKNOWN: 1, Cell.MISSING: 1}
+    assert of_column([1, 2, 3, None], DECLARED["code"]) == {
+        CellState.FITS: 2,
+        CellState.UNKNOWN: 1,
+        CellState.MISSING: 1,
+    }
     assert of_column([1.0, math.nan, 7.0], DECLARED["code"]) == {
-        Cell.FITS: 1,
-        Cell.MISSING: 1,
-        Cell.UNKNOWN: 1,
+        CellState.FITS: 1,
+        CellState.MISSING: 1,
+        CellState.UNKNOWN: 1,
     }
-    assert of_column([True, None, False], DECLARED["well"]) == {Cell.FITS: 2, Cell.MISSING: 1}
+    assert of_column([True, None, False], DECLARED["well"]) == {CellState.FITS: 2, CellState.MISSING: 1}
     towns = ["Lille", " ", "", None, "a" * 200, "a" * 201, "two\nlines"]
-    assert of_column(towns, DECLARED["town"]) == {Cell.FITS: 3, Cell.MISSING: 2, Cell.UNREADABLE: 2}
+    assert of_column(towns, DECLARED["town"]) == {
+        CellState.FITS: 3,
+        CellState.MISSING: 2,
+        CellState.UNREADABLE: 2,
+    }
 
 
 def test_a_declared_missing_value_hides_no_cell() -> None:
     held = {"type": "category", "keys": ["f", "m"], "missing": "m"}
-    assert of_column(["f", "x", None], held) == {Cell.FITS: 1, Cell.UNKNOWN: 1, Cell.MISSING: 1}
+    assert of_column(["f", "x", None], held) == {
+        CellState.FITS: 1,
+        CellState.UNKNOWN: 1,
+        CellState.MISSING: 1,
+    }
     number = {"type": "integer", "lower": 0, "upper": 9, "missing": 4}
-    assert of_column([3, None, 12], number) == {Cell.FITS: 1, Cell.MISSING: 1, Cell.ABOVE: 1}
+    assert of_column([3, None, 12], number) == {CellState.FITS: 1, CellState.MISSING: 1, CellState.ABOVE: 1}
 
 
 def test_flags_that_are_no_flags() -> None:
     frame = pd.DataFrame({"well": pd.Series(["true", "maybe", "", None, "no"], dtype=object)})
     source = open_source(frame, Schema.read({"well": DECLARED["well"]}))
     assert counted(source) == {
-        ("well", Cell.FITS): 2,
-        ("well", Cell.MISSING): 2,
-        ("well", Cell.UNREADABLE): 1,
+        ("well", CellState.FITS): 2,
+        ("well", CellState.MISSING): 2,
+        ("well", CellState.UNREADABLE): 1,
     }
 
 
@@ -172,9 +186,9 @@ def test_bytes_that_are_no_text_raise_nothing() -> None:
     table = pa.table({"sex": raw, "town": raw})
     source = open_source(table, Schema.read({"sex": DECLARED["sex"], "town": DECLARED["town"]}))
     found = counted(source)
-    assert found["sex", Cell.FITS] == 1
-    assert found["sex", Cell.UNKNOWN] == 2
-    assert found["town", Cell.UNREADABLE] == 2
+    assert found["sex", CellState.FITS] == 1
+    assert found["sex", CellState.UNKNOWN] == 2
+    assert found["town", CellState.UNREADABLE] == 2
 
 
 def test_without_columns_records_are_counted() -> None:
@@ -242,7 +256,7 @@ def test_a_unit_of_many_records_counts_in_proportion() -> None:
     found = counted(source, "age", unit=Unit(column="who", rows=3), seed=5)
     assert sum(found.values()) == 12_000
     # of 3 records a quarter, rounded at random: 0 or 1, with a mean of 0.75
-    assert abs(found["age", Cell.MISSING] - 3000) < 6 * math.sqrt(4000 * 0.75 * 0.25)
+    assert abs(found["age", CellState.MISSING] - 3000) < 6 * math.sqrt(4000 * 0.75 * 0.25)
     again = counted(source, "age", unit=Unit(column="who", rows=3), seed=6)
     assert again != found  # by another secret
 
@@ -269,6 +283,6 @@ def test_brought_columns_are_in_cells_too() -> None:
     join = Join(name="places", table=places, on=(("town", "town"),), columns=("region",))
     schema = Schema.read({"region": {"type": "category", "keys": ["north", "south"]}})
     found = Counter(counted(open_joined(people, schema, [join], [])))
-    assert found["region", Cell.FITS] == 1
-    assert found["region", Cell.UNKNOWN] == 1
-    assert found["region", Cell.MISSING] == 2
+    assert found["region", CellState.FITS] == 1
+    assert found["region", CellState.UNKNOWN] == 1
+    assert found["region", CellState.MISSING] == 2

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import Moments, Total
+from sourdine.frames import BernsteinSums, PlainSum
 
 VALUES = st.integers(1, 2**31).flatmap(
     lambda width: st.tuples(st.just(width), st.lists(st.integers(0, width), max_size=30))
@@ -36,7 +36,7 @@ def test_the_sums_are_those_of_the_polynomials(
     drawn: tuple[int, list[int]], degree: int, absent: int
 ) -> None:
     width, values = drawn
-    statistic = Moments(value="x", width=width, degree=degree)
+    statistic = BernsteinSums(value="x", width=width, degree=degree)
     found = statistic.from_powers(powers(values, absent, degree))
     assert len(statistic.powers("x")) == len(powers(values, absent, degree))
     assert list(found) == bernstein(values, width, degree)
@@ -47,7 +47,7 @@ def test_the_sums_are_those_of_the_polynomials(
         assert total == sum(values)
 
 
-def capped(statistic: Moments | Total, sums: list[int]) -> list[int]:
+def capped(statistic: BernsteinSums | PlainSum, sums: list[int]) -> list[int]:
     columns = [f"CAST({number} AS HUGEINT)" for number in sums]
     (row,) = duckdb.sql(f"SELECT {', '.join(statistic.capped(columns))}").fetchall()
     return [int(number) for number in row]
@@ -59,7 +59,7 @@ def test_a_unit_weighs_at_most_what_its_records_may(
     drawn: tuple[int, list[int]], degree: int, most: int, absent: int
 ) -> None:
     width, values = drawn
-    statistic = Moments(value="x", width=width, degree=degree, most=most)
+    statistic = BernsteinSums(value="x", width=width, degree=degree, most=most)
     exact = bernstein(values, width, degree)
     found = capped(statistic, powers(values, absent, degree))
     assert all(part >= 0 for part in found)
@@ -72,7 +72,7 @@ def test_a_unit_weighs_at_most_what_its_records_may(
 @given(st.lists(st.integers(-(2**48), 2**48), max_size=30), st.integers(1, 40))
 def test_a_plain_sum_shrinks_towards_zero(values: list[int], most: int) -> None:
     reach = max(map(abs, values), default=1)
-    (found,) = capped(Total(value="", reach=reach, most=most), [len(values), sum(values)])
+    (found,) = capped(PlainSum(value="", reach=reach, most=most), [len(values), sum(values)])
     share = Fraction(min(most, len(values)), max(len(values), 1)) * sum(values)
     assert abs(found) <= abs(share)
     assert abs(found - share) < 1
@@ -81,13 +81,13 @@ def test_a_plain_sum_shrinks_towards_zero(values: list[int], most: int) -> None:
 
 def test_the_largest_unit_there_can_be_fits_in_the_engine() -> None:
     rows, most, width = 1 << 40, 1 << 20, (1 << 31) + 1
-    statistic = Moments(value="x", width=width, degree=2, most=most)
+    statistic = BernsteinSums(value="x", width=width, degree=2, most=most)
     assert capped(statistic, [rows, rows * width, rows * width**2, rows]) == [0, 0, most * width**2]
     assert capped(statistic, [rows, 0, 0, rows]) == [most * width**2, 0, 0]
-    assert capped(Total(value="", reach=1 << 48, most=most), [rows, -rows << 48]) == [-most << 48]
+    assert capped(PlainSum(value="", reach=1 << 48, most=most), [rows, -rows << 48]) == [-most << 48]
 
 
 @pytest.mark.parametrize(("field", "value"), [("degree", 3), ("degree", -1), ("width", 0)])
 def test_a_bad_statistic_is_refused(field: str, value: int) -> None:
     with pytest.raises(InvalidParameter, match=f"The '{field}' of Moments must"):
-        Moments(**{field: value})  # type: ignore[arg-type]
+        BernsteinSums(**{field: value})  # type: ignore[arg-type]

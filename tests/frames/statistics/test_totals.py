@@ -10,7 +10,17 @@ import pyarrow as pa
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import Category, Moments, Schema, Source, Total, Totals, Unit, open_source, totals
+from sourdine.frames import (
+    BernsteinSums,
+    Category,
+    PlainSum,
+    Schema,
+    Source,
+    Totals,
+    Unit,
+    open_source,
+    totals,
+)
 from sourdine.frames.expression import grouping, quoted, span, steps
 from sourdine.frames.statistics import totals as counting
 from sourdine.frames.statistics.totals import combinations
@@ -47,9 +57,9 @@ def asked(source: Source, by: list[str], unit: Unit = EACH, where: str = "TRUE")
         source,
         by=[grouping(name, SCHEMA.columns[name], kinds[name]) for name in by],
         statistics=[
-            Moments(most=unit.rows),
-            Total(value=value, reach=high, most=unit.rows),
-            Moments(value=f"({value}) - ({low})", width=high - low, degree=2, most=unit.rows),
+            BernsteinSums(most=unit.rows),
+            PlainSum(value=value, reach=high, most=unit.rows),
+            BernsteinSums(value=f"({value}) - ({low})", width=high - low, degree=2, most=unit.rows),
         ],
         unit=unit,
         bits=SeededBits(1),
@@ -139,13 +149,13 @@ def test_numbers_of_every_type_are_read(kind: str) -> None:
         schema = Schema.read(columns)
         source = open_source(table, schema)
         value = steps("x", schema.number("test", "x"), source.types["x"])
-        wanted = [Moments(value=value), Total(value=value, reach=6)]
+        wanted = [BernsteinSums(value=value), PlainSum(value=value, reach=6)]
         found = totals(source, by=[], statistics=wanted, unit=Unit(), bits=SeededBits(1))
         assert [numbers[0][0] for numbers in found.numbers] == expects
     schema = Schema.read(keys)
     source = open_source(table, schema)
     by = [grouping("x", schema.columns["x"], source.types["x"])]
-    found = totals(source, by=by, statistics=[Moments()], unit=Unit(), bits=SeededBits(1))
+    found = totals(source, by=by, statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
     assert found.numbers[0] == ((0,), (4 if kind == "bool" else 2,), (0 if kind == "bool" else 1,))
 
 
@@ -159,10 +169,10 @@ def test_the_largest_numbers_of_a_type_are_clamped(kind: str) -> None:
     schema = Schema.read({"x": {"type": "integer", "lower": -2, "upper": 3}})
     source = open_source(table, schema)
     value = steps("x", schema.number("test", "x"), source.types["x"])
-    sums = totals(source, by=[], statistics=[Total(value=value, reach=3)], unit=Unit(), bits=SeededBits(1))
+    sums = totals(source, by=[], statistics=[PlainSum(value=value, reach=3)], unit=Unit(), bits=SeededBits(1))
     assert sums.numbers == (((3,),),)
     by = [grouping("x", Category(keys=(-1, 3)), source.types["x"])]
-    keys = totals(source, by=by, statistics=[Moments()], unit=Unit(), bits=SeededBits(1))
+    keys = totals(source, by=by, statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
     assert keys.numbers == (((0,), (0,)),)
 
 
@@ -191,7 +201,7 @@ def test_which_groups_count_changes_with_the_secret() -> None:
     by = [grouping("site", schema.columns["site"], source.types["site"])]
     unit = Unit(column="who", groups=2)
     seen = [
-        totals(source, by=by, statistics=[Moments()], unit=unit, bits=SeededBits(seed)).numbers[0]
+        totals(source, by=by, statistics=[BernsteinSums()], unit=unit, bits=SeededBits(seed)).numbers[0]
         for seed in range(20)
     ]
     assert all(sum(number for (number,) in numbers) == 2 for numbers in seen)
@@ -207,7 +217,7 @@ def test_every_group_of_a_unit_has_the_same_chance(few: int) -> None:
     source = open_source(table, schema, ["who"])
     by = [grouping("site", schema.columns["site"], source.types["site"])]
     unit = Unit(column="who", groups=few)
-    found = totals(source, by=by, statistics=[Moments()], unit=unit, bits=SeededBits(few)).numbers[0]
+    found = totals(source, by=by, statistics=[BernsteinSums()], unit=unit, bits=SeededBits(few)).numbers[0]
     mean = units * few / len(names)
     assert sum((number - mean) ** 2 / mean for (number,) in found) < 37.0
 
@@ -220,7 +230,7 @@ def test_groups_that_tie_at_the_limit_do_not_count(monkeypatch: pytest.MonkeyPat
     source = open_source(table, schema, ["who"])
     by = [grouping("site", schema.columns["site"], source.types["site"])]
     unit = Unit(column="who", groups=2)
-    found = totals(source, by=by, statistics=[Moments()], unit=unit, bits=SeededBits(1))
+    found = totals(source, by=by, statistics=[BernsteinSums()], unit=unit, bits=SeededBits(1))
     assert found.numbers[0] == ((1,), (1,), (0,))
 
 

@@ -287,9 +287,9 @@ def test_nothing_but_the_header_is_read_before_a_question(
 ) -> None:
     path = write(tmp_path / "rows.csv", "pay,sex\n1.5,f\n2,m\n")
     opened: list[int] = []
-    piece = opening.Text.piece
+    piece = opening.TextFile.piece
     monkeypatch.setattr(
-        opening.Text, "piece", lambda self, number: opened.append(number) or piece(self, number)
+        opening.TextFile, "piece", lambda self, number: opened.append(number) or piece(self, number)
     )
     source = open_source(path, SCHEMA)
     assert source.types == {"pay": "VARCHAR", "sex": "VARCHAR"}

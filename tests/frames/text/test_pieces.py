@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from sourdine.frames.text.compression import Contents
 from sourdine.frames.text.encoding import as_utf8
-from sourdine.frames.text.pieces import Pieces, Text
+from sourdine.frames.text.pieces import Pieces, TextFile
 from sourdine.frames.text.tidy import MOST_BYTES, UNREADABLE, tidy
 
 PLAIN = partial(tidy, delimiter=",")
 WORDS = st.lists(st.text('ab",\r é', max_size=9), max_size=12)
 
 
-def whole(text: Text) -> bytes:
+def whole(text: TextFile) -> bytes:
     return b"".join(text.piece(i) for i in range(text.pieces))
 
 
@@ -29,7 +29,7 @@ def test_pieces_together_are_the_file(
     raw = ("head\n" + "\n".join(words)).encode(encoding)
     path.write_bytes(raw)
     start = len("head\n".encode(encoding))
-    text = Text(Contents(path), start, encoding, PLAIN, size=2 * size)
+    text = TextFile(Contents(path), start, encoding, PLAIN, size=2 * size)
     assert whole(text) == PLAIN(as_utf8(raw[start:], encoding))
 
 
@@ -41,14 +41,14 @@ def test_with_multiline_pieces_are_cut_outside_quotes(
     raw = "\n".join(words).encode()
     path.write_bytes(raw)
     plain = partial(tidy, delimiter=",", multiline=True)
-    text = Text(Contents(path), 0, "utf-8", plain, multiline=True, size=size)
+    text = TextFile(Contents(path), 0, "utf-8", plain, multiline=True, size=size)
     assert whole(text) == plain(raw)
 
 
 def test_a_record_longer_than_many_pieces_is_not_held(tmp_path: Path) -> None:
     path = tmp_path / "long.csv"
     path.write_bytes(b"a,1\n" + b"z" * (3 * MOST_BYTES) + b"\nb,2\n")
-    text = Text(Contents(path), 0, "utf-8", PLAIN, size=1 << 16)
+    text = TextFile(Contents(path), 0, "utf-8", PLAIN, size=1 << 16)
     pieces = [text.piece(i) for i in range(text.pieces)]
     assert b"".join(pieces) == b"a,1\n" + UNREADABLE + b"\nb,2\n"
 
@@ -60,7 +60,7 @@ def test_a_quote_that_is_never_closed_is_not_held_to_the_end_of_the_file(
     path, asked = tmp_path / "open.csv", []
     path.write_bytes(('a,1\n"b\n' + "c,2\n" * MOST_BYTES).encode(encoding))
     plain = partial(tidy, delimiter=",", multiline=True)
-    text = Text(Contents(path), 0, encoding, plain, multiline=True, size=1 << 16)
+    text = TextFile(Contents(path), 0, encoding, plain, multiline=True, size=1 << 16)
     read = Contents.read
     monkeypatch.setattr(Contents, "read", lambda *each: asked.append(each[2]) or read(*each))
     assert whole(text) == b"a,1\n" + UNREADABLE + b"\n"
@@ -78,14 +78,14 @@ def test_what_is_compressed_is_read_like_the_rest(ending: str, tmp_path: Path) -
     path.write_bytes(gzip.compress(raw) if ending == "gz" else zstd.compress(raw))
     contents = Contents(path)
     assert contents.look(4) == raw[:4]
-    assert whole(Text(contents, 0, "utf-8", PLAIN, size=100)) == raw
+    assert whole(TextFile(contents, 0, "utf-8", PLAIN, size=100)) == raw
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_pieces_are_files_with_sizes(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes(b"a\nb\nc\n")
-    held = Pieces([Text(Contents(path), 0, "utf-8", PLAIN, size=4)])
+    held = Pieces([TextFile(Contents(path), 0, "utf-8", PLAIN, size=4)])
     assert held.names([0]) == ["sourdine://0/0", "sourdine://0/1"]
     assert held.open("sourdine://0/0").read() == b"a\nb\n"
     assert held.size("sourdine://0/0") == 4

@@ -11,7 +11,7 @@ from torch.utils.data import (
 )
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.data.examples import Rehearsal, batch_of, examples_of
+from sourdine.learning.data.examples import RepeatedExamples, batch_of, examples_of
 
 X, Y = np.arange(12.0).reshape(6, 2), np.arange(6) % 2
 
@@ -93,7 +93,7 @@ def test_made_up_examples_have_the_shapes_and_nothing_else() -> None:
 
 
 def test_a_rehearsal_repeats_public_examples() -> None:
-    inputs, _ = Rehearsal(examples_of((X, Y))).made_up(8)
+    inputs, _ = RepeatedExamples(examples_of((X, Y))).made_up(8)
     assert inputs.tolist() == X[[0, 1, 2, 3, 4, 5, 0, 1]].tolist()
 
 

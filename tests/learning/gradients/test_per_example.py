@@ -6,10 +6,10 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from sourdine.learning.gradients.per_example import (
+    GradientRows,
     Lookup,
     Outer,
     PerExample,
-    Rows,
     is_small,
     products,
     together,
@@ -20,7 +20,7 @@ EXAMPLES = 6
 
 def rows() -> tuple[PerExample, Tensor]:
     given = torch.randn(EXAMPLES, 4, 5)
-    return Rows(given), given
+    return GradientRows(given), given
 
 
 def outer(groups: int, places: int) -> tuple[PerExample, Tensor]:
@@ -73,7 +73,7 @@ def test_infinite_factors_of_a_left_out_example_vanish() -> None:
     left_out = torch.tensor([False, True])
     bad = torch.tensor([1.0, math.inf])[:, None, None, None]
     for part in (
-        Rows(torch.ones(2, 4, 5) * bad[..., 0]),
+        GradientRows(torch.ones(2, 4, 5) * bad[..., 0]),
         Outer(torch.ones(2, 1, 3, 5) * bad, torch.zeros(2, 1, 3, 4), torch.Size((4, 5))),
         Outer(torch.ones(2, 1, 1, 5), torch.ones(2, 1, 1, 4) * bad, torch.Size((4, 5))),
         Lookup(torch.ones(2, 3, dtype=torch.int64), torch.ones(2, 3, 5) * bad[..., 0], 4),
@@ -95,20 +95,20 @@ def test_several_uses_of_a_parameter_have_cross_terms(first: int, second: int) -
 
 def test_a_table_and_a_matrix_stay_products() -> None:
     assert isinstance(together([outer(1, 3)[0], lookup()[0]]), Outer)
-    assert isinstance(together([lookup()[0], lookup()[0]]), Rows)
+    assert isinstance(together([lookup()[0], lookup()[0]]), GradientRows)
 
 
 def test_small_gradients_are_made_and_large_ones_are_not() -> None:
     assert is_small(25, 256, 32)
     assert not is_small(1, 25088, 512)
     a, g = torch.randn(2, 1, 9, 5), torch.randn(2, 1, 9, 4)
-    assert isinstance(products(a, g, torch.Size((4, 5))), Rows)
+    assert isinstance(products(a, g, torch.Size((4, 5))), GradientRows)
     assert isinstance(products(a[:, :, :1], g[:, :, :1], torch.Size((4, 5))), Outer)
 
 
 def test_long_rows_are_measured_to_float32() -> None:
     # a plain running sum of so many equal numbers is off by a percent
-    part = Rows(torch.full((1, 3_000_001), 0.1))
+    part = GradientRows(torch.full((1, 3_000_001), 0.1))
     exact = 3_000_001 * float(torch.tensor(0.1)) ** 2
     assert float(part.squares()) == pytest.approx(exact, rel=2e-6)
 

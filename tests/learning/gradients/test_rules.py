@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sourdine.learning.gradients.per_example import Outer, PerExample, Rows
+from sourdine.learning.gradients.per_example import GradientRows, Outer, PerExample
 from sourdine.learning.gradients.rules import RULES
 
 EXAMPLES = 4
@@ -71,7 +71,7 @@ def test_uneven_windows() -> None:
 
 def test_a_large_convolution_keeps_its_windows_and_a_small_one_its_gradients() -> None:
     assert isinstance(check(nn.Conv2d(30, 60, 3), torch.randn(EXAMPLES, 30, 4, 4))["weight"], Outer)
-    assert isinstance(check(nn.Conv2d(3, 4, 3), torch.randn(EXAMPLES, 3, 9, 9))["weight"], Rows)
+    assert isinstance(check(nn.Conv2d(3, 4, 3), torch.randn(EXAMPLES, 3, 9, 9))["weight"], GradientRows)
 
 
 def test_many_examples_are_cut_out_by_chunks() -> None:

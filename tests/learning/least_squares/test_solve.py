@@ -17,7 +17,7 @@ from sourdine.core.errors import BudgetExceeded, InvalidParameter
 from sourdine.learning.least_squares.equations import (
     CONSTANT,
     SHARE,
-    Equations,
+    NormalEquations,
     Projection,
     UnitRows,
     WholeRows,
@@ -46,7 +46,7 @@ def data(size: int = 3000, width: int = 6, classes: int = 3) -> tuple[torch.Tens
 def test_a_row_moves_the_sums_by_no_more_than_is_said_and_no_other_row(
     rows: np.ndarray, at: int, label: int, projected: bool, norm: float | None
 ) -> None:
-    equations = Equations(width=4 if projected else 5, classes=3, fineness=6)
+    equations = NormalEquations(width=4 if projected else 5, classes=3, fineness=6)
     steps = WholeRows(projection=Projection(5, 4) if projected else None, norm=norm)
     at %= len(rows)
     labels = torch.full((len(rows),), label)
@@ -59,7 +59,7 @@ def test_a_row_moves_the_sums_by_no_more_than_is_said_and_no_other_row(
 
 
 def test_the_bound_is_reached_by_the_worst_row() -> None:
-    equations = Equations(width=2, classes=2, fineness=12)
+    equations = NormalEquations(width=2, classes=2, fineness=12)
     sums = equations.sums(torch.tensor([[1.0, 0.0]]), torch.tensor([1]), WholeRows())
     reached = sum(int(each) ** 2 for each in sums) / float(equations.distance.amount)
     assert 0.9 < reached <= 1
@@ -68,7 +68,7 @@ def test_the_bound_is_reached_by_the_worst_row() -> None:
 def test_sums_are_those_of_exact_arithmetic() -> None:
     rows, targets = data(50, 3)
     targets[0] = 9  # names no class
-    equations = Equations(width=3, classes=3, fineness=8)
+    equations = NormalEquations(width=3, classes=3, fineness=8)
     found = equations.sums(rows, targets, WholeRows())
     matrix = np.zeros((4, 4), object)
     columns = np.zeros((4, 3), object)

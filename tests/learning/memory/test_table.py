@@ -15,29 +15,29 @@ from sourdine.learning.memory.lines import (
     our_formula,
     source_total,
 )
-from sourdine.learning.memory.model import FIRST, Line, Stage
+from sourdine.learning.memory.model import FIRST, MemoryLine, Stage
 from sourdine.learning.memory.table import (
     COLUMNS,
-    Case,
-    Measured,
-    Rows,
+    MeasuredMemory,
+    MeasurementFile,
+    MemoryCase,
     cells,
     grid,
     in_fresh_process,
     measure_all,
 )
 
-CASE = Case(hidden=8, batch=2, reduce=1, private=True, side=32)
+CASE = MemoryCase(hidden=8, batch=2, reduce=1, private=True, side=32)
 
 
-def made(case: Case, *, jump_at: int | None = None, resident: bool = True) -> Measured:
+def made(case: MemoryCase, *, jump_at: int | None = None, resident: bool = True) -> MeasuredMemory:
     """A case that takes 100 bytes a hidden unit, twice for gradients, and 10 an example."""
     model, batch = 100 * case.hidden, 10 * case.batch // case.reduce**2
     extra = 500 if jump_at is not None and case.batch > jump_at else 0
     live = dict(zip(FIRST, (model, model + batch, 2 * model + batch, 4 * model + batch + extra), strict=True))
     most = {stage: much + 3 * case.batch for stage, much in live.items()}
     top = max(most.values())
-    return Measured(
+    return MeasuredMemory(
         case=case,
         live=live,
         most=most,
@@ -63,10 +63,10 @@ def test_the_source_s_columns_come_first() -> None:
 
 @pytest.mark.parametrize("resident", [True, False])
 def test_rows_come_back_as_they_were(tmp_path: Path, resident: bool) -> None:
-    rows = Rows(tmp_path / "memory.csv")
+    rows = MeasurementFile(tmp_path / "memory.csv")
     row = made(CASE, resident=resident)
     rows.add(row)
-    (again,) = Rows(tmp_path / "memory.csv").rows
+    (again,) = MeasurementFile(tmp_path / "memory.csv").rows
     assert (again.case, again.live, again.most) == (row.case, row.live, row.most)
     assert (again.before, again.middle, again.repeats) == (row.before, row.middle, row.repeats)
 
@@ -74,7 +74,7 @@ def test_rows_come_back_as_they_were(tmp_path: Path, resident: bool) -> None:
 def test_nothing_is_measured_twice(tmp_path: Path) -> None:
     path, done = tmp_path / "memory.csv", []
 
-    def trial(case: Case) -> Measured:
+    def trial(case: MemoryCase) -> MeasuredMemory:
         if len(done) == 3:
             raise SourdineError("killed")
         done.append(case)
@@ -82,26 +82,26 @@ def test_nothing_is_measured_twice(tmp_path: Path) -> None:
 
     cases = grid([8], [2, 4, 8], [1], side=32)
     with pytest.raises(SourdineError, match="killed"):
-        measure_all(cases, Rows(path), trial=trial)
+        measure_all(cases, MeasurementFile(path), trial=trial)
     text = path.read_text()
     path.write_text(text + text.splitlines()[-1][:20])  # cut off half-way through a row
     done.insert(0, CASE)
-    rows = Rows(path)
+    rows = MeasurementFile(path)
     assert [row.case for row in rows.rows] == cases[:3]
     measure_all(cases, rows, trial=lambda case: done.append(case) or made(case))  # type: ignore[func-returns-value]
     assert done[1:] == cases
-    assert [row.case for row in Rows(path).of(cases)] == cases
+    assert [row.case for row in MeasurementFile(path).of(cases)] == cases
     assert rows.missing(cases) == []
     assert rows.missing(cases, repeats=2) == cases
 
 
 def test_repeats_keep_the_spread_of_the_process(tmp_path: Path) -> None:
     sizes = iter((70, 50, 90))
-    rows = Rows(tmp_path / "memory.csv")
+    rows = MeasurementFile(tmp_path / "memory.csv")
     measure_all(
         [CASE], rows, repeats=3, trial=lambda case: replace(made(case), resident=(next(sizes),), before=40)
     )
-    (row,) = Rows(tmp_path / "memory.csv").rows
+    (row,) = MeasurementFile(tmp_path / "memory.csv").rows
     assert (row.resident, row.middle, row.before, row.repeats) == ((50, 70, 90), 70, 40, 3)
 
 
@@ -109,17 +109,17 @@ def test_another_file_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "other.csv"
     path.write_text("name,age\nA,3\n")
     with pytest.raises(InvalidParameter, match="something else"):
-        Rows(path)
+        MeasurementFile(path)
     assert path.read_text() == "name,age\nA,3\n"
 
 
 def test_a_broken_line_in_the_middle_is_told(tmp_path: Path) -> None:
     path = tmp_path / "memory.csv"
-    rows = Rows(path)
+    rows = MeasurementFile(path)
     rows.add(made(CASE))
     path.write_text(path.read_text().replace("8,2,1", "8,two,1"))
     with pytest.raises(InvalidParameter, match="line 2"):
-        Rows(path)
+        MeasurementFile(path)
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,10 @@ def test_lines_are_found_and_jumps_too() -> None:
     assert {fit.quantity for fit in smooth} == {LEFT, BACKWARD, PEAK, RESIDENT}
     for fit in smooth:
         wanted = {
-            LEFT: Line(3200, 10),
-            BACKWARD: Line(1600, 13),
-            PEAK: Line(3200, 13),
-            RESIDENT: Line(6400, 26),
+            LEFT: MemoryLine(3200, 10),
+            BACKWARD: MemoryLine(1600, 13),
+            PEAK: MemoryLine(3200, 13),
+            RESIDENT: MemoryLine(6400, 26),
         }[fit.quantity]
         assert fit.line.fixed == pytest.approx(wanted.fixed)
         assert fit.line.each == pytest.approx(wanted.each)
@@ -166,7 +166,7 @@ def test_our_formula_has_the_terms_of_the_bytes_and_no_others() -> None:
 
 
 def test_the_source_s_formulas_come_to_what_it_printed() -> None:
-    large = Case(hidden=512, batch=16, reduce=2, private=True)
+    large = MemoryCase(hidden=512, batch=16, reduce=2, private=True)
     plain = replace(large, private=False)
     assert (101_387 * 26 + 60_750_000) == 63_386_062  # as in its table
     more = source_total(large) - source_total(plain)
@@ -175,7 +175,7 @@ def test_the_source_s_formulas_come_to_what_it_printed() -> None:
 
 @pytest.mark.slow
 def test_a_fresh_process_measures_what_arithmetic_says() -> None:
-    found = in_fresh_process(Case(hidden=8, batch=2, reduce=2, private=True, side=64, classes=3))
+    found = in_fresh_process(MemoryCase(hidden=8, batch=2, reduce=2, private=True, side=64, classes=3))
     frozen, head = 4 * 14_714_688, 4 * (25_088 * 8 + 8 + 8 * 3 + 3)
     batch = 2 * (3 * 32 * 32 * 4 + 8)
     assert found.live[Stage.MODEL] == frozen + head
@@ -188,4 +188,4 @@ def test_a_fresh_process_measures_what_arithmetic_says() -> None:
 @pytest.mark.slow
 def test_a_process_that_fails_is_told() -> None:
     with pytest.raises(SourdineError, match="could not be measured"):
-        in_fresh_process(Case(hidden=1, batch=1 << 20, reduce=1, private=True, side=4096))
+        in_fresh_process(MemoryCase(hidden=1, batch=1 << 20, reduce=1, private=True, side=4096))

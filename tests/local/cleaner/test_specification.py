@@ -7,13 +7,13 @@ import pytest
 from sourdine.core.errors import InvalidParameter
 from sourdine.local.cleaner import Method
 from sourdine.local.cleaner.numbers import NumberCells
-from sourdine.local.cleaner.specification import Specification, parsed
+from sourdine.local.cleaner.specification import CleaningSpecification, parsed
 
 COLUMNS = {"age": {"type": "integer", "lower": 0, "upper": 120}, "ill": {"type": "flag"}}
 
 
-def read(**blocks: Any) -> Specification:
-    return Specification.read({"columns": COLUMNS, **blocks})
+def read(**blocks: Any) -> CleaningSpecification:
+    return CleaningSpecification.read({"columns": COLUMNS, **blocks})
 
 
 def test_the_block_says_how_to_clean() -> None:
@@ -75,7 +75,7 @@ def test_the_file_of_a_release_serves_as_well() -> None:
 )
 def test_mistakes_are_named(held: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
-        Specification.read(held)
+        CleaningSpecification.read(held)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

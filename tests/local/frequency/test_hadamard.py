@@ -30,7 +30,7 @@ def test_each_column_comes_from_equally_many_draws(
         def sample(self, count: int, bits: object) -> np.ndarray:
             return way
 
-    def table(terms: module.Terms) -> Everything:
+    def table(terms: module.WeightTerms) -> Everything:
         weights.append((terms.factors, terms.exponents))
         return Everything()
 

@@ -17,7 +17,7 @@ from sourdine.local.surveys.endpoint import (
     QueriedEndpoint,
     ask_endpoint,
 )
-from sourdine.local.surveys.statistical_query import Answer, Query
+from sourdine.local.surveys.statistical_query import Query, QueryAnswer
 from sourdine.mechanisms import Exponential
 from sourdine.testing import SeededBits
 
@@ -130,13 +130,13 @@ class Adversary:
         self.end, self.tolerance, self.asked = end, tolerance, 0
         self._words = iter((SeededBits(seed).words(64) % np.uint64(1 << 20)).tolist())
 
-    def ask(self, query: Query, *, last: bool = False) -> Answer:
+    def ask(self, query: Query, *, last: bool = False) -> QueryAnswer:
         self.asked += 1
         grid = self.end * (np.arange(1 << 15) + 0.5) / (1 << 15)
         word = next(self._words)
         lean = (-1, 1, word / (1 << 19) - 1)[word % 3]
         mean = float(np.mean(query(grid))) + lean * (self.tolerance - 2.0**-14)
-        return Answer(mean, self.tolerance)
+        return QueryAnswer(mean, self.tolerance)
 
 
 def test_queries_find_the_end_within_three_halves_of_the_tolerance() -> None:

@@ -2,18 +2,18 @@ import json
 
 import vl_convert
 
-from sourdine.audit.attacks import Chart, Found, Outcome, Point
+from sourdine.audit.attacks import AttackChart, Found, Outcome, Point
 from sourdine.audit.attacks.attack import BLIND, PROTECTED, UNPROTECTED
 from sourdine.report.charts.base import COLOURS, GREY
 from sourdine.report.pages.attack import attack_page, attack_rows, draw_attack
 
-BARS = Chart(
+BARS = AttackChart(
     finding="Bars",
     across="people found",
     up="what is known",
     points=(Point(UNPROTECTED, "all", 0.9), Point(PROTECTED, "all", 0.1), Point(UNPROTECTED, "some", 0.5)),
 )
-LINES = Chart(
+LINES = AttackChart(
     finding="Lines",
     across="days",
     up="answers found",
@@ -23,7 +23,7 @@ LINES = Chart(
 )
 
 
-def drawn(chart: Chart) -> str:
+def drawn(chart: AttackChart) -> str:
     return str(vl_convert.vegalite_to_svg(json.dumps({**draw_attack(chart), "width": 600})))
 
 
@@ -42,7 +42,7 @@ def test_protection_has_its_colour_wherever_it_stands() -> None:
 
 def test_no_two_series_share_a_colour() -> None:
     points = tuple(Point(series, 1.0, 0.5) for series in ("48 people", PROTECTED, "96 people"))
-    svg = drawn(Chart(finding="Colours", across="noise", up="bits", points=points))
+    svg = drawn(AttackChart(finding="Colours", across="noise", up="bits", points=points))
     assert all(svg.count(colour) == svg.count(COLOURS[0]) for colour in COLOURS[2:4])
     assert COLOURS[1] not in svg
 

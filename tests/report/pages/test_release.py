@@ -20,7 +20,7 @@ from sourdine.report.finding import finding
 from sourdine.report.pages.page import Page
 from sourdine.report.pages.release import release_page
 from sourdine.tables import Answer, Specification, release
-from sourdine.tables.estimate import Estimate
+from sourdine.tables.estimate import GroupEstimate
 from sourdine.tables.record import Record
 from sourdine.testing import SeededBits
 
@@ -245,7 +245,7 @@ def test_a_delta_that_is_too_large_is_a_warning_on_top(tmp_path: Path) -> None:
 
 
 def test_one_quantile_has_no_chart() -> None:
-    numbers = Estimate(np.array([50.0]), np.array([40.0]), np.array([60.0]))
+    numbers = GroupEstimate(np.array([50.0]), np.array([40.0]), np.array([60.0]))
     alone = Answer(
         query="q",
         statistic="quantiles of age",
@@ -260,7 +260,7 @@ def test_one_quantile_has_no_chart() -> None:
 
 
 def test_towns_of_a_hierarchy_are_rows_and_not_colours() -> None:
-    numbers = Estimate(np.array([5.0, 7.0, 9.0]), np.array([4.0, 6.0, 8.0]), np.array([6.0, 8.0, 10.0]))
+    numbers = GroupEstimate(np.array([5.0, 7.0, 9.0]), np.array([4.0, 6.0, 8.0]), np.array([6.0, 8.0, 10.0]))
     places = Answer(
         query="q",
         statistic="town in region",
@@ -278,7 +278,7 @@ def test_towns_of_a_hierarchy_are_rows_and_not_colours() -> None:
 
 
 def test_a_group_of_which_nothing_is_known_has_no_bar() -> None:
-    numbers = Estimate(np.array([60.0, 50.0]), np.array([55.0, 0.0]), np.array([65.0, 100.0]))
+    numbers = GroupEstimate(np.array([60.0, 50.0]), np.array([55.0, 0.0]), np.array([65.0, 100.0]))
     means = Answer(
         query="q",
         statistic="mean of age",

@@ -13,7 +13,7 @@ from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames import Schema, Unit, open_source
-from sourdine.frames.statistics.quality import Cell
+from sourdine.frames.statistics.quality import CellState
 from sourdine.tables import Table
 from sourdine.tables.quality.exact import NOTICE, exact_quality, mark_checked, with_mark
 
@@ -39,7 +39,7 @@ def test_all_records_are_counted_and_no_value_is_shown() -> None:
     found = exact_quality(source, ["age", "sex"], Unit(column="who"))
     assert (found.records, found.without_unit) == (3, 1)
     assert (
-        found.count("age", Cell.ABOVE)
+        found.count("age", CellState.ABOVE)
         == found.count("age", "missing")
         == found.count("sex", "unknown key")
         == 1

@@ -15,7 +15,7 @@ from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Schema, Unit
-from sourdine.frames.statistics.quality import Cell, all_cells
+from sourdine.frames.statistics.quality import CellState, all_cells
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables import DataQuality, Plan, Privacy, Query, Table, rehearse
 from sourdine.tables.forecast import advice, forecasts, quality_forecast, smallest_seen
@@ -270,16 +270,16 @@ def test_a_warning_says_what_became_of_the_records() -> None:
     }
     schema = Schema.read(declared)
     cells = all_cells(schema, list(declared))
-    numbers = [10_000.0 if cell is Cell.FITS else 0.0 for _, cell in cells]
+    numbers = [10_000.0 if cell is CellState.FITS else 0.0 for _, cell in cells]
     for odd in (
-        ("age", Cell.MISSING),
-        ("town", Cell.UNREADABLE),
-        ("well", Cell.UNREADABLE),
-        ("pay", Cell.BELOW),
+        ("age", CellState.MISSING),
+        ("town", CellState.UNREADABLE),
+        ("well", CellState.UNREADABLE),
+        ("pay", CellState.BELOW),
     ):
         place = cells.index(odd)
         numbers[place] = 2_000.0
-        numbers[cells.index((odd[0], Cell.FITS))] = 8_000.0
+        numbers[cells.index((odd[0], CellState.FITS))] = 8_000.0
     found = data_quality(
         numbers,
         Laplace(scale=Fraction(10)),

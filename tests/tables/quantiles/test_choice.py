@@ -12,7 +12,7 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.tables.quantiles.choice import AUTO, METHODS, TREE, Allowance, Tuning, chosen
 from sourdine.tables.quantiles.method import QuantileMethod
-from sourdine.tables.quantiles.tree import Tree
+from sourdine.tables.quantiles.tree import BinTree
 from sourdine.tables.statistics.quantiles import MethodName
 
 REPLACE, ADD_REMOVE = Neighbours.REPLACE, Neighbours.ADD_REMOVE
@@ -54,7 +54,7 @@ def test_auto_counts_few_places_one_by_one(relation: Neighbours, most: int) -> N
         found, choice = chosen(
             "auto", at=evenly(m), places=wide, allowance=ONE, neighbours=relation, size=size
         )
-        assert found == Tree(wide, wide, 1)
+        assert found == BinTree(wide, wide, 1)
         assert choice.words == "tree, since so few places are best counted one by one"
         more = chosen("auto", at=evenly(m), places=wide + 1, allowance=ONE, neighbours=relation, size=10**6)
         assert more[1].name != "tree"
@@ -74,7 +74,7 @@ def test_auto_counts_few_values_in_wide_bins(relation: Neighbours, m: int, enoug
             "neighbours": relation,
         }
         found, choice = chosen("auto", **given, size=math.ceil(enough / budget) - 1)
-        assert isinstance(found, Tree)
+        assert isinstance(found, BinTree)
         assert found.height == 1
         assert 5 <= found.fan <= 60
         assert f"{found.fan} bins" in choice.why
@@ -88,17 +88,17 @@ def test_more_values_are_counted_in_more_bins() -> None:
         chosen("auto", at=evenly(999), places=10**6, allowance=ONE, size=size)[0]
         for size in (100, 1000, 10_000)
     ]
-    fans = [tree.fan for tree in trees if isinstance(tree, Tree)]
+    fans = [tree.fan for tree in trees if isinstance(tree, BinTree)]
     assert fans == [10, 48, 223]  # (n / 3)^(2/3)
     rho = Allowance(budget=Fraction(1, 8), squared=True)  # an epsilon of 1 for the joint method
     found = chosen("auto", at=evenly(999), places=10**6, allowance=rho, size=1000)[0]
-    assert isinstance(found, Tree)
+    assert isinstance(found, BinTree)
     assert found.fan == 48
 
 
 def test_where_values_can_only_be_counted_a_tree_is_taken() -> None:
     found, choice = chosen("auto", at=[0.5], places=10**6, allowance=ONE, counted=True)
-    assert found == Tree.over(10**6)
+    assert found == BinTree.over(10**6)
     assert "only counted" in choice.why
 
 
@@ -112,10 +112,10 @@ def test_a_method_takes_what_is_set_of_it() -> None:
     ]:
         mechanism, _ = chosen(name, at=[0.5], places=100, allowance=ONE, tuning=more)
         assert getattr(mechanism, field) == 7
-    assert chosen("tree", at=[0.5], places=100, allowance=ONE, tuning=Tuning(bins=7))[0] == Tree(
+    assert chosen("tree", at=[0.5], places=100, allowance=ONE, tuning=Tuning(bins=7))[0] == BinTree(
         100, 7, 1, 15
     )
-    assert chosen("tree", at=[0.5], places=100, allowance=ONE)[0] == Tree.over(100)
+    assert chosen("tree", at=[0.5], places=100, allowance=ONE)[0] == BinTree.over(100)
     radii = [getattr(chosen(name, at=[0.5], places=9, allowance=ONE)[0], "radius", 0) for name in METHODS]
     assert dict(zip(METHODS, radii, strict=True)) == dict.fromkeys(METHODS, 0) | {"smooth": 1}
 

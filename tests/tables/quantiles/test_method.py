@@ -20,7 +20,7 @@ from sourdine.tables.quantiles import (
     RecursiveQuantiles,
     ThresholdHistogram,
 )
-from sourdine.tables.quantiles.recursive import Part
+from sourdine.tables.quantiles.recursive import ValueRange
 from sourdine.testing import SeededBits
 
 KINDS = [InverseSensitivity, JointExponential, NaiveLaplace, RecursiveQuantiles, ThresholdHistogram]
@@ -235,7 +235,7 @@ def test_a_part_is_a_source_of_the_values_in_it() -> None:
     values = np.array([0, 2, 2, 3, 5, 5, 7, 9])
     for first, last in [(0, 10), (2, 5), (5, 6), (4, 4), (8, 9)]:
         inside = SortedPlaces(values[(values >= first) & (values < last)] - first)
-        part = Part(SortedPlaces(values), first, last)
+        part = ValueRange(SortedPlaces(values), first, last)
         assert part.size == inside.size
         spots = np.arange(-1, 12)
         np.testing.assert_array_equal(

@@ -12,7 +12,7 @@ from sourdine.frames.statistics import binned as levels_module
 from sourdine.frames.statistics.binned import Levels
 from sourdine.frames.statistics.ranks import RankSource, SortedPlaces
 from sourdine.mechanisms import Laplace
-from sourdine.tables.quantiles.tree import Tree, Walk, quantiles, read_quantiles
+from sourdine.tables.quantiles.tree import BinTree, TreeWalk, quantiles, read_quantiles
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM
 
@@ -24,7 +24,7 @@ def counted(values: list[int]) -> CountedValues:
 
 @given(st.integers(1, (1 << 31) + 2))
 def test_a_tree_has_a_place_for_every_value_and_few_levels(size: int) -> None:
-    tree = Tree.over(size)
+    tree = BinTree.over(size)
     assert tree.fan**tree.height >= size
     assert tree.height <= 8
     assert 2 <= tree.fan <= 17
@@ -32,14 +32,14 @@ def test_a_tree_has_a_place_for_every_value_and_few_levels(size: int) -> None:
 
 @given(st.lists(st.integers(0, 500), min_size=1, max_size=60), st.floats(0.01, 0.99))
 def test_without_noise_a_quantile_is_exact(values: list[int], level: float) -> None:
-    tree = Tree.over(501)
+    tree = BinTree.over(501)
     asked: list[np.ndarray] = []
 
     def noisy(counts: np.ndarray) -> np.ndarray:
         asked.append(counts)
         return counts
 
-    walk = Walk(tree, counted(values), noisy, 0.0)
+    walk = TreeWalk(tree, counted(values), noisy, 0.0)
     (place,), (low,), (high,) = quantiles(walk, [level], lambda many: 0.0)
     assert place == sorted(values)[max(int(np.ceil(level * len(values) - 1e-9)) - 1, 0)]
     assert low <= place <= high
@@ -49,18 +49,18 @@ def test_without_noise_a_quantile_is_exact(values: list[int], level: float) -> N
 
 @given(st.integers(1, 1 << 40), st.integers(1, 1 << 16))
 def test_a_flat_tree_is_one_level_of_few_bins_over_all_places(size: int, bins: int) -> None:
-    tree = Tree.flat(size, bins)
+    tree = BinTree.flat(size, bins)
     assert tree.height == 1
     assert tree.fan * tree.leaf >= size > (tree.fan - 1) * tree.leaf or size == 1
     assert tree.fan <= max(bins, 2)
-    assert Tree.flat(size, tree.fan) == tree  # so that the number of bins tells the tree
-    assert Tree.flat(size, max(size, 2)) == Tree(size, max(size, 2), 1)
+    assert BinTree.flat(size, tree.fan) == tree  # so that the number of bins tells the tree
+    assert BinTree.flat(size, max(size, 2)) == BinTree(size, max(size, 2), 1)
 
 
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=60), st.floats(0.01, 0.99), st.integers(2, 120))
 def test_without_noise_a_flat_tree_finds_the_bin(values: list[int], level: float, bins: int) -> None:
-    tree = Tree.flat(100, bins)
-    walk = Walk(tree, counted(values), lambda counts: counts, 0.0)
+    tree = BinTree.flat(100, bins)
+    walk = TreeWalk(tree, counted(values), lambda counts: counts, 0.0)
     (place,), (low,), (high,) = quantiles(walk, [level], lambda many: 0.0)
     right = sorted(values)[max(int(np.ceil(level * len(values) - 1e-9)) - 1, 0)]
     assert low <= place <= high <= 99
@@ -69,7 +69,7 @@ def test_without_noise_a_flat_tree_finds_the_bin(values: list[int], level: float
 
 
 def test_within_a_bin_values_are_taken_as_spread_evenly() -> None:
-    walk = Walk(Tree.flat(103, 10), counted(list(range(103))), lambda counts: counts, 0.0)
+    walk = TreeWalk(BinTree.flat(103, 10), counted(list(range(103))), lambda counts: counts, 0.0)
     places, _, _ = quantiles(walk, [i / 20 for i in range(1, 20)], lambda many: 0.0)
     assert np.abs(places - np.arange(1, 20) * 103 / 20).max() <= 1.5
 
@@ -88,7 +88,7 @@ LAWS = {
 def test_intervals_of_a_flat_tree_hold(law: str, bins: int) -> None:
     """As often as they say, whatever lies in a bin."""
     values, at, tries = np.sort(LAWS[law]), [0.1, 0.5, 0.8], 200
-    mechanism, bits, tree = Laplace(scale=2), SeededBits(3), Tree.flat(1000, bins)
+    mechanism, bits, tree = Laplace(scale=2), SeededBits(3), BinTree.flat(1000, bins)
     exact = values[np.ceil(np.array(at) * values.size - 1e-9).astype(int) - 1]
     held = np.zeros(len(at), int)
     for _ in range(tries):
@@ -106,8 +106,8 @@ def test_bins_that_were_looked_at_keep_their_noise() -> None:
         drawn.append(len(counts))
         return counts + len(drawn)
 
-    tree = Tree.over(1000)
-    walk = Walk(tree, counted(list(range(1000))), noisy, 0.0)
+    tree = BinTree.over(1000)
+    walk = TreeWalk(tree, counted(list(range(1000))), noisy, 0.0)
     first = quantiles(walk, [0.2, 0.5], lambda many: 1.0)
     many = len(drawn)
     second = quantiles(walk, [0.2, 0.5], lambda many: 1.0)
@@ -117,8 +117,8 @@ def test_bins_that_were_looked_at_keep_their_noise() -> None:
 
 def test_quantiles_and_their_ends_rise() -> None:
     random = np.random.default_rng(1)
-    walk = Walk(
-        Tree.over(1000),
+    walk = TreeWalk(
+        BinTree.over(1000),
         counted([5] * 20),
         lambda counts: counts + random.integers(-30, 30, counts.size),
         20.0,
@@ -135,7 +135,7 @@ def test_the_same_seed_finds_the_same_however_values_are_held(
     scale: int, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counted, sorted, or in bins: with room for few of them the walk leaves those that were cut for it."""
-    tree, at = Tree.over(5000), [0.1, 0.5, 0.9]
+    tree, at = BinTree.over(5000), [0.1, 0.5, 0.9]
     chance = np.random.default_rng(scale)
     values = np.sort(np.clip(chance.normal(2500, 900, 4000).astype(np.int32), 0, 4999))
     source = open_source(pa.table({"v": values}), Schema.read({}), ["v"])

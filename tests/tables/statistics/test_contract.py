@@ -17,7 +17,7 @@ from sourdine.frames import Schema, Source, Unit, open_source
 from sourdine.report.charts.answers import draw_answer
 from sourdine.report.finding import finding, named_rows
 from sourdine.tables import Answer, Answers, Plan, Privacy, Query, forecasts
-from sourdine.tables.estimate import Estimate
+from sourdine.tables.estimate import GroupEstimate
 from sourdine.tables.record import _answer, _plain
 from sourdine.tables.release import _carry_out
 from sourdine.tables.statistics import BY_KIND, STATISTICS, Statistic
@@ -152,7 +152,10 @@ def test_intervals_and_forecasts_hold_as_often_as_they_say(asked: Statistic, sou
     each = (GROUPS, -1)
     if asked.form == "contingency":  # cells first, then every margin
         cells = GROUPS * 6
-        truth, found = truth[:cells], Estimate(found.value[:cells], found.lower[:cells], found.upper[:cells])
+        truth, found = (
+            truth[:cells],
+            GroupEstimate(found.value[:cells], found.lower[:cells], found.upper[:cells]),
+        )
     pick = (np.arange(GROUPS), np.arange(GROUPS) % (len(truth) // GROUPS))  # one a group: others share noise
     least = binom.ppf(ALARM, GROUPS, CONFIDENCE)
     if answer.bounded:

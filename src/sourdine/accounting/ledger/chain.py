@@ -8,7 +8,7 @@ from typing import NamedTuple
 Row = tuple[int, str, str, str]
 
 
-class Line(NamedTuple):
+class LedgerLine(NamedTuple):
     """One entry: its number from 1, its content as JSON, the total after it, and its fingerprint."""
 
     number: int
@@ -25,7 +25,7 @@ class Mark(NamedTuple):
 
 
 START = Mark(0, "")
-Build = Callable[[Line | None], tuple[str, str]]
+Build = Callable[[LedgerLine | None], tuple[str, str]]
 """From the last line to the content and total of the next, or an error that refuses it."""
 
 
@@ -43,16 +43,18 @@ def fingerprint(before: str, content: str) -> str:
     return hashlib.sha256(f"[{quoted(before)}, {quoted(content)}]".encode()).hexdigest()
 
 
-def next_line(before: Mark, content: str, total: str) -> Line:
+def next_line(before: Mark, content: str, total: str) -> LedgerLine:
     """The line after a mark.
 
     >>> next_line(START, "{}", "1/2").number
     1
     """
-    return Line(before.number + 1, content, total, fingerprint(before.fingerprint, f"{content}\n{total}"))
+    return LedgerLine(
+        before.number + 1, content, total, fingerprint(before.fingerprint, f"{content}\n{total}")
+    )
 
 
-def follows(line: Line, before: Mark) -> bool:
+def follows(line: LedgerLine, before: Mark) -> bool:
     """Whether a line is the one after a mark, as it was written.
 
     >>> line = next_line(START, "{}", "1/2")

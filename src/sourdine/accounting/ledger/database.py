@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
-from sourdine.accounting.ledger.chain import START, Line, Mark, fingerprint
+from sourdine.accounting.ledger.chain import START, LedgerLine, Mark, fingerprint
 from sourdine.accounting.ledger.gate import GATE
 from sourdine.accounting.ledger.names import BESIDE, resolve
 from sourdine.accounting.ledger.problems import explain
@@ -107,7 +107,7 @@ def bring_up(connection: sqlite3.Connection, newest: Mark) -> None:
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
-def create(path: Path, terms: str, lines: Iterable[Line] = (), *, backup: bool = False) -> None:
+def create(path: Path, terms: str, lines: Iterable[LedgerLine] = (), *, backup: bool = False) -> None:
     """A new file with its terms; an existing one is never touched, and a failure leaves none.
 
     It is whole, or it is not there, and so a backup is marked as such from the beginning: a copy that is

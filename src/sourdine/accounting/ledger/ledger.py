@@ -14,7 +14,7 @@ from typing import overload
 
 from sourdine.accounting.ledger import problems
 from sourdine.accounting.ledger.budget import add, amount
-from sourdine.accounting.ledger.chain import Line
+from sourdine.accounting.ledger.chain import LedgerLine
 from sourdine.accounting.ledger.charge import Block, Blocks, Statement, state
 from sourdine.accounting.ledger.making import Number, make_terms
 from sourdine.accounting.ledger.reader import UNREADABLE, Reader
@@ -174,7 +174,7 @@ class Ledger:
         (price, delta), stated, described = recent[2]
         time, total, delta_total = _START, price, delta
 
-        def build(last: Line | None) -> tuple[str, str]:
+        def build(last: LedgerLine | None) -> tuple[str, str]:
             nonlocal time, total, delta_total
             time = datetime.now(UTC)
             total, delta_total, within = self._after(price, delta, time, last)
@@ -204,7 +204,7 @@ class Ledger:
         self._after(price, delta, datetime.now(UTC), last)
 
     def _after(
-        self, price: Fraction, delta: Fraction, time: datetime, last: Line | None
+        self, price: Fraction, delta: Fraction, time: datetime, last: LedgerLine | None
     ) -> tuple[Fraction, Fraction, str]:
         """The totals after a charge, and what its line states of period and reserve; or the refusal."""
         before = self._total(last)
@@ -219,7 +219,7 @@ class Ledger:
             within += f', "delta": "{delta}", "delta_total": "{delta_total}"'
         return total, delta_total, within
 
-    def _total(self, line: Line | None) -> Fraction:
+    def _total(self, line: LedgerLine | None) -> Fraction:
         """The total after a line; one that this ledger did not write is looked at closely first."""
         if line is None:
             return Fraction(0)
@@ -293,7 +293,7 @@ class Ledger:
     def _repr_html_(self) -> str:
         return self.status()._repr_html_()
 
-    def _in_period(self, price: Fraction, time: datetime, last: Line | None) -> str:
+    def _in_period(self, price: Fraction, time: datetime, last: LedgerLine | None) -> str:
         """The stretch the charge falls in and its total; a clock set back does not open an old one."""
         assert self.terms.period is not None
         assert self.terms.period_limit is not None
@@ -306,7 +306,7 @@ class Ledger:
             raise self._beyond(price, left, f"the budget of this {self.terms.period}")
         return f', "period": {json.dumps(key)}, "period_total": "{total}"'
 
-    def _from_reserve(self, delta: Fraction, last: Line | None) -> Fraction:
+    def _from_reserve(self, delta: Fraction, last: LedgerLine | None) -> Fraction:
         """What all spends with a delta have taken of the reserve, with this one; it has no periods."""
         assert self.terms.reserve is not None
         before = amount(self._reader.opened(last).held["delta_total"]) if last else Fraction(0)

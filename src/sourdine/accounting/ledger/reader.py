@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sourdine.accounting.ledger.budget import add, amount
-from sourdine.accounting.ledger.chain import Line
+from sourdine.accounting.ledger.chain import LedgerLine
 from sourdine.accounting.ledger.charge import Block, Blocks
 from sourdine.accounting.ledger.receipt import Entry
 from sourdine.accounting.ledger.terms import Terms, declared_digest, typed
@@ -45,7 +45,7 @@ class Reader:
         self._terms = terms
         self._blocks = blocks
 
-    def opened(self, line: Line, before: Fraction | None = None) -> Opened:
+    def opened(self, line: LedgerLine, before: Fraction | None = None) -> Opened:
         """A line, if it does not contradict itself; where the total before it is known, it is added to."""
         try:
             held, spends = self._parted(line.content)
@@ -64,21 +64,21 @@ class Reader:
             raise self._out_of_order(line)
         return Opened(held, price, total, spends)
 
-    def entry(self, line: Line) -> Entry:
+    def entry(self, line: LedgerLine) -> Entry:
         """A line as people use it."""
         return self._entry(line)[0]
 
-    def priced(self, line: Line) -> Entry:
+    def priced(self, line: LedgerLine) -> Entry:
         """A line whose price is checked again."""
         return self._priced(line)
 
-    def _priced(self, line: Line, before: Fraction | None = None) -> Entry:
+    def _priced(self, line: LedgerLine, before: Fraction | None = None) -> Entry:
         entry, block = self._entry(line, before)
         if not self._covers(entry, block):
             raise self._does_not_replay(line)
         return entry
 
-    def replay(self, lines: Iterable[Line]) -> Iterator[Entry]:
+    def replay(self, lines: Iterable[LedgerLine]) -> Iterator[Entry]:
         """All lines from the first on, with every price and total checked again."""
         total, delta_total = Fraction(0), Fraction(0)
         for line in lines:
@@ -89,7 +89,7 @@ class Reader:
                 raise self._does_not_replay(line)
             yield entry
 
-    def _entry(self, line: Line, before: Fraction | None = None) -> tuple[Entry, Block]:
+    def _entry(self, line: LedgerLine, before: Fraction | None = None) -> tuple[Entry, Block]:
         held, price, total, spends = self.opened(line, before)
         try:
             block = self._blocks.read(spends)
@@ -150,13 +150,13 @@ class Reader:
         held = typed(dict, json.loads(content))
         return held, json.dumps(held.get("spends"))
 
-    def _out_of_order(self, line: Line) -> LedgerError:
+    def _out_of_order(self, line: LedgerLine) -> LedgerError:
         return LedgerError(
             f"Line {line.number} of the ledger {self._path} cannot be read, or contradicts itself. "
             "Nothing was spent. Keep the file, and do not spend from it."
         )
 
-    def _does_not_replay(self, line: Line) -> LedgerError:
+    def _does_not_replay(self, line: LedgerLine) -> LedgerError:
         return LedgerError(
             f"Line {line.number} of the ledger {self._path} does not replay to its price or total. "
             "It was written by other software, or by a version that priced it otherwise. "

@@ -18,7 +18,7 @@ from sourdine.accounting.ledger import database, names, problems
 from sourdine.accounting.ledger.chain import (
     START,
     Build,
-    Line,
+    LedgerLine,
     Mark,
     Row,
     fingerprint,
@@ -58,7 +58,7 @@ class Store:
         self._version = database.VERSION
         self._terms = ""
         self._look = False  # a connection that sees no later change, good for one look
-        self._checked: tuple[Line, str] | None = None  # a line found right, with the mark before it
+        self._checked: tuple[LedgerLine, str] | None = None  # a line found right, with the mark before it
 
     @classmethod
     def create(cls, path: Path, terms: str) -> "Store":
@@ -73,7 +73,7 @@ class Store:
             raise problems.damaged(self.path)
         return rows[0][1]
 
-    def append(self, build: Build) -> Line:
+    def append(self, build: Build) -> LedgerLine:
         """One more line, on the disk when this returns.
 
         `build` gets the last line and gives the new content and total, or raises to refuse; no other process
@@ -81,7 +81,7 @@ class Store:
         """
         return self._patiently("write", lambda held: self._append(held, build))
 
-    def _append(self, connection: sqlite3.Connection, build: Build) -> Line:
+    def _append(self, connection: sqlite3.Connection, build: Build) -> LedgerLine:
         if self.is_backup:
             raise problems.backup(self.path)
         if self._ready is not connection:
@@ -96,7 +96,7 @@ class Store:
         _SEEN[self._place, self._terms] = _mark(line)
         return line
 
-    def _commit(self, connection: sqlite3.Connection, line: Line) -> None:
+    def _commit(self, connection: sqlite3.Connection, line: LedgerLine) -> None:
         """Make the line count; what is not known after a failure is looked up, and never guessed."""
         until = monotonic() + _WAIT
         while True:
@@ -112,7 +112,7 @@ class Store:
                     raise
                 raise self._after_failure(line, problem) from problem
 
-    def _after_failure(self, line: Line, problem: Exception) -> LedgerError:
+    def _after_failure(self, line: LedgerLine, problem: Exception) -> LedgerError:
         """What is known of a line whose commit failed: SQLite may have finished it, or taken it back."""
         self.let_go()
         try:
@@ -140,11 +140,11 @@ class Store:
             self._version = database.VERSION
         self._ready = connection
 
-    def last(self) -> Line | None:
+    def last(self) -> LedgerLine | None:
         """The newest line."""
         return self._patiently("read", self._newest)
 
-    def _newest(self, connection: sqlite3.Connection) -> Line | None:
+    def _newest(self, connection: sqlite3.Connection) -> LedgerLine | None:
         """The newest line: it must fit the line before, the mark, and what this process has seen."""
         key = self._place, self._terms
         seen = _SEEN.get(key, START)  # before the file is read: another thread may charge meanwhile
@@ -166,16 +166,16 @@ class Store:
         if seen != START and (end.number < seen.number or row != (seen.fingerprint,)):
             raise problems.shortened(self.path, end.number, seen.number)
 
-    def line(self, number: int) -> Line | None:
+    def line(self, number: int) -> LedgerLine | None:
         """One line, if its mark fits its content and the line before."""
         rows = self._rows(_AFTER, number - 2, number, 2)
         return self._fitting(rows[::-1]) if rows and rows[-1][0] == number else None
 
-    def _fitting(self, rows: list[Row]) -> Line:
+    def _fitting(self, rows: list[Row]) -> LedgerLine:
         """A line that goes with the one before; a pair found right once needs no second proof."""
         if not all(map(sound, rows)):
             raise problems.damaged(self.path)
-        line = Line._make(rows[0])
+        line = LedgerLine._make(rows[0])
         before = Mark(rows[1][0], rows[1][3]) if len(rows) > 1 else START
         if (line, before.fingerprint) != self._checked or line.number != before.number + 1:
             if not follows(line, before):
@@ -183,13 +183,13 @@ class Store:
             self._checked = (line, before.fingerprint)
         return line
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[LedgerLine]:
         """Every line there is now, in order, checked against the chain and the mark."""
         end, before = _mark(self.last()), START
         while before.number < end.number:
             rows = self._rows(_AFTER, before.number, end.number, _CHUNK)
             for row in rows:
-                line = Line._make(row)
+                line = LedgerLine._make(row)
                 if not sound(row) or not follows(line, before):
                     raise problems.damaged(self.path)
                 before = _mark(line)
@@ -343,5 +343,5 @@ class Store:
         self.is_backup, self._version = application == database.BACKUP, version
 
 
-def _mark(line: Line | None) -> Mark:
+def _mark(line: LedgerLine | None) -> Mark:
     return START if line is None else Mark(line.number, line.fingerprint)

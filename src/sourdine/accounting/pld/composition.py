@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.accounting.accountant import Bracket
-from sourdine.accounting.pld.convolution import Part, Sum, convolve, ever
+from sourdine.accounting.pld.convolution import Component, LossSum, convolve, ever
 from sourdine.accounting.pld.discretisation import SHIFT, above, below, bin_around
 from sourdine.accounting.pld.tilt import Look, Tilt, tilt_at, tilt_for
 from sourdine.core.distributions import Floats, Law
@@ -194,7 +194,7 @@ def _scouts(laws: Sequence[Repeated], delta: float) -> list["_Scout"]:
     return [_look(item, _TAIL * delta / total) for item in laws]
 
 
-def _below(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, tilt: Tilt) -> Sum:
+def _below(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, tilt: Tilt) -> LossSum:
     """The sum of the lattice laws below."""
     low = []
     for item, scout in zip(laws, scouts, strict=True):
@@ -206,7 +206,7 @@ def _below(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, tilt: 
     return convolve(low, step, tilt.order, pessimistic=False, spare=tilt.spare)
 
 
-def _above(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, tilt: Tilt) -> Sum:
+def _above(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, tilt: Tilt) -> LossSum:
     """The sum of the lattice laws above."""
     high = []
     for item, scout in zip(laws, scouts, strict=True):
@@ -221,10 +221,10 @@ def _losses(places: NDArray[np.int64], step: float, origin: float) -> Floats:
     return places.astype(np.float64) * step + origin
 
 
-def _part(places: NDArray[np.int64], masses: Floats, infinite: float, count: int, origin: float) -> Part:
+def _part(places: NDArray[np.int64], masses: Floats, infinite: float, count: int, origin: float) -> Component:
     """Only the places that weigh something."""
     held = masses > 0
-    return Part(places[held], masses[held], infinite, count, origin)
+    return Component(places[held], masses[held], infinite, count, origin)
 
 
 def _origin(law: Law, scout: _Scout, step: float) -> float:

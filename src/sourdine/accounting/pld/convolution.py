@@ -34,7 +34,7 @@ _LITTLE = 1e-4  # the share of delta that may be folded into a window worth keep
 
 
 @dataclass(frozen=True)
-class Part:
+class Component:
     """One loss on the lattice, repeated: masses under P at places, and at infinity.
 
     The loss at a place is so many steps above `origin`, which each loss may have for itself.
@@ -144,7 +144,7 @@ class _Series:
 
 
 @dataclass(frozen=True)
-class Sum:
+class LossSum:
     """One end of the profile of a sum of losses, at the points of a window.
 
     `masses` gives, from each point up, the sums of e^{-order (s - start)} and of e^{-(order + 1)(s - start)}
@@ -269,8 +269,8 @@ class Sum:
 
 
 def convolve(
-    parts: list[Part], step: float, order: float, *, pessimistic: bool, spare: float | None = None
-) -> Sum:
+    parts: list[Component], step: float, order: float, *, pessimistic: bool, spare: float | None = None
+) -> LossSum:
     """The sum of all parts, tilted by the order; every error is charged to the side asked for.
 
     Without `spare` the window holds nearly all of the tilted sum. With it the window is about half as long
@@ -297,7 +297,7 @@ def convolve(
     if pessimistic:
         weight = math.exp(min(700.0, scale - order * step * length))
         beyond += tails.above((start + length - 1) * step) * weight
-    return Sum(
+    return LossSum(
         start=start * step + origin,
         step=step,
         length=length,
@@ -311,10 +311,10 @@ def convolve(
     )
 
 
-def _unknown(tails: Tails, step: float, order: float, beyond: float, *, pessimistic: bool) -> Sum:
+def _unknown(tails: Tails, step: float, order: float, beyond: float, *, pessimistic: bool) -> LossSum:
     """What is left where floats tell nothing of a sum: only what lies at infinity, or everything does."""
     nothing = _Table(np.zeros(1), np.zeros(1))
-    return Sum(0.0, step, 1, order, 0.0, nothing, 1.0, beyond, tails, pessimistic)
+    return LossSum(0.0, step, 1, order, 0.0, nothing, 1.0, beyond, tails, pessimistic)
 
 
 def ever(chances: list[tuple[float, int]]) -> float:
@@ -332,7 +332,7 @@ def _log_sums(masses: Floats, exponents: Floats) -> Floats:
     return sums
 
 
-def _tilt(part: Part, step: float, order: float) -> tuple[float, Floats, float]:
+def _tilt(part: Component, step: float, order: float) -> tuple[float, Floats, float]:
     """The cumulant at the order, the tilted masses (of sum 1) and their mean loss."""
     losses = part.places * step
     top = order * float(losses[-1])
@@ -342,13 +342,15 @@ def _tilt(part: Part, step: float, order: float) -> tuple[float, Floats, float]:
     return math.log(total) + top, masses, float(masses @ losses)
 
 
-def _mass_error(part: Part, step: float, order: float) -> float:
+def _mass_error(part: Component, step: float, order: float) -> float:
     """How far a tilted mass and the cumulant may err together, relative to it."""
     farthest = max(abs(int(part.places[0])), abs(int(part.places[-1]))) * step
     return 4 * _ULP * (8 + order * farthest)
 
 
-def _tails(parts: list[Part], tilted: list[tuple[float, Floats, float]], step: float, order: float) -> Tails:
+def _tails(
+    parts: list[Component], tilted: list[tuple[float, Floats, float]], step: float, order: float
+) -> Tails:
     """Chernoff bounds at rates that fit the spread of the tilted sum."""
     variance = sum(
         part.count * float(masses @ (part.places * step - mean) ** 2)
@@ -442,7 +444,7 @@ def _spectrum(
     return _Spectrum(values, size, norm, rest), centre
 
 
-def _masses(parts: list[Part], tilted: list[tuple[float, Floats, float]], window: _Window) -> Masses:
+def _masses(parts: list[Component], tilted: list[tuple[float, Floats, float]], window: _Window) -> Masses:
     """Masses of the tilted sum at the places of a window, with what any of them may err.
 
     A transform of size N errs by at most c ||x|| in the 2-norm, c = 16 u log2 N (Higham 2002, theorem 24.2,

@@ -12,7 +12,7 @@ from sourdine.audit.attacks import (
     skewness,
     traces,
 )
-from sourdine.audit.attacks.attack import Attack, Chart, Found, Outcome, Point
+from sourdine.audit.attacks.attack import Attack, AttackChart, Found, Outcome, Point
 
 ATTACKS = MappingProxyType(
     {
@@ -30,4 +30,4 @@ ATTACKS = MappingProxyType(
     }
 )
 
-__all__ = ["ATTACKS", "Attack", "Chart", "Found", "Outcome", "Point"]
+__all__ = ["ATTACKS", "Attack", "AttackChart", "Found", "Outcome", "Point"]

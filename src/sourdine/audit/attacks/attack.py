@@ -61,7 +61,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chart:
+class AttackChart:
     """The data of a chart under a title that says what it shows; axes name their units."""
 
     finding: str
@@ -91,7 +91,7 @@ class Found:
     why: str
     finding: str
     lesson: str
-    charts: tuple[Chart, ...]
+    charts: tuple[AttackChart, ...]
 
     @property
     def succeeds(self) -> bool:

@@ -11,7 +11,7 @@ from sourdine.audit.attacks.attack import (
     PROTECTED,
     UNPROTECTED,
     Attack,
-    Chart,
+    AttackChart,
     Found,
     Outcome,
     Point,
@@ -67,7 +67,7 @@ def run(bits: Bits) -> Found:
         lesson="Noise protects an answer, a ledger protects a person. What is spent adds up over answers, so "
         "somebody has to count, and to refuse before the noise is drawn.",
         charts=(
-            Chart(
+            AttackChart(
                 finding=f"Without a ledger the guess gets ever better; with one it stays below "
                 f"{percent(limit)}",
                 across="times that the question is asked",

@@ -10,7 +10,7 @@ from sourdine.audit.attacks.attack import (
     PROTECTED,
     UNPROTECTED,
     Attack,
-    Chart,
+    AttackChart,
     Found,
     Outcome,
     Point,
@@ -78,7 +78,7 @@ def run(bits: Bits) -> Found:
         f"difference uncertain, and the budget adds both questions up: where the exact counts are {first}, a "
         f"release says {seen}.",
         charts=(
-            Chart(
+            AttackChart(
                 finding="The guess follows epsilon, and stays below what epsilon allows",
                 across="epsilon of both counts together",
                 up="right guesses",

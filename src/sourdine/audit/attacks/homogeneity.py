@@ -10,7 +10,7 @@ from sourdine.audit.attacks.attack import (
     PROTECTED,
     UNPROTECTED,
     Attack,
-    Chart,
+    AttackChart,
     Found,
     Outcome,
     Point,
@@ -57,7 +57,7 @@ def run(bits: Bits) -> Found:
         lesson="k-anonymity hides which record is yours, not what all records like yours have in common. "
         "Diversity stops certainty; near certainty is left, which the attack 'skewness' uses.",
         charts=(
-            Chart(
+            AttackChart(
                 finding="Small classes agree most often, and large ones do too where an illness gathers",
                 across=f"patients with {OUTBREAK} of whom it is certain",
                 up="patients in the class",

@@ -12,7 +12,7 @@ from sourdine.audit.attacks.attack import (
     PROTECTED,
     UNPROTECTED,
     Attack,
-    Chart,
+    AttackChart,
     Found,
     Outcome,
     Point,
@@ -72,7 +72,7 @@ def run(bits: Bits) -> Found:
         "coarser stops this attack and not the next ones (homogeneity, skewness); an answer with noise has "
         "no records to link at all.",
         charts=(
-            Chart(
+            AttackChart(
                 finding="A date of birth makes the difference: with postcode and sex, hardly anybody "
                 "shares it",
                 across="records given their right name",

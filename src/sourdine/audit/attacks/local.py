@@ -10,7 +10,7 @@ from sourdine.audit.attacks.attack import (
     PROTECTED,
     UNPROTECTED,
     Attack,
-    Chart,
+    AttackChart,
     Found,
     Outcome,
     Point,
@@ -54,7 +54,7 @@ def run(bits: Bits) -> Found:
         lesson="Fresh noise on the same answer costs epsilon every day. A memo gives the same answer the "
         "same report, so a year tells no more than a day. What it does not hide is that an answer changed.",
         charts=(
-            Chart(
+            AttackChart(
                 finding="Fresh noise wears off within weeks; the memo tells no more than on the first day",
                 across="days",
                 up="people whose answer is found",

@@ -11,7 +11,16 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.audit.attacks.attack import BLIND, PROTECTED, Attack, Chart, Found, Outcome, Point, percent
+from sourdine.audit.attacks.attack import (
+    BLIND,
+    PROTECTED,
+    Attack,
+    AttackChart,
+    Found,
+    Outcome,
+    Point,
+    percent,
+)
 from sourdine.audit.attacks.targets import UNIT, answer, fresh_ledger, most_right, relation
 from sourdine.core.randomness.bits import Bits, coins
 from sourdine.mechanisms import Gaussian
@@ -63,7 +72,7 @@ def run(bits: Bits) -> Found:
         f"hides. A budget for all of them puts noise of {spread:.0f} √n on each, and the "
         "column stays unknown; whoever needs accurate answers has to ask fewer questions.",
         charts=(
-            Chart(
+            AttackChart(
                 finding="Nearly all bits are rebuilt where the noise is small beside √n, whatever the number "
                 "of people",
                 across="standard deviation of the noise / √(number of people)",

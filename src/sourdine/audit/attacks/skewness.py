@@ -7,7 +7,7 @@ from sourdine.audit.attacks.attack import (
     PROTECTED,
     UNPROTECTED,
     Attack,
-    Chart,
+    AttackChart,
     Found,
     Outcome,
     Point,
@@ -53,7 +53,7 @@ def run(bits: Bits) -> Found:
         f"takes away is what the table was worth: it loses {percent(close.loss.ncp)} instead of "
         f"{percent(diverse.loss.ncp)} of its detail. Neither says anything once somebody knows more.",
         charts=(
-            Chart(
+            AttackChart(
                 finding=f"Closeness keeps every belief below {percent(overall + float(T))}; diversity lets "
                 "it come near certainty",
                 across="belief that somebody has it, knowing the class",

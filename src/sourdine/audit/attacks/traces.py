@@ -12,7 +12,7 @@ from sourdine.audit.attacks.attack import (
     PROTECTED,
     UNPROTECTED,
     Attack,
-    Chart,
+    AttackChart,
     Found,
     Outcome,
     Point,
@@ -77,7 +77,7 @@ def run(bits: Bits) -> Found:
         "point or two more. Counts with noise for whole persons tell where the crowd is, and of one person "
         "no more than the crowd does.",
         charts=(
-            Chart(
+            AttackChart(
                 finding=f"{KNOWN} points single out {percent(four)}; coarser traces take a few points more",
                 across="points known",
                 up="people whom they single out",
@@ -88,7 +88,7 @@ def run(bits: Bits) -> Found:
                 ),
                 note="The points are drawn at random from the week of the person.",
             ),
-            Chart(
+            AttackChart(
                 finding="Whoever is singled out is followed; from private counts nobody is",
                 across="people found at a new place",
                 up="what was published",

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.frames.dialect import Dialect
-from sourdine.frames.engine import NOTHING, Engine, Lent
+from sourdine.frames.engine import NOTHING, Lent, TableEngine
 from sourdine.frames.joins import Joined
 from sourdine.frames.source import Source
 
@@ -23,7 +23,7 @@ Asked = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Together:
+class BatchedSource:
     """A source that holds the records of several tables, told apart by a column."""
 
     source: Source
@@ -37,7 +37,7 @@ class Together:
         return replace(self.source, engine=replace(held, base=one) if isinstance(held, Joined) else one)
 
     @property
-    def whole(self) -> Engine:
+    def whole(self) -> TableEngine:
         """The engine that holds all tables."""
         held = self.source.engine
         return held.base if isinstance(held, Joined) else held
@@ -68,11 +68,11 @@ class Together:
 class OneOfMany:
     """The engine of one of several tables, which passes for an engine of its own."""
 
-    all: Together
+    all: BatchedSource
     number: int
 
     @property
-    def whole(self) -> Engine:
+    def whole(self) -> TableEngine:
         """The engine that holds all tables."""
         return self.all.whole
 

@@ -17,7 +17,7 @@ Make = Callable[[Layout, Sequence[Row], Path], object]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Engine:
+class AuditedEngine:
     """A way for a table in: how it is made, and what must be installed for it.
 
     `text` says that every cell is text; `wide` that numbers may have more than 64 bits; `together` that many
@@ -156,14 +156,14 @@ def _spark(layout: Layout, rows: Sequence[Row], folder: Path) -> object:
 ENGINES = {
     each.name: each
     for each in (
-        Engine(name="duckdb", make=_relation, wide=True),
-        Engine(name="parquet", make=_parquet),
-        Engine(name="csv", make=_csv, text=True),
-        Engine(name="ndjson", make=_ndjson, text=True),
-        Engine(name="pandas", make=_pandas, needs=("pandas",)),
-        Engine(name="objects", make=_objects, needs=("pandas",), text=True),
-        Engine(name="polars", make=_polars, needs=("polars", "pyarrow")),
-        Engine(name="arrow", make=_arrow, needs=("pyarrow",)),
-        Engine(name="spark", make=_spark, needs=("pyspark",), together=False),
+        AuditedEngine(name="duckdb", make=_relation, wide=True),
+        AuditedEngine(name="parquet", make=_parquet),
+        AuditedEngine(name="csv", make=_csv, text=True),
+        AuditedEngine(name="ndjson", make=_ndjson, text=True),
+        AuditedEngine(name="pandas", make=_pandas, needs=("pandas",)),
+        AuditedEngine(name="objects", make=_objects, needs=("pandas",), text=True),
+        AuditedEngine(name="polars", make=_polars, needs=("polars", "pyarrow")),
+        AuditedEngine(name="arrow", make=_arrow, needs=("pyarrow",)),
+        AuditedEngine(name="spark", make=_spark, needs=("pyspark",), together=False),
     )
 }

@@ -24,7 +24,7 @@ from sourdine.frames.statistics import partitions, quality, sums, totals
 from sourdine.mechanisms import TopK
 from sourdine.tables import measurement
 from sourdine.tables.consistent.structure import Margins
-from sourdine.tables.measurement import Measurement, Quality, Sums, expect
+from sourdine.tables.measurement import GroupSums, Measurement, Quality, expect
 from sourdine.tables.plan import Plan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
@@ -55,7 +55,7 @@ QUERIES: tuple[dict[str, Any], ...] = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class FaultCase:
     """What a fault is planted in: declarations and questions, without which it would not show."""
 
     unit: Unit = field(default_factory=Unit)
@@ -99,12 +99,12 @@ class Case:
 
 
 _WHOSE = Unit(name="person", column="who", rows=2, groups=1)
-RECORDS, UNITS = Case(), Case(unit=_WHOSE)
-SQUARED = Case(unit=_WHOSE, delta=1e-6, neighbours=Neighbours.REPLACE)
-REPLACED = Case(neighbours=Neighbours.REPLACE)
-JOINED, OPEN = Case(joined=True), Case(unit=_WHOSE, delta=1e-6, open=True)
-FITTING, FITTING_UNITS = Case(quality=True), Case(unit=_WHOSE, quality=True)
-FITTING_SQUARED = Case(unit=_WHOSE, quality=True, delta=1e-6, neighbours=Neighbours.REPLACE)
+RECORDS, UNITS = FaultCase(), FaultCase(unit=_WHOSE)
+SQUARED = FaultCase(unit=_WHOSE, delta=1e-6, neighbours=Neighbours.REPLACE)
+REPLACED = FaultCase(neighbours=Neighbours.REPLACE)
+JOINED, OPEN = FaultCase(joined=True), FaultCase(unit=_WHOSE, delta=1e-6, open=True)
+FITTING, FITTING_UNITS = FaultCase(quality=True), FaultCase(unit=_WHOSE, quality=True)
+FITTING_SQUARED = FaultCase(unit=_WHOSE, quality=True, delta=1e-6, neighbours=Neighbours.REPLACE)
 CASES = (RECORDS, UNITS, REPLACED, SQUARED, JOINED, OPEN, FITTING, FITTING_UNITS, FITTING_SQUARED)
 
 
@@ -114,7 +114,7 @@ class Fault:
 
     name: str
     wraps: tuple[tuple[object, str, Wrap], ...]
-    case: Case = UNITS
+    case: FaultCase = UNITS
     asks: tuple[str, ...] = ("sums",)
     engine: str = "duckdb"
 
@@ -284,7 +284,7 @@ _ORDERED = _with(lambda turn, *_: f"hash({turn}, count(*) OVER ())")
 FAULTS = (
     Fault(
         name="records of a unit are not bounded",
-        wraps=((sums.Moments, "capped", _uncapped), (sums.Total, "capped", _uncapped)),
+        wraps=((sums.BernsteinSums, "capped", _uncapped), (sums.PlainSum, "capped", _uncapped)),
     ),
     Fault(
         name="values of a unit are not bounded",
@@ -338,13 +338,13 @@ FAULTS = (
         ),
         case=RECORDS,
     ),
-    Fault(name="a replaced unit is paid once", wraps=((Sums, "distance", _once),), case=REPLACED),
+    Fault(name="a replaced unit is paid once", wraps=((GroupSums, "distance", _once),), case=REPLACED),
     Fault(
         name="a replaced sum is paid as a count",
-        wraps=_distances(lambda _, measured: 2 if measured.signed else 1, Sums),
+        wraps=_distances(lambda _, measured: 2 if measured.signed else 1, GroupSums),
         case=SQUARED,
     ),
-    Fault(name="distances are divided by weight", wraps=_distances(_weight, Sums)),
+    Fault(name="distances are divided by weight", wraps=_distances(_weight, GroupSums)),
     Fault(
         name="one level of a tree is paid",
         wraps=_distances(lambda *_: 2, TreeCounts),

@@ -16,9 +16,9 @@ from sourdine.frames.statistics.ranks import RankSource
 from sourdine.frames.statistics.totals import Keys, Totals
 from sourdine.mechanisms import KeyThreshold, TopK
 from sourdine.tables.consistent.structure import Margins
-from sourdine.tables.measurement import Exact, Line, expect
+from sourdine.tables.measurement import Exact, PlannedMeasurement, expect
 from sourdine.tables.quantiles.method import QuantileMethod
-from sourdine.tables.quantiles.tree import Tree
+from sourdine.tables.quantiles.tree import BinTree
 from sourdine.tables.statistics.quantiles import Ordered, TreeCounts
 
 FAR = "a unit moves it farther than is paid for"
@@ -44,7 +44,9 @@ class Movement:
         return math.sqrt(ratio) if self.squared else ratio
 
 
-def movements(line: Line, one: Exact, other: Exact, schema: Schema, squared: bool) -> list[Movement]:
+def movements(
+    line: PlannedMeasurement, one: Exact, other: Exact, schema: Schema, squared: bool
+) -> list[Movement]:
     """How the numbers of a line moved: first how far, then whatever else its mechanism relies on."""
     norm = line.distance.norm
     match norm:
@@ -59,7 +61,7 @@ def movements(line: Line, one: Exact, other: Exact, schema: Schema, squared: boo
             assert_never(norm)
 
 
-def _summed(line: Line, one: Exact, other: Exact, schema: Schema) -> list[Movement]:
+def _summed(line: PlannedMeasurement, one: Exact, other: Exact, schema: Schema) -> list[Movement]:
     """All numbers that noise is added to."""
     changes = _changes(line, one, other, schema)
     square = line.distance.norm is Norm.L2
@@ -70,7 +72,7 @@ def _summed(line: Line, one: Exact, other: Exact, schema: Schema) -> list[Moveme
     return found
 
 
-def _changes(line: Line, one: Exact, other: Exact, schema: Schema) -> list[int]:
+def _changes(line: PlannedMeasurement, one: Exact, other: Exact, schema: Schema) -> list[int]:
     """The changes of all numbers that changed."""
     measured = line.measurement
     if isinstance(measured, TreeCounts):
@@ -87,7 +89,7 @@ def _numbers(exact: Exact) -> NDArray[np.object_]:
     return np.array(expect(Totals, exact).numbers[0], dtype=object)
 
 
-def _tree(tree: Tree, one: Exact, other: Exact) -> list[int]:
+def _tree(tree: BinTree, one: Exact, other: Exact) -> list[int]:
     """The changes of the counts of all bins of all levels."""
     found: list[int] = []
     for before, after in zip(_values(one).values(), _values(other).values(), strict=True):
@@ -101,7 +103,7 @@ def _tree(tree: Tree, one: Exact, other: Exact) -> list[int]:
 
 
 def _in_order(
-    line: Line,
+    line: PlannedMeasurement,
     one: Mapping[Keys, RankSource],
     other: Mapping[Keys, RankSource],
     squared: bool,
@@ -123,7 +125,7 @@ def _in_order(
     return Movement(FAR, Fraction(sum(step**power for step in steps)), line.count * each**power, squared)
 
 
-def _keys(line: Line, one: Exact, other: Exact) -> list[Movement]:
+def _keys(line: PlannedMeasurement, one: Exact, other: Exact) -> list[Movement]:
     """Counts of units by key: each moves by one, and only those of the few keys that a unit counts for."""
     mechanism = expect(KeyThreshold, line.mechanism)
     before, after = _by_key(expect(KeyCounts, one)), _by_key(expect(KeyCounts, other))
@@ -141,7 +143,7 @@ def _by_key(counts: KeyCounts) -> dict[tuple[object, ...], int]:
     return dict(zip(keys, counts.units.tolist(), strict=True))
 
 
-def _top(line: Line, one: Exact, other: Exact, schema: Schema) -> list[Movement]:
+def _top(line: PlannedMeasurement, one: Exact, other: Exact, schema: Schema) -> list[Movement]:
     """Counts that are ranked: each moves by one, in few groups, and in one direction if that was paid for."""
     outer = line.measurement.outer_groups(schema)
     moved = (_numbers(other) - _numbers(one)).reshape(outer, -1).astype(np.int64)
@@ -170,7 +172,7 @@ def _changed(one: RankSource, other: RankSource) -> tuple[NDArray[np.int64], NDA
     return places[moved != 0], moved[moved != 0]
 
 
-def flaw(line: Line, exact: Exact, schema: Schema) -> str:
+def flaw(line: PlannedMeasurement, exact: Exact, schema: Schema) -> str:
     """What is wrong with the shape of some exact numbers; empty where nothing is.
 
     Keys and their order, how many numbers a group has and that they are whole must not depend on records.
@@ -190,7 +192,7 @@ def flaw(line: Line, exact: Exact, schema: Schema) -> str:
     return ""
 
 
-def _flaw_of_sums(line: Line, exact: Totals, groups: int) -> str:
+def _flaw_of_sums(line: PlannedMeasurement, exact: Totals, groups: int) -> str:
     held = exact.numbers[0]
     if any(type(number) is not int for numbers in held for number in numbers):
         return "its numbers are not whole"

@@ -5,17 +5,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sourdine.audit.plans.batched import NUMBER, Together, numbered
+from sourdine.audit.plans.batched import NUMBER, BatchedSource, numbered
 from sourdine.audit.plans.cells import BIGINT
-from sourdine.audit.plans.engines import ENGINES, Engine
+from sourdine.audit.plans.engines import ENGINES, AuditedEngine
 from sourdine.audit.plans.movement import flaw, movements
-from sourdine.audit.plans.walk import Layout, Step, Walk, some_keys
+from sourdine.audit.plans.walk import Layout, Walk, WalkStep, some_keys
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.joins import Join, open_joined
 from sourdine.frames.source import Source
 from sourdine.tables.answer import Answers
-from sourdine.tables.measurement import Exact, Line
+from sourdine.tables.measurement import Exact, PlannedMeasurement
 from sourdine.tables.plan import Plan
 from sourdine.tables.release import _carry_out, check_source, exact_of, keyed, scans
 from sourdine.tables.statistics import Chart, style_of
@@ -27,7 +27,7 @@ _UNTIL_FOUND = 100  # and where it ends at the first violation
 _ALONE = 50  # of so many tables one is also asked on its own
 _RELEASED = 250  # of so many pairs one is replayed through tables of its own, with a release
 _ON_DEMAND = "it takes long to start: name it among the engines"
-Stretch = tuple[Engine, int, int]  # an engine, the seed of a walk, and how many pairs of it
+Stretch = tuple[AuditedEngine, int, int]  # an engine, the seed of a walk, and how many pairs of it
 Watch = Callable[[Sequence[Stretch]], Iterable[Stretch]]
 
 
@@ -58,7 +58,7 @@ class Violation:
 class LineAudit:
     """What was seen of one line of a plan: how many pairs, and the farthest that one moved its numbers."""
 
-    line: Line
+    line: PlannedMeasurement
     pairs: int = 0
     still: int = 0
     moved: int = 0
@@ -127,7 +127,7 @@ def audit_plan(
     return found
 
 
-def _wanted(names: Sequence[str] | None) -> list[Engine]:
+def _wanted(names: Sequence[str] | None) -> list[AuditedEngine]:
     unknown = [name for name in names or () if name not in ENGINES]
     if unknown:
         raise check.fail("audit_plan", "engines", f"be among {', '.join(ENGINES)}", unknown[0])
@@ -139,7 +139,7 @@ class _Replay:
     """One walk on one engine."""
 
     found: PlanAudit
-    engine: Engine
+    engine: AuditedEngine
     seed: int
     folder: Path
     until_found: bool = False
@@ -165,12 +165,14 @@ class _Replay:
         for place in range((len(steps) - 2) % every, len(steps) - 1, every):
             self._alone(walk.layout, steps, place)
 
-    def _together(self, layout: Layout, steps: Sequence[Step]) -> list[dict[int, tuple[Line, Exact]]]:
+    def _together(
+        self, layout: Layout, steps: Sequence[WalkStep]
+    ) -> list[dict[int, tuple[PlannedMeasurement, Exact]]]:
         """All pairs by one question for all tables; what was found of each, nothing after an error."""
         wide = Layout((*layout.names, NUMBER), (*layout.kinds, BIGINT))
         rows = numbered([step.rows for step in steps])
         try:
-            tables = Together(self._open(wide, rows, NUMBER), len(steps))
+            tables = BatchedSource(self._open(wide, rows, NUMBER), len(steps))
             exact = [self._exact(tables.table(number)) for number in range(len(steps))]
         except Exception as problem:  # whatever it is, a record has caused it
             self._violate(None, f"records raised {type(problem).__name__}", pair=len(steps) - 1)
@@ -182,9 +184,9 @@ class _Replay:
     def _same(
         self,
         layout: Layout,
-        steps: Sequence[Step],
+        steps: Sequence[WalkStep],
         place: int,
-        among: dict[int, tuple[Line, Exact]],
+        among: dict[int, tuple[PlannedMeasurement, Exact]],
     ) -> None:
         """A table alone must give what it gives among others: else what an engine knows of it decides."""
         try:
@@ -199,7 +201,7 @@ class _Replay:
                 fault = "the engine counts a table otherwise than the same records among others"
                 self._violate(line, fault, max(place, 1), "0", _said(moved.seen))
 
-    def _alone(self, layout: Layout, steps: Sequence[Step], place: int) -> None:
+    def _alone(self, layout: Layout, steps: Sequence[WalkStep], place: int) -> None:
         """A pair, each table opened for itself, and a whole release of the first."""
         try:
             sources = [self._open(layout, step.rows) for step in steps[place : place + 2]]
@@ -221,7 +223,7 @@ class _Replay:
         table = self.engine.make(layout, rows, self.folder)  # type: ignore[arg-type]
         return open_joined(table, plan.schema, self.found.joins, [*unit, *others])
 
-    def _exact(self, source: Source) -> dict[int, tuple[Line, Exact]]:
+    def _exact(self, source: Source) -> dict[int, tuple[PlannedMeasurement, Exact]]:
         """The exact numbers of each line, before noise, always with the same secret.
 
         Keys that a release would choose are fixed here: the others pay for themselves whatever was chosen.
@@ -239,9 +241,9 @@ class _Replay:
 
     def _compare(
         self,
-        step: Step,
-        before: dict[int, tuple[Line, Exact]],
-        after: dict[int, tuple[Line, Exact]],
+        step: WalkStep,
+        before: dict[int, tuple[PlannedMeasurement, Exact]],
+        after: dict[int, tuple[PlannedMeasurement, Exact]],
         pair: int,
     ) -> None:
         schema, squared = self.found.plan.schema, self.found.plan.privacy.squared
@@ -266,7 +268,9 @@ class _Replay:
                         self._violate(line, each.fault, pair, _said(each.claimed), _said(each.seen))
                         break
 
-    def _violate(self, line: Line | None, fault: str, pair: int, claimed: str = "", seen: str = "") -> None:
+    def _violate(
+        self, line: PlannedMeasurement | None, fault: str, pair: int, claimed: str = "", seen: str = ""
+    ) -> None:
         measured = None if line is None else line.measurement
         self.found.violations.append(
             Violation(

@@ -39,7 +39,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Step:
+class WalkStep:
     """A table, and how it came from the one before.
 
     Either one unit came, went or was replaced, and the records may have changed places (`neighbour`), or
@@ -93,29 +93,29 @@ class Walk:
         self._tokens = [] if self._whose is None else tokens(self.layout.kinds[self._whose])
         self._outsiders = {query.name: self._ways_out(query) for query in self.plan.queries}
 
-    def steps(self, pairs: int) -> list[Step]:
+    def steps(self, pairs: int) -> list[WalkStep]:
         """The first table and so many after it."""
         return list(islice(self._steps(), pairs + 1))
 
-    def _steps(self) -> Iterator[Step]:
+    def _steps(self) -> Iterator[WalkStep]:
         """Records stand with the number of their unit, None where they have none."""
         held = self._fresh()
-        yield Step(tuple(row for _, row in held))
+        yield WalkStep(tuple(row for _, row in held))
         while True:
             if self.dice.one_in(16):
                 held = self._fresh()
-                yield Step(tuple(row for _, row in held))
+                yield WalkStep(tuple(row for _, row in held))
                 continue
             held = list(held)
             if self.dice.one_in(5):
                 nobody = self._whose is not None and self.dice.one_in(3)
                 if still := self._come_unseen(held) if nobody else self._disturb(held):
-                    yield Step(tuple(row for _, row in held), still=still, nobody=nobody)
+                    yield WalkStep(tuple(row for _, row in held), still=still, nobody=nobody)
                     continue
             self._move(held)
             if self.dice.one_in(3):
                 held = self.dice.shuffled(held)
-            yield Step(tuple(row for _, row in held), neighbour=True)
+            yield WalkStep(tuple(row for _, row in held), neighbour=True)
 
     def _fresh(self) -> list[tuple[int | None, Row]]:
         """A new table, whose units may have much in common: then what one more does is plain to see."""

@@ -14,10 +14,10 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.audit.one_run import Flags, Floats, farthest, guess
 from sourdine.audit.training.advantage import GradientAudit
-from sourdine.audit.training.canaries import Canaries, Joined, Score, pixel_canaries, scores
+from sourdine.audit.training.canaries import Canaries, Score, WithCanaries, pixel_canaries, scores
 from sourdine.audit.training.checks import Check
 from sourdine.audit.training.mutants import BrokenTraining
-from sourdine.audit.training.trace import Fault
+from sourdine.audit.training.trace import TrainingFault
 from sourdine.audit.training.watched import Watched
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
@@ -164,7 +164,7 @@ def audit_training(
         )
     included = coins(bits, count)
     inside = made.at(torch.from_numpy(np.flatnonzero(included)))
-    examples = Tensors(inside.inputs, inside.targets) if held is None else Joined(held, inside)
+    examples = Tensors(inside.inputs, inside.targets) if held is None else WithCanaries(held, inside)
     start = copy.deepcopy(model)
     watched = Watched(
         model,
@@ -176,7 +176,7 @@ def audit_training(
         sealed=held is not None,
         loss=losses,
         clipping=clipping if broken is None or broken.clipping is None else broken.clipping,
-        fault=Fault() if broken is None else broken.how,
+        fault=TrainingFault() if broken is None else broken.how,
         bits=bits,
     )
     planned = watched.planned(

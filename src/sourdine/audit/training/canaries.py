@@ -64,7 +64,7 @@ def pixel_canaries(shape: Sequence[int], classes: int, count: int, *, height: fl
     return Canaries(inputs.view(count, *shape), targets)
 
 
-class Joined(Examples):
+class WithCanaries(Examples):
     """Examples, with canaries after them."""
 
     def __init__(self, held: Examples, added: Canaries) -> None:

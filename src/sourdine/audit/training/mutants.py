@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sourdine.audit.training.trace import Fault
+from sourdine.audit.training.trace import TrainingFault
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.learning.data.batches import Batches, FixedBatches, Indices, PoissonBatches, shuffled
 from sourdine.learning.gradients.clipping import Clipping, Flat
@@ -203,19 +203,19 @@ class BrokenTraining:
     name: str
     fault: str
     clipping: Clipping | None = None
-    how: Fault = field(default_factory=Fault)
+    how: TrainingFault = field(default_factory=TrainingFault)
 
 
-def _drawn(kind: type[_Broken]) -> Fault:
+def _drawn(kind: type[_Broken]) -> TrainingFault:
     def broken(honest: Batches) -> Batches:
         present = honest.present if isinstance(honest, PoissonBatches) else None
         return kind(size=honest.size, batch=honest.batch, epochs=honest.epochs, present=present)
 
-    return Fault(batches=broken)
+    return TrainingFault(batches=broken)
 
 
 def _of(name: str, fault: str, step: type[Step]) -> BrokenTraining:
-    return BrokenTraining(name, fault, how=Fault(step=step))
+    return BrokenTraining(name, fault, how=TrainingFault(step=step))
 
 
 BROKEN = (

@@ -138,7 +138,7 @@ class TracedStep(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fault:
+class TrainingFault:
     """What is broken on purpose in a run, if anything; the claim stays that of the honest one."""
 
     step: type[Step] = Step
@@ -151,7 +151,7 @@ class TracedRun(Run):
 
     trace: Trace
     watched: ProbedExamples
-    fault: Fault
+    fault: TrainingFault
 
     def made_step(self) -> Step:
         plan = self.plan

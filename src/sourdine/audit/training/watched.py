@@ -16,7 +16,7 @@ from sourdine.audit.training.canaries import Canaries
 from sourdine.audit.training.checks import ALARM, Check
 from sourdine.audit.training.noise_checks import law_check, reuse_check, scale_check
 from sourdine.audit.training.probe import Probed, ProbedExamples, probed_loss
-from sourdine.audit.training.trace import Fault, Trace, TracedRun
+from sourdine.audit.training.trace import Trace, TracedRun, TrainingFault
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import Bits
@@ -49,7 +49,7 @@ class Watched:
         sealed: bool,
         loss: Losses,
         clipping: Clipping | None,
-        fault: Fault,
+        fault: TrainingFault,
         bits: Bits,
     ) -> None:
         check_model(model)

@@ -130,9 +130,9 @@ def _print(found: "PlanAudit") -> None:
 
 def _declared(line: object) -> str:
     from sourdine.core.distance import Norm
-    from sourdine.tables.measurement import Line
+    from sourdine.tables.measurement import PlannedMeasurement
 
-    assert isinstance(line, Line)
+    assert isinstance(line, PlannedMeasurement)
     far = line.distance
     amount = f"{float(far.amount):g}"
     if far.norm is Norm.L2:

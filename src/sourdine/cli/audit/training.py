@@ -19,7 +19,7 @@ from sourdine.cli.train.options import (
     Noise,
     Side,
     Spec,
-    Stated,
+    StatedRun,
     Steps,
     Target,
     need_torch,
@@ -142,7 +142,7 @@ class _Job:
     """An audit as it was asked for."""
 
     kind: "Model"
-    stated: Stated
+    stated: StatedRun
     batch: int | None
     canaries: int
     gradients: int
@@ -173,7 +173,7 @@ class _Job:
 
         kind = read_model(_OWNER, model)
         lasts = epochs is None and steps is None and (epsilon is None or noise is None)
-        stated = Stated.read(
+        stated = StatedRun.read(
             _OWNER,
             RECIPES[kind],
             epsilon=epsilon,

@@ -152,12 +152,12 @@ def _declared(
     unit: str | None,
 ) -> "tuple[Cleaner, bool, TextFormat]":
     """The cleaner, whether the order is kept, and how the table is encoded, as far as the file says."""
-    from sourdine.local.cleaner.specification import Specification, parsed
+    from sourdine.local.cleaner.specification import CleaningSpecification, parsed
     from sourdine.tables.specification import check_filled
 
     found = parsed(spec)
     check_filled({name: found[name] for name in ("columns", "clean") if name in found}, spec)
-    held = Specification.read(found)
+    held = CleaningSpecification.read(found)
     owner = "local clean"
     epsilons: dict[str, Fraction] = {}
     for name, value in (_pair(owner, text) for text in own):

@@ -18,7 +18,7 @@ from sourdine.cli.train.options import (
     AsJson,
     Batch,
     Cache,
-    Chosen,
+    ChosenModel,
     Classes,
     Data,
     Delta,
@@ -35,7 +35,7 @@ from sourdine.cli.train.options import (
     Reduce,
     Side,
     Spec,
-    Stated,
+    StatedRun,
     Steps,
     Target,
     Test,
@@ -140,7 +140,7 @@ def fit(
     sourdine train fit mnist --features random --model least-squares --epsilon 0.5 ·
     sourdine train fit people.csv --model linear --target ill --epsilon 1 --checkpoint people.run
     """
-    chosen = Chosen.read(
+    chosen = ChosenModel.read(
         _OWNER,
         model=model,
         features=features,
@@ -182,7 +182,7 @@ def fit(
         _refuse(epsilon=epsilon, noise=noise, ledger=ledger, checkpoint=checkpoint, steps=steps)
         stated = None
     else:
-        stated = Stated.read(
+        stated = StatedRun.read(
             _OWNER,
             recipe,
             epsilon=epsilon,
@@ -232,9 +232,9 @@ def fit(
 class _Job:
     """One of several like runs."""
 
-    chosen: Chosen
+    chosen: ChosenModel
     recipe: "Recipe"
-    stated: Stated | None
+    stated: StatedRun | None
     train: "Labelled"
     test: "Labelled | None"
     features: "Extractor | None"
@@ -369,7 +369,7 @@ def _recipe(
     return made
 
 
-def _warning(stated: Stated, present: int) -> str:
+def _warning(stated: StatedRun, present: int) -> str:
     """What is doubtful about the guarantee, told before anything is paid or trained."""
     from sourdine.accounting.dpsgd.training import warn_of_delta
 

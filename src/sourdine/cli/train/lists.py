@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sourdine.cli.shared.parse import number
-from sourdine.cli.train.options import EPSILON, NOISE, Chosen
+from sourdine.cli.train.options import EPSILON, NOISE, ChosenModel
 from sourdine.core import check
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _MOST_VALUES = 100  # in one list
 class Lists:
     """The lists of values, read from text; where one is empty, the usual value is taken."""
 
-    chosen: Chosen
+    chosen: ChosenModel
     rates: tuple[float, ...]
     batches: tuple[int, ...]
     epochs: tuple[int, ...]
@@ -32,7 +32,7 @@ class Lists:
     @classmethod
     def read(
         cls,
-        chosen: Chosen,
+        chosen: ChosenModel,
         *,
         rates: str | None,
         batches: str | None,

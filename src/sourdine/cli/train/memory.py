@@ -12,7 +12,7 @@ from sourdine.core import check
 
 if TYPE_CHECKING:
     from sourdine.learning.memory.lines import Fit, Jump
-    from sourdine.learning.memory.table import Measured
+    from sourdine.learning.memory.table import MeasuredMemory
 
 _OWNER = "train memory"
 
@@ -48,7 +48,7 @@ def memory(
     """
     need_torch()
     from sourdine.learning.memory.lines import fits, jumps
-    from sourdine.learning.memory.table import Rows, grid, measure_all
+    from sourdine.learning.memory.table import MeasurementFile, grid, measure_all
 
     cases = grid(
         _numbers("hidden", hidden),
@@ -61,7 +61,7 @@ def memory(
     )
     show.check_place(output)
     show.check_page(html)
-    rows = Rows(output)
+    rows = MeasurementFile(output)
     measure_all(cases, rows, repeats=repeats, bar=lambda some: show.progress("measuring", some))
     found = rows.of(cases)
     fitted = fits(found)
@@ -83,7 +83,9 @@ def _numbers(name: str, text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-def _plain(rows: "Sequence[Measured]", fitted: "Sequence[Fit]", seen: "Sequence[Jump]") -> dict[str, object]:
+def _plain(
+    rows: "Sequence[MeasuredMemory]", fitted: "Sequence[Fit]", seen: "Sequence[Jump]"
+) -> dict[str, object]:
     """All of it for machines."""
     from sourdine.learning.memory.table import COLUMNS, cells
 

@@ -69,7 +69,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stated:
+class StatedRun:
     """What the accounting of a run is asked about, read from text."""
 
     epsilon: float | None
@@ -99,7 +99,7 @@ class Stated:
         most: int | None = None,
         neighbours: str | None = None,
         group: int = 1,
-    ) -> "Stated":
+    ) -> "StatedRun":
         """The run as it is stated, with the epochs of the recipe where nothing says how long it is."""
         level = read_epsilon(owner, epsilon)
         scale = None if noise is None else float(number(owner, "noise", noise, *NOISE))
@@ -206,7 +206,7 @@ Extra = Annotated[int | None, typer.Option("--extra-layer", help="One more hidde
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen:
+class ChosenModel:
     """A model or a head by name, and what is computed of the images before."""
 
     owner: str
@@ -229,7 +229,7 @@ class Chosen:
         patches: int | None,
         hidden: int | None,
         extra: int | None,
-    ) -> "Chosen":
+    ) -> "ChosenModel":
         """What was stated, or one sentence on what does not go together."""
         if features in _VGG or model in _VGG:
             _look_for(weights, frozen=features in _VGG)

@@ -22,7 +22,7 @@ from sourdine.cli.train.options import (
     Noise,
     Side,
     Spec,
-    Stated,
+    StatedRun,
     Steps,
     Target,
     Units,
@@ -82,7 +82,7 @@ def plan(
     from sourdine.learning.planning import plan as made_plan
 
     recipe = recipe_of(kind, read_epsilon(owner, epsilon))
-    stated = Stated.read(
+    stated = StatedRun.read(
         owner,
         recipe,
         epsilon=epsilon,

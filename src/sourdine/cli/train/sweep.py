@@ -18,7 +18,7 @@ from sourdine.cli.train.options import (
     DELTA,
     AsJson,
     Cache,
-    Chosen,
+    ChosenModel,
     Classes,
     Data,
     Delta,
@@ -109,7 +109,7 @@ def sweep(
     sourdine train sweep mnist --model cnn --lr 0.05,0.1,0.5 --batch 256 --noise 0.8,1,1.5 --clip 0.5,1
     --epochs 5,10 --repeats 3 --random 10 --ledger mnist.ledger -o digits.csv
     """
-    chosen = Chosen.read(
+    chosen = ChosenModel.read(
         SWEEP,
         model=model,
         features=features,
@@ -290,7 +290,7 @@ def _sweep_bar(sweep: "Sweep") -> Iterator[_Bar]:
 class _Job:
     """The runs of a sweep, on the same examples."""
 
-    chosen: Chosen
+    chosen: ChosenModel
     train: "Labelled"
     test: "Labelled"
     size: int | None

@@ -19,7 +19,7 @@ from sourdine.core.randomness.table import (
     GeometricDigit,
     GeometricWeights,
     LaplaceWeights,
-    Terms,
+    WeightTerms,
     table,
 )
 
@@ -30,12 +30,12 @@ _MARGIN = 2.0**-40  # far above the error of a float64 exponential, see bernoull
 
 def bernoulli(p: Fraction, count: int, bits: Bits) -> NDArray[np.bool_]:
     """True with probability p, a rational."""
-    return table(Terms((1 - p, p), (0, 0))).coins(count, bits)
+    return table(WeightTerms((1 - p, p), (0, 0))).coins(count, bits)
 
 
 def bernoulli_odds(log_odds: Fraction, factor: Fraction, count: int, bits: Bits) -> NDArray[np.bool_]:
     """True with odds factor * e^{log_odds}."""
-    return table(Terms((1, factor), (0, log_odds))).coins(count, bits)
+    return table(WeightTerms((1, factor), (0, log_odds))).coins(count, bits)
 
 
 def bernoulli_exp(units: NDArray[np.int64], rate: Fraction, bits: Bits) -> NDArray[np.bool_]:

@@ -34,7 +34,7 @@ _STEP = 64  # digits that are read at once
 _RARE = 44  # -ln of how often the places for open coins are too few
 
 
-class Digits(Hashable, Protocol):
+class BinaryDigits(Hashable, Protocol):
     """The binary digits of a probability."""
 
     def first(self, count: int, /) -> int:
@@ -105,7 +105,7 @@ def dyadic(numerator: int, digits: int, count: int, bits: Bits) -> Words:
     return out
 
 
-def _coins(p: Digits, count: int, bits: Bits) -> Words:
+def _coins(p: BinaryDigits, count: int, bits: Bits) -> Words:
     out = np.empty(count, np.uint64)
     for start in range(0, count, _BLOCK):
         part = out[start : start + _BLOCK]
@@ -113,7 +113,7 @@ def _coins(p: Digits, count: int, bits: Bits) -> Words:
     return out
 
 
-def _block(p: Digits, count: int, bits: Bits) -> Words:
+def _block(p: BinaryDigits, count: int, bits: Bits) -> Words:
     begin, *turns = _turns(p, 0)
     open_ = np.full(count + 1, ~np.uint64(0))
     heads = open_.copy() if begin else np.zeros_like(open_)
@@ -155,7 +155,7 @@ def _places(count: int) -> int:
 
 
 @lru_cache(maxsize=512)
-def _turns(p: Digits, step: int) -> tuple[bool, ...]:
+def _turns(p: BinaryDigits, step: int) -> tuple[bool, ...]:
     """Whether the first of the step's digits of p differs from the one before it, 0 at the start, and whether
     after each of them the next one does."""
     digits = p.first(_STEP * (step + 1) + 1)

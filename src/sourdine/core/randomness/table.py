@@ -53,7 +53,7 @@ class Finite(Weights):
 
 
 @dataclass(frozen=True)
-class Terms(Finite):
+class WeightTerms(Finite):
     """Outcome i weighs factor_i * e^{exponent_i}."""
 
     factors: tuple[Fraction | int, ...]
@@ -167,7 +167,7 @@ _CHUNK = 1 << 16  # samples handled at once, so that the arrays stay in the cach
 _STEADY = 1 << 12  # so few samples are all searched: rare outcomes share cells, and a search would show
 
 
-class Table:
+class CdfTable:
     """Certified thresholds of one law, and the samples drawn with them."""
 
     def __init__(self, weights: Weights) -> None:
@@ -260,6 +260,6 @@ class Table:
 
 
 @lru_cache(maxsize=512)
-def table(weights: Weights) -> Table:
+def table(weights: Weights) -> CdfTable:
     """The table of a law, built on first use."""
-    return Table(weights)
+    return CdfTable(weights)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from sourdine.accounting import TrainingCost, cost_of_training
 from sourdine.experiments.budget.printed_run import DELTA, RUN
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
 from sourdine.report.pages.page import Section
 from sourdine.report.pages.training_curves import curve_figures
 from sourdine.report.table import Table
@@ -12,7 +12,7 @@ from sourdine.report.table import Table
 _MANY = 16 * RUN.size
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """Three readings of the curves, checked by numbers; the curves themselves unless it should be quick."""
     here = cost_of_training(RUN, DELTA)
     more = cost_of_training(replace(RUN, size=_MANY), DELTA)
@@ -89,7 +89,7 @@ def reproduce(settings: Settings) -> Part:
         tables=(table,),
         figures=() if settings.quick else curve_figures(RUN, DELTA, settings.watch),
     )
-    return Part(verdicts, section)
+    return ExperimentPart(verdicts, section)
 
 
 def _both(cost: TrainingCost) -> str:

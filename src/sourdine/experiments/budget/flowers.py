@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from sourdine.accounting import Sampler, Training, cost_of_training
 from sourdine.core.format import shorten_up
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict, compare
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict, compare
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, Table
 
@@ -12,7 +12,7 @@ SIZE = 6_552
 DELTA = 1e-4
 
 
-class Published(NamedTuple):
+class PublishedRow(NamedTuple):
     """One row of the published table."""
 
     batch: int
@@ -25,28 +25,28 @@ class Published(NamedTuple):
 
 
 ROWS = (
-    Published(64, 1.0, 150, "8.3", 57.0, 10.0, 0.0008),
-    Published(64, 1.0, 143, "8.1", 56.8, 10.0, 0.0008),
-    Published(64, 1.0, 125, "7.5", 56.7, 10.0, 0.0008),
-    Published(64, 1.0, 120, "6.2", 56.1, 12.0, 0.0007),
-    Published(64, 1.0, 105, "5.8", 54.4, 10.0, 0.0007),
-    Published(32, 0.9, 97, "5.4", 50.6, 8.0, 0.0007),
-    Published(64, 1.2, 105, "5", 50.4, 14.0, 0.0007),
-    Published(64, 1.2, 102, "4.9", 50.0, 14.0, 0.0007),
-    Published(32, 0.9, 95, "5.3", 49.8, 8.0, 0.0008),
-    Published(32, 0.9, 77, "4.8", 49.0, 8.0, 0.0007),
-    Published(64, 1.2, 95, "4.7", 48.3, 14.0, 0.0007),
-    Published(32, 0.9, 60, "4.2", 46.1, 8.0, 0.0008),
-    Published(64, 1.2, 69, "4", 43.6, 14.0, 0.0007),
+    PublishedRow(64, 1.0, 150, "8.3", 57.0, 10.0, 0.0008),
+    PublishedRow(64, 1.0, 143, "8.1", 56.8, 10.0, 0.0008),
+    PublishedRow(64, 1.0, 125, "7.5", 56.7, 10.0, 0.0008),
+    PublishedRow(64, 1.0, 120, "6.2", 56.1, 12.0, 0.0007),
+    PublishedRow(64, 1.0, 105, "5.8", 54.4, 10.0, 0.0007),
+    PublishedRow(32, 0.9, 97, "5.4", 50.6, 8.0, 0.0007),
+    PublishedRow(64, 1.2, 105, "5", 50.4, 14.0, 0.0007),
+    PublishedRow(64, 1.2, 102, "4.9", 50.0, 14.0, 0.0007),
+    PublishedRow(32, 0.9, 95, "5.3", 49.8, 8.0, 0.0008),
+    PublishedRow(32, 0.9, 77, "4.8", 49.0, 8.0, 0.0007),
+    PublishedRow(64, 1.2, 95, "4.7", 48.3, 14.0, 0.0007),
+    PublishedRow(32, 0.9, 60, "4.2", 46.1, 8.0, 0.0008),
+    PublishedRow(64, 1.2, 69, "4", 43.6, 14.0, 0.0007),
 )
 
 
-def training(row: Published, sampler: Sampler = Sampler.POISSON) -> Training:
+def training(row: PublishedRow, sampler: Sampler = Sampler.POISSON) -> Training:
     """The run behind a row."""
     return Training(size=SIZE, batch=row.batch, noise=row.noise, epochs=row.epochs, sampler=sampler)
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """The column of epsilons, and what a tenth of its delta would cost."""
     rows: list[tuple[Cell, ...]] = []
     verdicts: list[Verdict] = []
@@ -125,4 +125,4 @@ def reproduce(settings: Settings) -> Part:
         ),
         tables=(table,),
     )
-    return Part((first, *verdicts, last), section)
+    return ExperimentPart((first, *verdicts, last), section)

@@ -10,7 +10,7 @@ from sourdine.core.distributions import GaussianLaw
 from sourdine.core.loss import Loss
 from sourdine.experiments.budget.lecture_notes import DELTA, textbook_sigma
 from sourdine.experiments.budget.printed_run import RUN
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Table
 
@@ -19,7 +19,7 @@ EPSILON = 0.5
 CLIP = 10.0  # the flowers table's
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """The Renyi divergence, two of its curves at the order of the printed run, and a delta."""
     del settings
     accountant = Renyi(orders=(float(ORDER),))
@@ -78,7 +78,7 @@ def reproduce(settings: Settings) -> Part:
         ),
         tables=(table,),
     )
-    return Part(verdicts, section)
+    return ExperimentPart(verdicts, section)
 
 
 def _without_binomials(rate: float, noise: float) -> float:

@@ -10,7 +10,7 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.format import plain, shorten_up
 from sourdine.core.loss import Loss
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
 from sourdine.mechanisms import Laplace
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, Table
@@ -19,7 +19,7 @@ DELTA = 1e-5
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0)
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """Gaussian, Laplace, composition and groups: the printed formulas beside the right ones."""
     parts = [
         part() for part in settings.watch("the lecture notes", (_gaussian, _errors, _composition, _groups))
@@ -33,7 +33,7 @@ def reproduce(settings: Settings) -> Part:
         ),
         tables=tuple(table for _, table in parts),
     )
-    return Part(tuple(verdict for verdicts, _ in parts for verdict in verdicts), section)
+    return ExperimentPart(tuple(verdict for verdicts, _ in parts for verdict in verdicts), section)
 
 
 def printed_sigma(epsilon: float, delta: float) -> float:

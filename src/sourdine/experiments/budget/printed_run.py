@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from sourdine.accounting import Sampler, Training, cost_of_training
 from sourdine.core.format import shorten_down, shorten_up
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict, compare
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict, compare
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, Table
 
@@ -12,7 +12,7 @@ RUN = Training(size=60_000, batch=64, noise=1.0, epochs=15)
 DELTA = 1e-5
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """Steps, rate, epsilon and order as printed; then what the run costs by how its batches are drawn."""
     kinds = (Sampler.POISSON, Sampler.FIXED, Sampler.SHUFFLE)
     runs = [replace(RUN, sampler=kind) for kind in kinds]
@@ -66,4 +66,4 @@ def reproduce(settings: Settings) -> Part:
         ),
         tables=(table,),
     )
-    return Part(tuple(verdicts), section)
+    return ExperimentPart(tuple(verdicts), section)

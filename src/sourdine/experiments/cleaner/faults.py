@@ -5,7 +5,7 @@ from fractions import Fraction
 from sourdine.core.distance import Distance
 from sourdine.experiments.cleaner.measure import uncalibrated
 from sourdine.experiments.cleaner.pima import FEATURES
-from sourdine.experiments.registry import Part, Standing, Verdict
+from sourdine.experiments.registry import ExperimentPart, Standing, Verdict
 from sourdine.local.cleaner import Method
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Table
@@ -13,7 +13,7 @@ from sourdine.report.table import Table
 _EPSILONS = tuple(map(Fraction, ("0.1", "1", "4", "10")))
 
 
-def reproduce() -> Part:
+def reproduce() -> ExperimentPart:
     """The claims about guarantees, which need no data."""
     levels = [(each, _level(each, Method.LAPLACE), _level(each, Method.STAIRCASE)) for each in _EPSILONS]
     _, laplace, staircase = levels[1]
@@ -64,7 +64,7 @@ def reproduce() -> Part:
             ),
         ),
     )
-    return Part(verdicts, section)
+    return ExperimentPart(verdicts, section)
 
 
 def _level(epsilon: Fraction, method: Method) -> float:

@@ -37,7 +37,7 @@ _SMOOTHING = 1e-9  # of the largest variance, as scikit-learn has it
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class ClassMoments:
     """For the healthy and the ill: how many they are, and mean and variance of each feature."""
 
     shares: Floats
@@ -45,7 +45,7 @@ class Classes:
     variances: Floats
 
     @classmethod
-    def fitted(cls, features: Floats, ill: Truth) -> "Classes":
+    def fitted(cls, features: Floats, ill: Truth) -> "ClassMoments":
         """What records say of the two classes; one that is empty has no share."""
         parts = [features[ill == k] if (ill == k).any() else features for k in (False, True)]
         least = _SMOOTHING * features.var(axis=0).max()
@@ -77,7 +77,7 @@ _CELLS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class CleaningScores:
     """Accuracy and F1 of several cleanings, by what they are judged on."""
 
     accuracy: Mapping[str, Floats]
@@ -98,14 +98,14 @@ class Cleanings:
     truth: Floats  # the rows that people would put in themselves
 
     @cached_property
-    def scores(self) -> Scores:
+    def scores(self) -> CleaningScores:
         """Learn from the training rows of each, judge by its test rows."""
         train, test = self.pima.train, self.pima.test
         size = len(self.pima.ill)
         found: dict[str, list[tuple[float, float]]] = {judged: [] for judged in JUDGED}
         for start in range(0, len(self.ill), size):
             features, ill = self.features[start : start + size], self.ill[start : start + size]
-            made = Classes.fitted(features[train], ill[train])
+            made = ClassMoments.fitted(features[train], ill[train])
             guess = made.guess(features[test])
             found[NOISED].append(quality(ill[test], guess))
             found[LABELS].append(quality(self.pima.ill[test], guess))
@@ -113,10 +113,10 @@ class Cleanings:
         return scores_of(found)
 
 
-def scores_of(found: Mapping[str, list[tuple[float, float]]]) -> Scores:
+def scores_of(found: Mapping[str, list[tuple[float, float]]]) -> CleaningScores:
     """Lists of pairs as arrays."""
     pairs = {judged: np.array(each) for judged, each in found.items()}
-    return Scores(
+    return CleaningScores(
         {judged: each[:, 0] for judged, each in pairs.items()},
         {judged: each[:, 1] for judged, each in pairs.items()},
     )
@@ -124,7 +124,7 @@ def scores_of(found: Mapping[str, list[tuple[float, float]]]) -> Scores:
 
 def plain(pima: Pima, features: Floats) -> tuple[float, float]:
     """The scores without any noise."""
-    made = Classes.fitted(features[pima.train], pima.ill[pima.train])
+    made = ClassMoments.fitted(features[pima.train], pima.ill[pima.train])
     return quality(pima.ill[pima.test], made.guess(features[pima.test]))
 
 
@@ -191,7 +191,7 @@ _VARIANCE = 0.1  # of every feature within a class, on [-1, 1]: declared, a sixt
 _SHARES = 0.05, 0.95
 
 
-def learned(pima: Pima, epsilon: Fraction, repeats: int, bits: Bits) -> Scores:
+def learned(pima: Pima, epsilon: Fraction, repeats: int, bits: Bits) -> CleaningScores:
     """Scores of classes that were learned from reports, on true rows."""
     features = _scaled(pima.imputed())
     train, test = pima.train, pima.test
@@ -209,7 +209,7 @@ def division(budget: Fraction, features: int) -> tuple[Fraction, int, Fraction]:
     return label, count, (budget - label) / count
 
 
-def classes(features: Floats, ill: NDArray[np.bool_], budget: Fraction, bits: Bits) -> Classes:
+def classes(features: Floats, ill: NDArray[np.bool_], budget: Fraction, bits: Bits) -> ClassMoments:
     """What reports say of the healthy and the ill; features lie in [-1, 1]."""
     n, d = features.shape
     label, count, epsilon = division(budget, d)
@@ -222,7 +222,7 @@ def classes(features: Floats, ill: NDArray[np.bool_], budget: Fraction, bits: Bi
     terms = weight * reports / share - (1 - weight) * reports / (1 - share)
     apart = _shrunk(terms.mean(axis=0), terms.var(axis=0) / n)
     middle = reports.mean(axis=0)
-    return Classes(
+    return ClassMoments(
         np.array([1 - share, share]),
         np.clip(np.array([middle - share * apart, middle + (1 - share) * apart]), -1, 1),
         np.full((2, d), _VARIANCE),

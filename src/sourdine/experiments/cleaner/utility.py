@@ -13,14 +13,14 @@ from sourdine.experiments.cleaner.measure import (
     LABELS,
     NOISED,
     TRUE,
-    Scores,
+    CleaningScores,
     as_corrected,
     as_published,
     learned,
     plain,
 )
 from sourdine.experiments.cleaner.pima import Floats, Pima, read_pima
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict, compare
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict, compare
 from sourdine.local.cleaner import Method
 from sourdine.report.charts.base import ROWS, Axis, Row, Series, Spec, across_of, colour_of, finish, up_of
 from sourdine.report.pages.page import Figure, Section
@@ -77,10 +77,10 @@ _COLOURS = {
 _ASIDE = 1.05  # bars of one epsilon stand side by side
 _METHODS = {LAPLACE: Method.LAPLACE, STAIRCASE: Method.STAIRCASE}
 _WAYS = {_AS_PUBLISHED: as_published, _PRIVATE: as_corrected}
-Found = dict[tuple[str, Fraction], Scores]
+Found = dict[tuple[str, Fraction], CleaningScores]
 
 
-def reproduce(settings: Settings) -> tuple[Part, Section]:
+def reproduce(settings: Settings) -> tuple[ExperimentPart, Section]:
     """All ways at all epsilons, what that says of the source's claims, and every score."""
     pima = read_pima(settings.data)
     bits = SeededBits(4)
@@ -92,7 +92,7 @@ def reproduce(settings: Settings) -> tuple[Part, Section]:
                 found[f"{name}, {way}", epsilon] = clean(pima, epsilon, method, repeats, bits).scores
         found[OURS, epsilon] = learned(pima, epsilon, repeats, bits)
     verdicts = (*_plain(pima), *_at_one(pima, found), *_compared(found), _better(found))
-    return Part(verdicts, _section(pima, found, repeats)), Section(
+    return ExperimentPart(verdicts, _section(pima, found, repeats)), Section(
         title="Every score", tables=(_table(found),)
     )
 

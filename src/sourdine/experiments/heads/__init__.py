@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 from sourdine.experiments.heads import by_epoch, by_epsilon, flowers, memory, table
 from sourdine.experiments.heads.setting import one_thread, read_examples
-from sourdine.experiments.registry import Experiment, Part, Result, Settings, experiment
+from sourdine.experiments.registry import Experiment, ExperimentPart, Result, Settings, experiment
 from sourdine.report.pages.page import Section
 
 
@@ -13,7 +13,7 @@ def learning(settings: Settings) -> Result:
     """The published table with its epsilons as they are, and one like it on features at hand."""
     parts = [flowers.reproduce(settings)]
     if find_spec("torch") is None:
-        parts.append(Part((), Section(title="What is learnt", paragraphs=(_NO_TORCH,))))
+        parts.append(ExperimentPart((), Section(title="What is learnt", paragraphs=(_NO_TORCH,))))
     else:
         examples = read_examples(settings)
         with one_thread():

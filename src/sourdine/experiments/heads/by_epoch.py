@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from sourdine.experiments.budget.flowers import DELTA, SIZE
-from sourdine.experiments.heads.setting import Examples, open_head, source_head
-from sourdine.experiments.registry import Part, Settings
+from sourdine.experiments.heads.setting import HeadExamples, open_head, source_head
+from sourdine.experiments.registry import ExperimentPart, Settings
 from sourdine.report.charts.base import Axis, Band, Row, Series, draw_lines
 from sourdine.report.pages.page import Figure, Section
 
@@ -17,7 +17,7 @@ _EPOCHS, _REPEATS = 15, 2
 Curve = list[float]
 
 
-def reproduce(examples: Examples, settings: Settings) -> Part:
+def reproduce(examples: HeadExamples, settings: Settings) -> ExperimentPart:
     """Four figures."""
     few = replace(examples, train=examples.train.first(SIZE))
     epochs, repeats = (3, 1) if settings.quick else (_EPOCHS, _REPEATS)
@@ -62,7 +62,7 @@ def reproduce(examples: Examples, settings: Settings) -> Part:
         ),
         figures=figures,
     )
-    return Part((), section)
+    return ExperimentPart((), section)
 
 
 def _figure(subject: str, found: dict[str, list[Curve]]) -> Figure:

@@ -4,8 +4,8 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable
 
-from sourdine.experiments.heads.setting import LINEAR, PERCEPTRON, SQUARES, Examples, our_head, squares
-from sourdine.experiments.registry import Part, Settings
+from sourdine.experiments.heads.setting import LINEAR, PERCEPTRON, SQUARES, HeadExamples, our_head, squares
+from sourdine.experiments.registry import ExperimentPart, Settings
 from sourdine.report.charts.base import Axis, Band, Row, Series, draw_lines
 from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Table
@@ -17,7 +17,7 @@ _REPEATS, _HIDDEN = 3, 64
 NAMES = (LINEAR, PERCEPTRON, SQUARES)
 
 
-def reproduce(examples: Examples, settings: Settings) -> Part:
+def reproduce(examples: HeadExamples, settings: Settings) -> ExperimentPart:
     """All heads at all epsilons, several times each."""
     heads: dict[str, Callable[[float], float | None]] = {
         LINEAR: lambda epsilon: our_head(examples, epsilon=epsilon, delta=DELTA).accuracy,
@@ -73,4 +73,4 @@ def reproduce(examples: Examples, settings: Settings) -> Part:
             Figure(title=title, chart=chart, note="Bands go from the worst to the best of the repeats."),
         ),
     )
-    return Part((), section)
+    return ExperimentPart((), section)

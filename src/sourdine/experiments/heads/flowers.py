@@ -3,12 +3,12 @@
 from sourdine.accounting import Sampler, cost_of_training
 from sourdine.core.format import shorten_down, shorten_up
 from sourdine.experiments.budget.flowers import DELTA, ROWS, SIZE, training
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict, compare
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict, compare
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, Table
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """A verdict for each row, and one for all."""
     rows: list[tuple[Cell, ...]] = []
     verdicts: list[Verdict] = []
@@ -79,4 +79,4 @@ def reproduce(settings: Settings) -> Part:
         ),
         tables=(table,),
     )
-    return Part((*verdicts, last), section)
+    return ExperimentPart((*verdicts, last), section)

@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
 from sourdine.report.pages.page import Section
 
 HIDDEN = 512
@@ -12,21 +12,21 @@ _REDUCE = 4
 PUBLISHED = 55.552  # MB that privacy adds for each example, at 512 hidden units
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """Lines through the measured bytes; a quick run has none."""
     if settings.quick:
         said = (
             "Memory is measured in a process of its own for each case, which a quick run leaves out. Leave "
             "--quick out, or see sourdine train memory."
         )
-        return Part((), Section(title="Memory", paragraphs=(said,)))
+        return ExperimentPart((), Section(title="Memory", paragraphs=(said,)))
     from sourdine.learning.memory.lines import PEAK, fits, jumps
-    from sourdine.learning.memory.table import Rows, grid, measure_all
+    from sourdine.learning.memory.table import MeasurementFile, grid, measure_all
     from sourdine.report.pages.memory import memory_page
 
     cases = grid([HIDDEN], BATCHES, [_REDUCE])
     with tempfile.TemporaryDirectory() as folder:
-        rows = Rows(Path(folder) / "memory.csv")
+        rows = MeasurementFile(Path(folder) / "memory.csv")
         measure_all(cases, rows, bar=lambda some: settings.watch("memory", some))
         found = rows.of(cases)
     fitted = fits(found)
@@ -43,7 +43,7 @@ def reproduce(settings: Settings) -> Part:
         tables=tuple(each for part in page.sections for each in part.tables),
         figures=tuple(each for part in page.sections for each in part.figures),
     )
-    return Part((_verdict(slopes),), whole)
+    return ExperimentPart((_verdict(slopes),), whole)
 
 
 def _verdict(slopes: dict[bool, float]) -> Verdict:

@@ -26,7 +26,7 @@ _SIDE, _COARSE, _SHIFT, _NOISE = 28, 7, 3, 0.35
 
 
 @dataclass(frozen=True, kw_only=True)
-class Examples:
+class HeadExamples:
     """Features to learn from and to judge by, which count as public, and where they come from."""
 
     train: "Labelled"
@@ -34,7 +34,7 @@ class Examples:
     said: str
 
 
-def read_examples(settings: Settings) -> Examples:
+def read_examples(settings: Settings) -> HeadExamples:
     """Features by random filters, of all images or of some."""
     from sourdine.learning.data.files import read_idx_folder
     from sourdine.learning.data.labelled import Labelled
@@ -65,7 +65,7 @@ def read_examples(settings: Settings) -> Examples:
         said += (
             " Put the four files of MNIST into a folder mnist, and name the folder that holds it with --data."
         )
-    return Examples(train=looked[0], test=looked[1], said=said)
+    return HeadExamples(train=looked[0], test=looked[1], said=said)
 
 
 def made_up(train: int, test: int) -> "Parts":
@@ -116,7 +116,7 @@ def one_thread() -> Iterator[None]:
 
 
 def source_head(
-    examples: Examples, *, batch: int, noise: float, clip: float, rate: float, epochs: int, delta: float
+    examples: HeadExamples, *, batch: int, noise: float, clip: float, rate: float, epochs: int, delta: float
 ) -> "Trained":
     """The source's: a perceptron with 512 units between, plain steps, small batches."""
     from torch.optim import SGD
@@ -138,7 +138,7 @@ def source_head(
     )
 
 
-def open_head(examples: Examples, *, batch: int, rate: float, epochs: int) -> "Unprotected":
+def open_head(examples: HeadExamples, *, batch: int, rate: float, epochs: int) -> "Unprotected":
     """The same without privacy."""
     from torch.optim import SGD
 
@@ -155,7 +155,7 @@ def open_head(examples: Examples, *, batch: int, rate: float, epochs: int) -> "U
     )
 
 
-def our_head(examples: Examples, *, epsilon: float, delta: float, hidden: int | None = None) -> "Trained":
+def our_head(examples: HeadExamples, *, epsilon: float, delta: float, hidden: int | None = None) -> "Trained":
     """Large batches, momentum, an average over the steps; linear, or with some units between."""
     from torch.optim import SGD
 
@@ -178,7 +178,7 @@ def our_head(examples: Examples, *, epsilon: float, delta: float, hidden: int | 
     )
 
 
-def squares(examples: Examples, *, epsilon: float, delta: float) -> "Solved":
+def squares(examples: HeadExamples, *, epsilon: float, delta: float) -> "Solved":
     """One release of noisy sums."""
     from sourdine.learning.least_squares.solve import solve
 

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from sourdine.accounting import Training, cost_of_training
-from sourdine.experiments.budget.flowers import DELTA, ROWS, SIZE, Published
-from sourdine.experiments.heads.setting import Examples, our_head, source_head, squares
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.experiments.budget.flowers import DELTA, ROWS, SIZE, PublishedRow
+from sourdine.experiments.heads.setting import HeadExamples, our_head, source_head, squares
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, Table
 
@@ -13,7 +13,7 @@ _SHORTER = 25  # a quick run has so many times fewer epochs
 Setting = tuple[int, float, float, float]
 
 
-def reproduce(examples: Examples, settings: Settings) -> Part:
+def reproduce(examples: HeadExamples, settings: Settings) -> ExperimentPart:
     """All rows; those that differ in their epochs alone are one run, looked at on the way."""
     few = replace(examples, train=examples.train.first(SIZE))
     size = len(few.train)
@@ -60,10 +60,10 @@ def reproduce(examples: Examples, settings: Settings) -> Part:
     section = Section(
         title="The same settings on features at hand", paragraphs=(*quick, examples.said), tables=(table,)
     )
-    return Part(() if settings.quick else (_verdict(rows, ahead),), section)
+    return ExperimentPart(() if settings.quick else (_verdict(rows, ahead),), section)
 
 
-def _curves(examples: Examples, settings: Settings) -> dict[Setting, list[float]]:
+def _curves(examples: HeadExamples, settings: Settings) -> dict[Setting, list[float]]:
     """The accuracy after each epoch, for the settings of the table."""
     longest: dict[Setting, int] = {}
     for row in _rows(settings):
@@ -78,15 +78,15 @@ def _curves(examples: Examples, settings: Settings) -> dict[Setting, list[float]
     return found
 
 
-def _rows(settings: Settings) -> tuple[Published, ...]:
+def _rows(settings: Settings) -> tuple[PublishedRow, ...]:
     return ROWS[::4] if settings.quick else ROWS
 
 
-def _setting(row: Published) -> Setting:
+def _setting(row: PublishedRow) -> Setting:
     return row.batch, row.noise, row.clip, row.rate
 
 
-def _epochs(row: Published, settings: Settings) -> int:
+def _epochs(row: PublishedRow, settings: Settings) -> int:
     return max(1, row.epochs // _SHORTER) if settings.quick else row.epochs
 
 

@@ -3,12 +3,12 @@
 from sourdine.accounting import Sampler, Training, cost_of_training
 from sourdine.core.format import shorten_up
 from sourdine.experiments.mnist.runs import BATCH, DELTA, EPOCHS, NOISE, SIZE
-from sourdine.experiments.registry import Part, Standing, Verdict
+from sourdine.experiments.registry import ExperimentPart, Standing, Verdict
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Table
 
 
-def reproduce() -> Part:
+def reproduce() -> ExperimentPart:
     """Its epsilon, three times."""
     poisson, shuffled = (
         cost_of_training(Training(size=SIZE, batch=BATCH, noise=NOISE, epochs=EPOCHS, sampler=drawn), DELTA)
@@ -43,4 +43,4 @@ def reproduce() -> Part:
         ),
         tables=(table,),
     )
-    return Part((verdict,), section)
+    return ExperimentPart((verdict,), section)

@@ -1,7 +1,7 @@
 """What is learnt: the published accuracies beside those of the same settings, and of better ones."""
 
-from sourdine.experiments.mnist.runs import NAMES, OURS, PLAIN, PRIVATE, Digits, Outcome, outcomes
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.experiments.mnist.runs import NAMES, OURS, PLAIN, PRIVATE, DigitImages, RunsOutcome, outcomes
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
 from sourdine.report.charts.base import COLOURS, Axis, Row, Series, draw_lines
 from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Table
@@ -10,13 +10,13 @@ PUBLISHED = {PLAIN: 99.0, PRIVATE: 91.2}
 _NEAR = 0.5  # points, or two standard deviations where that is more
 
 
-def reproduce(digits: Digits, settings: Settings) -> Part:
+def reproduce(digits: DigitImages, settings: Settings) -> ExperimentPart:
     """All runs, what they say of the source's claims, and how they went."""
     found = outcomes(digits, settings)
-    return Part(() if settings.quick else _verdicts(found), _section(found, digits, settings))
+    return ExperimentPart(() if settings.quick else _verdicts(found), _section(found, digits, settings))
 
 
-def _verdicts(found: dict[str, Outcome]) -> tuple[Verdict, ...]:
+def _verdicts(found: dict[str, RunsOutcome]) -> tuple[Verdict, ...]:
     plain, private = found[PLAIN], found[PRIVATE]
     lost = PUBLISHED[PLAIN] - PUBLISHED[PRIVATE]
     ours = {epsilon: found[name] for epsilon, name in OURS.items()}
@@ -37,11 +37,11 @@ def _verdicts(found: dict[str, Outcome]) -> tuple[Verdict, ...]:
     )
 
 
-def _losses(plain: Outcome, ours: dict[int, Outcome]) -> list[float]:
+def _losses(plain: RunsOutcome, ours: dict[int, RunsOutcome]) -> list[float]:
     return [plain.mean - each.mean for each in ours.values()]
 
 
-def _beside(claim: str, outcome: Outcome, published: float) -> Verdict:
+def _beside(claim: str, outcome: RunsOutcome, published: float) -> Verdict:
     near = abs(outcome.mean - published) <= max(_NEAR, 2 * (outcome.deviation or 0.0))
     away = Standing.UNDERSTATED if published < outcome.mean else Standing.OVERSTATED
     why = "" if near else "The same settings, with today's software."
@@ -56,7 +56,7 @@ def _beside(claim: str, outcome: Outcome, published: float) -> Verdict:
     )
 
 
-def _section(found: dict[str, Outcome], digits: Digits, settings: Settings) -> Section:
+def _section(found: dict[str, RunsOutcome], digits: DigitImages, settings: Settings) -> Section:
     size, judged = len(digits.train), len(digits.test)
     first = (
         f"{size:,} images to learn from and {judged:,} to judge by, which count as public. δ is 1e-5, the "
@@ -84,7 +84,7 @@ def _section(found: dict[str, Outcome], digits: Digits, settings: Settings) -> S
     )
 
 
-def _table(found: dict[str, Outcome], published: dict[str, float]) -> Table:
+def _table(found: dict[str, RunsOutcome], published: dict[str, float]) -> Table:
     return Table(
         name="accuracy",
         title="Accuracy on the test images, %",
@@ -107,7 +107,7 @@ def _table(found: dict[str, Outcome], published: dict[str, float]) -> Table:
     )
 
 
-def _figures(found: dict[str, Outcome]) -> tuple[Figure, ...]:
+def _figures(found: dict[str, RunsOutcome]) -> tuple[Figure, ...]:
     series = Series(field="run", names=NAMES, colours=COLOURS)
     rows: list[Row] = [
         {"run": name, "epoch": epoch, "epsilon": epsilon, "accuracy": accuracy}

@@ -28,7 +28,7 @@ _OUR_EPOCHS, _OUR_RATES = {1: 25, 3: 40}, {1: 0.25, 3: 0.5}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class RunsOutcome:
     """Several runs of one kind: what each reached, how long it took, and how it went."""
 
     name: str
@@ -55,7 +55,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Digits:
+class DigitImages:
     """The images to learn from and to judge by, all or some of them, and their scattering features."""
 
     train: "Labelled"
@@ -72,7 +72,7 @@ def folder_of(data: Path | None) -> Path | None:
     return next((place for place in places if place.is_dir() and is_idx_folder(place)), None)
 
 
-def read_digits(folder: Path, settings: Settings) -> Digits:
+def read_digits(folder: Path, settings: Settings) -> DigitImages:
     """The images; with their features, computed once for all runs."""
     from sourdine.learning.data.files import read_idx_folder
     from sourdine.learning.data.labelled import Labelled
@@ -94,10 +94,12 @@ def read_digits(folder: Path, settings: Settings) -> Digits:
         )
         for each in (train, test)
     )
-    return Digits(train=train, test=test, features=(made[0], made[1]), seconds=time.perf_counter() - start)
+    return DigitImages(
+        train=train, test=test, features=(made[0], made[1]), seconds=time.perf_counter() - start
+    )
 
 
-def outcomes(digits: Digits, settings: Settings) -> dict[str, Outcome]:
+def outcomes(digits: DigitImages, settings: Settings) -> dict[str, RunsOutcome]:
     """All runs, as often as they are repeated."""
     jobs: dict[str, Callable[[], Trained | Unprotected]] = {
         PLAIN: lambda: _plain(digits, settings),
@@ -113,7 +115,7 @@ def outcomes(digits: Digits, settings: Settings) -> dict[str, Outcome]:
     return {name: _outcome(name, runs) for name, runs in found.items()}
 
 
-def _plain(digits: Digits, settings: Settings) -> "Unprotected":
+def _plain(digits: DigitImages, settings: Settings) -> "Unprotected":
     from torch.optim import SGD
 
     from sourdine.learning.baseline import fit_without_privacy
@@ -129,7 +131,7 @@ def _plain(digits: Digits, settings: Settings) -> "Unprotected":
     )
 
 
-def _private(digits: Digits, settings: Settings) -> "Trained":
+def _private(digits: DigitImages, settings: Settings) -> "Trained":
     from torch.optim import SGD
 
     from sourdine.learning import Flat, fit
@@ -148,7 +150,7 @@ def _private(digits: Digits, settings: Settings) -> "Trained":
     )
 
 
-def _ours(digits: Digits, settings: Settings, epsilon: int) -> "Callable[[], Trained]":
+def _ours(digits: DigitImages, settings: Settings, epsilon: int) -> "Callable[[], Trained]":
     from torch.optim import SGD
 
     from sourdine.learning import Flat, fit
@@ -169,12 +171,12 @@ def _ours(digits: Digits, settings: Settings, epsilon: int) -> "Callable[[], Tra
     )
 
 
-def _outcome(name: str, runs: "list[tuple[Trained | Unprotected, float]]") -> Outcome:
+def _outcome(name: str, runs: "list[tuple[Trained | Unprotected, float]]") -> RunsOutcome:
     from sourdine.learning.result import Trained
 
     first = runs[0][0]
     private = isinstance(first, Trained)
-    return Outcome(
+    return RunsOutcome(
         name=name,
         epsilon=first.epsilon.upper if isinstance(first, Trained) else None,
         settings=_said(first),

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from sourdine.experiments.quantiles.measure import read_pairs
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict, compare
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict, compare
 from sourdine.report.charts.base import Axis, Row, Series, Slider, draw_lines
 from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Table
@@ -31,7 +31,7 @@ def both(size: int, epsilon: float) -> dict[str, Stated[float]]:
     }
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """The bounds as published and as corrected, and the published curve beside the published formula."""
     rows: list[Row] = []
     for epsilon in EPSILONS:
@@ -79,7 +79,7 @@ def reproduce(settings: Settings) -> Part:
             ),
         ),
     )
-    return Part((_drawn(settings), _meeting()), section)
+    return ExperimentPart((_drawn(settings), _meeting()), section)
 
 
 def _sides(stated: Stated[float]) -> tuple[float, float]:

@@ -11,8 +11,16 @@ import numpy as np
 from scipy.special import betainc, ndtri
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.experiments.quantiles.measure import LEVELS, NORMAL, UNIFORM, Floats, Law, true_deciles, uniform
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict, compare
+from sourdine.experiments.quantiles.measure import (
+    LEVELS,
+    NORMAL,
+    UNIFORM,
+    Floats,
+    ValueLaw,
+    true_deciles,
+    uniform,
+)
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict, compare
 from sourdine.frames.statistics.ranks import SortedPlaces
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, Table
@@ -86,7 +94,7 @@ class Trial:
 _FINE = Grid.declared((0.0, 1.0), 2.0**-30)
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """All theorems, where the published bound has it hardest and where the corrected one says something."""
     bits = SeededBits(2)
     steps = (_tails, _means, _normal, _of_sample, _of_law, _smooth_mean)
@@ -120,7 +128,7 @@ def reproduce(settings: Settings) -> Part:
         ),
         tables=(table,),
     )
-    return Part((_least(), *_verdicts(trials)), section)
+    return ExperimentPart((_least(), *_verdicts(trials)), section)
 
 
 def _least() -> Verdict:
@@ -165,7 +173,7 @@ def _verdicts(trials: list[Trial]) -> list[Verdict]:
 
 
 def _distances(
-    method: QuantileMethod, law: Law, size: int, aim: float, *, samples: int, bits: Bits
+    method: QuantileMethod, law: ValueLaw, size: int, aim: float, *, samples: int, bits: Bits
 ) -> Floats:
     """How far one answer to each of some samples is from the law's quantile."""
     grid = law.grid if method.places == law.grid.places else _FINE

@@ -38,7 +38,7 @@ METHODS = {"histogram": "histogram", "inverse sensitivity": "inverse", "joint": 
 
 
 @dataclass(frozen=True)
-class Law:
+class ValueLaw:
     """Values are drawn by a quantile function; the bounds are declared, never taken from values."""
 
     bounds: tuple[float, float]
@@ -60,8 +60,8 @@ def uniform(size: int, bits: Bits) -> Floats:
     return (whole + 0.5) * 2.0**-53
 
 
-UNIFORM = Law((0.0, 1.0), lambda share: share)
-NORMAL = Law((-6.0, 6.0), lambda share: np.asarray(ndtri(share), np.float64))
+UNIFORM = ValueLaw((0.0, 1.0), lambda share: share)
+NORMAL = ValueLaw((-6.0, 6.0), lambda share: np.asarray(ndtri(share), np.float64))
 
 
 def true_deciles(ordered: Floats) -> Floats:
@@ -84,7 +84,7 @@ def rmse(method: QuantileMethod, ordered: Floats, grid: Grid, count: int, bits: 
     return missed
 
 
-def mean_rmse(name: str, law: Law, size: int, epsilon: float, *, samples: int, bits: Bits) -> float:
+def mean_rmse(name: str, law: ValueLaw, size: int, epsilon: float, *, samples: int, bits: Bits) -> float:
     """The mean over fresh samples, one answer each."""
     grid = law.grid
     method = method_for(name, grid.places, epsilon, size)
@@ -194,7 +194,7 @@ class Errors:
 
     @classmethod
     def measure(
-        cls, law: Law, sizes: Sequence[int], *, samples: int, label: str, settings: Settings, bits: Bits
+        cls, law: ValueLaw, sizes: Sequence[int], *, samples: int, label: str, settings: Settings, bits: Bits
     ) -> "Errors":
         """Mean over fresh samples, for every method, epsilon and n."""
         cases = [(name, epsilon, n) for n in sizes for epsilon in EPSILONS for name in METHODS]

@@ -1,7 +1,7 @@
 """Figure 4: errors on standard normal values, against n."""
 
 from sourdine.experiments.quantiles.measure import NORMAL, Curve, Errors, near, read_methods
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
 from sourdine.report.pages.page import Figure, Section
 from sourdine.testing import SeededBits
 
@@ -9,7 +9,7 @@ SIZES = (100, 200, 400, 700, 1000, 2000, 4000, 7000, 10000)
 FEWER = (300, 1000, 5000)
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """The figure at both of its epsilons."""
     bits = SeededBits(4)
     samples = 8 if settings.quick else 30
@@ -48,7 +48,7 @@ def reproduce(settings: Settings) -> Part:
             ),
         ),
     )
-    return Part((verdict,), section)
+    return ExperimentPart((verdict,), section)
 
 
 def _told(inverse: Curve | None, histogram: Curve | None, n: int) -> str:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.quantiles.measure import LEVELS, draw_errors, method_for, rmse, uniform
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
 from sourdine.report.charts.base import Axis, Row
 from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Table
@@ -32,7 +32,7 @@ def crowd(share: float, bits: Bits) -> NDArray[np.float64]:
     return np.sort(np.concatenate([spread[:below], np.full(equal, SHARED), SHARED + spread[below:]]))
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """Errors by the share of people with the same value."""
     bits = SeededBits(6)
     samples = 5 if settings.quick else 30
@@ -102,7 +102,7 @@ def reproduce(settings: Settings) -> Part:
             ),
         ),
     )
-    return Part(verdicts, section)
+    return ExperimentPart(verdicts, section)
 
 
 def _inverse(grid: Grid, rho: float) -> InverseSensitivity:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.experiments.quantiles.measure import METHODS, ByEpsilon, method_for, rmse
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
 from sourdine.report.pages.page import Figure, Section
 from sourdine.tables.quantiles.api import Grid
 from sourdine.testing import SeededBits
@@ -33,7 +33,7 @@ def register(size: int) -> NDArray[np.float64]:
     return np.minimum(np.rint(np.where(share > 0.9, above, inner)), BOUNDS[1])
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """The figure, with answers to all three methods drawn anew for each epsilon."""
     bits = SeededBits(5)
     epsilons = EPSILONS[::3] if settings.quick else EPSILONS
@@ -82,4 +82,4 @@ def reproduce(settings: Settings) -> Part:
             ),
         ),
     )
-    return Part(verdicts, section)
+    return ExperimentPart(verdicts, section)

@@ -14,7 +14,7 @@ from sourdine.experiments.quantiles.measure import (
     read_methods,
     rmse,
 )
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict, compare
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict, compare
 from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Table
 from sourdine.tables.quantiles.api import Grid
@@ -30,7 +30,7 @@ DRAWN = 0.0166  # the histogram's curve at epsilon 0.5, mean within a tenth of n
 FITS = {"histogram": (35.0, 1.015), "inverse sensitivity": (21.5, 0.995)}  # as printed, at epsilon 1
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """Both halves of the figure, with the fits."""
     bits = SeededBits(3)
     samples = 8 if settings.quick else 50
@@ -70,7 +70,7 @@ def reproduce(settings: Settings) -> Part:
             falling,
         ),
     )
-    return Part((*_verdicts(errors), _many(bits), left), section)
+    return ExperimentPart((*_verdicts(errors), _many(bits), left), section)
 
 
 def _verdicts(errors: Errors) -> tuple[Verdict, ...]:

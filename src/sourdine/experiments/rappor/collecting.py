@@ -37,7 +37,7 @@ _CHUNK = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class WordLaw:
     """Words with their shares of the people; words that nobody has may stand at the end."""
 
     words: tuple[str, ...]
@@ -56,7 +56,7 @@ class Law:
 
 
 def collect(
-    oracle: BloomOracle, law: Law, people: int, *, bits: Bits, settings: Settings, label: str
+    oracle: BloomOracle, law: WordLaw, people: int, *, bits: Bits, settings: Settings, label: str
 ) -> Counts:
     """The counts of one report by everybody, each a device of its own."""
     filters = Filters.of(oracle, law.words[: int(law.present.sum())])
@@ -75,11 +75,11 @@ class Finds:
     false: int
 
     @classmethod
-    def among(cls, detected: NDArray[np.bool_], law: Law) -> "Finds":
+    def among(cls, detected: NDArray[np.bool_], law: WordLaw) -> "Finds":
         return cls(int(detected.sum()), int((detected & ~law.present).sum()))
 
 
-def standing_words(decoding: Decoding, law: Law) -> list[str]:
+def standing_words(decoding: Decoding, law: WordLaw) -> list[str]:
     """What became of each candidate, in a word or two."""
     named = {(True, True): FOUND, (True, False): FALSE, (False, True): MISSED, (False, False): ABSENT}
     return [

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sourdine.experiments.rappor.collecting import (
     Finds,
-    Law,
+    WordLaw,
     collect,
     draw_finds,
     draw_ranks,
@@ -15,7 +15,7 @@ from sourdine.experiments.rappor.collecting import (
     standing_words,
 )
 from sourdine.experiments.rappor.one_life import WORDS as ORACLE
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
 from sourdine.local.rappor.decode import (
     Candidates,
     Correction,
@@ -35,7 +35,7 @@ LEVEL = 0.05
 SEEDS = 20
 PUBLISHED = Finds(47, 2)
 _WEIGHTS = np.exp(-np.arange(PRESENT) / 20)
-LAW = Law(
+LAW = WordLaw(
     tuple(f"v{i}" for i in range(1, PRESENT + ABSENT + 1)),
     np.append(_WEIGHTS / _WEIGHTS.sum(), np.zeros(ABSENT)),
 )
@@ -48,7 +48,7 @@ BONFERRONI, BH, PLAIN, SQUARES = (
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class CrowdRun:
     """What one crowd of people gave."""
 
     lasso: Decoding
@@ -76,31 +76,31 @@ class Run:
         return float(self.lasso.p_values[:count].max())
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """A million reports, from several crowds."""
     seeds = 2 if settings.quick else SEEDS
     candidates = Candidates.of(ORACLE, LAW.words)
     runs = [_run(seed, candidates, settings) for seed in range(seeds)]
-    return Part((_found(runs), _frequent(runs), _p_values(runs)), _section(runs, settings))
+    return ExperimentPart((_found(runs), _frequent(runs), _p_values(runs)), _section(runs, settings))
 
 
-def _run(seed: int, candidates: Candidates, settings: Settings) -> Run:
+def _run(seed: int, candidates: Candidates, settings: Settings) -> CrowdRun:
     label = f"exponential law, crowd {seed + 1}"
     counts = collect(ORACLE, LAW, REPORTS, bits=SeededBits(seed), settings=settings, label=label)
     evidence = Evidence.of(ORACLE, counts)
-    return Run(decode_by_lasso(evidence, candidates), decode_by_least_squares(evidence, candidates))
+    return CrowdRun(decode_by_lasso(evidence, candidates), decode_by_least_squares(evidence, candidates))
 
 
-def _told(runs: list[Run], rule: str) -> str:
+def _told(runs: list[CrowdRun], rule: str) -> str:
     finds = [run.finds(rule) for run in runs]
     return f"{np.mean([f.found for f in finds]):.1f}, {np.mean([f.false for f in finds]):.2g} of them false"
 
 
-def _mean(runs: list[Run], rule: str) -> float:
+def _mean(runs: list[CrowdRun], rule: str) -> float:
     return float(np.mean([run.finds(rule).found for run in runs]))
 
 
-def _found(runs: list[Run]) -> Verdict:
+def _found(runs: list[CrowdRun]) -> Verdict:
     return Verdict(
         claim="an exponential law, 1,000,000 reports: strings found at Bonferroni's 5 %",
         published=f"{PUBLISHED.found}, {PUBLISHED.false} of them false",
@@ -114,7 +114,7 @@ def _found(runs: list[Run]) -> Verdict:
     )
 
 
-def _frequent(runs: list[Run]) -> Verdict:
+def _frequent(runs: list[CrowdRun]) -> Verdict:
     many = int((LAW.shares > 0.01).sum())
     strict, loose = (
         float(np.mean([run.above(rule, 0.01) for run in runs])) for rule in (BONFERRONI, SQUARES)
@@ -130,7 +130,7 @@ def _frequent(runs: list[Run]) -> Verdict:
     )
 
 
-def _p_values(runs: list[Run]) -> Verdict:
+def _p_values(runs: list[CrowdRun]) -> Verdict:
     ten, twenty = (float(np.median([run.worst(count) for run in runs])) for count in (10, 20))
     reached = sum(run.worst(10) < 1e-31 for run in runs), sum(run.worst(20) < 1e-10 for run in runs)
     return Verdict(
@@ -143,7 +143,7 @@ def _p_values(runs: list[Run]) -> Verdict:
     )
 
 
-def _section(runs: list[Run], settings: Settings) -> Section:
+def _section(runs: list[CrowdRun], settings: Settings) -> Section:
     first = runs[0].squares
     finds = Finds.among(first.detected, LAW)
     crowds = f"{len(runs)} crowds" + (" (quick: all 20 without --quick)" if settings.quick else "")
@@ -193,7 +193,7 @@ def _rows(decoding: Decoding) -> list[Row]:
     ]
 
 
-def _bars(runs: list[Run]) -> list[Row]:
+def _bars(runs: list[CrowdRun]) -> list[Row]:
     rows: list[Row] = []
     for rule in (BONFERRONI, SQUARES, BH, "published", PLAIN):
         each = [PUBLISHED] if rule == "published" else [run.finds(rule) for run in runs]
@@ -205,7 +205,7 @@ def _bars(runs: list[Run]) -> list[Row]:
     return rows
 
 
-def _table(runs: list[Run]) -> Table:
+def _table(runs: list[CrowdRun]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for rule in (BONFERRONI, BH, SQUARES, PLAIN):
         finds = [run.finds(rule) for run in runs]

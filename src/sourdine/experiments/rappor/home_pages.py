@@ -8,8 +8,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from sourdine.experiments.rappor.collecting import Law, collect, draw_ranks, standing_words
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict, compare
+from sourdine.experiments.rappor.collecting import WordLaw, collect, draw_ranks, standing_words
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict, compare
 from sourdine.local.rappor import Rappor
 from sourdine.local.rappor.decode import Candidates, Correction, Decoding, Evidence, Terms, decode_by_lasso
 from sourdine.local.rappor.rappor import BloomOracle
@@ -45,7 +45,7 @@ def _beyond(ratio: float, last: float) -> float:
     return float((last * ratio ** -np.arange(PAGES)).sum() - MASS)
 
 
-def law_of(size: Size) -> Law:
+def law_of(size: Size) -> WordLaw:
     """43 pages, each a fixed part of the one before; all others share the rest evenly."""
     last = LEAST / REPORTS
     ratio = brentq(partial(_beyond, last=last), 0.5, 0.99)
@@ -56,7 +56,7 @@ def law_of(size: Size) -> Law:
         *(f"unexpected{i}.example" for i in range(1, PAGES - EXPECTED + 1)),
         *(f"page{i}.example" for i in range(1, others + 1)),
     )
-    return Law(names, np.append(pages, np.full(others, (1 - MASS) / others)))
+    return WordLaw(names, np.append(pages, np.full(others, (1 - MASS) / others)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Seen:
 
     oracle: BloomOracle
     decoding: Decoding
-    law: Law
+    law: WordLaw
 
     @property
     def pages(self) -> int:
@@ -102,17 +102,17 @@ def needed_users(oracle: BloomOracle, reports: int, candidates: int) -> float:
     return float(-ndtri(_LEVEL / candidates)) * error_in_users(oracle, reports)
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """Reports made once, and the limit of reports made again and again."""
     size = QUICK if settings.quick else FULL
     law = law_of(size)
     kinds: dict[str, BloomOracle] = {ONE: ORACLE, ENDLESS: ORACLE.once()}
     seen = {name: _collect(name, oracle, law, size, settings) for name, oracle in kinds.items()}
     verdicts = (_least(), _pages(seen, size), _mass(seen, size), _epsilon())
-    return Part(verdicts, _section(seen, size))
+    return ExperimentPart(verdicts, _section(seen, size))
 
 
-def _collect(name: str, oracle: BloomOracle, law: Law, size: Size, settings: Settings) -> Seen:
+def _collect(name: str, oracle: BloomOracle, law: WordLaw, size: Size, settings: Settings) -> Seen:
     bits = SeededBits(31 if name == ONE else 32)
     label = f"home pages, {name}"
     counts = collect(oracle, law, size.reports, bits=bits, settings=settings, label=label)

@@ -10,7 +10,7 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.rappor.collecting import draw_ranks
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
 from sourdine.local.estimate import Estimate
 from sourdine.local.rappor import BasicRappor
 from sourdine.local.rappor.decode import Correction
@@ -59,11 +59,11 @@ class Bell:
         return float(np.corrcoef(self.estimate.value, TRUTH)[0, 1])
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """The three sizes of the source."""
     bits = SeededBits(50)
     bells = [_collect(size, bits, settings) for size in SIZES]
-    return Part((_sizes(bells), _epsilon()), _section(bells))
+    return ExperimentPart((_sizes(bells), _epsilon()), _section(bells))
 
 
 def _collect(people: int, bits: Bits, settings: Settings) -> Bell:

@@ -7,7 +7,7 @@ import numpy as np
 
 from sourdine.core.format import shorten_up
 from sourdine.experiments.rappor.collecting import draw_bits
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
 from sourdine.local.rappor import Device, Life, Rappor
 from sourdine.report.charts.base import Row
 from sourdine.report.pages.page import Figure, Section
@@ -21,10 +21,10 @@ SET, OTHER = "set by the value", "noise"
 _REPORTS = (1, 2, 5, 10, 20, 100)
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """The picture, and what reports reveal, one and all."""
     life = Device.new(ORACLE, bits=SeededBits(68)).life(VALUE, SeededBits(86))
-    return Part((_ln3(),), _section(life))
+    return ExperimentPart((_ln3(),), _section(life))
 
 
 def _ln3() -> Verdict:

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from sourdine.experiments.rappor.collecting import Finds, Law, collect, draw_names, spread, standing_words
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict, compare
+from sourdine.experiments.rappor.collecting import Finds, WordLaw, collect, draw_names, spread, standing_words
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict, compare
 from sourdine.local.rappor import Rappor
 from sourdine.local.rappor.decode import Candidates, Correction, Decoding, Evidence, Terms, decode_by_lasso
 from sourdine.report.charts.base import Axis, Row
@@ -33,7 +33,7 @@ _NAMES = (
 )
 
 
-def _law() -> Law:
+def _law() -> WordLaw:
     """Shares A/(i + b), with the first and the malware's given, until they add up to 1."""
     ratio = FIRST / SHARE
     b = (PLACE - ratio) / (ratio - 1)
@@ -44,7 +44,7 @@ def _law() -> Law:
     names.insert(PLACE - 1, MALWARE)
     names = names[: count + 1]
     absent = [f"setup{i}.exe" for i in range(1, CANDIDATES - count)]
-    return Law((*names, *absent), np.append(present, np.zeros(len(absent))))
+    return WordLaw((*names, *absent), np.append(present, np.zeros(len(absent))))
 
 
 LAW = _law()
@@ -52,7 +52,7 @@ _BAD = LAW.words.index(MALWARE)
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class ReportsRun:
     """What one set of reports gave."""
 
     decoding: Decoding
@@ -68,7 +68,7 @@ class Run:
         return float(np.min(some, initial=1.0)), float(np.max(some, initial=0.0))
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """As many reports as were published, several times over."""
     candidates = Candidates.of(ORACLE, LAW.words)
     runs = []
@@ -77,11 +77,11 @@ def reproduce(settings: Settings) -> Part:
         bits = SeededBits(1000 + seed)
         counts = collect(ORACLE, LAW, REPORTS, bits=bits, settings=quiet, label="process names")
         terms = Terms(correction=Correction.BONFERRONI)
-        runs.append(Run(decode_by_lasso(Evidence.of(ORACLE, counts), candidates, terms=terms)))
-    return Part((_found(runs), _malware(runs), _epsilon()), _section(runs, settings))
+        runs.append(ReportsRun(decode_by_lasso(Evidence.of(ORACLE, counts), candidates, terms=terms)))
+    return ExperimentPart((_found(runs), _malware(runs), _epsilon()), _section(runs, settings))
 
 
-def _found(runs: list[Run]) -> Verdict:
+def _found(runs: list[ReportsRun]) -> Verdict:
     found, error = spread([run.finds.found for run in runs])
     least, most = (float(np.mean([run.estimated[end] for run in runs])) for end in (0, 1))
     return Verdict(
@@ -94,7 +94,7 @@ def _found(runs: list[Run]) -> Verdict:
     )
 
 
-def _malware(runs: list[Run]) -> Verdict:
+def _malware(runs: list[ReportsRun]) -> Verdict:
     shares = [100 * float(run.decoding.shares[_BAD]) for run in runs]
     mean, _ = spread(shares)
     seen = sum(bool(run.decoding.detected[_BAD]) for run in runs)
@@ -120,7 +120,7 @@ def _epsilon() -> Verdict:
     )
 
 
-def _section(runs: list[Run], settings: Settings) -> Section:
+def _section(runs: list[ReportsRun], settings: Settings) -> Section:
     first = runs[0].decoding
     fates = standing_words(first, LAW)
     rows: list[Row] = [

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict
-from sourdine.experiments.surveys.proportions import Measured, mean
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.experiments.surveys.proportions import MeasuredNumber, mean
 from sourdine.local.estimate import needed
 from sourdine.local.surveys.design import Survey, best_survey
 from sourdine.mechanisms import BinaryResponse, KaryResponse, OneCoin, TwoCoins, Warner
@@ -40,13 +40,13 @@ DESIGNS = {
 }
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """Estimates tried out, designs compared, and how many people they need."""
     found = _try(2000 if settings.quick else 20_000)
-    return Part((*_verdicts(found), _kary()), _section(found))
+    return ExperimentPart((*_verdicts(found), _kary()), _section(found))
 
 
-def _try(trials: int) -> dict[str, tuple[Measured, float]]:
+def _try(trials: int) -> dict[str, tuple[MeasuredNumber, float]]:
     """The mean error and the deviation of estimates, for the same people asked again and again."""
     bits = SeededBits(11)
     truth = np.arange(PEOPLE) < SHARE * PEOPLE
@@ -58,7 +58,7 @@ def _try(trials: int) -> dict[str, tuple[Measured, float]]:
     return found
 
 
-def _verdicts(found: dict[str, tuple[Measured, float]]) -> tuple[Verdict, ...]:
+def _verdicts(found: dict[str, tuple[MeasuredNumber, float]]) -> tuple[Verdict, ...]:
     two, one = (Survey.of(TRIED[name]) for name in ("two coins", "one coin"))
     bias, deviation = found["two coins"]
     formula = math.sqrt(float(two.variance(SHARE, PEOPLE)))
@@ -127,7 +127,7 @@ def _kary() -> Verdict:
     )
 
 
-def _section(found: dict[str, tuple[Measured, float]]) -> Section:
+def _section(found: dict[str, tuple[MeasuredNumber, float]]) -> Section:
     free = needed(0.25, ERROR, 0.95)
     best = Survey.of(best_survey(1)).people(ERROR)
     ratio = float(Survey.at(LN3, yes=0.1).variance(0.5, 1) / Survey.at(LN3).variance(0.5, 1))
@@ -201,7 +201,7 @@ def _needed() -> Table:
     )
 
 
-def _tried(found: dict[str, tuple[Measured, float]]) -> Table:
+def _tried(found: dict[str, tuple[MeasuredNumber, float]]) -> Table:
     return Table(
         name="tried",
         title=f"Tried out: {PEOPLE:,} people of whom it is true of {100 * SHARE:g} %",

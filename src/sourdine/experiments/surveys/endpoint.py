@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict
-from sourdine.experiments.surveys.proportions import Measured, root_mean_square, uniform
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.experiments.surveys.proportions import MeasuredNumber, root_mean_square, uniform
 from sourdine.local.surveys.endpoint import (
     CentralEndpoint,
     EndpointMethod,
@@ -35,10 +35,10 @@ METHODS: dict[str, EndpointMethod] = {
 PLAIN, CENTRAL, QUERIED, TWICE, NOISY = METHODS
 _COLOURS = (GREY, "#0072B2", "#009E73", "#D55E00", "#56B4E9")
 _LARGEST = "local, noisy maximum"
-Found = dict[tuple[str, int], tuple[Measured, float]]
+Found = dict[tuple[str, int], tuple[MeasuredNumber, float]]
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """Errors by number of values, for every way."""
     trials = 12 if settings.quick else 200
     sizes = SIZES[1:3] if settings.quick else SIZES
@@ -49,17 +49,17 @@ def reproduce(settings: Settings) -> Part:
         for name, people in settings.watch("the end of uniform values", cases)
     }
     largest = {people: _largest(people, trials, bits) for people in sizes}
-    return Part(_verdicts(found, largest[JUDGED]), _section(found, largest, trials))
+    return ExperimentPart(_verdicts(found, largest[JUDGED]), _section(found, largest, trials))
 
 
-def _errors(method: EndpointMethod, people: int, trials: int, bits: Bits) -> tuple[Measured, float]:
+def _errors(method: EndpointMethod, people: int, trials: int, bits: Bits) -> tuple[MeasuredNumber, float]:
     """The error of fresh estimates, and how often their 95 % intervals hold the end."""
     found = [method.estimate(END * uniform(people, bits), bits) for _ in range(trials)]
     held = np.mean([each.lower <= END <= each.upper for each in found])
     return root_mean_square([each.value - END for each in found]), float(held)
 
 
-def _largest(people: int, trials: int, bits: Bits) -> Measured:
+def _largest(people: int, trials: int, bits: Bits) -> MeasuredNumber:
     """The error of the largest of values that everyone added noise to, as the source has it."""
     noise = METHODS[NOISY]
     assert isinstance(noise, NoisyMaximum)
@@ -69,7 +69,7 @@ def _largest(people: int, trials: int, bits: Bits) -> Measured:
     return root_mean_square(errors)
 
 
-def _verdicts(found: Found, largest: Measured) -> tuple[Verdict, ...]:
+def _verdicts(found: Found, largest: MeasuredNumber) -> tuple[Verdict, ...]:
     error = {name: found[name, JUDGED][0].value for name in METHODS}
     exact = METHODS[PLAIN].deviation(END, JUDGED)
     return (
@@ -106,7 +106,7 @@ def _verdicts(found: Found, largest: Measured) -> tuple[Verdict, ...]:
     )
 
 
-def _section(found: Found, largest: dict[int, Measured], trials: int) -> Section:
+def _section(found: Found, largest: dict[int, MeasuredNumber], trials: int) -> Section:
     rows: list[tuple[Cell, ...]] = [
         (name, people, error.value, error.lower, error.upper, METHODS[name].deviation(END, people), held)
         for (name, people), (error, held) in sorted(

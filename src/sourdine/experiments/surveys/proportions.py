@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
 from sourdine.local.surveys.design import Comparison, best_survey
 from sourdine.report.charts.base import COLOURS, Axis, Band, Row, Series, draw_lines
 from sourdine.report.pages.page import Figure, Section
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 _WIDE = 2.0  # standard errors that a band reaches to either side
 
 
-class Measured(NamedTuple):
+class MeasuredNumber(NamedTuple):
     """A number from trials, with the ends of its band: two standard errors to either side."""
 
     value: float
@@ -30,30 +30,30 @@ class Measured(NamedTuple):
     upper: float
 
 
-def mean(trials: ArrayLike) -> Measured:
+def mean(trials: ArrayLike) -> MeasuredNumber:
     """The mean of trials."""
     array = np.asarray(trials, float)
     error = _WIDE * float(array.std(ddof=1)) / math.sqrt(len(array))
-    return Measured(float(array.mean()), float(array.mean()) - error, float(array.mean()) + error)
+    return MeasuredNumber(float(array.mean()), float(array.mean()) - error, float(array.mean()) + error)
 
 
-def root_mean_square(errors: ArrayLike) -> Measured:
+def root_mean_square(errors: ArrayLike) -> MeasuredNumber:
     """The root of the mean squared error, its band taken on the squares.
 
     >>> root_mean_square([3.0, -3.0])
-    Measured(value=3.0, lower=3.0, upper=3.0)
+    MeasuredNumber(value=3.0, lower=3.0, upper=3.0)
     """
     squares = mean(np.asarray(errors, float) ** 2)
     low = max(squares.lower, squares.value / 4)  # few trials with one far off may reach below 0
-    return Measured(math.sqrt(squares.value), math.sqrt(low), math.sqrt(squares.upper))
+    return MeasuredNumber(math.sqrt(squares.value), math.sqrt(low), math.sqrt(squares.upper))
 
 
-def frequency(hits: int, trials: int) -> Measured:
+def frequency(hits: int, trials: int) -> MeasuredNumber:
     """How often something happened, with its score interval (Wilson 1927)."""
     share, square = hits / trials, _WIDE**2 / trials
     middle = (share + square / 2) / (1 + square)
     reach = math.sqrt(square * (share * (1 - share) + square / 4)) / (1 + square)
-    return Measured(share, max(0.0, middle - reach), min(1.0, middle + reach))
+    return MeasuredNumber(share, max(0.0, middle - reach), min(1.0, middle + reach))
 
 
 def uniform(size: int, bits: Bits) -> Floats:
@@ -74,10 +74,10 @@ NAMED = {
 _COLOURS = ("#E69F00", COLOURS[1], "#56B4E9", COLOURS[0])
 _REPORTS = 20_000_000  # made for each size at most, which says how often a size is tried
 _FEWER = 2_000_000
-Found = dict[tuple[bool, bool, int], Measured]
+Found = dict[tuple[bool, bool, int], MeasuredNumber]
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """Errors measured for n from 10^2 to 10^7, beside their formulas."""
     sizes = SIZES[:-2] if settings.quick else SIZES
     bits = SeededBits(13)
@@ -88,7 +88,7 @@ def reproduce(settings: Settings) -> Part:
             local, central = _errors(people, trials, drawn, bits)
             found[True, drawn, people] = root_mean_square(local)
             found[False, drawn, people] = root_mean_square(central)
-    return Part((_factor(found, JUDGED), _laplace()), _section(found, sizes, settings.quick))
+    return ExperimentPart((_factor(found, JUDGED), _laplace()), _section(found, sizes, settings.quick))
 
 
 def _trials(people: int, quick: bool) -> int:

@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.experiments.registry import Part, Settings, Standing, Verdict
-from sourdine.experiments.surveys.proportions import Measured, frequency, uniform
+from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.experiments.surveys.proportions import MeasuredNumber, frequency, uniform
 from sourdine.local.surveys.design import Survey, coverage
 from sourdine.local.surveys.statistical_query import Query, QueryPlan, best_each
 from sourdine.report.charts.base import Axis, Band, Row, Series, draw_lines
@@ -23,7 +23,7 @@ TIMES = (0.5, 1, 2, 3, 4, 6, 8, 10, 14, 20)  # of the published number
 MEANS = np.arange(1, QUERIES + 1) / (QUERIES + 1)
 
 
-def reproduce(settings: Settings) -> Part:
+def reproduce(settings: Settings) -> ExperimentPart:
     """How often all answers are within tolerance, by number of people and by way of asking."""
     trials = 24 if settings.quick else 1000
     sizes = {epsilon: _sizes(epsilon) for epsilon in (EPSILONS[1:] if settings.quick else EPSILONS)}
@@ -32,7 +32,7 @@ def reproduce(settings: Settings) -> Part:
         (epsilon, name): _within(_plan(epsilon), sizes[epsilon][name], trials)
         for epsilon, name in settings.watch("statistical queries", cases)
     }
-    return Part((_verdict(sizes),), _section(settings, trials, sizes, found))
+    return ExperimentPart((_verdict(sizes),), _section(settings, trials, sizes, found))
 
 
 def _plan(epsilon: Fraction, each: int = 1) -> QueryPlan:
@@ -54,7 +54,7 @@ def _thresholds() -> list[Query]:
     return [below(float(end)) for end in MEANS]
 
 
-def _within(plan: QueryPlan, people: int, trials: int) -> tuple[Measured, Measured]:
+def _within(plan: QueryPlan, people: int, trials: int) -> tuple[MeasuredNumber, MeasuredNumber]:
     """How often one answer, and all of them, are within the tolerance, for people drawn anew each time."""
     bits, queries = SeededBits(people + plan.each), _thresholds()
     near = np.array(
@@ -92,7 +92,7 @@ def _section(
     settings: Settings,
     trials: int,
     sizes: dict[Fraction, dict[str, int]],
-    found: dict[tuple[Fraction, str], tuple[Measured, Measured]],
+    found: dict[tuple[Fraction, str], tuple[MeasuredNumber, MeasuredNumber]],
 ) -> Section:
     rows, curve = _curve(settings, trials)
     one = sizes[Fraction(1)]
@@ -128,7 +128,8 @@ def _section(
 
 
 def _table(
-    sizes: dict[Fraction, dict[str, int]], found: dict[tuple[Fraction, str], tuple[Measured, Measured]]
+    sizes: dict[Fraction, dict[str, int]],
+    found: dict[tuple[Fraction, str], tuple[MeasuredNumber, MeasuredNumber]],
 ) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for epsilon, named in sizes.items():

@@ -10,14 +10,14 @@ _ALMOST = 1 - 1e-12  # so that a float just above a round number does not count 
 
 
 @dataclass(frozen=True)
-class Ladder:
+class NumberLadder:
     """Rungs 0 and, on both sides of it, all numbers with two digits from 10^first to 10^last.
 
     Places rise with the numbers. A place above the middle holds the numbers up to its rung and above the one
     before; below it the mirror image; what lies beyond the ends belongs to the last place. So the place of -x
     is as far from the middle as that of x, on the other side.
 
-    >>> ladder = Ladder(0, 3)
+    >>> ladder = NumberLadder(0, 3)
     >>> ladder.places, [str(ladder.below(place)) for place in (0, 270, 271, 272, 362, 542)]
     (543, ['-990', '0', '0', '1', '10', '1000'])
     """

@@ -23,7 +23,7 @@ from sourdine.frames.types import BLANK, Family, family
 _NO_NUMBER = rf"{BLANK}([nN][aA][nN]{BLANK})?"
 
 
-class Cell(StrEnum):
+class CellState(StrEnum):
     """What became of a record in a column."""
 
     FITS = "fits"
@@ -34,17 +34,17 @@ class Cell(StrEnum):
     ABOVE = "above the upper bound"
 
 
-def cells_of(column: Column) -> tuple[Cell, ...]:
+def cells_of(column: Column) -> tuple[CellState, ...]:
     """The cells that a record of a column may be in; what fits comes first."""
     if isinstance(column, Integer | Real):
-        return Cell.FITS, Cell.MISSING, Cell.UNREADABLE, Cell.BELOW, Cell.ABOVE
+        return CellState.FITS, CellState.MISSING, CellState.UNREADABLE, CellState.BELOW, CellState.ABOVE
     if isinstance(column, Category):
-        return Cell.FITS, Cell.MISSING, Cell.UNKNOWN
+        return CellState.FITS, CellState.MISSING, CellState.UNKNOWN
     assert isinstance(column, Flag | Text)
-    return Cell.FITS, Cell.MISSING, Cell.UNREADABLE
+    return CellState.FITS, CellState.MISSING, CellState.UNREADABLE
 
 
-def all_cells(schema: Schema, columns: Sequence[str]) -> tuple[tuple[str, Cell], ...]:
+def all_cells(schema: Schema, columns: Sequence[str]) -> tuple[tuple[str, CellState], ...]:
     """Every cell of some columns, in the order in which they are counted."""
     return tuple((name, cell) for name in columns for cell in cells_of(schema.columns[name]))
 

@@ -21,13 +21,13 @@ def valid(value: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moments:
+class BernsteinSums:
     """The sums of the Bernstein polynomials of a value between 0 and `width`.
 
     `value` is SQL, NULL or -1 for records that are left out; `most` records of a unit in one group count in
     full, and more are scaled down to that.
 
-    >>> Moments(value="age", width=10, degree=2).from_powers((2, 7, 25, 2))
+    >>> BernsteinSums(value="age", width=10, degree=2).from_powers((2, 7, 25, 2))
     (85, 90, 25)
     """
 
@@ -37,9 +37,9 @@ class Moments:
     most: int = 1
 
     def __post_init__(self) -> None:
-        check.keep(self, degree=check.integer("Moments", "degree", self.degree, 0, 2))
-        check.keep(self, width=check.integer("Moments", "width", self.width, 1, 1 << 32))
-        check.keep(self, most=check.integer("Moments", "most", self.most, 1, 1 << 62))
+        check.keep(self, degree=check.integer("BernsteinSums", "degree", self.degree, 0, 2))
+        check.keep(self, width=check.integer("BernsteinSums", "width", self.width, 1, 1 << 32))
+        check.keep(self, most=check.integer("BernsteinSums", "most", self.most, 1, 1 << 62))
 
     @property
     def coordinates(self) -> int:
@@ -95,7 +95,7 @@ class Moments:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Total:
+class PlainSum:
     """The plain sum of a value whose size is at most `reach`."""
 
     value: str
@@ -103,8 +103,8 @@ class Total:
     most: int = 1
 
     def __post_init__(self) -> None:
-        check.keep(self, reach=check.integer("Total", "reach", self.reach, 0, 1 << 62))
-        check.keep(self, most=check.integer("Total", "most", self.most, 1, 1 << 62))
+        check.keep(self, reach=check.integer("PlainSum", "reach", self.reach, 0, 1 << 62))
+        check.keep(self, most=check.integer("PlainSum", "most", self.most, 1, 1 << 62))
 
     @property
     def coordinates(self) -> int:
@@ -124,7 +124,7 @@ class Total:
         return [_scaled(columns[1], columns[0], self.most, dialect)]
 
 
-Statistic = Moments | Total
+Statistic = BernsteinSums | PlainSum
 
 
 def _scaled(part: str, count: str, most: int, dialect: Dialect) -> str:

@@ -11,7 +11,7 @@ from sourdine.frames.text import pieces
 from sourdine.frames.text.compression import Contents, kind_of
 from sourdine.frames.text.format import TextFormat
 from sourdine.frames.text.header import Header, read_header
-from sourdine.frames.text.pieces import Pieces, Text
+from sourdine.frames.text.pieces import Pieces, TextFile
 from sourdine.frames.text.tidy import tidy, tidy_json
 
 DELIMITED = (".csv", ".tsv")
@@ -67,16 +67,16 @@ class TextFiles:
         """The pieces of all files, for an engine to read."""
         return Pieces([self._text(*each) for each in zip(self.paths, self.headers, strict=True)])
 
-    def _text(self, path: Path, header: Header | None) -> Text:
+    def _text(self, path: Path, header: Header | None) -> TextFile:
         contents = Contents(path)
         if header is None:
             mark = b"\xef\xbb\xbf"
-            return Text(
+            return TextFile(
                 contents, len(mark) if contents.look(3) == mark else 0, "utf-8", tidy_json, size=pieces.SIZE
             )
         multiline, alone = self.text.multiline, len(header.names) == 1
         plain = partial(tidy, delimiter=header.delimiter, multiline=multiline, alone=alone)
-        return Text(contents, header.start, header.encoding, plain, multiline, pieces.SIZE)
+        return TextFile(contents, header.start, header.encoding, plain, multiline, pieces.SIZE)
 
     def relation(self, cut: Pieces) -> str:
         """The records of all files, in SQL; files with the same header are read by one question."""

@@ -27,7 +27,7 @@ _QUOTE = 34
 
 
 @dataclass(frozen=True)
-class Text:
+class TextFile:
     """A file of records that begin at a place, and what makes a block of them plain."""
 
     contents: Contents
@@ -111,7 +111,7 @@ class Pieces(AbstractFileSystem):  # type: ignore[misc]
     protocol = PROTOCOL
     cachable = False
 
-    def __init__(self, files: Sequence[Text]) -> None:
+    def __init__(self, files: Sequence[TextFile]) -> None:
         super().__init__(skip_instance_cache=True)
         self.files = tuple(files)
         self._sizes: dict[str, int] = {}

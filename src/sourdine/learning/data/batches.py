@@ -222,14 +222,14 @@ class Drawn:
     weights: NDArray[np.float32]
 
 
-class People:
+class UnitExamples:
     """The units of the data, and where the examples of each are.
 
     Each time a person is drawn, at most `most` of their examples count, chosen afresh at random, each with a
     weight of one over their number. So a person moves a sum by one clipped gradient, whatever they own.
     Examples without an id (None, NaN) belong to nobody and are left out.
 
-    >>> people = People(["ann", "bob", "ann", None], most=2)
+    >>> people = UnitExamples(["ann", "bob", "ann", None], most=2)
     >>> len(people), people.drawn(np.array([1])).weights.tolist()
     (2, [1.0, 0.0])
     """

@@ -107,7 +107,7 @@ class Items(Examples):
         return self.batch(np.zeros(1, np.int64))
 
 
-class Rehearsal(Examples):
+class RepeatedExamples(Examples):
     """A few public examples, over and over."""
 
     def __init__(self, held: Examples) -> None:

@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_leaves
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.gradients.fallback import one_by_one
-from sourdine.learning.gradients.per_example import PerExample, Rows
+from sourdine.learning.gradients.per_example import GradientRows, PerExample
 from sourdine.learning.gradients.rules import RULES
 
 
@@ -87,7 +87,7 @@ class Noted(Call):
                 "cannot: it draws at random (dropout), or does what torch cannot take apart. Put its own "
                 "parameters into a small module that uses them, or freeze them."
             ) from problem
-        return {name: Rows(wide(each)) for name, each in made.items()}
+        return {name: GradientRows(wide(each)) for name, each in made.items()}
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Copied(Call):
 
     def parts(self, gradients: Sequence[Tensor | None]) -> Mapping[str, PerExample]:
         return {
-            name: Rows(wide(torch.zeros_like(copy) if each is None else each))
+            name: GradientRows(wide(torch.zeros_like(copy) if each is None else each))
             for (name, copy), each in zip(self.copies.items(), gradients, strict=True)
         }
 

@@ -44,7 +44,7 @@ class PerExample(ABC):
         """The same, but exactly zero for some examples, whatever their numbers were."""
 
 
-class Rows(PerExample):
+class GradientRows(PerExample):
     """Gradients that are there: those of small parameters."""
 
     def __init__(self, gradients: Tensor) -> None:
@@ -61,10 +61,10 @@ class Rows(PerExample):
         return self._held
 
     def merged(self, size: int) -> PerExample:
-        return Rows(self._held.reshape(-1, size, *self._held.shape[1:]).sum(1))
+        return GradientRows(self._held.reshape(-1, size, *self._held.shape[1:]).sum(1))
 
     def without(self, left_out: Tensor) -> PerExample:
-        return Rows(_zeroed(self._held, left_out))
+        return GradientRows(_zeroed(self._held, left_out))
 
 
 class Outer(PerExample):
@@ -160,7 +160,7 @@ def is_small(places: int, inputs: int, outputs: int) -> bool:
 def products(a: Tensor, g: Tensor, shape: torch.Size) -> PerExample:
     """Gradients that are sums of products (`Outer`), made whole if they are small."""
     found = Outer(a, g, shape)
-    return Rows(found.whole()) if is_small(a.shape[2], a.shape[3], g.shape[3]) else found
+    return GradientRows(found.whole()) if is_small(a.shape[2], a.shape[3], g.shape[3]) else found
 
 
 def together(parts: Sequence[PerExample]) -> PerExample:
@@ -174,7 +174,7 @@ def together(parts: Sequence[PerExample]) -> PerExample:
         a = torch.cat([part.a for part in outer], dim=2)
         g = torch.cat([part.g for part in outer], dim=2)
         return Outer(a, g, outer[0].shape)
-    return Rows(reduce(torch.add, (part.whole() for part in parts)))
+    return GradientRows(reduce(torch.add, (part.whole() for part in parts)))
 
 
 def _squares(rows: Tensor) -> Tensor:

@@ -11,7 +11,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sourdine.learning.gradients.per_example import Lookup, Outer, PerExample, Rows, is_small, products
+from sourdine.learning.gradients.per_example import (
+    GradientRows,
+    Lookup,
+    Outer,
+    PerExample,
+    is_small,
+    products,
+)
 
 Rule = Callable[[Any, Tensor, Tensor], Mapping[str, PerExample]]
 RULES: dict[type[nn.Module], Rule] = {}
@@ -35,7 +42,7 @@ def linear(layer: nn.Linear, a: Tensor, g: Tensor) -> Mapping[str, PerExample]:
     inputs, outputs = a.reshape(examples, 1, places, a.shape[-1]), g.reshape(examples, 1, places, g.shape[-1])
     return {
         "weight": products(inputs, outputs, layer.weight.shape),
-        "bias": Rows(outputs.sum((1, 2))),
+        "bias": GradientRows(outputs.sum((1, 2))),
     }
 
 
@@ -44,7 +51,7 @@ def convolution(layer: nn.Conv1d | nn.Conv2d | nn.Conv3d, a: Tensor, g: Tensor) 
     """One matrix a group, used at every place that the window visits."""
     examples, groups, shape = a.shape[0], layer.groups, layer.weight.shape
     outputs = g.reshape(examples, groups, shape[0] // groups, -1)
-    bias = Rows(outputs.sum(3).flatten(1))
+    bias = GradientRows(outputs.sum(3).flatten(1))
     a, inputs, places = _padded(layer, a), prod(shape[1:]), outputs.shape[3]
     if not is_small(places, inputs, outputs.shape[2]):
         return {"weight": Outer(_windows(layer, a), outputs.transpose(2, 3), shape), "bias": bias}
@@ -53,7 +60,7 @@ def convolution(layer: nn.Conv1d | nn.Conv2d | nn.Conv3d, a: Tensor, g: Tensor) 
     for start in range(0, examples, size):
         some = slice(start, start + size)
         torch.matmul(outputs[some], _windows(layer, a[some]), out=made[some])
-    return {"weight": Rows(made.reshape(examples, *shape)), "bias": bias}
+    return {"weight": GradientRows(made.reshape(examples, *shape)), "bias": bias}
 
 
 def _padded(layer: nn.Conv1d | nn.Conv2d | nn.Conv3d, a: Tensor) -> Tensor:
@@ -88,8 +95,8 @@ def layer_norm(layer: nn.LayerNorm, a: Tensor, g: Tensor) -> Mapping[str, PerExa
     plain = functional.layer_norm(a, shape, eps=layer.eps)
     kept = (a.shape[0], -1, *shape)
     return {
-        "weight": Rows((g * plain).reshape(kept).sum(1)),
-        "bias": Rows(g.reshape(kept).sum(1)),
+        "weight": GradientRows((g * plain).reshape(kept).sum(1)),
+        "bias": GradientRows(g.reshape(kept).sum(1)),
     }
 
 
@@ -108,8 +115,8 @@ def instance_norm(layer: nn.InstanceNorm2d, a: Tensor, g: Tensor) -> Mapping[str
 
 def _by_channel(plain: Tensor, g: Tensor) -> Mapping[str, PerExample]:
     return {
-        "weight": Rows((g * plain).reshape(*g.shape[:2], -1).sum(2)),
-        "bias": Rows(g.reshape(*g.shape[:2], -1).sum(2)),
+        "weight": GradientRows((g * plain).reshape(*g.shape[:2], -1).sum(2)),
+        "bias": GradientRows(g.reshape(*g.shape[:2], -1).sum(2)),
     }
 
 

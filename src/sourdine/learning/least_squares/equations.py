@@ -103,7 +103,7 @@ _AT_ONCE = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
-class Equations:
+class NormalEquations:
     """The normal equations of rows of `width` numbers and `classes` classes, before they are noised.
 
     A row is brought to length 1 at most and given one more number, a constant; then all of it is rounded
@@ -112,7 +112,7 @@ class Equations:
     R = 2^fineness. The length of x is at most R, so the triangle moves by at most R^2 in L2, the rest by at
     most R^2 as well, and all together by at most sqrt(2) R^2 when a row is added or removed.
 
-    >>> Equations(width=3, classes=2, fineness=4).distance
+    >>> NormalEquations(width=3, classes=2, fineness=4).distance
     Distance(norm=<Norm.L2: 'L2'>, amount=Fraction(131072, 1), coordinates=18, neighbours=...)
     """
 
@@ -121,9 +121,11 @@ class Equations:
     fineness: int = FINEST
 
     def __post_init__(self) -> None:
-        check.keep(self, width=check.integer("Equations", "width", self.width, 1, _MOST_WIDTH))
-        check.keep(self, classes=check.integer("Equations", "classes", self.classes, 2, 1 << 14))
-        check.keep(self, fineness=check.integer("Equations", "fineness", self.fineness, COARSEST, FINEST))
+        check.keep(self, width=check.integer("NormalEquations", "width", self.width, 1, _MOST_WIDTH))
+        check.keep(self, classes=check.integer("NormalEquations", "classes", self.classes, 2, 1 << 14))
+        check.keep(
+            self, fineness=check.integer("NormalEquations", "fineness", self.fineness, COARSEST, FINEST)
+        )
 
     @property
     def unit(self) -> int:

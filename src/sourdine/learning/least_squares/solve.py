@@ -31,7 +31,7 @@ from sourdine.learning.least_squares.equations import (
     FINEST,
     MOST_ROWS,
     SHARE,
-    Equations,
+    NormalEquations,
     Projection,
     UnitRows,
     WholeRows,
@@ -196,7 +196,7 @@ _ASSUMPTIONS = (
 )
 
 
-def least_noise(width: int, classes: int, epsilon: float, delta: float) -> tuple[Gaussian, Equations]:
+def least_noise(width: int, classes: int, epsilon: float, delta: float) -> tuple[Gaussian, NormalEquations]:
     """The noise that keeps within a budget, and the finest equations it can be added to.
 
     >>> mechanism, equations = least_noise(100, 10, 1.0, 1e-5)
@@ -205,7 +205,7 @@ def least_noise(width: int, classes: int, epsilon: float, delta: float) -> tuple
     """
     rho = _most_rho(float(check.positive("solve", "epsilon", epsilon, 1000)), delta)
     for fineness in range(FINEST, COARSEST - 1, -1):
-        equations = Equations(width=width, classes=classes, fineness=fineness)
+        equations = NormalEquations(width=width, classes=classes, fineness=fineness)
         needed = root_above(equations.distance.amount / (2 * rho)) / equations.unit**2
         sigma = Fraction(math.ceil(needed * _DIGITS), _DIGITS) * equations.unit**2
         if sigma <= MOST_SIGMA:

@@ -16,7 +16,7 @@ from sourdine.core import check
 from sourdine.learning.data.examples import Batch, Examples, examples_of
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.memory.allocations import Allocations, Held, Moment
-from sourdine.learning.memory.model import FIRST, Course, Line, Memory, Stage, highest
+from sourdine.learning.memory.model import FIRST, Course, Memory, MemoryLine, Stage, highest
 from sourdine.learning.step import Step
 from sourdine.learning.task import Losses, Task, check_loss, cross_entropy
 
@@ -32,7 +32,7 @@ class Steps(Protocol):
 MakeSteps = Callable[[Iterable[nn.Parameter]], Steps]
 
 
-class Watch(Protocol):
+class StageWatch(Protocol):
     """Is told when a stage ends."""
 
     def __call__(self, stage: Stage, /) -> None: ...
@@ -44,7 +44,7 @@ def cycle(
     *,
     loss: Losses,
     optimizer: MakeSteps,
-    watch: Watch,
+    watch: StageWatch,
     clipping: Clipping | None = None,
     private: bool = True,
     examples_per_unit: int = 1,
@@ -160,7 +160,8 @@ def memory_of(
             break
     return Memory(
         live={
-            stage: Line.through(*((units, run[stage].live) for units, run in runs.items())) for stage in FIRST
+            stage: MemoryLine.through(*((units, run[stage].live) for units, run in runs.items()))
+            for stage in FIRST
         },
         most={stage: _course({units: run[stage] for units, run in runs.items()}) for stage in Stage},
     )
@@ -206,13 +207,13 @@ def _course(runs: dict[int, Held]) -> Course:
         for moment, much in run.moments.items():
             seen[moment].append((units, much))
     straight = [each for each in (points[-_RUNS:], *seen.values()) if len(each) == _RUNS and _straight(each)]
-    lines = highest(Line.through(*each) for each in straight or [points])
+    lines = highest(MemoryLine.through(*each) for each in straight or [points])
     last, much = points[-1]
     short = max(0, much - max(line.at(last) for line in lines))
-    return Course(tuple(points), tuple(Line(line.fixed + short, line.each) for line in lines))
+    return Course(tuple(points), tuple(MemoryLine(line.fixed + short, line.each) for line in lines))
 
 
 def _straight(points: list[tuple[int, int]]) -> bool:
     """Whether three points are on a line: if not, they are not the same moment, or not only that one."""
     (units, much), *_ = points
-    return abs(Line.through(*points).at(units) - much) <= _STRAIGHT * much
+    return abs(MemoryLine.through(*points).at(units) - much) <= _STRAIGHT * much

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sourdine.learning.memory.model import FIRST, Line, Stage
-from sourdine.learning.memory.table import Case, Measured
+from sourdine.learning.memory.model import FIRST, MemoryLine, Stage
+from sourdine.learning.memory.table import MeasuredMemory, MemoryCase
 
-Quantity = Callable[[Measured], int | None]
+Quantity = Callable[[MeasuredMemory], int | None]
 LEFT, BACKWARD = "tensors after the step", "tensors at most until the gradient"
 PEAK, RESIDENT = "tensors at most", "the process at most"
 QUANTITIES: dict[str, Quantity] = {
@@ -25,9 +25,9 @@ _LEAST_POINTS = 3
 class Fit:
     """A line through what was measured at several batches, everything else being equal."""
 
-    like: Case
+    like: MemoryCase
     quantity: str
-    line: Line
+    line: MemoryLine
     points: tuple[tuple[int, int], ...]
 
     @property
@@ -45,7 +45,7 @@ class Fit:
 class Jump:
     """What is beyond the slope from a power of two, or from the batch below it, to the next batch."""
 
-    like: Case
+    like: MemoryCase
     quantity: str
     before: int
     after: int
@@ -53,7 +53,7 @@ class Jump:
     share: float  # of what was measured before
 
 
-def fits(rows: Iterable[Measured]) -> list[Fit]:
+def fits(rows: Iterable[MeasuredMemory]) -> list[Fit]:
     """A line by least squares for each quantity of all rows that differ in the batch only.
 
     Two batches make a line as well, and nothing is left to judge it by.
@@ -103,20 +103,20 @@ class Formula:
     """What the source says that a stage adds, in bytes, without its corrections for single sizes."""
 
     words: str
-    bytes: Callable[[Case], float]
+    bytes: Callable[[MemoryCase], float]
 
 
 def source_formula(stage: Stage, private: bool) -> Formula:
     """The source's bound on what a stage adds, for its network on a graphics card.
 
-    >>> case = Case(hidden=512, batch=16, reduce=1, private=True)
+    >>> case = MemoryCase(hidden=512, batch=16, reduce=1, private=True)
     >>> round(source_formula(Stage.STEP, True).bytes(case) / 1e6)
     1000
     """
     return _FORMULAS[stage, private]
 
 
-def source_total(case: Case) -> float:
+def source_total(case: MemoryCase) -> float:
     """What the source's formulas come to after a step."""
     return sum(source_formula(stage, case.private).bytes(case) for stage in FIRST)
 
@@ -139,7 +139,7 @@ _FORMULAS = {
 }
 
 
-def added(row: Measured, stage: Stage) -> int:
+def added(row: MeasuredMemory, stage: Stage) -> int:
     """What a stage added to what was alive before it."""
     place = FIRST.index(stage)
     return row.live[stage] - (row.live[FIRST[place - 1]] if place else 0)
@@ -162,7 +162,7 @@ class Ours:
         return " + ".join(told).replace("+ -", "- ") or "0"
 
 
-_TERMS: dict[str, Callable[[Case], float]] = {
+_TERMS: dict[str, Callable[[MemoryCase], float]] = {
     "": lambda case: 1.0,
     "HU": lambda case: float(case.hidden),
     "BS/F²": lambda case: case.batch / case.reduce**2,
@@ -171,7 +171,7 @@ _TERMS: dict[str, Callable[[Case], float]] = {
 }
 
 
-def our_formula(rows: Sequence[Measured], stage: Stage, private: bool) -> Ours:
+def our_formula(rows: Sequence[MeasuredMemory], stage: Stage, private: bool) -> Ours:
     """The formula of a stage with the fewest terms that leaves no more than a hundredth, chosen greedily."""
     chosen = [row for row in rows if row.case.private is private]
     much = np.array([added(row, stage) for row in chosen], dtype=float)
@@ -196,17 +196,17 @@ def our_formula(rows: Sequence[Measured], stage: Stage, private: bool) -> Ours:
     return Ours(terms=terms, worst=float(off.max(initial=0.0)))
 
 
-def _through(points: Sequence[tuple[int, int]]) -> Line:
+def _through(points: Sequence[tuple[int, int]]) -> MemoryLine:
     """The line by least squares."""
     across, up = np.array(points, dtype=float).T
     away = across - across.mean()
     each = float(away @ up) / float(away @ away)
-    return Line(float(up.mean()) - each * float(across.mean()), each)
+    return MemoryLine(float(up.mean()) - each * float(across.mean()), each)
 
 
-def _alike(rows: Iterable[Measured]) -> dict[Case, list[Measured]]:
+def _alike(rows: Iterable[MeasuredMemory]) -> dict[MemoryCase, list[MeasuredMemory]]:
     """Rows that differ in the batch only, by one of their cases, in the order of their batches."""
-    groups: defaultdict[tuple[object, ...], list[Measured]] = defaultdict(list)
+    groups: defaultdict[tuple[object, ...], list[MeasuredMemory]] = defaultdict(list)
     for row in rows:
         case = row.case
         key = (case.hidden, case.reduce, case.private, case.side, case.depth, case.classes, case.optimizer)

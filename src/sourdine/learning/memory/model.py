@@ -27,10 +27,10 @@ FIRST = (Stage.MODEL, Stage.BATCH, Stage.GRADIENT, Stage.STEP)
 
 
 @dataclass(frozen=True)
-class Line:
+class MemoryLine:
     """Bytes that grow with the number of units at a time.
 
-    >>> Line(100, 2.5).at(3)
+    >>> MemoryLine(100, 2.5).at(3)
     108
     """
 
@@ -42,11 +42,11 @@ class Line:
         return math.ceil(self.fixed + self.each * units)
 
     @classmethod
-    def through(cls, *points: tuple[int, int]) -> "Line":
+    def through(cls, *points: tuple[int, int]) -> "MemoryLine":
         """The line through the last two of some points (units, bytes); a single point is taken as constant.
 
-        >>> Line.through((4, 40), (8, 50), (16, 70))
-        Line(fixed=30.0, each=2.5)
+        >>> MemoryLine.through((4, 40), (8, 50), (16, 70))
+        MemoryLine(fixed=30.0, each=2.5)
         """
         (last, much) = points[-1]
         if len(points) == 1:
@@ -62,20 +62,20 @@ class Course:
 
     Many moments of a stage have lines of their own, and beyond the last point the highest of them counts.
 
-    >>> course = Course(((4, 40), (8, 48), (16, 80)), (Line(16, 4), Line(0, 4.5)))
+    >>> course = Course(((4, 40), (8, 48), (16, 80)), (MemoryLine(16, 4), MemoryLine(0, 4.5)))
     >>> course.at(2), course.at(6), course.at(16), course.at(40)
     (36, 44, 80, 180)
     """
 
     points: tuple[tuple[int, int], ...]
-    lines: tuple[Line, ...]
+    lines: tuple[MemoryLine, ...]
 
     def at(self, units: int) -> int:
         """The most bytes at once with so many units at a time."""
         place = bisect_left(self.points, (units, 0))
         if place == len(self.points):
             return max(line.at(units) for line in self.lines)
-        return Line.through(*self.points[: max(place + 1, 2)][-2:]).at(units)
+        return MemoryLine.through(*self.points[: max(place + 1, 2)][-2:]).at(units)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,14 +84,14 @@ class Memory:
 
     The batch and the model count; the data that batches are drawn from and what torch itself takes do not.
 
-    >>> flat, steep = Course(((1, 200),), (Line(200, 0),)), Course(((1, 50),), (Line(0, 50),))
+    >>> flat, steep = Course(((1, 200),), (MemoryLine(200, 0),)), Course(((1, 50),), (MemoryLine(0, 50),))
     >>> most = {stage: flat for stage in Stage} | {Stage.GRADIENT: steep}
-    >>> memory = Memory(live={stage: Line(100, 0) for stage in FIRST}, most=most)
+    >>> memory = Memory(live={stage: MemoryLine(100, 0) for stage in FIRST}, most=most)
     >>> memory.peak(2), memory.peak(10), memory.largest(1000)
     (200, 500, 20)
     """
 
-    live: Mapping[Stage, Line]
+    live: Mapping[Stage, MemoryLine]
     most: Mapping[Stage, Course]
 
     def peak(self, units: int, *, parts: bool = False) -> int:
@@ -114,13 +114,13 @@ class Memory:
         return few
 
 
-def highest(lines: Iterable[Line]) -> tuple[Line, ...]:
+def highest(lines: Iterable[MemoryLine]) -> tuple[MemoryLine, ...]:
     """Those of some lines that are above all others somewhere, from one unit on.
 
-    >>> highest([Line(5, 1), Line(0, 2), Line(4, 1), Line(2, 1.5)])
+    >>> highest([MemoryLine(5, 1), MemoryLine(0, 2), MemoryLine(4, 1), MemoryLine(2, 1.5)])
     (Line(fixed=5, each=1), Line(fixed=0, each=2))
     """
-    kept: list[Line] = []
+    kept: list[MemoryLine] = []
     for line in sorted(lines, key=lambda each: (each.each, each.fixed)):
         while kept and line.fixed + line.each >= kept[-1].fixed + kept[-1].each:
             kept.pop()  # never above the new one
@@ -130,6 +130,6 @@ def highest(lines: Iterable[Line]) -> tuple[Line, ...]:
     return tuple(kept)
 
 
-def _crossing(flat: Line, steep: Line) -> float:
+def _crossing(flat: MemoryLine, steep: MemoryLine) -> float:
     """Where the steeper line overtakes the flatter one."""
     return (flat.fixed - steep.fixed) / (steep.each - flat.each)

@@ -28,7 +28,7 @@ _ENDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class MemoryCase:
     """A perceptron of some hidden units behind frozen VGG convolutions, and how it is trained.
 
     Images have `side` pixels over `reduce` in height and width; `private` says whether gradients are clipped
@@ -61,14 +61,14 @@ class Case:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class MeasuredMemory:
     """The bytes of a case: of tensors after each stage and at most within it, and of the whole process.
 
     `resident` are the largest resident sets of the process over its life, one for each repeat; `before` is
     the least there was before the model was made. Both are empty where the system does not tell.
     """
 
-    case: Case
+    case: MemoryCase
     live: Mapping[Stage, int]
     most: Mapping[Stage, int]
     before: int | None
@@ -105,7 +105,7 @@ COLUMNS = (
 )
 
 
-def cells(row: Measured) -> tuple[str, ...]:
+def cells(row: MeasuredMemory) -> tuple[str, ...]:
     """A row of the file."""
     case = row.case
     ends = (min(row.resident), max(row.resident)) if row.resident else (None, None)
@@ -128,7 +128,7 @@ def cells(row: Measured) -> tuple[str, ...]:
     return tuple("" if cell is None else str(cell) for cell in found)
 
 
-class Rows:
+class MeasurementFile:
     """A CSV file that is written row by row, so that nothing is measured twice.
 
     A last row that was cut off, as when the process was killed, is dropped and measured again.
@@ -136,18 +136,18 @@ class Rows:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.rows: list[Measured] = _read(path) if path.exists() else []
+        self.rows: list[MeasuredMemory] = _read(path) if path.exists() else []
         whole = io.StringIO()
         writer = csv.writer(whole, lineterminator="\n")
         writer.writerows((COLUMNS, *map(cells, self.rows)))
         disk.write_whole(path, whole.getvalue())
 
-    def missing(self, cases: Iterable[Case], repeats: int = 1) -> list[Case]:
+    def missing(self, cases: Iterable[MemoryCase], repeats: int = 1) -> list[MemoryCase]:
         """Those of some cases that were not measured, or less often."""
         known = {row.case for row in self.rows if row.repeats >= repeats}
         return [case for case in dict.fromkeys(cases) if case not in known]
 
-    def add(self, row: Measured) -> None:
+    def add(self, row: MeasuredMemory) -> None:
         """Keep a row, on the disk before anything else happens."""
         with self.path.open("a", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerow(cells(row))
@@ -155,18 +155,18 @@ class Rows:
             os.fsync(file.fileno())
         self.rows.append(row)
 
-    def of(self, cases: Iterable[Case]) -> list[Measured]:
+    def of(self, cases: Iterable[MemoryCase]) -> list[MeasuredMemory]:
         """The last row of each case, in their order."""
         known = {row.case: row for row in self.rows}
         return [known[case] for case in dict.fromkeys(cases) if case in known]
 
 
-def _read(path: Path) -> list[Measured]:
+def _read(path: Path) -> list[MeasuredMemory]:
     text = path.read_text(encoding="utf-8")
     lines = list(csv.reader(io.StringIO(text)))
     if lines and tuple(lines[0]) != COLUMNS:
         raise InvalidParameter(f"{path} is there and holds something else. Name another file.")
-    found: list[Measured] = []
+    found: list[MeasuredMemory] = []
     for place, line in enumerate(lines[1:], start=2):
         cut_off = place == len(lines) and not text.endswith("\n")
         try:
@@ -180,10 +180,10 @@ def _read(path: Path) -> list[Measured]:
     return found
 
 
-def _row(cell: Mapping[str, str]) -> Measured:
+def _row(cell: Mapping[str, str]) -> MeasuredMemory:
     lowest, middle, highest = (cell[f"RSS_Peak{end}"] for end in ("_Lowest", "", "_Highest"))
-    return Measured(
-        case=Case(
+    return MeasuredMemory(
+        case=MemoryCase(
             hidden=int(cell["Hidden_Units"]),
             batch=int(cell["Batch_size"]),
             reduce=int(cell["Fact"]),
@@ -203,7 +203,7 @@ def _row(cell: Mapping[str, str]) -> Measured:
 
 _MODULE = "sourdine.learning.memory.trial"
 _MOST_REPEATS = 1000
-Bar = Callable[[Sequence[Case]], Iterable[Case]]
+Bar = Callable[[Sequence[MemoryCase]], Iterable[MemoryCase]]
 
 
 def grid(
@@ -215,14 +215,14 @@ def grid(
     depth: int = 16,
     classes: int = 102,
     optimizer: str = "adam",
-) -> list[Case]:
+) -> list[MemoryCase]:
     """All combinations, with and without privacy, small ones first.
 
     >>> [(case.batch, case.private) for case in grid([8], [2, 4], [1])]
     [(2, False), (2, True), (4, False), (4, True)]
     """
     return [
-        Case(
+        MemoryCase(
             hidden=units,
             batch=size,
             reduce=by,
@@ -240,12 +240,12 @@ def grid(
 
 
 def measure_all(
-    cases: Iterable[Case],
-    rows: Rows,
+    cases: Iterable[MemoryCase],
+    rows: MeasurementFile,
     *,
     repeats: int = 1,
     bar: Bar = iter,
-    trial: Callable[[Case], Measured] | None = None,
+    trial: Callable[[MemoryCase], MeasuredMemory] | None = None,
 ) -> None:
     """Measure the cases that are not in the file yet, and keep each in it at once."""
     repeats = check.integer("train memory", "repeats", repeats, 1, _MOST_REPEATS)
@@ -254,7 +254,7 @@ def measure_all(
         found = [run(case) for _ in range(repeats)]
         lowest = [each.before for each in found if each.before is not None]
         rows.add(
-            Measured(
+            MeasuredMemory(
                 case=case,
                 live=found[-1].live,
                 most={stage: max(each.most[stage] for each in found) for stage in FIRST},
@@ -265,7 +265,7 @@ def measure_all(
         )
 
 
-def in_fresh_process(case: Case) -> Measured:
+def in_fresh_process(case: MemoryCase) -> MeasuredMemory:
     """Measure a case where nothing was allocated before."""
     command = [sys.executable, "-m", _MODULE, json.dumps(asdict(case))]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -277,7 +277,7 @@ def in_fresh_process(case: Case) -> Measured:
             "smaller batches. What was measured before is kept."
         )
     told = json.loads(ended.stdout.strip().splitlines()[-1])
-    return Measured(
+    return MeasuredMemory(
         case=case,
         live={Stage(stage): told["live"][stage] for stage in FIRST},
         most={Stage(stage): told["most"][stage] for stage in FIRST},

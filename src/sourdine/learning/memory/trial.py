@@ -13,7 +13,7 @@ from sourdine.learning.data.examples import Batch
 from sourdine.learning.features.vgg import BLOCKS, VGG
 from sourdine.learning.memory.allocations import Allocations
 from sourdine.learning.memory.dry_run import MakeSteps, cycle
-from sourdine.learning.memory.table import Case
+from sourdine.learning.memory.table import MemoryCase
 from sourdine.learning.task import cross_entropy
 
 _STATUS = Path("/proc/self/status")
@@ -24,7 +24,7 @@ _OPTIMIZERS: dict[str, MakeSteps] = {
 }
 
 
-def measured(case: Case) -> dict[str, object]:
+def measured(case: MemoryCase) -> dict[str, object]:
     """The bytes of tensors and of this process, over one step of training on random images."""
     optimizer = _OPTIMIZERS[case.optimizer]
     optimizer([nn.Parameter(torch.zeros(1))])  # what it imports is not the model's
@@ -48,7 +48,7 @@ def measured(case: Case) -> dict[str, object]:
     }
 
 
-def _made(case: Case) -> Callable[[], nn.Module]:
+def _made(case: MemoryCase) -> Callable[[], nn.Module]:
     def make() -> nn.Module:
         model = VGG(classes=case.classes, hidden=(case.hidden,), blocks=BLOCKS[case.depth])
         model.features.requires_grad_(False)
@@ -57,7 +57,7 @@ def _made(case: Case) -> Callable[[], nn.Module]:
     return make
 
 
-def _drawn(case: Case) -> Callable[[], Batch]:
+def _drawn(case: MemoryCase) -> Callable[[], Batch]:
     side = case.side // case.reduce
 
     def draw() -> Batch:
@@ -80,4 +80,4 @@ def resident(field: str) -> int | None:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measured(Case(**json.loads(sys.argv[1])))))
+    print(json.dumps(measured(MemoryCase(**json.loads(sys.argv[1])))))

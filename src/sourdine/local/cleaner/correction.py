@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Correction:
+class BiasCorrection:
     """Scores of cleaned places 0 .. last, the largest bias of a mean of them, and the least variance that one
     has whatever the true place; all in places.
 
@@ -41,7 +41,7 @@ class Correction:
         return self.scores[_bin(np.asarray(places, np.int64), self.last)]
 
 
-def correction_of(mechanism: Mechanism, cells: int) -> Correction:
+def correction_of(mechanism: Mechanism, cells: int) -> BiasCorrection:
     """The scores for a mean over so many cells, rounded to a power of two."""
     return _found(mechanism, 1 << max(0, cells.bit_length() - 1))
 
@@ -54,14 +54,14 @@ def pulled(mechanism: Mechanism) -> float:
 
 
 @lru_cache(maxsize=64)
-def _found(mechanism: Mechanism, cells: int) -> Correction:
+def _found(mechanism: Mechanism, cells: int) -> BiasCorrection:
     decay, last = _decay(mechanism)
     places = np.unique(np.linspace(0, last, min(last + 1, _PLACES)).round().astype(np.int64))
     response = _response(decay, last, places)
     centred = np.asarray(places - last / 2, np.float64)
     scores, bias, variance = next(ridge_scores(response, centred, (1.0,), cells))
     least = max(0.0, float(variance.min()))
-    return Correction(scores + last / 2, 1.1 * float(np.abs(bias).max()), least, last)
+    return BiasCorrection(scores + last / 2, 1.1 * float(np.abs(bias).max()), least, last)
 
 
 def _response(decay: Decay, last: int, places: NDArray[np.int64]) -> Floats:

@@ -38,11 +38,11 @@ class CleanBlock(Declared):
     columns: Mapping[str, ColumnBlock] = Field(default_factory=dict)
 
 
-class Specification(Declared):
+class CleaningSpecification(Declared):
     """The blocks of a file that a cleaning needs.
 
     >>> held = {"columns": {"ill": {"type": "flag"}}, "clean": {"epsilon": 1}}
-    >>> str(Specification.read(held).cleaner().total)
+    >>> str(CleaningSpecification.read(held).cleaner().total)
     '1'
     """
 
@@ -53,7 +53,7 @@ class Specification(Declared):
     text: TextFormat
 
     @classmethod
-    def read(cls, held: Mapping[str, Any]) -> "Specification":
+    def read(cls, held: Mapping[str, Any]) -> "CleaningSpecification":
         """The specification of a parsed file; a mistake is named by its field."""
         for name in held:
             if name not in ("columns", "clean", *_OTHERS):

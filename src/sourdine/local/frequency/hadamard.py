@@ -15,7 +15,7 @@ from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
-from sourdine.core.randomness.table import Terms, table
+from sourdine.core.randomness.table import WeightTerms, table
 from sourdine.local.estimate import Counts, Estimate, between, shares
 from sourdine.local.frequency.field import walsh_hadamard
 from sourdine.local.frequency.supports import CodedOracle, Ints
@@ -95,7 +95,11 @@ class HadamardResponse(CodedOracle):
         row, block = np.divmod(truth, self.blocks)
         row += 1
         others = 2 * (self.blocks - 1)  # columns of other blocks, for each column that votes for the truth
-        ways = Terms((1, 1, others), (self.epsilon, 0, 0)) if others else Terms((1, 1), (self.epsilon, 0))
+        ways = (
+            WeightTerms((1, 1, others), (self.epsilon, 0, 0))
+            if others
+            else WeightTerms((1, 1), (self.epsilon, 0))
+        )
         way = table(ways).sample(truth.size, bits)  # 0 votes for the truth, 1 against it, 2 goes elsewhere
         column = exact.uniform(self.columns, truth.size, bits)
         wrong = (_parity(row & column) != way) & (way < 2)

@@ -18,7 +18,7 @@ from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
-from sourdine.core.randomness.table import Terms, table
+from sourdine.core.randomness.table import WeightTerms, table
 from sourdine.local.estimate import Counts
 from sourdine.local.frequency.field import MOST_ORDER, ORDERS, prime_of, vectors
 from sourdine.local.frequency.supports import CodedOracle, Ints
@@ -91,7 +91,7 @@ class LocalHashing(CodedOracle):
     def encode(self, truth: Ints, bits: Bits) -> Ints:
         space = vectors(self.groups, self.digits)
         seeds = exact.uniform(self.groups**self.digits, truth.size, bits)
-        shifts = Terms((1,) * self.groups, (self.epsilon, *(0,) * (self.groups - 1)))
+        shifts = WeightTerms((1,) * self.groups, (self.epsilon, *(0,) * (self.groups - 1)))
         shift = table(shifts).sample(truth.size, bits)  # the response less the true group
         return seeds * self.groups + space.field.add(space.dot(seeds, truth), shift)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sourdine.local.intervals.sums import Floats, Ints, Step, Sums
+from sourdine.local.intervals.sums import Floats, Ints, Sums, SumStep
 
 Bools = NDArray[np.bool_]
 Made = Callable[[Ints, Ints], Ints]  # of some rows, each with a number of people: how many steps of each kind
@@ -23,7 +23,7 @@ _FINE = 64  # by no more than this part of their least deviation
 _GROWTH = 4
 
 
-class People(NamedTuple):
+class PeopleRange(NamedTuple):
     """Least and largest numbers of people, and where no number made what was seen likely enough."""
 
     lower: Ints
@@ -121,11 +121,11 @@ def least(accepted: Callable[[Ints, Ints], Bools], guess: Ints, most: Ints) -> I
 
 def coins(p: float, q: float, people: Ints, error: float) -> Inversion:
     """The numbers m of so many people, row by row, where what was seen is Bin(m, p) + Bin(people - m, q)."""
-    sums = Sums((Step(p), Step(q)))
+    sums = Sums((SumStep(p), SumStep(q)))
     return Inversion(sums, lambda rows, m: np.stack([m, people[rows] - m], axis=1), people, error / 2)
 
 
-def people_behind(p: float, q: float, supports: Ints, reports: int, confidence: float) -> People:
+def people_behind(p: float, q: float, supports: Ints, reports: int, confidence: float) -> PeopleRange:
     """How many hold each category, where a report supports it with probability p if so, and with q if not.
 
     >>> people_behind(0.75, 0.25, np.array([30, 90]), 120, 0.95)[:2]
@@ -146,11 +146,11 @@ def rounded(seen: Ints, variance: float) -> tuple[Ints, Ints]:
     return down, -(-seen // step) * step
 
 
-def within(lower: Ints, upper: Ints, most: int, shape: tuple[int, ...]) -> People:
+def within(lower: Ints, upper: Ints, most: int, shape: tuple[int, ...]) -> PeopleRange:
     """Limits within 0 .. most. Where there is no number between them, the nearest end stands for it."""
     unlikely = (lower > most) | (upper < 0) | (lower > upper)
     least = np.clip(np.minimum(lower, upper), 0, most)
     largest = np.clip(np.maximum(lower, upper), 0, most)
     least = np.where(lower > most, most, least)
     largest = np.where(upper < 0, 0, largest)
-    return People(least.reshape(shape), largest.reshape(shape), unlikely.reshape(shape))
+    return PeopleRange(least.reshape(shape), largest.reshape(shape), unlikely.reshape(shape))

@@ -24,7 +24,7 @@ _TERMS = 1 << 20  # at once
 
 
 @dataclass(frozen=True)
-class Step:
+class SumStep:
     """One that is 1 or -1 with these probabilities, and 0 otherwise."""
 
     up: float
@@ -60,7 +60,7 @@ class Step:
 class Sums:
     """Sums of steps of some kinds; how many of each kind there are is told row by row."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[SumStep, ...]
 
     @cached_property
     def moments(self) -> Floats:
@@ -121,7 +121,7 @@ def _points(size: int, variance: float) -> int:
 
 
 @lru_cache(maxsize=64)
-def _circle(steps: tuple[Step, ...], size: int, points: int) -> tuple[Floats, Floats, Floats]:
+def _circle(steps: tuple[SumStep, ...], size: int, points: int) -> tuple[Floats, Floats, Floats]:
     """Odd points of a circle, with the transform of each kind of step there."""
     angles: Floats = 2 * math.pi / size * (2 * np.arange(points, dtype=np.float64) + 1)
     logs, phases = zip(*(step.transform(angles) for step in steps), strict=True)

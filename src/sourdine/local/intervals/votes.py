@@ -10,8 +10,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from sourdine.local.intervals.inversion import Bools, Inversion, People, coins, rounded, within
-from sourdine.local.intervals.sums import Ints, Step, Sums
+from sourdine.local.intervals.inversion import Bools, Inversion, PeopleRange, coins, rounded, within
+from sourdine.local.intervals.sums import Ints, Sums, SumStep
 
 _FOR_THE_BLOCK = 0.1  # of the error, for how many people the block holds
 _FOR_THE_VOTES = 0.75  # of the error, where those who voted are counted first
@@ -34,10 +34,10 @@ class Votes:
     lean: float
 
     @property
-    def steps(self) -> tuple[Step, Step, Step]:
+    def steps(self) -> tuple[SumStep, SumStep, SumStep]:
         """A vote of one who holds the category, of one with another of the block, and of all others."""
         up, down = (self.own + self.lean) / 2, (self.own - self.lean) / 2
-        return Step(up, down), Step(self.own / 2, self.own / 2), Step(self.other / 2, self.other / 2)
+        return SumStep(up, down), SumStep(self.own / 2, self.own / 2), SumStep(self.other / 2, self.other / 2)
 
     def log_concave(self, people: int) -> bool:
         """Whether every sum of the steps of so many people, or more, is known to be log-concave.
@@ -47,7 +47,7 @@ class Votes:
         """
         return any(_all_log_concave(self.steps, group) for group in _GROUPS if group <= people)
 
-    def people(self, signs: Ints, totals: Ints, alone: Bools, reports: int, confidence: float) -> People:
+    def people(self, signs: Ints, totals: Ints, alone: Bools, reports: int, confidence: float) -> PeopleRange:
         """How many hold each category, by the votes for it less those against it, and all in its block.
 
         `alone` tells which categories have a block of their own.
@@ -107,7 +107,7 @@ class Votes:
 
 
 @lru_cache(maxsize=256)
-def _all_log_concave(steps: tuple[Step, ...], group: int) -> bool:
+def _all_log_concave(steps: tuple[SumStep, ...], group: int) -> bool:
     """Whether all sums of `group` to 2 group - 1 steps of three kinds are log-concave, with a margin."""
     powers = []
     for step in steps:

@@ -35,7 +35,7 @@ from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import MOST_DROP, BoundedStaircase
 
 
-class Scores(NamedTuple):
+class CodeScores(NamedTuple):
     """A score for each code, and at each true place the bias of a report's score and its variance."""
 
     codes: Floats
@@ -43,7 +43,9 @@ class Scores(NamedTuple):
     variance: Floats
 
 
-def ridge_scores(channel: Floats, places: Floats, ridges: Sequence[float], reports: int) -> Iterator[Scores]:
+def ridge_scores(
+    channel: Floats, places: Floats, ridges: Sequence[float], reports: int
+) -> Iterator[CodeScores]:
     """For each ridge r the scores of least squared bias + r variance / reports, over all places alike.
 
     `channel` has the law of the codes, a row for each place.
@@ -53,14 +55,14 @@ def ridge_scores(channel: Floats, places: Floats, ridges: Sequence[float], repor
     for ridge in ridges:
         codes = np.asarray(np.linalg.solve(square + np.diag(flat * ridge / reports), target), np.float64)
         mean = channel @ codes
-        yield Scores(codes, mean - places, channel @ codes**2 - mean**2)
+        yield CodeScores(codes, mean - places, channel @ codes**2 - mean**2)
 
 
 _RIDGES = tuple(4.0**power for power in range(-6, 5))
 _MOST_COUNT = 1 << 40  # more reports would not be decoded any better in floats
 
 
-class Decoding(NamedTuple):
+class CodeValues(NamedTuple):
     """What codes stand for on [-1, 1], the largest bias of that, and the largest variance."""
 
     codes: Floats
@@ -103,7 +105,7 @@ class BoundedOracle(ResolvedOracle):
         rho = changed * self.epsilon**2 / 2
         return Loss.pure(changed * self.epsilon, neighbours=distance.neighbours, rho=rho)
 
-    def decoding(self, reports: int) -> Decoding:
+    def decoding(self, reports: int) -> CodeValues:
         """How the codes of so many reports are read for their mean."""
         count = check.integer(f"{type(self).__name__}.decoding", "reports", reports, 1, 1 << 62)
         return _decoding(self, min(count, _MOST_COUNT))
@@ -144,11 +146,11 @@ class BoundedOracle(ResolvedOracle):
 
 
 @lru_cache(maxsize=64)
-def _decoding(oracle: BoundedOracle, reports: int) -> Decoding:
+def _decoding(oracle: BoundedOracle, reports: int) -> CodeValues:
     """The ridge scores whose worst bias plus two worst deviations of a mean is least."""
     places = np.linspace(-1, 1, oracle.cells + 1)
     offers = (
-        Decoding(codes, float(np.abs(bias).max()), float(variance.max()))
+        CodeValues(codes, float(np.abs(bias).max()), float(variance.max()))
         for codes, bias, variance in ridge_scores(oracle.channel, places, _RIDGES, reports)
     )
     return min(offers, key=lambda offer: offer.bias + 2 * math.sqrt(offer.variance / reports))

@@ -169,7 +169,7 @@ def write_map(path: Path, candidates: Candidates) -> None:
 
 
 @dataclass(frozen=True)
-class Result:
+class ResultLine:
     """One line of a results file."""
 
     string: str
@@ -181,14 +181,14 @@ class Result:
     prop_high_95: float
 
 
-def results(decoding: Decoding) -> list[Result]:
+def results(decoding: Decoding) -> list[ResultLine]:
     """The words that were found, the most frequent first."""
     if decoding.terms.confidence != 0.95:
         raise InvalidParameter("Results have intervals at 95 %. Decode with a confidence of 0.95.")
     order = np.argsort(-decoding.shares, kind="stable")
     n = decoding.reports
     return [
-        Result(
+        ResultLine(
             decoding.words[i],
             float(decoding.shares[i] * n),
             float(decoding.errors[i] * n),
@@ -208,7 +208,7 @@ def write_results(path: Path, decoding: Decoding) -> None:
     _write(path, [_RESULTS, *lines])
 
 
-def read_results(path: Path) -> list[Result]:
+def read_results(path: Path) -> list[ResultLine]:
     """The lines of a results file."""
     lines = _lines(path)
     if not lines or lines[0] != _RESULTS:
@@ -219,7 +219,7 @@ def read_results(path: Path) -> list[Result]:
     for number, line in enumerate(lines[1:], 2):
         try:
             word, *numbers = line
-            found.append(Result(word, *(float(text) for text in numbers)))
+            found.append(ResultLine(word, *(float(text) for text in numbers)))
         except (TypeError, ValueError):
             raise InvalidParameter(
                 f"Line {number} of the results in '{path.name}' is damaged or cut short. Nothing was read."

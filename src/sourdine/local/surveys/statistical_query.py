@@ -28,7 +28,7 @@ Query = Callable[[NDArray[Any]], ArrayLike]
 _MOST_QUERIES = 1 << 20
 
 
-class Answer(NamedTuple):
+class QueryAnswer(NamedTuple):
     """A mean, and what it is off by at most (surely, or with the oracle's confidence)."""
 
     value: float
@@ -38,7 +38,7 @@ class Answer(NamedTuple):
 class StatisticalOracle(Protocol):
     """Answers means over a population (Kearns 1998). An oracle may use all it has left for the last query."""
 
-    def ask(self, query: Query, *, last: bool = False) -> Answer: ...
+    def ask(self, query: Query, *, last: bool = False) -> QueryAnswer: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class TolerantOracle:
     """The oracle of the theory, for algorithms to be tried on: a true mean, off by `lean` tolerances.
 
     >>> TolerantOracle(np.array([0.0, 1.0]), tolerance=0.1, lean=-1.0).ask(lambda x: x)
-    Answer(value=0.4, tolerance=0.1)
+    QueryAnswer(value=0.4, tolerance=0.1)
     """
 
     population: NDArray[Any]
@@ -58,9 +58,9 @@ class TolerantOracle:
         lean = check.between("TolerantOracle", "lean", self.lean, Fraction(-1), Fraction(1))
         check.keep(self, tolerance=float(tolerance), lean=float(lean))
 
-    def ask(self, query: Query, *, last: bool = False) -> Answer:
+    def ask(self, query: Query, *, last: bool = False) -> QueryAnswer:
         mean = float(_shares(query(self.population), len(self.population)).mean())
-        return Answer(min(1.0, max(0.0, mean + self.lean * self.tolerance)), self.tolerance)
+        return QueryAnswer(min(1.0, max(0.0, mean + self.lean * self.tolerance)), self.tolerance)
 
 
 class LocalCrowd:
@@ -97,7 +97,7 @@ class LocalCrowd:
         """How many people have not answered yet."""
         return len(self._values) - self._next
 
-    def ask(self, query: Query, *, last: bool = False) -> Answer:
+    def ask(self, query: Query, *, last: bool = False) -> QueryAnswer:
         size = self.left if last else self.group
         if not 1 <= size <= self.left:
             raise InvalidParameter(
@@ -109,7 +109,7 @@ class LocalCrowd:
         yes = count_yes(self.oracle, query, asked, self._bits)
         p, q = self.oracle.channel
         mean = float(self.oracle.channel.estimate(yes / size))
-        return Answer(mean, sure_reach(size, self.confidence) / (p - q))
+        return QueryAnswer(mean, sure_reach(size, self.confidence) / (p - q))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ Charts of attacks: bars over places in words, lines over numbers.
 
 from typing import Any
 
-from sourdine.audit.attacks import Chart, Found
+from sourdine.audit.attacks import AttackChart, Found
 from sourdine.audit.attacks.attack import BLIND, MOST, PROTECTED, UNPROTECTED, percent
 from sourdine.report.charts.base import (
     COLOURS,
@@ -33,12 +33,12 @@ _FEW = 10  # numbers that may all stand at an axis
 _QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def draw_attack(chart: Chart) -> Spec:
+def draw_attack(chart: AttackChart) -> Spec:
     """The chart of an attack's data; all values are shares."""
     return _bars(chart) if isinstance(chart.points[0].place, str) else _lines(chart)
 
 
-def _lines(chart: Chart) -> Spec:
+def _lines(chart: AttackChart) -> Spec:
     rows = _rows(chart)
     places = tuple(sorted({float(each.place) for each in chart.points}))
     return draw_lines(
@@ -56,7 +56,7 @@ def _lines(chart: Chart) -> Spec:
     )
 
 
-def _rows(chart: Chart) -> list[Row]:
+def _rows(chart: AttackChart) -> list[Row]:
     """The points, each with its interval."""
     return [
         {"place": each.place, "value": each.value, "series": each.series, "low": low, "high": high}
@@ -65,7 +65,7 @@ def _rows(chart: Chart) -> list[Row]:
     ]
 
 
-def _bars(chart: Chart) -> Spec:
+def _bars(chart: AttackChart) -> Spec:
     import altair as alt
 
     rows = _rows(chart)
@@ -106,7 +106,7 @@ def _bars(chart: Chart) -> Spec:
     return {**spec, "config": {**spec["config"], "legend": legend}}
 
 
-def _series(chart: Chart) -> Series:
+def _series(chart: AttackChart) -> Series:
     """Series in their order: without protection always in one colour, with it in another, limits in grey."""
     names = tuple(dict.fromkeys(each.series for each in chart.points))
     taken = {_COLOURS[name] for name in names if name in _COLOURS}
@@ -156,7 +156,7 @@ def attack_rows(found: Found) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def _note(chart: Chart) -> str:
+def _note(chart: AttackChart) -> str:
     """What is to be said below a chart, and what its intervals are."""
     counted = any(each.tries is not None for each in chart.points)
     return (

@@ -13,7 +13,7 @@ from sourdine.learning.memory.lines import (
     source_total,
 )
 from sourdine.learning.memory.model import FIRST, Stage
-from sourdine.learning.memory.table import Case, Measured
+from sourdine.learning.memory.table import MeasuredMemory, MemoryCase
 from sourdine.report.charts.base import Row
 from sourdine.report.charts.training import draw_memory, draw_residuals
 from sourdine.report.pages.page import Figure, Page, Section
@@ -21,7 +21,7 @@ from sourdine.report.table import Table
 
 _MB = 1e6
 _SMALL = 0.02  # jumps, as shares of the bytes: the resident set is not the same twice
-_Of = Callable[[Measured], tuple[int, int, int]]  # what is drawn of a case, its lowest and its highest
+_Of = Callable[[MeasuredMemory], tuple[int, int, int]]  # what is drawn of a case, its lowest and its highest
 _WITH, _WITHOUT = "with privacy", "without"
 _SOURCE_WITH, _SOURCE_WITHOUT = "the source's formula with privacy", "the source's formula without"
 _STAGES = {
@@ -32,7 +32,7 @@ _STAGES = {
 }
 
 
-def memory_page(rows: Sequence[Measured], fitted: Sequence[Fit], seen: Sequence[Jump]) -> Page:
+def memory_page(rows: Sequence[MeasuredMemory], fitted: Sequence[Fit], seen: Sequence[Jump]) -> Page:
     """Everything that was measured; charts are of the most hidden units and the largest images."""
     chosen = _largest(rows)
     alike = [row for row in rows if _same(row.case, chosen)]
@@ -62,12 +62,12 @@ def _finding(lines: Sequence[Fit]) -> str:
     )
 
 
-def _trained(case: Case) -> int:
+def _trained(case: MemoryCase) -> int:
     """The parameters that are trained: those of the perceptron on 7 x 7 patches of 512 numbers."""
     return (25_088 + 1) * case.hidden + (case.hidden + 1) * case.classes
 
 
-def _batches(chosen: Case, alike: Sequence[Measured], lines: Sequence[Fit]) -> Section:
+def _batches(chosen: MemoryCase, alike: Sequence[MeasuredMemory], lines: Sequence[Fit]) -> Section:
     most = _figure(
         f"Tensors grow in a straight line with the batch ({_where(chosen)})",
         alike,
@@ -105,7 +105,7 @@ def _batches(chosen: Case, alike: Sequence[Measured], lines: Sequence[Fit]) -> S
     return Section(title="Against the batch", tables=(table,), figures=tuple(figures))
 
 
-def _figure(title: str, rows: Sequence[Measured], lines: Sequence[Fit], of: _Of, up: str) -> Figure:
+def _figure(title: str, rows: Sequence[MeasuredMemory], lines: Sequence[Fit], of: _Of, up: str) -> Figure:
     points: list[Row] = []
     for row in rows:
         much, low, high = (each / _MB for each in of(row))
@@ -124,7 +124,7 @@ def _figure(title: str, rows: Sequence[Measured], lines: Sequence[Fit], of: _Of,
     return Figure(title=title, chart=draw_memory(points, drawn, series=(_WITH, _WITHOUT), up=up))
 
 
-def _stages(rows: Sequence[Measured], chosen: Case, alike: Sequence[Measured]) -> Section:
+def _stages(rows: Sequence[MeasuredMemory], chosen: MemoryCase, alike: Sequence[MeasuredMemory]) -> Section:
     """What each stage adds: measured in one case, by our formula, and by the source's."""
     lines: list[tuple[str | int | float | None, ...]] = []
     for private in (False, True):
@@ -229,18 +229,18 @@ def _largest_jump(seen: Iterable[Jump], quantity: str) -> str:
     return f"no jump at powers of two above {much}" if max(shares) < _SMALL else f"jumps of up to {much}"
 
 
-def _largest(rows: Iterable[Measured]) -> Case:
+def _largest(rows: Iterable[MeasuredMemory]) -> MemoryCase:
     """The case that is charted, and those that differ in batch and privacy from it."""
     return max((row.case for row in rows), key=lambda case: (case.hidden, -case.reduce, case.batch))
 
 
-def _same(case: Case, other: Case) -> bool:
+def _same(case: MemoryCase, other: MemoryCase) -> bool:
     return (case.hidden, case.reduce) == (other.hidden, other.reduce)
 
 
-def _name(case: Case) -> str:
+def _name(case: MemoryCase) -> str:
     return _WITH if case.private else _WITHOUT
 
 
-def _where(case: Case) -> str:
+def _where(case: MemoryCase) -> str:
     return f"{case.hidden:,} hidden units, images of {case.side // case.reduce} pixels"

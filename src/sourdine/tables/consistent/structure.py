@@ -17,8 +17,8 @@ from sourdine.mechanisms import Gaussian
 from sourdine.tables.answer import Cell
 from sourdine.tables.consistent.crossed import Crossed
 from sourdine.tables.consistent.nested import Nested
-from sourdine.tables.estimate import Estimate, Noisy
-from sourdine.tables.measurement import Axis, Context, Exact, Line, Sums
+from sourdine.tables.estimate import GroupEstimate, Noisy
+from sourdine.tables.measurement import Context, Exact, GroupSums, KeyAxis, PlannedMeasurement
 from sourdine.tables.noise import deviation, like_noises, worst_noises
 
 Structure = Crossed | Nested
@@ -34,7 +34,7 @@ class AddsUp(Protocol):
         """What is asked, in a few words."""
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[KeyAxis, ...]:
         """The columns of the table."""
 
     def structure(self, schema: Schema) -> Structure:
@@ -45,7 +45,7 @@ class AddsUp(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Margins(Sums):
+class Margins(GroupSums):
     """The cells of a table in each group, and some of their sums, each with its own noise."""
 
     asked: AddsUp
@@ -55,11 +55,11 @@ class Margins(Sums):
         return self.asked.label
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[KeyAxis, ...]:
         return self.asked.axes
 
     def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
-        return sums.Moments(value=value, most=unit.rows)
+        return sums.BernsteinSums(value=value, most=unit.rows)
 
     def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
         held = self.asked.structure(schema)
@@ -69,13 +69,13 @@ class Margins(Sums):
         held = self.asked.structure(schema)
         return held.exact(super().numbers(exact, schema, unit).reshape(-1, held.cells))
 
-    def told(self, noisy: Noisy, schema: Schema) -> tuple[Estimate, tuple[tuple[Cell, ...], ...]]:
+    def told(self, noisy: Noisy, schema: Schema) -> tuple[GroupEstimate, tuple[tuple[Cell, ...], ...]]:
         """Whole numbers that add up, and their keys."""
         held, inner = self.asked.structure(schema), self.asked.inner(schema)
         outer = [key[: len(self.scope.by)] for key in self.keys(schema)[:: held.cells]]
         return agreed(held, noisy), tuple((*key, *part) for key in outer for part in inner)
 
-    def error(self, line: Line, context: Context) -> float:
+    def error(self, line: PlannedMeasurement, context: Context) -> float:
         """What the noise of all estimates stays within."""
         held = self.asked.structure(context.schema)
         return float(reaches(held, line.mechanism, context.confidence).max())
@@ -100,7 +100,7 @@ def distance_of(held: Structure, tables: int, unit: Unit, neighbours: Neighbours
     return Distance.l1(amount, coordinates=coordinates, neighbours=neighbours)
 
 
-def agreed(held: Structure, noisy: Noisy) -> Estimate:
+def agreed(held: Structure, noisy: Noisy) -> GroupEstimate:
     """Whole numbers that add up, each with an interval for its exact count.
 
     The interval is that of the best linear estimate, whose noise is known, cut off at 0, and widened where
@@ -112,7 +112,7 @@ def agreed(held: Structure, noisy: Noisy) -> Estimate:
     # exact counts are whole, and floats are off by far less than this
     lower = np.minimum(np.maximum(np.floor(best - reach + _OFF), 0.0), value)
     upper = np.maximum(np.ceil(best + reach - _OFF), value)
-    return Estimate(value.ravel(), lower.ravel(), upper.ravel())
+    return GroupEstimate(value.ravel(), lower.ravel(), upper.ravel())
 
 
 def reaches(held: Structure, mechanism: Mechanism, confidence: float) -> NDArray[np.float64]:

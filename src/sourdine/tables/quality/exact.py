@@ -18,7 +18,7 @@ from sourdine.core.randomness.bits import SYSTEM
 from sourdine.core.toml import parse_toml
 from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.quality import Cell, all_cells, cells_of, quality_counts, records_without
+from sourdine.frames.statistics.quality import CellState, all_cells, cells_of, quality_counts, records_without
 
 NOTICE = "NOT PRIVATE, for the data's holder alone, not to be published"
 OUTSIDE = (
@@ -45,7 +45,7 @@ class ExactQuality:
 
     records: int
     without_unit: int | None
-    cells: tuple[tuple[str, Cell, int], ...]
+    cells: tuple[tuple[str, CellState, int], ...]
     notice: str = NOTICE
 
     def lines(self) -> Iterator[str]:

@@ -16,9 +16,9 @@ from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Mechanism
 from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import LONGEST_KEY, Column, Flag, Integer, Real, Schema, Text
-from sourdine.frames.statistics.quality import Cell, all_cells
+from sourdine.frames.statistics.quality import CellState, all_cells
 from sourdine.tables.answer import Answer, Answers
-from sourdine.tables.estimate import Estimate, Floats, Noisy
+from sourdine.tables.estimate import Floats, GroupEstimate, Noisy
 from sourdine.tables.noise import noise
 
 QUERY, READ, RECORDS, SHARE = "data quality", "records read", "records", "share of records"
@@ -27,7 +27,7 @@ _MOST = _SHARES[-1]
 _ENOUGH = 0.002  # of the records: to see less than that is not worth more of the budget
 USELESS = 0.2  # of the records: who does not see that much missing learns nothing
 _FALSE_ALARMS = 1e-3  # of all warnings of a release together
-_NOTABLE = {Cell.UNREADABLE: 0.001, Cell.UNKNOWN: 0.001}
+_NOTABLE = {CellState.UNREADABLE: 0.001, CellState.UNKNOWN: 0.001}
 _OFTEN = 0.01  # missing or clamped records that nobody wonders at
 _FACTOR = 1.25  # by which a size may be off before it is called wrong
 ADVICE = (
@@ -77,7 +77,7 @@ def told_rows(quality: DataQuality) -> list[tuple[str, ...]]:
     return [
         (name, what, *(f"{number:,.0f}" for number in count), f"{100 * share[0]:.3g} %")
         for name, what, count, share in quality.rows()
-        if what != Cell.FITS
+        if what != CellState.FITS
     ]
 
 
@@ -143,7 +143,7 @@ def data_quality(
         *(
             _of_cell(name, cell, schema.columns[name], _one(shares, place))
             for place, (name, cell) in enumerate(cells)
-            if cell is not Cell.FITS and usual[_NOTABLE.get(cell, _OFTEN)][place]
+            if cell is not CellState.FITS and usual[_NOTABLE.get(cell, _OFTEN)][place]
         ),
     ]
     return DataQuality(Answers(tuple(answers), confidence), tuple(warnings))
@@ -151,7 +151,7 @@ def data_quality(
 
 def _answer(
     statistic: str,
-    estimate: Estimate,
+    estimate: GroupEstimate,
     keys: tuple[tuple[str, ...], ...] = ((),),
     *,
     measure: str = "records",
@@ -170,11 +170,11 @@ def _answer(
     )
 
 
-def _one(found: Estimate, place: int = 0) -> Estimate:
-    return Estimate(*(end[place : place + 1] for end in (found.value, found.lower, found.upper)))
+def _one(found: GroupEstimate, place: int = 0) -> GroupEstimate:
+    return GroupEstimate(*(end[place : place + 1] for end in (found.value, found.lower, found.upper)))
 
 
-def _shares(noisy: Noisy, alone: Floats, whole: Floats) -> Estimate:
+def _shares(noisy: Noisy, alone: Floats, whole: Floats) -> GroupEstimate:
     """The share of all records that each cell holds.
 
     A count that noise takes far below 0 leaves no share that it could come from. Then those are told that
@@ -185,7 +185,7 @@ def _shares(noisy: Noisy, alone: Floats, whole: Floats) -> Estimate:
     with np.errstate(divide="ignore"):
         few = np.minimum(1.0, noisy.reach(alone[:1]) / least)
         many = np.maximum(0.0, 1 - noisy.reach(alone - whole) / least)
-    return Estimate(
+    return GroupEstimate(
         found.value,
         np.where(none & (found.value == 1), many, found.lower),
         np.where(none & (found.value == 0), few, found.upper),
@@ -199,7 +199,7 @@ def _beyond(noisy: Noisy, alone: Floats, whole: Floats, share: float) -> NDArray
     return more
 
 
-def _of_size(surely: Estimate, told: Estimate, unit: Unit, size: int | None) -> Iterator[str]:
+def _of_size(surely: GroupEstimate, told: GroupEstimate, unit: Unit, size: int | None) -> Iterator[str]:
     """Whether the number of records contradicts the declared size.
 
     Where units are bounded, up to `groups` times as many records as are counted here may count in a query.
@@ -226,26 +226,26 @@ def _of_size(surely: Estimate, told: Estimate, unit: Unit, size: int | None) -> 
         )
 
 
-def _of_cell(name: str, cell: Cell, column: Column, share: Estimate) -> str:
+def _of_cell(name: str, cell: CellState, column: Column, share: GroupEstimate) -> str:
     """A cell that holds more records than noise explains: what they are, what became of them, what to do."""
     low, value, high = (100 * float(end[0]) for end in (share.lower, share.value, share.upper))
     many = f"About {value:.3g} % of the records (between {low:.3g} % and {high:.3g} %)"
     return f"{many} {_IS[cell].format(name=name)}, and {_became(cell, column)}. {_remedy(cell, column)}"
 
 
-_IS: Mapping[Cell, str] = {
-    Cell.MISSING: "are missing in the column '{name}'",
-    Cell.UNREADABLE: "cannot be read in the column '{name}'",
-    Cell.UNKNOWN: "have a key in the column '{name}' that is not declared",
-    Cell.BELOW: "lie below the lower bound of the column '{name}'",
-    Cell.ABOVE: "lie above the upper bound of the column '{name}'",
+_IS: Mapping[CellState, str] = {
+    CellState.MISSING: "are missing in the column '{name}'",
+    CellState.UNREADABLE: "cannot be read in the column '{name}'",
+    CellState.UNKNOWN: "have a key in the column '{name}' that is not declared",
+    CellState.BELOW: "lie below the lower bound of the column '{name}'",
+    CellState.ABOVE: "lie above the upper bound of the column '{name}'",
 }
 
 
-def _became(cell: Cell, column: Column) -> str:
-    if cell in (Cell.BELOW, Cell.ABOVE):
+def _became(cell: CellState, column: Column) -> str:
+    if cell in (CellState.BELOW, CellState.ABOVE):
         assert isinstance(column, Integer | Real)
-        return f"counted as {said(column.lower if cell is Cell.BELOW else column.upper)}"
+        return f"counted as {said(column.lower if cell is CellState.BELOW else column.upper)}"
     if isinstance(column, Text) and column.missing == "other":
         return f"counted under '{column.other}'"
     if column.missing == "drop":
@@ -253,15 +253,15 @@ def _became(cell: Cell, column: Column) -> str:
     return f"counted as {said(column.missing)}"
 
 
-def _remedy(cell: Cell, column: Column) -> str:
-    if cell is Cell.UNKNOWN:
+def _remedy(cell: CellState, column: Column) -> str:
+    if cell is CellState.UNKNOWN:
         return "Check the list of its keys, their spelling, their case and blanks around them."
-    if cell is Cell.MISSING:
+    if cell is CellState.MISSING:
         return (
             "Check that it is the right column, the encoding of a file of text, and what a missing value "
             "should count as."
         )
-    if cell in (Cell.BELOW, Cell.ABOVE):
+    if cell in (CellState.BELOW, CellState.ABOVE):
         return "Check its bounds, and the unit of measure they are in."
     if isinstance(column, Flag):
         return "Check how yes and no are written there."

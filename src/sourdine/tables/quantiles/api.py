@@ -22,9 +22,9 @@ from sourdine.core.grid import reals
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.frames.statistics.ranks import SortedPlaces
 from sourdine.tables.noise import noise
-from sourdine.tables.quantiles.choice import NO_INTERVAL, Allowance, Choice, Tuning, chosen, levels_of
+from sourdine.tables.quantiles.choice import NO_INTERVAL, Allowance, MethodChoice, Tuning, chosen, levels_of
 from sourdine.tables.quantiles.method import EPSILONS, MOST_PLACES, QuantileMethod
-from sourdine.tables.quantiles.tree import Tree, read_quantiles
+from sourdine.tables.quantiles.tree import BinTree, read_quantiles
 
 _LEAST_STEPS = 10**6  # where nothing is declared
 _ODD_STEPS = 1 << 20  # where no round step goes into the range
@@ -219,7 +219,7 @@ def _planned(
     neighbours: Neighbours,
     size: int | None,
     tuning: Tuning,
-) -> tuple[Spend, Tree | None, Choice]:
+) -> tuple[Spend, BinTree | None, MethodChoice]:
     """What is spent on which mechanism, or on the counts of which tree, by declarations alone."""
     allowance = Allowance(budget=check.between("quantiles", "epsilon", epsilon, *EPSILONS))
     found, choice = chosen(

@@ -16,7 +16,7 @@ from sourdine.tables.quantiles.joint import JointExponential
 from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod, check_levels
 from sourdine.tables.quantiles.naive import NaiveLaplace
 from sourdine.tables.quantiles.recursive import RecursiveQuantiles
-from sourdine.tables.quantiles.tree import Tree
+from sourdine.tables.quantiles.tree import BinTree
 
 AUTO, TREE = "auto", "tree"
 NO_INTERVAL = 'No interval is known for it: the method "tree" gives one.'
@@ -70,7 +70,7 @@ class Tuning:
 
 
 @dataclass(frozen=True)
-class Method:
+class NamedMethod:
     """A kind of mechanism, and what its name settles of it for so many places and a declared size."""
 
     kind: type[QuantileMethod]
@@ -78,31 +78,31 @@ class Method:
     takes: tuple[str, ...] = ()
 
 
-def _histogram(monotone: bool) -> Method:
+def _histogram(monotone: bool) -> NamedMethod:
     def settings(places: int, size: int | None) -> Settings:
         """The source's number of cut points, 1.5 n / log n, for a declared size."""
         wanted = _CUTS if size is None else max(2, math.ceil(1.5 * size / math.log(max(size, 3))))
         return {"cuts": min(wanted, places, MOST_CUTS), "monotone": monotone}
 
-    return Method(ThresholdHistogram, settings, ("cuts",))
+    return NamedMethod(ThresholdHistogram, settings, ("cuts",))
 
 
 METHODS = {
-    "joint": Method(JointExponential),
-    "recursive": Method(RecursiveQuantiles, takes=("radius",)),
-    "inverse": Method(InverseSensitivity, takes=("radius",)),
-    "smooth": Method(InverseSensitivity, lambda places, size: {"radius": 1}, ("radius",)),
+    "joint": NamedMethod(JointExponential),
+    "recursive": NamedMethod(RecursiveQuantiles, takes=("radius",)),
+    "inverse": NamedMethod(InverseSensitivity, takes=("radius",)),
+    "smooth": NamedMethod(InverseSensitivity, lambda places, size: {"radius": 1}, ("radius",)),
     "histogram": _histogram(False),
     "monotone histogram": _histogram(True),
-    "naive": Method(NaiveLaplace),
+    "naive": NamedMethod(NaiveLaplace),
 }
 
 
 @dataclass(frozen=True)
-class Choice:
+class MethodChoice:
     """The method that was taken, and why.
 
-    >>> Choice("joint", "it was asked for").words
+    >>> MethodChoice("joint", "it was asked for").words
     'joint, since it was asked for'
     """
 
@@ -173,10 +173,10 @@ class Asked:
         )
 
     @property
-    def tree(self) -> Tree:
+    def tree(self) -> BinTree:
         """The tree that was asked for."""
         bins = self.tuning.bins
-        return Tree.over(self.places) if bins is None else Tree.flat(self.places, bins)
+        return BinTree.over(self.places) if bins is None else BinTree.flat(self.places, bins)
 
     @property
     def few_places(self) -> bool:
@@ -211,7 +211,7 @@ def chosen(
     size: int | None = None,
     tuning: Tuning | None = None,
     counted: bool = False,
-) -> tuple[QuantileMethod | Tree, Choice]:
+) -> tuple[QuantileMethod | BinTree, MethodChoice]:
     """The mechanism of a method's name, or the tree whose counts get noise, and why it was taken.
 
     `counted` says that values can only be counted where they are, as on a cluster.
@@ -230,9 +230,9 @@ def chosen(
         levels=levels, places=places, allowance=allowance, neighbours=neighbours, size=size, tuning=more
     )
     if method == TREE:
-        return asked.tree, Choice(TREE, _ASKED)
+        return asked.tree, MethodChoice(TREE, _ASKED)
     if method in METHODS:
-        return asked.mechanism(method), Choice(method, _ASKED)
+        return asked.mechanism(method), MethodChoice(method, _ASKED)
     return _best(asked, counted)
 
 
@@ -257,31 +257,37 @@ def named(
     return asked.mechanism(method)
 
 
-def _best(asked: Asked, counted: bool) -> tuple[QuantileMethod | Tree, Choice]:
+def _best(asked: Asked, counted: bool) -> tuple[QuantileMethod | BinTree, MethodChoice]:
     """What comes nearest as far as declarations tell (docs/guarantees/quantiles.md, "What auto takes")."""
     many = len(asked.levels)
     if asked.few_places:
-        return Tree.flat(asked.places, asked.places), Choice(
+        return BinTree.flat(asked.places, asked.places), MethodChoice(
             TREE, "so few places are best counted one by one"
         )
     if asked.few_values:
-        tree = Tree.flat(asked.places, asked.bins)
+        tree = BinTree.flat(asked.places, asked.bins)
         why = f"about {asked.size:,} values at this epsilon are best counted in {tree.fan:,} bins"
-        return tree, Choice(TREE, why)
+        return tree, MethodChoice(TREE, why)
     if counted:
-        return Tree.over(asked.places), Choice(TREE, "the values stay where they are and are only counted")
+        return BinTree.over(asked.places), MethodChoice(
+            TREE, "the values stay where they are and are only counted"
+        )
     if many == 1:
-        return asked.mechanism("inverse"), Choice("inverse", "one quantile needs no split of the budget")
+        return asked.mechanism("inverse"), MethodChoice(
+            "inverse", "one quantile needs no split of the budget"
+        )
     most = MANY.get((asked.neighbours, asked.allowance.squared), 0)
     under = f"under {asked.neighbours} neighbours{' and a delta' if asked.allowance.squared else ''}"
     if many > most:
         why = f"{under}, more than {most} are found best by halving"
-        return asked.mechanism("recursive"), Choice("recursive", why)
+        return asked.mechanism("recursive"), MethodChoice("recursive", why)
     try:
-        return asked.mechanism("joint"), Choice("joint", f"{under}, up to {most} are found best all at once")
+        return asked.mechanism("joint"), MethodChoice(
+            "joint", f"{under}, up to {most} are found best all at once"
+        )
     except InvalidParameter:
         why = "the joint method would need more than floats for this grid and epsilon"
-        return asked.mechanism("recursive"), Choice("recursive", why)
+        return asked.mechanism("recursive"), MethodChoice("recursive", why)
 
 
 def levels_of(at: object) -> tuple[Fraction, ...]:

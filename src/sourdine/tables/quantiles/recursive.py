@@ -24,7 +24,7 @@ EXAMPLE_BITS = 2  # that values are set apart by in the examples, so that their 
 
 
 @dataclass(frozen=True)
-class Part:
+class ValueRange:
     """The values from one place up to and without another, counted from the first."""
 
     source: RankSource
@@ -55,11 +55,11 @@ class Part:
 
 def _parts(
     source: RankSource, begins: NDArray[np.int64], ends: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.intp], Part]]:
+) -> Iterator[tuple[NDArray[np.intp], ValueRange]]:
     """The different parts among these, and who is in each."""
     distinct, who = np.unique(np.stack([begins, ends], axis=1), axis=0, return_inverse=True)
     for i, (begin, end) in enumerate(distinct.tolist()):
-        yield np.flatnonzero(who.ravel() == i), Part(source, begin, end)
+        yield np.flatnonzero(who.ravel() == i), ValueRange(source, begin, end)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ class RecursiveQuantiles(QuantileMethod):
         return found >> values.shift
 
     def _split(
-        self, part: Part, first: int, last: int, *, radius: int, count: int, bits: Bits
+        self, part: ValueRange, first: int, last: int, *, radius: int, count: int, bits: Bits
     ) -> NDArray[np.int64]:
         """The places in a part of the middle one of the levels first .. last - 1."""
         low, high = ([Fraction(0), *self.levels, Fraction(1)][i] for i in (first, last + 1))

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.statistics.ranks import RankSource
-from sourdine.tables.estimate import Estimate
+from sourdine.tables.estimate import GroupEstimate
 from sourdine.tables.noise import deviation, like_noises
 
 _FAN = 16  # near e^3, where the error of a rank is least for a grid of given size
 
 
 @dataclass(frozen=True)
-class Tree:
+class BinTree:
     """How a grid of `size` places is cut: `height` levels of bins, each with `fan` bins of the next.
 
     The finest bins hold `leaf` places: one each, or more where there are too few values to tell places apart.
@@ -33,11 +33,11 @@ class Tree:
     leaf: int = 1
 
     @classmethod
-    def over(cls, size: int) -> "Tree":
+    def over(cls, size: int) -> "BinTree":
         """The tree for a grid.
 
-        >>> Tree.over(121)
-        Tree(size=121, fan=11, height=2, leaf=1)
+        >>> BinTree.over(121)
+        BinTree(size=121, fan=11, height=2, leaf=1)
         """
         height = max(1, math.ceil(math.log(max(size, 2)) / math.log(_FAN) - 1e-9))
         fan = max(2, math.ceil(size ** (1 / height) - 1e-9))
@@ -46,13 +46,13 @@ class Tree:
         return cls(size, fan, height)
 
     @classmethod
-    def flat(cls, size: int, bins: int) -> "Tree":
+    def flat(cls, size: int, bins: int) -> "BinTree":
         """One level of at most so many bins of one width; as many as there are places, if those are fewer.
 
         All noise goes into one level, so ranks are exact to fewer values, and places to a bin.
 
-        >>> Tree.flat(121, 16)
-        Tree(size=121, fan=16, height=1, leaf=8)
+        >>> BinTree.flat(121, 16)
+        BinTree(size=121, fan=16, height=1, leaf=8)
         """
         leaf = -(-size // max(bins, 2))
         return cls(size, max(2, -(-size // leaf)), 1, leaf)
@@ -73,10 +73,10 @@ class Tree:
 
 
 @dataclass
-class Walk:
+class TreeWalk:
     """The noisy counts of one group as far as they were looked at, and what is read off them."""
 
-    tree: Tree
+    tree: BinTree
     values: RankSource
     noisy: Callable[[NDArray[np.int64]], NDArray[np.int64]]
     deviation: float
@@ -153,7 +153,7 @@ def _last_before(starts: NDArray[np.float64], rank: float) -> int:
 
 
 def quantiles(
-    walk: Walk, at: Sequence[float], reach: Callable[[float], float]
+    walk: TreeWalk, at: Sequence[float], reach: Callable[[float], float]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Places of quantiles and the ends of their intervals, each in rising order.
 
@@ -182,15 +182,15 @@ def quantiles(
 
 def read_quantiles(
     values: RankSource,
-    tree: Tree,
+    tree: BinTree,
     *,
     mechanism: Mechanism,
     at: Sequence[float],
     confidence: float,
     bits: Bits,
-) -> Estimate:
+) -> GroupEstimate:
     """Places of quantiles with their intervals, by a noisy tree; whole numbers, the ends going outwards."""
-    walk = Walk(tree, values, lambda counts: mechanism.sample(counts, bits), deviation(mechanism))
+    walk = TreeWalk(tree, values, lambda counts: mechanism.sample(counts, bits), deviation(mechanism))
     reach = lambda many: float(like_noises(mechanism, many, confidence))
     place, lower, upper = quantiles(walk, at, reach)
-    return Estimate(np.rint(place), np.floor(lower), np.ceil(upper))
+    return GroupEstimate(np.rint(place), np.floor(lower), np.ceil(upper))

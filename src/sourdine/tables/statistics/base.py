@@ -11,8 +11,16 @@ from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Declared, Integer, Number, Real, Schema
 from sourdine.frames.statistics.totals import Keys
 from sourdine.tables.answer import Answer, Cell
-from sourdine.tables.estimate import Estimate, Numbers, Reading
-from sourdine.tables.measurement import Context, Line, Measurement, Scope, Sums, expect, plural
+from sourdine.tables.estimate import GroupEstimate, Numbers, Reading
+from sourdine.tables.measurement import (
+    Context,
+    GroupSums,
+    Measurement,
+    PlannedMeasurement,
+    Scope,
+    expect,
+    plural,
+)
 
 BY_SIZE = "declare the table's size"
 EVENLY = "if values are spread evenly between their bounds"
@@ -48,10 +56,10 @@ class Style:
 
 
 @dataclass(frozen=True)
-class Found:
+class Estimates:
     """An estimate for each key; `whole` says that the exact values are whole numbers."""
 
-    estimate: Estimate
+    estimate: GroupEstimate
     keys: tuple[tuple[Cell, ...], ...]
     whole: bool = False
 
@@ -118,7 +126,7 @@ class Statistic(Declared, ABC):
         """The least that it can be read off."""
 
     @abstractmethod
-    def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Found:
+    def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Estimates:
         """Its values and their intervals, off the measurement or another that serves it."""
 
     @abstractmethod
@@ -130,7 +138,7 @@ class Statistic(Declared, ABC):
         """What it is counted in."""
 
     @abstractmethod
-    def forecast(self, line: Line, context: Context) -> Expected:
+    def forecast(self, line: PlannedMeasurement, context: Context) -> Expected:
         """What its error stays within, from declarations alone."""
 
     @classmethod
@@ -187,7 +195,7 @@ class Single(Statistic):
     needs_size: ClassVar[bool] = False
 
     @abstractmethod
-    def tell(self, numbers: Numbers, schema: Schema) -> Estimate:
+    def tell(self, numbers: Numbers, schema: Schema) -> GroupEstimate:
         """The value of each group, in the scale below."""
 
     def scale(self, schema: Schema) -> tuple[float, float]:
@@ -201,16 +209,16 @@ class Single(Statistic):
     def span(self, schema: Schema) -> tuple[float, float] | None:
         return None
 
-    def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Found:
+    def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Estimates:
         numbers = expect(Numbers, reading)
         told = self.tell(numbers, schema).scaled(*self.scale(schema))
-        return Found(told, self.keys(measured, schema), numbers.whole)
+        return Estimates(told, self.keys(measured, schema), numbers.whole)
 
-    def forecast(self, line: Line, context: Context) -> Expected:
+    def forecast(self, line: PlannedMeasurement, context: Context) -> Expected:
         """The estimate of a typical group, with its interval."""
         if self.needs_size and context.size is None:
             return Expected(None, note=BY_SIZE)
-        measured = expect(Sums, line.measurement)  # type: ignore[type-abstract]
+        measured = expect(GroupSums, line.measurement)  # type: ignore[type-abstract]
         told = self.tell(expect(Numbers, measured.expected(line, context)), context.schema)
         error = told.half * self.scale(context.schema)[0]
         return Expected(error, self.unit_of_measure(context.unit), self.note(measured.scope, context))

@@ -14,12 +14,20 @@ from sourdine.frames.statistics.totals import Keys
 from sourdine.tables.answer import ALL, Cell
 from sourdine.tables.consistent.crossed import Crossed
 from sourdine.tables.consistent.structure import ADDING_UP, Margins, Structure
-from sourdine.tables.estimate import Counted, Estimate, Noisy, Reading
-from sourdine.tables.measurement import Axis, Context, Line, Measurement, Records, Scope, expect
+from sourdine.tables.estimate import Counted, GroupEstimate, Noisy, Reading
+from sourdine.tables.measurement import (
+    Context,
+    KeyAxis,
+    Measurement,
+    PlannedMeasurement,
+    RecordCounts,
+    Scope,
+    expect,
+)
 from sourdine.tables.statistics.base import (
     Chart,
+    Estimates,
     Expected,
-    Found,
     Scale,
     Statistic,
     Style,
@@ -96,9 +104,9 @@ class Contingency(Statistic):
         return self.columns
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[KeyAxis, ...]:
         """The columns of the table."""
-        return tuple(map(Axis, self.columns))
+        return tuple(map(KeyAxis, self.columns))
 
     @classmethod
     def long(cls, kind: str, value: object, rest: Mapping[str, Any], query: str) -> Mapping[str, Any]:
@@ -127,13 +135,13 @@ class Contingency(Statistic):
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         if self.consistent:
             return Margins(scope=scope, asked=self)
-        return Records(scope=scope, name=self.label, within=self.axes)
+        return RecordCounts(scope=scope, name=self.label, within=self.axes)
 
-    def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Found:
+    def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Estimates:
         if self.consistent:
-            return Found(*expect(Margins, measured).told(expect(Noisy, reading), schema), whole=True)
+            return Estimates(*expect(Margins, measured).told(expect(Noisy, reading), schema), whole=True)
         sizes = [len(schema.keys(name)) for name in self.columns]
-        return Found(*_with_margins(expect(Counted, reading), measured.keys(schema), sizes), whole=True)
+        return Estimates(*_with_margins(expect(Counted, reading), measured.keys(schema), sizes), whole=True)
 
     def span(self, schema: Schema) -> tuple[float, float] | None:
         return None
@@ -141,7 +149,7 @@ class Contingency(Statistic):
     def unit_of_measure(self, unit: Unit) -> str:
         return records_of(unit)
 
-    def forecast(self, line: Line, context: Context) -> Expected:
+    def forecast(self, line: PlannedMeasurement, context: Context) -> Expected:
         """That of a cell, or of all numbers where they add up."""
         measure = self.unit_of_measure(context.unit)
         if self.consistent:
@@ -158,7 +166,7 @@ class Contingency(Statistic):
 
 def _with_margins(
     cells: Counted, keys: tuple[Keys, ...], sizes: Sequence[int]
-) -> tuple[Estimate, tuple[Keys, ...]]:
+) -> tuple[GroupEstimate, tuple[Keys, ...]]:
     """The cells, then the sums over each set of columns, whose intervals allow for all their noises."""
     if not keys:
         return cells.count(), ()
@@ -170,10 +178,10 @@ def _with_margins(
     for gone in (set_ for many in range(1, len(sizes) + 1) for set_ in combinations(range(len(sizes)), many)):
         value = noisy.numbers[:, 0].reshape(shape).sum(axis=tuple(axis + 1 for axis in gone)).ravel()
         reach = noisy.reach(np.ones(int(np.prod([sizes[axis] for axis in gone]))))
-        parts.append(Estimate(value, value - reach, value + reach))
+        parts.append(GroupEstimate(value, value - reach, value + reach))
         first = tuple(0 if axis in gone else slice(None) for axis in range(len(sizes)))
         places = [outer + axis for axis in gone]
         for key in named.reshape(shape)[(slice(None), *first)].ravel():
             names.append(tuple(ALL if place in places else part for place, part in enumerate(key)))
     joined = [np.concatenate([getattr(part, end) for part in parts]) for end in ("value", "lower", "upper")]
-    return Estimate(*joined), tuple(names)
+    return GroupEstimate(*joined), tuple(names)

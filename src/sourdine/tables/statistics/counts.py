@@ -5,9 +5,8 @@ from typing import ClassVar, Literal, Self
 
 from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Schema
-from sourdine.tables.estimate import Estimate, Numbers
-from sourdine.tables.measurement import Measurement, Records, Scope, plural
-from sourdine.tables.measurement import Units as UnitCounts
+from sourdine.tables.estimate import GroupEstimate, Numbers
+from sourdine.tables.measurement import Measurement, RecordCounts, Scope, UnitCounts, plural
 from sourdine.tables.statistics.base import Scale, Single, Style, records_of
 
 
@@ -27,7 +26,7 @@ class _OfAll(Single):
     def check(self, schema: Schema, owner: str) -> None:
         """Any table has one."""
 
-    def tell(self, numbers: Numbers, schema: Schema) -> Estimate:
+    def tell(self, numbers: Numbers, schema: Schema) -> GroupEstimate:
         return numbers.count()
 
     @classmethod
@@ -43,7 +42,7 @@ class Count(_OfAll):
     example: ClassVar[str] = '"count"'
 
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
-        return Records(scope=scope)
+        return RecordCounts(scope=scope)
 
     def unit_of_measure(self, unit: Unit) -> str:
         return records_of(unit)

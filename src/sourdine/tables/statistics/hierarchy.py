@@ -14,11 +14,11 @@ from sourdine.tables.answer import ALL, Cell
 from sourdine.tables.consistent.nested import Nested
 from sourdine.tables.consistent.structure import ADDING_UP, Margins, Structure
 from sourdine.tables.estimate import Noisy, Reading
-from sourdine.tables.measurement import Axis, Context, Line, Measurement, Scope, expect
+from sourdine.tables.measurement import Context, KeyAxis, Measurement, PlannedMeasurement, Scope, expect
 from sourdine.tables.statistics.base import (
     Chart,
+    Estimates,
     Expected,
-    Found,
     Scale,
     Statistic,
     Style,
@@ -94,9 +94,9 @@ class Hierarchy(Statistic):
         return self.levels
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[KeyAxis, ...]:
         """The column of the table."""
-        return (Axis(self.column),)
+        return (KeyAxis(self.column),)
 
     @classmethod
     def long(cls, kind: str, value: object, rest: Mapping[str, Any], query: str) -> Mapping[str, Any]:
@@ -136,8 +136,8 @@ class Hierarchy(Statistic):
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         return Margins(scope=scope, asked=self)
 
-    def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Found:
-        return Found(*expect(Margins, measured).told(expect(Noisy, reading), schema), whole=True)
+    def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Estimates:
+        return Estimates(*expect(Margins, measured).told(expect(Noisy, reading), schema), whole=True)
 
     def span(self, schema: Schema) -> tuple[float, float] | None:
         return None
@@ -145,7 +145,7 @@ class Hierarchy(Statistic):
     def unit_of_measure(self, unit: Unit) -> str:
         return records_of(unit)
 
-    def forecast(self, line: Line, context: Context) -> Expected:
+    def forecast(self, line: PlannedMeasurement, context: Context) -> Expected:
         error = expect(Margins, line.measurement).error(line, context)
         return Expected(error, self.unit_of_measure(context.unit), ADDING_UP)
 

@@ -14,8 +14,8 @@ from sourdine.frames.privacy_unit import Unit
 from sourdine.frames.schema import Number, Schema, decimal, sensible
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.totals import Keys
-from sourdine.tables.estimate import Estimate, Numbers
-from sourdine.tables.measurement import Axis, Measurement, Records, Scope
+from sourdine.tables.estimate import GroupEstimate, Numbers
+from sourdine.tables.measurement import KeyAxis, Measurement, RecordCounts, Scope
 from sourdine.tables.statistics.base import (
     Chart,
     OfColumn,
@@ -29,7 +29,7 @@ from sourdine.tables.statistics.base import (
 
 
 @dataclass(frozen=True)
-class Bins(Axis):
+class Bins(KeyAxis):
     """Bins of a column between edges in steps of its grid; a bin is known by its number."""
 
     edges: tuple[int, ...]
@@ -91,9 +91,9 @@ class Histogram(OfColumn, Single):
 
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         axis = Bins(self.column, self.places(self.number(schema)))
-        return Records(scope=scope, name=self.label, within=(axis,))
+        return RecordCounts(scope=scope, name=self.label, within=(axis,))
 
-    def tell(self, numbers: Numbers, schema: Schema) -> Estimate:
+    def tell(self, numbers: Numbers, schema: Schema) -> GroupEstimate:
         return numbers.count()
 
     def keys(self, measured: Measurement, schema: Schema) -> tuple[Keys, ...]:

@@ -14,8 +14,16 @@ from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
 from sourdine.frames.statistics import sums
 from sourdine.tables.condition import Condition
-from sourdine.tables.estimate import Estimate, Noisy, NoisyMoments, Numbers, Reading
-from sourdine.tables.measurement import Context, Line, Measurement, Moments, Scope, Sums, Total
+from sourdine.tables.estimate import GroupEstimate, Noisy, NoisyMoments, Numbers, Reading
+from sourdine.tables.measurement import (
+    Context,
+    GroupSums,
+    Measurement,
+    Moments,
+    PlannedMeasurement,
+    Scope,
+    Total,
+)
 from sourdine.tables.statistics.base import Expected, OfColumn, Scale, Single, Style, grouped_by, numbers_of
 
 
@@ -45,7 +53,7 @@ class Sum(_Moment):
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         return Total(scope=scope, column=self.column)
 
-    def tell(self, numbers: Numbers, schema: Schema) -> Estimate:
+    def tell(self, numbers: Numbers, schema: Schema) -> GroupEstimate:
         return numbers.total(span(self.number(schema))[0])
 
     def scale(self, schema: Schema) -> tuple[float, float]:
@@ -63,7 +71,7 @@ class Mean(_Moment):
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         return Moments(scope=scope, column=self.column, degree=1)
 
-    def tell(self, numbers: Numbers, schema: Schema) -> Estimate:
+    def tell(self, numbers: Numbers, schema: Schema) -> GroupEstimate:
         return numbers.mean()
 
     def scale(self, schema: Schema) -> tuple[float, float]:
@@ -86,7 +94,7 @@ class Variance(_Moment):
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         return Moments(scope=scope, column=self.column, degree=2)
 
-    def tell(self, numbers: Numbers, schema: Schema) -> Estimate:
+    def tell(self, numbers: Numbers, schema: Schema) -> GroupEstimate:
         return numbers.variance()
 
     def scale(self, schema: Schema) -> tuple[float, float]:
@@ -111,7 +119,7 @@ class Deviation(_Moment):
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         return Moments(scope=scope, column=self.column, degree=2)
 
-    def tell(self, numbers: Numbers, schema: Schema) -> Estimate:
+    def tell(self, numbers: Numbers, schema: Schema) -> GroupEstimate:
         return numbers.variance().root()
 
     def scale(self, schema: Schema) -> tuple[float, float]:
@@ -122,7 +130,7 @@ class Deviation(_Moment):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Holds(Sums):
+class Holds(GroupSums):
     """For how many records a condition holds, and for how many it does not."""
 
     of: Condition
@@ -132,7 +140,7 @@ class Holds(Sums):
         return f"proportion with {self.of.words}"
 
     def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
-        return sums.Moments(value=value, width=1, degree=1, most=unit.rows)
+        return sums.BernsteinSums(value=value, width=1, degree=1, most=unit.rows)
 
     def value(self, source: Source) -> str:
         return indicator(self.of.sql(source))
@@ -176,7 +184,7 @@ class Proportion(Single):
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         return Holds(scope=scope, of=self.of)
 
-    def tell(self, numbers: Numbers, schema: Schema) -> Estimate:
+    def tell(self, numbers: Numbers, schema: Schema) -> GroupEstimate:
         return numbers.mean()
 
     def span(self, schema: Schema) -> tuple[float, float] | None:
@@ -185,7 +193,7 @@ class Proportion(Single):
     def unit_of_measure(self, unit: Unit) -> str:
         return "share"
 
-    def forecast(self, line: Line, context: Context) -> Expected:
+    def forecast(self, line: PlannedMeasurement, context: Context) -> Expected:
         """In percentage points."""
         found = super().forecast(line, context)
         if found.error is None:

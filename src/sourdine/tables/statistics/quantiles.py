@@ -23,9 +23,9 @@ from sourdine.frames.source import Source
 from sourdine.frames.statistics.binned import check_counted, few_counts
 from sourdine.frames.statistics.ranks import RankSource, ranks
 from sourdine.frames.statistics.totals import Keys
-from sourdine.tables.estimate import Estimate, Reading
-from sourdine.tables.measurement import Context, Exact, Line, Measurement, Scope, expect, moved
-from sourdine.tables.measurement import OfColumn as ColumnMeasured
+from sourdine.tables.estimate import GroupEstimate, Reading
+from sourdine.tables.measurement import ColumnMeasurement as ColumnMeasured
+from sourdine.tables.measurement import Context, Exact, Measurement, PlannedMeasurement, Scope, expect, moved
 from sourdine.tables.noise import like_noises
 from sourdine.tables.quantiles.choice import (
     AUTO,
@@ -40,12 +40,12 @@ from sourdine.tables.quantiles.choice import (
 from sourdine.tables.quantiles.histogram import MOST_CUTS
 from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod
 from sourdine.tables.quantiles.naive import NaiveLaplace
-from sourdine.tables.quantiles.tree import Tree, read_quantiles
+from sourdine.tables.quantiles.tree import BinTree, read_quantiles
 from sourdine.tables.statistics.base import (
     EVENLY,
     Chart,
+    Estimates,
     Expected,
-    Found,
     OfColumn,
     Style,
     as_tuple,
@@ -73,7 +73,7 @@ MethodName = Literal[
 class NoisyRanks(Reading):
     """The places of quantiles in each group, one after the other, with intervals if the method gives any."""
 
-    places: Estimate
+    places: GroupEstimate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,18 +110,20 @@ class Ordered(ColumnMeasured):
         )
         return [found]
 
-    def _read(self, values: RankSource, line: Line, context: Context, bits: Bits) -> Estimate:
+    def _read(
+        self, values: RankSource, line: PlannedMeasurement, context: Context, bits: Bits
+    ) -> GroupEstimate:
         """The places of the quantiles of one group."""
         raise NotImplementedError
 
-    def read(self, exact: Exact, line: Line, context: Context, bits: Bits) -> Reading:
+    def read(self, exact: Exact, line: PlannedMeasurement, context: Context, bits: Bits) -> Reading:
         groups: Mapping[Keys, RankSource] = expect(dict, exact)
         parts = [self._read(values, line, context, bits) for values in groups.values()]
         ends = ("value", "lower", "upper")
         joined = (np.concatenate([np.zeros(0), *(getattr(part, end) for part in parts)]) for end in ends)
-        return NoisyRanks(Estimate(*joined))
+        return NoisyRanks(GroupEstimate(*joined))
 
-    def note(self, line: Line) -> str:
+    def note(self, line: PlannedMeasurement) -> str:
         if line.choice is None:
             return ""
         return f"Method for the {self.label} in '{self.scope.query}': {line.choice.words}."
@@ -136,10 +138,10 @@ class TreeCounts(Ordered):
 
     bins: int | None = None
 
-    def tree(self, schema: Schema) -> Tree:
+    def tree(self, schema: Schema) -> BinTree:
         """The tree of bins over the column's grid."""
         places = self.width(schema) + 1
-        return Tree.over(places) if self.bins is None else Tree.flat(places, self.bins)
+        return BinTree.over(places) if self.bins is None else BinTree.flat(places, self.bins)
 
     def cuts(self, schema: Schema) -> tuple[int, ...]:
         return self.tree(schema).widths
@@ -149,7 +151,9 @@ class TreeCounts(Ordered):
         copies = min(unit.groups, self.groups(schema)) * self.tree(schema).height
         return moved(neighbours, squared, length=unit.rows, copies=copies, each=unit.rows)
 
-    def _read(self, values: RankSource, line: Line, context: Context, bits: Bits) -> Estimate:
+    def _read(
+        self, values: RankSource, line: PlannedMeasurement, context: Context, bits: Bits
+    ) -> GroupEstimate:
         return read_quantiles(
             values,
             self.tree(context.schema),
@@ -171,7 +175,7 @@ class Order(Ordered):
         """Values that change in one group."""
         return Distance.hamming(unit.rows, neighbours=neighbours)
 
-    def line(self, context: Context, share: Fraction) -> Line:
+    def line(self, context: Context, share: Fraction) -> PlannedMeasurement:
         """The method that is asked in each group on its own, or the tree that is taken for it.
 
         A unit changes up to `rows` values in each of up to `groups` groups. One that is replaced may leave a
@@ -202,11 +206,11 @@ class Order(Ordered):
             of = f"The {self.label} in '{self.scope.query}' cannot be found by the method '{self.method}'"
             raise InvalidParameter(f"{of}. {problem}") from None
         picked = self.method == AUTO
-        if isinstance(found, Tree):
+        if isinstance(found, BinTree):
             bins = found.fan if found.leaf > 1 or found.height == 1 else None
             tree = TreeCounts(scope=self.scope, column=self.column, at=self.at, name=self.name, bins=bins)
             return replace(tree.line(context, share), choice=choice, picked=picked, wanted=self)
-        return Line(
+        return PlannedMeasurement(
             measurement=self,
             mechanism=found,
             distance=self.distance(schema, unit, context.neighbours, privacy.squared),
@@ -220,23 +224,25 @@ class Order(Ordered):
         schema = source.schema
         check_counted(source, self.label, self.groups(schema), self.width(schema) + 1)
 
-    def _read(self, values: RankSource, line: Line, context: Context, bits: Bits) -> Estimate:
+    def _read(
+        self, values: RankSource, line: PlannedMeasurement, context: Context, bits: Bits
+    ) -> GroupEstimate:
         assert isinstance(line.mechanism, QuantileMethod)
         found = line.mechanism.sample(values, bits).astype(float)
-        return Estimate(found, np.full(found.shape, np.nan), np.full(found.shape, np.nan))
+        return GroupEstimate(found, np.full(found.shape, np.nan), np.full(found.shape, np.nan))
 
-    def note(self, line: Line) -> str:
+    def note(self, line: PlannedMeasurement) -> str:
         return f"{super().note(line)} {NO_INTERVAL}"
 
     def step(self, schema: Schema, unit: Unit) -> tuple[float, str]:
         return 1.0, "values"
 
-    def noise_words(self, line: Line, context: Context) -> str:
+    def noise_words(self, line: PlannedMeasurement, context: Context) -> str:
         assert line.choice is not None
         assert isinstance(line.mechanism, QuantileMethod)
         return f"{line.choice.name} method, epsilon {float(line.mechanism.epsilon):.4g} for one value"
 
-    def moves(self, line: Line, context: Context) -> str:
+    def moves(self, line: PlannedMeasurement, context: Context) -> str:
         each = counted(int(line.distance.amount), "value")
         return each if line.count == 1 else f"{each} in each of {line.count:,} groups"
 
@@ -312,15 +318,17 @@ class Quantiles(OfColumn):
             tuning=self.tuning,
         )
 
-    def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Found:
+    def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Estimates:
         places, column = expect(NoisyRanks, reading).places, self.number(schema)
-        on_grid = Estimate(*(_steps(part, column) for part in (places.value, places.lower, places.upper)))
-        return Found(on_grid, tuple((*key, level) for key in measured.keys(schema) for level in self.at))
+        on_grid = GroupEstimate(
+            *(_steps(part, column) for part in (places.value, places.lower, places.upper))
+        )
+        return Estimates(on_grid, tuple((*key, level) for key in measured.keys(schema) for level in self.at))
 
     def span(self, schema: Schema) -> tuple[float, float] | None:
         return self.between(schema)
 
-    def forecast(self, line: Line, context: Context) -> Expected:
+    def forecast(self, line: PlannedMeasurement, context: Context) -> Expected:
         """In ranks, or in the column's unit under the law that was declared for the forecast."""
         column, mechanism, size = self.number(context.schema), line.mechanism, context.size
         step = float(column.step)
@@ -368,7 +376,7 @@ def _steps(places: NDArray[np.float64], column: Number) -> NDArray[np.float64]:
     return np.array(exact)
 
 
-def _noisy_rank(many: float, line: Line, context: Context) -> float:
+def _noisy_rank(many: float, line: PlannedMeasurement, context: Context) -> float:
     """What so many noises on a count add up to at most."""
     return float(like_noises(line.mechanism, many, context.confidence)) * math.sqrt(many)
 

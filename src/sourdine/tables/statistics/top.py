@@ -19,9 +19,18 @@ from sourdine.frames.schema import Schema
 from sourdine.frames.statistics import sums
 from sourdine.frames.statistics.totals import Keys
 from sourdine.mechanisms import TopK
-from sourdine.tables.estimate import Estimate, Reading
-from sourdine.tables.measurement import Axis, Context, Exact, Line, Measurement, Scope, Sums, expect
-from sourdine.tables.statistics.base import Chart, Expected, Found, Statistic, Style, grouped_by
+from sourdine.tables.estimate import GroupEstimate, Reading
+from sourdine.tables.measurement import (
+    Context,
+    Exact,
+    GroupSums,
+    KeyAxis,
+    Measurement,
+    PlannedMeasurement,
+    Scope,
+    expect,
+)
+from sourdine.tables.statistics.base import Chart, Estimates, Expected, Statistic, Style, grouped_by
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,7 @@ class Ranking(Reading):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ranked(Sums):
+class Ranked(GroupSums):
     """Keys of a column in the order of how many units have them: only their order is ever told."""
 
     column: str
@@ -47,17 +56,17 @@ class Ranked(Sums):
         return f"top {self.k} of {self.column}"
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
-        return (Axis(self.column),)
+    def axes(self) -> tuple[KeyAxis, ...]:
+        return (KeyAxis(self.column),)
 
     def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
-        return sums.Moments(value=value, most=1)
+        return sums.BernsteinSums(value=value, most=1)
 
     def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
         """Counts of units change by one."""
         return Distance.linf(1, neighbours=neighbours)
 
-    def line(self, context: Context, share: Fraction) -> Line:
+    def line(self, context: Context, share: Fraction) -> PlannedMeasurement:
         """Each group is asked on its own.
 
         A unit changes counts by one, in at most `groups` groups, all the same way when it is added or
@@ -73,9 +82,11 @@ class Ranked(Sums):
             monotone=not replaced,
         )
         distance = self.distance(schema, unit, neighbours, context.privacy.squared)
-        return Line(measurement=self, mechanism=mechanism, distance=distance, share=share, count=groups)
+        return PlannedMeasurement(
+            measurement=self, mechanism=mechanism, distance=distance, share=share, count=groups
+        )
 
-    def read(self, exact: Exact, line: Line, context: Context, bits: Bits) -> Reading:
+    def read(self, exact: Exact, line: PlannedMeasurement, context: Context, bits: Bits) -> Reading:
         """Keys that were chosen privately may be fewer than are asked for.
 
         Then the places of those that are missing are filled by candidates that nobody has, which come last
@@ -100,11 +111,11 @@ class Ranked(Sums):
     def _first(self, known: int) -> int:
         return known
 
-    def noise_words(self, line: Line, context: Context) -> str:
+    def noise_words(self, line: PlannedMeasurement, context: Context) -> str:
         mechanism = expect(TopK, line.mechanism)
         return f"exponential mechanism, epsilon {float(mechanism.epsilon / mechanism.k):.4g} for each rank"
 
-    def moves(self, line: Line, context: Context) -> str:
+    def moves(self, line: PlannedMeasurement, context: Context) -> str:
         return f"1 for each key, in at most {counted(line.count, 'group')}"
 
 
@@ -151,7 +162,7 @@ class Top(Statistic):
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         return Ranked(scope=scope, column=self.column, k=self.k)
 
-    def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Found:
+    def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Estimates:
         """A key's value is its rank."""
         ranking, keys = expect(Ranking, reading), measured.keys(schema)
         found = [
@@ -162,7 +173,7 @@ class Top(Statistic):
         ]
         unknown = np.full(len(found), np.nan)
         ranks = np.array([float(rank) for _, rank in found])
-        return Found(Estimate(ranks, unknown, unknown), tuple(key for key, _ in found), whole=True)
+        return Estimates(GroupEstimate(ranks, unknown, unknown), tuple(key for key, _ in found), whole=True)
 
     def span(self, schema: Schema) -> tuple[float, float] | None:
         return None
@@ -170,7 +181,7 @@ class Top(Statistic):
     def unit_of_measure(self, unit: Unit) -> str:
         return "rank"
 
-    def forecast(self, line: Line, context: Context) -> Expected:
+    def forecast(self, line: PlannedMeasurement, context: Context) -> Expected:
         measure = line.measurement.step(context.schema, context.unit)[1]
         note = "a key this far above the last that is listed is not left out"
         return Expected(line.mechanism.error(context.confidence), measure, note)

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from sourdine.accounting.ledger import charge, database, gate, ledger, names, problems, store
-from sourdine.accounting.ledger.chain import Line
+from sourdine.accounting.ledger.chain import LedgerLine
 from sourdine.accounting.spend import Spend
 
 
@@ -76,7 +76,7 @@ def _mark() -> None:
 def _known() -> None:
     """Whatever fails, nothing was spent."""
 
-    def say(held: store.Store, line: Line, problem: sqlite3.Error) -> Exception:
+    def say(held: store.Store, line: LedgerLine, problem: sqlite3.Error) -> Exception:
         held.let_go()
         return problems.explain("write", held.path, problem)
 
