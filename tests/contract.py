@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 
 ROOMS = ("mechanisms", "learning", "local", "local.rappor", "tables.quantiles")
@@ -61,7 +61,7 @@ def through_json(mechanism: Mechanism) -> Mechanism:
     return Mechanism.from_json(json.loads(json.dumps(mechanism.to_json())))
 
 
-def check_profile(loss: Loss) -> None:
+def check_profile(loss: PrivacyLoss) -> None:
     """It falls, and is convex in e^epsilon; of a loss of nothing too, where no epsilon lies below its own."""
     epsilons = np.linspace(0, min(float(loss.epsilon), 6.0) or 1.0, 200)
     deltas = loss.profile(epsilons)

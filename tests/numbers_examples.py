@@ -30,7 +30,7 @@ from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.core.distance import Distance, Neighbours, Norm
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Mechanism
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.testing import SeededBits
@@ -65,19 +65,19 @@ def _gaussian(sigma: Fraction) -> Mechanism:
 
 _ADD = Neighbours.ADD_REMOVE
 LAW = GaussianLaw(0.25)
-LAPLACE = Loss.pure(Fraction(1, 2))
+LAPLACE = PrivacyLoss.pure(Fraction(1, 2))
 GAUSSIAN = Gaussian(sigma=4).loss(Distance.l2(1, coordinates=1))
-NORMAL = Loss.symmetric(LAW, neighbours=_ADD)
-CONTINUOUS = Loss.symmetric(GaussianLaw(1.0), neighbours=_ADD)
-EXCHANGED = Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.REPLACE)
-REPLACED = Loss.pure(Fraction(1, 2), neighbours=Neighbours.REPLACE)
+NORMAL = PrivacyLoss.symmetric(LAW, neighbours=_ADD)
+CONTINUOUS = PrivacyLoss.symmetric(GaussianLaw(1.0), neighbours=_ADD)
+EXCHANGED = PrivacyLoss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.REPLACE)
+REPLACED = PrivacyLoss.pure(Fraction(1, 2), neighbours=Neighbours.REPLACE)
 TRAINING = Training(size=100, batch=10, noise=2.0, epochs=1)
 MANY = PLD().repeat(PLD().lift(NORMAL), 10)
 POINTS = Approximate().lift(accounting.known(Fraction(1, 2), Fraction(1, 1000)))
 SPEND = Spend(mechanism=Laplace(scale=20), distance=Distance.l1(1))
 FAVOURS = accounting.Favours(each=0.25, alone=0.25, both=0.0)
 CURVE = explain.explain_guarantee(1, 1e-3).curve
-KARY = local.KaryOracle(epsilon=1, categories=4)
+KARY = local.GRR(epsilon=1, categories=4)
 QUESTION = local.Question(name="q", oracle=KARY)
 CODES = np.tile(np.arange(4), 25)
 NUMERIC = local.Piecewise(epsilon=1, lower=0, upper=1)
@@ -238,13 +238,13 @@ CORE = {
     ),
     "core.Distance.linf": of(Distance.linf, value=100),
     "core.Distance.hamming": of(Distance.hamming, value=100),
-    "core.Loss": of(
-        lambda **n: Loss(remove=LAW, add=LAW, neighbours=_ADD, **n), epsilon=100, rho=100, delta=SMALL
+    "core.PrivacyLoss": of(
+        lambda **n: PrivacyLoss(remove=LAW, add=LAW, neighbours=_ADD, **n), epsilon=100, rho=100, delta=SMALL
     ),
-    "core.Loss.symmetric": of(
-        lambda **n: Loss.symmetric(LAW, neighbours=_ADD, **n), epsilon=100, rho=100, delta=SMALL
+    "core.PrivacyLoss.symmetric": of(
+        lambda **n: PrivacyLoss.symmetric(LAW, neighbours=_ADD, **n), epsilon=100, rho=100, delta=SMALL
     ),
-    "core.Loss.pure": of(Loss.pure, epsilon=100, rho=100),
+    "core.PrivacyLoss.pure": of(PrivacyLoss.pure, epsilon=100, rho=100),
 }
 
 ACCOUNTING = {
@@ -448,21 +448,24 @@ MECHANISMS = {
     "mechanisms.Geometric": of(mechanisms.Geometric, scale=100, lower=0, upper=100),
     "mechanisms.Geometric.error": _error(mechanisms.Geometric(scale=100)),
     "mechanisms.KaryResponse": of(mechanisms.KaryResponse, epsilon=1, categories=100),
-    "mechanisms.KeyThreshold": of(
-        lambda **n: mechanisms.KeyThreshold(noise=mechanisms.KeyNoise.LAPLACE, **n),
+    "mechanisms.PartitionThreshold": of(
+        lambda **n: mechanisms.PartitionThreshold(noise=mechanisms.KeyNoise.LAPLACE, **n),
         scale=2,
         threshold=100,
         keys=100,
     ),
-    "mechanisms.KeyThreshold.error": _error(
-        mechanisms.KeyThreshold(noise=mechanisms.KeyNoise.LAPLACE, scale=2, threshold=100)
+    "mechanisms.PartitionThreshold.error": _error(
+        mechanisms.PartitionThreshold(noise=mechanisms.KeyNoise.LAPLACE, scale=2, threshold=100)
     ),
-    "mechanisms.KeyThreshold.leak": of(
-        mechanisms.KeyThreshold(noise=mechanisms.KeyNoise.LAPLACE, scale=2, threshold=100).leak, units=50
+    "mechanisms.PartitionThreshold.leak": of(
+        mechanisms.PartitionThreshold(noise=mechanisms.KeyNoise.LAPLACE, scale=2, threshold=100).leak,
+        units=50,
     ),
-    "mechanisms.KeyThreshold.within": (
-        Example(mechanisms.KeyThreshold.within, {"epsilon": 1, "delta": SMALL, "keys": 100, "minimum": 100}),
-        Example(lambda rho: mechanisms.KeyThreshold.within(rho=rho, delta=SMALL), {"rho": HALF}),
+    "mechanisms.PartitionThreshold.within": (
+        Example(
+            mechanisms.PartitionThreshold.within, {"epsilon": 1, "delta": SMALL, "keys": 100, "minimum": 100}
+        ),
+        Example(lambda rho: mechanisms.PartitionThreshold.within(rho=rho, delta=SMALL), {"rho": HALF}),
     ),
     "mechanisms.Laplace": of(mechanisms.Laplace, scale=100, granularity=SMALL),
     "mechanisms.Laplace.error": _error(mechanisms.Laplace(scale=100)),
@@ -519,18 +522,18 @@ LOCAL = {
     ),
     "local.HadamardResponse.variance": of(lambda reports: _HADAMARD.variance(HALF, reports), reports=100),
     "local.Hybrid": of(local.Hybrid, epsilon=1, **_RANGE, cells=100, window=40, share=QUARTER),
-    "local.KaryOracle": of(local.KaryOracle, epsilon=1, categories=100),
+    "local.GRR": of(local.GRR, epsilon=1, categories=100),
     "local.LocalCrowd": of(
         lambda **n: local.LocalCrowd(np.zeros(200), **n, bits=SeededBits(1)).ask(lambda x: x),
         epsilon=1,
         group=100,
         confidence=HALF,
     ),
-    "local.LocalHashing": of(local.LocalHashing, epsilon=1, categories=100, groups=64),
+    "local.OLH": of(local.OLH, epsilon=1, categories=100, groups=64),
     "local.Memo.total_epsilon": of(local.Memo(KARY, bytes(range(32))).total_epsilon, distinct=100),
-    "local.OptimalUnary": of(local.OptimalUnary, epsilon=1, categories=100),
-    "local.OptimalUnary.kept": of(
-        lambda count: local.OptimalUnary(epsilon=1, categories=4).kept(count, SeededBits(1)), count=100
+    "local.OUE": of(local.OUE, epsilon=1, categories=100),
+    "local.OUE.kept": of(
+        lambda count: local.OUE(epsilon=1, categories=4).kept(count, SeededBits(1)), count=100
     ),
     "local.Piecewise": of(local.Piecewise, epsilon=1, **_RANGE, cells=100, window=40),
     "local.ProjectiveGeometry": of(local.ProjectiveGeometry, epsilon=1, categories=4, order=3),
@@ -556,9 +559,9 @@ LOCAL = {
     "local.Survey.people": of(SURVEY.people, error=QUARTER, confidence=HALF),
     "local.Survey.two_coins": of(local.Survey.two_coins, truth=QUARTER, yes=QUARTER),
     "local.Survey.variance": of(lambda people: SURVEY.variance(HALF, people), people=100),
-    "local.SymmetricUnary": of(local.SymmetricUnary, epsilon=1, categories=100),
-    "local.SymmetricUnary.kept": of(
-        lambda count: local.SymmetricUnary(epsilon=1, categories=4).kept(count, SeededBits(1)), count=100
+    "local.SUE": of(local.SUE, epsilon=1, categories=100),
+    "local.SUE.kept": of(
+        lambda count: local.SUE(epsilon=1, categories=4).kept(count, SeededBits(1)), count=100
     ),
     "local.best_survey": of(local.best_survey, epsilon=1),
     "local.choose": of(local.choose, epsilon=1, categories=100, frequency=QUARTER),
@@ -613,8 +616,8 @@ TABLES = {
         lambda size: tables.BoundsPlan(column="age", epsilon=1).check_size(size, "Take more."), size=1 << 14
     ),
     "tables.Condition": _numbers(tables.Condition, {"column": "age"}, at_least=0, below=100),
-    "tables.Plan": of(
-        lambda **n: tables.Plan(
+    "tables.ReleasePlan": of(
+        lambda **n: tables.ReleasePlan(
             schema=frames.Schema.read(COLUMNS),
             queries=(tables.Query.read({"name": "n", "ask": ["count"]}),),
             privacy=tables.Privacy(epsilon=1),
@@ -655,11 +658,13 @@ FRAMES = {
         frames.CountedValues(np.array([3, 5]), np.array([60, 120])).values_between, first=50, last=100
     ),
     "frames.Integer": _numbers(frames.Integer, lower=0, upper=100, missing=50),
-    "frames.Moments": of(frames.BernsteinSums, width=100, degree=2, most=100),
+    "frames.BernsteinSums": of(frames.BernsteinSums, width=100, degree=2, most=100),
     "frames.Real": _numbers(frames.Real, lower=0, upper=100, granularity=QUARTER, missing=50),
     "frames.Text": _numbers(frames.Text, at_least=100),
-    "frames.Total": of(lambda **n: frames.PlainSum(value="1", **n), reach=100, most=100),
-    "frames.Unit": of(lambda **n: frames.Unit(name="person", column="id", **n), rows=100, groups=100),
+    "frames.PlainSum": of(lambda **n: frames.PlainSum(value="1", **n), reach=100, most=100),
+    "frames.PrivacyUnit": of(
+        lambda **n: frames.PrivacyUnit(name="person", column="id", **n), rows=100, groups=100
+    ),
 }
 
 AUDIT = {
@@ -727,7 +732,7 @@ LEARNING = {
     "learning.Memory.peak": of(lambda units: _memory().peak(units), units=100),
     "learning.NoisyGradient": of(learning.NoisyGradient, sigma=100),
     "learning.NoisyGradient.error": _error(learning.NoisyGradient(sigma=100)),
-    "learning.Plan.spend": of(
+    "learning.TrainingPlan.spend": of(
         lambda norm: learning.plan(size=100, batch=50, epochs=1, noise=2, delta=SMALL).spend(norm), norm=2
     ),
     "learning.Step": of(_step, noise=2, batch=10),
@@ -807,8 +812,8 @@ RECORDS = {
     "accounting.TrainingCost",
     "anonymity.Generalised",
     "anonymity.Ladder.label",
-    "anonymity.Loss",
-    "anonymity.Loss.of",
+    "anonymity.InformationLoss",
+    "anonymity.InformationLoss.of",
     "anonymity.Measures",
     "anonymity.Records",
     "anonymity.Risk",
@@ -818,8 +823,8 @@ RECORDS = {
     "audit.Verdict",
     "frames.RankSource.values_between",
     "frames.ranks",
-    "learning.Forecast",
-    "learning.Plan",
+    "learning.StepForecast",
+    "learning.TrainingPlan",
     "learning.Progress",
     "learning.Solved",
     "learning.Trained",

@@ -20,7 +20,7 @@ ROOMS = (
     "audit",
     "learning",
 )
-_HERE = {"core.distance": ("Distance",), "core.loss": ("Loss",)}
+_HERE = {"core.distance": ("Distance",), "core.loss": ("PrivacyLoss",)}
 
 
 def public_callables() -> dict[str, tuple[str, ...]]:

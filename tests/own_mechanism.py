@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Norm
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.registry import register
@@ -34,7 +34,7 @@ class Unregistered(Mechanism):
     def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
         return self.step * np.rint(self.noise.sample(values, bits) / self.step).astype(np.int64)
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         return self.noise.loss(distance)
 
     def error(self, confidence: float = 0.95) -> float:

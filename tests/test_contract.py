@@ -12,11 +12,11 @@ import pytest
 import sourdine.mechanisms
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.registry import is_ours, name_of
 from sourdine.local import Hybrid
-from sourdine.mechanisms import KeyNoise, KeyThreshold
+from sourdine.mechanisms import KeyNoise, PartitionThreshold
 from sourdine.testing import SeededBits
 from tests import contract
 from tests.laws import LAWS, NOISE
@@ -156,8 +156,8 @@ def test_the_profile_falls_and_is_convex_in_exp_epsilon(example: Example) -> Non
 
 
 def test_the_contract_holds_for_a_mechanism_that_tells_nothing() -> None:
-    contract.check_profile(Loss.pure(Fraction(0)))
-    shown = KeyThreshold(noise=KeyNoise.LAPLACE, scale=Fraction(2), threshold=9)
+    contract.check_profile(PrivacyLoss.pure(Fraction(0)))
+    shown = PartitionThreshold(noise=KeyNoise.LAPLACE, scale=Fraction(2), threshold=9)
     contract.check_profile(shown.loss(Distance(norm=shown.norm, amount=Fraction(1, 2))))
 
 

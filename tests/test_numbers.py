@@ -19,7 +19,7 @@ from sourdine.accounting.spend import plan_cost
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.errors import SourdineError
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Gaussian, Laplace
 from tests.numbers_examples import EXAMPLES, RECORDS, SLOW, Example
 from tests.numbers_found import public_callables
@@ -69,7 +69,7 @@ def test_numbers_do_not_wrap_round() -> None:
     accountant = PLD()
     assert sum(loss.epsilon * count for loss, count in plan_cost([spend, spend], accountant).losses) == 4
     assert Training(size=60_000, batch=64, noise=1.0, epochs=np.uint16(150)).steps == 150 * 938
-    loss = Loss.symmetric(GaussianLaw(0.25), neighbours=Neighbours.ADD_REMOVE)
+    loss = PrivacyLoss.symmetric(GaussianLaw(0.25), neighbours=Neighbours.ADD_REMOVE)
     cost = accountant.repeat(accountant.lift(loss), np.int32(1 << 20))
     assert accountant.repeat(cost, np.int32(1 << 20)).losses[0][1] == 1 << 40
 

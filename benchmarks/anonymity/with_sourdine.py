@@ -10,7 +10,7 @@ from benchmarks.anonymity.odd import ODD
 from benchmarks.peers import Answer, Question, serve, versions
 from sourdine.anonymity import (
     Demand,
-    Method,
+    GeneralisationMethod,
     delta_disclosure,
     generalise,
     l_diversity,
@@ -43,7 +43,7 @@ def answer(question: Question) -> Answer:
         sensitive=[SENSITIVE],
         hierarchies=read_hierarchies(HIERARCHIES, quasi),
         suppress=Fraction(LIMIT, 100),
-        method=Method(question.get("method", "full")),
+        method=GeneralisationMethod(question.get("method", "full")),
     )
     return {
         "seconds": time.perf_counter() - start,

@@ -7,7 +7,7 @@ import duckdb
 
 from benchmarks.peers import Answer, Question, serve
 from benchmarks.tables.cases import EDGES, EPSILON, KEYS, LOWER, STEP, UPPER
-from sourdine.frames import Unit
+from sourdine.frames import PrivacyUnit
 from sourdine.tables import Query, Table
 from sourdine.tables.release import _carry_out
 
@@ -30,7 +30,11 @@ def answer(question: Question) -> Answer:
             connection = duckdb.connect()
             connection.execute(f"CREATE TABLE t AS SELECT * FROM '{path}'")
             source = connection.table("t")
-        unit = Unit(name="person", column="who", rows=2, groups=3) if units else Unit(name="person")
+        unit = (
+            PrivacyUnit(name="person", column="who", rows=2, groups=3)
+            if units
+            else PrivacyUnit(name="person")
+        )
         _OPEN[key] = Table(source, unit=unit, columns=_COLUMNS)
     table = _OPEN[key]
     start = time.perf_counter()

@@ -12,7 +12,7 @@ from sourdine.experiments.cache import read
 from sourdine.experiments.registry import Result
 from sourdine.experiments.summary import whole
 from sourdine.report.pages.page import Section, picture
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 
 CHAPTER = Path(__file__).parents[1] / "reproduced"
 _SCALE = 1.25  # of the pictures, small enough to be kept with the source
@@ -74,7 +74,7 @@ def _tables(name: str, section: Section) -> list[str]:
     return lines
 
 
-def _rows(table: Table) -> list[str]:
+def _rows(table: TextTable) -> list[str]:
     """A table as Markdown, or its first rows."""
     shown = table.shown()
     lines = [_row(table.columns), _row("---" for _ in table.columns), *map(_row, shown[:_MOST])]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sourdine.core.errors import LedgerError as LedgerError
     from sourdine.core.errors import SourdineError as SourdineError
     from sourdine.core.errors import UnsupportedLoss as UnsupportedLoss
-    from sourdine.frames.privacy_unit import Unit as Unit
+    from sourdine.frames.privacy_unit import PrivacyUnit as PrivacyUnit
     from sourdine.tables.quantiles import quantiles as quantiles
     from sourdine.tables.query import Query as Query
     from sourdine.tables.table import Table as Table
@@ -59,7 +59,7 @@ _HOMES = {
     "Query": "tables.query",
     "SourdineError": "core.errors",
     "Table": "tables.table",
-    "Unit": "frames.privacy_unit",
+    "PrivacyUnit": "frames.privacy_unit",
     "UnsupportedLoss": "core.errors",
     "quantiles": "tables.quantiles",
 }
@@ -72,10 +72,10 @@ __all__ = [
     "LedgerError",
     "Neighbours",
     "Norm",
+    "PrivacyUnit",
     "Query",
     "SourdineError",
     "Table",
-    "Unit",
     "UnsupportedLoss",
     "__version__",
     "accounting",

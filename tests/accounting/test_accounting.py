@@ -24,7 +24,7 @@ from sourdine.accounting import (
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Exponential, Gaussian, KaryResponse, Laplace
 
 ACCOUNTANTS: list[Accountant] = [Pure(), ZeroConcentrated(), Renyi(), Approximate(), PLD()]
@@ -43,10 +43,10 @@ def test_everything_named_is_there_and_in_order() -> None:
         assert getattr(sourdine.accounting, name) is not None
 
 
-def small_losses() -> list[Loss]:
+def small_losses() -> list[PrivacyLoss]:
     return [
-        Loss.pure(Fraction(1, 7)),
-        Loss.pure(Fraction(1, 3)),
+        PrivacyLoss.pure(Fraction(1, 7)),
+        PrivacyLoss.pure(Fraction(1, 3)),
         Laplace(scale=4).loss(Distance.l1(1)),
         KaryResponse(epsilon=Fraction(1, 2), categories=5).loss(Distance.hamming(neighbours=ADD_REMOVE)),
     ]
@@ -60,7 +60,7 @@ def test_the_order_of_composition_does_not_matter(
 ) -> None:
     losses = small_losses()
 
-    def total(chosen: list[Loss]) -> float:
+    def total(chosen: list[PrivacyLoss]) -> float:
         cost = accountant.lift(chosen[0])
         for loss in chosen[1:]:
             cost = accountant.join(cost, accountant.lift(loss))
@@ -85,7 +85,7 @@ def test_repeating_equals_joining(accountant: Accountant, count: int) -> None:
 
 @pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=lambda a: type(a).__name__)
 def test_unlike_relations_do_not_join(accountant: Accountant) -> None:
-    first, second = (accountant.lift(Loss.pure(1, neighbours=n)) for n in (ADD_REMOVE, REPLACE))
+    first, second = (accountant.lift(PrivacyLoss.pure(1, neighbours=n)) for n in (ADD_REMOVE, REPLACE))
     with pytest.raises(UnsupportedLoss, match="add-remove neighbours and the other for replace"):
         accountant.join(first, second)
 
@@ -94,19 +94,19 @@ def test_unlike_relations_do_not_join(accountant: Accountant) -> None:
 @pytest.mark.parametrize("delta", [-1e-9, 1, math.nan, "small"])
 def test_a_bad_delta_is_refused(accountant: Accountant, delta: float) -> None:
     with pytest.raises(InvalidParameter, match="'delta'"):
-        accountant.epsilon(accountant.lift(Loss.pure(1)), delta)
+        accountant.epsilon(accountant.lift(PrivacyLoss.pure(1)), delta)
 
 
 @pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=lambda a: type(a).__name__)
 @pytest.mark.parametrize("count", [0, -1, 2.5])
 def test_a_bad_count_is_refused(accountant: Accountant, count: int) -> None:
     with pytest.raises(InvalidParameter, match="'count'"):
-        accountant.repeat(accountant.lift(Loss.pure(1)), count)
+        accountant.repeat(accountant.lift(PrivacyLoss.pure(1)), count)
 
 
 @pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=lambda a: type(a).__name__)
 def test_epsilon_falls_with_delta_and_grows_with_the_count(accountant: Accountant) -> None:
-    one = accountant.lift(Loss.pure(Fraction(1, 4)))
+    one = accountant.lift(PrivacyLoss.pure(Fraction(1, 4)))
     deltas = [1e-2, 1e-4, 1e-8, 1e-12]
     by_delta = [accountant.epsilon(accountant.repeat(one, 20), delta).upper for delta in deltas]
     assert all(a <= b * (1 + 1e-6) for a, b in pairwise(by_delta))
@@ -117,24 +117,24 @@ def test_epsilon_falls_with_delta_and_grows_with_the_count(accountant: Accountan
 @pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=lambda a: type(a).__name__)
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 def test_delta_and_epsilon_are_inverse(accountant: Accountant, epsilon: float) -> None:
-    cost = accountant.repeat(accountant.lift(Loss.pure(Fraction(1, 3))), 12)
+    cost = accountant.repeat(accountant.lift(PrivacyLoss.pure(Fraction(1, 3))), 12)
     delta = accountant.delta(cost, epsilon).upper
     assert 0 < delta <= 1
     if not isinstance(accountant, Pure) and delta < 1:
         assert accountant.epsilon(cost, delta).upper == pytest.approx(epsilon, abs=2e-3)
 
 
-def losses_to_compare() -> Iterator[tuple[Loss, int]]:
-    yield Loss.pure(Fraction(1, 2)), 30
+def losses_to_compare() -> Iterator[tuple[PrivacyLoss, int]]:
+    yield PrivacyLoss.pure(Fraction(1, 2)), 30
     yield Laplace(scale=3).loss(Distance.l1(2, coordinates=1)), 10
     yield Gaussian(sigma=5).loss(Distance.l2(1)), 40
     yield Gaussian(sigma=5).loss(Distance.l2(3)), 7  # known by its rho only
     yield Exponential(epsilon=Fraction(1, 2), sensitivity=1, candidates=9).loss(Distance.linf(1)), 20
-    yield Loss.symmetric(GaussianLaw(0.7), neighbours=ADD_REMOVE), 3
-    yield poisson(Loss.symmetric(GaussianLaw(0.8), neighbours=ADD_REMOVE), Fraction(1, 50)), 500
+    yield PrivacyLoss.symmetric(GaussianLaw(0.7), neighbours=ADD_REMOVE), 3
+    yield poisson(PrivacyLoss.symmetric(GaussianLaw(0.8), neighbours=ADD_REMOVE), Fraction(1, 50)), 500
     yield poisson(Gaussian(sigma=2).loss(Distance.l2(1)), Fraction(1, 20)), 100
     yield poisson(Laplace(scale=1).loss(Distance.l1(1)), Fraction(1, 20)), 200
-    yield fixed_size(Loss.symmetric(GaussianLaw(0.6), neighbours=REPLACE), 5, of=100), 100
+    yield fixed_size(PrivacyLoss.symmetric(GaussianLaw(0.6), neighbours=REPLACE), 5, of=100), 100
     yield fixed_size(Laplace(scale=2).loss(Distance.l1(1, neighbours=REPLACE)), 1, of=10), 50
 
 
@@ -157,7 +157,7 @@ def test_privacy_loss_distributions_are_never_above_the_others(case: int, delta:
 
 
 def test_renyi_is_close_to_the_truth_for_many_small_losses() -> None:
-    loss = poisson(Loss.symmetric(GaussianLaw(1.0), neighbours=ADD_REMOVE), Fraction(1, 100))
+    loss = poisson(PrivacyLoss.symmetric(GaussianLaw(1.0), neighbours=ADD_REMOVE), Fraction(1, 100))
     renyi = Renyi().epsilon(Renyi().repeat(Renyi().lift(loss), 2000), 1e-6).upper
     sharp = PLD().epsilon(PLD().repeat(PLD().lift(loss), 2000), 1e-6)
     assert sharp.upper < renyi < 1.4 * sharp.lower
@@ -172,7 +172,7 @@ def test_moments_need_a_delta(accountant: Accountant) -> None:
 
 @pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=lambda a: type(a).__name__)
 def test_costs_are_not_changed_by_joining(accountant: Accountant) -> None:
-    one = accountant.lift(Loss.pure(Fraction(1, 3)))
+    one = accountant.lift(PrivacyLoss.pure(Fraction(1, 3)))
     before = accountant.epsilon(one, 1e-6)
     accountant.join(one, accountant.repeat(one, 5))
     assert accountant.epsilon(one, 1e-6) == before

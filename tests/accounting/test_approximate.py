@@ -11,12 +11,12 @@ from sourdine.accounting.approximate import ApproximateCost
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Gaussian
 from tests.accounting.profiles import gaussian_delta, least_epsilon, responses_delta
 
 
-def joined(*losses: Loss) -> ApproximateCost:
+def joined(*losses: PrivacyLoss) -> ApproximateCost:
     accountant = Approximate()
     cost = accountant.lift(losses[0])
     for loss in losses[1:]:
@@ -72,7 +72,7 @@ def test_different_pairs_compose_optimally(epsilons: list[float], log_target: fl
 def test_ten_responses_of_ln_3() -> None:
     """A peer forgets the count and says 1.0987."""
     epsilon = math.log(3)
-    cost = Approximate().repeat(Approximate().lift(Loss.pure(epsilon)), 10)
+    cost = Approximate().repeat(Approximate().lift(PrivacyLoss.pure(epsilon)), 10)
     for delta in (1e-2, 1e-5):
         true = least_epsilon(lambda x: optimal_delta(epsilon, 0, 10, x), delta, 10 * epsilon)
         assert Approximate().epsilon(cost, delta).upper == pytest.approx(true, abs=1e-4)
@@ -88,7 +88,9 @@ def test_delta_of_many_pairs() -> None:
 
 
 def test_without_a_delta_epsilons_add_up() -> None:
-    cost = joined(Loss.pure(Fraction(1, 3)), Loss.pure(Fraction(1, 3)), Loss.pure(Fraction(1, 4)))
+    cost = joined(
+        PrivacyLoss.pure(Fraction(1, 3)), PrivacyLoss.pure(Fraction(1, 3)), PrivacyLoss.pure(Fraction(1, 4))
+    )
     assert Approximate().epsilon(cost, 0.0).upper == pytest.approx(11 / 12, abs=1e-15)
     assert cost.points == (((Fraction(1, 4), 0), 1), ((Fraction(1, 3), 0), 2))
 
@@ -119,7 +121,7 @@ def test_advanced_composition_refuses(bad: dict[str, float]) -> None:
 
 
 def test_one_point_of_a_gaussian() -> None:
-    loss = Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE)
+    loss = PrivacyLoss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE)
     epsilon, delta = Approximate().lift(known_at(loss, 1e-5)).points[0][0]
     assert float(delta) == 1e-5
     true = least_epsilon(lambda x: gaussian_delta(1.0, x), 1e-5, 20)
@@ -130,8 +132,8 @@ def test_one_point_of_a_gaussian() -> None:
 
 
 def test_a_point_of_a_pure_loss_is_no_higher_than_its_epsilon() -> None:
-    assert known_at(Loss.pure(Fraction(1, 2)), 0.0).epsilon == Fraction(1, 2)
-    assert math.isinf(known_at(Loss.pure(Fraction(1, 2)), 1e-3).epsilon)
+    assert known_at(PrivacyLoss.pure(Fraction(1, 2)), 0.0).epsilon == Fraction(1, 2)
+    assert math.isinf(known_at(PrivacyLoss.pure(Fraction(1, 2)), 1e-3).epsilon)
 
 
 def test_a_whole_curve_is_not_one_pair() -> None:

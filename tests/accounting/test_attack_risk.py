@@ -20,12 +20,12 @@ from sourdine.accounting.dpsgd.training import steps_cost
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Gaussian, Laplace
 
 
 def normal(mu: float, count: int = 1) -> object:
-    loss = Loss.symmetric(GaussianLaw(mu), neighbours=Neighbours.ADD_REMOVE)
+    loss = PrivacyLoss.symmetric(GaussianLaw(mu), neighbours=Neighbours.ADD_REMOVE)
     return PLD().repeat(PLD().lift(loss), count)
 
 

@@ -14,7 +14,7 @@ from sourdine.accounting.pld.accountant import PLD
 from sourdine.accounting.pld.joint import together
 from sourdine.accounting.rdp.accountant import Renyi
 from sourdine.accounting.shuffling.epochs import shuffled_epoch
-from sourdine.accounting.spend import Part, Spend, block_loss
+from sourdine.accounting.spend import DisjointPart, Spend, block_loss
 from sourdine.accounting.subsampling.fixed_size import fixed_size
 from sourdine.accounting.subsampling.mixture import poisson_group
 from sourdine.accounting.subsampling.poisson import poisson
@@ -23,17 +23,17 @@ from sourdine.accounting.zcdp import ZeroConcentrated
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw, pure_law
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.loss import LeakyLaw, Loss
-from sourdine.mechanisms import Gaussian, KeyNoise, KeyThreshold
+from sourdine.core.loss import LeakyLaw, PrivacyLoss
+from sourdine.mechanisms import Gaussian, KeyNoise, PartitionThreshold
 from tests.accounting.profiles import hockey_stick
 
 ACCOUNTANTS = [Pure(), ZeroConcentrated(), Renyi(), PLD(), Approximate()]
 names = [type(accountant).__name__ for accountant in ACCOUNTANTS]
 
 
-def leaky(epsilon: float, delta: float, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Loss:
+def leaky(epsilon: float, delta: float, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> PrivacyLoss:
     law = LeakyLaw(pure_law(epsilon), delta)
-    return Loss.symmetric(
+    return PrivacyLoss.symmetric(
         law,
         neighbours=neighbours,
         epsilon=Fraction(epsilon),
@@ -80,7 +80,7 @@ def test_pld_knows_the_exact_curve() -> None:
 
 def test_pld_adds_leaks_to_gaussian_noise() -> None:
     law = LeakyLaw(GaussianLaw(0.5), 1e-5)
-    loss = Loss.symmetric(law, neighbours=Neighbours.ADD_REMOVE, rho=Fraction(1, 8), delta=1e-5)
+    loss = PrivacyLoss.symmetric(law, neighbours=Neighbours.ADD_REMOVE, rho=Fraction(1, 8), delta=1e-5)
     cost = PLD().repeat(PLD().lift(loss), 4)
     kept = (1 - 1e-5) ** 4
     true = 1 - kept + kept * float(GaussianLaw(1.0).profile(2.0))
@@ -93,7 +93,7 @@ def test_pld_without_a_delta_has_no_epsilon_for_a_leak() -> None:
 
 
 def test_rhos_are_added_up_before_their_law_though_one_leaks() -> None:
-    keys = KeyThreshold.within(rho=Fraction(1, 100), delta=1e-7, keys=3).loss(Distance.linf(1))
+    keys = PartitionThreshold.within(rho=Fraction(1, 100), delta=1e-7, keys=3).loss(Distance.linf(1))
     other = Gaussian(sigma=10).loss(Distance.l2(square=2, coordinates=2))
     found, plain = (
         accountant.epsilon(accountant.join(accountant.lift(keys), accountant.lift(other)), 1e-6).upper
@@ -107,7 +107,7 @@ def test_costs_hold_the_sum_of_the_deltas(accountant: Accountant[object]) -> Non
     parts = [
         accountant.lift(leaky(0.5, 0.25)),
         accountant.lift(leaky(0.5, 0.125)),
-        accountant.lift(Loss.pure(1)),
+        accountant.lift(PrivacyLoss.pure(1)),
     ]
     joined = accountant.join(accountant.join(parts[0], parts[1]), parts[2])
     assert joined.delta == Fraction(3, 8)  # type: ignore[attr-defined]
@@ -133,10 +133,10 @@ def test_the_laws_of_losses_together_hold_what_leaks() -> None:
 
 
 def test_a_plan_of_parts_costs_its_worst_delta() -> None:
-    keys = KeyThreshold(noise=KeyNoise.LAPLACE, scale=Fraction(2), threshold=20)
-    strict = KeyThreshold(noise=KeyNoise.LAPLACE, scale=Fraction(2), threshold=30)
+    keys = PartitionThreshold(noise=KeyNoise.LAPLACE, scale=Fraction(2), threshold=20)
+    strict = PartitionThreshold(noise=KeyNoise.LAPLACE, scale=Fraction(2), threshold=30)
     spends = [
-        Spend(mechanism=made, distance=Distance.linf(1), part=Part("region", key))
+        Spend(mechanism=made, distance=Distance.linf(1), part=DisjointPart("region", key))
         for made, key in ((keys, "north"), (strict, "south"))
     ]
     assert block_loss(spends).delta == keys.leak()
@@ -204,14 +204,14 @@ def test_the_curve_of_a_leaky_loss_never_reaches_nothing() -> None:
 
 
 def test_searches_count_the_deltas_or_refuse() -> None:
-    spend = Spend(mechanism=KeyThreshold.within(epsilon=0.25, delta=1e-7), distance=Distance.linf(1))
+    spend = Spend(mechanism=PartitionThreshold.within(epsilon=0.25, delta=1e-7), distance=Distance.linf(1))
     leak = spend.one_loss().delta
     assert uses_within([spend], 10, 3.5 * leak, accountant=Pure()) == 3
     assert uses_within([spend], 10, accountant=Pure()) == 0
     assert uses_within([spend], 1, 0.5, accountant=Pure()) == 4
     with pytest.raises(UnsupportedLoss, match=r"KeyThreshold\.within"):
         calibrate_noise(
-            lambda scale: KeyThreshold(noise=KeyNoise.LAPLACE, scale=scale, threshold=40),
+            lambda scale: PartitionThreshold(noise=KeyNoise.LAPLACE, scale=scale, threshold=40),
             Distance.linf(1),
             1,
             1e-6,

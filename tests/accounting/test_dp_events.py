@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from sourdine.accounting import PLD, FixedSize, Part, Poisson, Spend, plan_cost
+from sourdine.accounting import PLD, DisjointPart, FixedSize, Poisson, Spend, plan_cost
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.mechanisms import Gaussian, Geometric, KaryResponse, Laplace
@@ -183,7 +183,10 @@ def test_what_no_event_covers_is_refused() -> None:
             Spend(mechanism=KaryResponse(epsilon=Fraction(1), categories=3), distance=Distance.hamming()),
             "replaced",
         ),
-        (Spend(mechanism=geometric.mechanism, distance=Distance.l1(1), part=Part("sex", "f")), "parts"),
+        (
+            Spend(mechanism=geometric.mechanism, distance=Distance.l1(1), part=DisjointPart("sex", "f")),
+            "parts",
+        ),
     ):
         with pytest.raises(InvalidParameter, match=words):
             spend.to_dp_event()

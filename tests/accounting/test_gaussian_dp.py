@@ -14,7 +14,7 @@ from sourdine.accounting.ledger import GaussianBudget, Ledger
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.learning.gradients.noise import NoisyGradient
 from sourdine.mechanisms import Exponential, FinitePair, Gaussian, KaryResponse, Laplace
 
@@ -61,7 +61,7 @@ def test_continuous_noise_is_exact() -> None:
 def test_finite_pairs_are_dominated_and_no_less_serves(first: list[int], data: st.DataObject) -> None:
     second = data.draw(st.lists(st.integers(1, 50), min_size=len(first), max_size=len(first)))
     p, q = ([Fraction(each, sum(law)) for each in law] for law in (first, second))
-    loss = Loss.between(p, q)
+    loss = PrivacyLoss.between(p, q)
     mu = math.sqrt(dominating_square(loss))
     corners = sorted(zip(p, q, strict=True), key=lambda pair: -pair[0] / pair[1])
     with mp.workdps(30):
@@ -91,7 +91,7 @@ def test_a_pure_epsilon_has_its_mu(epsilon: Fraction) -> None:
     assert math.sqrt(square) <= mu_of_epsilon(epsilon) * (1 + 1e-9)
     response = dominating_square(KaryResponse(epsilon=epsilon, categories=2).loss(Distance.hamming()))
     assert math.sqrt(response) == pytest.approx(float(true), rel=1e-7)
-    assert dominating_square(Loss.pure(0)) == 0
+    assert dominating_square(PrivacyLoss.pure(0)) == 0
     for wrong in (-1, math.inf):
         with pytest.raises(InvalidParameter, match="epsilon"):
             mu_of_epsilon(wrong)
@@ -107,7 +107,7 @@ def test_a_pure_epsilon_has_its_mu(epsilon: Fraction) -> None:
         Poisson(rate=Fraction(1, 2)).apply(NoisyGradient(sigma=Fraction(2)).loss(Distance.l2(1))),
     ],
 )
-def test_what_no_mu_is_proven_for_has_none(loss: Loss) -> None:
+def test_what_no_mu_is_proven_for_has_none(loss: PrivacyLoss) -> None:
     assert dominating_square(loss) == math.inf
 
 
@@ -134,7 +134,9 @@ def test_a_ledger_in_mu(tmp_path: Path) -> None:
     assert [entry.price for entry in again.history()] == [Fraction(1, 8)] * 2
     status = again.status()
     assert (status.currency, status.limit, status.spent) == ("mu^2", Fraction(1, 4), Fraction(1, 4))
-    true = PLD().epsilon(PLD().lift(Loss.symmetric(GaussianLaw(0.5), neighbours=Neighbours.ADD_REMOVE)), 1e-6)
+    true = PLD().epsilon(
+        PLD().lift(PrivacyLoss.symmetric(GaussianLaw(0.5), neighbours=Neighbours.ADD_REMOVE)), 1e-6
+    )
     assert true.lower <= status.epsilon <= true.upper * (1 + 1e-6)
     assert explain_ledger(again).curve.advantage == pytest.approx(0.1974, abs=1e-4)
 

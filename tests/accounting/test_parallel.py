@@ -9,7 +9,7 @@ from sourdine.accounting.pld.joint import Worst, worst
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import AtomLaw, GaussianLaw, pure_law
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Gaussian, Laplace
 from tests.accounting.profiles import hockey_stick, least_epsilon, responses_delta
 
@@ -32,7 +32,7 @@ def test_the_worst_part_counts(relation: Neighbours) -> None:
 
 def test_laws_that_cross() -> None:
     """Pure noise is worse at small epsilons, Gaussian noise at large ones."""
-    parts = [Loss.pure(1), Loss.symmetric(GaussianLaw(0.9), neighbours=ADD_REMOVE)]
+    parts = [PrivacyLoss.pure(1), PrivacyLoss.symmetric(GaussianLaw(0.9), neighbours=ADD_REMOVE)]
     both = parallel(parts)
     larger = np.maximum(parts[0].profile(EPSILONS), parts[1].profile(EPSILONS))
     assert both.profile(EPSILONS) == pytest.approx(larger, abs=1e-15)
@@ -46,24 +46,24 @@ def test_laws_that_cross() -> None:
 
 
 def test_the_worst_law_composes_no_lower_than_any_part() -> None:
-    parts = [Loss.pure(1), Loss.symmetric(GaussianLaw(0.9), neighbours=ADD_REMOVE)]
+    parts = [PrivacyLoss.pure(1), PrivacyLoss.symmetric(GaussianLaw(0.9), neighbours=ADD_REMOVE)]
     accountant = PLD()
 
-    def epsilon(loss: Loss) -> float:
+    def epsilon(loss: PrivacyLoss) -> float:
         return accountant.epsilon(accountant.repeat(accountant.lift(loss), 5), 1e-6).upper
 
     assert epsilon(parallel(parts)) >= max(epsilon(part) for part in parts) - 1e-3
 
 
 def test_what_tells_everything_stays() -> None:
-    law = parallel([known(1, 1e-3), Loss.pure(3)]).remove
+    law = parallel([known(1, 1e-3), PrivacyLoss.pure(3)]).remove
     assert law.infinite == pytest.approx(1e-3)
     assert law.survival(5.0).p == pytest.approx(1e-3)
     assert (law.lowest, law.highest) == (-3.0, 3.0)
 
 
 def test_a_replaced_unit_touches_two_parts() -> None:
-    parts = [Loss.pure(epsilon, neighbours=REPLACE) for epsilon in (0.5, 1.0, 0.25)]
+    parts = [PrivacyLoss.pure(epsilon, neighbours=REPLACE) for epsilon in (0.5, 1.0, 0.25)]
     both = parallel(parts)
     assert both.epsilon == Fraction(3, 2)
     for epsilon in (0.0, 0.3, 0.6, 1.2, 1.49):
@@ -85,7 +85,7 @@ def test_a_replaced_unit_by_enumeration() -> None:
 
 
 def test_equal_parts_are_two_when_there_are_two() -> None:
-    one = Loss.pure(Fraction(1, 2), neighbours=REPLACE)
+    one = PrivacyLoss.pure(Fraction(1, 2), neighbours=REPLACE)
     assert parallel([one]) is not None
     assert parallel([one]).epsilon == Fraction(1, 2)
     assert parallel([one, one]).epsilon == 1
@@ -119,7 +119,7 @@ def test_the_worst_of_one_is_itself() -> None:
 
 
 def test_bad_parts_are_refused() -> None:
-    one, other = Loss.pure(1), Loss.pure(1, neighbours=REPLACE)
+    one, other = PrivacyLoss.pure(1), PrivacyLoss.pure(1, neighbours=REPLACE)
     with pytest.raises(InvalidParameter, match="'parts' of parallel must hold at least one"):
         parallel([])
     with pytest.raises(UnsupportedLoss, match="add-remove neighbours and the other for replace"):
@@ -136,7 +136,7 @@ def test_bad_parts_are_refused() -> None:
 def test_a_replaced_unit_may_be_seen_in_either_order(relation: Neighbours) -> None:
     """Two mechanisms see the same two records the other way round; only replacement allows that."""
     p, q = np.array([0.17, 0.74, 0.09]), np.array([0.01, 0.56, 0.43])
-    loss = Loss(remove=AtomLaw.between(p, q), add=AtomLaw.between(q, p), neighbours=relation)
+    loss = PrivacyLoss(remove=AtomLaw.between(p, q), add=AtomLaw.between(q, p), neighbours=relation)
 
     def epsilon_of(one: np.ndarray, other: np.ndarray) -> float:
         return least_epsilon(lambda e: hockey_stick(one, other, e), 0.03, 20)

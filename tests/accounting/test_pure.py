@@ -10,7 +10,7 @@ from sourdine.accounting.accountant import exactly
 from sourdine.core.distance import Distance
 from sourdine.core.distributions import float_above
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Gaussian
 
 positive = st.fractions(min_value=Fraction(1, 10**6), max_value=100)
@@ -20,27 +20,27 @@ positive = st.fractions(min_value=Fraction(1, 10**6), max_value=100)
 @given(st.lists(positive, min_size=1, max_size=20))
 def test_epsilons_add_up_exactly(epsilons: list[Fraction]) -> None:
     pure = Pure()
-    cost = pure.lift(Loss.pure(epsilons[0]))
+    cost = pure.lift(PrivacyLoss.pure(epsilons[0]))
     for epsilon in epsilons[1:]:
-        cost = pure.join(cost, pure.lift(Loss.pure(epsilon)))
+        cost = pure.join(cost, pure.lift(PrivacyLoss.pure(epsilon)))
     assert cost.epsilon == sum(epsilons)
     assert Fraction(pure.epsilon(cost, 0.0).upper) >= cost.epsilon
 
 
 def test_twenty_twentieths_are_one() -> None:
-    cost = Pure().repeat(Pure().lift(Loss.pure(Fraction(1, 20))), 20)
+    cost = Pure().repeat(Pure().lift(PrivacyLoss.pure(Fraction(1, 20))), 20)
     assert cost.epsilon == 1
     assert Pure().epsilon(cost, 1e-5).upper == 1.0
 
 
 def test_a_float_is_taken_as_the_fraction_it_is() -> None:
-    cost = Pure().repeat(Pure().lift(Loss.pure(0.1)), 10)
+    cost = Pure().repeat(Pure().lift(PrivacyLoss.pure(0.1)), 10)
     assert cost.epsilon == 10 * Fraction(0.1) > 1
 
 
 @given(positive, st.floats(0, 20))
 def test_delta_is_that_of_randomized_response(epsilon: Fraction, at: float) -> None:
-    found = Pure().delta(Pure().lift(Loss.pure(epsilon)), at).upper
+    found = Pure().delta(Pure().lift(PrivacyLoss.pure(epsilon)), at).upper
     true = max(0.0, (math.exp(epsilon) - math.exp(at)) / (1 + math.exp(epsilon)))
     assert found >= true * (1 - 1e-9)
     assert found == pytest.approx(true, abs=1e-9)
@@ -66,4 +66,4 @@ def test_numbers_beyond_floats_are_infinite() -> None:
 
 def test_a_bad_epsilon_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="'epsilon'"):
-        Pure().delta(Pure().lift(Loss.pure(1)), math.nan)
+        Pure().delta(Pure().lift(PrivacyLoss.pure(1)), math.nan)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sourdine.accounting import (
     PLD,
+    DisjointPart,
     FixedSize,
-    Part,
     Poisson,
     Pure,
     Sampling,
@@ -46,10 +46,14 @@ distances = st.one_of(
 
 @settings(max_examples=40)
 @given(
-    mechanisms, distances, st.integers(1, 2**40), samplings, st.none() | st.builds(Part, st.text(), st.text())
+    mechanisms,
+    distances,
+    st.integers(1, 2**40),
+    samplings,
+    st.none() | st.builds(DisjointPart, st.text(), st.text()),
 )
 def test_survives_json(
-    mechanism: Laplace, distance: Distance, count: int, sampling: Sampling | None, part: Part | None
+    mechanism: Laplace, distance: Distance, count: int, sampling: Sampling | None, part: DisjointPart | None
 ) -> None:
     spend = Spend(mechanism=mechanism, distance=distance, count=count, sampling=sampling, part=part)
     assert Spend.from_json(json.loads(json.dumps(spend.to_json()))) == spend
@@ -88,9 +92,9 @@ def test_a_sampling_for_another_relation_is_refused(relation: Neighbours, sampli
 
 
 def test_families_cost_their_worst_part_and_add_up() -> None:
-    regions = [laplace(k, part=Part("region", str(k))) for k in (2, 3, 4)]
-    more = [laplace(4, part=Part("region", "4"), count=2)]
-    sexes = [laplace(8, part=Part("sex", key)) for key in "fm"]
+    regions = [laplace(k, part=DisjointPart("region", str(k))) for k in (2, 3, 4)]
+    more = [laplace(4, part=DisjointPart("region", "4"), count=2)]
+    sexes = [laplace(8, part=DisjointPart("sex", key)) for key in "fm"]
     assert block_loss(regions).epsilon == Fraction(1, 2)
     assert block_loss(regions + more).epsilon == Fraction(3, 4)
     assert block_loss([*regions, *sexes, laplace(10)]).epsilon == Fraction(1, 2) + Fraction(1, 8) + Fraction(
@@ -100,15 +104,15 @@ def test_families_cost_their_worst_part_and_add_up() -> None:
 
 def test_parts_are_refused_where_units_are_replaced() -> None:
     with pytest.raises(UnsupportedLoss, match="may leave one part and enter another"):
-        block_loss([laplace(k, REPLACE, part=Part("region", str(k))) for k in (2, 3, 4)])
+        block_loss([laplace(k, REPLACE, part=DisjointPart("region", str(k))) for k in (2, 3, 4)])
 
 
 def test_a_plan_by_an_accountant() -> None:
     plan = [
         laplace(3, count=4),
         Spend(mechanism=Gaussian(sigma=4), distance=Distance.l2(1), count=2),
-        laplace(5, part=Part("sex", "f")),
-        laplace(6, part=Part("sex", "m")),
+        laplace(5, part=DisjointPart("sex", "f")),
+        laplace(6, part=DisjointPart("sex", "m")),
     ]
     cost = plan_cost(plan, ZeroConcentrated())
     assert cost.rho == 4 * Fraction(1, 18) + 2 * Fraction(1, 32) + Fraction(1, 50)
@@ -129,7 +133,9 @@ def test_mixed_relations_are_refused() -> None:
     with pytest.raises(UnsupportedLoss, match="One loss is stated for"):
         plan_cost([laplace(1), laplace(1, REPLACE)], Pure())
     with pytest.raises(UnsupportedLoss, match="One loss is stated for"):
-        block_loss([laplace(1, part=Part("a", "1")), laplace(1, REPLACE, part=Part("a", "2"))])
+        block_loss(
+            [laplace(1, part=DisjointPart("a", "1")), laplace(1, REPLACE, part=DisjointPart("a", "2"))]
+        )
 
 
 @pytest.mark.parametrize("plan", [block_loss, lambda spends: plan_cost(spends, Pure())])
@@ -162,7 +168,7 @@ def test_bad_fields_name_themselves(name: str, bad: object) -> None:
         (lambda: FixedSize(size=3, of=2), "size"),
         (lambda: FixedSize(size=1, of=0), "of"),
         (lambda: Shuffled(batch=3, of=2), "batch"),
-        (lambda: Part("family", 3), "key"),  # type: ignore[arg-type]
+        (lambda: DisjointPart("family", 3), "key"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_samplings_and_parts_are_refused(make: object, name: str) -> None:
@@ -193,8 +199,8 @@ def test_a_bad_description_is_refused(change: dict[str, object]) -> None:
 def test_a_part_has_one_name_however_its_letters_are_put_together() -> None:
     """As two parts the same people would pay for one of two releases."""
     composed, apart = "Besan\u00e7on", "Besanc\u0327on"
-    one = Spend(mechanism=Laplace(scale=2), distance=Distance.l1(1), part=Part("city", composed))
-    other = dataclasses.replace(one, part=Part("city", apart))
+    one = Spend(mechanism=Laplace(scale=2), distance=Distance.l1(1), part=DisjointPart("city", composed))
+    other = dataclasses.replace(one, part=DisjointPart("city", apart))
     assert one == other
     assert block_loss([one, other]).epsilon == 1
     again = Spend.from_json({**one.to_json(), "part": {"family": "city", "key": apart}})

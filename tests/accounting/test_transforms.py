@@ -11,7 +11,7 @@ from sourdine.accounting import PLD, group, group_distance, poisson
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Gaussian, Laplace
 from tests.accounting.profiles import hockey_stick
 
@@ -42,7 +42,7 @@ def test_what_is_known_of_one_covers_what_is_true_of_the_group(size: int) -> Non
 @pytest.mark.parametrize("size", [2, 5])
 @pytest.mark.parametrize("epsilon", [0.05, 0.4, 1.5, 4.0])
 def test_the_profile_is_the_formulas(size: int, epsilon: float) -> None:
-    loss = Loss.symmetric(GaussianLaw(0.4), neighbours=Neighbours.ADD_REMOVE)
+    loss = PrivacyLoss.symmetric(GaussianLaw(0.4), neighbours=Neighbours.ADD_REMOVE)
     formula = float(loss.profile(epsilon / size)) * math.expm1(epsilon) / math.expm1(epsilon / size)
     found = float(group(loss, size).profile(epsilon))
     assert formula * (1 - 1e-9) <= found * (1 + 1e-9)
@@ -51,7 +51,7 @@ def test_the_profile_is_the_formulas(size: int, epsilon: float) -> None:
 
 def test_a_pure_group_is_randomized_response() -> None:
     for epsilon in (0.0, 0.5, 1.4):
-        found = group(Loss.pure(Fraction(1, 2)), 3).profile(epsilon)
+        found = group(PrivacyLoss.pure(Fraction(1, 2)), 3).profile(epsilon)
         assert found == pytest.approx((math.exp(1.5) - math.exp(epsilon)) / (1 + math.exp(1.5)), abs=1e-9)
 
 
@@ -72,7 +72,9 @@ def test_sampled_groups_by_enumeration(rate: float, size: int) -> None:
 
 
 def test_groups_compose() -> None:
-    loss = poisson(Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE), Fraction(1, 100))
+    loss = poisson(
+        PrivacyLoss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE), Fraction(1, 100)
+    )
     epsilons = []
     for size in (1, 2, 3):
         cost = PLD().repeat(PLD().lift(group(loss, size)), 100)
@@ -82,17 +84,17 @@ def test_groups_compose() -> None:
 
 
 def test_floats_are_multiplied_exactly() -> None:
-    assert group(Loss.pure(0.3), 3).epsilon == 3 * Fraction(0.3)
+    assert group(PrivacyLoss.pure(0.3), 3).epsilon == 3 * Fraction(0.3)
 
 
 def test_one_is_no_group() -> None:
-    loss = Loss.pure(1)
+    loss = PrivacyLoss.pure(1)
     assert group(loss, 1) is loss
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5])
 def test_a_bad_size_is_refused(size: int) -> None:
     with pytest.raises(InvalidParameter, match="'size' of group must"):
-        group(Loss.pure(1), size)
+        group(PrivacyLoss.pure(1), size)
     with pytest.raises(InvalidParameter, match="'size' of group_distance must"):
         group_distance(Distance.l1(1), size)

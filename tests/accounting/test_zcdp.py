@@ -10,7 +10,7 @@ from sourdine.accounting import ZeroConcentrated, poisson
 from sourdine.accounting.zcdp import RhoCost
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Gaussian
 from tests.accounting.profiles import gaussian_delta, least_epsilon
 
@@ -71,5 +71,5 @@ def test_nothing_costs_nothing() -> None:
 
 def test_sampling_leaves_no_rho() -> None:
     with pytest.raises(UnsupportedLoss, match=r"no finite rho.*Use PLD or Renyi"):
-        ZeroConcentrated().lift(poisson(Loss.pure(1), Fraction(1, 2)))
-    assert math.isinf(poisson(Loss.pure(1), Fraction(1, 2)).rho)
+        ZeroConcentrated().lift(poisson(PrivacyLoss.pure(1), Fraction(1, 2)))
+    assert math.isinf(poisson(PrivacyLoss.pure(1), Fraction(1, 2)).rho)

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from sourdine.anonymity import (
     Demand,
     Diversity,
+    GeneralisationMethod,
     Generalised,
     Ground,
     Intervals,
-    Method,
     Tree,
     generalise,
     generalise_records,
@@ -193,10 +193,10 @@ def test_values_that_say_enough_are_left_as_they_are() -> None:
     assert (found.levels, found.loss.ncp, found.suppressed) == ({"a": 0, "b": 0, "c": 0}, 0.0, 0)
 
 
-@pytest.mark.parametrize("method", [Method.MONDRIAN, Method.RELAXED])
+@pytest.mark.parametrize("method", [GeneralisationMethod.MONDRIAN, GeneralisationMethod.RELAXED])
 @pytest.mark.parametrize("case", range(len(CASES)))
 @pytest.mark.parametrize("seed", range(3))
-def test_halving_satisfies_the_demand(method: Method, case: int, seed: int) -> None:
+def test_halving_satisfies_the_demand(method: GeneralisationMethod, case: int, seed: int) -> None:
     found = made(people(seed, 150), Demand(**CASES[case][0]), method=method)  # type: ignore[arg-type]
     assert found.suppressed == 0
     check_satisfied(found)
@@ -210,7 +210,7 @@ def test_halving_covers_every_record_and_cuts_where_it_can(pairs: list[tuple[int
         return
     rows = [{"x": x, "y": y, "id": who} for who, (x, y) in enumerate(pairs)]
     records = brute.coded(rows, ["x", "y"], ["id"])
-    found = generalise_records(records, Demand(k=k), method=Method.MONDRIAN)
+    found = generalise_records(records, Demand(k=k), method=GeneralisationMethod.MONDRIAN)
     seen = {}
     for x, y, who in found.rows():
         assert who is not None
@@ -233,8 +233,8 @@ def test_halving_covers_every_record_and_cuts_where_it_can(pairs: list[tuple[int
 
 def test_relaxed_halving_cuts_through_equal_numbers() -> None:
     table = pa.table({"x": [1, 2, 2, 2, 2, 3]})
-    strict = generalise(table, Demand(k=3), quasi=["x"], method=Method.MONDRIAN)
-    relaxed = generalise(table, Demand(k=3), quasi=["x"], method=Method.RELAXED)
+    strict = generalise(table, Demand(k=3), quasi=["x"], method=GeneralisationMethod.MONDRIAN)
+    relaxed = generalise(table, Demand(k=3), quasi=["x"], method=GeneralisationMethod.RELAXED)
     assert set(strict.rows()) == {("1-3",)}
     assert Counter(relaxed.rows()) == {("1-2",): 3, ("2-3",): 3}
     assert relaxed.loss.ncp == pytest.approx(0.5)
@@ -245,15 +245,17 @@ def test_halving_says_values_by_their_tree_or_by_a_list() -> None:
     tree = Tree(
         {"nurse": ("care", "*"), "surgeon": ("care", "*"), "baker": ("food", "*"), "cook": ("food", "*")}
     )
-    by_tree = generalise(table, Demand(k=4), quasi=["job"], hierarchies={"job": tree}, method=Method.MONDRIAN)
+    by_tree = generalise(
+        table, Demand(k=4), quasi=["job"], hierarchies={"job": tree}, method=GeneralisationMethod.MONDRIAN
+    )
     assert Counter(by_tree.rows()) == {("care",): 4, ("food",): 4}
     assert by_tree.loss.ncp == pytest.approx(1 / 3)
-    listed = generalise(table, Demand(k=4), quasi=["job"], method=Method.MONDRIAN)
+    listed = generalise(table, Demand(k=4), quasi=["job"], method=GeneralisationMethod.MONDRIAN)
     assert Counter(listed.rows()) == {("baker|cook",): 4, ("nurse|surgeon",): 4}
 
 
-@pytest.mark.parametrize("method", list(Method))
-def test_the_order_of_rows_changes_nothing(method: Method) -> None:
+@pytest.mark.parametrize("method", list(GeneralisationMethod))
+def test_the_order_of_rows_changes_nothing(method: GeneralisationMethod) -> None:
     rows = people(7, 120)
     mixed = [rows[place] for place in np.random.default_rng(8).permutation(len(rows))]
     demand = Demand(k=3, l=2)
@@ -284,7 +286,7 @@ def test_distances_and_other_columns_are_respected(tmp_path: Path) -> None:
 
 
 def test_progress_rises_to_the_end() -> None:
-    for method in Method:
+    for method in GeneralisationMethod:
         told: list[float] = []
         made(people(1), Demand(k=3), method=method, watch=told.append)
         assert told == sorted(told)

@@ -5,10 +5,10 @@ import pytest
 
 from sourdine.anonymity import (
     Coded,
+    DatePrecision,
     Dates,
-    Hierarchy,
+    GeneralisationHierarchy,
     Intervals,
-    Period,
     Prefixes,
     Suppression,
     Tree,
@@ -22,7 +22,7 @@ def column(*labels: str | None, name: str = "c") -> Coded:
     return Coded(name, labels, np.arange(len(labels)))
 
 
-ALL: list[tuple[Hierarchy, Coded]] = [
+ALL: list[tuple[GeneralisationHierarchy, Coded]] = [
     (Suppression(), column("a", "b", None)),
     (Tree({"a": ("x", "*"), "b": ("x", "*"), "d": ("y", "*")}), column("a", "b", None)),
     (Intervals(0, 100, (5, 10, 50)), column("3", "17", "99.5", "100", None)),
@@ -33,7 +33,9 @@ ALL: list[tuple[Hierarchy, Coded]] = [
 
 
 @pytest.mark.parametrize(("hierarchy", "held"), ALL, ids=lambda each: type(each).__name__)
-def test_every_ladder_gets_coarser_and_ends_in_one_label(hierarchy: Hierarchy, held: Coded) -> None:
+def test_every_ladder_gets_coarser_and_ends_in_one_label(
+    hierarchy: GeneralisationHierarchy, held: Coded
+) -> None:
     ladder = hierarchy.ladder(held)
     assert ladder.label(0) == list(held.labels)
     assert set(ladder.label(ladder.height)) == {"*"}
@@ -57,7 +59,9 @@ def test_intervals_and_their_losses() -> None:
 
 def test_dates_prefixes_and_trees() -> None:
     days = column("1984-02-29", "1985-07-14", "1991-11-02")
-    ladder = Dates((Period.MONTH, Period.QUARTER, Period.YEAR, Period.DECADE)).ladder(days)
+    ladder = Dates(
+        (DatePrecision.MONTH, DatePrecision.QUARTER, DatePrecision.YEAR, DatePrecision.DECADE)
+    ).ladder(days)
     assert [ladder.label(level)[0] for level in range(6)] == [
         "1984-02-29", "1984-02", "1984-Q1", "1984", "1980s", "*",
     ]  # fmt: skip
@@ -117,7 +121,7 @@ def test_bad_hierarchies_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="fall"):
         Prefixes((2, 4))
     with pytest.raises(InvalidParameter, match="shorter to longer"):
-        Dates((Period.YEAR, Period.MONTH))
+        Dates((DatePrecision.YEAR, DatePrecision.MONTH))
     with pytest.raises(InvalidParameter, match="like 2024-05-31"):
         Dates().ladder(column("31.5.2024"))
     with pytest.raises(InvalidParameter, match="no folder"):

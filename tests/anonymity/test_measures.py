@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from sourdine.anonymity import (
     Demand,
+    GeneralisationHierarchy,
     Ground,
-    Hierarchy,
     Missing,
     Records,
     Tree,
@@ -257,7 +257,9 @@ def test_bad_input_is_refused_in_one_sentence() -> None:
 
 
 @pytest.mark.parametrize("ground", [Ground.EQUAL, Ground.ORDERED, Tree({"u": ("*",), "v": ("*",)})])
-def test_where_no_sensitive_value_is_known_nothing_can_be_learnt(ground: Ground | Hierarchy) -> None:
+def test_where_no_sensitive_value_is_known_nothing_can_be_learnt(
+    ground: Ground | GeneralisationHierarchy,
+) -> None:
     rows: list[dict[str, object]] = [{"a": "p", "s": None}] * 3
     records = brute.coded(rows, ["a"], ["s"])
     found = measure_records(records, distances={"s": ground}).sensitive[0]

@@ -11,7 +11,7 @@ from sourdine.audit.mutants.mutant import Resampled
 from sourdine.audit.outcomes import title
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.mechanisms import Gaussian, Laplace, OneCoin, Warner
 from sourdine.testing import SeededBits
@@ -72,7 +72,9 @@ def test_repeats_with_the_same_bits() -> None:
 @pytest.mark.parametrize("delta", [0.001, 0.05])
 def test_claim_at_a_delta_for_randomized_response(delta: float) -> None:
     """delta(e) = p - e^epsilon q, so epsilon = ln((p - delta)/q)."""
-    assert claim(Loss.pure(math.log(3)), delta) == pytest.approx(math.log((0.75 - delta) / 0.25), rel=1e-8)
+    assert claim(PrivacyLoss.pure(math.log(3)), delta) == pytest.approx(
+        math.log((0.75 - delta) / 0.25), rel=1e-8
+    )
 
 
 @pytest.mark.parametrize("delta", [1e-2, 1e-3, 1e-5])
@@ -95,7 +97,7 @@ def test_claim_of_a_gaussian_by_brute_force(delta: float) -> None:
 def test_claims_without_a_delta() -> None:
     assert claim(Laplace(scale=Fraction(2)).loss(Distance.l1(1)), 0) == 0.5
     assert claim(Gaussian(sigma=Fraction(2)).loss(Distance.l2(1)), 0) == math.inf
-    assert claim(Loss.pure(Fraction(1)), 0.9) <= 1e-8  # everything is within this delta
+    assert claim(PrivacyLoss.pure(Fraction(1)), 0.9) <= 1e-8  # everything is within this delta
 
 
 def test_a_gaussian_is_audited_with_a_delta() -> None:

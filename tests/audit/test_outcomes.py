@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.audit.outcomes import Tally, align, tally
 from sourdine.core.distance import Distance
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.mechanisms import Laplace
@@ -24,8 +24,8 @@ class Counted(Mechanism):
         self.asked.append(len(np.asarray(values)))
         return np.asarray(values)
 
-    def loss(self, distance: Distance) -> Loss:
-        return Loss.pure(1)
+    def loss(self, distance: Distance) -> PrivacyLoss:
+        return PrivacyLoss.pure(1)
 
     def error(self, confidence: float = 0.95) -> float:
         return 0.0

@@ -6,7 +6,15 @@ from typer.testing import CliRunner
 from typer.testing import Result as Shown
 
 from sourdine.cli import app
-from sourdine.experiments import Result, Settings, Standing, Verdict, experiment, find_experiments, registry
+from sourdine.experiments import (
+    ClaimVerdict,
+    Result,
+    Settings,
+    Standing,
+    experiment,
+    find_experiments,
+    registry,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +26,7 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
 
     def run(settings: Settings) -> Result:
         seen.append(settings)
-        verdict = Verdict(
+        verdict = ClaimVerdict(
             claim="one", published="1", found="2", standing=Standing.UNDERSTATED, why="So it is."
         )
         return Result(name=f"toy{len(seen)}", title="A toy", lead="", verdicts=(verdict,), sections=())

@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.core.distributions import AtomLaw, DiscreteGaussianLaw, GeometricLaw, Law, RhoLaw, pure_law
-from sourdine.core.loss import Loss
+from sourdine.core.distributions import (
+    AtomLaw,
+    DiscreteGaussianLaw,
+    GeometricLaw,
+    LossDistribution,
+    RhoLaw,
+    pure_law,
+)
+from sourdine.core.loss import PrivacyLoss
 
 EPSILONS = np.array([-3.0, -0.7, 0.0, 0.01, 0.3, 1.0, 1.9, 4.0, 9.0])
 
@@ -92,7 +99,7 @@ def test_the_lower_tail_keeps_its_digits() -> None:
     assert 0 < float(RhoLaw(0.5).cumulative(-30.0).p) < 1e-20
 
 
-LAWS: list[Law] = [
+LAWS: list[LossDistribution] = [
     pure_law(0.7),
     GeometricLaw(5, 3.3),
     DiscreteGaussianLaw(3, 6.0),
@@ -103,7 +110,7 @@ LAWS: list[Law] = [
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
-def test_survival_and_cumulative_complete_each_other(law: Law) -> None:
+def test_survival_and_cumulative_complete_each_other(law: LossDistribution) -> None:
     losses = np.linspace(-4, 4, 801)
     above, below = law.survival(losses), law.cumulative(losses)
     everything = law.survival(-1e9)
@@ -122,5 +129,5 @@ def test_laws_without_a_common_outcome_give_everything_away() -> None:
 
 
 def test_rho_of_a_pure_loss_is_exact() -> None:
-    assert Loss.pure(0.1).rho == Fraction(0.1) ** 2 / 2
-    assert Loss.pure(Fraction(1, 3)).rho == Fraction(1, 18)
+    assert PrivacyLoss.pure(0.1).rho == Fraction(0.1) ** 2 / 2
+    assert PrivacyLoss.pure(Fraction(1, 3)).rho == Fraction(1, 18)

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 from sourdine.accounting.approximate import known
-from sourdine.core.distributions import GaussianLaw, Law, pure_law
+from sourdine.core.distributions import GaussianLaw, LossDistribution, pure_law
 from sourdine.core.loss import LeakyLaw
 
 
 @pytest.mark.parametrize("base", [pure_law(0.7), GaussianLaw(1.3)])
 @pytest.mark.parametrize("delta", [1e-9, 0.2])
-def test_the_profile_is_delta_and_the_rest_of_the_base(base: Law, delta: float) -> None:
+def test_the_profile_is_delta_and_the_rest_of_the_base(base: LossDistribution, delta: float) -> None:
     epsilons = np.linspace(-1, 6, 50)
     expected = delta + (1 - delta) * base.profile(epsilons)
     assert LeakyLaw(base, delta).profile(epsilons) == pytest.approx(expected, abs=1e-15)

@@ -11,7 +11,7 @@ from mpmath import mp, mpf
 from sourdine.accounting import PLD
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.pair import MOST_OUTCOMES, finite_laws
 
 
@@ -35,7 +35,7 @@ def worst_set(p: list[Fraction], q: list[Fraction], epsilon: float) -> float:
 @given(pairs())
 def test_the_profile_is_the_worst_set_of_outcomes(pair: tuple[list[Fraction], list[Fraction]]) -> None:
     p, q = pair
-    loss = Loss.between(p, q)
+    loss = PrivacyLoss.between(p, q)
     for epsilon in (0.0, 0.1, 0.5, 1.0, 3.0):
         assert float(loss.remove.profile(epsilon)) == pytest.approx(worst_set(p, q, epsilon), abs=1e-12)
         assert float(loss.add.profile(epsilon)) == pytest.approx(worst_set(q, p, epsilon), abs=1e-12)
@@ -51,7 +51,7 @@ def test_the_profile_is_the_worst_set_of_outcomes(pair: tuple[list[Fraction], li
 @given(pairs())
 def test_rho_bounds_every_order_of_the_shared_outcomes(pair: tuple[list[Fraction], list[Fraction]]) -> None:
     p, q = pair
-    loss = Loss.between(p, q)
+    loss = PrivacyLoss.between(p, q)
     shared = [(a, b) for a, b in zip(p, q, strict=True) if a and b]
     if not shared:
         assert loss.delta == 1
@@ -66,7 +66,7 @@ def test_rho_bounds_every_order_of_the_shared_outcomes(pair: tuple[list[Fraction
 
 def test_composition_is_bracketed_as_by_enumeration() -> None:
     p, q = [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)], [Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)]
-    loss = Loss.between(p, q)
+    loss = PrivacyLoss.between(p, q)
     twice = PLD().repeat(PLD().lift(loss), 3)
     for epsilon in (0.2, 1.0, 2.0):
         exact = sum(
@@ -80,17 +80,17 @@ def test_composition_is_bracketed_as_by_enumeration() -> None:
 
 def test_a_close_ratio_keeps_its_digits() -> None:
     tiny = Fraction(1, 10**30)
-    loss = Loss.between([Fraction(1, 2) + tiny, Fraction(1, 2) - tiny], [Fraction(1, 2)] * 2)
+    loss = PrivacyLoss.between([Fraction(1, 2) + tiny, Fraction(1, 2) - tiny], [Fraction(1, 2)] * 2)
     assert float(loss.epsilon) == pytest.approx(2e-30, rel=1e-9)
     assert float(loss.remove.atoms[0][-1]) == pytest.approx(2e-30, rel=1e-9)  # type: ignore[attr-defined]
 
 
 def test_equal_laws_lose_nothing_and_disjoint_ones_everything() -> None:
-    nothing, everything = Loss.between([1], [1]), Loss.between({"a": 1}, {"b": 1})
+    nothing, everything = PrivacyLoss.between([1], [1]), PrivacyLoss.between({"a": 1}, {"b": 1})
     assert (nothing.epsilon, nothing.rho, nothing.delta) == (0, 0, 0)
     assert everything.delta == 1
     assert float(everything.profile(5.0)) == 1
-    assert Loss.between([1], [1], neighbours=Neighbours.REPLACE).neighbours is Neighbours.REPLACE
+    assert PrivacyLoss.between([1], [1], neighbours=Neighbours.REPLACE).neighbours is Neighbours.REPLACE
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from sourdine.core.codec import added
 from sourdine.core.errors import InvalidParameter, UnknownName
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.registry import ALIASES, TABLE, Named, class_of, first_name, name_of, register
-from sourdine.local import KaryOracle
+from sourdine.local import GRR
 from sourdine.mechanisms import Laplace
 from tests import contract
 from tests.own_mechanism import NAME, RoundedCount, Unregistered
@@ -156,7 +156,7 @@ def test_a_later_version_of_a_name_says_so() -> None:
 
 
 def test_a_class_that_is_moved_and_renamed_changes_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = KaryOracle(epsilon=1, categories=3)  # type: ignore[arg-type]
+    before = GRR(epsilon=1, categories=3)  # type: ignore[arg-type]
     identity = before.identity
     source = Path(inspect.getfile(sourdine.local.frequency.hashing)).read_text(encoding="utf-8")
     moved = ModuleType("sourdine.elsewhere")

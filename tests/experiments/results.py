@@ -1,14 +1,14 @@
 """What tests look up in the result of an experiment."""
 
-from sourdine.experiments import Result, Verdict
-from sourdine.report import Table
+from sourdine.experiments import ClaimVerdict, Result
+from sourdine.report import TextTable
 
 
-def verdict(result: Result, claim: str) -> Verdict:
+def verdict(result: Result, claim: str) -> ClaimVerdict:
     (found,) = [each for each in result.verdicts if claim in each.claim]
     return found
 
 
-def table(result: Result, name: str) -> Table:
+def table(result: Result, name: str) -> TextTable:
     (found,) = [each for section in result.sections for each in section.tables if each.name == name]
     return found

@@ -6,22 +6,22 @@ import pytest
 from sourdine.accounting.accountant import Bracket
 from sourdine.experiments import cache
 from sourdine.experiments.cache import FOLDER, forget, from_json, run_or_read, to_json
-from sourdine.experiments.registry import Experiment, Result, Settings, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, Experiment, Result, Settings, Standing
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 
 RESULT = Result(
     name="toy",
     title="A toy",
     lead="It is small.",
-    verdicts=(Verdict(claim="one", published="1", found="2", standing=Standing.WRONG, why="So."),),
+    verdicts=(ClaimVerdict(claim="one", published="1", found="2", standing=Standing.WRONG, why="So."),),
     sections=(
         Section(
             title="All",
             paragraphs=("Words.",),
             points=("A point.",),
             tables=(
-                Table(
+                TextTable(
                     name="cells",
                     title="Cells",
                     columns=("a", "b", "c", "d", "e", "f"),

@@ -5,21 +5,21 @@ import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.experiments import (
+    ClaimVerdict,
     Result,
     Settings,
     Standing,
-    Verdict,
     compare,
     experiment,
     find_experiments,
     registry,
 )
-from sourdine.report import Section, Table
+from sourdine.report import Section, TextTable
 
 
 def result() -> Result:
-    table = Table(name="squares", title="Squares", columns=("x", "y"), rows=((1, 1), (2, 4)))
-    verdict = Verdict(
+    table = TextTable(name="squares", title="Squares", columns=("x", "y"), rows=((1, 1), (2, 4)))
+    verdict = ClaimVerdict(
         claim="two squared", published="5", found="4", standing=Standing.OVERSTATED, why="Count."
     )
     section = Section(title="Numbers", tables=(table,))

@@ -1,4 +1,4 @@
-from sourdine.experiments.registry import Result, Settings, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, Result, Settings, Standing
 from sourdine.experiments.summary import ERRORS, Effect, errors, whole
 from sourdine.report.pages.page import Section
 
@@ -8,7 +8,9 @@ def result(name: str, *standings: Standing) -> Result:
         name=name,
         title=f"About {name}",
         lead=f"Lead of {name}.",
-        verdicts=tuple(Verdict(claim="c", published="1", found="2", standing=each) for each in standings),
+        verdicts=tuple(
+            ClaimVerdict(claim="c", published="1", found="2", standing=each) for each in standings
+        ),
         sections=(Section(title=f"Inside {name}"),),
     )
 

@@ -8,12 +8,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from sourdine.frames import BernsteinSums, Schema, Unit, open_source, totals
+from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, open_source, totals
 from sourdine.frames.statistics.quality import quality_counts
 from sourdine.testing import SeededBits
 
 SCHEMA = Schema.read({"site": {"type": "category", "keys": ["n", "s", "e", "w"]}})
-ONE = Unit(column="who", rows=1, groups=1)
+ONE = PrivacyUnit(column="who", rows=1, groups=1)
 
 
 @pytest.mark.parametrize(("first", "second"), [(0.0, -0.0), (math.nan, -math.nan)])

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import Schema, Unit, totals
+from sourdine.frames import PrivacyUnit, Schema, totals
 from sourdine.frames.joins import Join, open_joined, read_joins
 from sourdine.testing import SeededBits
 from tests.frames.engines import ENGINES
@@ -34,7 +34,7 @@ def by_region(table: object, joins: tuple[Join, ...], schema: Schema = SCHEMA) -
     grouped = source.grouping("region")
     from sourdine.frames import BernsteinSums
 
-    found = totals(source, by=[grouped], statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
+    found = totals(source, by=[grouped], statistics=[BernsteinSums()], unit=PrivacyUnit(), bits=SeededBits(1))
     return [row[0] for row in found.numbers[0]]
 
 

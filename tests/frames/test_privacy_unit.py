@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import Unit
+from sourdine.frames import PrivacyUnit
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ from sourdine.frames import Unit
 )
 def test_a_bad_unit_is_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter, match=f"The '{list(bad)[-1]}' of Unit must"):
-        Unit(**bad)
+        PrivacyUnit(**bad)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import BernsteinSums, Schema, Source, Unit, open_source, totals
+from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, Source, open_source, totals
 from sourdine.frames.expression import grouping
 from sourdine.frames.statistics.quality import quality_counts
 from sourdine.testing import SeededBits
@@ -52,7 +52,7 @@ def counts(source: Source) -> list[int]:
     """How many records there are of each key of the one declared column."""
     ((name, column),) = source.schema.columns.items()
     by = [grouping(name, column, source.types[name])]
-    found = totals(source, by=by, statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
+    found = totals(source, by=by, statistics=[BernsteinSums()], unit=PrivacyUnit(), bits=SeededBits(1))
     return [number for (number,) in found.numbers[0]]
 
 
@@ -275,7 +275,7 @@ def test_bytes_that_are_no_text_end_no_release(raw: bytes, column: dict[str, Any
     held = pa.array([b"true", raw, b"TRUE ", b" false"])
     texts = pa.StringArray.from_buffers(4, *held.buffers()[1:])
     source = open_source(pa.table({"x": texts}), Schema.read({"x": column}))
-    found = quality_counts(source, ["x"], unit=Unit(), bits=SeededBits(1))
+    found = quality_counts(source, ["x"], unit=PrivacyUnit(), bits=SeededBits(1))
     assert sum(found) == 4
     if column["type"] != "text" and column.get("keys") != ["true"]:
         assert found[0] == 3

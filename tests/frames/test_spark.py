@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import BernsteinSums, Schema, Unit, open_source, ranks, totals
+from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, open_source, ranks, totals
 from sourdine.frames.dialect import DUCKDB, SPARK
 from sourdine.frames.statistics import binned as levels_module
 from sourdine.frames.statistics.binned import Levels, check_counted
@@ -177,7 +177,7 @@ def test_no_more_of_a_unit_counts_than_is_declared(spark: Any) -> None:
     )
     sources = [open_source(each, schema, ["who"]) for each in (spark.createDataFrame(rows), rows)]
 
-    def counted(source: Any, unit: Unit) -> list[Any]:
+    def counted(source: Any, unit: PrivacyUnit) -> list[Any]:
         value = source.place_of("x")
         statistics = [
             BernsteinSums(most=unit.rows),
@@ -188,9 +188,9 @@ def test_no_more_of_a_unit_counts_than_is_declared(spark: Any) -> None:
         ordered = ranks(source, by=by, value=value, unit=unit, bits=bits, places=10)
         return [*found.numbers, [each.values_between(0, 999).tolist() for each in ordered.values()]]
 
-    room = Unit(column="who", rows=120, groups=3)
+    room = PrivacyUnit(column="who", rows=120, groups=3)
     assert counted(sources[0], room) == counted(sources[1], room)
-    tight = Unit(column="who", rows=2, groups=1)
+    tight = PrivacyUnit(column="who", rows=2, groups=1)
     counts, moments, values = counted(sources[0], tight)
     assert sum(n for (n,) in counts) <= 6 * 2
     assert sum(map(sum, moments)) <= 6 * 2 * 9**2
@@ -206,7 +206,7 @@ def test_bytes_that_are_no_text_are_no_keys(spark: Any) -> None:
     cells = ["61", "61FF", "FF", "C1A1", "EDA080", "C361", "C3A9E280A8", "610A"]
     rows = " UNION ALL ".join(f"SELECT CAST(X'{cell}' AS STRING) AS town" for cell in cells)
     source = open_source(spark.sql(rows), Schema.read({"town": {"type": "text"}}))
-    found = key_counts(source, ["town"], unit=Unit(), bits=SeededBits(1))
+    found = key_counts(source, ["town"], unit=PrivacyUnit(), bits=SeededBits(1))
     assert found.columns[0].tolist() == ["a", "é\u2028"]
     assert found.units.tolist() == [1, 1]
 
@@ -303,8 +303,8 @@ def test_every_record_is_in_the_same_cell_as_elsewhere(spark: Any) -> None:
     unlike = {"town": {"type": "category", "keys": ["Lille", "f"]}, "text": {"type": "flag"}}
     far, near = (open_source(held, Schema.read(unlike)) for held in (frame, objects))
     bits = SeededBits(1)
-    assert quality_counts(far, list(unlike), unit=Unit(), bits=bits) == quality_counts(
-        near, list(unlike), unit=Unit(), bits=bits
+    assert quality_counts(far, list(unlike), unit=PrivacyUnit(), bits=bits) == quality_counts(
+        near, list(unlike), unit=PrivacyUnit(), bits=bits
     )
 
 
@@ -314,12 +314,12 @@ def test_a_unit_counts_in_few_cells(spark: Any) -> None:
     schema = Schema.read({"age": {"type": "integer", "lower": 0, "upper": 120}})
     for seed in range(3):
         source = open_source(frame, schema, ["who"])
-        unit = Unit(column="who", rows=2)
+        unit = PrivacyUnit(column="who", rows=2)
         found = quality_counts(source, ["age"], unit=unit, bits=SeededBits(seed))
         assert sum(found) == 2 * 3 + 1
         assert min(found) >= 0
         assert found[2] == 0  # nothing is unreadable
-    assert quality_counts(source, ["age"], unit=Unit(column="who", rows=9), bits=SeededBits(1)) == (
+    assert quality_counts(source, ["age"], unit=PrivacyUnit(column="who", rows=9), bits=SeededBits(1)) == (
         10,
         3,
         0,

@@ -16,7 +16,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from sourdine.frames import Schema, Unit, open_source, totals
+from sourdine.frames import PrivacyUnit, Schema, open_source, totals
 from sourdine.frames.expression import grouping
 from sourdine.frames.statistics.sums import BernsteinSums
 from sourdine.frames.text import opening
@@ -164,5 +164,5 @@ def test_a_count_moves_by_one_record_for_one_record(tmp_path: Path) -> None:
         path.write_bytes((whole + record + "\nz,yes\n" * 3).encode())
         source = open_source(path, schema)
         by = [grouping("answer", schema.columns["answer"], source.types["answer"])]
-        found = totals(source, by=by, statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
+        found = totals(source, by=by, statistics=[BernsteinSums()], unit=PrivacyUnit(), bits=SeededBits(1))
         assert 103 <= found.numbers[0][0][0] <= 104

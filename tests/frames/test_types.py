@@ -22,7 +22,7 @@ import pytest
 
 import sourdine as sd
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import BernsteinSums, Schema, Unit, open_source, totals
+from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, open_source, totals
 from sourdine.frames.dialect import DUCKDB, SPARK
 from sourdine.frames.joins import Join, open_joined
 from sourdine.frames.schema import Integer, Real, Text
@@ -282,7 +282,11 @@ def test_a_timestamp_against_dates_is_refused_before_the_charge() -> None:
     ):
         source = open_source(frame, Schema.read(day))
         found = totals(
-            source, by=[source.grouping("day")], statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1)
+            source,
+            by=[source.grouping("day")],
+            statistics=[BernsteinSums()],
+            unit=PrivacyUnit(),
+            bits=SeededBits(1),
         )
         assert found.numbers[0] == ((1000,), (0,))
 
@@ -384,7 +388,7 @@ def of_units(table: object) -> list[Any]:
     schema = Schema.read({"site": {"type": "category", "keys": ["n", "s", "e", "w"]}})
     source = open_source(table, schema, ["who"])
     by = [source.grouping("site")]
-    unit = Unit(column="who", rows=1, groups=1)
+    unit = PrivacyUnit(column="who", rows=1, groups=1)
     return [
         totals(source, by=by, statistics=[BernsteinSums()], unit=unit, bits=SeededBits(seed)).numbers
         for seed in range(5)

@@ -24,7 +24,7 @@ import torch
 from typer.testing import CliRunner
 
 import sourdine as sd
-from sourdine.accounting import FixedSize, Part, Poisson, Shuffled, Spend
+from sourdine.accounting import DisjointPart, FixedSize, Poisson, Shuffled, Spend
 from sourdine.accounting.ledger import (
     ConcentratedBudget,
     Ledger,
@@ -37,12 +37,12 @@ from sourdine.accounting.ledger import (
 from sourdine.accounting.release import Release
 from sourdine.cli import app
 from sourdine.core.codec import encoded
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.learning import NoisyGradient
 from sourdine.learning.result import card_of
 from sourdine.local import Question
 from sourdine.local.rappor import BasicOneTimeRappor, BasicRappor, Device, OneTimeRappor, Rappor
-from sourdine.mechanisms import Gaussian, Geometric, KeyThreshold, Laplace
+from sourdine.mechanisms import Gaussian, Geometric, Laplace, PartitionThreshold
 from sourdine.tables.mock import draw_register
 from sourdine.tables.quantiles import quantiles
 from tests import contract
@@ -127,7 +127,7 @@ def make_names(place: Path) -> None:
     keep(place, {"mechanisms": mechanisms, "samplings": samplings})
 
 
-def loss_of(loss: Loss) -> dict[str, object]:
+def loss_of(loss: PrivacyLoss) -> dict[str, object]:
     """A loss in full digits."""
     return {
         "neighbours": loss.neighbours.value,
@@ -171,7 +171,7 @@ def spends_for(terms: Terms) -> Iterator[Spend]:
     """The examples for the neighbours of a ledger, as far as it pays for them, and sampled spends."""
     kinds = list(contract.mechanisms())
     if terms.reserve is not None or terms.period is not None or terms.budget.name == "renyi":
-        kinds = [Gaussian, Geometric, KeyThreshold, Laplace, NoisyGradient]  # the others hold the rest
+        kinds = [Gaussian, Geometric, PartitionThreshold, Laplace, NoisyGradient]  # the others hold the rest
     examples = [
         Spend(mechanism=each.mechanism, distance=each.distance)
         for kind in kinds
@@ -200,8 +200,12 @@ def make_blocks(certificate: Path, ledger: Ledger) -> None:
     )
     block: tuple[Spend, ...] = (count, real)
     if relation is not REPLACE:
-        women = replace(count, part=Part("sex", "f"))
-        block += (women, replace(real, part=Part("sex", "f")), replace(women, part=Part("sex", "m"), count=2))
+        women = replace(count, part=DisjointPart("sex", "f"))
+        block += (
+            women,
+            replace(real, part=DisjointPart("sex", "f")),
+            replace(women, part=DisjointPart("sex", "m"), count=2),
+        )
     stated = {"age": '{"lower": 0, "upper": 120}', "salaire (€)": "0 … 100 000"}
     ledger.charge(*block, purpose="seeded, for a course", author="a teacher", secure=False, declared={})
     receipt = ledger.charge(

@@ -3,13 +3,13 @@ import torch
 from torch import nn
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning import Forecast, measure
+from sourdine.learning import StepForecast, measure
 from sourdine.learning.memory.model import Stage
 
 DATA = (torch.zeros(1, 1000), torch.zeros(1, dtype=torch.int64))
 
 
-def grown(forecast: Forecast) -> float:
+def grown(forecast: StepForecast) -> float:
     return (forecast.memory.peak(3000) - forecast.memory.peak(2000)) / 1000
 
 

@@ -6,7 +6,7 @@ import pytest
 from sourdine.accounting import PLD, Sampler, cost_of_steps, epsilon_of_steps, plan_cost
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning import Forecast, plan
+from sourdine.learning import StepForecast, plan
 from sourdine.learning.memory.model import Course, Memory, MemoryLine, Stage
 
 RUN = {"size": 10_000, "delta": 1e-5}
@@ -82,7 +82,7 @@ def test_with_few_epochs_the_smallest_batch_is_left() -> None:
 
 
 def test_forecasts_follow_from_what_a_step_takes() -> None:
-    forecast = Forecast(parameters=10_000, physical=64, memory=MEMORY, seconds=0.01, seconds_each=0.001)
+    forecast = StepForecast(parameters=10_000, physical=64, memory=MEMORY, seconds=0.01, seconds_each=0.001)
     made = plan(**RUN, noise=2.0, epochs=2, batch=100, forecast=forecast)
     assert made.memory == (1 << 20) + 64 * (1 << 14)
     assert plan(**RUN, noise=2.0, epochs=2, batch=20, forecast=forecast).memory == (1 << 19) + 43 * (1 << 14)
@@ -94,7 +94,7 @@ def test_forecasts_follow_from_what_a_step_takes() -> None:
 
 
 def test_it_is_told_in_words() -> None:
-    forecast = Forecast(parameters=10_000, physical=64, memory=MEMORY, seconds=0.01, seconds_each=0.001)
+    forecast = StepForecast(parameters=10_000, physical=64, memory=MEMORY, seconds=0.01, seconds_each=0.001)
     words = plan(**RUN, noise=2.0, epochs=2, batch=100, forecast=forecast).words()
     assert words["units"] == "10,000"
     assert words["steps"] == "200 (2 epochs)"

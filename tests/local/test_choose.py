@@ -5,7 +5,7 @@ import math
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.local import KaryOracle, ProjectiveGeometry, choose
+from sourdine.local import GRR, ProjectiveGeometry, choose
 from sourdine.local.choose import kinds
 
 
@@ -23,8 +23,8 @@ def test_no_oracle_is_better_by_more_than_its_bytes_are_worth(epsilon: float, ca
 
 
 def test_two_answers_are_k_ary_response() -> None:
-    assert isinstance(choose(1, 2).oracle, KaryOracle)
-    assert isinstance(choose(9, 500).oracle, KaryOracle)
+    assert isinstance(choose(1, 2).oracle, GRR)
+    assert isinstance(choose(9, 500).oracle, GRR)
 
 
 def test_many_answers_are_short_reports() -> None:

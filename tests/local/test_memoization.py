@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.local import (
+    GRR,
+    OLH,
     FrequencyOracle,
     HadamardResponse,
-    KaryOracle,
-    LocalHashing,
     Memo,
     ProjectiveGeometry,
 )
@@ -32,7 +32,7 @@ from tests.statistics import ALARM, fit
 
 SECRET = bytes(range(32))
 ORACLE = ProjectiveGeometry(epsilon=1, categories=20, order=4)
-KINDS = (KaryOracle, LocalHashing, ProjectiveGeometry, HadamardResponse)
+KINDS = (GRR, OLH, ProjectiveGeometry, HadamardResponse)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -55,7 +55,7 @@ def test_reports_of_many_devices_follow_the_law(value: int) -> None:
 
 
 def test_reports_of_two_answers_of_one_device_are_independent() -> None:
-    oracle = KaryOracle(epsilon=1, categories=2)
+    oracle = GRR(epsilon=1, categories=2)
     memos = [Memo(oracle, hashlib.sha256(str(i).encode()).digest()) for i in range(1500)]
     pairs = np.array([int(memo.report(0)[0]) + 2 * int(memo.report(1)[0]) for memo in memos])
     lie = 1 / (1 + math.e)
@@ -96,7 +96,7 @@ def test_reports_do_not_change_with_the_format_of_a_question() -> None:
 
 
 def test_questions_do_not_share_reports() -> None:
-    oracle = KaryOracle(epsilon=1, categories=1000)
+    oracle = GRR(epsilon=1, categories=1000)
     one, two = (Memo(Question(name=name, oracle=oracle), SECRET) for name in ("coffee", "tea"))
     assert [one.report(x) for x in range(20)] != [two.report(x) for x in range(20)]
 
@@ -105,8 +105,8 @@ def test_questions_of_one_fingerprint_do_not_share_their_noise(monkeypatch: pyte
     """Two specifications of 16 digits in common are found in 2^32 tries, and one coin would betray both."""
     monkeypatch.setattr(Question, "fingerprint", "0" * 16)
     test_questions_do_not_share_reports()
-    monkeypatch.setattr(KaryOracle, "fingerprint", "0" * 16)
-    one, two = (Memo(KaryOracle(epsilon=epsilon, categories=1000), SECRET) for epsilon in (1, 2))
+    monkeypatch.setattr(GRR, "fingerprint", "0" * 16)
+    one, two = (Memo(GRR(epsilon=epsilon, categories=1000), SECRET) for epsilon in (1, 2))
     assert [one.report(x) for x in range(20)] != [two.report(x) for x in range(20)]
 
 
@@ -119,7 +119,7 @@ def test_answers_are_known_after_they_are_clamped() -> None:
 
 
 def test_the_total_grows_with_the_distinct_answers_and_no_further_than_all_of_them() -> None:
-    memo = Memo(KaryOracle(epsilon=Fraction(1, 2), categories=4), SECRET)
+    memo = Memo(GRR(epsilon=Fraction(1, 2), categories=4), SECRET)
     assert [memo.total_epsilon(distinct=count) for count in (1, 2, 4, 9)] == [
         Fraction(1, 2),
         1,

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.local import Counts, KaryOracle
+from sourdine.local import GRR, Counts
 from sourdine.local.question import Question
 from sourdine.mechanisms import Laplace
 
-COFFEE = Question(name="coffee", oracle=KaryOracle(epsilon=2, categories=3), labels=("a", "b", "ü"))
+COFFEE = Question(name="coffee", oracle=GRR(epsilon=2, categories=3), labels=("a", "b", "ü"))
 
 
 def test_json_goes_both_ways() -> None:
@@ -22,7 +22,7 @@ def test_json_goes_both_ways() -> None:
 def test_any_change_changes_the_fingerprint() -> None:
     others = [
         replace(COFFEE, name="tea"),
-        replace(COFFEE, oracle=KaryOracle(epsilon=1, categories=3)),
+        replace(COFFEE, oracle=GRR(epsilon=1, categories=3)),
         replace(COFFEE, labels=("a", "ü", "b")),
         replace(COFFEE, labels=()),
     ]

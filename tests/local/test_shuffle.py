@@ -16,14 +16,14 @@ from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Example
 from sourdine.local import (
+    GRR,
+    OLH,
+    OUE,
+    SUE,
     FrequencyOracle,
     HadamardResponse,
-    KaryOracle,
-    LocalHashing,
-    OptimalUnary,
     ProjectiveGeometry,
     SubsetSelection,
-    SymmetricUnary,
 )
 from sourdine.local.estimate import Counts
 from sourdine.local.oracle import CodeReports
@@ -43,7 +43,7 @@ from sourdine.local.shuffle import (
 from sourdine.testing import ScriptedBits, SeededBits
 from tests.statistics import ALARM, fit
 
-ORACLE = KaryOracle(epsilon=2, categories=4)
+ORACLE = GRR(epsilon=2, categories=4)
 KEY = bytes(range(16))
 
 
@@ -143,7 +143,7 @@ def test_who_is_left_out_of_a_crowd_is_chosen_evenly() -> None:
 def test_no_amplified_epsilon_is_below_what_one_report_costs() -> None:
     """The float next to 1/3 is below it, and alone, or at a delta of 0, a report costs 1/3."""
     for epsilon in (Fraction(1, 3), Fraction(1, 10), Fraction(2, 3)):
-        oracle = KaryOracle(epsilon=epsilon, categories=3)
+        oracle = GRR(epsilon=epsilon, categories=3)
         assert Fraction(amplified_epsilon(oracle, 5, 0)) >= epsilon
         assert Fraction(amplified_epsilon(oracle, 2, 1e-300)) >= epsilon
 
@@ -176,15 +176,15 @@ def favoured(oracle: FrequencyOracle) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(
     "oracle",
     [
-        KaryOracle(epsilon=1, categories=5),
-        KaryOracle(epsilon=1, categories=2),
-        SymmetricUnary(epsilon=1, categories=4),
-        OptimalUnary(epsilon=2, categories=3),
+        GRR(epsilon=1, categories=5),
+        GRR(epsilon=1, categories=2),
+        SUE(epsilon=1, categories=4),
+        OUE(epsilon=2, categories=3),
         SubsetSelection(epsilon=Fraction(1, 2), categories=7, size=3),
         SubsetSelection(epsilon=1, categories=4, size=1),
-        LocalHashing(epsilon=1, categories=3, groups=3),
-        LocalHashing(epsilon=1, categories=9, groups=4),
-        LocalHashing(epsilon=1, categories=2, groups=2),
+        OLH(epsilon=1, categories=3, groups=3),
+        OLH(epsilon=1, categories=9, groups=4),
+        OLH(epsilon=1, categories=2, groups=2),
         ProjectiveGeometry(epsilon=1, categories=7, order=2),
         ProjectiveGeometry(epsilon=1, categories=9, order=3),
         HadamardResponse(epsilon=1, categories=6, blocks=1),
@@ -222,9 +222,9 @@ def test_reports_favour_as_many_categories_as_stated(oracle: FrequencyOracle) ->
 
 NOW = {1: (0.1824, 0.0530), 2: (0.5455, 0.1550), 4: (3.99, 0.6009)}
 TABLE = {
-    (1, LocalHashing): (0.102, 0.0294),
-    (2, LocalHashing): (0.274, 0.0798),
-    (4, LocalHashing): (0.944, 0.279),
+    (1, OLH): (0.102, 0.0294),
+    (2, OLH): (0.274, 0.0798),
+    (4, OLH): (0.944, 0.279),
     (1, HadamardResponse): (0.104, 0.0298),
     (2, HadamardResponse): (0.319, 0.0928),
     (4, HadamardResponse): (0.958, 0.284),
@@ -247,9 +247,9 @@ def test_a_crowd_hides_more_by_the_oracles_own_shares(
 @pytest.mark.parametrize(
     ("epsilon", "kind", "wanted"),
     [
-        (1, LocalHashing, (0.0084, 0.0024)),
-        (2, LocalHashing, (0.0231, 0.0066)),
-        (4, LocalHashing, (0.0813, 0.0236)),
+        (1, OLH, (0.0084, 0.0024)),
+        (2, OLH, (0.0231, 0.0066)),
+        (4, OLH, (0.0813, 0.0236)),
         (2, HadamardResponse, (0.0269, 0.0077)),
         (4, HadamardResponse, (0.0829, 0.0240)),
     ],
@@ -262,7 +262,7 @@ def test_large_crowds(epsilon: int, kind: type[FrequencyOracle], wanted: tuple[f
 
 def test_the_audit_finds_no_more_than_is_claimed() -> None:
     """Six people of three answers, counted without their order, at delta 1/100."""
-    oracle = KaryOracle(epsilon=2, categories=3)
+    oracle = GRR(epsilon=2, categories=3)
     value, neighbour = [0, 2, 2, 2, 2, 2], [1, 2, 2, 2, 2, 2]
     code = lambda answers: (answers == 0).sum(axis=-1) + 10 * (answers == 1).sum(axis=-1)
     example = Example(
@@ -281,7 +281,7 @@ def test_reports_hide_among_those_of_their_cohort() -> None:
 
 
 def test_reports_of_other_parameters_are_not_mixed() -> None:
-    other = KaryOracle(epsilon=1, categories=4)
+    other = GRR(epsilon=1, categories=4)
     with pytest.raises(InvalidParameter, match="other parameters"):
         shuffle(encode(ORACLE, [0, 1]), encode(other, [0, 1]))
     with pytest.raises(InvalidParameter, match="nothing to shuffle"):

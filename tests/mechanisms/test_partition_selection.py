@@ -10,15 +10,15 @@ import pytest
 from sourdine.accounting.transforms import group_distance
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.loss import Loss
-from sourdine.mechanisms import KeyNoise, KeyThreshold
+from sourdine.core.loss import PrivacyLoss
+from sourdine.mechanisms import KeyNoise, PartitionThreshold
 from sourdine.testing import SeededBits
 from tests.choice_laws import key_threshold as law_of
 
 ONE = Distance.linf(1)
 EPSILONS = np.linspace(0, 3, 7)
-LAPLACE = KeyThreshold(noise=KeyNoise.LAPLACE, scale=Fraction(2), threshold=7, keys=2)
-GAUSSIAN = KeyThreshold(noise=KeyNoise.GAUSSIAN, scale=Fraction(3, 2), threshold=4, keys=2)
+LAPLACE = PartitionThreshold(noise=KeyNoise.LAPLACE, scale=Fraction(2), threshold=7, keys=2)
+GAUSSIAN = PartitionThreshold(noise=KeyNoise.GAUSSIAN, scale=Fraction(3, 2), threshold=4, keys=2)
 
 
 def true_delta(noise: KeyNoise, scale: Fraction, threshold: int, keys: int) -> mpmath.mpf:
@@ -38,7 +38,7 @@ def true_delta(noise: KeyNoise, scale: Fraction, threshold: int, keys: int) -> m
 @pytest.mark.parametrize("delta", [1e-10, 1e-6, 0.05])
 @pytest.mark.parametrize("cost", [{"epsilon": 1.0}, {"epsilon": 0.05}, {"rho": 0.01}, {"rho": 2.0}])
 def test_the_threshold_is_the_least_for_its_delta(keys: int, delta: float, cost: dict[str, float]) -> None:
-    made = KeyThreshold.within(delta=delta, keys=keys, **cost)  # type: ignore[arg-type]
+    made = PartitionThreshold.within(delta=delta, keys=keys, **cost)  # type: ignore[arg-type]
     loss = made.loss(ONE)
     true = true_delta(made.noise, made.scale, made.threshold, keys)
     assert true <= loss.delta <= min(delta, true * (1 + 2e-3))
@@ -50,9 +50,9 @@ def test_the_threshold_is_the_least_for_its_delta(keys: int, delta: float, cost:
 
 
 def test_a_minimum_raises_the_threshold_and_never_lowers_it() -> None:
-    least = KeyThreshold.within(epsilon=1, delta=1e-6)
-    assert KeyThreshold.within(epsilon=1, delta=1e-6, minimum=5) == least
-    raised = KeyThreshold.within(epsilon=1, delta=1e-6, minimum=50)
+    least = PartitionThreshold.within(epsilon=1, delta=1e-6)
+    assert PartitionThreshold.within(epsilon=1, delta=1e-6, minimum=5) == least
+    raised = PartitionThreshold.within(epsilon=1, delta=1e-6, minimum=50)
     assert (raised.threshold, raised.scale) == (50, least.scale)
     assert raised.loss(ONE).delta < least.loss(ONE).delta
 
@@ -60,7 +60,7 @@ def test_a_minimum_raises_the_threshold_and_never_lowers_it() -> None:
 @pytest.mark.parametrize("cost", [{"epsilon": 1}, {"rho": Fraction(1, 8)}])
 def test_replacement_doubles_the_noise_and_leaves_delta(cost: dict[str, Fraction]) -> None:
     swap = Distance.linf(1, neighbours=Neighbours.REPLACE)
-    made = KeyThreshold.within(delta=1e-6, keys=2, neighbours=Neighbours.REPLACE, **cost)  # type: ignore[arg-type]
+    made = PartitionThreshold.within(delta=1e-6, keys=2, neighbours=Neighbours.REPLACE, **cost)  # type: ignore[arg-type]
     once, twice = made.loss(ONE), made.loss(swap)
     assert (twice.epsilon, twice.rho, twice.delta) == (2 * once.epsilon, 2 * once.rho, once.delta)
     assert (twice.epsilon if "epsilon" in cost else twice.rho) <= next(iter(cost.values()))
@@ -70,7 +70,7 @@ def excess(p: dict[int, float], q: dict[int, float], epsilon: float) -> float:
     return sum(max(0.0, mass - math.exp(epsilon) * q.get(code, 0.0)) for code, mass in p.items())
 
 
-def assert_covered(loss: Loss, pairs: list[tuple[dict[int, float], dict[int, float]]]) -> None:
+def assert_covered(loss: PrivacyLoss, pairs: list[tuple[dict[int, float], dict[int, float]]]) -> None:
     remove, add = loss.remove.profile(EPSILONS) + 1e-12, loss.add.profile(EPSILONS) + 1e-12
     for p, q in pairs:
         assert np.all([excess(p, q, epsilon) for epsilon in EPSILONS] <= remove)
@@ -78,7 +78,7 @@ def assert_covered(loss: Loss, pairs: list[tuple[dict[int, float], dict[int, flo
 
 
 @pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
-def test_the_loss_covers_every_small_table(mechanism: KeyThreshold) -> None:
+def test_the_loss_covers_every_small_table(mechanism: PartitionThreshold) -> None:
     """A unit joins any two of three keys that others hold, or nobody does."""
     loss = mechanism.loss(ONE)
     counts = (0, 1, mechanism.threshold - 1)
@@ -92,7 +92,7 @@ def test_the_loss_covers_every_small_table(mechanism: KeyThreshold) -> None:
 
 
 @pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
-def test_the_loss_covers_replacement(mechanism: KeyThreshold) -> None:
+def test_the_loss_covers_replacement(mechanism: PartitionThreshold) -> None:
     """One unit leaves two of four keys, and another joins two."""
     loss = mechanism.loss(Distance.linf(1, neighbours=Neighbours.REPLACE))
     for others in ([0, 0, 0, 0], [5, 0, 5, 0], [6, 6, 6, 6], [0, 3, 6, 0]):
@@ -103,7 +103,7 @@ def test_the_loss_covers_replacement(mechanism: KeyThreshold) -> None:
 
 
 @pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
-def test_the_loss_covers_a_group_of_units_with_one_key_each(mechanism: KeyThreshold) -> None:
+def test_the_loss_covers_a_group_of_units_with_one_key_each(mechanism: PartitionThreshold) -> None:
     single = replace(mechanism, keys=1)
     loss = single.loss(group_distance(ONE, 2))
     for joined in ([2, 0], [1, 1]):
@@ -112,7 +112,7 @@ def test_the_loss_covers_a_group_of_units_with_one_key_each(mechanism: KeyThresh
 
 
 @pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
-def test_the_loss_covers_a_group(mechanism: KeyThreshold) -> None:
+def test_the_loss_covers_a_group(mechanism: PartitionThreshold) -> None:
     """Three units, each in two keys: all in the same, or each in its own."""
     loss = mechanism.loss(group_distance(ONE, 3))
     for joined in ([3, 3, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1], [3, 1, 1, 1, 0, 0]):
@@ -127,7 +127,7 @@ def test_a_delta_for_one_key_only_would_not_cover_several() -> None:
 
 
 @pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
-def test_a_key_of_nobody_is_never_shown_and_a_large_one_always(mechanism: KeyThreshold) -> None:
+def test_a_key_of_nobody_is_never_shown_and_a_large_one_always(mechanism: PartitionThreshold) -> None:
     counts = np.array([0, -3, -(2**63), 10**6, 2**63 - 1])
     shown = mechanism.sample(np.broadcast_to(counts, (1000, 5)), SeededBits(1))
     assert shown.dtype == np.bool_
@@ -146,7 +146,7 @@ def test_no_keys_at_all() -> None:
 
 
 @pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
-def test_the_error_is_how_far_a_count_must_lie_from_the_threshold(mechanism: KeyThreshold) -> None:
+def test_the_error_is_how_far_a_count_must_lie_from_the_threshold(mechanism: PartitionThreshold) -> None:
     beyond = int(mechanism.error(0.95))
     above, below = mechanism.threshold + beyond, mechanism.threshold - beyond - 1
     assert law_of(mechanism, [above])[1] >= 0.95
@@ -170,7 +170,7 @@ def test_the_error_is_how_far_a_count_must_lie_from_the_threshold(mechanism: Key
 )
 def test_what_is_declared_wrongly_is_named(given: dict[str, object], named: str) -> None:
     with pytest.raises(InvalidParameter, match=f"'{named}'"):
-        KeyThreshold.within(**given)  # type: ignore[arg-type]
+        PartitionThreshold.within(**given)  # type: ignore[arg-type]
 
 
 def test_a_distance_below_one_costs_nothing() -> None:

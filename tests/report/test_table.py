@@ -6,12 +6,12 @@ import pytest
 
 from sourdine.accounting.accountant import Bracket
 from sourdine.core.errors import InvalidParameter
-from sourdine.report import Table
+from sourdine.report import TextTable
 from sourdine.report.table import show
 
 
-def table() -> Table:
-    return Table(
+def table() -> TextTable:
+    return TextTable(
         name="costs",
         title="Costs",
         columns=("run", "steps", "ε"),
@@ -39,4 +39,4 @@ def test_csv_keeps_every_digit_and_both_ends() -> None:
 
 def test_a_row_of_another_length_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="Every row of the table 'short' must have 2 cells"):
-        Table(name="short", title="", columns=("a", "b"), rows=((1,),))
+        TextTable(name="short", title="", columns=("a", "b"), rows=((1,),))

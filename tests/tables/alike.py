@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sourdine.tables import Answers, Plan, Table
+from sourdine.tables import Answers, ReleasePlan, Table
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
 
@@ -33,13 +33,13 @@ def table_of(values: Sequence[float] | NDArray[np.float64], groups: int) -> Tabl
     return Table(pa.table(columns), unit="person", columns=declared, size=max(groups * size, 1))
 
 
-def plan_of(table: Table, asks: Sequence[Any], epsilon: float, delta: float | None = None) -> Plan:
+def plan_of(table: Table, asks: Sequence[Any], epsilon: float, delta: float | None = None) -> ReleasePlan:
     """A plan with one query an ask, each at this epsilon when it is pure."""
     queries = [{"name": str(i), "ask": [ask], "by": ["group"]} for i, ask in enumerate(asks)]
     return table.plan(*queries, epsilon=epsilon * len(asks), delta=delta, quality=False)
 
 
-def answers(table: Table, plan: Plan, seed: int) -> Answers:
+def answers(table: Table, plan: ReleasePlan, seed: int) -> Answers:
     """A seeded release."""
     return _carry_out(plan, table.source, bits=SeededBits(seed)).values
 

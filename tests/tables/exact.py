@@ -9,7 +9,7 @@ import numpy as np
 
 from sourdine.frames import Source, ranks
 from sourdine.mechanisms import Gaussian, Laplace
-from sourdine.tables import Plan
+from sourdine.tables import ReleasePlan
 from sourdine.tables.release import _carry_out
 from sourdine.tables.statistics.quantiles import TreeCounts
 from sourdine.testing import SeededBits
@@ -25,7 +25,7 @@ def _without_noise(seen: dict[int, list[int]]) -> Iterator[None]:
         yield
 
 
-def exact_numbers(plan: Plan, source: Source, seed: int = 1) -> list[list[int]]:
+def exact_numbers(plan: ReleasePlan, source: Source, seed: int = 1) -> list[list[int]]:
     """For each line of a plan all its numbers; for a tree the counts of every bin of every level."""
     seen: dict[int, list[int]] = {}
     with _without_noise(seen):

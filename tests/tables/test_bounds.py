@@ -11,7 +11,7 @@ import pytest
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter
-from sourdine.frames import Unit
+from sourdine.frames import PrivacyUnit
 from sourdine.tables import Table, find_bounds
 from sourdine.tables.bounds import LADDERS, BoundsPlan, _found, open_column
 from sourdine.testing import SeededBits
@@ -78,7 +78,7 @@ def test_text_that_is_no_number_is_left_out(tmp_path: Path) -> None:
 
 
 def test_units_with_several_records_cost_the_same() -> None:
-    unit = Unit(name="person", column="who", rows=4)
+    unit = PrivacyUnit(name="person", column="who", rows=4)
     plan = BoundsPlan(column="pay", epsilon=Fraction(1), unit=unit)
     assert plan.mechanism.epsilon == Fraction(1, 8)
     assert sum(spend.loss().epsilon for spend in plan.spends) == 1

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from sourdine.frames import Schema, open_source
-from sourdine.tables import Plan, Privacy, Query
+from sourdine.tables import Privacy, Query, ReleasePlan
 from tests.tables.exact import exact_numbers
 
 COLUMNS: dict[str, Any] = {
@@ -33,7 +33,7 @@ WHERE: dict[str, list[Any]] = {
 def test_missing_values_count_whatever_others_hold(name: str, where: Any, by: list[str]) -> None:
     schema = Schema.read(COLUMNS)
     query = Query.read({"name": "q", "ask": ["count"], "by": by, "where": {name: where}})
-    plan = Plan(schema=schema, queries=(query,), privacy=Privacy(epsilon=Fraction(1)))
+    plan = ReleasePlan(schema=schema, queries=(query,), privacy=Privacy(epsilon=Fraction(1)))
     plain, other = HELD[name]
     for cells in ([plain, plain, None], [plain, plain, None, other], [None, None], [plain, None, None]):
         connection = duckdb.connect()

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binom, norm
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import Schema, Unit
-from sourdine.tables import Forecast, Plan, Privacy, Query, epsilon_for, forecasts
+from sourdine.frames import PrivacyUnit, Schema
+from sourdine.tables import Forecast, Privacy, Query, ReleasePlan, epsilon_for, forecasts
 from tests.statistics import ALARM
 from tests.tables.alike import answers, plan_of, table_of
 
@@ -26,7 +26,7 @@ ASKS: dict[str, Any] = {
 EXACT = {"count": SIZE, "sum": float(np.rint(EVENLY).sum()), "mean": float(np.rint(EVENLY).mean())}
 
 
-def forecast(plan: Plan, query: str) -> Forecast:
+def forecast(plan: ReleasePlan, query: str) -> Forecast:
     return next(each for each in forecasts(plan) if each.query == query)
 
 
@@ -81,11 +81,11 @@ def test_weights_divide_the_budget() -> None:
         for name, ask, weight in [("a", ["count"], 3), ("b", ["count", "units"], 1), ("c", ["units"], 0.5)]
     )
     for delta in (None, 1e-6):
-        plan = Plan(
+        plan = ReleasePlan(
             schema=schema,
             queries=queries,
             privacy=Privacy(epsilon=Fraction(9), delta=delta),
-            unit=Unit(column="who"),
+            unit=PrivacyUnit(column="who"),
             quality=False,
         )
         shares = {name: Fraction(0) for name in "abc"}

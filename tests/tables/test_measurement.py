@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sourdine.accounting.ledger import ConcentratedBudget, PureBudget
 from sourdine.core.distance import Neighbours, Norm
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import Schema, Source, Unit, open_source
-from sourdine.tables import Plan, Privacy, Query
+from sourdine.frames import PrivacyUnit, Schema, Source, open_source
+from sourdine.tables import Privacy, Query, ReleasePlan
 from tests.tables.exact import exact_numbers
 
 COLUMNS = {
@@ -51,12 +51,14 @@ ASKS: list[list[Any]] = [
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[Plan, list[Row], list[Row], int]:
+def cases(draw: st.DrawFn) -> tuple[ReleasePlan, list[Row], list[Row], int]:
     """A plan, the other records, two choices for the records of one unit, and a secret."""
     by = draw(st.sampled_from(BY))
     whole = draw(st.booleans())
     unit = (
-        Unit(column="who", rows=draw(st.integers(1, 3)), groups=draw(st.integers(1, 3))) if whole else Unit()
+        PrivacyUnit(column="who", rows=draw(st.integers(1, 3)), groups=draw(st.integers(1, 3)))
+        if whole
+        else PrivacyUnit()
     )
     where = draw(st.sampled_from([{}, {"where": {"age": {"at_least": 0}}}, {"where": {"site": ["n"]}}]))
     queries = [
@@ -66,7 +68,7 @@ def cases(draw: st.DrawFn) -> tuple[Plan, list[Row], list[Row], int]:
     if draw(st.booleans()):
         cells = {"name": "cells", "ask": [{"contingency": ["site", "well"]}], **where}
         queries.append(Query.read(cells))
-    plan = Plan(
+    plan = ReleasePlan(
         schema=SCHEMA,
         queries=tuple(queries),
         privacy=Privacy(epsilon=Fraction(1)),
@@ -95,7 +97,7 @@ def source_of(rows: list[Row]) -> Source:
     return open_source(pa.table(columns), SCHEMA, ["who"])
 
 
-def moves(case: tuple[Plan, list[Row], list[Row], int]) -> Iterator[tuple[Any, list[int]]]:
+def moves(case: tuple[ReleasePlan, list[Row], list[Row], int]) -> Iterator[tuple[Any, list[int]]]:
     """How much each number of each line moves between the two tables of a case."""
     plan, one, other, seed = case
     found = exact_numbers(plan, source_of(one), seed), exact_numbers(plan, source_of(other), seed)
@@ -103,7 +105,7 @@ def moves(case: tuple[Plan, list[Row], list[Row], int]) -> Iterator[tuple[Any, l
         yield line, [a - b for a, b in zip(before, after, strict=True)]
 
 
-def check_distances(case: tuple[Plan, list[Row], list[Row], int]) -> None:
+def check_distances(case: tuple[ReleasePlan, list[Row], list[Row], int]) -> None:
     plan = case[0]
     for line, moved in moves(case):
         for squared in (False, True):
@@ -119,7 +121,7 @@ def check_distances(case: tuple[Plan, list[Row], list[Row], int]) -> None:
 @settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(cases())
 def test_a_unit_moves_no_number_farther_than_is_paid_for(
-    case: tuple[Plan, list[Row], list[Row], int],
+    case: tuple[ReleasePlan, list[Row], list[Row], int],
 ) -> None:
     check_distances(case)
 
@@ -128,7 +130,7 @@ def test_a_unit_moves_no_number_farther_than_is_paid_for(
 @settings(max_examples=600, suppress_health_check=list(HealthCheck))
 @given(cases())
 def test_a_unit_moves_no_number_farther_than_is_paid_for_in_many_tables(
-    case: tuple[Plan, list[Row], list[Row], int],
+    case: tuple[ReleasePlan, list[Row], list[Row], int],
 ) -> None:
     check_distances(case)
 
@@ -153,8 +155,8 @@ TIGHT: dict[str, tuple[Any, list[str]]] = {
 def test_the_distance_is_reached(kind: str, column: str | None) -> None:
     """A unit with the largest value in as many groups as count moves the numbers by all of the distance."""
     ask, by = TIGHT[kind]
-    unit = Unit() if column is None else Unit(column=column, rows=3, groups=2)
-    plan = Plan(
+    unit = PrivacyUnit() if column is None else PrivacyUnit(column=column, rows=3, groups=2)
+    plan = ReleasePlan(
         schema=SCHEMA,
         queries=(Query.read({"name": "q", "ask": [ask], "by": by}),),
         privacy=Privacy(epsilon=Fraction(1)),
@@ -194,14 +196,14 @@ def test_what_is_spent_adds_up_to_no_more_than_the_guarantee(
 ) -> None:
     schema = Schema.read({**COLUMNS, "age": {"type": "integer", "lower": -1, "upper": wide - 1}})
     asks = [*ASKS[:3], [{"contingency": ["site", "well"]}], ASKS[4]]
-    plan = Plan(
+    plan = ReleasePlan(
         schema=schema,
         queries=tuple(
             Query.read({"name": str(i), "ask": ask, "weight": weight, "by": [] if i == 3 else ["site"]})
             for i, (ask, weight) in enumerate(zip(asks, weights, strict=True))
         ),
         privacy=Privacy(epsilon=epsilon, delta=delta),
-        unit=Unit(column="who", rows=rows, groups=groups),
+        unit=PrivacyUnit(column="who", rows=rows, groups=groups),
         neighbours=neighbours,
     )
     try:

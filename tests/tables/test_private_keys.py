@@ -15,10 +15,10 @@ from scipy.stats import binom
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, UnsupportedLoss
-from sourdine.frames import Unit
-from sourdine.mechanisms import KeyThreshold
+from sourdine.frames import PrivacyUnit
+from sourdine.mechanisms import PartitionThreshold
 from sourdine.report.pages.release import release_page
-from sourdine.tables import Plan, Specification, Table, forecasts, rehearse
+from sourdine.tables import ReleasePlan, Specification, Table, forecasts, rehearse
 from sourdine.tables.measurement import Partitions
 from sourdine.tables.record import Record
 from sourdine.tables.release import _carry_out, exact_of, keyed, scans
@@ -52,15 +52,15 @@ PEOPLE = pa.table(
         "who": [f"p{i // 3}" for i in range(SIZE)],
     }
 )
-MANY = Unit(name="person", column="who", rows=2, groups=2)
+MANY = PrivacyUnit(name="person", column="who", rows=2, groups=2)
 
 
-def table_of(rows: object = PEOPLE, unit: Unit | str = "person", **town: Any) -> Table:
+def table_of(rows: object = PEOPLE, unit: PrivacyUnit | str = "person", **town: Any) -> Table:
     columns = {**COLUMNS, "town": {"type": "text", **town}}
     return Table(rows, unit=unit, columns=columns, size=SIZE)
 
 
-def towns(plan: Plan, table: Table, seed: int = 1) -> list[Any]:
+def towns(plan: ReleasePlan, table: Table, seed: int = 1) -> list[Any]:
     (answer, *_) = _carry_out(plan, table.source, bits=SeededBits(seed)).values.each
     return [key[0] for key in answer.keys]
 
@@ -77,37 +77,39 @@ def test_a_key_of_one_unit_is_shown_with_the_probability_that_is_paid_for(noise:
     rows = pa.table({"town": names, "who": [i // groups for i in range(len(names))]})
     table = Table(
         rows,
-        unit=Unit(name="person", column="who", groups=groups),
+        unit=PrivacyUnit(name="person", column="who", groups=groups),
         columns={"town": {"type": "text"}},
     )
     reserve = delta if noise == "Laplace" else delta / 2
     plan = table.plan(BY_TOWN, epsilon=2.0, delta=delta, reserve=reserve)
     mechanism = plan.lines[0].mechanism
-    assert isinstance(mechanism, KeyThreshold)
+    assert isinstance(mechanism, PartitionThreshold)
     assert mechanism.noise == noise
     claimed = mechanism.leak()
     assert reserve / 6 < claimed <= reserve
     shown = len({name.split(" key ")[0] for name in towns(plan, table, 5)})
     assert binom.sf(shown - 1, units, claimed) > ALARM
     assert binom.cdf(shown, units, claimed) > ALARM  # nor is the claim an idle one
-    lower = KeyThreshold(
+    lower = PartitionThreshold(
         noise=mechanism.noise, scale=mechanism.scale, threshold=mechanism.threshold - 1, keys=groups
     )
-    with patch.object(KeyThreshold, "within", lambda **_: lower):
+    with patch.object(PartitionThreshold, "within", lambda **_: lower):
         faulty = table.plan(BY_TOWN, epsilon=2.0, delta=delta, reserve=reserve)
         shown = len({name.split(" key ")[0] for name in towns(faulty, table, 5)})
     assert binom.sf(shown - 1, units, claimed) < ALARM
 
 
 @pytest.mark.parametrize("others", [None, "others"])
-@pytest.mark.parametrize("unit", [Unit(name="person"), MANY])
+@pytest.mark.parametrize("unit", [PrivacyUnit(name="person"), MANY])
 def test_by_the_same_keys_and_noise_answers_are_those_of_declared_keys(
-    others: str | None, unit: Unit
+    others: str | None, unit: PrivacyUnit
 ) -> None:
     """Chosen keys are worth what declared ones are: half of the budget went into choosing them."""
     kept = ["=c", "Aa", "b"]
     shown = patch.object(
-        KeyThreshold, "sample", lambda self, counts, bits: np.array([town in kept for town in sorted(TOWNS)])
+        PartitionThreshold,
+        "sample",
+        lambda self, counts, bits: np.array([town in kept for town in sorted(TOWNS)]),
     )
     declared = pa.table(
         {**PEOPLE.to_pydict(), "town": [t if t in kept else others for t in PEOPLE["town"].to_pylist()]}
@@ -201,8 +203,8 @@ def test_what_cannot_be_is_refused_before_anything_is_read() -> None:
         both.plan({"name": "q", "ask": [{"top": "who", "k": 1}], "by": ["town"]}, epsilon=1, delta=1e-6)
 
 
-@pytest.mark.parametrize("unit", [Unit(name="person"), MANY])
-def test_one_specification_gives_the_same_everywhere(unit: Unit, tmp_path: Path) -> None:
+@pytest.mark.parametrize("unit", [PrivacyUnit(name="person"), MANY])
+def test_one_specification_gives_the_same_everywhere(unit: PrivacyUnit, tmp_path: Path) -> None:
     found = set()
     for made in ENGINES.values():
         table = table_of(made(PEOPLE, tmp_path), unit, other="others", at_least=5)
@@ -271,7 +273,7 @@ def test_a_unit_moves_numbers_by_chosen_keys_no_farther_than_declared(neighbours
     assert largest > 0.5
 
 
-def empty_of(asks: list[Any]) -> tuple[Table, Plan]:
+def empty_of(asks: list[Any]) -> tuple[Table, ReleasePlan]:
     table = table_of(pa.table({name: PEOPLE[name][:0] for name in PEOPLE.column_names}))
     return table, table.plan({"name": "q", "ask": asks, "by": ["town"]}, epsilon=1, delta=1e-6)
 
@@ -279,7 +281,9 @@ def empty_of(asks: list[Any]) -> tuple[Table, Plan]:
 def test_without_any_key_there_are_answers_without_groups() -> None:
     table, plan = empty_of(ASKS)
     for source in (table.source, table_of().source):
-        with patch.object(KeyThreshold, "sample", lambda self, counts, bits: np.zeros(len(counts), bool)):
+        with patch.object(
+            PartitionThreshold, "sample", lambda self, counts, bits: np.zeros(len(counts), bool)
+        ):
             made = _carry_out(plan, source, bits=SeededBits(1))
         assert [answer.keys for answer in made.values.each] == [()] * len(ASKS)
         assert made.values.csv().count("\n") == 1
@@ -326,7 +330,7 @@ def test_a_condition_names_texts_that_are_known() -> None:
 
 
 def test_a_plan_tells_from_how_many_on_a_key_is_shown() -> None:
-    table = table_of(unit=Unit(name="patient", column="who"))
+    table = table_of(unit=PrivacyUnit(name="patient", column="who"))
     plan = table.plan({"name": "q", "ask": [{"mean": "age"}], "by": ["town"]}, epsilon=1, delta=1e-6)
     keys, mean = forecasts(plan)
     threshold = plan.lines[0].mechanism.threshold  # type: ignore[attr-defined]

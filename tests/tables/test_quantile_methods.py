@@ -19,9 +19,18 @@ from hypothesis import HealthCheck, assume, given, settings
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import Unit, ranks
+from sourdine.frames import PrivacyUnit, ranks
 from sourdine.frames.statistics.ranks import CountedValues
-from sourdine.tables import Plan, Privacy, Query, Table, epsilon_for, forecasts, rehearse, write_answers
+from sourdine.tables import (
+    Privacy,
+    Query,
+    ReleasePlan,
+    Table,
+    epsilon_for,
+    forecasts,
+    rehearse,
+    write_answers,
+)
 from sourdine.tables.measurement import PlannedMeasurement
 from sourdine.tables.quantiles import METHODS, InverseSensitivity, QuantileMethod
 from sourdine.tables.release import _carry_out
@@ -43,7 +52,11 @@ PEOPLE = pa.table(
         "who": np.arange(400) % 90,
     }
 )
-UNITS = [Unit(), Unit(column="who", rows=2, groups=1), Unit(column="who", rows=3, groups=3)]
+UNITS = [
+    PrivacyUnit(),
+    PrivacyUnit(column="who", rows=2, groups=1),
+    PrivacyUnit(column="who", rows=3, groups=3),
+]
 QUARTILES = [0.25, 0.5, 0.75]
 
 
@@ -51,7 +64,7 @@ def asked(method: str, at: list[float] = QUARTILES, by: tuple[str, ...] = ("sex"
     return {"name": "q", "ask": [{"quantiles": "pay", "at": at, "method": method}], "by": list(by)}
 
 
-def table(unit: Unit = UNITS[0], neighbours: Neighbours = ADD_REMOVE, size: int | None = 400) -> Table:
+def table(unit: PrivacyUnit = UNITS[0], neighbours: Neighbours = ADD_REMOVE, size: int | None = 400) -> Table:
     return Table(PEOPLE, unit=unit, columns=COLUMNS, size=size, neighbours=neighbours)
 
 
@@ -63,7 +76,7 @@ def made(line: PlannedMeasurement) -> QuantileMethod:
 # --- what a unit changes, and what is paid for it
 
 
-def held(plan: Plan, rows: list[Row], seed: int) -> list[Counter[int]]:
+def held(plan: ReleasePlan, rows: list[Row], seed: int) -> list[Counter[int]]:
     """The values of each group as its mechanism sees them."""
     source, measured = source_of(rows), plan.lines[0].measurement
     groups = ranks(
@@ -79,7 +92,9 @@ def held(plan: Plan, rows: list[Row], seed: int) -> list[Counter[int]]:
 
 @settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(cases())
-def test_what_a_unit_changes_in_all_groups_is_paid_for(case: tuple[Plan, list[Row], list[Row], int]) -> None:
+def test_what_a_unit_changes_in_all_groups_is_paid_for(
+    case: tuple[ReleasePlan, list[Row], list[Row], int],
+) -> None:
     """Group by group: values that go and come, each priced as the mechanism is proven for."""
     given_plan, one, other, seed = case
     query = given_plan.queries[0]
@@ -87,7 +102,7 @@ def test_what_a_unit_changes_in_all_groups_is_paid_for(case: tuple[Plan, list[Ro
     ask = {"kind": "quantiles", "column": "age", "at": [0.5], "method": "inverse"}
     block = {"name": "q", "ask": [ask], "by": list(query.by), "where": query.where}
     for delta in (None, 1e-6):
-        plan = Plan(
+        plan = ReleasePlan(
             schema=SCHEMA,
             queries=(Query.read(block),),
             privacy=Privacy(epsilon=Fraction(2), delta=delta),
@@ -108,9 +123,9 @@ def test_what_a_unit_changes_in_all_groups_is_paid_for(case: tuple[Plan, list[Ro
         assert Fraction(loss.epsilon if delta is None else loss.rho) <= plan.privacy.total
 
 
-def reached(unit: Unit, neighbours: Neighbours) -> tuple[Fraction, Fraction | float]:
+def reached(unit: PrivacyUnit, neighbours: Neighbours) -> tuple[Fraction, Fraction | float]:
     """The cost of the unit that changes as much as any may, and what is paid."""
-    plan = Plan(
+    plan = ReleasePlan(
         schema=SCHEMA,
         queries=(
             Query.read(
@@ -134,8 +149,10 @@ def reached(unit: Unit, neighbours: Neighbours) -> tuple[Fraction, Fraction | fl
 
 
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD_REMOVE])
-@pytest.mark.parametrize("unit", [Unit(), *(Unit(column="who", rows=3, groups=g) for g in (1, 2))])
-def test_some_unit_changes_all_that_is_paid_for(unit: Unit, neighbours: Neighbours) -> None:
+@pytest.mark.parametrize(
+    "unit", [PrivacyUnit(), *(PrivacyUnit(column="who", rows=3, groups=g) for g in (1, 2))]
+)
+def test_some_unit_changes_all_that_is_paid_for(unit: PrivacyUnit, neighbours: Neighbours) -> None:
     assert reached(unit, neighbours) == (1, 1)
 
 
@@ -215,7 +232,7 @@ def test_what_is_spent_is_the_guarantee(method: str, delta: float | None, neighb
 @pytest.mark.parametrize("delta", [None, 1e-6])
 @pytest.mark.parametrize("unit", UNITS)
 def test_answers_lie_on_the_grid_in_order_for_every_declared_group(
-    method: str, delta: float | None, unit: Unit
+    method: str, delta: float | None, unit: PrivacyUnit
 ) -> None:
     rows = table(unit, REPLACE)
     plan = rows.plan(asked(method), epsilon=2, delta=delta)

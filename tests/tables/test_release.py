@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, SourdineError
-from sourdine.frames import Unit
+from sourdine.frames import PrivacyUnit
 from sourdine.tables import Table, rehearse
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
@@ -108,7 +108,7 @@ def test_units_of_many_records_have_the_same_law_everywhere(engine: str, tmp_pat
     )
     table = Table(
         ENGINES[engine](rows, tmp_path),
-        unit=Unit(name="person", column="who", rows=2),
+        unit=PrivacyUnit(name="person", column="who", rows=2),
         columns={"group": {"type": "category", "keys": list(range(groups))}},
     )
     plan = table.plan({"name": "n", "ask": ["count"], "by": ["group"]}, epsilon=0.5, quality=False)
@@ -119,8 +119,10 @@ def test_units_of_many_records_have_the_same_law_everywhere(engine: str, tmp_pat
     assert fit(noise, laplace(2.7)) < ALARM
 
 
-@pytest.mark.parametrize("unit", [Unit(name="person"), Unit(name="person", column="who", rows=3, groups=2)])
-def test_one_specification_gives_the_same_everywhere(unit: Unit, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "unit", [PrivacyUnit(name="person"), PrivacyUnit(name="person", column="who", rows=3, groups=2)]
+)
+def test_one_specification_gives_the_same_everywhere(unit: PrivacyUnit, tmp_path: Path) -> None:
     found = {}
     for engine, made in ENGINES.items():
         table = Table(made(PEOPLE, tmp_path), unit=unit, columns=COLUMNS)
@@ -143,8 +145,10 @@ ODD: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("unit", [Unit(name="person"), Unit(name="person", column="who", rows=2)])
-def test_after_the_charge_nothing_depends_on_the_data(unit: Unit, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "unit", [PrivacyUnit(name="person"), PrivacyUnit(name="person", column="who", rows=2)]
+)
+def test_after_the_charge_nothing_depends_on_the_data(unit: PrivacyUnit, tmp_path: Path) -> None:
     """Whatever a table holds, the release has the same shape and is paid in full."""
     shapes = set()
     for name, values in {"people": None, **ODD}.items():
@@ -218,7 +222,7 @@ def test_what_is_refused_is_not_charged(tmp_path: Path) -> None:
     ledger = ledger_at(tmp_path / "pure.ledger")
     with pytest.raises(InvalidParameter, match="keeps pure epsilon"):
         table.release(small, ledger)
-    other = Table(PEOPLE, unit=Unit(name="person", column="who"), columns=COLUMNS)
+    other = Table(PEOPLE, unit=PrivacyUnit(name="person", column="who"), columns=COLUMNS)
     with pytest.raises(InvalidParameter, match="made for another table"):
         other.release(plan, ledger)
     assert ledger.status().spent == 0
@@ -236,7 +240,7 @@ def test_a_release_from_rho_is_paid_in_rho(tmp_path: Path) -> None:
 
 
 def test_a_rehearsal_reads_and_spends_nothing() -> None:
-    table = Table(PEOPLE, unit=Unit(name="person", column="who", rows=3), columns=COLUMNS, size=500)
+    table = Table(PEOPLE, unit=PrivacyUnit(name="person", column="who", rows=3), columns=COLUMNS, size=500)
     plan = table.plan(*QUERIES, epsilon=1)
     made = rehearse(plan)
     assert made.receipt is None

@@ -14,24 +14,30 @@ import pytest
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, RenyiBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.frames import Schema, Source, Unit, open_source, ranks
+from sourdine.frames import PrivacyUnit, Schema, Source, open_source, ranks
 from sourdine.frames.text.format import TextFormat
-from sourdine.tables import Plan, Privacy, Query, Table, release
+from sourdine.tables import Privacy, Query, ReleasePlan, Table, release
 from sourdine.tables.quantiles.tree import BinTree, TreeWalk, quantiles
 from sourdine.testing import SeededBits
 from tests.tables.exact import exact_numbers
 
 SMALL = {"type": "integer", "lower": 0, "upper": 10}
 LETTERS = {"type": "category", "keys": ["a", "A"]}
-BY_RECORD = Unit()
+BY_RECORD = PrivacyUnit()
 
 
 def plan_of(
-    columns: dict[str, Any], ask: list[Any], by: tuple[str, ...] = (), unit: Unit = BY_RECORD, **more: Any
-) -> Plan:
+    columns: dict[str, Any],
+    ask: list[Any],
+    by: tuple[str, ...] = (),
+    unit: PrivacyUnit = BY_RECORD,
+    **more: Any,
+) -> ReleasePlan:
     query = Query.read({"name": "q", "ask": ask, "by": list(by), **more})
     privacy = Privacy(epsilon=Fraction(1))
-    return Plan(schema=Schema.read(columns), queries=(query,), privacy=privacy, unit=unit, quality=False)
+    return ReleasePlan(
+        schema=Schema.read(columns), queries=(query,), privacy=privacy, unit=unit, quality=False
+    )
 
 
 def numbers_of(
@@ -73,7 +79,7 @@ def named(group: str, number: str, who: str, whole: bool) -> list[list[int]]:
     columns = {group: {"type": "category", "keys": ["a", "b"]}, number: SMALL}
     table = pa.table({group: ["a", "b", "b", "b"], number: [1, 2, 300, 4], who: ["b", "b", "c", "c"]})
     ask = ["count", {"mean": number}, {"quantiles": number, "at": [0.5]}]
-    unit = Unit(column=who, rows=2) if whole else BY_RECORD
+    unit = PrivacyUnit(column=who, rows=2) if whole else BY_RECORD
     plan = plan_of(columns, ask, (group,), unit, where={group: ["b"], number: {"at_least": 2}})
     return exact_numbers(plan, open_source(table, plan.schema, [who]))
 
@@ -114,8 +120,8 @@ LOW, HIGH = 1 - (1 << 30), (1 << 30) - 1
         [-3e38, -2e38, 0, 1e60, 1e61],
     ],
 )
-@pytest.mark.parametrize("unit", [BY_RECORD, Unit(column="x")])
-def test_no_bin_overflows(edges: list[float], unit: Unit) -> None:
+@pytest.mark.parametrize("unit", [BY_RECORD, PrivacyUnit(column="x")])
+def test_no_bin_overflows(edges: list[float], unit: PrivacyUnit) -> None:
     """An error that only a large value brings about would tell that there is one."""
     values = [LOW, LOW + 1, -1, 0, 1, HIGH - 2, HIGH - 1, HIGH]
     plan = plan_of({"x": WIDE}, [{"histogram": "x", "edges": edges}], unit=unit)
@@ -256,7 +262,7 @@ def test_a_table_declared_otherwise_than_the_plan_is_not_read(tmp_path: Path) ->
     ledger = ledger_of(tmp_path / "a.ledger")
     with pytest.raises(InvalidParameter, match="opened with other declarations"):
         release(plan, open_source(pa.table({"x": [10**6]}), wide), ledger, purpose="test")
-    nobody = plan_of({"x": SMALL}, [{"sum": "x"}], unit=Unit(column="who"))
+    nobody = plan_of({"x": SMALL}, [{"sum": "x"}], unit=PrivacyUnit(column="who"))
     with pytest.raises(InvalidParameter, match="opened with other declarations"):
         release(nobody, open_source(pa.table({"x": [1]}), nobody.schema), ledger, purpose="test")
     assert ledger.status().spent == 0
@@ -282,7 +288,7 @@ def test_a_plan_pays_no_more_than_its_guarantee_in_any_currency(
     ledger = ledger_of(tmp_path / "a.ledger", budgets[kind], neighbours=neighbours, delta=delta)
     table = Table(
         pa.table({"x": [1, 2, 3], "g": ["a", "A", "b"], "who": [1, 1, 2]}),
-        unit=Unit(name="record", column="who", rows=3, groups=2),
+        unit=PrivacyUnit(name="record", column="who", rows=3, groups=2),
         columns={"x": SMALL, "g": LETTERS},
         neighbours=neighbours,
     )

@@ -13,7 +13,7 @@ import pytest
 from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.frames import Unit
+from sourdine.frames import PrivacyUnit
 from sourdine.frames.statistics import binned as levels_module
 from sourdine.tables import Table
 from sourdine.tables.release import _carry_out
@@ -92,7 +92,7 @@ def rows(size: int, units: int) -> pa.Table:
     )
 
 
-def answered(table: object, unit: Unit, queries: list[dict[str, Any]] = QUERIES) -> list[Any]:
+def answered(table: object, unit: PrivacyUnit, queries: list[dict[str, Any]] = QUERIES) -> list[Any]:
     held = Table(table, unit=unit, columns=COLUMNS)
     made = _carry_out(held.plan(*queries, epsilon=20), held.source, bits=SeededBits(3))
     return [
@@ -103,21 +103,23 @@ def answered(table: object, unit: Unit, queries: list[dict[str, Any]] = QUERIES)
 
 def test_the_values_are_those_of_every_other_engine(spark: Any, tmp_path: Path) -> None:
     table = rows(300, 300)
-    found = answered(spark.createDataFrame(table), Unit(name="person"))
+    found = answered(spark.createDataFrame(table), PrivacyUnit(name="person"))
     assert len(found) == sum(len(query["ask"]) for query in QUERIES)
     for engine in sorted(set(ENGINES) - {"json", "ndjson"}):  # JSON has no NaN
-        assert repr(answered(ENGINES[engine](table, tmp_path), Unit(name="person"))) == repr(found), engine
+        assert repr(answered(ENGINES[engine](table, tmp_path), PrivacyUnit(name="person"))) == repr(found), (
+            engine
+        )
 
 
 @pytest.mark.slow
 def test_units_with_one_row_have_the_values_of_records_elsewhere(spark: Any) -> None:
-    table, unit = rows(300, 300), Unit(name="person", column="who", groups=3)
+    table, unit = rows(300, 300), PrivacyUnit(name="person", column="who", groups=3)
     assert repr(answered(spark.createDataFrame(table), unit)) == repr(answered(table, unit))
 
 
 @pytest.mark.slow
 def test_units_of_which_nothing_is_cut_have_the_values_of_elsewhere(spark: Any) -> None:
-    table, unit = rows(300, 40), Unit(name="person", column="who", rows=300, groups=10**4)
+    table, unit = rows(300, 40), PrivacyUnit(name="person", column="who", rows=300, groups=10**4)
     assert repr(answered(spark.createDataFrame(table), unit)) == repr(answered(table, unit))
 
 
@@ -127,8 +129,8 @@ def test_few_rows_a_question_make_no_difference(spark: Any, monkeypatch: pytest.
     asked = [query for query in QUERIES if query["name"] in ("quantiles", "far")]
     table = rows(300, 300)
     monkeypatch.setattr(levels_module, "MOST_ROWS", 200)
-    found = answered(spark.createDataFrame(table), Unit(name="person"), asked)
-    assert repr(found) == repr(answered(table, Unit(name="person"), asked))
+    found = answered(spark.createDataFrame(table), PrivacyUnit(name="person"), asked)
+    assert repr(found) == repr(answered(table, PrivacyUnit(name="person"), asked))
 
 
 def test_an_error_on_the_cluster_is_told_without_its_words(

@@ -8,7 +8,7 @@ import pytest
 
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import Schema, Unit
+from sourdine.frames import PrivacyUnit, Schema
 from sourdine.tables import Query, Specification, forecasts
 
 TEXT = """
@@ -69,7 +69,7 @@ def loaded(folder: Path, text: str) -> Specification:
 def test_every_field_is_read(tmp_path: Path) -> None:
     """No table and no ledger need be there."""
     found = loaded(tmp_path, TEXT)
-    assert found.unit == Unit(name="patient", column="who", rows=3, groups=2)
+    assert found.unit == PrivacyUnit(name="patient", column="who", rows=3, groups=2)
     assert found.ledger_path == tmp_path / "people.ledger"
     plan = found.plan()
     assert plan.neighbours is Neighbours.REPLACE

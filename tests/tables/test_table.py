@@ -9,7 +9,7 @@ import pytest
 from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import Unit
+from sourdine.frames import PrivacyUnit
 from sourdine.tables import Table
 from sourdine.tables.release import _carry_out
 
@@ -26,7 +26,7 @@ def test_a_table_that_does_not_fit_its_declaration_is_refused(tmp_path: Path) ->
         (ROWS, {"height": COLUMNS["age"]}, "person", "none is called 'height'"),
         (ROWS, {"age": {**COLUMNS["age"], "lower": 200}}, "person", "lower must be below upper"),
         (ROWS, {"age": {"type": "integer"}}, "person", "'columns.age.lower' is missing"),
-        (ROWS, COLUMNS, Unit(name="person", column="who"), "none is called 'who'"),
+        (ROWS, COLUMNS, PrivacyUnit(name="person", column="who"), "none is called 'who'"),
         (tmp_path / "none.csv", COLUMNS, "person", "There is no file"),
         (tmp_path / "broken.parquet", COLUMNS, "person", "cannot be read as parquet"),
         (ROWS, {"age": COLUMNS["sex"]}, "person", "'age' is declared to hold text"),

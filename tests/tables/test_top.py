@@ -11,7 +11,7 @@ import pytest
 
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import Unit
+from sourdine.frames import PrivacyUnit
 from sourdine.mechanisms import TopK
 from sourdine.tables import Table, forecasts
 from sourdine.tables.release import _carry_out, exact_of, scans
@@ -20,7 +20,7 @@ from tests.statistics import ALARM, fit
 
 KEYS = ["a", "b", "c"]
 COUNTS = (4, 3, 1)
-MANY = Unit(name="person", column="who", groups=2)
+MANY = PrivacyUnit(name="person", column="who", groups=2)
 
 
 def law(rate: float) -> dict[int, float]:

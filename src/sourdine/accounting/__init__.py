@@ -28,7 +28,7 @@ from sourdine.accounting.rdp.accountant import DENSE_ORDERS, SOURCE_ORDERS, Conv
 from sourdine.accounting.shuffling.blanket import Favours, blanket_model
 from sourdine.accounting.shuffling.clones import shuffle_model, shuffle_model_bound
 from sourdine.accounting.shuffling.epochs import shuffled_attack, shuffled_epoch
-from sourdine.accounting.spend import Part, Spend, block_loss, plan_cost
+from sourdine.accounting.spend import DisjointPart, Spend, block_loss, plan_cost
 from sourdine.accounting.subsampling.allocation import random_allocation
 from sourdine.accounting.subsampling.fixed_size import fixed_size
 from sourdine.accounting.subsampling.mixture import poisson_group, poisson_replace
@@ -57,10 +57,10 @@ __all__ = [
     "AttackLimit",
     "Bracket",
     "Conversion",
+    "DisjointPart",
     "Favours",
     "FixedSize",
     "ForError",
-    "Part",
     "Point",
     "Poisson",
     "PoissonGroup",

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Accountant(ABC, Generic[C]):
     """Adds up losses. `C` is what it keeps of them; it must be immutable and carry its neighbour relation."""
 
     @abstractmethod
-    def lift(self, loss: Loss) -> C:
+    def lift(self, loss: PrivacyLoss) -> C:
         """What is kept of one loss."""
 
     @abstractmethod
@@ -79,7 +79,7 @@ def same_relation(first: Neighbours, second: Neighbours) -> Neighbours:
     return first
 
 
-def without_delta(owner: str, loss: Loss, remedy: str) -> None:
+def without_delta(owner: str, loss: PrivacyLoss, remedy: str) -> None:
     """Refuse a loss whose epsilon and rho hold only outside an event: what it becomes here is not proven."""
     if loss.delta:
         raise UnsupportedLoss(

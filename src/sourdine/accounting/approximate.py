@@ -17,7 +17,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import AtomLaw, float_above, pure_law
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 
 _ROUNDING = 1e-14
 
@@ -44,7 +44,7 @@ class PointLaw(AtomLaw):
 
 def known(
     epsilon: Fraction | float, delta: Fraction | float, *, neighbours: Neighbours = Neighbours.ADD_REMOVE
-) -> Loss:
+) -> PrivacyLoss:
     """The loss of a mechanism of which only one (epsilon, delta) is known.
 
     >>> round(float(known(1, 1e-5).profile(1.0)), 9)
@@ -54,12 +54,12 @@ def known(
     chance = check.rational("known", "delta", delta)
     check_delta("known", float(chance))
     if chance == 0:
-        return Loss.pure(exact, neighbours=neighbours)
+        return PrivacyLoss.pure(exact, neighbours=neighbours)
     law = PointLaw(float_above(exact), float_above(chance))
-    return Loss.symmetric(law, neighbours=neighbours)
+    return PrivacyLoss.symmetric(law, neighbours=neighbours)
 
 
-def known_at(loss: Loss, delta: float) -> Loss:
+def known_at(loss: PrivacyLoss, delta: float) -> PrivacyLoss:
     """All that is left of a loss once only its least epsilon at one delta is told."""
     delta = check_delta("known_at", delta)
     low, high = 0.0, 1.0
@@ -103,7 +103,7 @@ class Approximate(Accountant[ApproximateCost]):
     def __post_init__(self) -> None:
         check.keep(self, width=float(check.positive("Approximate", "width", self.width, 1)))
 
-    def lift(self, loss: Loss) -> ApproximateCost:
+    def lift(self, loss: PrivacyLoss) -> ApproximateCost:
         if isinstance(loss.remove, PointLaw) and loss.add is loss.remove:
             point = loss.remove.point
         elif loss.epsilon != math.inf:
@@ -148,7 +148,9 @@ class Approximate(Accountant[ApproximateCost]):
 
 def _responses(cost: ApproximateCost) -> PldCost:
     """What the pairs do when they do not tell everything: randomized response."""
-    losses = [(Loss.pure(point.epsilon, neighbours=cost.neighbours), count) for point, count in cost.points]
+    losses = [
+        (PrivacyLoss.pure(point.epsilon, neighbours=cost.neighbours), count) for point, count in cost.points
+    ]
     return PldCost(cost.neighbours, tuple(losses))
 
 
@@ -200,12 +202,12 @@ class Pure(Accountant[PureCost]):
     2014, theorem 3.14), and their deltas add up (theorem 3.16). Nothing is known from below, so the bracket
     begins at 0.
 
-    >>> cost = Pure().repeat(Pure().lift(Loss.pure(Fraction(1, 20))), 20)
+    >>> cost = Pure().repeat(Pure().lift(PrivacyLoss.pure(Fraction(1, 20))), 20)
     >>> cost.epsilon, Pure().epsilon(cost, 0.0).upper
     (Fraction(1, 1), 1.0)
     """
 
-    def lift(self, loss: Loss) -> PureCost:
+    def lift(self, loss: PrivacyLoss) -> PureCost:
         if loss.epsilon == float("inf"):
             raise UnsupportedLoss(
                 "This loss has no finite epsilon, as with Gaussian noise. "

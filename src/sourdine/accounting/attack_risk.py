@@ -24,7 +24,7 @@ from sourdine.accounting.spend import Spend, plan_cost
 from sourdine.accounting.subsampling.samplers import Sampling
 from sourdine.core import check
 from sourdine.core.distance import Distance
-from sourdine.core.distributions import Floats, Law
+from sourdine.core.distributions import Floats, LossDistribution
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Mechanism
 
@@ -160,7 +160,7 @@ def _way(first: list[Repeated], second: list[Repeated], rough: _Rough, rate: flo
     return min(1.0, least_bound, min(values) * (1 + _ROUNDING) + _ROUNDING)
 
 
-def _single(first: Law, second: Law, rough: _Rough, rate: float) -> float:
+def _single(first: LossDistribution, second: LossDistribution, rough: _Rough, rate: float) -> float:
     """The same for one law, whose profile costs nothing: grids close in on a valley that may be sharp."""
     step = float(rough.epsilons[1])
     middle, least_bound = rough.best(rate)

@@ -18,10 +18,10 @@ from sourdine.core.distributions import (
     Floats,
     GaussianLaw,
     GeometricLaw,
-    Law,
+    LossDistribution,
     float_above,
 )
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 
 _MASS = 1e-9  # how far masses may be off, relative; they are off by less than 1e-12
 _MARGIN = 1e-9  # of a mu, relative
@@ -32,7 +32,7 @@ _MOST_ATOMS = 1 << 20
 _QUANTILES = 1e-10  # what two normal quantiles of 100 deviations or less may be off
 
 
-def dominating_square(loss: Loss) -> Fraction | float:
+def dominating_square(loss: PrivacyLoss) -> Fraction | float:
     """The square of a mu that dominates a loss at every epsilon; infinite where none is proven.
 
     It is exact for continuous Gaussian noise, and for other losses above the least by about a relative 1e-9
@@ -40,7 +40,7 @@ def dominating_square(loss: Loss) -> Fraction | float:
 
     >>> from sourdine.core.distance import Neighbours
     >>> law = GaussianLaw(0.5)
-    >>> dominating_square(Loss.symmetric(law, neighbours=Neighbours.ADD_REMOVE, rho=Fraction(1, 8)))
+    >>> dominating_square(PrivacyLoss.symmetric(law, neighbours=Neighbours.ADD_REMOVE, rho=Fraction(1, 8)))
     Fraction(1, 4)
     """
     laws = [loss.remove] if loss.add is loss.remove else [loss.remove, loss.add]
@@ -75,7 +75,7 @@ def _gaussian(law: GaussianLaw, rho: Fraction | float) -> Fraction:
     return exact if square * (1 - Fraction(1, 10**12)) <= exact <= square else square
 
 
-def _of_law(law: Law) -> float:
+def _of_law(law: LossDistribution) -> float:
     if isinstance(law, DiscreteGaussianLaw):
         return _discrete(law)
     if isinstance(law, AtomLaw):

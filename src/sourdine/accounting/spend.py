@@ -14,7 +14,7 @@ from sourdine.core import check
 from sourdine.core.codec import decoded, encoded
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.registry import is_ours, name_of
 
@@ -22,7 +22,7 @@ C = TypeVar("C")
 
 
 @dataclass(frozen=True)
-class Part:
+class DisjointPart:
     """One of several parts of the data, disjoint in units: those of a family cost as much as their worst.
 
     Names that look alike are the same, however their letters are put together (Unicode normal form C): as two
@@ -36,7 +36,7 @@ class Part:
         for name in ("family", "key"):
             text = getattr(self, name)
             if not isinstance(text, str):
-                raise check.fail("Part", name, "be a text", text)
+                raise check.fail("DisjointPart", name, "be a text", text)
             check.keep(self, **{name: unicodedata.normalize("NFC", text)})
 
 
@@ -54,7 +54,7 @@ class Spend:
     distance: Distance
     count: int = 1
     sampling: Sampling | None = None
-    part: Part | None = None
+    part: DisjointPart | None = None
 
     def __post_init__(self) -> None:
         kinds = {"mechanism": Mechanism, "distance": Distance}
@@ -64,11 +64,11 @@ class Spend:
                 raise check.fail("Spend", name, f"be a {kind.__name__}", getattr(self, name))
         object.__setattr__(self, "count", check.integer("Spend", "count", self.count, 1, 2**62))
 
-    def loss(self) -> Loss:
+    def loss(self) -> PrivacyLoss:
         """The loss of all uses together."""
         return together([(self.one_loss(), self.count)])
 
-    def one_loss(self) -> Loss:
+    def one_loss(self) -> PrivacyLoss:
         """The loss of one use, with its sampling."""
         loss = self.mechanism.loss(self.distance)
         return loss if self.sampling is None else self.sampling.apply(loss)
@@ -117,7 +117,7 @@ class Spend:
             distance=decoded(Distance, inner["distance"]),  # type: ignore[arg-type]
             count=description.get("count", 1),  # type: ignore[arg-type]
             sampling=None if sampling is None else Sampling.from_json(sampling),  # type: ignore[arg-type]
-            part=None if part is None else decoded(Part, part),  # type: ignore[arg-type]
+            part=None if part is None else decoded(DisjointPart, part),  # type: ignore[arg-type]
         )
 
 
@@ -142,15 +142,15 @@ def foreign_words(names: Sequence[str]) -> str:
     return f"Not of this package: {', '.join(names)}. What is claimed of {them}."
 
 
-_OPTIONAL: dict[str, type] = {"sampling": Sampling, "part": Part}
+_OPTIONAL: dict[str, type] = {"sampling": Sampling, "part": DisjointPart}
 
 
-def block_loss(spends: Sequence[Spend]) -> Loss:
+def block_loss(spends: Sequence[Spend]) -> PrivacyLoss:
     """All spends of a plan as one loss: the worst within a family of parts, the sum of all else.
 
     >>> from sourdine.mechanisms import Laplace
-    >>> women = Spend(mechanism=Laplace(scale=2), distance=Distance.l1(1), part=Part("sex", "f"))
-    >>> block_loss([women, replace(women, part=Part("sex", "m"))]).epsilon
+    >>> women = Spend(mechanism=Laplace(scale=2), distance=Distance.l1(1), part=DisjointPart("sex", "f"))
+    >>> block_loss([women, replace(women, part=DisjointPart("sex", "m"))]).epsilon
     Fraction(1, 2)
     """
     return together(_losses(spends))
@@ -165,7 +165,7 @@ def plan_cost(spends: Sequence[Spend], accountant: Accountant[C]) -> C:
     return total
 
 
-def _losses(spends: Sequence[Spend]) -> list[tuple[Loss, int]]:
+def _losses(spends: Sequence[Spend]) -> list[tuple[PrivacyLoss, int]]:
     """Every loss of a plan and its count; a family of parts is one loss."""
     if not spends:
         raise check.fail("a plan", "spends", "hold at least one spend", list(spends))
@@ -188,7 +188,7 @@ def _losses(spends: Sequence[Spend]) -> list[tuple[Loss, int]]:
     return losses
 
 
-def _counted(spends: Sequence[Spend]) -> list[tuple[Loss, int]]:
+def _counted(spends: Sequence[Spend]) -> list[tuple[PrivacyLoss, int]]:
     """The losses of spends, equal ones counted together."""
     counts: Counter[Spend] = Counter()
     for spend in spends:

@@ -19,8 +19,8 @@ from sourdine.accounting.pld.joint import Together, points, unlike, worst
 from sourdine.accounting.zcdp import above_zero, tight_epsilon
 from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours, Norm
-from sourdine.core.distributions import AtomLaw, Floats, Law, float_above
-from sourdine.core.loss import Loss
+from sourdine.core.distributions import AtomLaw, Floats, LossDistribution, float_above
+from sourdine.core.loss import PrivacyLoss
 
 _MOST = 1 << 30
 _POINTS = 3000
@@ -43,14 +43,14 @@ def group_distance(distance: Distance, size: int) -> Distance:
     return replace(distance, amount=distance.amount * factor, coordinates=numbers)
 
 
-def group(loss: Loss, size: int) -> Loss:
+def group(loss: PrivacyLoss, size: int) -> PrivacyLoss:
     """The loss for up to `size` units that change together, from the loss for one alone.
 
     epsilon becomes size * epsilon, rho becomes size^2 * rho (Bun and Steinke 2016, proposition 1.9), and each
     point (x, delta) of the profile becomes (size x, delta (e^{size x} - 1)/(e^x - 1)) (Vadhan 2017, lemma
     2.2). The law is that of the convex hull of these points.
 
-    >>> group(Loss.pure(Fraction(1, 2)), 3).epsilon
+    >>> group(PrivacyLoss.pure(Fraction(1, 2)), 3).epsilon
     Fraction(3, 2)
     """
     size = check.integer("group", "size", size, 1, _MOST)
@@ -63,7 +63,7 @@ def group(loss: Loss, size: int) -> Loss:
     )
 
 
-def _grouped(base: Law, epsilon: Fraction | float, size: int) -> AtomLaw:
+def _grouped(base: LossDistribution, epsilon: Fraction | float, size: int) -> AtomLaw:
     """From neighbour to neighbour, delta adds up, each step weighing e^x times the one before.
 
     This holds for every real x, so that the hull lies above the true profile, which is convex.
@@ -109,7 +109,7 @@ def _turns_down(x: Floats, y: Floats, first: int, middle: int, last: int) -> boo
 _MOST_PAIRS = 8  # different parts whose pairs are looked at one by one
 
 
-def parallel(parts: Sequence[Loss], crossing: Sequence[Loss] = ()) -> Loss:
+def parallel(parts: Sequence[PrivacyLoss], crossing: Sequence[PrivacyLoss] = ()) -> PrivacyLoss:
     """The loss of mechanisms that each see one of several parts, disjoint in units.
 
     *Add-remove and zero-out*: a unit lies in one part, so the cost is that of the worst part (McSherry 2009,
@@ -123,14 +123,14 @@ def parallel(parts: Sequence[Loss], crossing: Sequence[Loss] = ()) -> Loss:
     under crossing.
 
     >>> from fractions import Fraction
-    >>> count = Loss.pure(Fraction(1, 2), neighbours=Neighbours.REPLACE)
+    >>> count = PrivacyLoss.pure(Fraction(1, 2), neighbours=Neighbours.REPLACE)
     >>> parallel([count, count, count]).epsilon
     Fraction(1, 1)
     """
     if not parts:
         raise check.fail("parallel", "parts", "hold at least one loss", list(parts))
     relation = reduce(same_relation, [part.neighbours for part in parts])
-    alone = Loss(
+    alone = PrivacyLoss(
         remove=worst([part.remove for part in parts]),
         add=worst([part.add for part in parts]),
         neighbours=relation,
@@ -153,7 +153,7 @@ def parallel(parts: Sequence[Loss], crossing: Sequence[Loss] = ()) -> Loss:
         raise check.fail("parallel", "crossing", "be stated for add-remove neighbours", got)
     both = _pairs(crossing)
     law = worst([alone.remove, alone.add, both.remove])
-    return Loss.symmetric(
+    return PrivacyLoss.symmetric(
         law,
         neighbours=relation,
         epsilon=max(alone.epsilon, both.epsilon),
@@ -162,7 +162,7 @@ def parallel(parts: Sequence[Loss], crossing: Sequence[Loss] = ()) -> Loss:
     )
 
 
-def _pairs(parts: Sequence[Loss]) -> Loss:
+def _pairs(parts: Sequence[PrivacyLoss]) -> PrivacyLoss:
     """The worst pair of different parts, in whichever order."""
     laws = [worst([part.remove, part.add]) for part in parts]
     different = unlike(laws)
@@ -173,7 +173,7 @@ def _pairs(parts: Sequence[Loss]) -> Loss:
         for one, other in combinations_with_replacement(different, 2)
         if one is not other or len(different) == 1 or sum(law == one for law in laws) > 1
     ]
-    return Loss.symmetric(
+    return PrivacyLoss.symmetric(
         worst(pairs),
         neighbours=Neighbours.REPLACE,
         epsilon=sum(sorted((exactly(part.epsilon) for part in parts), reverse=True)[:2]),

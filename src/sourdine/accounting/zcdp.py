@@ -18,7 +18,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import Floats, RhoLaw, float_above
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class ZeroConcentrated(Accountant[RhoCost]):
     hold outside events of delta_1, delta_2, ... leave delta - (delta_1 + delta_2 + ...) for that
     (docs/guarantees/ledger.md).
 
-    >>> cost = ZeroConcentrated().repeat(ZeroConcentrated().lift(Loss.pure(Fraction(1, 10))), 100)
+    >>> cost = ZeroConcentrated().repeat(ZeroConcentrated().lift(PrivacyLoss.pure(Fraction(1, 10))), 100)
     >>> cost.rho, round(ZeroConcentrated().epsilon(cost, 1e-6).upper, 4)
     (Fraction(1, 2), 5.2215)
     """
 
-    def lift(self, loss: Loss) -> RhoCost:
+    def lift(self, loss: PrivacyLoss) -> RhoCost:
         if loss.rho == float("inf"):
             raise UnsupportedLoss(
                 "This loss has no finite rho: sampling has none, nor has a mechanism known by one delta. "

@@ -1,14 +1,20 @@
 """How identifiable a table is, and how to make it less so. None of this is differential privacy."""
 
-from sourdine.anonymity.diversity import Distance, Ground
+from sourdine.anonymity.diversity import Ground, ValueDistance
 from sourdine.anonymity.equivalence import Cells, Classes, cells_of, classes_of
-from sourdine.anonymity.generalise import Generalised, Loss, Method, generalise, generalise_records
+from sourdine.anonymity.generalise import (
+    GeneralisationMethod,
+    Generalised,
+    InformationLoss,
+    generalise,
+    generalise_records,
+)
 from sourdine.anonymity.hierarchy import (
+    DatePrecision,
     Dates,
-    Hierarchy,
+    GeneralisationHierarchy,
     Intervals,
     Ladder,
-    Period,
     Prefixes,
     Suppression,
     Tree,
@@ -36,20 +42,19 @@ __all__ = [
     "Cells",
     "Classes",
     "Coded",
+    "DatePrecision",
     "Dates",
     "Demand",
-    "Distance",
     "Diversity",
+    "GeneralisationHierarchy",
+    "GeneralisationMethod",
     "Generalised",
     "Ground",
-    "Hierarchy",
+    "InformationLoss",
     "Intervals",
     "Ladder",
-    "Loss",
     "Measures",
-    "Method",
     "Missing",
-    "Period",
     "Prefixes",
     "Records",
     "Risk",
@@ -57,6 +62,7 @@ __all__ = [
     "Suppression",
     "Tree",
     "Uniqueness",
+    "ValueDistance",
     "cells_of",
     "classes_of",
     "delta_disclosure",

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.anonymity.equivalence import Cells, cells_from
-from sourdine.anonymity.hierarchy import Hierarchy, Ladder
+from sourdine.anonymity.hierarchy import GeneralisationHierarchy, Ladder
 from sourdine.anonymity.records import Coded
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
@@ -42,19 +42,23 @@ class Ground(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Distance:
+class ValueDistance:
     """A ground distance between the values of one column."""
 
     ground: Ground = Ground.EQUAL
     ladder: Ladder | None = None
 
     @classmethod
-    def between(cls, column: Coded, given: Ground | Hierarchy = Ground.EQUAL) -> "Distance":
+    def between(
+        cls, column: Coded, given: Ground | GeneralisationHierarchy = Ground.EQUAL
+    ) -> "ValueDistance":
         """The distance between the values of a column that is asked for: equal, ordered, or by a tree."""
-        if isinstance(given, Hierarchy):
+        if isinstance(given, GeneralisationHierarchy):
             return cls(Ground.HIERARCHICAL, given.ladder(column))
-        if check.member("Distance", "ground", given, Ground) is Ground.HIERARCHICAL:
-            raise check.fail("Distance", "ground", "come with a tree", given, "Pass the hierarchy itself.")
+        if check.member("ValueDistance", "ground", given, Ground) is Ground.HIERARCHICAL:
+            raise check.fail(
+                "ValueDistance", "ground", "come with a tree", given, "Pass the hierarchy itself."
+            )
         return cls(given)
 
     def of(self, cells: Cells) -> Figures:
@@ -64,7 +68,9 @@ class Distance:
         return ordered_of(cells) if self.ground is Ground.ORDERED else equal_of(cells)
 
 
-def distances_of(columns: Sequence[Coded], given: Mapping[str, Ground | Hierarchy]) -> list[Distance]:
+def distances_of(
+    columns: Sequence[Coded], given: Mapping[str, Ground | GeneralisationHierarchy]
+) -> list[ValueDistance]:
     """The distance for each sensitive column; equal where nothing else is asked for.
 
     Equal distances are never below the others, so that nobody claims a smaller t by leaving something out.
@@ -74,7 +80,7 @@ def distances_of(columns: Sequence[Coded], given: Mapping[str, Ground | Hierarch
         raise InvalidParameter(
             f"A distance is given for '{min(unknown)}', which is no sensitive column. Name it as one."
         )
-    return [Distance.between(each, given.get(each.name, Ground.EQUAL)) for each in columns]
+    return [ValueDistance.between(each, given.get(each.name, Ground.EQUAL)) for each in columns]
 
 
 def equal_of(cells: Cells) -> Figures:

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.anonymity.diversity import Distance
+from sourdine.anonymity.diversity import ValueDistance
 from sourdine.anonymity.equivalence import Cells, cells_from, weighed
 from sourdine.anonymity.hierarchy import Ladder
 from sourdine.anonymity.records import Codes, Records, number_tuples
@@ -75,7 +75,7 @@ class Lattice:
         records: Records,
         ladders: Sequence[Ladder],
         demand: Demand,
-        distances: Sequence[Distance],
+        distances: Sequence[ValueDistance],
         suppress: Fraction,
     ) -> None:
         self.ladders, self.demand, self.distances = ladders, demand, distances

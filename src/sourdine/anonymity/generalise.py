@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.anonymity.diversity import Distance, Ground, distances_of
+from sourdine.anonymity.diversity import Ground, ValueDistance, distances_of
 from sourdine.anonymity.equivalence import Classes, cells_of, classes_of
 from sourdine.anonymity.full_domain import Lattice, search
-from sourdine.anonymity.hierarchy import Hierarchy, usual_hierarchy
+from sourdine.anonymity.hierarchy import GeneralisationHierarchy, usual_hierarchy
 from sourdine.anonymity.measures import EQUAL
 from sourdine.anonymity.mondrian import cut
 from sourdine.anonymity.records import Coded, Codes, Label, Missing, Records, rows_of
@@ -35,7 +35,7 @@ from sourdine.frames.text.format import TextFormat
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loss:
+class InformationLoss:
     """Three measures of what is lost; a record left out counts as lost altogether.
 
     - `ncp`: the normalised certainty penalty, from 0 (nothing) to 1 (everything is '*'): the mean over
@@ -51,7 +51,7 @@ class Loss:
     average_class: float
 
     @classmethod
-    def of(cls, ncp: float, sizes: Codes, suppressed: int) -> "Loss":
+    def of(cls, ncp: float, sizes: Codes, suppressed: int) -> "InformationLoss":
         """The loss of a table by the sizes of its classes and the number of records left out."""
         kept = int(sizes.sum())
         squares = int((sizes.astype(object) ** 2).sum()) if kept >= 1 << 31 else int((sizes**2).sum())
@@ -63,10 +63,10 @@ class Loss:
 
 
 Watch = Callable[[float], None]
-NONE: Mapping[str, Hierarchy] = MappingProxyType({})
+NONE: Mapping[str, GeneralisationHierarchy] = MappingProxyType({})
 
 
-class Method(StrEnum):
+class GeneralisationMethod(StrEnum):
     """How a table is made coarser."""
 
     FULL = "full"
@@ -87,10 +87,10 @@ class Generalised:
 
     records: Records = field(repr=False)
     demand: Demand
-    method: Method
+    method: GeneralisationMethod
     size: int
     suppressed: int
-    loss: Loss
+    loss: InformationLoss
     penalties: Mapping[str, float]
     """The normalised certainty penalty of each column; their mean is that of the table."""
     levels: Mapping[str, int] | None = None
@@ -136,10 +136,10 @@ def generalise(
     quasi: Sequence[str],
     sensitive: Sequence[str] = (),
     others: Sequence[str] = (),
-    hierarchies: Mapping[str, Hierarchy] = NONE,
-    distances: Mapping[str, Ground | Hierarchy] = EQUAL,
+    hierarchies: Mapping[str, GeneralisationHierarchy] = NONE,
+    distances: Mapping[str, Ground | GeneralisationHierarchy] = EQUAL,
     suppress: Fraction | float = 0,
-    method: Method = Method.FULL,
+    method: GeneralisationMethod = GeneralisationMethod.FULL,
     schema: Schema | None = None,
     missing: Missing = Missing.VALUE,
     text: TextFormat | Mapping[str, Any] = AS_IT_IS,
@@ -183,23 +183,23 @@ def generalise_records(
     records: Records,
     demand: Demand,
     *,
-    hierarchies: Mapping[str, Hierarchy] = NONE,
-    distances: Mapping[str, Ground | Hierarchy] = EQUAL,
+    hierarchies: Mapping[str, GeneralisationHierarchy] = NONE,
+    distances: Mapping[str, Ground | GeneralisationHierarchy] = EQUAL,
     suppress: Fraction | float = 0,
-    method: Method = Method.FULL,
+    method: GeneralisationMethod = GeneralisationMethod.FULL,
     watch: Watch | None = None,
 ) -> Generalised:
     """Records that were read before, made coarser until they satisfy a demand."""
     share = check.share("generalise", "suppress", suppress)
-    check.member("generalise", "method", method, Method)
+    check.member("generalise", "method", method, GeneralisationMethod)
     grounds = distances_of(records.sensitive, distances)
     _check_possible(records, demand, grounds)
-    if method is Method.FULL:
+    if method is GeneralisationMethod.FULL:
         return _full(records, demand, hierarchies=hierarchies, distances=grounds, suppress=share, watch=watch)
     return _local(records, demand, hierarchies=hierarchies, distances=grounds, method=method, watch=watch)
 
 
-def _check_possible(records: Records, demand: Demand, distances: Sequence[Distance]) -> None:
+def _check_possible(records: Records, demand: Demand, distances: Sequence[ValueDistance]) -> None:
     """One class of everybody is the last resort; it must satisfy the demand."""
     if demand.k > records.size:
         raise InvalidParameter(
@@ -222,8 +222,8 @@ def _full(
     records: Records,
     demand: Demand,
     *,
-    hierarchies: Mapping[str, Hierarchy],
-    distances: Sequence[Distance],
+    hierarchies: Mapping[str, GeneralisationHierarchy],
+    distances: Sequence[ValueDistance],
     suppress: Fraction,
     watch: Watch | None,
 ) -> Generalised:
@@ -238,7 +238,7 @@ def _full(
     return Generalised(
         records=made,
         demand=demand,
-        method=Method.FULL,
+        method=GeneralisationMethod.FULL,
         size=records.size,
         suppressed=found.suppressed,
         loss=_loss(found.ncp, made, found.suppressed),
@@ -257,16 +257,18 @@ def _local(
     records: Records,
     demand: Demand,
     *,
-    hierarchies: Mapping[str, Hierarchy],
-    distances: Sequence[Distance],
-    method: Method,
+    hierarchies: Mapping[str, GeneralisationHierarchy],
+    distances: Sequence[ValueDistance],
+    method: GeneralisationMethod,
     watch: Watch | None,
 ) -> Generalised:
     ladders = [
         hierarchies[each.name].ladder(each) if each.name in hierarchies and each.numbers is None else None
         for each in records.quasi
     ]
-    found = cut(records, ladders, demand, distances, relaxed=method is Method.RELAXED, watch=watch)
+    found = cut(
+        records, ladders, demand, distances, relaxed=method is GeneralisationMethod.RELAXED, watch=watch
+    )
     others = rows_of(records.sensitive, found.rows), rows_of(records.others, found.rows)
     made = Records(found.columns, *others, np.ones(len(found.rows), np.int64), records.dropped)
     return Generalised(
@@ -285,8 +287,8 @@ def _penalty(losses: NDArray[np.float64], records: Records, kept: NDArray[np.boo
     return float(np.where(kept, losses, 1.0) @ records.counts / records.size)
 
 
-def _loss(ncp: float, made: Records, suppressed: int) -> Loss:
-    return Loss.of(ncp, classes_of(made).sizes, suppressed)
+def _loss(ncp: float, made: Records, suppressed: int) -> InformationLoss:
+    return InformationLoss.of(ncp, classes_of(made).sizes, suppressed)
 
 
 def _ranks(column: Coded) -> Codes:

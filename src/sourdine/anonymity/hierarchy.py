@@ -93,7 +93,7 @@ def _penalties(step: Sequence[Label], leaves: Sequence[Label]) -> Losses:
 _BINS = 16  # about as many intervals at the finest level, if nobody says otherwise
 
 
-class Hierarchy(ABC):
+class GeneralisationHierarchy(ABC):
     """How to say the values of a column less exactly."""
 
     @abstractmethod
@@ -102,7 +102,7 @@ class Hierarchy(ABC):
 
 
 @dataclass(frozen=True)
-class Suppression(Hierarchy):
+class Suppression(GeneralisationHierarchy):
     """The value or '*', and nothing between."""
 
     def ladder(self, column: Coded) -> Ladder:
@@ -111,7 +111,7 @@ class Suppression(Hierarchy):
 
 
 @dataclass(frozen=True)
-class Tree(Hierarchy):
+class Tree(GeneralisationHierarchy):
     """A tree over known values, written out: each value with its labels, ever coarser.
 
     >>> tree = Tree({"flu": ("lungs", "*"), "asthma": ("lungs", "*"), "ulcer": ("stomach", "*")})
@@ -180,7 +180,7 @@ class Tree(Hierarchy):
 
 
 @dataclass(frozen=True)
-class Intervals(Hierarchy):
+class Intervals(GeneralisationHierarchy):
     """Numbers in intervals of ever greater width, counted from a lower bound.
 
     Each width is a multiple of the one before. What lies outside the bounds is one group on either side.
@@ -256,7 +256,7 @@ class Intervals(Hierarchy):
 
 
 @dataclass(frozen=True)
-class Prefixes(Hierarchy):
+class Prefixes(GeneralisationHierarchy):
     """The first characters of a code such as a postcode, ever fewer; a star stands for each one left out.
 
     >>> column = Coded("home", ("25000", "25170"), np.arange(2))
@@ -282,7 +282,7 @@ class Prefixes(Hierarchy):
         return raise_ladder(column.name, [*steps, [TOP] * len(column.labels)])
 
 
-class Period(StrEnum):
+class DatePrecision(StrEnum):
     """How exactly a day is said."""
 
     MONTH = "month"
@@ -291,27 +291,30 @@ class Period(StrEnum):
     DECADE = "decade"
 
 
-_SAID: Mapping[Period, Callable[[date], str]] = {
-    Period.MONTH: lambda day: f"{day.year:04}-{day.month:02}",
-    Period.QUARTER: lambda day: f"{day.year:04}-Q{(day.month + 2) // 3}",
-    Period.YEAR: lambda day: f"{day.year:04}",
-    Period.DECADE: lambda day: f"{day.year // 10:03}0s",
+_SAID: Mapping[DatePrecision, Callable[[date], str]] = {
+    DatePrecision.MONTH: lambda day: f"{day.year:04}-{day.month:02}",
+    DatePrecision.QUARTER: lambda day: f"{day.year:04}-Q{(day.month + 2) // 3}",
+    DatePrecision.YEAR: lambda day: f"{day.year:04}",
+    DatePrecision.DECADE: lambda day: f"{day.year // 10:03}0s",
 }
 
 
 @dataclass(frozen=True)
-class Dates(Hierarchy):
+class Dates(GeneralisationHierarchy):
     """Days, said as months, quarters, years or decades.
 
     >>> column = Coded("born", ("1984-02-29", "1985-07-14"), np.arange(2))
-    >>> Dates((Period.YEAR, Period.DECADE)).ladder(column).label(1)
+    >>> Dates((DatePrecision.YEAR, DatePrecision.DECADE)).ladder(column).label(1)
     ['1984', '1985']
     """
 
-    periods: tuple[Period, ...] = (Period.MONTH, Period.YEAR, Period.DECADE)
+    periods: tuple[DatePrecision, ...] = (DatePrecision.MONTH, DatePrecision.YEAR, DatePrecision.DECADE)
 
     def __post_init__(self) -> None:
-        places = [list(Period).index(check.member("Dates", "periods", each, Period)) for each in self.periods]
+        places = [
+            list(DatePrecision).index(check.member("Dates", "periods", each, DatePrecision))
+            for each in self.periods
+        ]
         if not places or places != sorted(set(places)):
             raise check.fail("Dates", "periods", "go from shorter to longer", self.periods)
 
@@ -329,7 +332,7 @@ class Dates(Hierarchy):
         return raise_ladder(column.name, [*steps, [TOP] * len(days)])
 
 
-def usual_hierarchy(column: Coded) -> Hierarchy:
+def usual_hierarchy(column: Coded) -> GeneralisationHierarchy:
     """What a column gets for which nobody has written a hierarchy: intervals for numbers, dates for days."""
     if column.numbers is not None:
         return Intervals.over(column)
@@ -338,12 +341,12 @@ def usual_hierarchy(column: Coded) -> Hierarchy:
     return Suppression()
 
 
-def read_hierarchies(folder: Path | str, columns: Sequence[str]) -> dict[str, Hierarchy]:
+def read_hierarchies(folder: Path | str, columns: Sequence[str]) -> dict[str, GeneralisationHierarchy]:
     """The trees in a folder: for each column the CSV file whose name is, or ends in, that of the column."""
     if not Path(folder).is_dir():
         raise InvalidParameter(f"There is no folder {folder}. Name the one that holds the hierarchies.")
     files = sorted(path for path in Path(folder).iterdir() if path.suffix.lower() == ".csv")
-    found: dict[str, Hierarchy] = {}
+    found: dict[str, GeneralisationHierarchy] = {}
     for name in columns:
         exact = [path for path in files if path.stem == name]
         fits = exact or [path for path in files if path.stem.endswith((f"_{name}", f"-{name}"))]

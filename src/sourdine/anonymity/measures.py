@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from sourdine.anonymity.diversity import (
-    Distance,
     Ground,
+    ValueDistance,
     alpha_of,
     delta_of,
     distances_of,
@@ -26,7 +26,7 @@ from sourdine.anonymity.diversity import (
     recursive_of,
 )
 from sourdine.anonymity.equivalence import Classes, cells_of, classes_of, weighed
-from sourdine.anonymity.hierarchy import Hierarchy
+from sourdine.anonymity.hierarchy import GeneralisationHierarchy
 from sourdine.anonymity.records import Coded, Codes, Missing, Records, number_tuples
 from sourdine.anonymity.risk import Risk, journalist_risk, risk_of
 from sourdine.core import check
@@ -87,7 +87,7 @@ def _told(records: Records, subset: Sequence[int]) -> Uniqueness:
 
 
 NOT_FOR_PUBLICATION = "Measured on raw data: not for publication."
-EQUAL: Mapping[str, Ground | Hierarchy] = MappingProxyType({})
+EQUAL: Mapping[str, Ground | GeneralisationHierarchy] = MappingProxyType({})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +151,7 @@ def measure(
     *,
     quasi: Sequence[str],
     sensitive: Sequence[str] = (),
-    distances: Mapping[str, Ground | Hierarchy] = EQUAL,
+    distances: Mapping[str, Ground | GeneralisationHierarchy] = EQUAL,
     population: object = None,
     threshold: Fraction | float = Fraction(1, 5),
     subsets: int = 0,
@@ -177,7 +177,7 @@ def measure(
 def measure_records(
     records: Records,
     *,
-    distances: Mapping[str, Ground | Hierarchy] = EQUAL,
+    distances: Mapping[str, Ground | GeneralisationHierarchy] = EQUAL,
     population: Records | None = None,
     threshold: Fraction | float = Fraction(1, 5),
     subsets: int = 0,
@@ -224,7 +224,7 @@ def t_closeness(
     table: object,
     quasi: Sequence[str],
     sensitive: Sequence[str],
-    distances: Mapping[str, Ground | Hierarchy] = EQUAL,
+    distances: Mapping[str, Ground | GeneralisationHierarchy] = EQUAL,
 ) -> float:
     """The largest distance of a class from the table (Li, Li, Venkatasubramanian 2007)."""
     return max(each.closeness for each in _with(table, quasi, sensitive, distances))
@@ -236,14 +236,17 @@ def delta_disclosure(table: object, quasi: Sequence[str], sensitive: Sequence[st
 
 
 def _with(
-    table: object, quasi: Sequence[str], sensitive: Sequence[str], distances: Mapping[str, Ground | Hierarchy]
+    table: object,
+    quasi: Sequence[str],
+    sensitive: Sequence[str],
+    distances: Mapping[str, Ground | GeneralisationHierarchy],
 ) -> tuple[Sensitivity, ...]:
     if not sensitive:
         raise InvalidParameter("At least one sensitive column is needed. Name what must not be learnt.")
     return measure(table, quasi=quasi, sensitive=sensitive, distances=distances).sensitive
 
 
-def _sensitivity(records: Records, classes: Classes, column: Coded, distance: Distance) -> Sensitivity:
+def _sensitivity(records: Records, classes: Classes, column: Coded, distance: ValueDistance) -> Sensitivity:
     cells = cells_of(classes, column, records.counts)
     distinct = distinct_of(cells)
     least = distinct.min()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.anonymity.diversity import Distance
+from sourdine.anonymity.diversity import ValueDistance
 from sourdine.anonymity.equivalence import Cells, cells_from, weighed
 from sourdine.anonymity.hierarchy import TOP, Ladder
 from sourdine.anonymity.records import Coded, Codes, Label, Records
@@ -71,7 +71,7 @@ def cut(
     records: Records,
     ladders: Sequence[Ladder | None],
     demand: Demand,
-    distances: Sequence[Distance],
+    distances: Sequence[ValueDistance],
     *,
     relaxed: bool = False,
     watch: Watch | None = None,
@@ -99,7 +99,7 @@ class _Work:
     places: NDArray[np.int64]  # by column and row
     secret: Sequence[tuple[Codes, int]]
     demand: Demand
-    distances: Sequence[Distance]
+    distances: Sequence[ValueDistance]
     relaxed: bool
     size: int
 

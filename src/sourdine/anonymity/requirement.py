@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.anonymity.diversity import Distance, alpha_of, distinct_of, entropy_of, recursive_of
+from sourdine.anonymity.diversity import ValueDistance, alpha_of, distinct_of, entropy_of, recursive_of
 from sourdine.anonymity.equivalence import Cells
 from sourdine.anonymity.records import Codes
 from sourdine.core import check
@@ -103,7 +103,7 @@ class Demand:
             good &= distinct_of(cells) >= float(self.l)
         return good
 
-    def satisfies(self, sizes: Codes, columns: Sequence[Cells], distances: Sequence[Distance]) -> Mask:
+    def satisfies(self, sizes: Codes, columns: Sequence[Cells], distances: Sequence[ValueDistance]) -> Mask:
         """Which classes satisfy all of it; floats are given a last digit or two."""
         good = self.may_satisfy(sizes, columns)
         for cells, distance in zip(columns, distances, strict=True):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sourdine.audit import binomial
 from sourdine.audit.outcomes import Integers, Tally, align, merge, tally
 from sourdine.core import check
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness.bits import SYSTEM, Bits
 
@@ -130,7 +130,7 @@ def bound_of(
     )
 
 
-def claim(loss: Loss, delta: float) -> float:
+def claim(loss: PrivacyLoss, delta: float) -> float:
     """The least epsilon a loss states at a delta, rounded up; infinite where it states none."""
     if delta < loss.delta:
         return math.inf

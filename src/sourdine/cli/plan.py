@@ -13,7 +13,7 @@ from sourdine.core.errors import BudgetExceeded, InvalidParameter, SourdineError
 from sourdine.core.format import plain
 
 if TYPE_CHECKING:
-    from sourdine.tables import Answers, Forecast, Plan, Specification
+    from sourdine.tables import Answers, Forecast, ReleasePlan, Specification
 
 SpecFile = Annotated[Path, typer.Argument(help="The specification, a TOML file.")]
 MOST_ROWS = 40
@@ -92,7 +92,7 @@ def print_answers(answers: "Answers", rest: str) -> None:
         show.line(f"{MOST_ROWS} of {count:,} rows. {rest}")
 
 
-def _aimed(made: "Plan", text: str) -> "tuple[Plan, str]":
+def _aimed(made: "ReleasePlan", text: str) -> "tuple[ReleasePlan, str]":
     """The plan that reaches a target, and what it reaches, in words."""
     from sourdine.cli.shared.parse import number
     from sourdine.tables.forecast import epsilon_for, largest_error
@@ -166,7 +166,7 @@ class _Cost:
         return {"currency": self.currency} | {k: None if v is None else str(v) for k, v in numbers.items()}
 
 
-def _cost(held: "Specification", made: "Plan") -> _Cost:
+def _cost(held: "Specification", made: "ReleasePlan") -> _Cost:
     """What the ledger says to a plan, a refusal too. It may be made later, so none is no mistake here."""
     from sourdine.accounting.ledger.receipt import readable, remaining, room
     from sourdine.tables.release import check_release
@@ -227,7 +227,7 @@ def _print_cost(cost: _Cost) -> None:
         show.line(cost.advice)  # in one line, since it holds a command
 
 
-def _print_plan(made: "Plan", reached: str) -> None:
+def _print_plan(made: "ReleasePlan", reached: str) -> None:
     from sourdine.tables import forecasts
     from sourdine.tables.forecast import advice, quality_forecast
     from sourdine.tables.quality.exact import CHECKED_WORDS
@@ -263,7 +263,7 @@ def _print_plan(made: "Plan", reached: str) -> None:
         show.say(made.warning, mark="WARNING: ")
 
 
-def _plain(made: "Plan", cost: _Cost, twin: "Answers | None") -> dict[str, object]:
+def _plain(made: "ReleasePlan", cost: _Cost, twin: "Answers | None") -> dict[str, object]:
     import json
 
     from sourdine.tables import forecasts

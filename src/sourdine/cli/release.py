@@ -24,7 +24,7 @@ from sourdine.core.errors import InvalidParameter, LedgerError
 
 if TYPE_CHECKING:
     from sourdine.accounting.release import Certificate
-    from sourdine.tables import Plan, TableRelease
+    from sourdine.tables import ReleasePlan, TableRelease
 
 ANSWERS, QUALITY, RECORD, REPORT = "answers", "quality", "release.json", "report.html"
 FORMATS = ("csv", "json", "parquet")
@@ -147,7 +147,7 @@ def _whole(folder: Path) -> str:
     return f"Stopped, but the release was paid and is whole in {folder}. Once more would pay once more."
 
 
-def _room(plan: "Plan", files: int) -> int:
+def _room(plan: "ReleasePlan", files: int) -> int:
     """About how many bytes the files take at most, by what is declared."""
     rows = sum(line.measurement.known_groups(plan.schema) for line in plan.lines)
     return min(_ROW * rows * files, _MOST_ROOM)

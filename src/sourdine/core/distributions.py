@@ -1,7 +1,7 @@
-"""The law of a privacy loss, one direction at a time.
+"""Privacy loss distributions, one direction at a time.
 
-For outputs P on one data set and Q on its neighbour, the loss of an outcome is log(P/Q). A `Law` gives the
-survival functions of that loss under P and under Q; the privacy profile follows:
+For outputs P on one data set and Q on its neighbour, the loss of an outcome is log(P/Q). A `LossDistribution`
+gives the survival functions of that loss under P and under Q; the privacy profile follows:
 delta(epsilon) = P[L > epsilon] - e^epsilon Q[L > epsilon].
 """
 
@@ -28,7 +28,7 @@ class Pair(NamedTuple):
     q: Floats
 
 
-class Law(ABC):
+class LossDistribution(ABC):
     """The law of a privacy loss under P and Q; frozen, vectorised, atoms allowed.
 
     Each method errs, if at all, towards more under P and less under Q, so that the profile is never
@@ -49,7 +49,7 @@ class Law(ABC):
         """P[L <= loss] and Q[L <= loss], accurate where they are small."""
 
     @property
-    def least(self) -> "Law":
+    def least(self) -> "LossDistribution":
         """A law that the true one is nowhere below: itself, unless it is known as an upper bound only."""
         return self
 
@@ -60,7 +60,7 @@ class Law(ABC):
         return np.clip(above.p - weight * above.q, 0.0, 1.0)
 
 
-class AtomLaw(Law):
+class AtomLaw(LossDistribution):
     """A loss with finitely many values.
 
     >>> AtomLaw.between([0.75, 0.25], [0.25, 0.75]).profile(0.0)
@@ -138,7 +138,7 @@ def pure_law(epsilon: float) -> AtomLaw:
 
 
 @dataclass(frozen=True)
-class GeometricLaw(Law):
+class GeometricLaw(LossDistribution):
     """Two-sided geometric noise of a scale, moved by a whole number of units.
 
     With a = e^{-1/scale}, the loss is (units - 2j)/scale, with mass 1/(1+a) at j = 0, (1-a)a^j/(1+a) for
@@ -186,7 +186,7 @@ def _ends(last: Floats, units: int, inner: Floats, before: float = 0.0) -> Float
 
 
 @dataclass(frozen=True)
-class GaussianLaw(Law):
+class GaussianLaw(LossDistribution):
     """Continuous Gaussian noise of deviation 1 moved by mu: the loss is normal, N(+-mu^2/2, mu^2)."""
 
     mu: float
@@ -203,7 +203,7 @@ class GaussianLaw(Law):
 
 
 @dataclass(frozen=True)
-class DiscreteGaussianLaw(Law):
+class DiscreteGaussianLaw(LossDistribution):
     """Discrete Gaussian noise moved by a whole number of units; the loss at y is (units^2 - 2 units y)/(2 v).
 
     Up to a sigma of 1024 the tails are summed one mass at a time. Above, by the formula of Euler and
@@ -269,7 +269,7 @@ def _wide_tail(start: Floats, sigma: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class RhoLaw(Law):
+class RhoLaw(LossDistribution):
     """The worst law that rho-zCDP allows.
 
     delta(epsilon) is the least over orders a > 1 of e^{(a-1)(a rho - epsilon)} (a-1)^{a-1} / a^a

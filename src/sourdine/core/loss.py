@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike
 
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.distributions import Floats, Law, Pair, float_above, pure_law
+from sourdine.core.distributions import Floats, LossDistribution, Pair, float_above, pure_law
 from sourdine.core.pair import Chances, finite_laws, ratios
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loss:
+class PrivacyLoss:
     """What a mechanism may reveal of one unit, at one input distance.
 
     `remove` is the law of log P/Q where P is the output with the unit and Q without it; `add` is the other
@@ -30,12 +30,12 @@ class Loss:
     delta-approximate rho-zCDP (Bun and Steinke 2016, definition 8.1). The laws hold that mass at infinity.
     It is 0 where epsilon and rho hold always.
 
-    >>> round(float(Loss.pure(Fraction(1, 2)).profile(0.25)), 4)
+    >>> round(float(PrivacyLoss.pure(Fraction(1, 2)).profile(0.25)), 4)
     0.1377
     """
 
-    remove: Law
-    add: Law
+    remove: LossDistribution
+    add: LossDistribution
     neighbours: Neighbours
     epsilon: Fraction | float = math.inf
     rho: Fraction | float = math.inf
@@ -43,18 +43,18 @@ class Loss:
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "rho", "delta"):
-            check.keep(self, **{name: check.number("Loss", name, getattr(self, name))})
+            check.keep(self, **{name: check.number("PrivacyLoss", name, getattr(self, name))})
 
     @classmethod
     def symmetric(
         cls,
-        law: Law,
+        law: LossDistribution,
         *,
         neighbours: Neighbours,
         epsilon: Fraction | float = math.inf,
         rho: Fraction | float = math.inf,
         delta: Fraction | float = 0,
-    ) -> "Loss":
+    ) -> "PrivacyLoss":
         """A loss with the same law in both directions."""
         return cls(remove=law, add=law, neighbours=neighbours, epsilon=epsilon, rho=rho, delta=delta)
 
@@ -65,12 +65,12 @@ class Loss:
         *,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
         rho: Fraction | float | None = None,
-    ) -> "Loss":
+    ) -> "PrivacyLoss":
         """A mechanism known only by its epsilon: randomized response at that epsilon dominates it.
 
         Without a better bound, rho = epsilon^2/2 (Bun and Steinke 2016, proposition 1.4).
         """
-        known = check.number("Loss", "epsilon", epsilon)
+        known = check.number("PrivacyLoss", "epsilon", epsilon)
         best = rho
         if best is None:
             best = math.inf if known == math.inf else Fraction(known) ** 2 / 2
@@ -79,13 +79,13 @@ class Loss:
     @classmethod
     def between(
         cls, first: Chances, second: Chances, *, neighbours: Neighbours = Neighbours.ADD_REMOVE
-    ) -> "Loss":
+    ) -> "PrivacyLoss":
         """The loss between two laws on finitely many outcomes, given by their exact probabilities.
 
         `first` is the law of the outcome with the unit and `second` without it, as sequences or as mappings
         by outcome. Whatever is obtained from such an outcome loses no more (docs/guarantees/finite_pair.md).
 
-        >>> loss = Loss.between({"yes": 0.75, "no": 0.25}, {"yes": 0.25, "no": 0.75})
+        >>> loss = PrivacyLoss.between({"yes": 0.75, "no": 0.25}, {"yes": 0.25, "no": 0.75})
         >>> round(loss.epsilon, 4), float(loss.profile(0))
         (1.0986, 0.5)
         """
@@ -105,7 +105,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class LeakyLaw(Law):
+class LeakyLaw(LossDistribution):
     """With probability delta the outcome tells everything, else it has the loss of another law.
 
     P = delta [leak] + (1 - delta) P0 and Q = delta [another leak] + (1 - delta) Q0, so that the profile is
@@ -117,7 +117,7 @@ class LeakyLaw(Law):
     0.25
     """
 
-    base: Law
+    base: LossDistribution
     delta: float
 
     @property
@@ -146,7 +146,7 @@ class LeakyLaw(Law):
 
 
 @dataclass(frozen=True)
-class BoundedRangeLaw(Law):
+class BoundedRangeLaw(LossDistribution):
     """The law that dominates every mechanism whose loss stays within an interval of length epsilon.
 
     Where the interval lies may depend on the two data sets. delta(x) = (1 - e^{(x - epsilon)/2})^2 /

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.registry import Named
 
@@ -26,7 +26,7 @@ class Mechanism(Named):
         """The private answer for these values: arrays in, arrays out."""
 
     @abstractmethod
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         """The privacy loss when inputs of neighbours are at most this far apart."""
 
     @abstractmethod

@@ -8,8 +8,8 @@ import numpy as np
 from sourdine.accounting.explain import posterior_bounds
 from sourdine.anonymity import (
     Demand,
+    GeneralisationHierarchy,
     Generalised,
-    Hierarchy,
     Measures,
     Tree,
     cells_of,
@@ -18,11 +18,11 @@ from sourdine.anonymity import (
     measure,
     measure_records,
 )
-from sourdine.audit.attacks import AttackChart, Point
-from sourdine.experiments.registry import Result, Settings, Standing, Verdict, experiment
+from sourdine.audit.attacks import AttackChart, ChartPoint
+from sourdine.experiments.registry import ClaimVerdict, Result, Settings, Standing, experiment
 from sourdine.report.pages.attack import draw_attack
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Cell, Table
+from sourdine.report.table import Cell, TextTable
 
 if TYPE_CHECKING:
     import duckdb
@@ -52,7 +52,7 @@ _DISTRICTS = {
     "25120": "Montbéliard",
     "25200": "Montbéliard",
 }
-HIERARCHIES: dict[str, Hierarchy] = {
+HIERARCHIES: dict[str, GeneralisationHierarchy] = {
     "age": Tree({str(age): (band,) for age, band in _BANDS.items()}),
     "postcode": Tree({code: (district,) for code, district in _DISTRICTS.items()}),
 }
@@ -134,10 +134,10 @@ def believed(made: Generalised) -> float:
     return fitting[0]
 
 
-def _table(made: Generalised) -> Verdict:
+def _table(made: Generalised) -> ClaimVerdict:
     rows = sorted(made.rows(), key=str)
     same = rows == sorted(PRINTED, key=str)
-    return Verdict(
+    return ClaimVerdict(
         claim="the six patients, generalised",
         published="age bands and districts, k = 2",
         found="the same six rows, and no other choice of levels loses less"
@@ -148,9 +148,9 @@ def _table(made: Generalised) -> Verdict:
     )
 
 
-def _risk(measures: Measures) -> Verdict:
+def _risk(measures: Measures) -> ClaimVerdict:
     worst = Fraction(measures.prosecutor.highest)
-    return Verdict(
+    return ClaimVerdict(
         claim="the probability of being identified, at worst",
         published="1/k = 1/2",
         found=str(worst),
@@ -160,10 +160,10 @@ def _risk(measures: Measures) -> Verdict:
     )
 
 
-def _leak(measures: Measures) -> Verdict:
+def _leak(measures: Measures) -> ClaimVerdict:
     (secret,) = measures.sensitive
     leaks = secret.diversity == 1 and secret.homogeneous == 2
-    return Verdict(
+    return ClaimVerdict(
         claim=f"{LEAK} is certain for 60+ in Besançon",
         published="certain",
         found=f"l = {secret.diversity}: {secret.homogeneous} of {measures.records} patients are in a class "
@@ -172,12 +172,12 @@ def _leak(measures: Measures) -> Verdict:
     )
 
 
-def _excluded(made: Generalised) -> Verdict:
+def _excluded(made: Generalised) -> ClaimVerdict:
     held = shares(made)
     without = sum(share == 0 for by_value in held.values() for share in by_value.values())
     whole = sum(map(len, held.values()))
     impossible = held["35-45, Montbéliard"]["asthma"] == 0
-    return Verdict(
+    return ClaimVerdict(
         claim="some values are excluded: no asthma for 35-45 in Montbéliard",
         published="excluded",
         found=f"{without} of {whole} pairs of a class and a treatment are excluded",
@@ -186,10 +186,10 @@ def _excluded(made: Generalised) -> Verdict:
     )
 
 
-def _t(measures: Measures) -> Verdict:
+def _t(measures: Measures) -> ClaimVerdict:
     (secret,) = measures.sensitive
     t = Fraction(secret.closeness).limit_denominator(1000)
-    return Verdict(
+    return ClaimVerdict(
         claim="how close the classes are to the whole",
         published="not told",
         found=f"t = {t}",
@@ -199,9 +199,9 @@ def _t(measures: Measures) -> Verdict:
     )
 
 
-def _diverse(made: dict[str, Generalised], found: dict[str, Measures]) -> Verdict:
+def _diverse(made: dict[str, Generalised], found: dict[str, Measures]) -> ClaimVerdict:
     loss = [made[name].loss.ncp for name in (_TWO, _DIVERSE)]
-    return Verdict(
+    return ClaimVerdict(
         claim="l-diversity avoids the leak",
         published="asked for, not done",
         found=f"l = {found[_DIVERSE].l}: ages go, districts stay; loss {loss[0]:.2f} becomes {loss[1]:.2f}",
@@ -211,10 +211,10 @@ def _diverse(made: dict[str, Generalised], found: dict[str, Measures]) -> Verdic
     )
 
 
-def _close(made: dict[str, Generalised], found: dict[str, Measures]) -> Verdict:
+def _close(made: dict[str, Generalised], found: dict[str, Measures]) -> ClaimVerdict:
     one = found[_CLOSE].classes == 1
     least = Fraction(found[_DIVERSE].t or 0.0).limit_denominator(1000)
-    return Verdict(
+    return ClaimVerdict(
         claim="t-closeness may erase what the table was for",
         published="a risk",
         found=f"for any t below {least} a single class is left, which says nothing about age or place",
@@ -226,7 +226,7 @@ def _close(made: dict[str, Generalised], found: dict[str, Measures]) -> Verdict:
 def _before_and_after(made: Generalised) -> Section:
     held = shares(made)
     points = tuple(
-        Point(treatment, name, share)
+        ChartPoint(treatment, name, share)
         for name, by_value in held.items()
         for treatment, share in by_value.items()
     )
@@ -242,7 +242,7 @@ def _before_and_after(made: Generalised) -> Section:
     return Section(
         title="The table",
         tables=(
-            Table(
+            TextTable(
                 name="patients",
                 title="Six patients, as printed, and what is published of them",
                 columns=("age", "postcode", "age band", "district", "treatment"),
@@ -264,7 +264,7 @@ def _measured(made: dict[str, Generalised], found: dict[str, Measures]) -> Secti
     return Section(
         title="Measured",
         tables=(
-            Table(
+            TextTable(
                 name="measures",
                 title="k, l and t of the table, and of what it takes to stop the leak",
                 columns=("table", "k", "classes", "l", "t", "patients known for certain", "loss (NCP)"),
@@ -290,7 +290,7 @@ def _beliefs(made: dict[str, Generalised]) -> Section:
         f"{100 * (1 - private):.0f} %",
         across=f"belief that a patient of 61 in Besançon has {LEAK}",
         up="what is published",
-        points=tuple(Point("belief", name, share) for name, share in told.items()),
+        points=tuple(ChartPoint("belief", name, share) for name, share in told.items()),
         note="The bound of the private answer holds whatever else is known, for one patient replaced by "
         "another; the other bars hold for whoever knows age and postcode and no more.",
     )
@@ -302,7 +302,7 @@ def _beliefs(made: dict[str, Generalised]) -> Section:
             "“sourdine audit attack homogeneity” and “skewness”.",
         ),
         tables=(
-            Table(
+            TextTable(
                 name="beliefs",
                 title=f"Belief that a patient of 61 in Besançon has {LEAK}",
                 columns=("what is published", "belief"),

@@ -12,9 +12,9 @@ from typing import Any
 import sourdine
 from sourdine.accounting.accountant import Bracket
 from sourdine.core import disk
-from sourdine.experiments.registry import Experiment, Result, Settings, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, Experiment, Result, Settings, Standing
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Cell, Table
+from sourdine.report.table import Cell, TextTable
 
 FOLDER = ".done"
 
@@ -97,7 +97,7 @@ def from_json(held: Mapping[str, Any]) -> Result:
         title=held["title"],
         lead=held["lead"],
         verdicts=tuple(
-            Verdict(**{**each, "standing": Standing(each["standing"])}) for each in held["verdicts"]
+            ClaimVerdict(**{**each, "standing": Standing(each["standing"])}) for each in held["verdicts"]
         ),
         sections=tuple(
             Section(
@@ -113,7 +113,7 @@ def from_json(held: Mapping[str, Any]) -> Result:
     )
 
 
-def _of_table(table: Table) -> dict[str, Any]:
+def _of_table(table: TextTable) -> dict[str, Any]:
     return {
         "name": table.name,
         "title": table.title,
@@ -123,9 +123,9 @@ def _of_table(table: Table) -> dict[str, Any]:
     }
 
 
-def _table(held: Mapping[str, Any]) -> Table:
+def _table(held: Mapping[str, Any]) -> TextTable:
     rows = tuple(tuple(_cell(cell) for cell in row) for row in held["rows"])
-    return Table(
+    return TextTable(
         name=held["name"],
         title=held["title"],
         columns=tuple(held["columns"]),

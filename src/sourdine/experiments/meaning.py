@@ -15,12 +15,12 @@ from sourdine.accounting.explain.explanation import PREMIUM
 from sourdine.accounting.explain.words import money_up
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.format import shorten_up
-from sourdine.core.loss import Loss
-from sourdine.experiments.registry import Result, Settings, Standing, Verdict, experiment
+from sourdine.core.loss import PrivacyLoss
+from sourdine.experiments.registry import ClaimVerdict, Result, Settings, Standing, experiment
 from sourdine.report.charts.beliefs import draw_bounds, draw_family
 from sourdine.report.pages.explanation import FAMILY, GAP, belief_tables
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 
 # greatest beliefs in per cent, as printed: a row for each belief before, a column for each epsilon
 PRINTED = (
@@ -56,11 +56,11 @@ def run(settings: Settings) -> Result:
     )
 
 
-def _table() -> Verdict:
+def _table() -> ClaimVerdict:
     cells = [cell for row in PRINTED for cell in row]
     ours = [f"{100 * bounds.upper:.2f}" for row in posterior_table() for bounds in row]
     equal = sum(printed == found for printed, found in zip(cells, ours, strict=True))
-    return Verdict(
+    return ClaimVerdict(
         claim="the table of greatest beliefs",
         published=f"{len(cells)} numbers",
         found=f"{equal} of {len(cells)} equal to the printed digit",
@@ -68,8 +68,8 @@ def _table() -> Verdict:
     )
 
 
-def _bounds() -> Verdict:
-    return Verdict(
+def _bounds() -> ClaimVerdict:
+    return ClaimVerdict(
         claim="bounds on belief",
         published="p/(p + e^ε(1−p)) < p′ < p/(p + e^−ε(1−p))",
         found="the same, with ≤",
@@ -78,9 +78,9 @@ def _bounds() -> Verdict:
     )
 
 
-def _premium() -> Verdict:
+def _premium() -> ClaimVerdict:
     at_most = explain_guarantee(0.01).premium
-    return Verdict(
+    return ClaimVerdict(
         claim=f"Gertrude's premium of {PREMIUM:,} at ε = 0.01",
         published="at most about 2,020",
         found=f"at most {money_up(at_most)} on average",
@@ -89,10 +89,10 @@ def _premium() -> Verdict:
     )
 
 
-def _variation() -> Verdict:
+def _variation() -> ClaimVerdict:
     epsilon = 1.0
-    exact = Curve.of_loss(Loss.pure(epsilon)).advantage
-    return Verdict(
+    exact = Curve.of_loss(PrivacyLoss.pure(epsilon)).advantage
+    return ClaimVerdict(
         claim="total variation that ε allows, at ε = 1",
         published=f"1 − e^ε = {-math.expm1(epsilon):.4f}",
         found=f"(e^ε − 1)/(e^ε + 1) = {exact:.4f}",
@@ -101,9 +101,9 @@ def _variation() -> Verdict:
     )
 
 
-def _delta() -> Verdict:
-    above = float(Loss.pure(1 + _HAIR).remove.survival(1.0).p)
-    return Verdict(
+def _delta() -> ClaimVerdict:
+    above = float(PrivacyLoss.pure(1 + _HAIR).remove.survival(1.0).p)
+    return ClaimVerdict(
         claim="(ε, δ) means P(loss ≤ ε) ≥ 1 − δ, at ε = 1 and δ = 1e-5",
         published=f"{1 - _DELTA}",
         found=f"can be {1 - above:.3f}",
@@ -124,7 +124,7 @@ def _beliefs() -> Section:
     return Section(
         title="The table",
         tables=(
-            Table(
+            TextTable(
                 name="printed",
                 title="Greatest belief after an answer, in %, by the belief before and by ε: as printed",
                 columns=("before", *(f"ε = {epsilon:g}" for epsilon in EPSILONS)),
@@ -165,7 +165,7 @@ def _losses() -> Section:
         law = GaussianLaw(mu)
         epsilon = _epsilon(law)
         rows.append((f"Gaussian noise, μ = {mu:g}", epsilon, _DELTA, float(law.survival(epsilon).p)))
-    near = Loss.pure(1 + _HAIR)
+    near = PrivacyLoss.pure(1 + _HAIR)
     exact = near.remove.survival(1.0)
     rows.append(("randomized response, a hair above 1", 1.0, _DELTA, float(exact.p)))
     bound = Curve.of_loss(known(1, _DELTA)).exceeding(1 - math.log1p(-0.01))
@@ -178,7 +178,7 @@ def _losses() -> Section:
             f"most. With ε = 1 and t = 0.01 that is {shorten_up(bound, 3)}.",
         ),
         tables=(
-            Table(
+            TextTable(
                 name="losses",
                 title="How often the loss exceeds ε",
                 columns=("mechanism", "ε", "δ", "probability that the loss exceeds ε"),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from sourdine.core import check, disk
 from sourdine.report.pages.page import Page, Section, Watch, picture, unwatched
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class ClaimVerdict:
     """One published statement, what we find, and how it stands."""
 
     claim: str
@@ -54,12 +54,12 @@ class Result:
     name: str
     title: str
     lead: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ClaimVerdict, ...]
     sections: tuple[Section, ...]
 
-    def summary(self) -> Table:
+    def summary(self) -> TextTable:
         """The verdicts as a table."""
-        return Table(
+        return TextTable(
             name="verdicts",
             title="Published beside ours",
             columns=("claim", "published", "ours", "verdict", "why"),
@@ -146,5 +146,5 @@ def compare(published: str, found: float) -> Standing:
 class ExperimentPart(NamedTuple):
     """Verdicts, and the section of the page that shows where they come from."""
 
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ClaimVerdict, ...]
     section: Section

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from sourdine.experiments.registry import Result, Settings, Standing, experiment
 from sourdine.report.pages.page import Page, Section
-from sourdine.report.table import Cell, Table
+from sourdine.report.table import Cell, TextTable
 
 
 class Effect(StrEnum):
@@ -205,7 +205,7 @@ ERRORS = (
 def errors(settings: Settings) -> Result:
     """The list; what is right is checked by the other experiments and by the tests."""
     counts = {effect: sum(each.effect is effect for each in ERRORS) for effect in Effect}
-    table = Table(
+    table = TextTable(
         name="errors",
         title="Errors found, in the order of the documents",
         columns=("where", "what it says", "what is right", "the guarantee"),
@@ -244,14 +244,14 @@ def whole(results: Sequence[Result], *, quick: bool = False) -> Page:
     )
 
 
-def _standings(results: Sequence[Result]) -> Table:
+def _standings(results: Sequence[Result]) -> TextTable:
     """How many statements of each experiment stand how."""
     found = [(each.title, Counter(verdict.standing for verdict in each.verdicts)) for each in results]
     rows: list[tuple[Cell, ...]] = [
         (title, *(counts[standing] for standing in Standing)) for title, counts in found if counts
     ]
     total = sum((counts for _, counts in found), Counter[Standing]())
-    return Table(
+    return TextTable(
         name="standings",
         title="Published statements by verdict",
         columns=("experiment", *map(str, Standing)),

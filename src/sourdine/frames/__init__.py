@@ -1,6 +1,6 @@
 """Any table in, and what is declared of it."""
 
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Category, Flag, Integer, Real, Schema, Text
 from sourdine.frames.source import Source, open_source
 from sourdine.frames.statistics.ranks import CountedValues, RankSource, ranks
@@ -14,13 +14,13 @@ __all__ = [
     "Flag",
     "Integer",
     "PlainSum",
+    "PrivacyUnit",
     "RankSource",
     "Real",
     "Schema",
     "Source",
     "Text",
     "Totals",
-    "Unit",
     "open_source",
     "ranks",
     "totals",

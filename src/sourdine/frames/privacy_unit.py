@@ -9,13 +9,13 @@ MOST_GROUPS = 1 << 19  # an engine finds fewer than a million least values of a 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unit:
+class PrivacyUnit:
     """Each record is a unit of its own, or all those with the same value of a column are one.
 
     Then a unit counts in at most `groups` groups of a query, chosen at random, and there with at most as much
     as `rows` records could weigh.
 
-    >>> Unit(name="patient", column="patient_id", rows=3, groups=2).rows
+    >>> PrivacyUnit(name="patient", column="patient_id", rows=3, groups=2).rows
     3
     """
 
@@ -28,10 +28,10 @@ class Unit:
         for field in ("name", "column"):
             text: object = getattr(self, field)
             if not (isinstance(text, str) and text.strip()) and (field == "name" or text is not None):
-                raise check.fail("Unit", field, "be a text", text)
+                raise check.fail("PrivacyUnit", field, "be a text", text)
         for field, most in (("rows", MOST_ROWS), ("groups", MOST_GROUPS)):
-            count = check.integer("Unit", field, getattr(self, field), 1, most)
+            count = check.integer("PrivacyUnit", field, getattr(self, field), 1, most)
             object.__setattr__(self, field, count)
             if self.column is None and count != 1:
                 remedy = "Name the column that tells units apart."
-                raise check.fail("Unit", field, "be 1 where every record is a unit", count, remedy)
+                raise check.fail("PrivacyUnit", field, "be 1 where every record is a unit", count, remedy)

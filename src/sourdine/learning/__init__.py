@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from sourdine.learning.memory.dry_run import memory_of as memory_of
     from sourdine.learning.memory.model import Memory as Memory
     from sourdine.learning.models import with_group_norm as with_group_norm
-    from sourdine.learning.planning import Forecast as Forecast
-    from sourdine.learning.planning import Plan as Plan
+    from sourdine.learning.planning import StepForecast as StepForecast
+    from sourdine.learning.planning import TrainingPlan as TrainingPlan
     from sourdine.learning.planning import plan as plan
     from sourdine.learning.result import Card as Card
     from sourdine.learning.result import Progress as Progress
@@ -47,11 +47,11 @@ _HOMES = {
     "Engine": "learning.gradients.engine",
     "FixedBatches": "learning.data.batches",
     "Flat": "learning.gradients.clipping",
-    "Forecast": "learning.planning",
+    "StepForecast": "learning.planning",
     "Memory": "learning.memory.model",
     "NoisyGradient": "learning.gradients.noise",
     "PerLayer": "learning.gradients.clipping",
-    "Plan": "learning.planning",
+    "TrainingPlan": "learning.planning",
     "PoissonBatches": "learning.data.batches",
     "Progress": "learning.result",
     "Repeats": "learning.baseline",
@@ -79,11 +79,9 @@ __all__ = [
     "Engine",
     "FixedBatches",
     "Flat",
-    "Forecast",
     "Memory",
     "NoisyGradient",
     "PerLayer",
-    "Plan",
     "PoissonBatches",
     "Progress",
     "Repeats",
@@ -91,7 +89,9 @@ __all__ = [
     "ShuffledBatches",
     "Solved",
     "Step",
+    "StepForecast",
     "Trained",
+    "TrainingPlan",
     "TruncatedBatches",
     "card_of",
     "fit",

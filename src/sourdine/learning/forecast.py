@@ -10,7 +10,7 @@ from sourdine.core import check
 from sourdine.learning.data.examples import Examples, examples_of
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.memory.dry_run import MakeSteps, memory_of
-from sourdine.learning.planning import Forecast
+from sourdine.learning.planning import StepForecast
 from sourdine.learning.step import Step
 from sourdine.learning.task import Losses, Task, check_loss, cross_entropy
 
@@ -30,7 +30,7 @@ def measure(
     optimizer: MakeSteps | None = None,
     examples_per_unit: int = 1,
     memory: int | None = None,
-) -> Forecast:
+) -> StepForecast:
     """What a step on examples shaped like these takes; of `data` only shapes and types are read.
 
     `memory` is how many bytes the tensors of training may take: half of what is free unless told. Units of
@@ -60,7 +60,7 @@ def measure(
     while (many := _seconds(task, step, examples, count, examples_per_unit)) < _LONG and count < physical:
         count *= 2  # the difference of two short times says more of the machine than of the model
     quick = max((many - few) / (count - _FEW), 0.0)
-    return Forecast(
+    return StepForecast(
         parameters=sum(value.numel() for value in task.model.parameters() if value.requires_grad),
         physical=physical,
         memory=taken,

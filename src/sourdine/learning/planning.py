@@ -64,7 +64,7 @@ def batches_of(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Forecast:
+class StepForecast:
     """What steps take on this machine, measured on made-up examples; `physical` of them fit at once.
 
     Memory is that of tensors. It does not count the data, nor what torch itself takes.
@@ -78,7 +78,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class TrainingPlan:
     """A run of private training, all of it public: from `plan`, to read, to hand to `fit`, to pay for.
 
     `size`, `batch` and `physical` count units: examples, or people. `forecast` is there if a model was given.
@@ -91,7 +91,7 @@ class Plan:
     delta: float
     sampler: Sampler
     cost: TrainingCost
-    forecast: Forecast | None = None
+    forecast: StepForecast | None = None
     most: int | None = None
     group: int = 1
 
@@ -170,7 +170,7 @@ class Plan:
 
     def spend(self, norm: float = 1.0) -> Spend:
         """What a ledger is charged, for gradients clipped to a norm."""
-        clipped = check.positive("Plan", "norm", norm, 1 << 40)
+        clipped = check.positive("TrainingPlan", "norm", norm, 1 << 40)
         run = self.batches.training(self.noise)
         return Spend(
             mechanism=NoisyGradient(sigma=Fraction(self.noise) * clipped),
@@ -222,8 +222,8 @@ def plan(
     most: int | None = None,
     neighbours: Neighbours | str | None = None,
     group: int = 1,
-    forecast: Forecast | None = None,
-) -> Plan:
+    forecast: StepForecast | None = None,
+) -> TrainingPlan:
     """A run from what is known of it.
 
     With `epsilon`, the least noise that keeps to it; with `noise`, the epsilon it comes to; with both, as
@@ -369,8 +369,10 @@ class _Shape:
         stated = self.epochs is not None or self.count is not None
         return replace(self, epochs=None, count=min(most, self.steps) if stated else most)
 
-    def planned(self, noise: float, delta: float, epsilon: float | None, forecast: Forecast | None) -> Plan:
-        return Plan(
+    def planned(
+        self, noise: float, delta: float, epsilon: float | None, forecast: StepForecast | None
+    ) -> TrainingPlan:
+        return TrainingPlan(
             size=self.size,
             batch=self.batch,
             steps=self.steps,

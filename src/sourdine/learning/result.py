@@ -13,7 +13,7 @@ from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.release import Certificate, Release
 from sourdine.core.format import plain
-from sourdine.learning.planning import Plan
+from sourdine.learning.planning import TrainingPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class Progress:
 class Trained(Release):
     """A trained model with its certificate; `values` is the model, an ordinary one of torch."""
 
-    plan: Plan
+    plan: TrainingPlan
     clipping: str
     history: tuple[Progress, ...] = ()
     unit: str = "example"

@@ -28,7 +28,7 @@ from sourdine.learning.checkpoint import Checkpoint, State, check_same
 from sourdine.learning.data.batches import AllocatedBatches, Batches, Indices, PoissonBatches, UnitExamples
 from sourdine.learning.data.examples import Examples
 from sourdine.learning.gradients.clipping import Clipping
-from sourdine.learning.planning import Plan
+from sourdine.learning.planning import TrainingPlan
 from sourdine.learning.result import Progress, Trained
 from sourdine.learning.step import Step
 from sourdine.learning.task import Task, cross_entropy
@@ -111,7 +111,7 @@ class Run:
 
     task: Task
     given: nn.Module  # the model of which the task trains a copy
-    plan: Plan
+    plan: TrainingPlan
     clipping: Clipping
     examples: Examples
     people: UnitExamples | None

@@ -4,10 +4,10 @@ from sourdine.local.choose import Choice, NumericChoice, choose, choose_numeric
 from sourdine.local.consistency import non_negative, norm_sub, simplex
 from sourdine.local.estimate import Counts, Estimate
 from sourdine.local.frequency.hadamard import HadamardResponse
-from sourdine.local.frequency.hashing import KaryOracle, LocalHashing
+from sourdine.local.frequency.hashing import GRR, OLH
 from sourdine.local.frequency.projective import ProjectiveGeometry
 from sourdine.local.frequency.subset import SubsetSelection
-from sourdine.local.frequency.unary import OptimalUnary, SymmetricUnary
+from sourdine.local.frequency.unary import OUE, SUE
 from sourdine.local.memoization import Memo
 from sourdine.local.numeric.bounded import BoundedLaplaceOracle, BoundedStaircaseOracle
 from sourdine.local.numeric.distribution import Distribution
@@ -20,6 +20,10 @@ from sourdine.local.surveys.design import Survey, best_survey
 from sourdine.local.surveys.statistical_query import LocalCrowd, QueryPlan
 
 __all__ = [
+    "GRR",
+    "OLH",
+    "OUE",
+    "SUE",
     "BoundedLaplaceOracle",
     "BoundedStaircaseOracle",
     "Choice",
@@ -30,13 +34,10 @@ __all__ = [
     "FrequencyOracle",
     "HadamardResponse",
     "Hybrid",
-    "KaryOracle",
     "LocalCrowd",
-    "LocalHashing",
     "Memo",
     "NumericChoice",
     "NumericOracle",
-    "OptimalUnary",
     "Oracle",
     "Piecewise",
     "ProjectiveGeometry",
@@ -45,7 +46,6 @@ __all__ = [
     "SquareWave",
     "SubsetSelection",
     "Survey",
-    "SymmetricUnary",
     "best_survey",
     "choose",
     "choose_numeric",

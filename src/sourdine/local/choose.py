@@ -16,10 +16,10 @@ from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 from sourdine.local.frequency.hadamard import HadamardResponse
-from sourdine.local.frequency.hashing import KaryOracle, LocalHashing
+from sourdine.local.frequency.hashing import GRR, OLH
 from sourdine.local.frequency.projective import ProjectiveGeometry
 from sourdine.local.frequency.subset import SubsetSelection
-from sourdine.local.frequency.unary import OptimalUnary, SymmetricUnary
+from sourdine.local.frequency.unary import OUE, SUE
 from sourdine.local.numeric.bounded import BoundedLaplaceOracle, BoundedStaircaseOracle
 from sourdine.local.numeric.duchi import Duchi
 from sourdine.local.numeric.oracle import NumericOracle, UnbiasedOracle
@@ -146,10 +146,10 @@ def _variance(oracle: UnbiasedOracle) -> float:
 
 AUTO = "auto"
 FREQUENCY: dict[str, type[FrequencyOracle]] = {
-    "kary": KaryOracle,
-    "symmetric-unary": SymmetricUnary,
-    "optimal-unary": OptimalUnary,
-    "local-hashing": LocalHashing,
+    "kary": GRR,
+    "symmetric-unary": SUE,
+    "optimal-unary": OUE,
+    "local-hashing": OLH,
     "subset": SubsetSelection,
     "hadamard": HadamardResponse,
     "projective": ProjectiveGeometry,

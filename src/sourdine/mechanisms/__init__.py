@@ -6,7 +6,7 @@ from sourdine.mechanisms.finite_pair import FinitePair
 from sourdine.mechanisms.gaussian import Gaussian
 from sourdine.mechanisms.geometric import Geometric
 from sourdine.mechanisms.laplace import Laplace
-from sourdine.mechanisms.partition_selection import KeyNoise, KeyThreshold
+from sourdine.mechanisms.partition_selection import KeyNoise, PartitionThreshold
 from sourdine.mechanisms.randomized_response import (
     BinaryResponse,
     Channel,
@@ -35,9 +35,9 @@ __all__ = [
     "Geometric",
     "KaryResponse",
     "KeyNoise",
-    "KeyThreshold",
     "Laplace",
     "OneCoin",
+    "PartitionThreshold",
     "PermuteAndFlip",
     "Response",
     "Selection",

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core import check
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.grid import Interval
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.randomness.inverse import GeometricDecay, Truncated
@@ -89,11 +89,11 @@ class BoundedLaplace(Mechanism):
         places = self._interval.places("BoundedLaplace", values)
         return self._interval.values(self._law.sample(places.ravel(), bits).reshape(places.shape))
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)
         units = self._interval.apart(distance)
         epsilon = truncated_level(self._unit_scale, self.cells, units, distance.coordinates or 1)
-        return Loss.pure(epsilon, neighbours=distance.neighbours)
+        return PrivacyLoss.pure(epsilon, neighbours=distance.neighbours)
 
     def error(self, confidence: float = 0.95) -> float:
         """For a value inside the interval; one outside is clamped first."""

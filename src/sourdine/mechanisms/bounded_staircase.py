@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core import check
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.grid import Interval
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.randomness.inverse import StepDecay, Truncated
@@ -106,13 +106,13 @@ class BoundedStaircase(Mechanism):
         places = self._interval.places("BoundedStaircase", values)
         return self._interval.values(self._law.sample(places.ravel(), bits).reshape(places.shape))
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         """When several values may change, each is charged as if the whole distance were its own."""
         self.require(distance)
         count = distance.coordinates or 1
         one = self._interval.apart(distance) - (count - 1)  # the others' rounding is not its own
         epsilon = count * self._level(min(one, self.cells))
-        return Loss.pure(epsilon, neighbours=distance.neighbours)
+        return PrivacyLoss.pure(epsilon, neighbours=distance.neighbours)
 
     def _level(self, units: int) -> float:
         """The worst log-ratio over all inputs at most `units` places apart and all answers, rounded up.

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core import check
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.distributions import float_above, pure_law
-from sourdine.core.loss import LeakyLaw, Loss
+from sourdine.core.loss import LeakyLaw, PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.pair import Chances, FiniteLaws, finite_laws
 from sourdine.core.randomness.bits import SYSTEM, Bits
@@ -54,18 +54,20 @@ class FinitePair(Mechanism):
         drawn = [_draw(law, yes.size, bits).reshape(yes.shape) for law in (self.first, self.second)]
         return np.where(yes, *drawn)
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)
-        one = Loss.between(self.first, self.second, neighbours=distance.neighbours)
+        one = PrivacyLoss.between(self.first, self.second, neighbours=distance.neighbours)
         changed = floor(distance.amount)
         if changed == 1:
             return one
         epsilon, rho = changed * Fraction(one.epsilon), changed * Fraction(one.rho)
         if not one.delta or not changed:
-            return Loss.pure(epsilon, neighbours=distance.neighbours, rho=rho)
+            return PrivacyLoss.pure(epsilon, neighbours=distance.neighbours, rho=rho)
         delta = 1 - (1 - Fraction(one.delta)) ** min(changed, _MANY) if changed <= _MANY else Fraction(1)
         law = LeakyLaw(pure_law(float_above(epsilon)), float_above(delta))
-        return Loss.symmetric(law, neighbours=distance.neighbours, epsilon=epsilon, rho=rho, delta=delta)
+        return PrivacyLoss.symmetric(
+            law, neighbours=distance.neighbours, epsilon=epsilon, rho=rho, delta=delta
+        )
 
     @property
     def channel(self) -> Channel:

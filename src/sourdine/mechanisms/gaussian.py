@@ -12,8 +12,8 @@ from scipy.special import ndtri
 
 from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Norm
-from sourdine.core.distributions import DiscreteGaussianLaw, Law, RhoLaw
-from sourdine.core.loss import Loss
+from sourdine.core.distributions import DiscreteGaussianLaw, LossDistribution, RhoLaw
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
@@ -55,13 +55,13 @@ class Gaussian(Mechanism):
         noise = exact.gaussian(self._unit_sigma**2, units.size, bits).reshape(units.shape)
         return grid.from_units(grid.plus(units, noise), self.granularity)
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)
         square = grid.distance_units(distance, self.granularity)
         rho = square / (2 * self._unit_sigma**2)
-        return Loss.symmetric(self._law(square, distance), neighbours=distance.neighbours, rho=rho)
+        return PrivacyLoss.symmetric(self._law(square, distance), neighbours=distance.neighbours, rho=rho)
 
-    def _law(self, square: Fraction, distance: Distance) -> Law:
+    def _law(self, square: Fraction, distance: Distance) -> LossDistribution:
         """One number that moves by whole steps has a known law; else the worst law that rho allows."""
         units = math.isqrt(math.floor(square))
         if units == 0 or not grid.one_moves(distance, square):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Norm
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
@@ -51,7 +51,7 @@ class Geometric(Mechanism):
         noise = exact.laplace(self.scale, units.size, bits).reshape(units.shape)
         return np.clip(grid.plus(units, noise), self.lower, self.upper)
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)
         return laplace_loss(distance.amount, self.scale, distance)
 

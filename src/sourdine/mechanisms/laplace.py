@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Neighbours, Norm
 from sourdine.core.distributions import GeometricLaw
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
@@ -54,7 +54,7 @@ class Laplace(Mechanism):
         noise = exact.laplace(self._unit_scale, units.size, bits).reshape(units.shape)
         return grid.from_units(grid.plus(units, noise), self.granularity)
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)
         return laplace_loss(grid.distance_units(distance, self.granularity), self._unit_scale, distance)
 
@@ -84,7 +84,7 @@ class Laplace(Mechanism):
         )
 
 
-def laplace_loss(units: Fraction, scale: Fraction, distance: Distance) -> Loss:
+def laplace_loss(units: Fraction, scale: Fraction, distance: Distance) -> PrivacyLoss:
     """The loss of discrete Laplace noise for a change in L1 of at most `units` grid steps.
 
     When one number changes, its whole law is known. When several may, the split is not, and the law that
@@ -93,9 +93,9 @@ def laplace_loss(units: Fraction, scale: Fraction, distance: Distance) -> Loss:
     whole = math.floor(units)
     epsilon = Fraction(whole) / scale
     if whole == 0 or not grid.one_moves(distance, units):
-        return Loss.pure(epsilon, neighbours=distance.neighbours)
+        return PrivacyLoss.pure(epsilon, neighbours=distance.neighbours)
     law = GeometricLaw(whole, float(scale))
-    return Loss.symmetric(law, neighbours=distance.neighbours, epsilon=epsilon, rho=epsilon**2 / 2)
+    return PrivacyLoss.symmetric(law, neighbours=distance.neighbours, epsilon=epsilon, rho=epsilon**2 / 2)
 
 
 def laplace_quantile(scale: Fraction, confidence: float) -> int:

@@ -13,8 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core import balls, check, grid
 from sourdine.core.balls import any_of, gaussian_tail, laplace_tail
 from sourdine.core.distance import Distance, Neighbours, Norm, root_above
-from sourdine.core.distributions import DiscreteGaussianLaw, GeometricLaw, Law, RhoLaw, float_above, pure_law
-from sourdine.core.loss import LeakyLaw, Loss
+from sourdine.core.distributions import (
+    DiscreteGaussianLaw,
+    GeometricLaw,
+    LossDistribution,
+    RhoLaw,
+    float_above,
+    pure_law,
+)
+from sourdine.core.loss import LeakyLaw, PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
@@ -33,7 +40,7 @@ class KeyNoise(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeyThreshold(Mechanism):
+class PartitionThreshold(Mechanism):
     """Shows the keys whose count of units, with noise, reaches a threshold.
 
     The counts are whole numbers, one a key that holds somebody; a count of 0 is a key that is not there, and
@@ -43,7 +50,7 @@ class KeyThreshold(Mechanism):
     epsilon and rho, and leaves delta. A distance of t in Linf means t such units (Korolova, Kenthapadi,
     Mishra, Ntoulas 2009 for Laplace noise; docs/guarantees/key_threshold.md proves all of it).
 
-    >>> mechanism = KeyThreshold.within(epsilon=1, delta=1e-6, keys=2)
+    >>> mechanism = PartitionThreshold.within(epsilon=1, delta=1e-6, keys=2)
     >>> mechanism.threshold, mechanism.loss(Distance.linf(1)).epsilon
     (30, Fraction(1, 1))
     """
@@ -56,13 +63,13 @@ class KeyThreshold(Mechanism):
     keys: int = 1
 
     def __post_init__(self) -> None:
-        check.member("KeyThreshold", "noise", self.noise, KeyNoise)
+        check.member("PartitionThreshold", "noise", self.noise, KeyNoise)
         least, most = _scales(self.noise)
-        scale = check.between("KeyThreshold", "scale", self.scale, least, most)
+        scale = check.between("PartitionThreshold", "scale", self.scale, least, most)
         object.__setattr__(self, "scale", scale)
-        threshold = check.integer("KeyThreshold", "threshold", self.threshold, 1, grid.LIMIT)
+        threshold = check.integer("PartitionThreshold", "threshold", self.threshold, 1, grid.LIMIT)
         object.__setattr__(self, "threshold", threshold)
-        object.__setattr__(self, "keys", check.integer("KeyThreshold", "keys", self.keys, 1, MOST_KEYS))
+        object.__setattr__(self, "keys", check.integer("PartitionThreshold", "keys", self.keys, 1, MOST_KEYS))
 
     @classmethod
     def within(
@@ -74,7 +81,7 @@ class KeyThreshold(Mechanism):
         keys: int = 1,
         minimum: int = 1,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
-    ) -> "KeyThreshold":
+    ) -> "PartitionThreshold":
         """The least noise and the least threshold that keep to an epsilon (or a rho) and a delta.
 
         An epsilon gives Laplace noise and a rho Gaussian noise. `minimum` raises the threshold to at least
@@ -120,7 +127,7 @@ class KeyThreshold(Mechanism):
 
     def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
         """Which keys are shown: a boolean for each count."""
-        counts = grid.to_units("KeyThreshold", values, None)
+        counts = grid.to_units("PartitionThreshold", values, None)
         if self.noise is KeyNoise.LAPLACE:
             noise = exact.laplace(self.scale, counts.size, bits)
         else:
@@ -128,12 +135,12 @@ class KeyThreshold(Mechanism):
         shown: NDArray[Any] = grid.plus(counts, noise.reshape(counts.shape)) >= self.threshold
         return shown & (counts > 0)
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         """What the noise costs on the counts that others share, with a leak of the keys that nobody does."""
         self.require(distance)
         units = math.floor(distance.amount)
         if units == 0:
-            return Loss.pure(Fraction(0), neighbours=distance.neighbours)
+            return PrivacyLoss.pure(Fraction(0), neighbours=distance.neighbours)
         moved = self.keys * _units(distance.neighbours)
         epsilon: Fraction | float = moved * units / self.scale
         rho = moved * units**2 / (2 * self.scale**2)
@@ -141,9 +148,11 @@ class KeyThreshold(Mechanism):
             epsilon = math.inf
         delta = self.leak(units)
         law = LeakyLaw(self._noise_law(moved, units), delta)
-        return Loss.symmetric(law, neighbours=distance.neighbours, epsilon=epsilon, rho=rho, delta=delta)
+        return PrivacyLoss.symmetric(
+            law, neighbours=distance.neighbours, epsilon=epsilon, rho=rho, delta=delta
+        )
 
-    def _noise_law(self, moved: int, units: int) -> Law:
+    def _noise_law(self, moved: int, units: int) -> LossDistribution:
         """One count that moves by 1 has a known law; else the worst that epsilon or rho allows."""
         laplace = self.noise is KeyNoise.LAPLACE
         if moved == units == 1:
@@ -206,5 +215,5 @@ def _scales(noise: KeyNoise) -> tuple[Fraction, Fraction]:
 
 def _units(neighbours: Neighbours) -> int:
     """How many units differ between neighbours: one that goes and one that comes are two."""
-    check.member("KeyThreshold", "neighbours", neighbours, Neighbours)
+    check.member("PartitionThreshold", "neighbours", neighbours, Neighbours)
     return 2 if neighbours is Neighbours.REPLACE else 1

@@ -18,7 +18,7 @@ from sourdine.core.balls import above, ball, precision
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.distributions import AtomLaw
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits, coins
@@ -144,7 +144,7 @@ class KaryResponse(Response):
             reports[start : start + _CHUNK] = other
         return reports.reshape(array.shape)
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)
         likely, unlikely = self.channel
         same = (self.categories - 2) * unlikely
@@ -188,7 +188,7 @@ class BinaryResponse(Response):
     def channel(self) -> Channel:
         return Channel(float(self.honesty), float(1 - self.honesty))
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         """epsilon = ln(honesty/(1 - honesty)), rounded up to a float."""
         self.require(distance)
         changed = math.floor(distance.amount)
@@ -271,12 +271,12 @@ def proportion(owner: str, channel: Channel, reports: ArrayLike) -> float:
     return float(channel.estimate(np.mean(_reports(owner, reports) > 0)))
 
 
-def response_loss(distance: Distance, changed: int, epsilon: Fraction | float, law: AtomLaw) -> Loss:
+def response_loss(distance: Distance, changed: int, epsilon: Fraction | float, law: AtomLaw) -> PrivacyLoss:
     """One changed answer has a known law; several are that many independent reports, each at its own cost."""
     rho = epsilon**2 / (2 * max(1, changed))
     if changed == 1:
-        return Loss.symmetric(law, neighbours=distance.neighbours, epsilon=epsilon, rho=rho)
-    return Loss.pure(epsilon, neighbours=distance.neighbours, rho=rho)
+        return PrivacyLoss.symmetric(law, neighbours=distance.neighbours, epsilon=epsilon, rho=rho)
+    return PrivacyLoss.pure(epsilon, neighbours=distance.neighbours, rho=rho)
 
 
 def _reports(owner: str, reports: ArrayLike) -> NDArray[np.int64]:
@@ -302,7 +302,7 @@ class OneCoin:
         truth = yes_or_no("OneCoin", values)
         return truth | coins(bits, truth.size).reshape(truth.shape)
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         """Always raises: there is no finite loss to state."""
         raise UnsupportedLoss(
             "The one-coin survey has no finite epsilon. A 'no' betrays itself, since only a true 'no' can "

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check
 from sourdine.core.distance import Distance, Norm
-from sourdine.core.loss import BoundedRangeLaw, Loss
+from sourdine.core.loss import BoundedRangeLaw, PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness import selection
 from sourdine.core.randomness.bits import SYSTEM, Bits
@@ -87,10 +87,10 @@ class Exponential(Selection):
     def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
         return selection.choose(selection.scores("Exponential", values, self.candidates), self.rate, bits)
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         epsilon = self._epsilon_at(distance)
         law = BoundedRangeLaw(float(epsilon))
-        return Loss.symmetric(law, neighbours=distance.neighbours, epsilon=epsilon, rho=epsilon**2 / 8)
+        return PrivacyLoss.symmetric(law, neighbours=distance.neighbours, epsilon=epsilon, rho=epsilon**2 / 8)
 
     def error(self, confidence: float = 0.95) -> float:
         """How far the chosen score may lie below the best: ln((m - 1)(1 - beta)/beta)/rate, and no further.
@@ -141,8 +141,8 @@ class PermuteAndFlip(Selection):
     def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
         return selection.flip(selection.scores("PermuteAndFlip", values, self.candidates), self.rate, bits)
 
-    def loss(self, distance: Distance) -> Loss:
-        return Loss.pure(self._epsilon_at(distance), neighbours=distance.neighbours)
+    def loss(self, distance: Distance) -> PrivacyLoss:
+        return PrivacyLoss.pure(self._epsilon_at(distance), neighbours=distance.neighbours)
 
     def error(self, confidence: float = 0.95) -> float:
         """How far the chosen score may lie below the best: ln((m - 1) min(1/2, 1 - beta)/beta)/rate."""

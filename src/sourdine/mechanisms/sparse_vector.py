@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Norm
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness import exact, selection
 from sourdine.core.randomness.bits import SYSTEM, Bits
@@ -75,11 +75,11 @@ class Crossing(Mechanism):
     def query_scale(self) -> Fraction:
         """The scale b2 of each query's noise."""
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         """Integers at most t apart are at most floor(t) apart, and every term is proportional to it."""
         self.require(distance)
         epsilon = self.epsilon * math.floor(distance.amount) / self.sensitivity
-        return Loss.pure(epsilon, neighbours=distance.neighbours)
+        return PrivacyLoss.pure(epsilon, neighbours=distance.neighbours)
 
     def error(self, confidence: float = 0.95) -> float:
         """An alpha such that, with this confidence, every query reported above is at least threshold - alpha

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Norm
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
@@ -113,12 +113,12 @@ class Staircase(Mechanism):
         size = self.inner + (step - 1) * self._period + (place >> 1)
         return np.where(step == 0, near, np.where(place & 1, -size, size))
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)
         units = math.floor(grid.distance_units(distance, self.granularity))
         moved = units if distance.coordinates is None else min(units, distance.coordinates)
         steps = moved + (units - moved) // self._period
-        return Loss.pure(steps * self.epsilon, neighbours=distance.neighbours)
+        return PrivacyLoss.pure(steps * self.epsilon, neighbours=distance.neighbours)
 
     def error(self, confidence: float = 0.95) -> float:
         """The least k with P[|noise| <= k] >= confidence; half a grid step more for the rounding of reals."""

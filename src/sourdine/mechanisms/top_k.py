@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check
 from sourdine.core.distance import Distance
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import selection
 from sourdine.core.randomness.bits import SYSTEM, Bits
@@ -78,10 +78,10 @@ class TopK(Selection):
                 rows[np.isneginf(rows).all(axis=-1)] = 0
         return chosen.reshape(*scored.shape[:-1], self.k)
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         """Known by epsilon and rho: k choices of bounded range epsilon/k each."""
         epsilon = self._epsilon_at(distance)
-        return Loss.pure(epsilon, neighbours=distance.neighbours, rho=epsilon**2 / (8 * self.k))
+        return PrivacyLoss.pure(epsilon, neighbours=distance.neighbours, rho=epsilon**2 / (8 * self.k))
 
     def error(self, confidence: float = 0.95) -> float:
         """How far each chosen score may lie below the best that was left: for all k choices at once."""

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core import check, grid
 from sourdine.core.balls import above, ball, precision
 from sourdine.core.distance import Distance, Norm
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.randomness.inverse import GeometricDecay, Truncated
@@ -72,12 +72,12 @@ class TruncatedGeometric(Mechanism):
         law = Truncated(GeometricDecay(self.scale), self._last)
         return law.sample(units.ravel() - self.lower, bits).reshape(units.shape) + self.lower
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)
         units = floor(distance.amount)
         count = units if distance.coordinates is None else distance.coordinates
         epsilon = truncated_level(self.scale, self._last, units, count)
-        return Loss.pure(epsilon, neighbours=distance.neighbours)
+        return PrivacyLoss.pure(epsilon, neighbours=distance.neighbours)
 
     def error(self, confidence: float = 0.95) -> float:
         """For a value inside the range; one outside is clamped first."""

@@ -2,7 +2,7 @@
 
 from sourdine.report.charts.base import Axis, Band, Series, Slider, draw_heat, draw_lines
 from sourdine.report.pages.page import Figure, Page, Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 
 __all__ = [
     "Axis",
@@ -12,7 +12,7 @@ __all__ = [
     "Section",
     "Series",
     "Slider",
-    "Table",
+    "TextTable",
     "draw_heat",
     "draw_lines",
 ]

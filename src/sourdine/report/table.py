@@ -15,14 +15,14 @@ _LONG = 24  # characters of a cell that needs a line of its own
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class TextTable:
     """Rows under named columns.
 
     Cells keep their full value in CSV and are shortened where people read them; a bracket is shortened
     outwards, so that nobody reads a smaller epsilon than was proven.
 
     >>> rows = ((14070, Bracket(0.61084, 0.61144)),)
-    >>> Table(name="costs", title="Costs", columns=("steps", "ε"), rows=rows).shown()
+    >>> TextTable(name="costs", title="Costs", columns=("steps", "ε"), rows=rows).shown()
     (('14,070', '0.6108 to 0.6115'),)
     """
 

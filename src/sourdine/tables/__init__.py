@@ -4,7 +4,7 @@ from sourdine.tables.answer import Answer, Answers, write_answers
 from sourdine.tables.bounds import BoundsPlan, FoundBounds, find_bounds
 from sourdine.tables.condition import Condition
 from sourdine.tables.forecast import Forecast, epsilon_for, forecasts
-from sourdine.tables.plan import Plan
+from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.quality.exact import ExactQuality
 from sourdine.tables.quality.private import DataQuality
@@ -14,12 +14,12 @@ from sourdine.tables.specification import Specification
 from sourdine.tables.statistics import (
     Contingency,
     Count,
-    Deviation,
     Hierarchy,
     Histogram,
     Mean,
     Proportion,
     Quantiles,
+    StdDev,
     Sum,
     Top,
     Units,
@@ -35,19 +35,19 @@ __all__ = [
     "Contingency",
     "Count",
     "DataQuality",
-    "Deviation",
     "ExactQuality",
     "Forecast",
     "FoundBounds",
     "Hierarchy",
     "Histogram",
     "Mean",
-    "Plan",
     "Privacy",
     "Proportion",
     "Quantiles",
     "Query",
+    "ReleasePlan",
     "Specification",
+    "StdDev",
     "Sum",
     "Table",
     "TableRelease",

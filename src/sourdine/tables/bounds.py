@@ -22,7 +22,7 @@ from sourdine.core.format import counted
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.toml import read_toml
 from sourdine.frames.mistakes import told
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Real, Schema, decimal
 from sourdine.frames.source import AS_IT_IS, Source, open_source
 from sourdine.frames.statistics.ladder import NumberLadder
@@ -56,7 +56,7 @@ class BoundsPlan:
     column: str
     epsilon: Fraction
     kind: Kind = "real"
-    unit: Unit = EACH_RECORD
+    unit: PrivacyUnit = EACH_RECORD
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     outside: float = 0.01
     confidence: float = 0.95
@@ -157,7 +157,7 @@ def find_bounds(
     table: object,
     column: str,
     *,
-    unit: Unit | str,
+    unit: PrivacyUnit | str,
     epsilon: Fraction | float,
     ledger: Ledger | Path | str,
     kind: Kind | None = None,
@@ -174,7 +174,7 @@ def find_bounds(
     `kind` numbers are reals, and a column that comes as text is refused. `size` is about how many records
     there are, if that is public: of too few nothing is paid.
     """
-    whose = Unit(name=unit) if isinstance(unit, str) else unit
+    whose = PrivacyUnit(name=unit) if isinstance(unit, str) else unit
     plan = BoundsPlan(
         column=column,
         epsilon=epsilon,  # type: ignore[arg-type]

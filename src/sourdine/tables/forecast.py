@@ -7,9 +7,9 @@ from fractions import Fraction
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.statistics.quality import all_cells
-from sourdine.mechanisms import KeyThreshold
+from sourdine.mechanisms import PartitionThreshold
 from sourdine.tables.measurement import PlannedMeasurement, expect
-from sourdine.tables.plan import Plan
+from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.quality.private import USELESS, smallest_share
 from sourdine.tables.query import columns_of
 from sourdine.tables.statistics.base import BY_SIZE, short
@@ -39,7 +39,7 @@ class Forecast:
         return "unknown" if self.error is None else f"± {short(self.error)} {self.measure}".rstrip()
 
 
-def forecasts(plan: Plan) -> list[Forecast]:
+def forecasts(plan: ReleasePlan) -> list[Forecast]:
     """One forecast for each statistic of each query, after those for keys that are chosen."""
     found = [_of_keys(line, plan) for line in plan.choices]
     for query, each, line in plan.asked():
@@ -58,7 +58,7 @@ def forecasts(plan: Plan) -> list[Forecast]:
     return found
 
 
-def smallest_seen(plan: Plan) -> float | None:
+def smallest_seen(plan: ReleasePlan) -> float | None:
     """The smallest share of the records that data quality would tell from none.
 
     It is not known without the table's size, nor where nothing is told.
@@ -70,7 +70,7 @@ def smallest_seen(plan: Plan) -> float | None:
     return smallest_share(line.mechanism, cells, plan.confidence, plan.size)
 
 
-def advice(plan: Plan) -> str:
+def advice(plan: ReleasePlan) -> str:
     """Whether data quality is not worth its part of the budget; empty if it is, or if that is not known."""
     seen = smallest_seen(plan)
     if seen is None or seen <= USELESS:
@@ -82,7 +82,7 @@ def advice(plan: Plan) -> str:
     )
 
 
-def quality_forecast(plan: Plan) -> Forecast | None:
+def quality_forecast(plan: ReleasePlan) -> Forecast | None:
     """How far each count of data quality may be off, and the smallest share of the records that it would see.
 
     None where the plan leaves data quality out.
@@ -104,9 +104,9 @@ def quality_forecast(plan: Plan) -> Forecast | None:
     )
 
 
-def _of_keys(line: PlannedMeasurement, plan: Plan) -> Forecast:
+def _of_keys(line: PlannedMeasurement, plan: ReleasePlan) -> Forecast:
     """From how many units on a key is shown; how many keys that will be is not known before."""
-    mechanism = expect(KeyThreshold, line.mechanism)
+    mechanism = expect(PartitionThreshold, line.mechanism)
     measure = line.measurement.step(plan.schema, plan.unit)[1]
     many, sure = mechanism.threshold, math.ceil(mechanism.threshold + mechanism.error(plan.confidence))
     return Forecast(
@@ -120,12 +120,12 @@ def _of_keys(line: PlannedMeasurement, plan: Plan) -> Forecast:
     )
 
 
-def noise_words(line: PlannedMeasurement, plan: Plan) -> str:
+def noise_words(line: PlannedMeasurement, plan: ReleasePlan) -> str:
     """The noise as people read it, in the measure of what it is added to."""
     return line.measurement.noise_words(line, plan.context())
 
 
-def epsilon_for(plan: Plan, query: str, error: float, statistic: str | None = None) -> Plan:
+def epsilon_for(plan: ReleasePlan, query: str, error: float, statistic: str | None = None) -> ReleasePlan:
     """The plan with the least epsilon, to four digits, that brings errors of a query within a target.
 
     All its errors, or that of one statistic; each in its own measure, which for a proportion is percentage
@@ -141,7 +141,7 @@ def epsilon_for(plan: Plan, query: str, error: float, statistic: str | None = No
         listed = ", ".join(f"'{each}'" for each in labels)
         raise InvalidParameter(f"The query '{query}' has no statistic '{statistic}'. It asks for {listed}.")
 
-    def at(epsilon: Fraction) -> Plan:
+    def at(epsilon: Fraction) -> ReleasePlan:
         return replace(plan, privacy=replace(plan.privacy, epsilon=epsilon))
 
     def worst(epsilon: Fraction) -> float:
@@ -170,7 +170,7 @@ def epsilon_for(plan: Plan, query: str, error: float, statistic: str | None = No
     return at(math.ceil(high / unit) * unit)
 
 
-def _possible(plan: Plan) -> bool:
+def _possible(plan: ReleasePlan) -> bool:
     """Whether every measurement has noise at this budget."""
     try:
         return bool(plan.lines)
@@ -178,7 +178,7 @@ def _possible(plan: Plan) -> bool:
         return False
 
 
-def largest_error(plan: Plan, query: str, statistic: str | None = None) -> Forecast:
+def largest_error(plan: ReleasePlan, query: str, statistic: str | None = None) -> Forecast:
     """The forecast of a query whose error is the largest number, among all or for one statistic."""
     labels = [each.label for asked in plan.queries if asked.name == query for each in asked.ask]
     wanted = labels if statistic is None else [statistic]

@@ -22,7 +22,7 @@ from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.expression import Grouping, Key, span
 from sourdine.frames.filter import all_true
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Number, Schema
 from sourdine.frames.source import Source
 from sourdine.frames.statistics import sums
@@ -30,14 +30,14 @@ from sourdine.frames.statistics.partitions import KeyCounts, TextKey, key_counts
 from sourdine.frames.statistics.quality import cells_of, quality_counts
 from sourdine.frames.statistics.ranks import RankSource
 from sourdine.frames.statistics.totals import MOST_GROUPS, Keys, Request, Totals, totals_of
-from sourdine.mechanisms import Gaussian, KeyNoise, KeyThreshold, Laplace
+from sourdine.mechanisms import Gaussian, KeyNoise, Laplace, PartitionThreshold
 from sourdine.tables.condition import Condition
 from sourdine.tables.estimate import Counted, Noisy, NoisyMoments, Reading, Summed
 from sourdine.tables.noise import noise
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.quantiles.choice import MethodChoice
 
-EACH_RECORD = Unit()
+EACH_RECORD = PrivacyUnit()
 Exact = KeyCounts | Totals | Mapping[Keys, RankSource]
 _POWERS = {1: "", 2: "²"}
 T = TypeVar("T")
@@ -120,7 +120,7 @@ class Context:
     """
 
     schema: Schema
-    unit: Unit
+    unit: PrivacyUnit
     neighbours: Neighbours
     privacy: Privacy
     confidence: float
@@ -221,7 +221,7 @@ class Measurement(ABC):
         return self == other
 
     @abstractmethod
-    def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
+    def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
         """How far the numbers of two neighbouring tables are apart.
 
         A unit moves at most `groups` groups, each by what `rows` records weigh.
@@ -234,13 +234,13 @@ class Measurement(ABC):
         mechanism = noise(distance, share * privacy.total, privacy.squared)
         return PlannedMeasurement(measurement=self, mechanism=mechanism, distance=distance, share=share)
 
-    def requests(self, source: Source, unit: Unit) -> tuple[Request, ...]:
+    def requests(self, source: Source, unit: PrivacyUnit) -> tuple[Request, ...]:
         """What the engine sums, if this can be summed in one pass with others."""
         return ()
 
     @abstractmethod
     def exact(
-        self, source: Source, unit: Unit, bits: Bits, beside: Sequence["Measurement"] = ()
+        self, source: Source, unit: PrivacyUnit, bits: Bits, beside: Sequence["Measurement"] = ()
     ) -> list[Exact]:
         """What one pass over the table finds, of it and of those beside it. Nobody may see it."""
 
@@ -255,7 +255,7 @@ class Measurement(ABC):
         """What is to be known of how it is measured."""
         return ""
 
-    def step(self, schema: Schema, unit: Unit) -> tuple[float, str]:
+    def step(self, schema: Schema, unit: PrivacyUnit) -> tuple[float, str]:
         """What a step of its numbers is worth, and in which measure."""
         alone = self.of_units or unit.column is None
         return 1.0, plural(unit.name if alone else "record")
@@ -341,7 +341,7 @@ class GroupSums(Measurement):
     """Sums over the records of each group. Several about the same records are taken in one pass."""
 
     @abstractmethod
-    def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
+    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
         """What is summed, of this expression."""
 
     def value(self, source: Source) -> str:
@@ -362,7 +362,7 @@ class GroupSums(Measurement):
         noisy = Noisy(numbers=numbers, mechanism=line.mechanism, confidence=context.confidence)
         return self.reading(noisy, context.schema)
 
-    def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
+    def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
         """A unit moves `groups` groups, each by what `rows` records weigh."""
         held, groups = self.statistic(schema, unit), min(unit.groups, self.groups(schema))
         return moved(
@@ -374,19 +374,19 @@ class GroupSums(Measurement):
             signed=self.signed,
         )
 
-    def requests(self, source: Source, unit: Unit) -> tuple[Request, ...]:
+    def requests(self, source: Source, unit: PrivacyUnit) -> tuple[Request, ...]:
         statistic = self.statistic(source.schema, unit, self.value(source))
         return (Request(by=tuple(self.groupings(source)), statistics=(statistic,)),)
 
     def exact(
-        self, source: Source, unit: Unit, bits: Bits, beside: Sequence[Measurement] = ()
+        self, source: Source, unit: PrivacyUnit, bits: Bits, beside: Sequence[Measurement] = ()
     ) -> list[Exact]:
         if self.scope.empty:
             return [Totals(keys=(), numbers=((),)) for _ in (self, *beside)]
         requests = [asked for each in (self, *beside) for asked in each.requests(source, unit)]
         return [*totals_of(source, requests, unit=unit, bits=bits, where=self.scope.sql(source))]
 
-    def numbers(self, exact: Exact, schema: Schema, unit: Unit) -> NDArray[Any]:
+    def numbers(self, exact: Exact, schema: Schema, unit: PrivacyUnit) -> NDArray[Any]:
         """What noise is added to, one row a group.
 
         Whole numbers in 64 bits where 2^40 records could not make them larger, else of any size.
@@ -417,7 +417,7 @@ class RecordCounts(GroupSums):
     def axes(self) -> tuple[KeyAxis, ...]:
         return self.within
 
-    def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
+    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
         return sums.BernsteinSums(value=value, most=unit.rows)
 
     def reading(self, noisy: Noisy, schema: Schema) -> Reading:
@@ -434,7 +434,7 @@ class UnitCounts(GroupSums):
     def label(self) -> str:
         return "units"
 
-    def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
+    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
         return sums.BernsteinSums(value=value, most=1)
 
     def reading(self, noisy: Noisy, schema: Schema) -> Reading:
@@ -467,7 +467,7 @@ class Total(ColumnMeasurement, GroupSums):
     def label(self) -> str:
         return f"sum of {self.column}"
 
-    def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
+    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
         reach = max(map(abs, span(self.number(schema))))
         return sums.PlainSum(value=value, reach=reach, most=unit.rows)
 
@@ -477,7 +477,7 @@ class Total(ColumnMeasurement, GroupSums):
     def reading(self, noisy: Noisy, schema: Schema) -> Reading:
         return Summed(noisy)
 
-    def step(self, schema: Schema, unit: Unit) -> tuple[float, str]:
+    def step(self, schema: Schema, unit: PrivacyUnit) -> tuple[float, str]:
         return float(self.number(schema).step), self.column
 
 
@@ -499,7 +499,7 @@ class Moments(ColumnMeasurement, GroupSums):
             held.append(RecordCounts(scope=self.scope))
         return other in held
 
-    def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
+    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
         return sums.BernsteinSums(value=value, width=self.width(schema), degree=self.degree, most=unit.rows)
 
     def value(self, source: Source) -> str:
@@ -514,7 +514,7 @@ class Moments(ColumnMeasurement, GroupSums):
             (1, self.degree + 1), size * float(self.width(schema)) ** self.degree / (self.degree + 1)
         )
 
-    def step(self, schema: Schema, unit: Unit) -> tuple[float, str]:
+    def step(self, schema: Schema, unit: PrivacyUnit) -> tuple[float, str]:
         return float(self.number(schema).step) ** self.degree, f"{self.column}{_POWERS[self.degree]}"
 
 
@@ -530,14 +530,14 @@ class Partitions(Measurement):
     def label(self) -> str:
         return f"keys of {' and '.join(self.scope.open)}"
 
-    def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
+    def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
         """A count of units changes by one."""
         return Distance.linf(1, neighbours=neighbours)
 
     def line(self, context: Context, share: Fraction) -> PlannedMeasurement:
         """A unit counts once for each of at most `groups` keys."""
         minimum = max(context.schema.text(name).at_least or 1 for name in self.scope.open)
-        mechanism = KeyThreshold.within(
+        mechanism = PartitionThreshold.within(
             **{context.budget: share * context.privacy.total},
             delta=context.delta,
             keys=context.unit.groups,
@@ -548,7 +548,7 @@ class Partitions(Measurement):
         return PlannedMeasurement(measurement=self, mechanism=mechanism, distance=distance, share=share)
 
     def exact(
-        self, source: Source, unit: Unit, bits: Bits, beside: Sequence[Measurement] = ()
+        self, source: Source, unit: PrivacyUnit, bits: Bits, beside: Sequence[Measurement] = ()
     ) -> list[Exact]:
         return [key_counts(source, self.scope.open, unit=unit, bits=bits, where=self.scope.sql(source))]
 
@@ -558,7 +558,7 @@ class Partitions(Measurement):
 
     def note(self, line: PlannedMeasurement) -> str:
         """How keys are chosen."""
-        mechanism = expect(KeyThreshold, line.mechanism)
+        mechanism = expect(PartitionThreshold, line.mechanism)
         return (
             f"The {self.label} were chosen privately: a key is shown if the count of units that "
             f"have it reaches {mechanism.threshold:,} with {mechanism.noise} noise of scale "
@@ -567,14 +567,14 @@ class Partitions(Measurement):
         )
 
     def noise_words(self, line: PlannedMeasurement, context: Context) -> str:
-        mechanism = expect(KeyThreshold, line.mechanism)
+        mechanism = expect(PartitionThreshold, line.mechanism)
         _, measure = self.step(context.schema, context.unit)
         size = "sigma" if mechanism.noise is KeyNoise.GAUSSIAN else "scale"
         told = f"{mechanism.noise}, {size} {float(mechanism.scale):.4g} {measure}"
         return f"{told}, threshold {mechanism.threshold:,}"
 
     def moves(self, line: PlannedMeasurement, context: Context) -> str:
-        return f"1 for each of at most {counted(expect(KeyThreshold, line.mechanism).keys, 'key')}"
+        return f"1 for each of at most {counted(expect(PartitionThreshold, line.mechanism).keys, 'key')}"
 
 
 @dataclass(frozen=True)
@@ -597,7 +597,7 @@ class Quality(Measurement):
     def label(self) -> str:
         return "data quality"
 
-    def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
+    def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
         """In each column whose fit is counted, all cells together move by `rows`."""
         most = max((len(cells_of(schema.columns[name])) for name in self.columns), default=1)
         return moved(
@@ -609,7 +609,7 @@ class Quality(Measurement):
         )
 
     def exact(
-        self, source: Source, unit: Unit, bits: Bits, beside: Sequence[Measurement] = ()
+        self, source: Source, unit: PrivacyUnit, bits: Bits, beside: Sequence[Measurement] = ()
     ) -> list[Exact]:
         counts = quality_counts(source, self.columns, unit=unit, bits=bits)
         return [Totals(keys=((),), numbers=((counts,),))]
@@ -619,5 +619,5 @@ class Quality(Measurement):
         drawn = line.mechanism.sample(np.array(numbers, dtype=np.int64), bits)
         return Noisy(numbers=drawn, mechanism=line.mechanism, confidence=context.confidence)
 
-    def step(self, schema: Schema, unit: Unit) -> tuple[float, str]:
+    def step(self, schema: Schema, unit: PrivacyUnit) -> tuple[float, str]:
         return 1.0, plural("record")

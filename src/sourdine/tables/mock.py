@@ -21,7 +21,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.closed import spilling_connection
 from sourdine.frames.expression import literal, quoted
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Category, Column, Flag, Integer, Schema, Text
 from sourdine.frames.source import Source, open_source
 from sourdine.testing import SeededBits
@@ -117,7 +117,7 @@ MOST_ROWS = 200_000
 _MADE_UP = 12  # keys where nobody declared any
 
 
-def twin(schema: Schema, unit: Unit, size: int | None) -> Source:
+def twin(schema: Schema, unit: PrivacyUnit, size: int | None) -> Source:
     """A made-up table: values spread evenly between their bounds, keys equally frequent, or made up.
 
     It holds nothing of the real table, which is not opened.

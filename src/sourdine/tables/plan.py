@@ -12,11 +12,11 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.statistics.quality import all_cells
 from sourdine.frames.statistics.totals import check_groups
-from sourdine.mechanisms import KeyThreshold
+from sourdine.mechanisms import PartitionThreshold
 from sourdine.tables.measurement import (
     EACH_RECORD,
     Context,
@@ -33,7 +33,7 @@ from sourdine.tables.statistics import Statistic
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class ReleasePlan:
     """Queries on a declared table under one guarantee.
 
     With `quality`, a small part of the budget tells how many records do not fit what is declared of the
@@ -43,7 +43,7 @@ class Plan:
 
     >>> schema = Schema.read({"sex": {"type": "category", "keys": ["f", "m"]}})
     >>> query = Query.read({"name": "people", "ask": ["count"], "by": ["sex"]})
-    >>> plan = Plan(schema=schema, queries=(query,), privacy=Privacy(epsilon=1))
+    >>> plan = ReleasePlan(schema=schema, queries=(query,), privacy=Privacy(epsilon=1))
     >>> for line in plan.lines:
     ...     print(line.measurement.label, line.mechanism, line.share)
     count Laplace(scale=Fraction(20, 19), granularity=None) 19/20
@@ -53,7 +53,7 @@ class Plan:
     schema: Schema
     queries: tuple[Query, ...]
     privacy: Privacy
-    unit: Unit = EACH_RECORD
+    unit: PrivacyUnit = EACH_RECORD
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     size: int | None = None
     confidence: float = 0.95
@@ -209,7 +209,7 @@ class Plan:
         """
         size: float | None = self.size
         if (chooses := self.choice_for(measured)) is not None:
-            size = expect(KeyThreshold, chooses.mechanism).threshold
+            size = expect(PartitionThreshold, chooses.mechanism).threshold
         return None if size is None else size / measured.outer_groups(self.schema)
 
     @property

@@ -21,7 +21,7 @@ from sourdine.frames.statistics.totals import MOST_GROUPS
 from sourdine.tables.answer import Answer, Answers
 from sourdine.tables.estimate import Noisy
 from sourdine.tables.measurement import ChosenKeys, Exact, PlannedMeasurement, Quality, ShownKeys, expect
-from sourdine.tables.plan import Plan
+from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.quality.private import DataQuality, data_quality
 
 
@@ -61,7 +61,7 @@ class TableRelease(Release):
     `quality` tells how many records did not fit what was declared, unless the plan leaves that out.
     """
 
-    plan: Plan
+    plan: ReleasePlan
     values: Answers
     quality: DataQuality | None = None
 
@@ -78,7 +78,7 @@ class TableRelease(Release):
 
 
 def release(
-    plan: Plan,
+    plan: ReleasePlan,
     source: Source,
     ledger: Ledger | Path | str,
     *,
@@ -106,7 +106,7 @@ def release(
 
 
 def _carry_out(
-    plan: Plan,
+    plan: ReleasePlan,
     source: Source,
     *,
     receipt: Receipt | None = None,
@@ -134,7 +134,7 @@ def _carry_out(
     )
 
 
-def declared_of(plan: Plan) -> dict[str, str]:
+def declared_of(plan: ReleasePlan) -> dict[str, str]:
     """What was declared of the columns, each as one text, and the methods that were picked by it.
 
     If somebody read how well the data fits the declarations, that is told too.
@@ -144,7 +144,7 @@ def declared_of(plan: Plan) -> dict[str, str]:
     return said | plan.picked | columns | ({DECLARATIONS: CHECKED} if plan.checked else {})
 
 
-def check_release(plan: Plan, source: Source | None = None, ledger: Ledger | None = None) -> None:
+def check_release(plan: ReleasePlan, source: Source | None = None, ledger: Ledger | None = None) -> None:
     """Refuse whatever a release refuses before its charge, so that a plan can refuse it too.
 
     Of the table only names and types were looked at; of the ledger it is seen what it would pay for now.
@@ -157,7 +157,7 @@ def check_release(plan: Plan, source: Source | None = None, ledger: Ledger | Non
         ledger.check(*spends)
 
 
-def check_source(plan: Plan, source: Source) -> None:
+def check_source(plan: ReleasePlan, source: Source) -> None:
     """Refuse a table that is not declared as the plan has it: its values would be clamped to other bounds."""
     if source.schema != plan.schema or plan.unit.column not in (None, *source.types):
         raise InvalidParameter(
@@ -168,7 +168,7 @@ def check_source(plan: Plan, source: Source) -> None:
         line.measurement.check_source(source)
 
 
-def check_ledger(plan: Plan, ledger: Ledger) -> None:
+def check_ledger(plan: ReleasePlan, ledger: Ledger) -> None:
     """Refuse a ledger that protects somebody else."""
     terms = ledger.terms
     if terms.unit != plan.unit.name:
@@ -193,7 +193,7 @@ def check_ledger(plan: Plan, ledger: Ledger) -> None:
         )
 
 
-def scans(plan: Plan) -> list[Scan]:
+def scans(plan: ReleasePlan) -> list[Scan]:
     """The lines of a plan by the passes over the table they need.
 
     Lines about the same records are summed in one pass, as long as all their keys together make few groups.
@@ -209,7 +209,7 @@ def scans(plan: Plan) -> list[Scan]:
     return list(found)
 
 
-def _together(lines: Scan, plan: Plan) -> bool:
+def _together(lines: Scan, plan: ReleasePlan) -> bool:
     """Whether one pass over the table may serve these lines."""
     measured = [line.measurement for line in lines]
     first = measured[0].scope
@@ -223,7 +223,7 @@ def _together(lines: Scan, plan: Plan) -> bool:
 
 
 def _answers(
-    plan: Plan, source: Source, bits: Bits, watch: Watch
+    plan: ReleasePlan, source: Source, bits: Bits, watch: Watch
 ) -> tuple[tuple[Answer, ...], tuple[str, ...], DataQuality | None]:
     """Every answer in the order of the questions, what is to be noted of how they came, and data quality.
 
@@ -256,7 +256,7 @@ def _answers(
     return tuple(found[query.name, each.label] for query, each, _ in asked), tuple(notes), quality
 
 
-def _quality(noisy: Noisy, measured: Quality, plan: Plan) -> DataQuality:
+def _quality(noisy: Noisy, measured: Quality, plan: ReleasePlan) -> DataQuality:
     """How many records fit, off noisy counts."""
     return data_quality(
         noisy.numbers.tolist(),
@@ -284,7 +284,7 @@ def _with_chosen(line: PlannedMeasurement, chosen: ChosenKeys) -> PlannedMeasure
     return replace(line, measurement=replace(measured, scope=replace(measured.scope, chosen=chosen)))
 
 
-def most_keys(line: PlannedMeasurement, plan: Plan) -> int:
+def most_keys(line: PlannedMeasurement, plan: ReleasePlan) -> int:
     """How many chosen keys are answered at most, so that no query has too many groups."""
     selection = line.measurement.scope.selection
     sharing = [each.measurement for each in plan.lines if each.measurement.scope.selection == selection]
@@ -293,7 +293,7 @@ def most_keys(line: PlannedMeasurement, plan: Plan) -> int:
     return min(most, *(each.most_keys for each in sharing))
 
 
-def exact_of(scan: Scan, plan: Plan, source: Source, bits: Bits) -> list[Exact]:
+def exact_of(scan: Scan, plan: ReleasePlan, source: Source, bits: Bits) -> list[Exact]:
     """What one pass over the table finds, before noise, for each line.
 
     It is how many units have each key, or the values of each group in order, or totals.

@@ -22,12 +22,12 @@ from sourdine.core.toml import read_toml
 from sourdine.frames.files import ENDINGS, TEXT, check_ending
 from sourdine.frames.joins import check_brought, check_join, open_joined, read_join, read_joins
 from sourdine.frames.mistakes import told
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Declared, Schema, as_tuples, decimal
 from sourdine.frames.source import Source
 from sourdine.frames.text.compression import kind_of
 from sourdine.frames.text.format import TextFormat
-from sourdine.tables.plan import Plan
+from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
 from sourdine.tables.statistics.hierarchy import Hierarchy, read_hierarchies, with_columns, with_hierarchies
@@ -182,10 +182,10 @@ class Specification(Declared):
         return made
 
     @property
-    def unit(self) -> Unit:
+    def unit(self) -> PrivacyUnit:
         """Whom the release protects."""
         held = self.privacy
-        return Unit(name=held.unit, column=held.column, rows=held.rows, groups=held.groups)
+        return PrivacyUnit(name=held.unit, column=held.column, rows=held.rows, groups=held.groups)
 
     @cached_property
     def schema_of(self) -> Schema:
@@ -215,16 +215,16 @@ class Specification(Declared):
         """Where the ledger is."""
         return None if self.privacy.ledger is None else self.folder / self.privacy.ledger
 
-    def plan(self, epsilon: Fraction | None = None) -> Plan:
+    def plan(self, epsilon: Fraction | None = None) -> ReleasePlan:
         """The plan of the queries, at the declared epsilon or another."""
         return self._plan if epsilon is None else self._at(epsilon)
 
     @cached_property
-    def _plan(self) -> Plan:
+    def _plan(self) -> ReleasePlan:
         return self._at(self._declared.epsilon)
 
-    def _at(self, epsilon: Fraction) -> Plan:
-        return Plan(
+    def _at(self, epsilon: Fraction) -> ReleasePlan:
+        return ReleasePlan(
             schema=self.schema_of,
             queries=self._queries,
             privacy=replace(self._declared, epsilon=epsilon),

@@ -12,13 +12,13 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.frames.joins import open_joined, read_joins
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import AS_IT_IS, Source
 from sourdine.frames.text.format import TextFormat
 from sourdine.tables.bounds import FoundBounds, find_bounds
 from sourdine.tables.mock import twin
-from sourdine.tables.plan import Plan
+from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.quality.exact import ExactQuality, exact_quality
 from sourdine.tables.query import Query
@@ -54,7 +54,7 @@ class Table:
     """
 
     source: Source
-    unit: Unit
+    unit: PrivacyUnit
     schema: Schema
     size: int | None
     neighbours: Neighbours
@@ -65,7 +65,7 @@ class Table:
         self,
         source: object,
         *,
-        unit: Unit | str,
+        unit: PrivacyUnit | str,
         columns: Mapping[str, Any] | Schema,
         size: int | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
@@ -73,7 +73,7 @@ class Table:
         joins: Mapping[str, Any] = MappingProxyType({}),
         checked: bool = False,
     ) -> None:
-        whose = Unit(name=unit) if isinstance(unit, str) else unit
+        whose = PrivacyUnit(name=unit) if isinstance(unit, str) else unit
         schema = columns if isinstance(columns, Schema) else Schema.read(columns)
         others = [] if whose.column is None else [whose.column]
         for name, value in {
@@ -95,7 +95,7 @@ class Table:
         reserve: float | None = None,
         confidence: float = 0.95,
         quality: bool = True,
-    ) -> Plan:
+    ) -> ReleasePlan:
         """What these queries would do and be worth; nothing is read or spent.
 
         What a release would refuse of them and of the table is refused here already.
@@ -103,7 +103,7 @@ class Table:
         `reserve` is the part of delta for keys that are chosen privately: half, if nothing is said. With
         `quality`, at most a twentieth of the budget tells how many records do not fit what is declared.
         """
-        made = Plan(
+        made = ReleasePlan(
             schema=self.schema,
             queries=tuple(each if isinstance(each, Query) else Query.read(_asked(each)) for each in queries),
             privacy=Privacy(epsilon=epsilon, delta=delta, reserve=reserve),  # type: ignore[arg-type]
@@ -120,13 +120,18 @@ class Table:
         return made
 
     def release(
-        self, plan: Plan, ledger: Ledger | Path | str, *, purpose: str | None = None, bits: Bits = SYSTEM
+        self,
+        plan: ReleasePlan,
+        ledger: Ledger | Path | str,
+        *,
+        purpose: str | None = None,
+        bits: Bits = SYSTEM,
     ) -> TableRelease:
         """Pay for a plan from a ledger, or from the one in a file, and carry it out.
 
         The ledger notes the purpose; without one, the names of the queries.
         """
-        if not isinstance(plan, Plan):
+        if not isinstance(plan, ReleasePlan):
             raise InvalidParameter("A release needs a plan. Make it with this table's plan().")
         if (plan.schema, plan.unit, plan.neighbours) != (self.schema, self.unit, self.neighbours):
             raise InvalidParameter(
@@ -153,7 +158,7 @@ class Table:
         source: object,
         column: str,
         *,
-        unit: Unit | str,
+        unit: PrivacyUnit | str,
         epsilon: Fraction | float,
         ledger: Ledger | Path | str,
         kind: Literal["integer", "real"] | None = None,
@@ -193,7 +198,7 @@ def _asked(query: object) -> Mapping[str, Any]:
     )
 
 
-def rehearse(plan: Plan) -> TableRelease:
+def rehearse(plan: ReleasePlan) -> TableRelease:
     """The same plan on a synthetic twin: what a release will look like, without reading or spending."""
     return _carry_out(plan, twin(plan.schema, plan.unit, plan.size))
 

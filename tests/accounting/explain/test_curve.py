@@ -14,17 +14,19 @@ from sourdine.accounting.pld.accountant import PLD
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import AtomLaw, Floats, GaussianLaw
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 
 RATES = np.array([0.0, 1e-4, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0])
 
 
-def gaussian(mu: float) -> Loss:
-    return Loss.symmetric(GaussianLaw(mu), neighbours=Neighbours.ADD_REMOVE)
+def gaussian(mu: float) -> PrivacyLoss:
+    return PrivacyLoss.symmetric(GaussianLaw(mu), neighbours=Neighbours.ADD_REMOVE)
 
 
-def between(p: Floats, q: Floats) -> Loss:
-    return Loss(remove=AtomLaw.between(p, q), add=AtomLaw.between(q, p), neighbours=Neighbours.ADD_REMOVE)
+def between(p: Floats, q: Floats) -> PrivacyLoss:
+    return PrivacyLoss(
+        remove=AtomLaw.between(p, q), add=AtomLaw.between(q, p), neighbours=Neighbours.ADD_REMOVE
+    )
 
 
 def best_test(p: Floats, q: Floats, rate: float) -> float:
@@ -108,7 +110,7 @@ def test_losses_exceed_their_reach_seldom(laws: tuple[Floats, Floats], chance: f
 
 def test_delta_is_not_the_chance_of_a_large_loss() -> None:
     """Randomized response a little above 1 is (1, 1e-5)-DP, and its loss exceeds 1 three times in four."""
-    loss = Loss.pure(1 + 1.3e-5)
+    loss = PrivacyLoss.pure(1 + 1.3e-5)
     above = float(loss.remove.survival(1.0).p)
     assert float(loss.profile(1.0)) < 1e-5
     assert above > 0.73
@@ -125,7 +127,7 @@ def test_reach_and_exceeding_are_inverse() -> None:
 
 
 def test_a_pure_guarantee_has_no_exceptions() -> None:
-    curve = Curve.of_loss(Loss.pure(1.17))
+    curve = Curve.of_loss(PrivacyLoss.pure(1.17))
     assert curve.reach(0) == pytest.approx(1.17)
     assert curve.exceeding(1.17 + 1e-12) == 0
     assert curve.posterior(0.5, 0.0).upper == pytest.approx(0.763, abs=5e-4)
@@ -143,7 +145,7 @@ def test_many_losses_together_are_one_gaussian() -> None:
 
 def test_a_pure_plan_ends_at_its_epsilon() -> None:
     accountant = PLD()
-    curve = Curve.of_cost(accountant.repeat(accountant.lift(Loss.pure(0.25)), 4))
+    curve = Curve.of_cost(accountant.repeat(accountant.lift(PrivacyLoss.pure(0.25)), 4))
     assert curve.reach(0) == pytest.approx(1.0)
     # four coins: enumerate how many of them tell the truth
     yes = 1 / (1 + math.exp(-0.25))
@@ -184,7 +186,7 @@ def test_the_seed_run() -> None:
 
 
 def test_the_premium_of_the_source() -> None:
-    assert Curve.of_loss(Loss.pure(0.01)).expected(2000, 100_000) == pytest.approx(2020.10, abs=0.005)
+    assert Curve.of_loss(PrivacyLoss.pure(0.01)).expected(2000, 100_000) == pytest.approx(2020.10, abs=0.005)
     with_delta = Curve.of_loss(known(0.01, 1e-3)).expected(2000, 100_000)
     assert with_delta == pytest.approx(2000 * math.exp(0.01) + 1e-3 * 100_000)
 
@@ -200,17 +202,17 @@ def test_a_huge_epsilon_bounds_nothing() -> None:
     curve = Curve.of_loss(gaussian(40.0))
     assert curve.advantage == 1
     assert curve.reach(1e-3) == math.inf
-    assert float(Curve.of_loss(Loss.pure(1000)).true_positives(0.01)) == 1
+    assert float(Curve.of_loss(PrivacyLoss.pure(1000)).true_positives(0.01)) == 1
 
 
 def test_precision_is_bayes_rule() -> None:
-    curve = Curve.of_loss(Loss.pure(1.0))
+    curve = Curve.of_loss(PrivacyLoss.pure(1.0))
     assert curve.precision(0.5, 0.01) == pytest.approx(math.e / (math.e + 1))
     assert curve.precision(0.1, 0.01) == pytest.approx(0.1 * math.e / (0.1 * math.e + 0.9))
 
 
 def test_bad_parameters_name_themselves() -> None:
-    curve = Curve.of_loss(Loss.pure(1.0))
+    curve = Curve.of_loss(PrivacyLoss.pure(1.0))
     with pytest.raises(InvalidParameter, match="'false_positives'"):
         curve.true_positives([0.5, 1.5])
     with pytest.raises(InvalidParameter, match="'prior'"):

@@ -11,7 +11,7 @@ from sourdine.accounting.pld.accountant import PLD
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import RhoLaw
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 
 SEED = Training(size=60000, batch=64, noise=1.0, epochs=15)
 
@@ -55,7 +55,7 @@ def test_the_sampler_matters() -> None:
 
 def test_a_total_of_which_only_rho_is_known() -> None:
     """What a ledger in rho knows of its blocks."""
-    loss = Loss.symmetric(RhoLaw(0.1), neighbours=Neighbours.REPLACE, rho=0.1)
+    loss = PrivacyLoss.symmetric(RhoLaw(0.1), neighbours=Neighbours.REPLACE, rho=0.1)
     explanation = explain_cost(PLD().lift(loss), 1e-6, subject="a ledger", unit="person")
     assert explanation.neighbours is Neighbours.REPLACE
     assert explanation.epsilon.upper < 0.1 + 2 * math.sqrt(0.1 * math.log(1e6))

@@ -14,7 +14,7 @@ from sourdine.accounting.subsampling.samplers import Poisson
 from sourdine.core import registry
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter, LedgerError, UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Mechanism
 from sourdine.mechanisms import Gaussian, Geometric, Laplace
 from tests.accounting.ledger.files import rewrite
@@ -23,8 +23,8 @@ from tests.accounting.ledger.files import rewrite
 class Cheap(Geometric):
     """Noise of epsilon 1000 that says it costs a thousandth."""
 
-    def loss(self, distance: Distance) -> Loss:
-        return Loss.pure(Fraction(1, 1000))
+    def loss(self, distance: Distance) -> PrivacyLoss:
+        return PrivacyLoss.pure(Fraction(1, 1000))
 
 
 class Disguised(Cheap):
@@ -50,8 +50,8 @@ class Mine(Laplace):
 class Rare(Poisson):
     """A sampling that says it hides everything."""
 
-    def apply(self, loss: Loss) -> Loss:
-        return Loss.pure(Fraction(1, 1000))
+    def apply(self, loss: PrivacyLoss) -> PrivacyLoss:
+        return PrivacyLoss.pure(Fraction(1, 1000))
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_a_sampling_that_cannot_be_read_back_is_refused(ledger: Ledger) -> None:
 def test_what_is_priced_is_what_was_read_back(ledger: Ledger) -> None:
     """Even a loss that is put on one object changes nothing."""
     mechanism = Geometric(scale=Fraction(2))
-    object.__setattr__(mechanism, "loss", lambda distance: Loss.pure(Fraction(1, 1000)))
+    object.__setattr__(mechanism, "loss", lambda distance: PrivacyLoss.pure(Fraction(1, 1000)))
     receipt = ledger.charge(Spend(mechanism=mechanism, distance=Distance.l1(1)), purpose="p")
     assert receipt.price == Fraction(1, 2)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from benchmarks.ledger.crash import torment
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, Period, PureBudget, RenyiBudget, Terms
 from sourdine.accounting.ledger.budget import budget_from_json
-from sourdine.accounting.spend import Part, Spend
+from sourdine.accounting.spend import DisjointPart, Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, UnsupportedLoss
 from sourdine.mechanisms import Gaussian, Geometric, Laplace
@@ -75,9 +75,9 @@ def test_a_block_is_refused_whole(path: Path) -> None:
 
 def test_disjoint_parts_cost_their_worst(path: Path) -> None:
     ledger = Ledger.create(path, terms(1))
-    regions = [spend(Fraction(1, k), part=Part("region", f"{k}")) for k in (2, 3, 4)]
-    twice = spend(Fraction(1, 4), part=Part("region", "4"))
-    sexes = [spend(Fraction(1, 8), part=Part("sex", key)) for key in ("f", "m")]
+    regions = [spend(Fraction(1, k), part=DisjointPart("region", f"{k}")) for k in (2, 3, 4)]
+    twice = spend(Fraction(1, 4), part=DisjointPart("region", "4"))
+    sexes = [spend(Fraction(1, 8), part=DisjointPart("sex", key)) for key in ("f", "m")]
     assert ledger.price(*regions) == Fraction(1, 2)
     assert ledger.price(*regions, twice) == Fraction(1, 2)
     assert ledger.price(*regions, twice, twice) == Fraction(3, 4)
@@ -87,7 +87,7 @@ def test_disjoint_parts_cost_their_worst(path: Path) -> None:
 def test_parts_are_refused_where_one_unit_touches_two(path: Path) -> None:
     ledger = Ledger.create(path, terms(1, neighbours=Neighbours.REPLACE))
     distance = Distance.l1(1, neighbours=Neighbours.REPLACE)
-    split = Spend(mechanism=Geometric(scale=4), distance=distance, part=Part("region", "north"))
+    split = Spend(mechanism=Geometric(scale=4), distance=distance, part=DisjointPart("region", "north"))
     with pytest.raises(UnsupportedLoss, match="replace"):
         ledger.price(split)
 

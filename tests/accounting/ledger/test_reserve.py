@@ -15,17 +15,17 @@ from sourdine.accounting.explain.explanation import explain_ledger
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, Period, PureBudget, RenyiBudget, Terms
 from sourdine.accounting.ledger.database import APPLICATION, VERSION
 from sourdine.accounting.release import Certificate, Release
-from sourdine.accounting.spend import Part, Spend
+from sourdine.accounting.spend import DisjointPart, Spend
 from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, SourdineError, UnsupportedLoss
-from sourdine.mechanisms import Gaussian, KeyThreshold
+from sourdine.mechanisms import Gaussian, PartitionThreshold
 from tests.accounting.ledger.files import rewrite
 
 RESERVE = Fraction(1, 10**6)
 CONCENTRATED = ConcentratedBudget(limit=1)  # type: ignore[arg-type]
 KEYS = Spend(
-    mechanism=KeyThreshold.within(rho=Fraction(1, 100), delta=3e-7, keys=2), distance=Distance.linf(1)
+    mechanism=PartitionThreshold.within(rho=Fraction(1, 100), delta=3e-7, keys=2), distance=Distance.linf(1)
 )
 DELTA = Fraction(KEYS.one_loss().delta)
 NOISE = Spend(mechanism=Gaussian(sigma=Fraction(10)), distance=Distance.l2(1))
@@ -97,7 +97,7 @@ def test_a_ledger_without_a_reserve_says_what_to_do(path: Path) -> None:
 def test_a_pure_ledger_keeps_a_delta_for_keys(path: Path) -> None:
     ledger = Ledger.create(path, terms(budget=PureBudget(limit=1), delta=None))  # type: ignore[arg-type]
     assert ledger.terms.delta == pytest.approx(1e-6)
-    keys = Spend(mechanism=KeyThreshold.within(epsilon=0.25, delta=3e-7), distance=Distance.linf(1))
+    keys = Spend(mechanism=PartitionThreshold.within(epsilon=0.25, delta=3e-7), distance=Distance.linf(1))
     ledger.charge(keys, purpose="which towns")
     found = ledger.status()
     assert (found.spent, found.epsilon, found.delta) == (Fraction(1, 4), 0.25, ledger.terms.delta)
@@ -127,9 +127,9 @@ def test_a_pure_reserve_may_be_all_of_delta_and_no_more() -> None:
 
 def test_parts_take_the_worst_delta_and_counts_multiply(path: Path) -> None:
     ledger = Ledger.create(path, terms())
-    strict = KeyThreshold.within(rho=Fraction(1, 100), delta=1e-9, keys=2)
+    strict = PartitionThreshold.within(rho=Fraction(1, 100), delta=1e-9, keys=2)
     parts = [
-        Spend(mechanism=made, distance=Distance.linf(1), part=Part("region", key))
+        Spend(mechanism=made, distance=Distance.linf(1), part=DisjointPart("region", key))
         for made, key in ((KEYS.mechanism, "north"), (strict, "south"))
     ]
     assert ledger.delta(*parts) == DELTA

@@ -17,16 +17,16 @@ from sourdine.accounting.subsampling.poisson import PoissonAdd, PoissonRemove
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Gaussian, KaryResponse, Laplace
 
 
-def many(loss: Loss, count: int) -> PldCost:
+def many(loss: PrivacyLoss, count: int) -> PldCost:
     return PLD().repeat(PLD().lift(loss), count)
 
 
-def gaussian(mu: float, relation: Neighbours = Neighbours.ADD_REMOVE) -> Loss:
-    return Loss.symmetric(GaussianLaw(mu), neighbours=relation)
+def gaussian(mu: float, relation: Neighbours = Neighbours.ADD_REMOVE) -> PrivacyLoss:
+    return PrivacyLoss.symmetric(GaussianLaw(mu), neighbours=relation)
 
 
 def solve(delta: Callable[[float], float], target: float, high: float) -> float:
@@ -64,7 +64,7 @@ def test_randomized_responses_compose_exactly(count: int, delta: float) -> None:
             for k in range(count + 1)
         )
 
-    bracket = PLD().epsilon(many(Loss.pure(math.log(3)), count), delta)
+    bracket = PLD().epsilon(many(PrivacyLoss.pure(math.log(3)), count), delta)
     epsilon = solve(truth, delta, count * math.log(3))
     assert bracket.lower - 1e-9 <= epsilon <= bracket.upper + 1e-9
     assert bracket.width < 1e-4
@@ -95,7 +95,7 @@ def test_different_losses_together_against_enumeration() -> None:
             assert bracket.width <= 1.1e-3
 
 
-def _join(losses: list[Loss]) -> PldCost:
+def _join(losses: list[PrivacyLoss]) -> PldCost:
     cost = PLD().lift(losses[0])
     for loss in losses[1:]:
         cost = PLD().join(cost, PLD().lift(loss))
@@ -190,8 +190,8 @@ def test_pure_losses_cost_their_sum_at_delta_zero() -> None:
         PLD().epsilon(many(gaussian(1.0), 2), 0)
 
 
-@pytest.mark.parametrize("loss", [Loss.pure(Fraction(1, 10)), gaussian(1.0), step_loss(1.0, 0.01)])
-def test_any_count_that_can_be_asked_for_has_a_bracket(loss: Loss) -> None:
+@pytest.mark.parametrize("loss", [PrivacyLoss.pure(Fraction(1, 10)), gaussian(1.0), step_loss(1.0, 0.01)])
+def test_any_count_that_can_be_asked_for_has_a_bracket(loss: PrivacyLoss) -> None:
     bracket = PLD().epsilon(many(loss, 2**60), 1e-5)
     assert bracket.lower == 0
     assert bracket.upper > 1e9
@@ -214,7 +214,7 @@ def test_repeat_equals_joins() -> None:
 
 
 def test_order_of_composition_does_not_matter() -> None:
-    losses = [gaussian(0.4), Loss.pure(0.3), step_loss(1.0, 0.1)]
+    losses = [gaussian(0.4), PrivacyLoss.pure(0.3), step_loss(1.0, 0.1)]
     brackets = [PLD().epsilon(_join([losses[i] for i in order]), 1e-5) for order in ((0, 1, 2), (2, 0, 1))]
     assert brackets[0].lower <= brackets[1].upper
     assert brackets[1].lower <= brackets[0].upper
@@ -242,7 +242,7 @@ def test_every_infinite_atom_is_charged() -> None:
     from sourdine.core.distributions import AtomLaw
 
     law = AtomLaw.between([0.499, 0.5, 0.001], [0.5, 0.5, 0.0])
-    cost = many(Loss.symmetric(law, neighbours=Neighbours.REPLACE), 5)
+    cost = many(PrivacyLoss.symmetric(law, neighbours=Neighbours.REPLACE), 5)
     sure = 1 - 0.999**5
     assert PLD().epsilon(cost, sure * 0.99).upper == math.inf
     assert PLD().epsilon(cost, sure * 1.01 + 0.01).upper < 1
@@ -259,7 +259,7 @@ def test_a_loss_that_is_infinite_in_one_direction_only_is_an_answer() -> None:
     first = [Fraction(chance, 15) for chance in (1, 2, 3, 4, 5)]
     second = [Fraction(chance, 14) for chance in (5, 4, 3, 2, 0)]
     for pair in ((first, second), (second, first)):
-        loss = Loss.between(*pair, neighbours=Neighbours.ADD_REMOVE)
+        loss = PrivacyLoss.between(*pair, neighbours=Neighbours.ADD_REMOVE)
         assert PLD().epsilon(PLD().lift(loss), 1e-5) == Bracket(math.inf, math.inf)
 
 

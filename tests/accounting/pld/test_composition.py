@@ -14,7 +14,7 @@ from sourdine.accounting.pld.composition import (
     profile_above,
 )
 from sourdine.accounting.subsampling.poisson import PoissonRemove
-from sourdine.core.distributions import AtomLaw, Floats, GaussianLaw, GeometricLaw, Law, pure_law
+from sourdine.core.distributions import AtomLaw, Floats, GaussianLaw, GeometricLaw, LossDistribution, pure_law
 from tests.accounting.profiles import gaussian_delta, least_epsilon
 
 
@@ -135,7 +135,9 @@ def test_a_count_beyond_floats_gives_the_widest_bracket(count: int) -> None:
     ],
     ids=["beyond", "far", "infinite", "none"],
 )
-def test_laws_at_the_end_of_floats_still_have_a_bracket(law: Law, epsilon: float, delta: float) -> None:
+def test_laws_at_the_end_of_floats_still_have_a_bracket(
+    law: LossDistribution, epsilon: float, delta: float
+) -> None:
     laws = [Repeated(law, 1)]
     found, share = epsilon_bracket(laws, 1e-6, 1e-3), delta_bracket(laws, 1.0, 1e-3)
     assert found.lower <= epsilon

@@ -14,12 +14,12 @@ from sourdine.core.distributions import (
     DiscreteGaussianLaw,
     GaussianLaw,
     GeometricLaw,
-    Law,
+    LossDistribution,
     RhoLaw,
     pure_law,
 )
 
-LAWS: list[Law] = [
+LAWS: list[LossDistribution] = [
     GaussianLaw(0.7),
     PoissonRemove(GaussianLaw(1.0), 0.01),
     PoissonAdd(GaussianLaw(1.0), 0.01),
@@ -33,7 +33,7 @@ LAWS: list[Law] = [
 ]
 
 
-def points(law: Law, count: int) -> np.ndarray:
+def points(law: LossDistribution, count: int) -> np.ndarray:
     low = law.lowest if math.isfinite(law.lowest) else -12.0
     high = law.highest if math.isfinite(law.highest) else 12.0
     return np.linspace(low - 0.013, high + 0.017, count)
@@ -46,7 +46,7 @@ def profile(losses: np.ndarray, masses: np.ndarray, infinite: float, epsilon: fl
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
 @pytest.mark.parametrize("count", [7, 40, 400])
-def test_the_two_laws_bracket_the_profile(law: Law, count: int) -> None:
+def test_the_two_laws_bracket_the_profile(law: LossDistribution, count: int) -> None:
     losses = points(law, count)
     masses, infinite = above(law, losses)
     lighter = below(law, losses)
@@ -59,7 +59,7 @@ def test_the_two_laws_bracket_the_profile(law: Law, count: int) -> None:
 
 
 @pytest.mark.parametrize("law", [*LAWS[:4], RhoLaw(0.1)], ids=lambda law: type(law).__name__)
-def test_the_gap_shrinks_with_the_square_of_the_step(law: Law) -> None:
+def test_the_gap_shrinks_with_the_square_of_the_step(law: LossDistribution) -> None:
     """Away from atoms: four times as many points, at most a tenth of the gap."""
     gaps = []
     for count in (300, 1200):

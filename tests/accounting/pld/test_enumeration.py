@@ -10,8 +10,8 @@ from sourdine.accounting import PLD, known, poisson
 from sourdine.accounting.pld.composition import Repeated, delta_bracket, epsilon_bracket
 from sourdine.accounting.pld.enumeration import outcomes
 from sourdine.core.distance import Distance
-from sourdine.core.distributions import AtomLaw, GaussianLaw, GeometricLaw, Law, pure_law
-from sourdine.core.loss import Loss
+from sourdine.core.distributions import AtomLaw, GaussianLaw, GeometricLaw, LossDistribution, pure_law
+from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import KaryResponse, Laplace
 from tests.accounting.profiles import hockey_stick, least_epsilon, responses_delta
 
@@ -65,7 +65,7 @@ def test_a_delta_below_what_tells_everything() -> None:
     ],
 )
 @pytest.mark.parametrize("count", [1, 20, 100])
-def test_it_agrees_with_the_lattice(law: Law, count: int) -> None:
+def test_it_agrees_with_the_lattice(law: LossDistribution, count: int) -> None:
     laws = [Repeated(law, count)]
     found = outcomes(laws)
     assert found is not None
@@ -79,7 +79,7 @@ def test_it_agrees_with_the_lattice(law: Law, count: int) -> None:
 
 
 def test_both_directions_of_sampled_responses() -> None:
-    loss = poisson(Loss.pure(1), Fraction(1, 10))
+    loss = poisson(PrivacyLoss.pure(1), Fraction(1, 10))
     p, q = np.array([1, 1 / math.e]) / (1 + 1 / math.e), np.array([1 / math.e, 1]) / (1 + 1 / math.e)
     mixed = 0.9 * q + 0.1 * p
     true = max(

@@ -11,7 +11,7 @@ from sourdine.accounting.pld.joint import Together
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw, RhoLaw, pure_law
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from tests.accounting.profiles import gaussian_delta, responses_delta
 
 
@@ -57,26 +57,26 @@ def test_what_tells_everything_adds_up() -> None:
 
 
 def test_numbers_add_up_exactly() -> None:
-    loss = together([(Loss.pure(Fraction(1, 3)), 2), (Loss.pure(0.1), 5)])
+    loss = together([(PrivacyLoss.pure(Fraction(1, 3)), 2), (PrivacyLoss.pure(0.1), 5)])
     assert loss.epsilon == Fraction(2, 3) + 5 * Fraction(0.1)
     assert loss.rho == 2 * Fraction(1, 18) + 5 * Fraction(0.1) ** 2 / 2
-    one = Loss.pure(1)
+    one = PrivacyLoss.pure(1)
     assert together([(one, 1)]) is one
     assert math.isinf(together([(one, 1), (known(1, 0.1), 1)]).epsilon)
 
 
 def test_directions_stay_apart() -> None:
-    sampled = poisson(Loss.symmetric(GaussianLaw(2.0), neighbours=Neighbours.ADD_REMOVE), 0.1)
+    sampled = poisson(PrivacyLoss.symmetric(GaussianLaw(2.0), neighbours=Neighbours.ADD_REMOVE), 0.1)
     both = together([(sampled, 2)])
     assert both.remove is not both.add
     assert both.remove.profile(1.0) > both.add.profile(1.0)
-    same = together([(Loss.pure(1), 2)])
+    same = together([(PrivacyLoss.pure(1), 2)])
     assert same.remove is same.add
 
 
 def test_the_sharp_accountant_looks_inside() -> None:
     """One loss made of many costs as much as the many."""
-    parts = [(poisson(Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE), 0.01), 300)]
+    parts = [(poisson(PrivacyLoss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE), 0.01), 300)]
     inside = PLD().epsilon(PLD().lift(together(parts)), 1e-6)
     outside = PLD().epsilon(PLD().repeat(PLD().lift(parts[0][0]), 300), 1e-6)
     assert inside == outside
@@ -86,9 +86,9 @@ def test_bad_parts_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="'parts' of together"):
         together([])
     with pytest.raises(InvalidParameter, match="'count' of together"):
-        together([(Loss.pure(1), 0)])
+        together([(PrivacyLoss.pure(1), 0)])
     with pytest.raises(UnsupportedLoss):
-        together([(Loss.pure(1), 1), (Loss.pure(1, neighbours=Neighbours.ZERO_OUT), 1)])
+        together([(PrivacyLoss.pure(1), 1), (PrivacyLoss.pure(1, neighbours=Neighbours.ZERO_OUT), 1)])
 
 
 def test_losses_whose_exponential_is_no_float() -> None:

@@ -31,20 +31,20 @@ from sourdine.core.distributions import (
     DiscreteGaussianLaw,
     GaussianLaw,
     GeometricLaw,
-    Law,
+    LossDistribution,
     RhoLaw,
     pure_law,
 )
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.loss import BoundedRangeLaw, Loss
+from sourdine.core.loss import BoundedRangeLaw, PrivacyLoss
 from sourdine.mechanisms import Gaussian
 
 ADD_REMOVE = Neighbours.ADD_REMOVE
 ORDERS = np.array([1.01, 1.3, 2.0, 2.5, 5.0, 17.3, 64.0])
 
 
-def gaussian(mu: float, relation: Neighbours = ADD_REMOVE) -> Loss:
-    return Loss.symmetric(GaussianLaw(mu), neighbours=relation)
+def gaussian(mu: float, relation: Neighbours = ADD_REMOVE) -> PrivacyLoss:
+    return PrivacyLoss.symmetric(GaussianLaw(mu), neighbours=relation)
 
 
 def sampled_moment(mu: float, rate: float, order: float) -> mp.mpf:
@@ -108,13 +108,13 @@ def test_a_law_of_bounded_range_stays_below_its_rho_and_above_its_mean() -> None
     """Its moments are those of the worst law, and each mechanism's are below epsilon^2/8 a (a-1)."""
     found = log_moments(BoundedRangeLaw(1.0), ORDERS)
     assert np.all(found > 0)
-    loss = Loss.symmetric(BoundedRangeLaw(1.0), neighbours=ADD_REMOVE, epsilon=1, rho=Fraction(1, 8))
+    loss = PrivacyLoss.symmetric(BoundedRangeLaw(1.0), neighbours=ADD_REMOVE, epsilon=1, rho=Fraction(1, 8))
     cost = Renyi(orders=tuple(ORDERS)).lift(loss)
     assert np.all(cost.remove <= ORDERS * (ORDERS - 1) / 8 * (1 + 1e-12))
 
 
 @pytest.mark.parametrize("law", [GaussianLaw(0.7), RhoLaw(0.245), DiscreteGaussianLaw(7, 100.0)])
-def test_concentrated_laws_are_lines(law: Law) -> None:
+def test_concentrated_laws_are_lines(law: LossDistribution) -> None:
     assert log_moments(law, ORDERS) == pytest.approx(ORDERS * (ORDERS - 1) * 0.245, rel=1e-12)
 
 
@@ -158,7 +158,7 @@ def test_sampling_an_unbounded_law_goes_by_whole_orders(rate: float) -> None:
 @pytest.mark.parametrize("rate", [0.01, 0.3])
 def test_adding_costs_no_more_than_removing(rate: float) -> None:
     """Mironov, Talwar, Zhang 2019, theorem 5, seen on a grid that knows nothing of it."""
-    generic = log_moments.dispatch(Law)(PoissonAdd(GaussianLaw(1.0), rate), ORDERS)
+    generic = log_moments.dispatch(LossDistribution)(PoissonAdd(GaussianLaw(1.0), rate), ORDERS)
     assert np.all(generic <= sampled_gaussian(1.0, rate, ORDERS) * (1 + 1e-4) + 1e-10)
 
 
@@ -220,7 +220,7 @@ def test_what_tells_everything_has_no_moment() -> None:
 
 
 def test_the_worst_and_the_sum_of_laws() -> None:
-    first, second = Loss.pure(Fraction(1)), gaussian(0.5)
+    first, second = PrivacyLoss.pure(Fraction(1)), gaussian(0.5)
     one, other = log_moments(first.remove, ORDERS), log_moments(second.remove, ORDERS)
     assert log_moments(parallel([first, second]).remove, ORDERS) == pytest.approx(np.maximum(one, other))
     assert log_moments(together([(first, 2), (second, 3)]).remove, ORDERS) == pytest.approx(
@@ -276,16 +276,18 @@ def test_dense_orders_are_dense_enough(mu: float, factor: float, log_delta: floa
 
 def test_the_least_of_law_rho_and_epsilon_counts() -> None:
     accountant = Renyi(orders=(1.5, 8.0, 200.0))
-    loss = Loss.symmetric(GaussianLaw(3.0), neighbours=ADD_REMOVE, rho=Fraction(2), epsilon=Fraction(5))
+    loss = PrivacyLoss.symmetric(
+        GaussianLaw(3.0), neighbours=ADD_REMOVE, rho=Fraction(2), epsilon=Fraction(5)
+    )
     assert np.all(accountant.curve(accountant.lift(loss)) <= np.array([3.0, 5.0, 5.0]) + 1e-9)
 
 
 def test_directions_are_kept_apart_unless_units_are_replaced() -> None:
     p, q = np.array([0.7, 0.2, 0.1]), np.array([0.1, 0.1, 0.8])
     laws = {"remove": AtomLaw.between(p, q), "add": AtomLaw.between(q, p)}
-    one = Renyi().lift(Loss(**laws, neighbours=ADD_REMOVE))
+    one = Renyi().lift(PrivacyLoss(**laws, neighbours=ADD_REMOVE))
     assert not np.array_equal(one.remove, one.add)
-    other = Renyi().lift(Loss(**laws, neighbours=Neighbours.REPLACE))
+    other = Renyi().lift(PrivacyLoss(**laws, neighbours=Neighbours.REPLACE))
     assert np.array_equal(other.remove, np.maximum(one.remove, one.add))
     assert np.array_equal(other.remove, other.add)
 

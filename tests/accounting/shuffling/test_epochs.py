@@ -6,13 +6,13 @@ from sourdine.accounting import PLD, poisson, shuffled_attack, shuffled_epoch
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 
 BATCHES, DELTA = 938, 1e-5  # 60,000 examples in batches of 64
 
 
 def epochs(mu: float, relation: Neighbours, count: int) -> float:
-    loss = shuffled_epoch(Loss.symmetric(GaussianLaw(mu), neighbours=relation))
+    loss = shuffled_epoch(PrivacyLoss.symmetric(GaussianLaw(mu), neighbours=relation))
     return PLD().epsilon(PLD().repeat(PLD().lift(loss), count), DELTA).upper
 
 
@@ -23,7 +23,7 @@ def test_fifteen_epochs_pay_fifteen_times() -> None:
 
 def test_poisson_would_understate_one_epoch() -> None:
     """The attack reaches 2.93, where Poisson sampling would claim 0.155; the bound is 4.38."""
-    loss = poisson(Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE), 64 / 60000)
+    loss = poisson(PrivacyLoss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE), 64 / 60000)
     claimed = PLD().epsilon(PLD().repeat(PLD().lift(loss), BATCHES), DELTA).upper
     assert claimed == pytest.approx(0.155, abs=1e-3)
     assert claimed < shuffled_attack(1.0, BATCHES, DELTA) < epochs(1.0, Neighbours.ZERO_OUT, 1)
@@ -46,7 +46,7 @@ def test_more_noise_and_more_batches_hide_more() -> None:
 
 def test_adding_a_unit_would_move_the_others() -> None:
     with pytest.raises(UnsupportedLoss, match="keep their size"):
-        shuffled_epoch(Loss.pure(1))
+        shuffled_epoch(PrivacyLoss.pure(1))
 
 
 @pytest.mark.parametrize("bad", [(0, 10, 1e-5), (1, 0, 1e-5), (1, 10, -1), (math.nan, 10, 0)])

@@ -12,13 +12,13 @@ from sourdine.accounting.subsampling.allocation_sum import mean_of_ratios
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import Floats, GaussianLaw, pure_law
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 
 ADD_REMOVE = Neighbours.ADD_REMOVE
 
 
-def normal(mu: float, neighbours: Neighbours = ADD_REMOVE) -> Loss:
-    return Loss.symmetric(GaussianLaw(mu), neighbours=neighbours)
+def normal(mu: float, neighbours: Neighbours = ADD_REMOVE) -> PrivacyLoss:
+    return PrivacyLoss.symmetric(GaussianLaw(mu), neighbours=neighbours)
 
 
 def call(mu: float, strike: Floats) -> Floats:
@@ -138,6 +138,6 @@ def test_what_is_not_known_is_refused() -> None:
     with pytest.raises(UnsupportedLoss, match="this loss is for replacement"):
         random_allocation(normal(1.0, Neighbours.REPLACE), 10)
     with pytest.raises(UnsupportedLoss, match="continuous Gaussian noise only"):
-        random_allocation(Loss.symmetric(pure_law(1.0), neighbours=ADD_REMOVE), 10)
+        random_allocation(PrivacyLoss.symmetric(pure_law(1.0), neighbours=ADD_REMOVE), 10)
     with pytest.raises(InvalidParameter, match="'batches' of random_allocation"):
         random_allocation(normal(1.0), 0)

@@ -12,7 +12,7 @@ from sourdine.accounting.subsampling.mixture import MixtureLaw, drawn_of
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw, pure_law
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Gaussian, Laplace
 from tests.accounting.profiles import Density, gaussian_delta, integrated, normal_mixture
 
@@ -21,8 +21,8 @@ EPSILONS = [-1.5, -0.3, -0.01, 0.0, 0.02, 0.3, 1.0, 2.5]
 SEED = (Fraction(64, 60_000), 14_070)
 
 
-def normal(mu: float, neighbours: Neighbours = ADD_REMOVE) -> Loss:
-    return Loss.symmetric(GaussianLaw(mu), neighbours=neighbours)
+def normal(mu: float, neighbours: Neighbours = ADD_REMOVE) -> PrivacyLoss:
+    return PrivacyLoss.symmetric(GaussianLaw(mu), neighbours=neighbours)
 
 
 def of_group(size: int, rate: float, shift: float) -> Density:
@@ -191,7 +191,7 @@ def test_other_noise_of_a_group_has_the_bound_of_groups() -> None:
 
 def test_what_is_not_known_is_refused() -> None:
     with pytest.raises(UnsupportedLoss, match="continuous Gaussian noise only"):
-        poisson_replace(Loss.symmetric(pure_law(1.0), neighbours=REPLACE), 0.1, Fraction(1, 2))
+        poisson_replace(PrivacyLoss.symmetric(pure_law(1.0), neighbours=REPLACE), 0.1, Fraction(1, 2))
     discrete = Gaussian(sigma=2).loss(Distance.l2(1, neighbours=REPLACE))
     with pytest.raises(UnsupportedLoss, match="continuous Gaussian noise only"):
         poisson_replace(discrete, 0.1, Fraction(1, 2))

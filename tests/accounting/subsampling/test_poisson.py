@@ -12,7 +12,7 @@ from sourdine.accounting.subsampling.poisson import PoissonAdd, PoissonRemove, a
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import AtomLaw, GaussianLaw, GeometricLaw, RhoLaw, pure_law
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Laplace
 from tests.accounting.profiles import hockey_stick, integrated, normal_mixture
 
@@ -22,7 +22,7 @@ EPSILONS = [-1.5, -0.3, -0.01, 0.0, 0.02, 0.3, 1.0, 2.5]
 @pytest.mark.parametrize("rate", [0.01, 0.3, 0.9])
 @pytest.mark.parametrize("mu", [0.5, 2.0])
 def test_a_sampled_gaussian_against_integration(rate: float, mu: float) -> None:
-    loss = poisson(Loss.symmetric(GaussianLaw(mu), neighbours=Neighbours.ADD_REMOVE), rate)
+    loss = poisson(PrivacyLoss.symmetric(GaussianLaw(mu), neighbours=Neighbours.ADD_REMOVE), rate)
     mixed, alone = normal_mixture([1 - rate, rate], [0, mu]), normal_mixture([1], [0])
     for epsilon in EPSILONS:
         assert loss.remove.profile(epsilon) == pytest.approx(integrated(mixed, alone, epsilon), abs=1e-11)
@@ -50,7 +50,7 @@ def test_sampled_atoms_against_mixtures(p: list[float], q: tuple[float, ...], ra
     """Outcomes that one side never gives included."""
     first = np.append(p, 0.0) / sum(p)
     second = np.array([*q[: len(p)], 0.1]) / (sum(q[: len(p)]) + 0.1)
-    base = Loss(
+    base = PrivacyLoss(
         remove=AtomLaw.between(first, second),
         add=AtomLaw.between(second, first),
         neighbours=Neighbours.ADD_REMOVE,
@@ -84,14 +84,14 @@ def test_epsilon_is_amplified_and_rounded_up(rate: Fraction, epsilon: Fraction) 
 
 @pytest.mark.parametrize("epsilon", [0.1, 3.0])
 def test_the_sampled_profile_ends_at_the_amplified_epsilon(epsilon: float) -> None:
-    loss = poisson(Loss.pure(epsilon), 0.1)
+    loss = poisson(PrivacyLoss.pure(epsilon), 0.1)
     assert loss.profile(loss.epsilon) <= 1e-16
     assert loss.profile(loss.epsilon * 0.999) > 0
     assert math.isinf(loss.rho)
 
 
 def test_a_smaller_rate_costs_less_and_a_rate_of_one_changes_nothing() -> None:
-    base = Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE, rho=Fraction(1, 2))
+    base = PrivacyLoss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE, rho=Fraction(1, 2))
     assert poisson(base, 1) is base
     for epsilon in (0.0, 0.5, 2.0):
         deltas = [float(poisson(base, rate).profile(epsilon)) for rate in (0.001, 0.01, 0.3, 0.9, 1)]
@@ -101,13 +101,13 @@ def test_a_smaller_rate_costs_less_and_a_rate_of_one_changes_nothing() -> None:
 @pytest.mark.parametrize("rate", [0, -0.1, 1.01, math.nan, "half"])
 def test_a_bad_rate_is_refused(rate: float) -> None:
     with pytest.raises(InvalidParameter, match="'rate' of poisson must"):
-        poisson(Loss.pure(1), rate)
+        poisson(PrivacyLoss.pure(1), rate)
 
 
 @pytest.mark.parametrize("relation", [Neighbours.REPLACE])
 def test_other_relations_are_refused(relation: Neighbours) -> None:
     with pytest.raises(UnsupportedLoss, match=f"zero-out neighbours, and this one is for {relation}"):
-        poisson(Loss.pure(1, neighbours=relation), 0.1)
+        poisson(PrivacyLoss.pure(1, neighbours=relation), 0.1)
 
 
 def test_no_mass_is_alone_where_both_sides_give_the_same_outcomes() -> None:

@@ -17,7 +17,7 @@ from sourdine.accounting import (
 )
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.learning.gradients.noise import NoisyGradient
 
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
@@ -60,7 +60,7 @@ def test_a_spend_costs_what_its_sampling_says(sampling: Sampling, relation: Neig
         sampling=sampling,
     )
     base = NoisyGradient(sigma=2).loss(Distance.l2(moved, neighbours=relation))
-    expected: dict[str, Loss] = {
+    expected: dict[str, PrivacyLoss] = {
         "PoissonGroup": poisson_group(base, TENTH, 3) if relation is Neighbours.ADD_REMOVE else base,
         "PoissonReplace": poisson_replace(base, TENTH, HALF) if moved == 2 else base,
         "TruncatedPoisson": truncated_poisson(base, 10, 100, 26) if moved == 1 else base,

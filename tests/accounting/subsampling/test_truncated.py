@@ -9,14 +9,14 @@ from sourdine.accounting.rdp.moments import log_moments
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw, pure_law
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from tests.accounting.profiles import integrated, normal_mixture
 
 ADD_REMOVE, ZERO_OUT = Neighbours.ADD_REMOVE, Neighbours.ZERO_OUT
 
 
-def normal(mu: float, neighbours: Neighbours = ZERO_OUT) -> Loss:
-    return Loss.symmetric(GaussianLaw(mu), neighbours=neighbours)
+def normal(mu: float, neighbours: Neighbours = ZERO_OUT) -> PrivacyLoss:
+    return PrivacyLoss.symmetric(GaussianLaw(mu), neighbours=neighbours)
 
 
 def kept(size: int, rate: float, most: int) -> dict[tuple[int, ...], float]:
@@ -119,7 +119,7 @@ def test_what_is_not_known_is_refused() -> None:
     with pytest.raises(UnsupportedLoss, match="this loss is for replacement"):
         truncated_poisson(normal(1.0, Neighbours.REPLACE), 1, 10, 2)
     with pytest.raises(UnsupportedLoss, match="continuous Gaussian noise only"):
-        truncated_poisson(Loss.symmetric(pure_law(1.0), neighbours=ZERO_OUT), 1, 10, 2)
+        truncated_poisson(PrivacyLoss.symmetric(pure_law(1.0), neighbours=ZERO_OUT), 1, 10, 2)
     for batch, of, most in ((0, 10, 2), (3, 2, 3), (3, 10, 2), (3, 10, 11)):
         with pytest.raises(InvalidParameter, match="of truncated_poisson must"):
             truncated_poisson(normal(1.0), batch, of, most)

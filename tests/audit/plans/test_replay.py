@@ -23,7 +23,7 @@ from sourdine.audit.plans.faults import (
 )
 from sourdine.audit.plans.random_plans import KINDS, random_plan
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import Unit
+from sourdine.frames import PrivacyUnit
 from sourdine.tables.measurement import RecordCounts
 
 
@@ -70,7 +70,7 @@ def test_a_walk_is_replayed_by_its_seed() -> None:
 
 def test_ratios_tell_a_distance_that_is_too_long() -> None:
     """Twice the groups that there are cannot be moved, and a unit in one group moves half of two."""
-    wide = dataclasses.replace(UNITS, unit=Unit(column="who", rows=4, groups=1)).plan("sums")
+    wide = dataclasses.replace(UNITS, unit=PrivacyUnit(column="who", rows=4, groups=1)).plan("sums")
     found = audit_plan(wide, pairs=90, engines=["duckdb"])
     assert found.good
     assert max(each.ratio for each in found.lines) == 1.0

@@ -12,14 +12,14 @@ from sourdine.audit.plans.faults import COLUMNS, QUERIES
 from sourdine.audit.plans.random_plans import KINDS, random_plan
 from sourdine.audit.plans.walk import Row, Walk, WalkStep
 from sourdine.core.distance import Neighbours
-from sourdine.frames import Schema, Unit
-from sourdine.tables import Plan, Privacy, Query
+from sourdine.frames import PrivacyUnit, Schema
+from sourdine.tables import Privacy, Query, ReleasePlan
 
-WHO = Unit(column="who", rows=2, groups=1)
+WHO = PrivacyUnit(column="who", rows=2, groups=1)
 
 
-def plan(unit: Unit = WHO, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Plan:
-    return Plan(
+def plan(unit: PrivacyUnit = WHO, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> ReleasePlan:
+    return ReleasePlan(
         schema=Schema.read(COLUMNS),
         queries=tuple(map(Query.read, QUERIES)),
         privacy=Privacy(epsilon=Fraction(1)),
@@ -67,12 +67,12 @@ def test_one_unit_changes_at_a_time(neighbours: Neighbours) -> None:
 
 
 def test_where_each_record_is_a_unit_one_record_changes() -> None:
-    steps = Walk(plan(Unit()), 2).steps(200)
+    steps = Walk(plan(PrivacyUnit()), 2).steps(200)
     for before, after in pairwise(steps):
         gone, come = changed(before, after)
         if after.neighbour:
             assert len(gone) + len(come) == 1
-    moved = Walk(plan(Unit(), Neighbours.REPLACE), 2).steps(200)
+    moved = Walk(plan(PrivacyUnit(), Neighbours.REPLACE), 2).steps(200)
     assert all(len(x) <= 1 for a, b in pairwise(moved) if b.neighbour for x in changed(a, b))
 
 

@@ -6,11 +6,11 @@ from mpmath import mp
 from scipy.stats import binom, norm
 
 from sourdine.audit.training.advantage import audit_gradients, noise_from_guesses, told_apart
-from sourdine.learning.planning import Plan, plan
+from sourdine.learning.planning import TrainingPlan, plan
 
 
 @pytest.fixture(scope="module")
-def planned() -> Plan:
+def planned() -> TrainingPlan:
     return plan(size=1000, delta=1e-6, epsilon=2, steps=10, batch=1000)
 
 
@@ -35,7 +35,7 @@ def test_two_sampled_steps_by_integration() -> None:
 
 @pytest.mark.parametrize("count", [500, 20_000])
 def test_a_faultless_run_is_accused_as_rarely_as_stated_and_hardly_more_rarely(
-    planned: Plan, count: int
+    planned: TrainingPlan, count: int
 ) -> None:
     """Right guesses are binomial with the chance that the claim allows: all is known."""
     share = (1 + told_apart(planned.noise, 1.0, planned.steps)) / 2
@@ -51,7 +51,7 @@ def test_a_faultless_run_is_accused_as_rarely_as_stated_and_hardly_more_rarely(
     assert binom.sf(accused - 3, count, share) > 0.05 - 3 * binom.pmf(accused, count, share)
 
 
-def test_the_bound_comes_near_the_claim(planned: Plan) -> None:
+def test_the_bound_comes_near_the_claim(planned: TrainingPlan) -> None:
     """Scores by another generator: one normal number a canary, as all steps together give."""
     random = np.random.default_rng(1)
     included = random.random(20_000) < 0.5
@@ -73,7 +73,7 @@ def test_the_bound_comes_near_the_claim(planned: Plan) -> None:
     assert half.noise == pytest.approx(planned.noise / 2, rel=0.08)
 
 
-def test_the_smallest_fault_that_is_told_is_seen_as_often_as_told(planned: Plan) -> None:
+def test_the_smallest_fault_that_is_told_is_seen_as_often_as_told(planned: TrainingPlan) -> None:
     random, alarm, count = np.random.default_rng(2), 1e-3, 2000
     included = np.arange(count) % 2 == 0
     seen, _ = audit_gradients(np.where(included, 1.0, -1.0), included, planned, confidence=0.95, alarm=alarm)
@@ -84,7 +84,7 @@ def test_the_smallest_fault_that_is_told_is_seen_as_often_as_told(planned: Plan)
     assert caught == pytest.approx(0.95, abs=0.025)
 
 
-def test_chance_alone_shows_nothing(planned: Plan) -> None:
+def test_chance_alone_shows_nothing(planned: TrainingPlan) -> None:
     included = np.arange(1000) % 2 == 0
     seen, told = audit_gradients(np.ones(1000), included, planned, confidence=0.95, alarm=1e-7)
     assert (seen.audited, seen.noise, seen.right) == (0.0, math.inf, 500)

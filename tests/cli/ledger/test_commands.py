@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.release import Certificate, Release
-from sourdine.accounting.spend import Part, Spend
+from sourdine.accounting.spend import DisjointPart, Spend
 from sourdine.cli import app
 from sourdine.core.distance import Distance
 from sourdine.mechanisms import Geometric
@@ -70,7 +70,7 @@ def test_forecast_counts_releases(path: Path, tmp_path: Path) -> None:
 
 def test_forecast_takes_a_whole_export_charge_by_charge(path: Path, tmp_path: Path) -> None:
     ledger = Ledger.open(path)
-    women, men = (replace(COUNT, part=Part("sex", key)) for key in ("f", "m"))
+    women, men = (replace(COUNT, part=DisjointPart("sex", key)) for key in ("f", "m"))
     ledger.charge(women, purpose="women")
     ledger.charge(men, purpose="men")
     whole = tmp_path / "export.json"

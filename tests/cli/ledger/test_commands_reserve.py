@@ -11,10 +11,10 @@ from sourdine.accounting.release import Release
 from sourdine.accounting.spend import Spend
 from sourdine.cli import app
 from sourdine.core.distance import Distance
-from sourdine.mechanisms import KeyThreshold
+from sourdine.mechanisms import PartitionThreshold
 
 KEYS = Spend(
-    mechanism=KeyThreshold.within(rho=Fraction(1, 100), delta=2e-7, keys=2), distance=Distance.linf(1)
+    mechanism=PartitionThreshold.within(rho=Fraction(1, 100), delta=2e-7, keys=2), distance=Distance.linf(1)
 )
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import BernsteinSums, Schema, Source, Unit, open_source, totals
+from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, Source, open_source, totals
 from sourdine.frames.statistics.partitions import key_counts, with_keys
 from sourdine.testing import SeededBits
 from tests.frames.engines import ENGINES
@@ -25,7 +25,7 @@ ROWS = pa.table(
         "who": [f"p{i % 70}" for i in range(400)],
     }
 )
-PEOPLE = Unit(name="person", column="who", groups=3)
+PEOPLE = PrivacyUnit(name="person", column="who", groups=3)
 
 
 def source_of(table: object, **declared: Any) -> Source:
@@ -33,7 +33,9 @@ def source_of(table: object, **declared: Any) -> Source:
     return open_source(table, Schema.read(columns), ["who"])
 
 
-def counted(source: Source, columns: list[str], unit: Unit, seed: int = 1) -> dict[tuple[str, ...], int]:
+def counted(
+    source: Source, columns: list[str], unit: PrivacyUnit, seed: int = 1
+) -> dict[tuple[str, ...], int]:
     found = key_counts(source, columns, unit=unit, bits=SeededBits(seed))
     keys = found.chosen(np.ones(len(found.units), dtype=bool))
     assert list(keys) == sorted(keys)
@@ -45,16 +47,16 @@ def test_records_with_each_key_are_counted_alike_everywhere(engine: str, tmp_pat
     source = source_of(ENGINES[engine](ROWS, tmp_path))
     rows = ROWS.to_pylist()
     alone = Counter((row["town"],) for row in rows if row["town"] in TEXTS)
-    assert counted(source, ["town"], Unit()) == alone
+    assert counted(source, ["town"], PrivacyUnit()) == alone
     both = Counter((row["job"], row["town"]) for row in rows if row["town"] in TEXTS and row["job"])
-    assert counted(source, ["job", "town"], Unit()) == both
+    assert counted(source, ["job", "town"], PrivacyUnit()) == both
 
 
 @pytest.mark.parametrize("engine", ["csv", "pandas", "lazy", "duckdb"])
 def test_units_count_once_for_each_key(engine: str, tmp_path: Path) -> None:
     source = source_of(ENGINES[engine](ROWS, tmp_path))
     pairs = {(row["who"], row["town"]) for row in ROWS.to_pylist() if row["town"] in TEXTS}
-    many = Unit(name="person", column="who", groups=50)
+    many = PrivacyUnit(name="person", column="who", groups=50)
     assert counted(source, ["town"], many) == Counter((town,) for _, town in pairs)
     few = counted(source, ["town"], PEOPLE)
     most = Counter(who for who, _ in pairs)
@@ -63,7 +65,7 @@ def test_units_count_once_for_each_key(engine: str, tmp_path: Path) -> None:
 
 def test_whole_numbers_are_keys_and_fractions_are_not() -> None:
     source = open_source(pa.table({"zip": [75011, 75011, 2**63 - 1]}), Schema.read({"zip": {"type": "text"}}))
-    assert counted(source, ["zip"], Unit()) == {("75011",): 2, (str(2**63 - 1),): 1}
+    assert counted(source, ["zip"], PrivacyUnit()) == {("75011",): 2, (str(2**63 - 1),): 1}
     with pytest.raises(InvalidParameter, match="declared to hold text or whole numbers"):
         open_source(pa.table({"zip": [1.5]}), Schema.read({"zip": {"type": "text"}}))
 
@@ -73,16 +75,16 @@ def test_a_collation_makes_no_keys_alike() -> None:
     connection.execute("SET default_collation = 'NOCASE'")
     held = connection.sql("SELECT * FROM (VALUES ('a', 'x', 'p'), ('A', 'x', 'q')) AS t(town, job, who)")
     source = source_of(held)
-    assert counted(source, ["town"], Unit()) == {("A",): 1, ("a",): 1}
+    assert counted(source, ["town"], PrivacyUnit()) == {("A",): 1, ("a",): 1}
     table, by = with_keys(source, ["town"], [("a",)], others=True)
-    found = totals(table, by=[by], statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
+    found = totals(table, by=[by], statistics=[BernsteinSums()], unit=PrivacyUnit(), bits=SeededBits(1))
     assert found.numbers == (((1,), (1,)),)
 
 
 def test_where_no_key_was_chosen_all_are_others() -> None:
     held = duckdb.connect().sql("SELECT 'a' AS town, 'x' AS job, 'p' AS who")
     table, by = with_keys(source_of(held), ["town"], [], others=True)
-    found = totals(table, by=[by], statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
+    found = totals(table, by=[by], statistics=[BernsteinSums()], unit=PrivacyUnit(), bits=SeededBits(1))
     assert found.numbers == (((1,),),)
 
 
@@ -97,8 +99,8 @@ def as_text(cells: list[bytes]) -> pa.Array:
     )
 
 
-@pytest.mark.parametrize("unit", [Unit(), PEOPLE])
-def test_bytes_that_are_no_text_are_missing(unit: Unit) -> None:
+@pytest.mark.parametrize("unit", [PrivacyUnit(), PEOPLE])
+def test_bytes_that_are_no_text_are_missing(unit: PrivacyUnit) -> None:
     towns = as_text([b"a", "é\u0085\u2028💧".encode(), *NO_TEXT])
     who = [str(place) for place in range(len(towns))]
     source = source_of(pa.table({"town": towns, "job": who, "who": who}))
@@ -107,9 +109,9 @@ def test_bytes_that_are_no_text_are_missing(unit: Unit) -> None:
 
 def test_the_name_of_the_others_is_never_a_key() -> None:
     source = source_of(ROWS, other="a")
-    assert ("a",) not in counted(source, ["town"], Unit())
+    assert ("a",) not in counted(source, ["town"], PrivacyUnit())
     table, by = with_keys(source, ["town"], [("b ",)], others=True)
-    found = totals(table, by=[by], statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
+    found = totals(table, by=[by], statistics=[BernsteinSums()], unit=PrivacyUnit(), bits=SeededBits(1))
     towns = [row["town"] for row in ROWS.to_pylist()]
     assert found.numbers[0] == ((towns.count("b "),), (sum(t in TEXTS and t != "b " for t in towns),))
 
@@ -118,7 +120,7 @@ def test_the_name_of_the_others_is_never_a_key() -> None:
 def test_what_is_missing_follows_its_declaration(missing: str) -> None:
     source = source_of(ROWS, other="others", missing=missing)
     table, by = with_keys(source, ["town"], [("a",)], others=True)
-    found = totals(table, by=[by], statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
+    found = totals(table, by=[by], statistics=[BernsteinSums()], unit=PrivacyUnit(), bits=SeededBits(1))
     towns = [row["town"] for row in ROWS.to_pylist()]
     rest = [t for t in towns if t != "a" and (missing == "other" or t in TEXTS)]
     assert found.numbers[0] == ((towns.count("a"),), (len(rest),))
@@ -128,7 +130,7 @@ def test_a_table_may_use_the_names_that_are_used_inside() -> None:
     held = pa.table({"town": ["a", "b"], "job": ["x", "y"], "who": ["p", "q"], "Sourdine key 0": [7, 7]})
     source = source_of(held)
     table, by = with_keys(source, ["town"], [("a",), ("b",)], others=False)
-    found = totals(table, by=[by], statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
+    found = totals(table, by=[by], statistics=[BernsteinSums()], unit=PrivacyUnit(), bits=SeededBits(1))
     assert found.numbers[0] == ((1,), (1,))
 
 
@@ -154,7 +156,7 @@ def opened(rows: list[tuple[str, str | None, str | None]]) -> Source:
 @pytest.mark.parametrize("groups", [1, 2])
 def test_a_unit_moves_few_counts_by_one(columns: list[str], groups: int) -> None:
     """One unit comes, goes, or holds something else: each time it counts once in at most so many keys."""
-    unit = Unit(name="person", column="who", groups=groups)
+    unit = PrivacyUnit(name="person", column="who", groups=groups)
     reached = 0
     for seed in range(8):
         rows = random_rows(5)

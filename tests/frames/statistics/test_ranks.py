@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.frames import CountedValues, Schema, Source, Unit, open_source, ranks
+from sourdine.frames import CountedValues, PrivacyUnit, Schema, Source, open_source, ranks
 from sourdine.frames.expression import grouping, span, steps
 from sourdine.frames.statistics.ranks import RankSource, SortedPlaces
 from sourdine.testing import SeededBits
@@ -34,11 +34,11 @@ TABLE = pa.table(
 )
 
 
-EACH = Unit()
+EACH = PrivacyUnit()
 
 
 def asked(
-    source: Source, by: list[str], unit: Unit = EACH, seed: int = 1
+    source: Source, by: list[str], unit: PrivacyUnit = EACH, seed: int = 1
 ) -> dict[tuple[Any, ...], RankSource]:
     return ranks(
         source,
@@ -61,8 +61,8 @@ def test_ranks_are_the_same_everywhere(engine: str, tmp_path: Path) -> None:
         assert values.size == len(everyone.get(key, []))
     alone = asked(source, [])[()]
     assert alone.values_between(0, 99).tolist() == sorted([3, 5, 5, 0, 9, 3, 7] * 4)
-    some = asked(source, ["sex"], Unit(column="who", rows=2))
-    again = asked(open_source(TABLE, SCHEMA, ["who"]), ["sex"], Unit(column="who", rows=2))
+    some = asked(source, ["sex"], PrivacyUnit(column="who", rows=2))
+    again = asked(open_source(TABLE, SCHEMA, ["who"]), ["sex"], PrivacyUnit(column="who", rows=2))
     for key, values in some.items():
         assert values.values_between(0, 99).tolist() == again[key].values_between(0, 99).tolist()
     assert sum(values.size for values in some.values()) == 2 * 6
@@ -70,7 +70,7 @@ def test_ranks_are_the_same_everywhere(engine: str, tmp_path: Path) -> None:
 
 def test_nobody_is_an_empty_list() -> None:
     source = open_source(TABLE.slice(0, 0), SCHEMA, ["who"])
-    for unit in (Unit(), Unit(column="who")):
+    for unit in (PrivacyUnit(), PrivacyUnit(column="who")):
         assert {key: values.size for key, values in asked(source, ["well"], unit).items()} == {
             (False,): 0,
             (True,): 0,
@@ -81,7 +81,7 @@ def test_nobody_is_an_empty_list() -> None:
 def test_which_records_count_changes_with_the_secret() -> None:
     table = pa.table({"age": list(range(10)) * 4, "sex": ["f"] * 40, "well": [True] * 40, "who": [1] * 40})
     source = open_source(table, SCHEMA, ["who"])
-    unit = Unit(column="who", rows=3)
+    unit = PrivacyUnit(column="who", rows=3)
     seen = [tuple(asked(source, [], unit, seed)[()].values_between(0, 99).tolist()) for seed in range(20)]
     assert all(len(each) == 3 for each in seen)
     assert len(set(seen)) > 12
@@ -181,7 +181,7 @@ def test_many_places_are_counted_or_sorted_alike(column: str, by: tuple[str, ...
     number, grouped = MIXED.number("test", column), [source.grouping(name) for name in by]
     places = span(number)[1] + 1
     value, bits = source.place_of(column), SeededBits(1)
-    found = ranks(source, by=grouped, value=value, unit=Unit(), bits=bits, places=places)
+    found = ranks(source, by=grouped, value=value, unit=PrivacyUnit(), bits=bits, places=places)
     asked = ", ".join([*(each.known(f"({each.raw})") for each in grouped), value])
     expected: dict[tuple[Any, ...], list[int]] = {key: [] for key in found}
     for *key, place in source.ask(f"SELECT {asked} FROM {source.view}"):

@@ -14,10 +14,10 @@ from sourdine.frames import (
     BernsteinSums,
     Category,
     PlainSum,
+    PrivacyUnit,
     Schema,
     Source,
     Totals,
-    Unit,
     open_source,
     totals,
 )
@@ -45,10 +45,10 @@ ROWS: dict[str, list[Any]] = {
 }
 TABLE = pa.table({name: pa.array(column, from_pandas=False) for name, column in ROWS.items()})
 
-EACH = Unit()
+EACH = PrivacyUnit()
 
 
-def asked(source: Source, by: list[str], unit: Unit = EACH, where: str = "TRUE") -> Totals:
+def asked(source: Source, by: list[str], unit: PrivacyUnit = EACH, where: str = "TRUE") -> Totals:
     """The count, the sum and the moments of pay."""
     number, kinds = SCHEMA.number("test", PAY), source.types
     low, high = span(number)
@@ -111,7 +111,7 @@ def test_totals_are_the_same_everywhere(engine: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_unit_of_several_records_counts_the_same_everywhere(engine: str, tmp_path: Path) -> None:
     source = open_source(ENGINES[engine](TABLE, tmp_path), SCHEMA, ["who"])
-    unit = Unit(column="who", rows=2, groups=1)
+    unit = PrivacyUnit(column="who", rows=2, groups=1)
     found = asked(source, ["site"], unit)
     assert found == asked(open_source(TABLE, SCHEMA, ["who"]), ["site"], unit)
     counted = [number for (number,) in found.numbers[0]]
@@ -150,12 +150,12 @@ def test_numbers_of_every_type_are_read(kind: str) -> None:
         source = open_source(table, schema)
         value = steps("x", schema.number("test", "x"), source.types["x"])
         wanted = [BernsteinSums(value=value), PlainSum(value=value, reach=6)]
-        found = totals(source, by=[], statistics=wanted, unit=Unit(), bits=SeededBits(1))
+        found = totals(source, by=[], statistics=wanted, unit=PrivacyUnit(), bits=SeededBits(1))
         assert [numbers[0][0] for numbers in found.numbers] == expects
     schema = Schema.read(keys)
     source = open_source(table, schema)
     by = [grouping("x", schema.columns["x"], source.types["x"])]
-    found = totals(source, by=by, statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
+    found = totals(source, by=by, statistics=[BernsteinSums()], unit=PrivacyUnit(), bits=SeededBits(1))
     assert found.numbers[0] == ((0,), (4 if kind == "bool" else 2,), (0 if kind == "bool" else 1,))
 
 
@@ -169,16 +169,18 @@ def test_the_largest_numbers_of_a_type_are_clamped(kind: str) -> None:
     schema = Schema.read({"x": {"type": "integer", "lower": -2, "upper": 3}})
     source = open_source(table, schema)
     value = steps("x", schema.number("test", "x"), source.types["x"])
-    sums = totals(source, by=[], statistics=[PlainSum(value=value, reach=3)], unit=Unit(), bits=SeededBits(1))
+    sums = totals(
+        source, by=[], statistics=[PlainSum(value=value, reach=3)], unit=PrivacyUnit(), bits=SeededBits(1)
+    )
     assert sums.numbers == (((3,),),)
     by = [grouping("x", Category(keys=(-1, 3)), source.types["x"])]
-    keys = totals(source, by=by, statistics=[BernsteinSums()], unit=Unit(), bits=SeededBits(1))
+    keys = totals(source, by=by, statistics=[BernsteinSums()], unit=PrivacyUnit(), bits=SeededBits(1))
     assert keys.numbers == (((0,), (0,)),)
 
 
 def test_every_known_group_has_a_row_even_in_an_empty_table() -> None:
     empty = TABLE.slice(0, 0)
-    for unit in (Unit(), Unit(column="who", rows=3)):
+    for unit in (PrivacyUnit(), PrivacyUnit(column="who", rows=3)):
         source = open_source(empty, SCHEMA, ["who"])
         found = asked(source, ["site"], unit)
         assert found.keys == tuple((site,) for site in SITES)
@@ -199,7 +201,7 @@ def test_which_groups_count_changes_with_the_secret() -> None:
     schema = Schema.read({"site": {"type": "category", "keys": [str(i) for i in range(40)]}})
     source = open_source(table, schema, ["who"])
     by = [grouping("site", schema.columns["site"], source.types["site"])]
-    unit = Unit(column="who", groups=2)
+    unit = PrivacyUnit(column="who", groups=2)
     seen = [
         totals(source, by=by, statistics=[BernsteinSums()], unit=unit, bits=SeededBits(seed)).numbers[0]
         for seed in range(20)
@@ -216,7 +218,7 @@ def test_every_group_of_a_unit_has_the_same_chance(few: int) -> None:
     schema = Schema.read({"site": {"type": "category", "keys": names}})
     source = open_source(table, schema, ["who"])
     by = [grouping("site", schema.columns["site"], source.types["site"])]
-    unit = Unit(column="who", groups=few)
+    unit = PrivacyUnit(column="who", groups=few)
     found = totals(source, by=by, statistics=[BernsteinSums()], unit=unit, bits=SeededBits(few)).numbers[0]
     mean = units * few / len(names)
     assert sum((number - mean) ** 2 / mean for (number,) in found) < 37.0
@@ -229,7 +231,7 @@ def test_groups_that_tie_at_the_limit_do_not_count(monkeypatch: pytest.MonkeyPat
     schema = Schema.read({"site": {"type": "category", "keys": ["A", "B", "C"]}})
     source = open_source(table, schema, ["who"])
     by = [grouping("site", schema.columns["site"], source.types["site"])]
-    unit = Unit(column="who", groups=2)
+    unit = PrivacyUnit(column="who", groups=2)
     found = totals(source, by=by, statistics=[BernsteinSums()], unit=unit, bits=SeededBits(1))
     assert found.numbers[0] == ((1,), (1,), (0,))
 

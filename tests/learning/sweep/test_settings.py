@@ -12,7 +12,7 @@ from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError
 from sourdine.learning import fit
-from sourdine.learning.planning import Plan, plan
+from sourdine.learning.planning import TrainingPlan, plan
 from sourdine.learning.result import Trained
 from sourdine.learning.sweep.run import Finished, Journal, as_csv, epochs, means, run_sweep
 from sourdine.learning.sweep.settings import Setting, Sweep, product, some_of
@@ -36,7 +36,7 @@ class Counted:
         self.asked: list[Setting] = []
         self.last = last
 
-    def __call__(self, setting: Setting, planned: Plan) -> Trained:
+    def __call__(self, setting: Setting, planned: TrainingPlan) -> Trained:
         if len(self.asked) >= self.last:
             raise KeyboardInterrupt
         self.asked.append(setting)
@@ -234,7 +234,7 @@ def test_wrong_lists_are_refused(wrong: dict[str, list[float]], told: str) -> No
 
 
 def test_accuracy_needs_public_examples(tmp_path: Path) -> None:
-    def blind(setting: Setting, planned: Plan) -> Trained:
+    def blind(setting: Setting, planned: TrainingPlan) -> Trained:
         return fit(nn.Linear(3, 2), (X, Y), delta=1e-3, noise=2, epochs=1, batch=10, physical=60)
 
     with pytest.raises(InvalidParameter, match="nothing public to tell it on"):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from sourdine.core.mechanism import Mechanism
-from sourdine.local import OptimalUnary, SubsetSelection, SymmetricUnary
+from sourdine.local import OUE, SUE, SubsetSelection
 from sourdine.local.frequency.supports import BitwiseOracle
 from sourdine.testing import SeededBits
 
-KINDS = [OptimalUnary, SubsetSelection, SymmetricUnary]
+KINDS = [OUE, SubsetSelection, SUE]
 PEOPLE = 4096
 
 

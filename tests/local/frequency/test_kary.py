@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.local import KaryOracle
+from sourdine.local import GRR
 from sourdine.testing import SeededBits
 
-KARY = KaryOracle(epsilon=Fraction(4, 3), categories=3)
+KARY = GRR(epsilon=Fraction(4, 3), categories=3)
 
 
 @settings(max_examples=30)
@@ -44,7 +44,7 @@ def test_the_estimator_is_the_published_one() -> None:
 def test_reports_of_another_oracle_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="Report 2 is none"):
         KARY.tally(np.array([0, 3]))
-    other = KaryOracle(epsilon=1, categories=3)
+    other = GRR(epsilon=1, categories=3)
     with pytest.raises(InvalidParameter, match="other parameters"):
         KARY.estimate(other.tally(np.array([0, 1])))
     with pytest.raises(InvalidParameter, match="no reports"):
@@ -56,7 +56,7 @@ def test_reports_of_another_oracle_are_refused() -> None:
 @pytest.mark.parametrize("categories", [16, 1000])
 def test_the_variance_and_the_intervals_are_as_stated(epsilon: Fraction, categories: int) -> None:
     """Averaged over all categories and many crowds, 3 % are more than five standard errors."""
-    oracle = KaryOracle(epsilon=epsilon, categories=categories)
+    oracle = GRR(epsilon=epsilon, categories=categories)
     people, rounds = 20_000, 40 if categories > 100 else 1200
     answers = np.arange(people) % categories
     truth = np.bincount(answers, minlength=categories) / people

@@ -11,7 +11,7 @@ import pytest
 
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
-from sourdine.local import KaryOracle, OptimalUnary, SubsetSelection, SymmetricUnary
+from sourdine.local import GRR, OUE, SUE, SubsetSelection
 from sourdine.local.frequency.subset import best_size
 from sourdine.testing import SeededBits
 from tests import bit_laws
@@ -93,12 +93,12 @@ def test_the_size_is_the_best_of_all(k: int, epsilon: float) -> None:
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4)])
 def test_no_other_oracle_has_less_variance(k: int, epsilon: Fraction) -> None:
     ours = float(SubsetSelection(epsilon=epsilon, categories=k).variance(1 / k, 1))
-    for kind in (KaryOracle, SymmetricUnary, OptimalUnary):
+    for kind in (GRR, SUE, OUE):
         assert ours <= float(kind(epsilon=epsilon, categories=k).variance(1 / k, 1)) * (1 + 1e-12)
 
 
 def test_the_known_figures() -> None:
-    kinds = (SubsetSelection, OptimalUnary, KaryOracle)
+    kinds = (SubsetSelection, OUE, GRR)
     found = [kind(epsilon=Fraction(1), categories=10).variance(0.1, 1) for kind in kinds]
     assert [round(float(each), 2) for each in found] == [2.91, 3.78, 4.1]
     rare = SubsetSelection(epsilon=Fraction(1), categories=10, size=2)  # the best for shares near 0
@@ -108,7 +108,7 @@ def test_the_known_figures() -> None:
 @pytest.mark.parametrize("k", [2, 3, 17])
 def test_a_set_of_one_is_k_ary_response(k: int) -> None:
     one = SubsetSelection(epsilon=Fraction(4, 3), categories=k, size=1)
-    assert one.channel == pytest.approx(KaryOracle(epsilon=Fraction(4, 3), categories=k).channel)
+    assert one.channel == pytest.approx(GRR(epsilon=Fraction(4, 3), categories=k).channel)
 
 
 @pytest.mark.parametrize(("k", "size"), [*CASES, (9, 4), (12, 3)])

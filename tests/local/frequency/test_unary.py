@@ -11,13 +11,13 @@ import pytest
 
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
-from sourdine.local import OptimalUnary, SymmetricUnary
+from sourdine.local import OUE, SUE
 from sourdine.local.frequency.unary import Unary
 from sourdine.testing import ScriptedBits, SeededBits
 from tests import bit_laws
 from tests.statistics import ALARM, fit
 
-KINDS = [SymmetricUnary, OptimalUnary]
+KINDS = [SUE, OUE]
 EPSILONS = [Fraction(1, 1 << 20), Fraction(1, 2), Fraction(1), Fraction(4), Fraction(512)]
 
 
@@ -25,7 +25,7 @@ def channel_of(kind: type[Unary], epsilon: Fraction) -> tuple[mpmath.mpf, mpmath
     """p and q as defined, to 1600 bits."""
     mpmath.mp.prec = 1600
     e = mpmath.exp(mpmath.mpf(epsilon.numerator) / epsilon.denominator)
-    if kind is SymmetricUnary:
+    if kind is SUE:
         return mpmath.sqrt(e) / (mpmath.sqrt(e) + 1), 1 / (mpmath.sqrt(e) + 1)
     return mpmath.mpf(1) / 2, 1 / (e + 1)
 
@@ -99,7 +99,7 @@ def test_variances_are_the_published_ones(epsilon: Fraction) -> None:
 @pytest.mark.parametrize("k", [2, 8, 9, 12])
 def test_reports_follow_the_stated_law(kind: type[Unary], k: int) -> None:
     oracle, wrong = (kind(epsilon=Fraction(each, 15), categories=k) for each in (20, 22))
-    laws = {SymmetricUnary: bit_laws.symmetric_unary, OptimalUnary: bit_laws.optimal_unary}
+    laws = {SUE: bit_laws.symmetric_unary, OUE: bit_laws.optimal_unary}
     for truth in (0, k - 1):
         rows = oracle.sample(np.full(200_000, truth), SeededBits(truth)).astype(np.int64)
         codes = rows @ (256 ** np.arange(rows.shape[1])[::-1])
@@ -136,14 +136,14 @@ def test_reports_have_the_shape_of_the_values(kind: type[Unary], shape: tuple[in
 
 
 def test_values_outside_the_categories_are_clipped() -> None:
-    sure = SymmetricUnary(epsilon=Fraction(512), categories=4)
+    sure = SUE(epsilon=Fraction(512), categories=4)
     rows = sure.sample([[-5, 10**30], [2, 3]], SeededBits(1))
     assert rows[..., 0].tolist() == [[0b10000000, 0b00010000], [0b00100000, 0b00010000]]
 
 
 def test_the_true_bit_of_the_optimal_encoding_is_a_fair_coin() -> None:
     script = SeededBits(1).words(64).tolist()
-    heads, tails = (OptimalUnary(epsilon=Fraction(1), categories=8) for _ in range(2))
+    heads, tails = (OUE(epsilon=Fraction(1), categories=8) for _ in range(2))
     with_coin = heads.sample(3, ScriptedBits([*script, 0xFFFF_FFFF_FFFF_FFFF]))
     without = tails.sample(3, ScriptedBits([*script, 0]))
     assert int(with_coin[0] ^ without[0]) == 0b00010000

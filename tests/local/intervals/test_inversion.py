@@ -5,19 +5,19 @@ import pytest
 from scipy.stats import binom
 
 from sourdine.local import (
+    GRR,
+    OLH,
+    OUE,
+    SUE,
     HadamardResponse,
-    KaryOracle,
-    LocalHashing,
-    OptimalUnary,
     ProjectiveGeometry,
     SubsetSelection,
-    SymmetricUnary,
 )
 from sourdine.local.estimate import shares
 from sourdine.local.intervals.inversion import least, people_behind, rounded
 from sourdine.mechanisms.randomized_response import Channel
 
-KINDS = (KaryOracle, LocalHashing, OptimalUnary, ProjectiveGeometry, SubsetSelection, SymmetricUnary)
+KINDS = (GRR, OLH, OUE, ProjectiveGeometry, SubsetSelection, SUE)
 
 
 def law(channel: Channel, m: int, n: int) -> np.ndarray:
@@ -44,15 +44,15 @@ def test_thirty_reports_are_enough(kind: type, categories: int, epsilon: float) 
 
 def test_the_published_failures_are_mended() -> None:
     """Score intervals held .80 of the time with 22 of 300 at epsilon 8, and .82 of 10,000 at epsilon 12."""
-    at_8 = KaryOracle(epsilon=8, categories=20).channel
+    at_8 = GRR(epsilon=8, categories=20).channel
     assert covered(at_8, 300, [*range(0, 301, 3), 22]) >= 0.95 - 1e-9
-    at_12 = KaryOracle(epsilon=12, categories=20).channel
+    at_12 = GRR(epsilon=12, categories=20).channel
     assert covered(at_12, 10_000, [0, 1, 10, 100, 300, 500, 1000, 1500, 2000]) >= 0.95 - 1e-9
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.8, 0.99, 0.9999])
 def test_other_confidences(confidence: float) -> None:
-    channel = OptimalUnary(epsilon=2, categories=5).channel
+    channel = OUE(epsilon=2, categories=5).channel
     assert covered(channel, 60, list(range(61)), confidence) >= confidence - 1e-9
 
 
@@ -180,7 +180,7 @@ def test_a_block_of_ones_own_no_longer_fails() -> None:
 
 
 def test_estimates_carry_these_intervals() -> None:
-    oracle = KaryOracle(epsilon=2, categories=4)
+    oracle = GRR(epsilon=2, categories=4)
     counts = oracle.tally(np.repeat(np.arange(4), [70, 20, 6, 4]))
     found = oracle.estimate(counts, 0.9)
     exact = people_behind(*oracle.channel, counts.sums, 100, 0.9)

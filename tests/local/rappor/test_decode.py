@@ -16,8 +16,8 @@ from sourdine.local.rappor.decode import (
     Candidates,
     Correction,
     Decoding,
+    DecodingTerms,
     Evidence,
-    Terms,
     Variable,
     associate,
     decode_by_expectation,
@@ -331,11 +331,11 @@ def test_what_is_found_has_its_mass_and_order() -> None:
         np.array([0.01, 0.01, 0.01]),
         unlisted=0.1,
         reports=10,
-        terms=Terms(),
+        terms=DecodingTerms(),
     )
     assert decoding.found == ("b", "a")
     assert decoding.mass == pytest.approx(0.7)
     assert decoding.p_values[2] > 0.99
     for wrong in ({"level": 0}, {"confidence": 1}, {"correction": "none"}):
         with pytest.raises(InvalidParameter):
-            Terms(**wrong)  # type: ignore[arg-type]
+            DecodingTerms(**wrong)  # type: ignore[arg-type]

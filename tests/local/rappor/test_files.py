@@ -9,7 +9,7 @@ import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.local.rappor import Device, OneTimeRappor, Rappor, files
-from sourdine.local.rappor.decode import Candidates, Evidence, Terms, decode_by_least_squares
+from sourdine.local.rappor.decode import Candidates, DecodingTerms, Evidence, decode_by_least_squares
 from sourdine.testing import SeededBits
 
 SMALL = Rappor(bits=4, hashes=1, cohorts=2, f=Fraction(1, 2), p=Fraction(1, 2), q=Fraction(3, 4))
@@ -207,7 +207,7 @@ def test_results_there_and_back(tmp_path: Path) -> None:
     path.write_text("string\n")
     with pytest.raises(InvalidParameter, match="do not begin"):
         files.read_results(path)
-    wide = decode_by_least_squares(evidence, candidates, terms=Terms(confidence=0.9))
+    wide = decode_by_least_squares(evidence, candidates, terms=DecodingTerms(confidence=0.9))
     with pytest.raises(InvalidParameter, match="95 %"):
         files.write_results(path, wide)
 

@@ -12,7 +12,7 @@ from mpmath import mp, mpf
 
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
-from sourdine.local import KaryOracle, Survey, best_survey
+from sourdine.local import GRR, Survey, best_survey
 from sourdine.mechanisms import OneCoin, TwoCoins, Warner
 from sourdine.mechanisms.randomized_response import Channel
 from sourdine.testing import SeededBits
@@ -121,7 +121,7 @@ def test_every_design_is_made_from_the_best_by_coins_of_its_own(pair: tuple[floa
 
 def test_the_best_design_is_warners() -> None:
     best = best_survey(1)
-    assert isinstance(best, KaryOracle)
+    assert isinstance(best, GRR)
     assert best.epsilon == 1
     assert best.channel.p == pytest.approx(math.e / (1 + math.e))
     assert best_survey(math.log(3)).channel.p == pytest.approx(3 / 4)

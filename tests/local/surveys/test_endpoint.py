@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.local.surveys.endpoint import (
     CentralEndpoint,
     EndpointMethod,
@@ -74,7 +74,7 @@ def test_the_spend_states_epsilon(method: EndpointMethod) -> None:
         return
     assert method.spend is not None
     loss = method.spend.loss()
-    assert isinstance(loss, Loss)
+    assert isinstance(loss, PrivacyLoss)
     assert loss.epsilon == method.epsilon  # type: ignore[attr-defined]
 
 

@@ -7,9 +7,9 @@ import vl_convert
 
 from sourdine.anonymity import (
     Demand,
+    GeneralisationMethod,
     Intervals,
     Measures,
-    Method,
     Records,
     generalise_records,
     measure_records,
@@ -64,9 +64,9 @@ def test_the_page_of_measures_says_what_was_found_and_what_it_is_not(before: Mea
     drawn(page)
 
 
-@pytest.mark.parametrize("method", [Method.FULL, Method.MONDRIAN])
+@pytest.mark.parametrize("method", [GeneralisationMethod.FULL, GeneralisationMethod.MONDRIAN])
 def test_the_page_of_a_generalised_table_stands_beside_the_raw_one(
-    records: Records, before: Measures, method: Method
+    records: Records, before: Measures, method: GeneralisationMethod
 ) -> None:
     made = generalise_records(
         records,
@@ -80,7 +80,7 @@ def test_the_page_of_a_generalised_table_stands_beside_the_raw_one(
     assert "not for publication" in html
     assert page.title == "people.csv: generalised to k = 2"
     assert "The highest risk falls from certainty to 1 in" in html
-    assert ("no other choice of levels loses less" in html) == (method is Method.FULL)
+    assert ("no other choice of levels loses less" in html) == (method is GeneralisationMethod.FULL)
     assert re.search(r"Lost: \d", html)
     drawn(page)
 

@@ -2,7 +2,7 @@ import json
 
 import vl_convert
 
-from sourdine.audit.attacks import AttackChart, Found, Outcome, Point
+from sourdine.audit.attacks import AttackChart, ChartPoint, Found, Outcome
 from sourdine.audit.attacks.attack import BLIND, PROTECTED, UNPROTECTED
 from sourdine.report.charts.base import COLOURS, GREY
 from sourdine.report.pages.attack import attack_page, attack_rows, draw_attack
@@ -11,13 +11,17 @@ BARS = AttackChart(
     finding="Bars",
     across="people found",
     up="what is known",
-    points=(Point(UNPROTECTED, "all", 0.9), Point(PROTECTED, "all", 0.1), Point(UNPROTECTED, "some", 0.5)),
+    points=(
+        ChartPoint(UNPROTECTED, "all", 0.9),
+        ChartPoint(PROTECTED, "all", 0.1),
+        ChartPoint(UNPROTECTED, "some", 0.5),
+    ),
 )
 LINES = AttackChart(
     finding="Lines",
     across="days",
     up="answers found",
-    points=tuple(Point(s, d, 0.5) for s in (PROTECTED, UNPROTECTED, BLIND) for d in (1, 10, 100)),
+    points=tuple(ChartPoint(s, d, 0.5) for s in (PROTECTED, UNPROTECTED, BLIND) for d in (1, 10, 100)),
     log=True,
     note="A note.",
 )
@@ -41,7 +45,7 @@ def test_protection_has_its_colour_wherever_it_stands() -> None:
 
 
 def test_no_two_series_share_a_colour() -> None:
-    points = tuple(Point(series, 1.0, 0.5) for series in ("48 people", PROTECTED, "96 people"))
+    points = tuple(ChartPoint(series, 1.0, 0.5) for series in ("48 people", PROTECTED, "96 people"))
     svg = drawn(AttackChart(finding="Colours", across="noise", up="bits", points=points))
     assert all(svg.count(colour) == svg.count(COLOURS[0]) for colour in COLOURS[2:4])
     assert COLOURS[1] not in svg

@@ -2,7 +2,7 @@ import json
 from html.parser import HTMLParser
 from pathlib import Path
 
-from sourdine.report import Axis, Figure, Page, Section, Series, Table, draw_lines
+from sourdine.report import Axis, Figure, Page, Section, Series, TextTable, draw_lines
 from sourdine.report.charts.base import Row
 
 EVIL = "</script><script>alert('ε')</script>"
@@ -36,7 +36,7 @@ def page() -> Page:
         y=Axis(field="y", title="y"),
         series=Series(field="name", names=(EVIL,)),
     )
-    table = Table(name="t", title="Squares", columns=("x", EVIL), rows=((1, "one"), (2, EVIL)), note=EVIL)
+    table = TextTable(name="t", title="Squares", columns=("x", EVIL), rows=((1, "one"), (2, EVIL)), note=EVIL)
     section = Section(
         title=f"Section {EVIL}",
         paragraphs=("First.", EVIL),
@@ -79,7 +79,7 @@ def test_tables_and_figures_are_there() -> None:
 
 def test_tables_scroll_in_their_own_box_or_show_their_rows_as_lists() -> None:
     def tables(*rows: tuple[str | int, ...]) -> list[tuple[str, dict[str, str | None]]]:
-        table = Table(name="t", title="Costs", columns=("what", "cost"), rows=rows)
+        table = TextTable(name="t", title="Costs", columns=("what", "cost"), rows=rows)
         return Tags(Page(title="P", lead="", sections=(Section(title="S", tables=(table,)),)).html()).found
 
     short, long = tables(("count", 1)), tables(("a count of all the people who said yes", 1))

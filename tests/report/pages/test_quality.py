@@ -1,6 +1,6 @@
 from fractions import Fraction
 
-from sourdine.frames import Schema, Unit
+from sourdine.frames import PrivacyUnit, Schema
 from sourdine.mechanisms import Laplace
 from sourdine.report.pages.quality import misfit_section, quality_section
 from sourdine.tables import DataQuality
@@ -14,7 +14,7 @@ def quality(odd: float, *columns: str) -> DataQuality:
         Laplace(scale=Fraction(5)),
         columns=columns,
         schema=Schema.read({"sex": {"type": "category", "keys": ["f", "m"]}}),
-        unit=Unit(),
+        unit=PrivacyUnit(),
         size=1_000,
         confidence=0.95,
     )
@@ -31,7 +31,7 @@ def test_warnings_have_a_section_of_their_own() -> None:
 
 
 def test_every_cell_has_its_row_with_an_interval() -> None:
-    (section,) = quality_section(quality(250, "sex"), Unit())
+    (section,) = quality_section(quality(250, "sex"), PrivacyUnit())
     (table,) = section.tables
     assert table.rows == (
         ("sex", "missing", "0", "-15", "15", "0 %"),
@@ -42,16 +42,16 @@ def test_every_cell_has_its_row_with_an_interval() -> None:
 
 
 def test_of_units_it_says_how_much_counts() -> None:
-    (section,) = quality_section(quality(0, "sex"), Unit(name="patient", column="who"))
+    (section,) = quality_section(quality(0, "sex"), PrivacyUnit(name="patient", column="who"))
     assert (
         "Of each patient at most 1 record counts here, and records without one do not."
         in section.paragraphs[0]
     )
-    (section,) = quality_section(quality(0, "sex"), Unit(name="patient", column="who", rows=3))
+    (section,) = quality_section(quality(0, "sex"), PrivacyUnit(name="patient", column="who", rows=3))
     assert "at most 3 records count here" in section.paragraphs[0]
 
 
 def test_without_columns_there_is_no_table() -> None:
-    (section,) = quality_section(quality(0), Unit())
+    (section,) = quality_section(quality(0), PrivacyUnit())
     assert section.tables == ()
-    assert list(quality_section(None, Unit())) == []
+    assert list(quality_section(None, PrivacyUnit())) == []

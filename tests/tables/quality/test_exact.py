@@ -12,7 +12,7 @@ import pytest
 from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.frames import Schema, Unit, open_source
+from sourdine.frames import PrivacyUnit, Schema, open_source
 from sourdine.frames.statistics.quality import CellState
 from sourdine.tables import Table
 from sourdine.tables.quality.exact import NOTICE, exact_quality, mark_checked, with_mark
@@ -36,7 +36,7 @@ QUERY = {"name": "q", "ask": ["count"], "by": ["sex"]}
 
 def test_all_records_are_counted_and_no_value_is_shown() -> None:
     source = open_source(PEOPLE, Schema.read(COLUMNS), ["who"])
-    found = exact_quality(source, ["age", "sex"], Unit(column="who"))
+    found = exact_quality(source, ["age", "sex"], PrivacyUnit(column="who"))
     assert (found.records, found.without_unit) == (3, 1)
     assert (
         found.count("age", CellState.ABOVE)
@@ -66,8 +66,8 @@ def test_no_name_makes_a_line_without_the_notice() -> None:
 
 def test_without_columns_and_records_it_counts_nothing() -> None:
     source = open_source(PEOPLE.slice(0, 0), Schema.read(COLUMNS))
-    assert exact_quality(source, [], Unit()).records == 0
-    assert "0 (0 %)" in "".join(exact_quality(source, ["age"], Unit()).lines())
+    assert exact_quality(source, [], PrivacyUnit()).records == 0
+    assert "0 (0 %)" in "".join(exact_quality(source, ["age"], PrivacyUnit()).lines())
 
 
 def test_an_error_of_the_engine_keeps_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def test_an_error_of_the_engine_keeps_its_words(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(type(source), "ask", fail)
     with pytest.raises(SourdineError, match="could not be read to its end") as problem:
-        exact_quality(source, ["age"], Unit())
+        exact_quality(source, ["age"], PrivacyUnit())
     assert "31337" not in str(problem.value)
 
 

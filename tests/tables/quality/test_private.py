@@ -14,10 +14,10 @@ import pytest
 from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames import Schema, Unit
+from sourdine.frames import PrivacyUnit, Schema
 from sourdine.frames.statistics.quality import CellState, all_cells
 from sourdine.mechanisms import Gaussian, Laplace
-from sourdine.tables import DataQuality, Plan, Privacy, Query, Table, rehearse
+from sourdine.tables import DataQuality, Privacy, Query, ReleasePlan, Table, rehearse
 from sourdine.tables.forecast import advice, forecasts, quality_forecast, smallest_seen
 from sourdine.tables.measurement import Quality
 from sourdine.tables.quality.private import QUERY, READ, data_quality
@@ -58,7 +58,7 @@ def released(table: Table, epsilon: float = 1, seed: int = 1, **more: Any) -> Da
     return found
 
 
-def drawn(plan: Plan, table: Table, seeds: range) -> list[DataQuality]:
+def drawn(plan: ReleasePlan, table: Table, seeds: range) -> list[DataQuality]:
     """The data quality of many releases; the table is counted once."""
     line = plan.lines[-1]
     (exact,) = exact_of([line], plan, table.source, SeededBits(1))  # type: ignore[misc]
@@ -88,8 +88,8 @@ def test_it_is_a_line_of_its_own_for_a_twentieth() -> None:
 @pytest.mark.parametrize("rows", [1, 3])
 def test_its_distance_is_reached_and_no_more(neighbours: Neighbours, rows: int) -> None:
     """By hand: one unit moves each column by `rows`; replaced, it takes them from one cell to another."""
-    unit = Unit(column="who", rows=rows, groups=2)
-    plan = Plan(
+    unit = PrivacyUnit(column="who", rows=rows, groups=2)
+    plan = ReleasePlan(
         schema=SCHEMA,
         queries=tuple(map(Query.read, QUERIES)),
         privacy=Privacy(epsilon=Fraction(1)),
@@ -254,7 +254,7 @@ def test_of_units_the_size_is_that_of_records_that_count() -> None:
     """Five records each, of which one counts: the forecasts were made for records that do not."""
     held = people(5_000).append_column("who", pa.array([i // 5 for i in range(5_000)]))
     for rows, groups, told in ((1, 1, True), (5, 1, False), (1, 5, False)):
-        unit = Unit(name="patient", column="who", rows=rows, groups=groups)
+        unit = PrivacyUnit(name="patient", column="who", rows=rows, groups=groups)
         table = Table(held, unit=unit, columns=COLUMNS, size=5_000)
         found = released(table, epsilon=40)
         assert [("of each patient and none without one" in each) for each in found.warnings] == [True] * told
@@ -285,7 +285,7 @@ def test_a_warning_says_what_became_of_the_records() -> None:
         Laplace(scale=Fraction(10)),
         columns=list(declared),
         schema=schema,
-        unit=Unit(),
+        unit=PrivacyUnit(),
         size=10_000,
         confidence=0.95,
     )
@@ -305,7 +305,7 @@ def test_shares_stay_possible_whatever_the_noise() -> None:
             Laplace(scale=Fraction(10)),
             columns=["well"],
             schema=schema,
-            unit=Unit(),
+            unit=PrivacyUnit(),
             size=None,
             confidence=0.95,
         )

@@ -8,7 +8,7 @@ import pytest
 
 from sourdine.audit import bound_epsilon
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.tables.quantiles import (
     InverseSensitivity,
@@ -70,9 +70,9 @@ def third_claimed(kind: type[QuantileMethod]) -> type[QuantileMethod]:
     """The same method, stating a third of its epsilon."""
 
     class Liar(kind):  # type: ignore[misc, valid-type]
-        def loss(self, distance: Distance) -> Loss:
+        def loss(self, distance: Distance) -> PrivacyLoss:
             true = super().loss(distance)
-            return Loss.pure(true.epsilon / 3, neighbours=distance.neighbours)
+            return PrivacyLoss.pure(true.epsilon / 3, neighbours=distance.neighbours)
 
     return dataclasses.dataclass(frozen=True, kw_only=True)(Liar)
 

@@ -13,10 +13,10 @@ from scipy.stats import binom
 from sourdine.audit.plans import audit_plan
 from sourdine.audit.plans.engines import ENGINES
 from sourdine.audit.plans.random_plans import FORMS, KINDS, random_plan
-from sourdine.frames import Schema, Source, Unit, open_source
+from sourdine.frames import PrivacyUnit, Schema, Source, open_source
 from sourdine.report.charts.answers import draw_answer
 from sourdine.report.finding import finding, named_rows
-from sourdine.tables import Answer, Answers, Plan, Privacy, Query, forecasts
+from sourdine.tables import Answer, Answers, Privacy, Query, ReleasePlan, forecasts
 from sourdine.tables.estimate import GroupEstimate
 from sourdine.tables.record import _answer, _plain
 from sourdine.tables.release import _carry_out
@@ -68,8 +68,8 @@ def source() -> Source:
     return source_of(records())
 
 
-def plan_of(asked: Statistic, epsilon: float, confidence: float = CONFIDENCE) -> Plan:
-    return Plan(
+def plan_of(asked: Statistic, epsilon: float, confidence: float = CONFIDENCE) -> ReleasePlan:
+    return ReleasePlan(
         schema=SCHEMA,
         queries=(Query(name="q", ask=(asked,), by=("group",)),),
         privacy=Privacy(epsilon=Fraction(epsilon)),
@@ -113,7 +113,7 @@ def test_an_example_survives_json_and_fits_its_schema(asked: Statistic) -> None:
     assert type(asked).model_validate_json(asked.model_dump_json()) == asked
     asked.check(SCHEMA, "q")
     assert asked.label
-    assert asked.unit_of_measure(Unit())
+    assert asked.unit_of_measure(PrivacyUnit())
     assert set(asked.about) <= set(SCHEMA.columns)
     with pytest.raises(Exception, match="frozen"):
         asked.kind = "another"

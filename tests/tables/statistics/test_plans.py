@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from sourdine.core.distance import Neighbours
-from sourdine.frames import Schema, Unit
-from sourdine.tables import Plan, Privacy, Query, forecasts
+from sourdine.frames import PrivacyUnit, Schema
+from sourdine.tables import Privacy, Query, ReleasePlan, forecasts
 from sourdine.tables.release import scans
 
 COLUMNS: dict[str, Any] = {
@@ -42,12 +42,12 @@ QUERIES: list[dict[str, Any]] = [
 ]
 
 
-def plan_of() -> Plan:
-    return Plan(
+def plan_of() -> ReleasePlan:
+    return ReleasePlan(
         schema=Schema.read(COLUMNS),
         queries=tuple(map(Query.read, QUERIES)),
         privacy=Privacy(epsilon=Fraction(3), delta=1e-6),
-        unit=Unit(name="person", column="who", rows=2, groups=3),
+        unit=PrivacyUnit(name="person", column="who", rows=2, groups=3),
         neighbours=Neighbours.REPLACE,
         size=5000,
     )

@@ -10,7 +10,7 @@ from sourdine.accounting.pld.accountant import PLD
 from sourdine.accounting.rdp.accountant import Renyi
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 
 _CLOSE = 1e-4  # how much more noise than the least may be taken, relative
 _MOST_NOISE = 2.0**20
@@ -113,12 +113,12 @@ class _Budget:
         self._whole = PLD(width=1e-3 * min(1.0, self.epsilon))
         self._moments = Renyi()
 
-    def holds(self, loss: Loss, count: int) -> bool:
+    def holds(self, loss: PrivacyLoss, count: int) -> bool:
         """Whether so many losses stay within, by the certified bracket."""
         cost = self._whole.repeat(self._whole.lift(loss), count)
         return self._whole.epsilon(cost, self.delta).upper <= self.epsilon
 
-    def most(self, loss: Loss, each: int) -> int:
+    def most(self, loss: PrivacyLoss, each: int) -> int:
         """How often `each` losses fit: at least as often as quick moments say, then searched from there."""
         cost = self._moments.repeat(self._moments.lift(loss), each)
 

@@ -14,7 +14,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.format import plain
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 
 _HOPELESS = 1000.0  # an epsilon beyond which nothing is promised
 _WHY = {
@@ -81,7 +81,7 @@ class TrainingCost:
 class _Run:
     """A run as accountants see it: one loss, paid so many times."""
 
-    loss: Loss
+    loss: PrivacyLoss
     count: int
     noise: float
     rate: float
@@ -140,12 +140,12 @@ def cost_of_steps(
     return _cost(run, _above_zero(delta), orders, width)
 
 
-def loss_of_training(training: Training) -> tuple[Loss, int]:
+def loss_of_training(training: Training) -> tuple[PrivacyLoss, int]:
     """The loss that a run pays over and over, and how often."""
     noise = float(training.noise)
     if training.sampler is Sampler.POISSON:
         return step_loss(noise, training.rate, training.relation, training.group), training.steps
-    step = Loss.symmetric(GaussianLaw(training.moved / noise), neighbours=training.relation)
+    step = PrivacyLoss.symmetric(GaussianLaw(training.moved / noise), neighbours=training.relation)
     return training.sampling.apply(step), training.uses
 
 
@@ -237,7 +237,7 @@ def _about_unit(run: _Run) -> str:
 
 
 def _renyi(
-    loss: Loss, count: int, delta: float, orders: tuple[float, ...], conversion: Conversion
+    loss: PrivacyLoss, count: int, delta: float, orders: tuple[float, ...], conversion: Conversion
 ) -> AtOrder:
     accountant = _accountant(orders, conversion)
     cost = accountant.repeat(accountant.lift(loss), count)

@@ -34,7 +34,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.format import plain
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 
 _LEAST, _MOST = math.log(2.0**-4), math.log(2.0**20)
 _TURNS = 60
@@ -169,13 +169,13 @@ def largest_batch(batch: int, size: int) -> int:
 
 def step_loss(
     noise: float, rate: float, neighbours: Neighbours = Neighbours.ADD_REMOVE, group: int = 1
-) -> Loss:
+) -> PrivacyLoss:
     """The loss of one step with a Poisson batch, for one example or a group of them."""
     noise = float(check.positive("step_loss", "noise", noise, 2**20))
     if neighbours is Neighbours.REPLACE:
-        moved = Loss.symmetric(GaussianLaw(2 / noise), neighbours=neighbours)
+        moved = PrivacyLoss.symmetric(GaussianLaw(2 / noise), neighbours=neighbours)
         return poisson_replace(moved, rate, _HALF, group)
-    base = Loss.symmetric(GaussianLaw(1 / noise), neighbours=neighbours)
+    base = PrivacyLoss.symmetric(GaussianLaw(1 / noise), neighbours=neighbours)
     return poisson(base, rate) if group == 1 else poisson_group(base, rate, group)
 
 
@@ -238,7 +238,7 @@ def noise_for(
 
 
 def least_noise(
-    loss_at: Callable[[float], Loss], count: int, budget: tuple[float, float], start: float
+    loss_at: Callable[[float], PrivacyLoss], count: int, budget: tuple[float, float], start: float
 ) -> float:
     """The least noise with which a loss, paid so often, stays within a budget; from the logarithm of a
     guess."""

@@ -21,8 +21,8 @@ from sourdine.accounting.pld.accountant import PldCost, directions
 from sourdine.accounting.pld.composition import epsilon_above, profile_above
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.distributions import Floats, Law, float_above
-from sourdine.core.loss import Loss
+from sourdine.core.distributions import Floats, LossDistribution, float_above
+from sourdine.core.loss import PrivacyLoss
 
 # the rows and columns of the source's table
 PRIORS = tuple(Fraction(percent, 100) for percent in (1, 2, 5, 10, 25, 50, 75, 90, 95, 98, 99))
@@ -83,7 +83,7 @@ class Curve:
     neighbours: Neighbours
 
     @classmethod
-    def of_loss(cls, loss: Loss) -> "Curve":
+    def of_loss(cls, loss: PrivacyLoss) -> "Curve":
         """The curve of one loss."""
         epsilons = _grid(float_above(loss.epsilon), max(_top(loss.remove), _top(loss.add)))
         deltas = [law.profile(epsilons) for law in (loss.remove, loss.add)]
@@ -221,7 +221,7 @@ class Curve:
         return np.maximum(self.remove, self.add)
 
 
-def _top(law: Law) -> float:
+def _top(law: LossDistribution) -> float:
     """The largest loss, or one above which hardly any delta is left."""
     if math.isfinite(law.highest):
         return law.highest

@@ -20,9 +20,9 @@ from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.pld.accountant import PLD, PldCost
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.distributions import GaussianLaw, Law, RhoLaw, float_above
+from sourdine.core.distributions import GaussianLaw, LossDistribution, RhoLaw, float_above
 from sourdine.core.format import counted
-from sourdine.core.loss import LeakyLaw, Loss
+from sourdine.core.loss import LeakyLaw, PrivacyLoss
 
 FALSE_POSITIVES = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5)
 _BATCHES = {
@@ -201,17 +201,17 @@ def explain_ledger(ledger: Ledger | Path | str) -> Explanation:
     if isinstance(terms.budget, GaussianBudget):
         mu = math.sqrt(float_above(status.spent)) * (1 + 2**-50)
         return explain_cost(
-            PLD().lift(Loss.symmetric(GaussianLaw(mu), neighbours=terms.neighbours)),
+            PLD().lift(PrivacyLoss.symmetric(GaussianLaw(mu), neighbours=terms.neighbours)),
             terms.delta,
             subject=f"all that a ledger has paid, in {_charges(status.blocks)}",
             unit=terms.unit,
         )
     if not isinstance(terms.budget, ConcentratedBudget):
         return explain_guarantee(status.epsilon, terms.delta, unit=terms.unit, neighbours=terms.neighbours)
-    law: Law = RhoLaw(float_above(status.spent))
+    law: LossDistribution = RhoLaw(float_above(status.spent))
     if leaked:
         law = LeakyLaw(law, float_above(leaked))
-    loss = Loss.symmetric(law, neighbours=terms.neighbours, rho=status.spent, delta=leaked)
+    loss = PrivacyLoss.symmetric(law, neighbours=terms.neighbours, rho=status.spent, delta=leaked)
     return explain_cost(
         PLD().lift(loss),
         terms.delta,

@@ -27,7 +27,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import float_above
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 
 UNLIMITED = Fraction(1 << 40)  # the limit of a ledger that has none
 _LONGEST = 512  # bits of a denominator; longer sums leave the exact ones for a fine grid
@@ -91,10 +91,10 @@ class Budget(ABC):
         object.__setattr__(self, "limit", check.positive(type(self).__name__, "limit", self.limit, MOST))
 
     @abstractmethod
-    def cost(self, loss: Loss) -> Fraction | float:
+    def cost(self, loss: PrivacyLoss) -> Fraction | float:
         """What a loss costs in this currency: a fraction if exact, else a float, perhaps infinite."""
 
-    def price(self, loss: Loss) -> Fraction:
+    def price(self, loss: PrivacyLoss) -> Fraction:
         """The cost as a fraction; an infinite one raises."""
         cost = self.cost(loss)
         if not math.isfinite(cost):
@@ -104,7 +104,7 @@ class Budget(ABC):
             )
         return Fraction(cost)
 
-    def exact(self, loss: Loss) -> bool:
+    def exact(self, loss: PrivacyLoss) -> bool:
         """Whether every machine finds the same price; the last digits of a float may differ."""
         return isinstance(self.cost(loss), Rational)
 
@@ -121,7 +121,7 @@ class Budget(ABC):
 class PureBudget(Budget):
     """A limit on the sum of pure epsilons.
 
-    >>> PureBudget(limit=1).price(Loss.pure(Fraction(1, 20)))
+    >>> PureBudget(limit=1).price(PrivacyLoss.pure(Fraction(1, 20)))
     Fraction(1, 20)
     """
 
@@ -129,7 +129,7 @@ class PureBudget(Budget):
     symbol: ClassVar[str] = "epsilon"
     remedy: ClassVar[str] = "Pay it from a zcdp or renyi ledger."
 
-    def cost(self, loss: Loss) -> Fraction | float:
+    def cost(self, loss: PrivacyLoss) -> Fraction | float:
         return loss.epsilon
 
     def epsilon(self, spent: Fraction, delta: float) -> float:
@@ -144,7 +144,7 @@ class ConcentratedBudget(Budget):
     symbol: ClassVar[str] = "rho"
     remedy: ClassVar[str] = "Pay it from a renyi ledger."
 
-    def cost(self, loss: Loss) -> Fraction | float:
+    def cost(self, loss: PrivacyLoss) -> Fraction | float:
         return _rho(loss)
 
     def epsilon(self, spent: Fraction, delta: float) -> float:
@@ -179,7 +179,7 @@ class RenyiBudget(Budget):
         order = check.between("RenyiBudget", "order", self.order, Fraction(1001, 1000), Fraction(10_000))
         object.__setattr__(self, "order", order)
 
-    def cost(self, loss: Loss) -> float:
+    def cost(self, loss: PrivacyLoss) -> float:
         moments = Renyi(orders=(float(self.order),)).lift(loss)
         moment = max(float(moments.remove[0]), float(moments.add[0]))
         return moment * (1 + 1e-12) / (float(self.order) - 1)
@@ -208,14 +208,14 @@ class OdometerBudget(Budget):
         if self.limit != UNLIMITED:
             raise check.fail("OdometerBudget", "limit", "be left out", float(self.limit))
 
-    def cost(self, loss: Loss) -> Fraction | float:
+    def cost(self, loss: PrivacyLoss) -> Fraction | float:
         return _rho(loss)
 
     def epsilon(self, spent: Fraction, delta: float) -> float:
         return math.inf if spent >= self.limit else odometer_epsilon(spent, delta)
 
 
-def _rho(loss: Loss) -> Fraction | float:
+def _rho(loss: PrivacyLoss) -> Fraction | float:
     return min(loss.rho, exactly(loss.epsilon) ** 2 / 2 if math.isfinite(loss.epsilon) else math.inf)
 
 
@@ -231,7 +231,7 @@ class GaussianBudget(Budget):
     symbol: ClassVar[str] = "mu^2"
     remedy: ClassVar[str] = "No mu is proven to dominate it. Pay it from a zcdp or renyi ledger."
 
-    def cost(self, loss: Loss) -> Fraction | float:
+    def cost(self, loss: PrivacyLoss) -> Fraction | float:
         return dominating_square(loss)
 
     def epsilon(self, spent: Fraction, delta: float) -> float:

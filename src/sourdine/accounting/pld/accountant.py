@@ -11,8 +11,8 @@ from sourdine.accounting.pld.joint import Together, either_order
 from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated, above_zero
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.distributions import Law, RhoLaw, float_above, pure_law
-from sourdine.core.loss import LeakyLaw, Loss
+from sourdine.core.distributions import LossDistribution, RhoLaw, float_above, pure_law
+from sourdine.core.loss import LeakyLaw, PrivacyLoss
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class PldCost:
     """The losses paid, each with its count."""
 
     neighbours: Neighbours
-    losses: tuple[tuple[Loss, int], ...]
+    losses: tuple[tuple[PrivacyLoss, int], ...]
 
     @property
     def leaks(self) -> Fraction:
@@ -35,7 +35,7 @@ class PLD(Accountant[PldCost]):
     `width` is how much of epsilon, or which share of delta, may stay open.
 
     >>> from sourdine.core.distributions import GaussianLaw
-    >>> loss = Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE)
+    >>> loss = PrivacyLoss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE)
     >>> 4.3772 in PLD().epsilon(PLD().lift(loss), 1e-5)
     True
     """
@@ -45,12 +45,12 @@ class PLD(Accountant[PldCost]):
     def __post_init__(self) -> None:
         check.keep(self, width=float(check.positive("PLD", "width", self.width, 1)))
 
-    def lift(self, loss: Loss) -> PldCost:
+    def lift(self, loss: PrivacyLoss) -> PldCost:
         return PldCost(loss.neighbours, ((either_order(loss), 1),))
 
     def join(self, first: PldCost, second: PldCost) -> PldCost:
         relation = same_relation(first.neighbours, second.neighbours)
-        counts: dict[int, tuple[Loss, int]] = {}
+        counts: dict[int, tuple[PrivacyLoss, int]] = {}
         for loss, count in first.losses + second.losses:
             key = id(loss)
             counts[key] = (loss, count + (counts[key][1] if key in counts else 0))
@@ -120,7 +120,7 @@ def directions(cost: PldCost) -> tuple[list[Repeated], list[Repeated]]:
     return remove, _laws([(loss.add, count) for loss, count in cost.losses])
 
 
-def _laws(laws: list[tuple[Law, int]]) -> list[Repeated]:
+def _laws(laws: list[tuple[LossDistribution, int]]) -> list[Repeated]:
     """The laws with their counts; those that are several together one by one.
 
     A loss known only by its rho has the worst law that rho allows. The rhos add up first: the law of their

@@ -11,7 +11,7 @@ from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.pld.convolution import Component, LossSum, convolve, ever
 from sourdine.accounting.pld.discretisation import SHIFT, above, below, bin_around
 from sourdine.accounting.pld.tilt import Look, Tilt, tilt_at, tilt_for
-from sourdine.core.distributions import Floats, Law
+from sourdine.core.distributions import Floats, LossDistribution
 
 _MOST_PLACES = 1 << 22
 _ROUNDS = 6
@@ -39,7 +39,7 @@ _FINER = 0.5
 class Repeated:
     """A law and how often it is paid."""
 
-    law: Law
+    law: LossDistribution
     count: int
 
 
@@ -227,7 +227,7 @@ def _part(places: NDArray[np.int64], masses: Floats, infinite: float, count: int
     return Component(places[held], masses[held], infinite, count, origin)
 
 
-def _origin(law: Law, scout: _Scout, step: float) -> float:
+def _origin(law: LossDistribution, scout: _Scout, step: float) -> float:
     """Where the points of a law are counted from: 0, or the loss of the one bin that holds most of it.
 
     A loss that is nearly always the same, as at a small sampling rate, would lie between two points, and the
@@ -260,7 +260,7 @@ def _look(item: Repeated, tail: float) -> _Scout:
     return _Scout(Look(losses, masses, item.count), infinite)
 
 
-def _ends(law: Law, tail: float) -> tuple[float, float]:
+def _ends(law: LossDistribution, tail: float) -> tuple[float, float]:
     """Losses below and above which hardly anything lies."""
     low, high = law.lowest, law.highest
     high += 1e-12 * (1 + abs(high))  # rounded down, it would leave the highest atom out
@@ -283,7 +283,7 @@ def _search(enough: Callable[[Floats], NDArray[np.bool_]]) -> float:
     return float(fine[int(np.argmax(enough(fine)))])
 
 
-def _centre(law: Law, low: float, high: float) -> tuple[float, float]:
+def _centre(law: LossDistribution, low: float, high: float) -> tuple[float, float]:
     """The median and the spread of the loss under P, roughly, from a grid and a finer one."""
     whole, last = high - low, len(_GRID) - 1
     for _ in range(2):
@@ -302,7 +302,7 @@ def _thin(look: Look, width: float) -> bool:
     return float((sums[ends] - sums[:-1]).max()) < _MOSTLY / 2
 
 
-def _median(law: Law, look: Look, step: float) -> float:
+def _median(law: LossDistribution, look: Look, step: float) -> float:
     """The median of the loss under P, to within a part of a step."""
     low, high = float(look.losses[0]) - step, float(look.losses[-1])
     while high - low > step / 8:

@@ -23,7 +23,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.distributions import Floats, Law, Pair
+from sourdine.core.distributions import Floats, LossDistribution, Pair
 
 _ULP = 2.0**-52
 _END = 8  # how many points from an end of the law its outermost atom may lie
@@ -31,7 +31,7 @@ _TURNS = 30  # how often shares are cut before everything is rounded
 SHIFT = 1e-13  # the points of `below` stand this much lower than they say, so that rounding cannot raise one
 
 
-def above(law: Law, losses: Floats) -> tuple[Floats, float]:
+def above(law: LossDistribution, losses: Floats) -> tuple[Floats, float]:
     """Masses at these losses and at infinity, of a law whose profile is nowhere below."""
     p, q, slack_p, slack_q = _bins(law, losses)
     p = p + slack_p
@@ -45,7 +45,7 @@ def above(law: Law, losses: Floats) -> tuple[Floats, float]:
     return masses, float(law.survival(losses[-1]).p) * (1 + 4 * _ULP)
 
 
-def below(law: Law, losses: Floats) -> Floats:
+def below(law: LossDistribution, losses: Floats) -> Floats:
     """Masses at these losses less SHIFT, of a law whose profile is nowhere above."""
     p, q, slack_p, slack_q = _bins(law, _edges(law, losses))
     x = np.exp(losses - SHIFT)
@@ -53,13 +53,13 @@ def below(law: Law, losses: Floats) -> Floats:
     return _settle(p, q, x) * x
 
 
-def bin_around(law: Law, loss: float, width: float) -> tuple[float, float]:
+def bin_around(law: LossDistribution, loss: float, width: float) -> tuple[float, float]:
     """The masses under P and Q of the bin of this width around a loss."""
     p, q, _, _ = _bins(law, np.array([loss - width / 2, loss + width / 2]))
     return float(p[0]), float(q[0])
 
 
-def _edges(law: Law, losses: Floats) -> Floats:
+def _edges(law: LossDistribution, losses: Floats) -> Floats:
     """The middles between points, but for the ends of the law: there the outermost atom lies on a point.
 
     A law may begin or end where it is dense, and there is nobody to borrow from beyond its end.
@@ -121,7 +121,7 @@ def _settle(p: Floats, q: Floats, x: Floats) -> Floats:
     return np.bincount(np.maximum(down, 0), rounded, minlength=len(x)).astype(np.float64)
 
 
-def _bins(law: Law, edges: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def _bins(law: LossDistribution, edges: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Masses under P and Q of (edge, next edge], and how far floats may err in them."""
     over, under = law.survival(edges), law.cumulative(edges)
     p, slack_p = _difference(over.p, under.p)

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 
 from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.pld.composition import Repeated
-from sourdine.core.distributions import AtomLaw, Floats, GeometricLaw, Law, pure_law
+from sourdine.core.distributions import AtomLaw, Floats, GeometricLaw, LossDistribution, pure_law
 from sourdine.core.loss import LeakyLaw
 
 _MOST_OUTCOMES = 1 << 18
@@ -87,7 +87,7 @@ def outcomes(laws: Sequence[Repeated]) -> Outcomes | None:
     return Outcomes(losses, p, q, -math.expm1(finite), error)
 
 
-def _values(law: Law) -> tuple[Floats, Floats] | None:
+def _values(law: LossDistribution) -> tuple[Floats, Floats] | None:
     """The values of a loss and their masses under P, if they are three at most."""
     if isinstance(law, GeometricLaw) and law.units == 1:
         law = pure_law(1 / law.scale)

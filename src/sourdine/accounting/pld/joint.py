@@ -21,19 +21,19 @@ from sourdine.accounting.accountant import exactly, same_relation
 from sourdine.accounting.pld.discretisation import above
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.distributions import AtomLaw, Floats, Law, Pair
-from sourdine.core.loss import Loss
+from sourdine.core.distributions import AtomLaw, Floats, LossDistribution, Pair
+from sourdine.core.loss import PrivacyLoss
 
 
 @dataclass(frozen=True)
-class Worst(Law):
+class Worst(LossDistribution):
     """The law whose profile is the largest of several, at each epsilon.
 
     A maximum of profiles is convex in e^epsilon, hence a profile. Its survival functions at a loss are those
     of the law that is largest there, and of the one with the least slope where several are.
     """
 
-    laws: tuple[Law, ...]
+    laws: tuple[LossDistribution, ...]
 
     @property
     def lowest(self) -> float:  # type: ignore[override]
@@ -67,22 +67,22 @@ class Worst(Law):
         return Pair(*(np.take_along_axis(all_, best[None], axis=0)[0] for all_ in (p, q)))
 
 
-def worst(laws: Sequence[Law]) -> Law:
+def worst(laws: Sequence[LossDistribution]) -> LossDistribution:
     """The worst of several laws: the law itself where they are one."""
     different = unlike(laws)
     return different[0] if len(different) == 1 else Worst(tuple(different))
 
 
-def unlike(laws: Sequence[Law]) -> list[Law]:
+def unlike(laws: Sequence[LossDistribution]) -> list[LossDistribution]:
     """The laws without repetition, in order."""
-    found: list[Law] = []
+    found: list[LossDistribution] = []
     for law in laws:
         if law not in found:
             found.append(law)
     return found
 
 
-def either_order(loss: Loss) -> Loss:
+def either_order(loss: PrivacyLoss) -> PrivacyLoss:
     """A loss whose directions may be composed with those of others.
 
     When a unit is replaced, nobody knows which of the two records comes first: one mechanism may see the pair
@@ -101,7 +101,7 @@ _ULP = 2.0**-52
 
 
 @dataclass(frozen=True)
-class Together(Law):
+class Together(LossDistribution):
     """Independent losses, each paid so many times; its profile is nowhere below the true one.
 
     >>> from sourdine.core.distributions import GaussianLaw
@@ -110,7 +110,7 @@ class Together(Law):
     True
     """
 
-    parts: tuple[tuple[Law, int], ...]
+    parts: tuple[tuple[LossDistribution, int], ...]
 
     @cached_property
     def _sum(self) -> AtomLaw:
@@ -143,11 +143,11 @@ class Together(Law):
         return self._sum.cumulative(loss)
 
 
-def together(parts: Sequence[tuple[Loss, int]]) -> Loss:
+def together(parts: Sequence[tuple[PrivacyLoss, int]]) -> PrivacyLoss:
     """The loss of several mechanisms on the same data, each used so many times, as one loss.
 
     >>> from fractions import Fraction
-    >>> together([(Loss.pure(Fraction(1, 3)), 2), (Loss.pure(Fraction(1, 4)), 1)]).epsilon
+    >>> together([(PrivacyLoss.pure(Fraction(1, 3)), 2), (PrivacyLoss.pure(Fraction(1, 4)), 1)]).epsilon
     Fraction(11, 12)
     """
     if not parts:
@@ -159,7 +159,7 @@ def together(parts: Sequence[tuple[Loss, int]]) -> Loss:
     parts = [(either_order(loss), count) for loss, count in parts]
     remove = Together(tuple((loss.remove, count) for loss, count in parts))
     symmetric = all(loss.remove is loss.add for loss, _ in parts)
-    return Loss(
+    return PrivacyLoss(
         remove=remove,
         add=remove if symmetric else Together(tuple((loss.add, count) for loss, count in parts)),
         neighbours=relation,
@@ -179,7 +179,7 @@ class _Lattice:
     infinite: float
 
 
-def _on_lattice(law: Law) -> _Lattice:
+def _on_lattice(law: LossDistribution) -> _Lattice:
     low, high = law.lowest, law.highest
     if not math.isfinite(high):
         high = _first(lambda loss: law.survival(loss).p - law.infinite <= _TOP)
@@ -245,7 +245,7 @@ def _trim(lattice: _Lattice) -> _Lattice:
     return _Lattice(lattice.scale, lattice.start + begin, kept, infinite)
 
 
-def points(law: Law, top: float, count: int) -> Floats:
+def points(law: LossDistribution, top: float, count: int) -> Floats:
     """Losses up to a top: dense where the mass lies, and near the top, where high orders look; 0 is one."""
     low = law.lowest
     if not math.isfinite(low):
@@ -265,7 +265,7 @@ def points(law: Law, top: float, count: int) -> Floats:
     return kept
 
 
-def _spread(law: Law, low: float, top: float) -> float:
+def _spread(law: LossDistribution, low: float, top: float) -> float:
     """About how far from 0 half of the mass lies."""
     sizes = np.geomspace(1e-12, 1.0, 400) * max(abs(low), abs(top))
     outside = law.survival(sizes).p + law.cumulative(-sizes).p

@@ -13,8 +13,8 @@ from sourdine.accounting.rdp.moments import log_moments
 from sourdine.accounting.zcdp import above_zero, tight_epsilon
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.distributions import Floats, Law, float_above, pure_law
-from sourdine.core.loss import Loss
+from sourdine.core.distributions import Floats, LossDistribution, float_above, pure_law
+from sourdine.core.loss import PrivacyLoss
 
 
 def _dense_orders() -> tuple[float, ...]:
@@ -54,7 +54,7 @@ class Renyi(Accountant[RenyiCost]):
     r(a) + log(1/delta)/(a - 1) (Mironov 2017, proposition 3). Nothing is known from below. Divergences of
     losses with a delta of their own hold outside an event, and leave the rest of delta for that.
 
-    >>> loss = Loss.pure(1)
+    >>> loss = PrivacyLoss.pure(1)
     >>> round(Renyi().epsilon(Renyi().lift(loss), 1e-6).upper, 3)
     1.0
     """
@@ -72,14 +72,14 @@ class Renyi(Accountant[RenyiCost]):
         exact = tuple(float(check.between("Renyi", "orders", order, least, most)) for order in orders)
         check.keep(self, orders=exact, _orders=np.array(exact))
 
-    def lift(self, loss: Loss) -> RenyiCost:
+    def lift(self, loss: PrivacyLoss) -> RenyiCost:
         remove = self._moments(loss, loss.remove)
         add = remove if loss.add is loss.remove else self._moments(loss, loss.add)
         if loss.neighbours is Neighbours.REPLACE:  # which of two records comes first is anybody's guess
             remove = add = np.maximum(remove, add)
         return RenyiCost(loss.neighbours, remove, add, check.rational("Renyi", "delta", loss.delta))
 
-    def _moments(self, loss: Loss, law: Law) -> Floats:
+    def _moments(self, loss: PrivacyLoss, law: LossDistribution) -> Floats:
         """The least of what the law, rho and epsilon say."""
         moments = log_moments(law, self._orders)
         if loss.rho != math.inf:

@@ -21,7 +21,14 @@ from sourdine.accounting.subsampling.mixture import MixtureLaw
 from sourdine.accounting.subsampling.mixture_moments import mixture_moments
 from sourdine.accounting.subsampling.poisson import PoissonAdd, PoissonRemove
 from sourdine.accounting.subsampling.truncated import EitherLaw
-from sourdine.core.distributions import AtomLaw, DiscreteGaussianLaw, Floats, GaussianLaw, Law, RhoLaw
+from sourdine.core.distributions import (
+    AtomLaw,
+    DiscreteGaussianLaw,
+    Floats,
+    GaussianLaw,
+    LossDistribution,
+    RhoLaw,
+)
 
 _POINTS = 3000
 _ROUNDING = 2.0**-46
@@ -29,7 +36,7 @@ _MOST_ORDER = 1 << 14  # binomial sums up to this order
 
 
 @singledispatch
-def log_moments(law: Law, orders: Floats) -> Floats:
+def log_moments(law: LossDistribution, orders: Floats) -> Floats:
     """Upper bounds on log E_P[e^{(a-1) L}] for these orders above 1."""
     if not math.isfinite(law.highest) or law.infinite > 0:
         return np.full(len(orders), math.inf)
@@ -71,7 +78,7 @@ def _(law: PoissonRemove, orders: Floats) -> Floats:
     if isinstance(law.base, GaussianLaw):
         return sampled_gaussian.log_moments(law.base.mu, law.rate, orders)
     if math.isfinite(law.highest):
-        return log_moments.dispatch(Law)(law, orders)
+        return log_moments.dispatch(LossDistribution)(law, orders)
     return _sampled(law.base, law.rate, orders)
 
 
@@ -80,7 +87,7 @@ def _(law: PoissonAdd, orders: Floats) -> Floats:
     """For a Gaussian no more than when removing (Mironov, Talwar, Zhang 2019, theorem 5)."""
     if isinstance(law.base, GaussianLaw):
         return sampled_gaussian.log_moments(law.base.mu, law.rate, orders)
-    return log_moments.dispatch(Law)(law, orders)
+    return log_moments.dispatch(LossDistribution)(law, orders)
 
 
 @log_moments.register
@@ -92,7 +99,7 @@ def _(law: FixedSizeLaw, orders: Floats) -> Floats:
     of the mechanism is more taken away: each bin's least moment at its two masses, p^a q^{1-a} (Jensen).
     """
     if math.isfinite(law.highest):
-        return log_moments.dispatch(Law)(law, orders)
+        return log_moments.dispatch(LossDistribution)(law, orders)
     whole = log_moments(law.higher, orders)
     losses = points(law, 0.0, _POINTS)
     masses, _ = above(law, losses)
@@ -147,7 +154,7 @@ def _(law: Together, orders: Floats) -> Floats:
     return total
 
 
-def _known(law: Law) -> bool:
+def _known(law: LossDistribution) -> bool:
     """Whether a law is that of one mechanism, and not of all that it stands for."""
     return isinstance(law, GaussianLaw | DiscreteGaussianLaw)
 
@@ -163,7 +170,7 @@ def _of_atoms(losses: Floats, masses: Floats, orders: Floats) -> Floats:
     return np.maximum(found, 0.0)
 
 
-def _sampled(base: Law, rate: float, orders: Floats) -> Floats:
+def _sampled(base: LossDistribution, rate: float, orders: Floats) -> Floats:
     """The binomial sum over the base's own moments at whole orders, and chords between (Zhu and Wang 2019).
 
     The logarithm of a moment is convex in the order.

@@ -9,10 +9,10 @@ from sourdine.accounting.accountant import check_delta
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 
 
-def shuffled_epoch(loss: Loss) -> Loss:
+def shuffled_epoch(loss: PrivacyLoss) -> PrivacyLoss:
     """The loss of one pass in shuffled batches: that of one batch, and no less is proven.
 
     Whatever the order, the unit is in one batch, and the other batches do not depend on it; mixing over
@@ -21,7 +21,7 @@ def shuffled_epoch(loss: Loss) -> Loss:
     neighbours: adding a unit would move the others between batches.
 
     >>> from sourdine.core.distributions import GaussianLaw
-    >>> one = Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ZERO_OUT)
+    >>> one = PrivacyLoss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ZERO_OUT)
     >>> shuffled_epoch(one) is one
     True
     """

@@ -16,9 +16,9 @@ from scipy.special import gammaln
 from sourdine.accounting.subsampling.allocation_sum import Atoms, mean_of_ratios
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.distributions import AtomLaw, Floats, GaussianLaw, Law, Pair
+from sourdine.core.distributions import AtomLaw, Floats, GaussianLaw, LossDistribution, Pair
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 
 CELLS = 1000
 _SLACK = 1e-10  # sums of some thousand masses, in some twenty turns, err by 1e-11 at most
@@ -35,7 +35,7 @@ class Direction(StrEnum):
 
 
 @dataclass(frozen=True)
-class AllocatedLaw(Law):
+class AllocatedLaw(LossDistribution):
     """One pass: the mean of t normal laws, each moved in one coordinate by mu, against the one in the
     middle."""
 
@@ -56,12 +56,12 @@ class AllocatedLaw(Law):
         return self._upper.infinite
 
     @property
-    def least(self) -> Law:
+    def least(self) -> LossDistribution:
         """A law that the true one is nowhere below."""
         return _law(self.mu, self.batches, self.direction, above=False)
 
     @property
-    def _upper(self) -> Law:
+    def _upper(self) -> LossDistribution:
         return _law(self.mu, self.batches, self.direction, above=True)
 
     def survival(self, loss: ArrayLike) -> Pair:
@@ -80,7 +80,7 @@ class _Dense(AtomLaw):
 
 
 @lru_cache(maxsize=64)
-def _law(mu: float, batches: int, direction: Direction, *, above: bool) -> Law:
+def _law(mu: float, batches: int, direction: Direction, *, above: bool) -> LossDistribution:
     found = mean_of_ratios(mu, batches, CELLS, above=above)
     some = found.values > 0
     ratio, mass = found.values[some], found.masses[some]
@@ -92,14 +92,14 @@ def _law(mu: float, batches: int, direction: Direction, *, above: bool) -> Law:
     return _Dense(-np.log(ratio), without * up, with_unit * down, at_zero * up)
 
 
-def random_allocation(loss: Loss, batches: int) -> Loss:
+def random_allocation(loss: PrivacyLoss, batches: int) -> PrivacyLoss:
     """The loss of one pass in which each unit is in exactly one of so many batches, every one alike.
 
     For Gaussian noise, and add-remove or zero-out neighbours. The pair is the mean of N(mu e_i, I) over the
     batches i against N(0, I) (Chua et al. 2024; Feldman and Shenfeld 2025), whatever the gradients on the
     way.
 
-    >>> one = Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE)
+    >>> one = PrivacyLoss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE)
     >>> round(float(random_allocation(one, 10).profile(0.5)), 3)
     0.027
     """

@@ -13,13 +13,13 @@ from sourdine.accounting.pld.joint import either_order
 from sourdine.accounting.subsampling.poisson import PoissonAdd, PoissonRemove, amplified
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.distributions import Law, Pair, float_above
+from sourdine.core.distributions import LossDistribution, Pair, float_above
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 
 
 @dataclass(frozen=True)
-class FixedSizeLaw(Law):
+class FixedSizeLaw(LossDistribution):
     """The law of (1-q) Q + q P against Q where the loss is positive, of P against (1-q) P + q Q below.
 
     Zhu, Dong, Wang 2022, theorem 11. Both have the profile q delta(0) at 0; there the slope of the first is
@@ -27,7 +27,7 @@ class FixedSizeLaw(Law):
     law, with an atom at 0.
     """
 
-    base: Law
+    base: LossDistribution
     rate: float
 
     @cached_property
@@ -63,14 +63,14 @@ class FixedSizeLaw(Law):
         return Pair(np.maximum(whole.p - above.p, 0.0), np.maximum(whole.q - above.q, 0.0))
 
 
-def fixed_size(loss: Loss, size: int, of: int) -> Loss:
+def fixed_size(loss: PrivacyLoss, size: int, of: int) -> PrivacyLoss:
     """The loss on `size` units drawn from `of` without replacement, for replacement neighbours.
 
     The loss must itself be for replacement: in the sample, one unit's record changes into another, so a sum
     of records clipped to C moves by 2C. With q = size/of, epsilon becomes log(1 + q (e^epsilon - 1)) and
     delta q delta (Balle, Barthe, Gaboardi 2018, theorem 9).
 
-    >>> round(fixed_size(Loss.pure(1, neighbours=Neighbours.REPLACE), 10, of=1000).epsilon, 6)
+    >>> round(fixed_size(PrivacyLoss.pure(1, neighbours=Neighbours.REPLACE), 10, of=1000).epsilon, 6)
     0.017037
     """
     of = check.integer("fixed_size", "of", of, 1, 2**62)

@@ -21,9 +21,9 @@ from sourdine.accounting.subsampling.poisson import poisson
 from sourdine.accounting.transforms import group as grouped
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.distributions import Floats, GaussianLaw, Law, Pair, float_above
+from sourdine.core.distributions import Floats, GaussianLaw, LossDistribution, Pair, float_above
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 
 MOST = 100  # units of a group
 _SIDE = 40.0  # deviations beyond which no float holds a normal tail
@@ -74,7 +74,7 @@ class Mixture:
 
 
 @dataclass(frozen=True)
-class MixtureLaw(Law):
+class MixtureLaw(LossDistribution):
     """A mixture of normal laws with no mean below 0 against one with none above: the loss rises with z."""
 
     p: Mixture
@@ -136,13 +136,13 @@ def drawn_of(group: int, rate: float, shift: float) -> Mixture:
 _STILL = Mixture((1.0,), (0.0,))
 
 
-def poisson_group(loss: Loss, rate: Fraction | float, size: int) -> Loss:
+def poisson_group(loss: PrivacyLoss, rate: Fraction | float, size: int) -> PrivacyLoss:
     """The loss on a Poisson sample for up to `size` units that come or go together, from that of one alone.
 
     For Gaussian noise the pair is the mixture of Bin(size, rate)(j) N(j mu, 1) against N(0, 1), the tightest
     (Ganesh 2024); for any other noise it is `group` of the loss on the sample, which is no less.
 
-    >>> one = Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE)
+    >>> one = PrivacyLoss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE)
     >>> round(float(poisson_group(one, 0.1, 2).profile(1.0)), 5)
     0.00383
     """
@@ -153,7 +153,7 @@ def poisson_group(loss: Loss, rate: Fraction | float, size: int) -> Loss:
     if size == 1 or not isinstance(law, GaussianLaw) or loss.add != law:
         return grouped(alone, size)
     if exact == 1:
-        return Loss.symmetric(
+        return PrivacyLoss.symmetric(
             GaussianLaw(law.mu * size), neighbours=loss.neighbours, rho=exactly(loss.rho) * size**2
         )
     share = float_above(exact)
@@ -166,7 +166,9 @@ def poisson_group(loss: Loss, rate: Fraction | float, size: int) -> Loss:
     )
 
 
-def poisson_replace(loss: Loss, rate: Fraction | float, alone: Fraction | float, size: int = 1) -> Loss:
+def poisson_replace(
+    loss: PrivacyLoss, rate: Fraction | float, alone: Fraction | float, size: int = 1
+) -> PrivacyLoss:
     """The loss on a Poisson sample for replacement neighbours, for Gaussian noise.
 
     `alone` is the share of the distance by which one record moves the input when it comes or goes: a half for
@@ -174,7 +176,7 @@ def poisson_replace(loss: Loss, rate: Fraction | float, alone: Fraction | float,
     (1-q) N(0, 1) + q N(m, 1) against (1-q) N(0, 1) + q N(-m, 1), m = alone * mu. With `size`, up to so many
     records are replaced together.
 
-    >>> one = Loss.symmetric(GaussianLaw(2.0), neighbours=Neighbours.REPLACE)
+    >>> one = PrivacyLoss.symmetric(GaussianLaw(2.0), neighbours=Neighbours.REPLACE)
     >>> round(float(poisson_replace(one, 0.1, Fraction(1, 2)).profile(1.0)), 5)
     0.00033
     """
@@ -195,8 +197,8 @@ def poisson_replace(loss: Loss, rate: Fraction | float, alone: Fraction | float,
     part = float_above(exact)
     shift = float_above(share * Fraction(law.mu))
     if exact == 1:
-        return Loss.symmetric(
+        return PrivacyLoss.symmetric(
             GaussianLaw(law.mu * size), neighbours=loss.neighbours, rho=exactly(loss.rho) * size**2
         )
     both = MixtureLaw(drawn_of(size, part, shift), drawn_of(size, part, -shift))
-    return Loss.symmetric(both, neighbours=loss.neighbours)
+    return PrivacyLoss.symmetric(both, neighbours=loss.neighbours)

@@ -13,16 +13,16 @@ from sourdine.core import check
 from sourdine.core.balls import above as float_of_ball
 from sourdine.core.balls import ball, precision
 from sourdine.core.distance import Neighbours
-from sourdine.core.distributions import AtomLaw, Floats, Law, Pair, float_above
+from sourdine.core.distributions import AtomLaw, Floats, LossDistribution, Pair, float_above
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 
 
 @dataclass(frozen=True)
-class PoissonRemove(Law):
+class PoissonRemove(LossDistribution):
     """P = (1-q) Q0 + q P0 against Q = Q0: the unit was there, and drawn with probability q."""
 
-    base: Law
+    base: LossDistribution
     rate: float
 
     @property
@@ -64,10 +64,10 @@ class PoissonRemove(Law):
 
 
 @dataclass(frozen=True)
-class PoissonAdd(Law):
+class PoissonAdd(LossDistribution):
     """P = P0 against Q = (1-q) P0 + q Q0: the unit was not there, and would have been drawn so."""
 
-    base: Law
+    base: LossDistribution
     rate: float
 
     @property
@@ -105,13 +105,13 @@ class PoissonAdd(Law):
         return none, np.where(loss < -600.0, loss + np.log(self.rate), at)
 
 
-def lone_mass(law: Law) -> float:
+def lone_mass(law: LossDistribution) -> float:
     """The mass under Q where P has none, at a loss of minus infinity."""
     start = law.lowest - 1 if math.isfinite(law.lowest) else -1e6
     return max(0.0, 1.0 - float(law.survival(start).q))
 
 
-def poisson(loss: Loss, rate: Fraction | float) -> Loss:
+def poisson(loss: PrivacyLoss, rate: Fraction | float) -> PrivacyLoss:
     """The loss on a sample into which each unit comes independently with probability `rate`.
 
     A finite epsilon becomes log(1 + rate (e^epsilon - 1)), and a delta of its own rate * delta. The whole law
@@ -119,7 +119,7 @@ def poisson(loss: Loss, rate: Fraction | float) -> Loss:
     P against (1-q) P + q Q when one is added (Zhu, Dong, Wang 2022, theorem 11). There is no rho: sampling
     leaves tails that no rho covers.
 
-    >>> round(poisson(Loss.pure(1), Fraction(1, 100)).epsilon, 6)
+    >>> round(poisson(PrivacyLoss.pure(1), Fraction(1, 100)).epsilon, 6)
     0.017037
     """
     exact = check.positive("poisson", "rate", rate, 1)
@@ -150,7 +150,7 @@ def amplified(epsilon: Fraction | float, rate: Fraction) -> float:
         return float_of_ball((ball(rate) * ball(Fraction(epsilon)).expm1()).log1p())
 
 
-def _removed(base: Law, rate: float) -> Law:
+def _removed(base: LossDistribution, rate: float) -> LossDistribution:
     if not isinstance(base, AtomLaw):
         return PoissonRemove(base, rate)
     losses, masses = base.atoms  # atoms stay atoms
@@ -164,7 +164,7 @@ def _removed(base: Law, rate: float) -> Law:
     )
 
 
-def _added(base: Law, rate: float) -> Law:
+def _added(base: LossDistribution, rate: float) -> LossDistribution:
     if not isinstance(base, AtomLaw):
         return PoissonAdd(base, rate)
     losses, masses = base.atoms

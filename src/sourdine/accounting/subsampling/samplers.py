@@ -12,7 +12,7 @@ from sourdine.accounting.subsampling.mixture import MOST, poisson_group, poisson
 from sourdine.accounting.subsampling.poisson import poisson
 from sourdine.accounting.subsampling.truncated import truncated_poisson
 from sourdine.core import check
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.registry import Named
 
 
@@ -22,7 +22,7 @@ class Sampling(Named):
     _key: ClassVar[str] = "sampling"
 
     @abstractmethod
-    def apply(self, loss: Loss) -> Loss:
+    def apply(self, loss: PrivacyLoss) -> PrivacyLoss:
         """The loss of one use, from the loss on the units drawn."""
 
 
@@ -36,7 +36,7 @@ class Poisson(Sampling):
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", check.positive("Poisson", "rate", self.rate, 1))
 
-    def apply(self, loss: Loss) -> Loss:
+    def apply(self, loss: PrivacyLoss) -> PrivacyLoss:
         return poisson(loss, self.rate)
 
 
@@ -53,7 +53,7 @@ class PoissonGroup(Sampling):
         check.keep(self, rate=check.positive("PoissonGroup", "rate", self.rate, 1))
         check.keep(self, group=check.integer("PoissonGroup", "group", self.group, 1, MOST))
 
-    def apply(self, loss: Loss) -> Loss:
+    def apply(self, loss: PrivacyLoss) -> PrivacyLoss:
         return poisson_group(loss, self.rate, self.group)
 
 
@@ -71,7 +71,7 @@ class PoissonReplace(Sampling):
         check.keep(self, alone=check.positive("PoissonReplace", "alone", self.alone, 1))
         check.keep(self, group=check.integer("PoissonReplace", "group", self.group, 1, MOST))
 
-    def apply(self, loss: Loss) -> Loss:
+    def apply(self, loss: PrivacyLoss) -> PrivacyLoss:
         return poisson_replace(loss, self.rate, self.alone, self.group)
 
 
@@ -89,7 +89,7 @@ class TruncatedPoisson(Sampling):
         check.keep(self, batch=check.integer("TruncatedPoisson", "batch", self.batch, 1, self.of))
         check.keep(self, most=check.integer("TruncatedPoisson", "most", self.most, self.batch, self.of))
 
-    def apply(self, loss: Loss) -> Loss:
+    def apply(self, loss: PrivacyLoss) -> PrivacyLoss:
         return truncated_poisson(loss, self.batch, self.of, self.most)
 
 
@@ -104,7 +104,7 @@ class RandomAllocation(Sampling):
     def __post_init__(self) -> None:
         check.keep(self, batches=check.integer("RandomAllocation", "batches", self.batches, 1, MOST_BATCHES))
 
-    def apply(self, loss: Loss) -> Loss:
+    def apply(self, loss: PrivacyLoss) -> PrivacyLoss:
         return random_allocation(loss, self.batches)
 
 
@@ -120,7 +120,7 @@ class FixedSize(Sampling):
         check.keep(self, of=check.integer("FixedSize", "of", self.of, 1, 2**62))
         check.keep(self, size=check.integer("FixedSize", "size", self.size, 1, self.of))
 
-    def apply(self, loss: Loss) -> Loss:
+    def apply(self, loss: PrivacyLoss) -> PrivacyLoss:
         return fixed_size(loss, self.size, self.of)
 
 
@@ -136,5 +136,5 @@ class Shuffled(Sampling):
         check.keep(self, of=check.integer("Shuffled", "of", self.of, 1, 2**62))
         check.keep(self, batch=check.integer("Shuffled", "batch", self.batch, 1, self.of))
 
-    def apply(self, loss: Loss) -> Loss:
+    def apply(self, loss: PrivacyLoss) -> PrivacyLoss:
         return shuffled_epoch(loss)

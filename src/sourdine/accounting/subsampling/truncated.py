@@ -11,27 +11,27 @@ from sourdine.accounting.subsampling.mixture import Mixture, MixtureLaw
 from sourdine.accounting.subsampling.poisson import PoissonAdd, PoissonRemove
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.distributions import GaussianLaw, Law, Pair, float_above
+from sourdine.core.distributions import GaussianLaw, LossDistribution, Pair, float_above
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 
 _ROUNDING = 1e-9  # a binomial tail is good to some 1e-12 of itself
 
 
 @dataclass(frozen=True)
-class EitherLaw(Law):
+class EitherLaw(LossDistribution):
     """One law or, with a chance, the other; which of them it is does not depend on the unit, and is told.
 
     `known` is a law that the true one is nowhere below, where this one is only a bound.
     """
 
-    first: Law
-    second: Law
+    first: LossDistribution
+    second: LossDistribution
     chance: float
-    known: Law
+    known: LossDistribution
 
     @property
-    def least(self) -> Law:
+    def least(self) -> LossDistribution:
         return self.known
 
     @property
@@ -57,14 +57,14 @@ class EitherLaw(Law):
         return Pair((1 - t) * first.p + t * second.p, (1 - t) * first.q + t * second.q)
 
 
-def truncated_poisson(loss: Loss, batch: int, of: int, most: int) -> Loss:
+def truncated_poisson(loss: PrivacyLoss, batch: int, of: int, most: int) -> PrivacyLoss:
     """The loss on a Poisson sample of `of` units at the rate batch/of, of which `most` are kept if more came.
 
     For Gaussian noise, and zero-out or add-remove neighbours. Where at least `most` others came, a unit that
     is kept pushes another one out, so the sum moves by up to two units with it. How likely that is counts:
     with a maximum of five deviations above the batch it costs next to nothing.
 
-    >>> one = Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ZERO_OUT)
+    >>> one = PrivacyLoss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ZERO_OUT)
     >>> [f"{truncated_poisson(one, 64, 60_000, most).profile(0.1):.0e}" for most in (64, 104)]
     ['3e-05', '4e-09']
     """
@@ -107,6 +107,8 @@ def _part(rate: float, shift: float) -> Mixture:
     return Mixture((1 - rate, rate), (0.0, shift)) if shift else Mixture((1.0,), (0.0,))
 
 
-def _known(kind: type[PoissonRemove] | type[PoissonAdd], law: Law, rate: float) -> Law:
+def _known(
+    kind: type[PoissonRemove] | type[PoissonAdd], law: LossDistribution, rate: float
+) -> LossDistribution:
     """What others with gradients of 0 make certain: then the unit is all that moves the sum."""
     return kind(law, max(rate, 1e-18))

@@ -12,7 +12,7 @@ from sourdine.audit.attacks import (
     skewness,
     traces,
 )
-from sourdine.audit.attacks.attack import Attack, AttackChart, Found, Outcome, Point
+from sourdine.audit.attacks.attack import Attack, AttackChart, ChartPoint, Found, Outcome
 
 ATTACKS = MappingProxyType(
     {
@@ -30,4 +30,4 @@ ATTACKS = MappingProxyType(
     }
 )
 
-__all__ = ["ATTACKS", "Attack", "AttackChart", "Found", "Outcome", "Point"]
+__all__ = ["ATTACKS", "Attack", "AttackChart", "ChartPoint", "Found", "Outcome"]

@@ -35,7 +35,7 @@ class Outcome:
         return binomial.least(self.hits, self.tries, BETA)
 
 
-class Point(NamedTuple):
+class ChartPoint(NamedTuple):
     """One point of a chart; a place in words makes bars, a number makes lines.
 
     A share that was counted in random trials says in how many, for an interval around it.
@@ -50,7 +50,7 @@ class Point(NamedTuple):
     def interval(self) -> tuple[float, float]:
         """Where the probability lies with 95 % confidence; the value itself if nothing random is in it.
 
-        >>> low, high = Point(PROTECTED, 1.0, 0.5, 100).interval
+        >>> low, high = ChartPoint(PROTECTED, 1.0, 0.5, 100).interval
         >>> round(low, 3), round(high, 3)
         (0.398, 0.602)
         """
@@ -67,7 +67,7 @@ class AttackChart:
     finding: str
     across: str
     up: str
-    points: tuple[Point, ...]
+    points: tuple[ChartPoint, ...]
     log: bool = False
     note: str = ""
 

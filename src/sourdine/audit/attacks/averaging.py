@@ -12,9 +12,9 @@ from sourdine.audit.attacks.attack import (
     UNPROTECTED,
     Attack,
     AttackChart,
+    ChartPoint,
     Found,
     Outcome,
-    Point,
     percent,
 )
 from sourdine.audit.attacks.targets import UNIT, fresh_ledger, most_right, relation
@@ -73,9 +73,9 @@ def run(bits: Bits) -> Found:
                 across="times that the question is asked",
                 up="right guesses",
                 points=(
-                    *(Point(UNPROTECTED, count, hits / TRIALS, TRIALS) for count, hits in free.items()),
-                    *(Point(PROTECTED, count, hits / MORE, MORE) for count, hits in total.items()),
-                    *(Point(MOST, count, limit) for count in COUNTED),
+                    *(ChartPoint(UNPROTECTED, count, hits / TRIALS, TRIALS) for count, hits in free.items()),
+                    *(ChartPoint(PROTECTED, count, hits / MORE, MORE) for count, hits in total.items()),
+                    *(ChartPoint(MOST, count, limit) for count in COUNTED),
                 ),
                 log=True,
                 note="A coin is right half of the time.",

@@ -11,9 +11,9 @@ from sourdine.audit.attacks.attack import (
     UNPROTECTED,
     Attack,
     AttackChart,
+    ChartPoint,
     Found,
     Outcome,
-    Point,
     percent,
 )
 from sourdine.audit.attacks.targets import UNIT, answer, fresh_ledger, most_right, relation
@@ -83,9 +83,9 @@ def run(bits: Bits) -> Found:
                 across="epsilon of both counts together",
                 up="right guesses",
                 points=(
-                    *(Point(UNPROTECTED, each, hits / len(victims), len(victims)) for each in EPSILONS),
-                    *(Point(PROTECTED, each, rate / tries, tries) for each, rate in rates.items()),
-                    *(Point(MOST, each, most_right(each)) for each in EPSILONS),
+                    *(ChartPoint(UNPROTECTED, each, hits / len(victims), len(victims)) for each in EPSILONS),
+                    *(ChartPoint(PROTECTED, each, rate / tries, tries) for each, rate in rates.items()),
+                    *(ChartPoint(MOST, each, most_right(each)) for each in EPSILONS),
                 ),
                 log=True,
                 note=f"Each pair of counts was drawn {REPEATS} times. A coin is right half of the time.",

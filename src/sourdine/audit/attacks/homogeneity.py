@@ -11,9 +11,9 @@ from sourdine.audit.attacks.attack import (
     UNPROTECTED,
     Attack,
     AttackChart,
+    ChartPoint,
     Found,
     Outcome,
-    Point,
     percent,
 )
 from sourdine.audit.attacks.targets import (
@@ -39,7 +39,7 @@ def run(bits: Bits) -> Found:
     points = []
     for series, made in ((UNPROTECTED, plain), (PROTECTED, diverse)):
         sizes, known = certain_by_size(made)
-        points += [Point(series, words, share) for words, share in zip(sizes, known, strict=True)]
+        points += [ChartPoint(series, words, share) for words, share in zip(sizes, known, strict=True)]
     hits, tries = certain(plain)
     safe, left = certain(diverse)
     return Found(

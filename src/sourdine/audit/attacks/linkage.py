@@ -13,9 +13,9 @@ from sourdine.audit.attacks.attack import (
     UNPROTECTED,
     Attack,
     AttackChart,
+    ChartPoint,
     Found,
     Outcome,
-    Point,
     percent,
 )
 from sourdine.audit.attacks.targets import HIERARCHIES, QUASI, SECRET, Texts, draw_patients, relation
@@ -78,8 +78,11 @@ def run(bits: Bits) -> Found:
                 across="records given their right name",
                 up="what both tables hold",
                 points=(
-                    *(Point(UNPROTECTED, words, hits / PATIENTS, PATIENTS) for words, hits in steps.items()),
-                    Point(PROTECTED, f"the same, {K}-anonymous", hidden / len(kept), len(kept)),
+                    *(
+                        ChartPoint(UNPROTECTED, words, hits / PATIENTS, PATIENTS)
+                        for words, hits in steps.items()
+                    ),
+                    ChartPoint(PROTECTED, f"the same, {K}-anonymous", hidden / len(kept), len(kept)),
                 ),
                 note="Where several inhabitants fit, one of them is taken at random.",
             ),

@@ -11,19 +11,19 @@ from sourdine.audit.attacks.attack import (
     UNPROTECTED,
     Attack,
     AttackChart,
+    ChartPoint,
     Found,
     Outcome,
-    Point,
     percent,
 )
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
-from sourdine.local import KaryOracle
+from sourdine.local import GRR
 from sourdine.local.memoization import rehearsed
 
 PEOPLE, DAYS = 1000, 365
 DAYS_SEEN = (1, 3, 7, 14, 30, 60, 120, 240, DAYS)
-ORACLE = KaryOracle(epsilon=Fraction(1), categories=10)
+ORACLE = GRR(epsilon=Fraction(1), categories=10)
 
 
 def run(bits: Bits) -> Found:
@@ -60,11 +60,11 @@ def run(bits: Bits) -> Found:
                 up="people whose answer is found",
                 points=(
                     *(
-                        Point(s, days, hit / PEOPLE, PEOPLE)
+                        ChartPoint(s, days, hit / PEOPLE, PEOPLE)
                         for s, each in right.items()
                         for days, hit in each.items()
                     ),
-                    *(Point(MOST, days, limit) for days in DAYS_SEEN),
+                    *(ChartPoint(MOST, days, limit) for days in DAYS_SEEN),
                 ),
                 log=True,
                 note=f"Whoever sees nothing is right in {percent(1 / ORACLE.categories)} of cases.",

@@ -16,9 +16,9 @@ from sourdine.audit.attacks.attack import (
     PROTECTED,
     Attack,
     AttackChart,
+    ChartPoint,
     Found,
     Outcome,
-    Point,
     percent,
 )
 from sourdine.audit.attacks.targets import UNIT, answer, fresh_ledger, most_right, relation
@@ -45,7 +45,7 @@ def run(bits: Bits) -> Found:
         repeats = REPEATS * PEOPLE // size
         for noise in NOISES:
             hits = sum(_noisy(size, noise, bits) for _ in range(repeats))
-            points.append(Point(f"{size} people", noise, hits / (repeats * size), repeats * size))
+            points.append(ChartPoint(f"{size} people", noise, hits / (repeats * size), repeats * size))
     secret, asked = _draw(PEOPLE, bits)
     rounded = np.rint(asked @ secret.astype(np.int64) / ROUNDED) * ROUNDED
     hits = _right(rebuild(asked, rounded), secret)
@@ -53,7 +53,7 @@ def run(bits: Bits) -> Found:
     ours = sum(_right(rebuild(asked, each), secret) for each in released)
     spread = float(np.std(released - asked @ secret.astype(np.int64))) / math.sqrt(PEOPLE)
     tries, limit = len(released) * PEOPLE, most_right(EPSILON)
-    points.append(Point(PROTECTED, round(spread), ours / tries, tries))
+    points.append(ChartPoint(PROTECTED, round(spread), ours / tries, tries))
     many = PER_PERSON * PEOPLE
     return Found(
         name=ATTACK.name,
@@ -77,7 +77,7 @@ def run(bits: Bits) -> Found:
                 "of people",
                 across="standard deviation of the noise / √(number of people)",
                 up="bits rebuilt rightly",
-                points=(*points, *(Point(BLIND, noise, 0.5) for noise in (*NOISES, round(spread)))),
+                points=(*points, *(ChartPoint(BLIND, noise, 0.5) for noise in (*NOISES, round(spread)))),
                 log=True,
                 note=f"{PER_PERSON} counts for each person, with Gaussian noise. The point on the right is "
                 f"the release at epsilon {float(EPSILON):g}.",

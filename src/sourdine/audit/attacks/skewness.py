@@ -8,9 +8,9 @@ from sourdine.audit.attacks.attack import (
     UNPROTECTED,
     Attack,
     AttackChart,
+    ChartPoint,
     Found,
     Outcome,
-    Point,
     percent,
 )
 from sourdine.audit.attacks.homogeneity import PATIENTS, K, L, cells_with, publish
@@ -32,7 +32,7 @@ def run(bits: Bits) -> Found:
     overall = float(cells.count.sum() / cells.size)
     limit = 1.0 if overall + T > HALF else 0.0
     points = [
-        Point(series, step, hit / whole)
+        ChartPoint(series, step, hit / whole)
         for series, made in ((UNPROTECTED, diverse), (PROTECTED, close))
         for step in _STEPS
         for hit, whole in [believed(made, step)]

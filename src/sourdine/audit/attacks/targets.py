@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.accounting.explain import posterior_bounds
 from sourdine.accounting.ledger import Ledger, PureBudget, Terms
-from sourdine.anonymity import Dates, Hierarchy, Period, Prefixes, Suppression
+from sourdine.anonymity import DatePrecision, Dates, GeneralisationHierarchy, Prefixes, Suppression
 from sourdine.core.distance import Neighbours
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
-from sourdine.tables import Plan
+from sourdine.tables import ReleasePlan
 from sourdine.tables.mock import REGIONS, draw_register
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def fresh_ledger(epsilon: Fraction) -> Iterator[Ledger]:
         yield ledger
 
 
-def answer(plan: Plan, exact: ArrayLike, bits: Bits) -> NDArray[np.float64]:
+def answer(plan: ReleasePlan, exact: ArrayLike, bits: Bits) -> NDArray[np.float64]:
     """Exact counts with the noise of a plan of counts: a row for each query, a column for each repetition.
 
     One release says little about how often an attack is right, so its noise is drawn many times.
@@ -73,9 +73,9 @@ QUASI = ("born", "sex", "postcode")
 SECRET = "diagnosis"
 OUTBREAK = "hepatitis"
 ILLNESSES = ("fracture", "asthma", "diabetes", "infection", "cancer", OUTBREAK)
-HIERARCHIES: MappingProxyType[str, Hierarchy] = MappingProxyType(
+HIERARCHIES: MappingProxyType[str, GeneralisationHierarchy] = MappingProxyType(
     {
-        "born": Dates((Period.YEAR, Period.DECADE)),
+        "born": Dates((DatePrecision.YEAR, DatePrecision.DECADE)),
         "sex": Suppression(),
         "postcode": Prefixes((3,)),
     }

@@ -13,15 +13,15 @@ from sourdine.audit.attacks.attack import (
     UNPROTECTED,
     Attack,
     AttackChart,
+    ChartPoint,
     Found,
     Outcome,
-    Point,
     percent,
 )
 from sourdine.audit.attacks.targets import UNIT, fresh_ledger, relation
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.tables import Table
 
 PEOPLE, PLACES, DAYS, HOURS = 2000, 100, 7, 24
@@ -82,7 +82,7 @@ def run(bits: Bits) -> Found:
                 across="points known",
                 up="people whom they single out",
                 points=tuple(
-                    Point(name, count, share)
+                    ChartPoint(name, count, share)
                     for name, shares in alone.items()
                     for count, share in zip(POINTS, shares, strict=True)
                 ),
@@ -93,9 +93,9 @@ def run(bits: Bits) -> Found:
                 across="people found at a new place",
                 up="what was published",
                 points=(
-                    Point(UNPROTECTED, "traces without names", hits / VICTIMS, VICTIMS),
-                    Point(PROTECTED, "private counts", ours / VICTIMS, VICTIMS),
-                    Point(BLIND, "the busiest place", chance),
+                    ChartPoint(UNPROTECTED, "traces without names", hits / VICTIMS, VICTIMS),
+                    ChartPoint(PROTECTED, "private counts", ours / VICTIMS, VICTIMS),
+                    ChartPoint(BLIND, "the busiest place", chance),
                 ),
             ),
         ),
@@ -150,7 +150,7 @@ def release(traces: Places, bits: Bits) -> NDArray[np.float64]:
     }
     table = Table(
         relation(columns),
-        unit=Unit(name=UNIT, column="id", rows=1, groups=HOURS),
+        unit=PrivacyUnit(name=UNIT, column="id", rows=1, groups=HOURS),
         columns={
             "hour": {"type": "category", "keys": list(range(HOURS))},
             "place": {"type": "category", "keys": list(range(PLACES))},

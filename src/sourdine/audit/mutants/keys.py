@@ -7,13 +7,13 @@ from fractions import Fraction
 from sourdine.audit.mutants.mutant import Mutant
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Example
-from sourdine.mechanisms.partition_selection import KeyThreshold
+from sourdine.mechanisms.partition_selection import PartitionThreshold
 from sourdine.mechanisms.sparse_vector import bits_to_integer
 
 _DELTA = Fraction(1, 20)  # large, so that it can be seen
 
 
-def _alone(mechanism: KeyThreshold) -> Example:
+def _alone(mechanism: PartitionThreshold) -> Example:
     """One unit that holds all its keys alone."""
     return Example(
         mechanism=mechanism,
@@ -25,10 +25,10 @@ def _alone(mechanism: KeyThreshold) -> Example:
 
 
 def mutants() -> Iterator[Mutant]:
-    one = KeyThreshold.within(epsilon=1, delta=_DELTA)
-    several = KeyThreshold.within(epsilon=2, delta=_DELTA, keys=4)
-    lonely = KeyThreshold.within(epsilon=Fraction(1, 2), delta=_DELTA)  # the same scale
-    smooth = KeyThreshold.within(rho=Fraction(1, 4), delta=_DELTA, keys=2)
+    one = PartitionThreshold.within(epsilon=1, delta=_DELTA)
+    several = PartitionThreshold.within(epsilon=2, delta=_DELTA, keys=4)
+    lonely = PartitionThreshold.within(epsilon=Fraction(1, 2), delta=_DELTA)  # the same scale
+    smooth = PartitionThreshold.within(rho=Fraction(1, 4), delta=_DELTA, keys=2)
     yield Mutant(
         name="keys, threshold one too low",
         fault="a noisy count one below the threshold shows its key",

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.audit.examination import SAMPLES, Verdict, examine
 from sourdine.audit.lower_bound import FALSE_ALARM
 from sourdine.core.distance import Distance
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness.bits import SYSTEM, Bits
 
@@ -27,7 +27,7 @@ class Resampled(Mechanism):
     def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
         return self.sampler(np.asarray(values), bits)
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         return self.claimed.loss(distance)
 
     def error(self, confidence: float = 0.95) -> float:

@@ -14,7 +14,7 @@ from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
 from sourdine.mechanisms import Exponential, Gaussian, KaryResponse, Laplace
-from sourdine.mechanisms.partition_selection import KeyThreshold
+from sourdine.mechanisms.partition_selection import PartitionThreshold
 from sourdine.mechanisms.sparse_vector import bits_to_integer
 
 _ONCE = Fraction(1, 5000)
@@ -50,7 +50,7 @@ def mutants() -> Iterator[Mutant]:
         honest=Example(mechanism=many, value=7, neighbour=9, distance=Distance.hamming()),
         sampler=partial(_bare, many, _ONCE),
     )
-    keys = KeyThreshold.within(epsilon=1, delta=Fraction(1, 10**5))
+    keys = PartitionThreshold.within(epsilon=1, delta=Fraction(1, 10**5))
     yield Mutant(
         name="keys, a lone one once in 5,000",
         fault="once in 5,000 a key is shown that one unit holds, where delta allows 1 in 100,000",

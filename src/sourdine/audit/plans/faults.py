@@ -18,14 +18,14 @@ from sourdine.frames import joins as join
 from sourdine.frames import source
 from sourdine.frames.dialect import DUCKDB, Dialect
 from sourdine.frames.joins import Join
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.statistics import partitions, quality, sums, totals
 from sourdine.mechanisms import TopK
 from sourdine.tables import measurement
 from sourdine.tables.consistent.structure import Margins
 from sourdine.tables.measurement import GroupSums, Measurement, Quality, expect
-from sourdine.tables.plan import Plan
+from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
 from sourdine.tables.statistics import quantiles
@@ -58,14 +58,14 @@ QUERIES: tuple[dict[str, Any], ...] = (
 class FaultCase:
     """What a fault is planted in: declarations and questions, without which it would not show."""
 
-    unit: Unit = field(default_factory=Unit)
+    unit: PrivacyUnit = field(default_factory=PrivacyUnit)
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     delta: float | None = None
     joined: bool = False
     open: bool = False
     quality: bool = False
 
-    def plan(self, *names: str) -> Plan:
+    def plan(self, *names: str) -> ReleasePlan:
         """The plan of these queries or of all, made anew, so that a fault of the planner is in it."""
         columns: dict[str, Any] = {
             **COLUMNS,
@@ -77,7 +77,7 @@ class FaultCase:
             asked = [{"name": "streets", "ask": ["count"], "by": ["street"]}]
         if self.joined:
             asked = [{"name": "regions", "ask": ["count", {"mean": "age"}], "by": ["region"]}]
-        return Plan(
+        return ReleasePlan(
             schema=Schema.read(columns),
             queries=tuple(map(Query.read, asked)),
             privacy=Privacy(epsilon=Fraction(1), delta=self.delta),
@@ -98,7 +98,7 @@ class FaultCase:
         return (Join(name="places", table=towns, on=(("town", "town"),), columns=("region",)),)
 
 
-_WHOSE = Unit(name="person", column="who", rows=2, groups=1)
+_WHOSE = PrivacyUnit(name="person", column="who", rows=2, groups=1)
 RECORDS, UNITS = FaultCase(), FaultCase(unit=_WHOSE)
 SQUARED = FaultCase(unit=_WHOSE, delta=1e-6, neighbours=Neighbours.REPLACE)
 REPLACED = FaultCase(neighbours=Neighbours.REPLACE)
@@ -207,7 +207,7 @@ def _bounded(**limits: int) -> Wrap:
 
 
 def _all_keys(original: Any) -> Any:
-    def counts(*given: Any, unit: Unit, **named: Any) -> Any:
+    def counts(*given: Any, unit: PrivacyUnit, **named: Any) -> Any:
         return original(*given, unit=replace(unit, groups=_MANY), **named)
 
     return counts

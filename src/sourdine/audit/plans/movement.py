@@ -14,7 +14,7 @@ from sourdine.frames.schema import Schema
 from sourdine.frames.statistics.partitions import KeyCounts
 from sourdine.frames.statistics.ranks import RankSource
 from sourdine.frames.statistics.totals import Keys, Totals
-from sourdine.mechanisms import KeyThreshold, TopK
+from sourdine.mechanisms import PartitionThreshold, TopK
 from sourdine.tables.consistent.structure import Margins
 from sourdine.tables.measurement import Exact, PlannedMeasurement, expect
 from sourdine.tables.quantiles.method import QuantileMethod
@@ -127,7 +127,7 @@ def _in_order(
 
 def _keys(line: PlannedMeasurement, one: Exact, other: Exact) -> list[Movement]:
     """Counts of units by key: each moves by one, and only those of the few keys that a unit counts for."""
-    mechanism = expect(KeyThreshold, line.mechanism)
+    mechanism = expect(PartitionThreshold, line.mechanism)
     before, after = _by_key(expect(KeyCounts, one)), _by_key(expect(KeyCounts, other))
     changes = [after.get(key, 0) - before.get(key, 0) for key in before.keys() | after.keys()]
     twice = 2 if line.distance.neighbours is Neighbours.REPLACE else 1

@@ -6,10 +6,10 @@ from typing import Any
 from sourdine.audit.plans.cells import Dice
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.tables.condition import Condition
-from sourdine.tables.plan import Plan
+from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
 from sourdine.tables.statistics import STATISTICS
@@ -47,7 +47,7 @@ _OPEN = {_KEYED: ("count", "units", "mean", "quantiles, auto"), _TOP_OF_KEYS: ("
 _BESIDE = [form for form in FORMS if "," not in form]
 
 
-def random_plan(kind: str, seed: int) -> Plan:
+def random_plan(kind: str, seed: int) -> ReleasePlan:
     """A plan with a query of this kind, called by it, and perhaps others beside it."""
     dice = Dice(SeededBits(seed * len(KINDS) + KINDS.index(kind)))
     while True:
@@ -59,7 +59,7 @@ def random_plan(kind: str, seed: int) -> Plan:
             continue
 
 
-def _drawn(kind: str, dice: Dice) -> Plan:
+def _drawn(kind: str, dice: Dice) -> ReleasePlan:
     columns = {
         **{f"number {letter}": dice.one(_NUMBERS) for letter in _LETTERS[: 1 + dice.below(2)]},
         **{f"key {letter}": dice.one(_KEYS) for letter in _LETTERS[: 2 + dice.below(2)]},
@@ -70,7 +70,7 @@ def _drawn(kind: str, dice: Dice) -> Plan:
     queries = [_query(kind, kind, schema, dice)]
     if dice.one_in(2):
         queries.append(_query("beside", dice.one(_BESIDE), schema, dice))
-    return Plan(
+    return ReleasePlan(
         schema=schema,
         queries=tuple(dice.shuffled(queries)),
         privacy=Privacy(epsilon=Fraction(2), delta=dice.one([1e-6] if kind in _OPEN else [None, 1e-6])),
@@ -80,12 +80,12 @@ def _drawn(kind: str, dice: Dice) -> Plan:
     )
 
 
-def _unit(schema: Schema, dice: Dice) -> Unit:
+def _unit(schema: Schema, dice: Dice) -> PrivacyUnit:
     turn = dice.below(8)
     if turn < 3:
-        return Unit()
+        return PrivacyUnit()
     column = dice.one(list(schema.columns)) if turn == 3 else "who"
-    return Unit(column=column, rows=1 + dice.below(4), groups=1 + dice.below(4))
+    return PrivacyUnit(column=column, rows=1 + dice.below(4), groups=1 + dice.below(4))
 
 
 def _query(name: str, kind: str, schema: Schema, dice: Dice) -> Query:

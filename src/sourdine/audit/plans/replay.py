@@ -16,7 +16,7 @@ from sourdine.frames.joins import Join, open_joined
 from sourdine.frames.source import Source
 from sourdine.tables.answer import Answers
 from sourdine.tables.measurement import Exact, PlannedMeasurement
-from sourdine.tables.plan import Plan
+from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.release import _carry_out, check_source, exact_of, keyed, scans
 from sourdine.tables.statistics import Chart, style_of
 from sourdine.testing import SeededBits
@@ -69,7 +69,7 @@ class LineAudit:
 class PlanAudit:
     """What a replay found: line by line, with all violations, and which engines were left out and why."""
 
-    plan: Plan
+    plan: ReleasePlan
     lines: list[LineAudit]
     joins: tuple[Join, ...] = ()
     engines: dict[str, int] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class PlanAudit:
 
 
 def audit_plan(
-    plan: Plan,
+    plan: ReleasePlan,
     *,
     joins: Sequence[Join] = (),
     pairs: int = 300,
@@ -102,7 +102,7 @@ def audit_plan(
     >>> from sourdine.frames import Schema
     >>> schema = Schema.read({"sex": {"type": "category", "keys": ["f", "m"]}})
     >>> query = Query.read({"name": "people", "ask": ["count"], "by": ["sex"]})
-    >>> plan = Plan(schema=schema, queries=(query,), privacy=Privacy(epsilon=1))
+    >>> plan = ReleasePlan(schema=schema, queries=(query,), privacy=Privacy(epsilon=1))
     >>> found = audit_plan(plan, pairs=50, engines=["duckdb"])
     >>> found.good, found.lines[0].ratio
     (True, 1.0)

@@ -21,7 +21,7 @@ from sourdine.frames.joins import Join, read_public
 from sourdine.frames.schema import Category, Flag, Integer, Real, Schema, decimal
 from sourdine.frames.statistics.partitions import TextKey
 from sourdine.tables.condition import Condition
-from sourdine.tables.plan import Plan
+from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.query import Query
 from sourdine.testing import SeededBits
 
@@ -60,7 +60,7 @@ class Walk:
     The same seed gives the same tables, however many are taken.
     """
 
-    plan: Plan
+    plan: ReleasePlan
     seed: int
     text: bool = False
     wide: bool = False

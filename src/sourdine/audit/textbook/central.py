@@ -14,7 +14,7 @@ from sourdine.mechanisms.finite_pair import FinitePair
 from sourdine.mechanisms.gaussian import Gaussian
 from sourdine.mechanisms.geometric import Geometric
 from sourdine.mechanisms.laplace import Laplace
-from sourdine.mechanisms.partition_selection import KeyNoise, KeyThreshold
+from sourdine.mechanisms.partition_selection import KeyNoise, PartitionThreshold
 from sourdine.mechanisms.randomized_response import KaryResponse, TwoCoins, Warner
 from sourdine.mechanisms.selection import Exponential, PermuteAndFlip
 from sourdine.mechanisms.sparse_vector import AboveThreshold, SparseVector
@@ -158,7 +158,7 @@ def _above(
     return np.asarray(queries + laplace(scales[1], (count, len(queries)), dice) >= line)
 
 
-def draw_keys(mechanism: KeyThreshold, value: ArrayLike, count: int, dice: Dice) -> Answers:
+def draw_keys(mechanism: PartitionThreshold, value: ArrayLike, count: int, dice: Dice) -> Answers:
     counts = np.asarray(value)
     noise = laplace if mechanism.noise is KeyNoise.LAPLACE else gaussian
     noisy = counts + noise(mechanism.scale, (count, len(counts)), dice)

@@ -15,7 +15,7 @@ from sourdine.local.estimate import Counts
 from sourdine.local.frequency.hadamard import HadamardResponse
 from sourdine.local.frequency.subset import SubsetSelection
 from sourdine.local.frequency.supports import CodedOracle
-from sourdine.local.frequency.unary import OptimalUnary, SymmetricUnary
+from sourdine.local.frequency.unary import OUE, SUE
 from sourdine.local.numeric.duchi import Duchi
 from sourdine.local.numeric.oracle import ResolvedOracle
 from sourdine.local.numeric.window import WindowOracle
@@ -44,11 +44,11 @@ def _odds(mechanism: CodedOracle, truth: int) -> NDArray[np.float64]:
     return np.where(speaks, math.exp(float(mechanism.epsilon)), 1.0)
 
 
-def draw_unary(mechanism: SymmetricUnary | OptimalUnary, value: ArrayLike, count: int, dice: Dice) -> Answers:
+def draw_unary(mechanism: SUE | OUE, value: ArrayLike, count: int, dice: Dice) -> Answers:
     """Independent bits (Wang, Blocki, Li, Jha 2017): p for the true category, q for any other."""
     epsilon = float(mechanism.epsilon)
     half = 1 / (1 + math.exp(-epsilon / 2))
-    p, q = (half, 1 - half) if isinstance(mechanism, SymmetricUnary) else (0.5, 1 / (1 + math.exp(epsilon)))
+    p, q = (half, 1 - half) if isinstance(mechanism, SUE) else (0.5, 1 / (1 + math.exp(epsilon)))
 
     def reports(truth: int) -> Answers:
         chances = np.full(mechanism.categories, q)

@@ -15,7 +15,7 @@ from sourdine.accounting.pld.accountant import PLD
 from sourdine.audit import binomial
 from sourdine.audit.one_run import Flags
 from sourdine.audit.training.checks import SEEN, Check, Floats
-from sourdine.learning.planning import Plan
+from sourdine.learning.planning import TrainingPlan
 
 _LEAST, _MOST = math.log(1 / 16), math.log(2**20)  # of noise, beyond which nothing is told
 _STEP, _CLOSE = 0.25, 1e-3  # in its logarithm: of the search, and how near is near enough
@@ -43,7 +43,7 @@ class GradientAudit:
 
 
 def audit_gradients(
-    evidence: Floats, included: Flags, plan: Plan, *, confidence: float, alarm: float
+    evidence: Floats, included: Flags, plan: TrainingPlan, *, confidence: float, alarm: float
 ) -> tuple[GradientAudit, Check]:
     """Guess that a canary is in where the evidence speaks for it, and bound the noise by the right guesses.
 
@@ -90,7 +90,7 @@ def _profile(noise: float, rate: float, steps: int) -> float:
     return PLD().delta(steps_cost(noise, rate, steps), 0.0).upper
 
 
-def noise_from_guesses(right: int, guesses: int, plan: Plan, beta: float) -> float:
+def noise_from_guesses(right: int, guesses: int, plan: TrainingPlan, beta: float) -> float:
     """What the noise of a run shaped like the plan is at most, wrong with a chance of at most beta."""
     return _noise_for(2 * binomial.least(right, guesses, beta) - 1, plan)
 
@@ -100,7 +100,7 @@ def binomial_tail(right: int, guesses: int, chance: float) -> float:
     return float(betainc(right, guesses - right + 1, chance)) if right > 0 else 1.0
 
 
-def _noise_for(apart: float, plan: Plan) -> float:
+def _noise_for(apart: float, plan: TrainingPlan) -> float:
     """The least noise, from above, by which a run of the plan's shape tells neighbours apart less well."""
     if apart <= 0:
         return math.inf
@@ -123,7 +123,7 @@ def _noise_for(apart: float, plan: Plan) -> float:
     return math.exp(high)
 
 
-def _epsilon(noise: float, plan: Plan) -> float:
+def _epsilon(noise: float, plan: TrainingPlan) -> float:
     """What a run with so much noise loses at least, at the plan's delta."""
     if not math.isfinite(noise):
         return 0.0

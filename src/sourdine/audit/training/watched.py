@@ -25,7 +25,7 @@ from sourdine.learning.forecast import measure
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.gradients.engine import Engine, check_model
 from sourdine.learning.gradients.self_test import REHEARSED, self_test
-from sourdine.learning.planning import Plan, plan
+from sourdine.learning.planning import TrainingPlan, plan
 from sourdine.learning.run import MakeOptimizer, Watch
 from sourdine.learning.task import Losses, Task, check_loss
 
@@ -74,7 +74,7 @@ class Watched:
         epochs: int | None,
         steps: int | None,
         batch: int | None,
-    ) -> Plan:
+    ) -> TrainingPlan:
         """The run that is claimed."""
         return plan(
             size=self._size,
@@ -88,7 +88,7 @@ class Watched:
 
     def trained(
         self,
-        planned: Plan,
+        planned: TrainingPlan,
         *,
         optimizer: MakeOptimizer,
         physical: int | None,
@@ -134,7 +134,7 @@ class Watched:
         trained: nn.Module = run.done(None, ledger, "audit training").model.model  # type: ignore[assignment]
         return trained
 
-    def examined(self, planned: Plan, confidence: float) -> tuple[GradientAudit, tuple[Check, ...]]:
+    def examined(self, planned: TrainingPlan, confidence: float) -> tuple[GradientAudit, tuple[Check, ...]]:
         """What the steps showed; the trace is given up afterwards.
 
         Beside somebody's data no more is told of the checks than whether they hold.

@@ -61,7 +61,7 @@ def generalise(
     from sourdine.anonymity import (
         Demand,
         Diversity,
-        Method,
+        GeneralisationMethod,
         Missing,
         Records,
         generalise_records,
@@ -83,7 +83,7 @@ def generalise(
         alpha=number(owner, "alpha", alpha, 0, 1),
     )
     share = options.share(owner, "suppress", suppress)
-    way = options.one_of("method", method, Method)
+    way = options.one_of("method", method, GeneralisationMethod)
     known, secret = options.names(quasi), options.names(sensitive)
     trees = read_hierarchies(hierarchies, known) if hierarchies is not None else {}
     distances = options.distances_of(options.names(ordered), options.names(hierarchical), hierarchies)
@@ -96,7 +96,7 @@ def generalise(
         missing=options.one_of("missing", missing, Missing),
         text={"encoding": encoding},
     )
-    with options.bar("searching" if way is Method.FULL else "halving") as watch:
+    with options.bar("searching" if way is GeneralisationMethod.FULL else "halving") as watch:
         made = generalise_records(
             records,
             demand,

@@ -17,7 +17,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.toml import read_toml
 
 if TYPE_CHECKING:
-    from sourdine.anonymity import Ground, Hierarchy
+    from sourdine.anonymity import GeneralisationHierarchy, Ground
     from sourdine.frames.schema import Schema
 
 E = TypeVar("E", bound=StrEnum)
@@ -98,7 +98,7 @@ def schema_of(path: Path | None) -> "Schema | None":
 
 def distances_of(
     ordered: Sequence[str], hierarchical: Sequence[str], folder: Path | None
-) -> "dict[str, Ground | Hierarchy]":
+) -> "dict[str, Ground | GeneralisationHierarchy]":
     """How far apart sensitive values are, where it is asked for: in order, or by a tree in the folder."""
     from sourdine.anonymity import Ground, read_hierarchies
 

@@ -35,7 +35,7 @@ from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sourdine.learning.models import Model
-    from sourdine.learning.planning import Forecast, Plan
+    from sourdine.learning.planning import StepForecast, TrainingPlan
 
 
 def plan(
@@ -135,7 +135,7 @@ def _shape(owner: str, text: str) -> tuple[int, ...]:
     return found
 
 
-def _forecast(kind: "Model", shape: tuple[int, ...], classes: int, memory: int | None) -> "Forecast":
+def _forecast(kind: "Model", shape: tuple[int, ...], classes: int, memory: int | None) -> "StepForecast":
     import torch
 
     from sourdine.learning.forecast import measure
@@ -154,7 +154,7 @@ def _forecast(kind: "Model", shape: tuple[int, ...], classes: int, memory: int |
     )
 
 
-def plain(found: "Plan") -> dict[str, object]:
+def plain(found: "TrainingPlan") -> dict[str, object]:
     """A plan for machines."""
     forecast = found.forecast
     return {
@@ -180,7 +180,7 @@ def plain(found: "Plan") -> dict[str, object]:
     }
 
 
-def _print(found: "Plan") -> None:
+def _print(found: "TrainingPlan") -> None:
     for name, value in found.words().items():
         show.line(f"{name.capitalize():<16} {value}")
     if found.warning:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from sourdine.accounting.dpsgd.training import Sampler
     from sourdine.accounting.ledger import Ledger
     from sourdine.learning.data.labelled import Labelled
-    from sourdine.learning.planning import Plan
+    from sourdine.learning.planning import TrainingPlan
     from sourdine.learning.result import Progress as Reached
     from sourdine.learning.result import Trained
     from sourdine.learning.sweep.run import Swept
@@ -297,7 +297,7 @@ class _Job:
     bar: _Bar
     physical: dict[int | None, int] = field(default_factory=dict)  # measured once for each size of model
 
-    def run(self, setting: "Setting", planned: "Plan") -> "Trained":
+    def run(self, setting: "Setting", planned: "TrainingPlan") -> "Trained":
         """A fresh model, trained by one setting."""
         from sourdine.learning.fitting import fit
         from sourdine.learning.forecast import measure

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from sourdine.accounting import TrainingCost, cost_of_training
 from sourdine.experiments.budget.printed_run import DELTA, RUN
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.report.pages.page import Section
 from sourdine.report.pages.training_curves import curve_figures
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 
 _MANY = 16 * RUN.size
 
@@ -20,7 +20,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
     half = cost_of_training(replace(RUN, batch=32), DELTA)
     less, least = (cost_of_training(RUN, delta) for delta in (1e-6, 1e-7))
     verdicts = (
-        Verdict(
+        ClaimVerdict(
             claim="smaller batches cost less",
             published="falls",
             found=f"batch 64: {_both(here)}; batch 32: {_both(half)}",
@@ -29,7 +29,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
                 Standing.REPRODUCED,
             ),
         ),
-        Verdict(
+        ClaimVerdict(
             claim="beyond some size, more data hardly lower ε",
             published="flattens",
             found=f"{RUN.size:,}: {_both(here)}; {_MANY:,}: {_both(more)}",
@@ -39,7 +39,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
             ),
             why="The flattening belongs to the conversion of 2017, not to privacy.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="the first epoch already costs a considerable ε",
             published="a high start",
             found=f"1 epoch: {_both(first)}; {RUN.epochs}: {_both(here)}",
@@ -50,7 +50,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
             ),
             why="The start, too, belongs to the conversion: log(1/δ)/(order - 1) is paid before any step.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="a smaller δ has its price in ε",
             published="rises",
             found=f"1e-5: {_both(here)}; 1e-6: {_both(less)}; 1e-7: {_both(least)}",
@@ -70,7 +70,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
         "δ = 1e-6": less,
         "δ = 1e-7": least,
     }
-    table = Table(
+    table = TextTable(
         name="readings",
         title="The printed run, with one thing changed",
         columns=("run", "steps", "ε, as the thesis computes it", "ε, Rényi", "ε, certified"),

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from sourdine.accounting import Sampler, Training, cost_of_training
 from sourdine.core.format import shorten_up
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict, compare
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing, compare
 from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, Table
+from sourdine.report.table import Cell, TextTable
 
 SIZE = 6_552
 DELTA = 1e-4
@@ -49,7 +49,7 @@ def training(row: PublishedRow, sampler: Sampler = Sampler.POISSON) -> Training:
 def reproduce(settings: Settings) -> ExperimentPart:
     """The column of epsilons, and what a tenth of its delta would cost."""
     rows: list[tuple[Cell, ...]] = []
-    verdicts: list[Verdict] = []
+    verdicts: list[ClaimVerdict] = []
     growth: list[float] = []
     good = 0
     for row in settings.watch("the flowers table", ROWS):
@@ -60,7 +60,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
         good += standing is Standing.REPRODUCED
         if standing is not Standing.REPRODUCED:
             verdicts.append(
-                Verdict(
+                ClaimVerdict(
                     claim=f"flowers: batch {row.batch}, noise {row.noise:g}, {row.epochs} epochs",
                     published=row.epsilon,
                     found=f"{cost.source.epsilon:.2f}",
@@ -83,13 +83,13 @@ def reproduce(settings: Settings) -> ExperimentPart:
                 str(standing),
             )
         )
-    first = Verdict(
+    first = ClaimVerdict(
         claim="flowers: the other ε of the table",
         published=f"{good} rows",
         found=f"{good} of {len(ROWS)} rows come out to the digit",
         standing=Standing.REPRODUCED,
     )
-    last = Verdict(
+    last = ClaimVerdict(
         claim="flowers: δ = 1e-5 instead of 1e-4 raises ε by 10 % (large ones) to 12 % (small ones)",
         published="10 to 12 %",
         found=f"{100 * min(growth):.1f} to {100 * max(growth):.1f} %",
@@ -97,7 +97,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
         if round(100 * min(growth)) == 10 and round(100 * max(growth)) == 12
         else Standing.WRONG,
     )
-    table = Table(
+    table = TextTable(
         name="flowers",
         title="102 flowers: 6,552 examples, δ = 1e-4",
         columns=(

@@ -7,12 +7,12 @@ import numpy as np
 from sourdine.accounting import Renyi, poisson
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.experiments.budget.lecture_notes import DELTA, textbook_sigma
 from sourdine.experiments.budget.printed_run import RUN
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.report.pages.page import Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 
 ORDER = 13
 EPSILON = 0.5
@@ -23,7 +23,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
     """The Renyi divergence, two of its curves at the order of the printed run, and a delta."""
     del settings
     accountant = Renyi(orders=(float(ORDER),))
-    whole = Loss.symmetric(GaussianLaw(1 / RUN.noise), neighbours=Neighbours.ADD_REMOVE)
+    whole = PrivacyLoss.symmetric(GaussianLaw(1 / RUN.noise), neighbours=Neighbours.ADD_REMOVE)
     gaussian, sampled = (
         float(accountant.curve(accountant.lift(loss))[0]) for loss in (whole, poisson(whole, RUN.rate))
     )
@@ -55,7 +55,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
         "ε is missing, and Δ stands above where it belongs below: 5/4 exp(-(σε/Δ)²/2).",
     )
     verdicts = tuple(
-        Verdict(
+        ClaimVerdict(
             claim=name,
             published=f"{printed:.4g}",
             found=f"{right:.4g}",
@@ -64,7 +64,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
         )
         for (name, printed, right), why in zip(rows, reasons, strict=True)
     )
-    table = Table(
+    table = TextTable(
         name="formulas",
         title="Formulas with a part missing",
         columns=("formula", "as printed", "as it should be"),

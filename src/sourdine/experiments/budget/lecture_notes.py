@@ -9,11 +9,11 @@ from sourdine.accounting import PLD, Approximate, advanced_composition, group, k
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.format import plain, shorten_up
-from sourdine.core.loss import Loss
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.core.loss import PrivacyLoss
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.mechanisms import Laplace
 from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, Table
+from sourdine.report.table import Cell, TextTable
 
 DELTA = 1e-5
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0)
@@ -46,7 +46,7 @@ def textbook_sigma(epsilon: float, delta: float) -> float:
     return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 
 
-def _gaussian() -> tuple[tuple[Verdict, ...], Table]:
+def _gaussian() -> tuple[tuple[ClaimVerdict, ...], TextTable]:
     rows: list[tuple[Cell, ...]] = []
     worst_printed = worst_textbook = 0.0
     fails = math.inf
@@ -58,14 +58,14 @@ def _gaussian() -> tuple[tuple[Verdict, ...], Table]:
         rows.append((epsilon, printed, found[0], textbook, found[1], noise_for(epsilon, DELTA, 1.0, 1)))
     beyond = float(GaussianLaw(1 / noise_for(1.0, DELTA, 1.0, 1)).survival(1.0).p)
     verdicts = (
-        Verdict(
+        ClaimVerdict(
             claim="Gaussian noise of variance sqrt(2 log(1.25/δ)) Δ/ε is (ε, δ)-DP",
             published=f"δ = {plain(DELTA)}",
             found=f"δ up to {worst_printed:.2g}",
             standing=_false(worst_printed > DELTA),
             why="The formula is the standard deviation, not the variance.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="as a standard deviation the formula holds for every ε",
             published=f"δ = {plain(DELTA)}",
             found=f"δ up to {worst_textbook:.2g}",
@@ -73,7 +73,7 @@ def _gaussian() -> tuple[tuple[Verdict, ...], Table]:
             why=f"It is proven for ε below 1. Here it fails from ε = {fails:g} on; below, it is more noise "
             "than needed.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="(ε, δ)-DP means that the loss stays below ε with probability 1 - δ",
             published=f"beyond ε at most {plain(DELTA)}",
             found=f"beyond ε {beyond:.2g}",
@@ -81,7 +81,7 @@ def _gaussian() -> tuple[tuple[Verdict, ...], Table]:
             why="For the least Gaussian noise at ε = 1. δ weighs by how much ε is exceeded.",
         ),
     )
-    table = Table(
+    table = TextTable(
         name="gaussian",
         title=f"Gaussian noise for (ε, δ = {plain(DELTA)}): three standard deviations",
         columns=("ε", "σ, as printed", "true δ of it", "σ, textbook", "true δ of that", "least σ"),
@@ -90,7 +90,7 @@ def _gaussian() -> tuple[tuple[Verdict, ...], Table]:
     return verdicts, table
 
 
-def _errors() -> tuple[tuple[Verdict, ...], Table]:
+def _errors() -> tuple[tuple[ClaimVerdict, ...], TextTable]:
     """What the largest of K errors stays within with probability 1 - beta, in units of Delta/epsilon."""
     rows: list[tuple[Cell, ...]] = []
     laplace_holds = gaussian_holds = True
@@ -109,13 +109,13 @@ def _errors() -> tuple[tuple[Verdict, ...], Table]:
     quantile = Laplace(scale=scale).error(0.95)
     mean = 1 / (float(scale) * math.sinh(1 / scale))  # of discrete Laplace noise, in scales
     verdicts = (
-        Verdict(
+        ClaimVerdict(
             claim="Laplace noise has a mean error of at most Δ/ε for each number",
             published="1",
             found=f"{mean:.4f} Δ/ε for counts at ε = 0.1",
             standing=Standing.REPRODUCED if mean <= 1 else Standing.WRONG,
         ),
-        Verdict(
+        ClaimVerdict(
             claim="the largest of K Laplace errors stays within log(K/β) Δ/ε",
             published="holds",
             found=f"K = 1, β = 0.05: exactly {math.log(20):.3f} Δ/ε, which is the bound",
@@ -123,7 +123,7 @@ def _errors() -> tuple[tuple[Verdict, ...], Table]:
             why=f"For real numbers. Counts move in whole steps: at ε = 0.1 they keep to {quantile:g}, the "
             f"next whole number after {math.log(20) * scale:.2f}.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="the largest of K Gaussian errors stays within sqrt(2 log(1.25/δ)) log(K/β) Δ/ε",
             published="holds",
             found=f"fails at K = 1, β = 0.6; elsewhere up to {loosest:.1f} times the truth",
@@ -131,7 +131,7 @@ def _errors() -> tuple[tuple[Verdict, ...], Table]:
             why="The tail is σ sqrt(2 log(K/β)).",
         ),
     )
-    table = Table(
+    table = TextTable(
         name="errors",
         title=f"Largest of K errors, in units of Δ/ε; Gaussian at δ = {plain(DELTA)}",
         columns=(
@@ -148,31 +148,31 @@ def _errors() -> tuple[tuple[Verdict, ...], Table]:
     return verdicts, table
 
 
-def _composition() -> tuple[tuple[Verdict, ...], Table]:
+def _composition() -> tuple[tuple[ClaimVerdict, ...], TextTable]:
     each, slack = 0.1, 1e-6
     rows: list[tuple[Cell, ...]] = []
     optimal, whole = Approximate(), PLD()
     noise = Laplace(scale=Fraction(1000)).loss(Distance.l1(100, coordinates=1))
     hundred = math.inf
     for count in (10, 100, 1000):
-        best = optimal.epsilon(optimal.repeat(optimal.lift(Loss.pure(each)), count), slack)
+        best = optimal.epsilon(optimal.repeat(optimal.lift(PrivacyLoss.pure(each)), count), slack)
         hundred = best.upper if count == 100 else hundred
         laplace = whole.epsilon(whole.repeat(whole.lift(noise), count), slack)
         advanced = float(advanced_composition(each, 0, count, slack).epsilon)
         rows.append((count, each * count, advanced, best.upper, laplace.upper))
     added, replaced = (
-        float(parallel([Loss.pure(1, neighbours=relation)] * 4).epsilon)
+        float(parallel([PrivacyLoss.pure(1, neighbours=relation)] * 4).epsilon)
         for relation in (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
     )
     verdicts = (
-        Verdict(
+        ClaimVerdict(
             claim="100 mechanisms of ε = 0.1 together cost ε = 10",
             published="10",
             found=f"{shorten_up(hundred)} at δ = {plain(slack)}",
             standing=Standing.LOOSE if hundred < 10 else Standing.REPRODUCED,
             why="The sum is what holds at δ = 0; optimal composition uses a small δ.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="a 2 x 2 table of ε-DP counts is ε-DP, since a person is in one cell",
             published="ε",
             found=f"{added:g} ε if a person is added or removed, {replaced:g} ε if one is replaced",
@@ -180,7 +180,7 @@ def _composition() -> tuple[tuple[Verdict, ...], Table]:
             why="The notes' neighbours are add-remove. A person who is replaced may touch two cells.",
         ),
     )
-    table = Table(
+    table = TextTable(
         name="composition",
         title=f"k mechanisms of ε = {each:g} together, at δ = {plain(slack)}",
         columns=("k", "sum", "advanced composition", "optimal composition", "Laplace noise, whole law"),
@@ -191,7 +191,7 @@ def _composition() -> tuple[tuple[Verdict, ...], Table]:
     return verdicts, table
 
 
-def _groups() -> tuple[tuple[Verdict, ...], Table]:
+def _groups() -> tuple[tuple[ClaimVerdict, ...], TextTable]:
     epsilon, delta = 0.1, 1e-6
     rows: list[tuple[Cell, ...]] = []
     printed = found = 0.0
@@ -199,14 +199,14 @@ def _groups() -> tuple[tuple[Verdict, ...], Table]:
         printed = size * math.exp(size * epsilon) * delta
         found = float(group(known(epsilon, delta), size).profile(size * epsilon))
         rows.append((size, size * epsilon, printed, found))
-    verdict = Verdict(
+    verdict = ClaimVerdict(
         claim="a group of 50 at (0.1, 1e-6) has δ = 50 e^5 1e-6",
         published=f"{printed:.2g}",
         found=f"{found:.2g}",
         standing=Standing.LOOSE if found < printed else Standing.WRONG,
         why="δ (e^{Kε} - 1)/(e^ε - 1), which is the sum before it is bounded.",
     )
-    table = Table(
+    table = TextTable(
         name="groups",
         title=f"Groups of K people, when one has (ε = {epsilon:g}, δ = {plain(delta)})",
         columns=("K", "ε of the group", "δ, as printed", "δ, tight"),

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from sourdine.accounting import Sampler, Training, cost_of_training
 from sourdine.core.format import shorten_down, shorten_up
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict, compare
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing, compare
 from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, Table
+from sourdine.report.table import Cell, TextTable
 
 RUN = Training(size=60_000, batch=64, noise=1.0, epochs=15)
 DELTA = 1e-5
@@ -25,11 +25,11 @@ def reproduce(settings: Settings) -> ExperimentPart:
         ("the best order", "13", here.source.order, f"{here.source.order:g}"),
     )
     verdicts = [
-        Verdict(claim=claim, published=text, found=shown, standing=compare(text, number))
+        ClaimVerdict(claim=claim, published=text, found=shown, standing=compare(text, number))
         for claim, text, number, shown in printed
     ]
     verdicts.append(
-        Verdict(
+        ClaimVerdict(
             claim="ε = 1.17, if batches were drawn by Poisson sampling",
             published="1.17",
             found=shorten_up(here.epsilon.upper),
@@ -38,7 +38,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
         )
     )
     verdicts.append(
-        Verdict(
+        ClaimVerdict(
             claim="ε = 1.17, with the shuffled batches that the thesis trains on",
             published="1.17",
             found=f"{shorten_down(shuffled.epsilon.lower)} to {shorten_up(shuffled.epsilon.upper)}",
@@ -50,7 +50,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
         (str(cost.sampler), str(cost.neighbours), cost.epsilon, cost.renyi.epsilon, cost.source.epsilon)
         for cost in costs
     ]
-    table = Table(
+    table = TextTable(
         name="samplers",
         title="One run, three ways to draw its batches",
         columns=("batches", "neighbours", "ε, certified", "ε, Rényi", "ε as the thesis computes it"),

@@ -5,10 +5,10 @@ from fractions import Fraction
 from sourdine.core.distance import Distance
 from sourdine.experiments.cleaner.measure import uncalibrated
 from sourdine.experiments.cleaner.pima import FEATURES
-from sourdine.experiments.registry import ExperimentPart, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Standing
 from sourdine.local.cleaner import Method
 from sourdine.report.pages.page import Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 
 _EPSILONS = tuple(map(Fraction, ("0.1", "1", "4", "10")))
 
@@ -18,14 +18,14 @@ def reproduce() -> ExperimentPart:
     levels = [(each, _level(each, Method.LAPLACE), _level(each, Method.STAIRCASE)) for each in _EPSILONS]
     _, laplace, staircase = levels[1]
     verdicts = (
-        Verdict(
+        ClaimVerdict(
             claim="bounded Laplace noise by rejection, of scale range/ε, is ε-private",
             published="so at ε = 1",
             found=f"{laplace:g} exactly",
             standing=Standing.REPRODUCED,
             why="Over the whole declared range the normalisers cancel. With the table's own bounds it fails.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="bounded staircase noise by rejection is ε-private",
             published="admitted, at ε = 1",
             found=f"{staircase:.3f}",
@@ -35,7 +35,7 @@ def reproduce() -> ExperimentPart:
                 "The drop has to be made smaller until the exact worst ratio is ε."
             ),
         ),
-        Verdict(
+        ClaimVerdict(
             claim="what ε = 1 a column costs a person",
             published="left as a question",
             found=f"{len(FEATURES) + 1}",
@@ -55,7 +55,7 @@ def reproduce() -> ExperimentPart:
             "next to none of the ill: its F1 stays far below that of a fair coin up to ε = 2 a column.",
         ),
         tables=(
-            Table(
+            TextTable(
                 name="levels",
                 title="The exact ε of one cell, as published",
                 columns=("ε as stated", "bounded Laplace", "bounded staircase"),

@@ -20,11 +20,11 @@ from sourdine.experiments.cleaner.measure import (
     plain,
 )
 from sourdine.experiments.cleaner.pima import Floats, Pima, read_pima
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict, compare
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing, compare
 from sourdine.local.cleaner import Method
 from sourdine.report.charts.base import ROWS, Axis, Row, Series, Spec, across_of, colour_of, finish, up_of
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Cell, Table
+from sourdine.report.table import Cell, TextTable
 from sourdine.testing import SeededBits
 
 
@@ -97,11 +97,11 @@ def reproduce(settings: Settings) -> tuple[ExperimentPart, Section]:
     )
 
 
-def _plain(pima: Pima) -> tuple[Verdict, ...]:
+def _plain(pima: Pima) -> tuple[ClaimVerdict, ...]:
     """The scores without noise, where the real table is at hand."""
     scores = dict(zip(METRICS, plain(pima, pima.with_medians()), strict=True))
     return tuple(
-        Verdict(
+        ClaimVerdict(
             claim=f"{metric} without noise",
             published=PUBLISHED[metric][1],
             found=f"{scores[metric]:.3f}",
@@ -112,7 +112,7 @@ def _plain(pima: Pima) -> tuple[Verdict, ...]:
     )
 
 
-def _at_one(pima: Pima, found: Found) -> tuple[Verdict, ...]:
+def _at_one(pima: Pima, found: Found) -> tuple[ClaimVerdict, ...]:
     """One published cleaning beside many."""
     verdicts = []
     for metric in METRICS:
@@ -122,7 +122,7 @@ def _at_one(pima: Pima, found: Found) -> tuple[Verdict, ...]:
         near = abs(shown - mean) <= 2 * deviation
         away = Standing.UNDERSTATED if shown < mean else Standing.OVERSTATED
         verdicts.append(
-            Verdict(
+            ClaimVerdict(
                 claim=f"{metric} at ε = 1 a column, Laplace, judged by noised outcomes",
                 published=PUBLISHED[metric][0],
                 found=f"{mean:.3f} ± {deviation:.3f}",
@@ -137,7 +137,7 @@ def _at_one(pima: Pima, found: Found) -> tuple[Verdict, ...]:
     return tuple(verdicts)
 
 
-def _compared(found: Found) -> tuple[Verdict, ...]:
+def _compared(found: Found) -> tuple[ClaimVerdict, ...]:
     """The two sentences that the source drew from its figure."""
     epsilons = sorted({epsilon for _, epsilon in found})
     low, high = [e for e in epsilons if e < 1], [e for e in epsilons if e >= 1]
@@ -150,14 +150,14 @@ def _compared(found: Found) -> tuple[Verdict, ...]:
     apart = abs(float(np.mean([gaps[_AS_PUBLISHED, e] for e in low])))
     ahead = {way: np.mean([gaps[way, e] for e in high]) for way in _WAYS}
     return (
-        Verdict(
+        ClaimVerdict(
             claim="below ε = 1, both answer about at random",
             published="similar",
             found=f"accuracy within {random:.2f} of a coin's, {apart:.3f} apart",
             standing=Standing.REPRODUCED if random < 0.1 else Standing.WRONG,
             why="That is judged by noised outcomes, which are coins themselves.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="from ε = 1 on, the staircase is more useful than Laplace",
             published="more useful",
             found=(
@@ -170,11 +170,11 @@ def _compared(found: Found) -> tuple[Verdict, ...]:
     )
 
 
-def _better(found: Found) -> Verdict:
+def _better(found: Found) -> ClaimVerdict:
     theirs = [_best(found, metric) for metric in METRICS]
     ours = [float(found[OURS, ONE].of(metric, TRUE).mean()) for metric in METRICS]
     more = all(mine > other for mine, other in zip(ours, theirs, strict=True))
-    return Verdict(
+    return ClaimVerdict(
         claim="what can be learned at this price (ε = 9 a person), on true rows and outcomes",
         published="only the above",
         found=(
@@ -273,7 +273,7 @@ def _draw(found: Found, metric: str, judged: str, level: float | None = None) ->
     )
 
 
-def _summary(found: Found) -> Table:
+def _summary(found: Found) -> TextTable:
     rows: list[tuple[Cell, ...]] = []
     for name in _COLOURS:
         scores = found[name, ONE]
@@ -283,7 +283,7 @@ def _summary(found: Found) -> Table:
             for judged in JUDGED
         ]
         rows.append((name, *cells))
-    return Table(
+    return TextTable(
         name="at_one",
         title="At ε = 1 a column, so 9 a person",
         columns=("way", *(f"{metric}, {judged}" for metric in METRICS for judged in JUDGED)),
@@ -296,7 +296,7 @@ def _with_deviation(scores: Floats) -> str:
     return f"{scores.mean():.3f} ± {scores.std(ddof=1):.3f}"
 
 
-def _table(found: Found) -> Table:
+def _table(found: Found) -> TextTable:
     rows: list[tuple[Cell, ...]] = []
     for (name, epsilon), scores in found.items():
         for judged in JUDGED:
@@ -310,7 +310,7 @@ def _table(found: Found) -> Table:
                     )
                 ]
                 rows.append((float(epsilon), name, judged, *cells))
-    return Table(
+    return TextTable(
         name="scores",
         title="Mean and standard deviation over the cleanings",
         columns=("ε of a column", "way", "judged on", "accuracy", "± of accuracy", "F1", "± of F1"),

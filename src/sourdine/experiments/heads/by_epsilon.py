@@ -8,7 +8,7 @@ from sourdine.experiments.heads.setting import LINEAR, PERCEPTRON, SQUARES, Head
 from sourdine.experiments.registry import ExperimentPart, Settings
 from sourdine.report.charts.base import Axis, Band, Row, Series, draw_lines
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 
 DELTA = 1e-5
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 8.0)
@@ -53,7 +53,7 @@ def reproduce(examples: HeadExamples, settings: Settings) -> ExperimentPart:
         series=Series(field="head", names=NAMES),
         band=Band(lower="lower", upper="upper"),
     )
-    table = Table(
+    table = TextTable(
         name="by_epsilon",
         title="Accuracy in %, by head and ε (δ = 1e-5)",
         columns=("head", *(f"ε = {epsilon:g}" for epsilon in levels)),

@@ -3,15 +3,15 @@
 from sourdine.accounting import Sampler, cost_of_training
 from sourdine.core.format import shorten_down, shorten_up
 from sourdine.experiments.budget.flowers import DELTA, ROWS, SIZE, training
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict, compare
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing, compare
 from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, Table
+from sourdine.report.table import Cell, TextTable
 
 
 def reproduce(settings: Settings) -> ExperimentPart:
     """A verdict for each row, and one for all."""
     rows: list[tuple[Cell, ...]] = []
-    verdicts: list[Verdict] = []
+    verdicts: list[ClaimVerdict] = []
     enough: list[float] = []
     for number, row in enumerate(settings.watch("the published epsilons", ROWS), 1):
         poisson = cost_of_training(training(row), DELTA)
@@ -19,7 +19,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
         enough.append(shuffled.upper)
         standing = compare(f"{float(row.epsilon):.1f}", poisson.source.epsilon)
         verdicts.append(
-            Verdict(
+            ClaimVerdict(
                 claim=f"flowers, row {number}: batch {row.batch}, noise {row.noise:g}, {row.epochs} epochs",
                 published=row.epsilon,
                 found=f"{poisson.source.epsilon:.2f} by the same method",
@@ -44,14 +44,14 @@ def reproduce(settings: Settings) -> ExperimentPart:
             )
         )
     least, most = min(enough), max(enough)
-    last = Verdict(
+    last = ClaimVerdict(
         claim="flowers: the ε of the table are guarantees for its runs",
         published="ε = 4 to 8.3",
         found=f"ε = {shorten_down(least, 3)} to {shorten_up(most, 3)} are surely enough",
         standing=Standing.WRONG,
         why="Batches were cut from shuffled epochs and accounted for as Poisson samples, which they are not.",
     )
-    table = Table(
+    table = TextTable(
         name="published",
         title=f"As published: {SIZE:,} flowers, δ = 1e-4, 512 hidden units",
         columns=(

@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.report.pages.page import Section
 
 HIDDEN = 512
@@ -46,9 +46,9 @@ def reproduce(settings: Settings) -> ExperimentPart:
     return ExperimentPart((_verdict(slopes),), whole)
 
 
-def _verdict(slopes: dict[bool, float]) -> Verdict:
+def _verdict(slopes: dict[bool, float]) -> ClaimVerdict:
     added = slopes[True] - slopes[False]
-    return Verdict(
+    return ClaimVerdict(
         claim=f"memory: what privacy adds for each example of a batch, {HIDDEN} hidden units",
         published=f"{PUBLISHED:.1f} MB",
         found=f"{added:.2f} MB",

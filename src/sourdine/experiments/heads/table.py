@@ -5,9 +5,9 @@ from dataclasses import replace
 from sourdine.accounting import Training, cost_of_training
 from sourdine.experiments.budget.flowers import DELTA, ROWS, SIZE, PublishedRow
 from sourdine.experiments.heads.setting import HeadExamples, our_head, source_head, squares
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, Table
+from sourdine.report.table import Cell, TextTable
 
 _SHORTER = 25  # a quick run has so many times fewer epochs
 Setting = tuple[int, float, float, float]
@@ -31,7 +31,7 @@ def reproduce(examples: HeadExamples, settings: Settings) -> ExperimentPart:
         ahead["least squares"] += solved > reached
         shown = [round(100 * each, 1) for each in (reached, better, solved)]
         rows.append((row.batch, row.noise, row.clip, row.rate, epochs, epsilon, *shown))
-    table = Table(
+    table = TextTable(
         name="table",
         title=f"On features at hand: {size:,} images, δ = 1e-4, accuracy in %",
         columns=(
@@ -90,11 +90,11 @@ def _epochs(row: PublishedRow, settings: Settings) -> int:
     return max(1, row.epochs // _SHORTER) if settings.quick else row.epochs
 
 
-def _verdict(rows: list[tuple[Cell, ...]], ahead: dict[str, int]) -> Verdict:
+def _verdict(rows: list[tuple[Cell, ...]], ahead: dict[str, int]) -> ClaimVerdict:
     least = min(float(str(row[7])) - float(str(row[6])) for row in rows)
     most = max(float(str(row[7])) - float(str(row[6])) for row in rows)
     all_of = len(rows)
-    return Verdict(
+    return ClaimVerdict(
         claim="flowers: more than about 55 % is out of reach at an ε that says something",
         published="57 % at ε = 8.3",
         found=f"on digits, a linear head with large batches is ahead of the published settings in "

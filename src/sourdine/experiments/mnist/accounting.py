@@ -3,9 +3,9 @@
 from sourdine.accounting import Sampler, Training, cost_of_training
 from sourdine.core.format import shorten_up
 from sourdine.experiments.mnist.runs import BATCH, DELTA, EPOCHS, NOISE, SIZE
-from sourdine.experiments.registry import ExperimentPart, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Standing
 from sourdine.report.pages.page import Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 
 
 def reproduce() -> ExperimentPart:
@@ -15,7 +15,7 @@ def reproduce() -> ExperimentPart:
         for drawn in (Sampler.POISSON, Sampler.SHUFFLE)
     )
     source = poisson.source.epsilon
-    verdict = Verdict(
+    verdict = ClaimVerdict(
         claim="MNIST: the privacy of 10 epochs in batches of 64 with noise 1",
         published=f"ε = {source:.2f} by its tool",
         found=f"ε = {shorten_up(poisson.epsilon.upper, 3)} if batches are Poisson samples; as they were "
@@ -24,7 +24,7 @@ def reproduce() -> ExperimentPart:
         why="Its batches were cut from shuffled epochs and accounted for as Poisson samples, so the number "
         "is no guarantee for its run. Ours are Poisson samples.",
     )
-    table = Table(
+    table = TextTable(
         name="accounting",
         title="60,000 images, batches of 64, noise 1, 10 epochs, δ = 1e-5",
         columns=("method", "batches", "ε", "a guarantee"),

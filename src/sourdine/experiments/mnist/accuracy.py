@@ -1,10 +1,10 @@
 """What is learnt: the published accuracies beside those of the same settings, and of better ones."""
 
 from sourdine.experiments.mnist.runs import NAMES, OURS, PLAIN, PRIVATE, DigitImages, RunsOutcome, outcomes
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.report.charts.base import COLOURS, Axis, Row, Series, draw_lines
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 
 PUBLISHED = {PLAIN: 99.0, PRIVATE: 91.2}
 _NEAR = 0.5  # points, or two standard deviations where that is more
@@ -16,14 +16,14 @@ def reproduce(digits: DigitImages, settings: Settings) -> ExperimentPart:
     return ExperimentPart(() if settings.quick else _verdicts(found), _section(found, digits, settings))
 
 
-def _verdicts(found: dict[str, RunsOutcome]) -> tuple[Verdict, ...]:
+def _verdicts(found: dict[str, RunsOutcome]) -> tuple[ClaimVerdict, ...]:
     plain, private = found[PLAIN], found[PRIVATE]
     lost = PUBLISHED[PLAIN] - PUBLISHED[PRIVATE]
     ours = {epsilon: found[name] for epsilon, name in OURS.items()}
     return (
         _beside("MNIST: accuracy without privacy", plain, PUBLISHED[PLAIN]),
         _beside("MNIST: accuracy with privacy, the same settings", private, PUBLISHED[PRIVATE]),
-        Verdict(
+        ClaimVerdict(
             claim="MNIST: what privacy costs",
             published=f"{lost:.1f} points",
             found=", ".join(
@@ -41,13 +41,13 @@ def _losses(plain: RunsOutcome, ours: dict[int, RunsOutcome]) -> list[float]:
     return [plain.mean - each.mean for each in ours.values()]
 
 
-def _beside(claim: str, outcome: RunsOutcome, published: float) -> Verdict:
+def _beside(claim: str, outcome: RunsOutcome, published: float) -> ClaimVerdict:
     near = abs(outcome.mean - published) <= max(_NEAR, 2 * (outcome.deviation or 0.0))
     away = Standing.UNDERSTATED if published < outcome.mean else Standing.OVERSTATED
     why = "" if near else "The same settings, with today's software."
     if not near and outcome.epsilon is not None:
         why = f"The same settings; ε = {outcome.epsilon:.3g} is certified for our Poisson batches."
-    return Verdict(
+    return ClaimVerdict(
         claim=claim,
         published=f"{published:.1f} %",
         found=outcome.words(),
@@ -84,8 +84,8 @@ def _section(found: dict[str, RunsOutcome], digits: DigitImages, settings: Setti
     )
 
 
-def _table(found: dict[str, RunsOutcome], published: dict[str, float]) -> Table:
-    return Table(
+def _table(found: dict[str, RunsOutcome], published: dict[str, float]) -> TextTable:
+    return TextTable(
         name="accuracy",
         title="Accuracy on the test images, %",
         columns=("run", "settings", "ε", "published", "mean", "standard deviation", "each", "seconds a run"),

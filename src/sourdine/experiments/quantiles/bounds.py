@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from sourdine.experiments.quantiles.measure import read_pairs
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict, compare
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing, compare
 from sourdine.report.charts.base import Axis, Row, Series, Slider, draw_lines
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 from sourdine.tables.quantiles.histogram_bounds import Stated, histogram_error, least_size
 from sourdine.tables.quantiles.inverse_bounds import inverse_error
 
@@ -42,7 +42,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
                     {"bound": f"{name}, {kind}", "epsilon": epsilon, "n": size, "error": min(value, 1.0)}
                     for kind, value in told
                 ]
-    table = Table(
+    table = TextTable(
         name="bounds",
         title="Bounds on the mean distance from the first decile of uniform values, ρ = 1/√n",
         columns=("ε", "n", *_COLOURS),
@@ -86,7 +86,7 @@ def _sides(stated: Stated[float]) -> tuple[float, float]:
     return stated.published, stated.corrected
 
 
-def _drawn(settings: Settings) -> Verdict:
+def _drawn(settings: Settings) -> ClaimVerdict:
     """The published curve, point by point."""
     gap, points = 0.0, 0
     for epsilon in EPSILONS:
@@ -99,7 +99,7 @@ def _drawn(settings: Settings) -> Verdict:
     found = f"{sample.published:.4f} by its formula, {sample.corrected:.3g} as corrected"
     if points:
         found += f"; {points} points of the curves agree to {gap:.1g}"
-    return Verdict(
+    return ClaimVerdict(
         claim="figure 2: the histogram's bound at n = 7,980 and ε = 1",
         published="0.0314",
         found=found,
@@ -108,7 +108,7 @@ def _drawn(settings: Settings) -> Verdict:
     )
 
 
-def _meeting() -> Verdict:
+def _meeting() -> ClaimVerdict:
     """Which bound is lower for large n: the one whose leading term is smaller."""
     least = {}
     for side in ("published", "corrected"):
@@ -122,7 +122,7 @@ def _meeting() -> Verdict:
         side: f"from about {float(f'{n:.2g}'):,.0f} on" if n else f"nowhere up to {SIZES[-1]:,}"
         for side, n in least.items()
     }
-    return Verdict(
+    return ClaimVerdict(
         claim="the histogram's bound is lower for large n, inverse sensitivity's for small n",
         published=f"lower {told['published']} at ε = 1",
         found=f"lower {told['corrected']}",

@@ -20,10 +20,10 @@ from sourdine.experiments.quantiles.measure import (
     true_deciles,
     uniform,
 )
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict, compare
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing, compare
 from sourdine.frames.statistics.ranks import SortedPlaces
 from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, Table
+from sourdine.report.table import Cell, TextTable
 from sourdine.tables.quantiles import InverseSensitivity, QuantileMethod, ThresholdHistogram
 from sourdine.tables.quantiles.api import Grid
 from sourdine.tables.quantiles.choice import Allowance, named
@@ -103,7 +103,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
         for step in settings.watch("the theorems", steps)
         for trial in step(1 if settings.quick else 5, bits)
     ]
-    table = Table(
+    table = TextTable(
         name="theorems",
         title="Theorems beside what happens",
         columns=(
@@ -131,9 +131,9 @@ def reproduce(settings: Settings) -> ExperimentPart:
     return ExperimentPart((_least(), *_verdicts(trials)), section)
 
 
-def _least() -> Verdict:
+def _least() -> ClaimVerdict:
     least = least_size(1.0)
-    return Verdict(
+    return ClaimVerdict(
         claim="least n for the histogram's bounds at ε = 1",
         published="905",
         found=f"{least.corrected:,}",
@@ -154,14 +154,14 @@ _WHY = {
 }
 
 
-def _verdicts(trials: list[Trial]) -> list[Verdict]:
+def _verdicts(trials: list[Trial]) -> list[ClaimVerdict]:
     """For each theorem the trial that is hardest for what was published."""
     verdicts = []
     for theorem, why in _WHY.items():
         (first, *_) = [trial for trial in trials if trial.theorem == theorem]
         published, seen = first.row()[2:4]
         verdicts.append(
-            Verdict(
+            ClaimVerdict(
                 claim=f"theorem {theorem}, {first.place}",
                 published=str(published),
                 found=f"{seen} seen",

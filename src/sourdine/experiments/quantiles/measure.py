@@ -23,7 +23,7 @@ from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.registry import Settings
 from sourdine.frames.statistics.ranks import SortedPlaces
 from sourdine.report.charts.base import Axis, Row, Series, Slider, Spec, draw_lines
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 from sourdine.tables.quantiles import QuantileMethod
 from sourdine.tables.quantiles.api import Grid
 from sourdine.tables.quantiles.choice import Allowance, named
@@ -211,11 +211,11 @@ class Errors:
         numbers = np.array(pairs, np.float64)
         return numbers[:, 0], numbers[:, 1]
 
-    def table(self, name: str, title: str, published: Mapping[float, Mapping[str, Curve]]) -> Table:
+    def table(self, name: str, title: str, published: Mapping[float, Mapping[str, Curve]]) -> TextTable:
         """A row for each epsilon and n: ours, and beside them the published errors near that n."""
         keys = list(dict.fromkeys((epsilon, n) for _, epsilon, n in self.found))
         told = [method for method in METHODS if any(method in curves for curves in published.values())]
-        return Table(
+        return TextTable(
             name=name,
             title=title,
             columns=("ε", "n", *METHODS, *(f"{method}, published" for method in told)),
@@ -280,9 +280,9 @@ class ByEpsilon:
         }
         return cls(found, {name: curve for name, curve in curves.items() if curve is not None})
 
-    def table(self, name: str, title: str, within: float) -> Table:
+    def table(self, name: str, title: str, within: float) -> TextTable:
         """A row for each epsilon; published errors are those within a factor of it."""
-        return Table(
+        return TextTable(
             name=name,
             title=title,
             columns=("ε", *METHODS, *(f"{method}, published" for method in self.published)),

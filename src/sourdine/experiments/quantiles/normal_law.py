@@ -1,7 +1,7 @@
 """Figure 4: errors on standard normal values, against n."""
 
 from sourdine.experiments.quantiles.measure import NORMAL, Curve, Errors, near, read_methods
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.report.pages.page import Figure, Section
 from sourdine.testing import SeededBits
 
@@ -24,7 +24,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
     mine, theirs, best = (
         errors.found[name, 1.0, last] for name in ("histogram", "inverse sensitivity", "joint")
     )
-    verdict = Verdict(
+    verdict = ClaimVerdict(
         claim=f"normal values: inverse sensitivity and histogram are alike, at n = {last:,} and ε = 1",
         published=_told(published[1.0].get("inverse sensitivity"), published[1.0].get("histogram"), last),
         found=f"{theirs:.3g} and {mine:.3g}; joint {best:.3g}",

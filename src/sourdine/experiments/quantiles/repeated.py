@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.quantiles.measure import LEVELS, draw_errors, method_for, rmse, uniform
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.report.charts.base import Axis, Row
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 from sourdine.tables.quantiles import InverseSensitivity, QuantileMethod
 from sourdine.tables.quantiles.api import Grid
 from sourdine.testing import SeededBits
@@ -51,7 +51,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
         for name, (method, grid) in methods.items():
             errors = [float(rmse(method, values, grid, 1, bits)[0]) for values in sets]
             found[name, share] = float(np.mean(errors))
-    table = Table(
+    table = TextTable(
         name="repeated",
         title="Error by the share of people with the same value",
         columns=("share", *methods),
@@ -63,13 +63,13 @@ def reproduce(settings: Settings) -> ExperimentPart:
     ]
     counts, lost, narrow, wide, best = (found[name, 1.0] for name in methods)
     verdicts = (
-        Verdict(
+        ClaimVerdict(
             claim="inverse sensitivity fails on repeated values",
             published="a uniform answer when all are equal",
             found=f"off by {lost:,.0f} of {RANGE:,.0f} when all are equal",
             standing=Standing.REPRODUCED if lost > 0.1 * RANGE else Standing.WRONG,
         ),
-        Verdict(
+        ClaimVerdict(
             claim="there the histogram may be better (left open), all values equal",
             published="to be compared",
             found=f"{counts:,.0f} against {lost:,.0f}; smooth {narrow:.2g} (ρ = 1), {wide:.2g} (ρ = 100); "

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.experiments.quantiles.measure import METHODS, ByEpsilon, method_for, rmse
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.report.pages.page import Figure, Section
 from sourdine.tables.quantiles.api import Grid
 from sourdine.testing import SeededBits
@@ -51,14 +51,14 @@ def reproduce(settings: Settings) -> ExperimentPart:
     last = epsilons[-1]
     mine, theirs, best = (found[name, last] for name in ("histogram", "inverse sensitivity", "joint"))
     verdicts = (
-        Verdict(
+        ClaimVerdict(
             claim="about 400,000 salaries: errors near 20 dollars are negligible",
             published="8.7 (inverse sensitivity) and 15.7 (histogram) at ε = 0.91",
             found=f"{theirs:.3g} and {mine:.3g}, joint {best:.3g}, at ε = {last:g} and n = {SIZE:,}",
             standing=Standing.REPRODUCED if max(mine, theirs) < _NEGLIGIBLE else Standing.WRONG,
             why="Not the same salaries: a register made to have the published deciles. Real ones have gaps.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="salaries: inverse sensitivity is closer overall",
             published="8.7 against 15.7",
             found=f"{theirs:.3g} against {mine:.3g}",

@@ -14,9 +14,9 @@ from sourdine.experiments.quantiles.measure import (
     read_methods,
     rmse,
 )
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict, compare
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing, compare
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 from sourdine.tables.quantiles.api import Grid
 from sourdine.testing import SeededBits
 
@@ -73,32 +73,32 @@ def reproduce(settings: Settings) -> ExperimentPart:
     return ExperimentPart((*_verdicts(errors), _many(bits), left), section)
 
 
-def _verdicts(errors: Errors) -> tuple[Verdict, ...]:
+def _verdicts(errors: Errors) -> tuple[ClaimVerdict, ...]:
     fits = {name: fit(errors.curve(name, 1.0)) for name in METHODS}
     mine, theirs = (errors.found[name, 1.0, SIZE] for name in FITS)
     return (
-        Verdict(
+        ClaimVerdict(
             claim="fit of the histogram's error at ε = 1",
             published=power(*FITS["histogram"]),
             found=power(*fits["histogram"]),
             standing=_like(fits["histogram"], FITS["histogram"]),
             why="The noise of the code was half of what the guarantee needs, and its range was the data's.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="the histogram's error at n = 5,000 and ε = 0.5",
             published=f"{DRAWN}",
             found=f"{errors.found['histogram', 0.5, SIZE]:.4f}; at ε = 1 it is {mine:.4f}",
             standing=compare(f"{DRAWN}", errors.found["histogram", 0.5, SIZE]),
             why="Half of the noise is the noise of twice the ε: the curve drawn at ε is ours at 2 ε.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="fit of inverse sensitivity's error at ε = 1",
             published=power(*FITS["inverse sensitivity"]),
             found=power(*fits["inverse sensitivity"]),
             standing=_like(fits["inverse sensitivity"], FITS["inverse sensitivity"]),
             why="The code was one-sided, with the range of the data; on uniform values that hardly shows.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="inverse sensitivity is closer than the histogram for n ≤ 5,000",
             published="0.0045 against 0.0062 at n = 5,000",
             found=f"{theirs:.4f} against {mine:.4f}",
@@ -107,14 +107,14 @@ def _verdicts(errors: Errors) -> tuple[Verdict, ...]:
     )
 
 
-def _many(bits: Bits) -> Verdict:
+def _many(bits: Bits) -> ClaimVerdict:
     """Both methods on many values, on a grid much finer than they are apart."""
     grid, ordered = Grid.declared(UNIFORM.bounds, 2.0**-30), UNIFORM.sample(MANY, bits)
     mine, theirs = (
         MANY * float(rmse(method_for(name, grid.places, 1.0, MANY), ordered, grid, 5, bits).mean())
         for name in FITS
     )
-    return Verdict(
+    return ClaimVerdict(
         claim=f"the histogram is closer for very many values; here {MANY:,} at ε = 1",
         published="by its exponent, 1.015 against 0.995",
         found=f"off by {mine:.0f} ranks, inverse sensitivity by {theirs:.0f}",
@@ -132,13 +132,13 @@ def _like(found: tuple[float, float], printed: tuple[float, float]) -> Standing:
     return Standing.UNDERSTATED if ratios[1] > 1 else Standing.OVERSTATED
 
 
-def _fits(errors: Errors, published: dict[str, Curve]) -> Table:
+def _fits(errors: Errors, published: dict[str, Curve]) -> TextTable:
     rows = []
     for name in METHODS:
         printed = power(*FITS[name]) if name in FITS else None
         again = power(*fit(published[name])) if name in published else None
         rows.append((name, printed, again, power(*fit(errors.curve(name, 1.0)))))
-    return Table(
+    return TextTable(
         name="fits",
         title="Fits c n^−a at ε = 1",
         columns=("method", "as printed", "from the published curve", "ours"),
@@ -148,7 +148,7 @@ def _fits(errors: Errors, published: dict[str, Curve]) -> Table:
     )
 
 
-def _by_epsilon(settings: Settings, samples: int, bits: Bits) -> tuple[Figure, Table, Verdict]:
+def _by_epsilon(settings: Settings, samples: int, bits: Bits) -> tuple[Figure, TextTable, ClaimVerdict]:
     """The left half of the figure: n = 5,000."""
     epsilons = FEW if settings.quick else EPSILONS
     cases = [(name, epsilon) for epsilon in epsilons for name in METHODS]
@@ -167,9 +167,9 @@ def _by_epsilon(settings: Settings, samples: int, bits: Bits) -> tuple[Figure, T
     return figure, table, _left_half(found)
 
 
-def _left_half(found: dict[tuple[str, float], float]) -> Verdict:
+def _left_half(found: dict[tuple[str, float], float]) -> ClaimVerdict:
     """The two halves of the figure overlap at n = 5,000."""
-    return Verdict(
+    return ClaimVerdict(
         claim="inverse sensitivity's error at n = 5,000 and ε = 0.31, in the half of figure 3 against ε",
         published="0.0082",
         found=f"{found['inverse sensitivity', 0.31]:.2g}",

@@ -15,7 +15,7 @@ from sourdine.experiments.rappor.collecting import (
     standing_words,
 )
 from sourdine.experiments.rappor.one_life import WORDS as ORACLE
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.local.rappor.decode import (
     Candidates,
     Correction,
@@ -26,7 +26,7 @@ from sourdine.local.rappor.decode import (
 )
 from sourdine.report.charts.base import Axis, Row
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Cell, Table
+from sourdine.report.table import Cell, TextTable
 from sourdine.testing import SeededBits
 
 REPORTS = 1_000_000
@@ -100,8 +100,8 @@ def _mean(runs: list[CrowdRun], rule: str) -> float:
     return float(np.mean([run.finds(rule).found for run in runs]))
 
 
-def _found(runs: list[CrowdRun]) -> Verdict:
-    return Verdict(
+def _found(runs: list[CrowdRun]) -> ClaimVerdict:
+    return ClaimVerdict(
         claim="an exponential law, 1,000,000 reports: strings found at Bonferroni's 5 %",
         published=f"{PUBLISHED.found}, {PUBLISHED.false} of them false",
         found=_told(runs, BONFERRONI),
@@ -114,12 +114,12 @@ def _found(runs: list[CrowdRun]) -> Verdict:
     )
 
 
-def _frequent(runs: list[CrowdRun]) -> Verdict:
+def _frequent(runs: list[CrowdRun]) -> ClaimVerdict:
     many = int((LAW.shares > 0.01).sum())
     strict, loose = (
         float(np.mean([run.above(rule, 0.01) for run in runs])) for rule in (BONFERRONI, SQUARES)
     )
-    return Verdict(
+    return ClaimVerdict(
         claim="every string above 1 % is found",
         published=f"all {many}",
         found=f"{strict:.1f} of {many} by Bonferroni; {loose:.1f} by a false-discovery rate of 5 %",
@@ -130,10 +130,10 @@ def _frequent(runs: list[CrowdRun]) -> Verdict:
     )
 
 
-def _p_values(runs: list[CrowdRun]) -> Verdict:
+def _p_values(runs: list[CrowdRun]) -> ClaimVerdict:
     ten, twenty = (float(np.median([run.worst(count) for run in runs])) for count in (10, 20))
     reached = sum(run.worst(10) < 1e-31 for run in runs), sum(run.worst(20) < 1e-10 for run in runs)
-    return Verdict(
+    return ClaimVerdict(
         claim="p-values of the 10 and 20 most frequent strings",
         published="below 1e-31 and 1e-10",
         found=f"below {ten:.0e} and {twenty:.0e} in half of {len(runs)} crowds",
@@ -205,7 +205,7 @@ def _bars(runs: list[CrowdRun]) -> list[Row]:
     return rows
 
 
-def _table(runs: list[CrowdRun]) -> Table:
+def _table(runs: list[CrowdRun]) -> TextTable:
     rows: list[tuple[Cell, ...]] = []
     for rule in (BONFERRONI, BH, SQUARES, PLAIN):
         finds = [run.finds(rule) for run in runs]
@@ -214,7 +214,7 @@ def _table(runs: list[CrowdRun]) -> Table:
         above = [float(np.mean([run.above(rule, share) for run in runs])) for share in (0.01, 0.015)]
         rows.append((rule, found, error, false, *above))
     rows.append(("published (Bonferroni)", PUBLISHED.found, None, PUBLISHED.false, 32, None))
-    return Table(
+    return TextTable(
         name="exponential",
         title="Strings found, on average",
         columns=("rule", "found", "± two standard errors", "false", "of 32 above 1 %", "of 24 above 1.5 %"),

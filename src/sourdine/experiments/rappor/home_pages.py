@@ -9,13 +9,20 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from sourdine.experiments.rappor.collecting import WordLaw, collect, draw_ranks, standing_words
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict, compare
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing, compare
 from sourdine.local.rappor import Rappor
-from sourdine.local.rappor.decode import Candidates, Correction, Decoding, Evidence, Terms, decode_by_lasso
+from sourdine.local.rappor.decode import (
+    Candidates,
+    Correction,
+    Decoding,
+    DecodingTerms,
+    Evidence,
+    decode_by_lasso,
+)
 from sourdine.local.rappor.rappor import BloomOracle
 from sourdine.report.charts.base import Axis, Row
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 from sourdine.testing import SeededBits
 
 REPORTS = 12_000_000
@@ -117,7 +124,7 @@ def _collect(name: str, oracle: BloomOracle, law: WordLaw, size: Size, settings:
     label = f"home pages, {name}"
     counts = collect(oracle, law, size.reports, bits=bits, settings=settings, label=label)
     candidates = Candidates.of(oracle, law.words)
-    terms = Terms(correction=Correction.BONFERRONI)
+    terms = DecodingTerms(correction=Correction.BONFERRONI)
     (found,) = (
         decode_by_lasso(Evidence.of(oracle, each), candidates, terms=terms)
         for each in settings.watch(f"decoding {name}", [counts])
@@ -125,10 +132,10 @@ def _collect(name: str, oracle: BloomOracle, law: WordLaw, size: Size, settings:
     return Seen(oracle, found, law)
 
 
-def _least() -> Verdict:
+def _least() -> ClaimVerdict:
     one, endless = (error_in_users(oracle, REPORTS) for oracle in (ORACLE, ORACLE.once()))
     needed = needed_users(ORACLE, REPORTS, CANDIDATES)
-    return Verdict(
+    return ClaimVerdict(
         claim="home pages, 12 million reports: users that a page needs to be seen",
         published=f"about {LEAST:,}",
         found=f"about {_rounded(needed)}, by formula",
@@ -143,10 +150,10 @@ def _rounded(users: float) -> str:
     return f"{round(users, -2):,.0f}"
 
 
-def _pages(seen: dict[str, Seen], size: Size) -> Verdict:
+def _pages(seen: dict[str, Seen], size: Size) -> ClaimVerdict:
     one, endless = seen[ONE], seen[ENDLESS]
     many = PAGES - EXPECTED
-    return Verdict(
+    return ClaimVerdict(
         claim="home pages: unexpected pages found" + _how_many(size),
         published=f"{many}",
         found=f"{one.unexpected} of {many}; {endless.unexpected} where users report endlessly",
@@ -156,9 +163,9 @@ def _pages(seen: dict[str, Seen], size: Size) -> Verdict:
     )
 
 
-def _mass(seen: dict[str, Seen], size: Size) -> Verdict:
+def _mass(seen: dict[str, Seen], size: Size) -> ClaimVerdict:
     one, endless = (100 * each.decoding.mass for each in (seen[ONE], seen[ENDLESS]))
-    return Verdict(
+    return ClaimVerdict(
         claim="home pages: the pages that are found make up most of all" + _how_many(size),
         published="85 %",
         found=f"{one:.0f} %; {endless:.0f} % where users report endlessly",
@@ -167,8 +174,8 @@ def _mass(seen: dict[str, Seen], size: Size) -> Verdict:
     )
 
 
-def _epsilon() -> Verdict:
-    return Verdict(
+def _epsilon() -> ClaimVerdict:
+    return ClaimVerdict(
         claim="home pages: ε₁",
         published="0.53",
         found=f"{ORACLE.epsilon_one:.4f}",
@@ -204,7 +211,7 @@ def _section(seen: dict[str, Seen], size: Size) -> Section:
             f"ends are shown: {ONE}, and {ENDLESS}, of which only the permanent response is left.",
         ),
         tables=(
-            Table(
+            TextTable(
                 name="pages",
                 title=f"{PAGES} pages among {size.candidates:,} candidates",
                 columns=(

@@ -10,13 +10,13 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.rappor.collecting import draw_ranks
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.local.estimate import Estimate
 from sourdine.local.rappor import BasicRappor
 from sourdine.local.rappor.decode import Correction
 from sourdine.report.charts.base import Axis, Row
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 from sourdine.testing import SeededBits
 
 MEAN, DEVIATION, LAST = 50, 10, 100
@@ -79,10 +79,10 @@ def _values(count: int, bits: Bits) -> NDArray[np.int64]:
     return np.clip(whole, 0, LAST)
 
 
-def _sizes(bells: list[Bell]) -> Verdict:
+def _sizes(bells: list[Bell]) -> ClaimVerdict:
     few, some, many = bells
     right = few.alike < 0.8 and some.alike > 0.8 and many.alike > 0.99
-    return Verdict(
+    return ClaimVerdict(
         claim="a normal law: 10,000 reports are too few, 100,000 show the bell, 1,000,000 draw it precisely",
         published="by eye, from a figure",
         found=f"correlation with the truth {few.alike:.2f}, {some.alike:.2f} and {many.alike:.3f}",
@@ -92,9 +92,9 @@ def _sizes(bells: list[Bell]) -> Verdict:
     )
 
 
-def _epsilon() -> Verdict:
+def _epsilon() -> ClaimVerdict:
     found = ORACLE.epsilon_one
-    return Verdict(
+    return ClaimVerdict(
         claim="a normal law, f = 0: ε = ln 3",
         published=f"{math.log(3):.4f}",
         found=f"{found:.4f} a report",
@@ -113,7 +113,7 @@ def _section(bells: list[Bell]) -> Section:
             "unbiased, and so may fall below 0.",
         ),
         tables=(
-            Table(
+            TextTable(
                 name="normal",
                 title="A normal law by the number of reports",
                 columns=(

@@ -7,11 +7,11 @@ import numpy as np
 
 from sourdine.core.format import shorten_up
 from sourdine.experiments.rappor.collecting import draw_bits
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.local.rappor import Device, Life, Rappor
 from sourdine.report.charts.base import Row
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Cell, Table
+from sourdine.report.table import Cell, TextTable
 from sourdine.testing import SeededBits
 
 ORACLE = Rappor(bits=256, hashes=4, cohorts=1, f=Fraction(1, 2), p=Fraction(1, 2), q=Fraction(3, 4))
@@ -27,8 +27,8 @@ def reproduce(settings: Settings) -> ExperimentPart:
     return ExperimentPart((_ln3(),), _section(life))
 
 
-def _ln3() -> Verdict:
-    return Verdict(
+def _ln3() -> ClaimVerdict:
+    return ClaimVerdict(
         claim="words with p = 0.5, q = 0.75, f = 0.5 and 2 hashes: ε = ln 3",
         published=f"{math.log(3):.4f}",
         found=f"ε₁ = {shorten_up(WORDS.epsilon_one, 4)}, ε∞ = {shorten_up(WORDS.epsilon_infinity, 4)}",
@@ -63,7 +63,7 @@ def _section(life: Life) -> Section:
             "with probability q = 0.75 where the permanent bit is 1, and p = 0.5 where it is 0.",
         ),
         tables=(
-            Table(
+            TextTable(
                 name="costs",
                 title="What reports of one device on one word reveal (ε)",
                 columns=("reports", "256 bits, 4 hashes", "128 bits, 2 hashes"),

@@ -6,12 +6,19 @@ from fractions import Fraction
 import numpy as np
 
 from sourdine.experiments.rappor.collecting import Finds, WordLaw, collect, draw_names, spread, standing_words
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict, compare
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing, compare
 from sourdine.local.rappor import Rappor
-from sourdine.local.rappor.decode import Candidates, Correction, Decoding, Evidence, Terms, decode_by_lasso
+from sourdine.local.rappor.decode import (
+    Candidates,
+    Correction,
+    Decoding,
+    DecodingTerms,
+    Evidence,
+    decode_by_lasso,
+)
 from sourdine.report.charts.base import Axis, Row
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 from sourdine.testing import SeededBits
 
 REPORTS = 186_792
@@ -76,15 +83,15 @@ def reproduce(settings: Settings) -> ExperimentPart:
         quiet = Settings(quick=settings.quick)
         bits = SeededBits(1000 + seed)
         counts = collect(ORACLE, LAW, REPORTS, bits=bits, settings=quiet, label="process names")
-        terms = Terms(correction=Correction.BONFERRONI)
+        terms = DecodingTerms(correction=Correction.BONFERRONI)
         runs.append(ReportsRun(decode_by_lasso(Evidence.of(ORACLE, counts), candidates, terms=terms)))
     return ExperimentPart((_found(runs), _malware(runs), _epsilon()), _section(runs, settings))
 
 
-def _found(runs: list[ReportsRun]) -> Verdict:
+def _found(runs: list[ReportsRun]) -> ClaimVerdict:
     found, error = spread([run.finds.found for run in runs])
     least, most = (float(np.mean([run.estimated[end] for run in runs])) for end in (0, 1))
-    return Verdict(
+    return ClaimVerdict(
         claim=f"process names, {REPORTS:,} reports: names found",
         published="10, with shares from 2.5 to 4.5 %",
         found=f"{found:.1f} ± {error:.1f}, with shares from {100 * least:.1f} to {100 * most:.1f} %",
@@ -94,12 +101,12 @@ def _found(runs: list[ReportsRun]) -> Verdict:
     )
 
 
-def _malware(runs: list[ReportsRun]) -> Verdict:
+def _malware(runs: list[ReportsRun]) -> ClaimVerdict:
     shares = [100 * float(run.decoding.shares[_BAD]) for run in runs]
     mean, _ = spread(shares)
     seen = sum(bool(run.decoding.detected[_BAD]) for run in runs)
     error = 100 * float(np.nanmean([run.decoding.errors[_BAD] for run in runs]))
-    return Verdict(
+    return ClaimVerdict(
         claim="process names: the share of the malware",
         published="2.6 %",
         found=f"{mean:.1f} % on average, where 2.6 % is true; ± {error:.1f} in one set of reports",
@@ -109,8 +116,8 @@ def _malware(runs: list[ReportsRun]) -> Verdict:
     )
 
 
-def _epsilon() -> Verdict:
-    return Verdict(
+def _epsilon() -> ClaimVerdict:
+    return ClaimVerdict(
         claim="process names: ε₁",
         published="1.07",
         found=f"{ORACLE.epsilon_one:.4f}",
@@ -136,7 +143,7 @@ def _section(runs: list[ReportsRun], settings: Settings) -> Section:
     ]
     there = int(LAW.present.sum())
     sets = f"{len(runs)} sets of reports" + (f" (quick: {SEEDS} without --quick)" if settings.quick else "")
-    table = Table(
+    table = TextTable(
         name="processes",
         title=f"The {_SHOWN} most frequent names, over {len(runs)} sets of reports",
         columns=("name", "true %", "mean estimate %", "standard error", "times found"),

@@ -5,14 +5,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.experiments.surveys.proportions import MeasuredNumber, mean
 from sourdine.local.estimate import needed
 from sourdine.local.surveys.design import Survey, best_survey
 from sourdine.mechanisms import BinaryResponse, KaryResponse, OneCoin, TwoCoins, Warner
 from sourdine.report.charts.base import COLOURS, GREY, Axis, Row, Series, draw_lines
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Cell, Table
+from sourdine.report.table import Cell, TextTable
 from sourdine.testing import SeededBits
 
 PEOPLE = 1000
@@ -58,21 +58,21 @@ def _try(trials: int) -> dict[str, tuple[MeasuredNumber, float]]:
     return found
 
 
-def _verdicts(found: dict[str, tuple[MeasuredNumber, float]]) -> tuple[Verdict, ...]:
+def _verdicts(found: dict[str, tuple[MeasuredNumber, float]]) -> tuple[ClaimVerdict, ...]:
     two, one = (Survey.of(TRIED[name]) for name in ("two coins", "one coin"))
     bias, deviation = found["two coins"]
     formula = math.sqrt(float(two.variance(SHARE, PEOPLE)))
     unbiased = all(abs(each.value) <= each.upper - each.lower for each, _ in found.values())
     warner = Survey.of(TRIED["Warner, truth 0.8"])
     return (
-        Verdict(
+        ClaimVerdict(
             claim="two coins: the share of yes is p ≈ 2r − 1/2; is it biased?",
             published="left open; one may hope not",
             found=f"no: mean error {bias.value:+.5f} ± {(bias.upper - bias.lower) / 2:.5f}",
             standing=Standing.ANSWERED if unbiased else Standing.WRONG,
             why="r has mean p/2 + 1/4 exactly. So has every design here, by its own formula.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="two coins: what of the variance?",
             published="left open",
             found=f"3/(4n); {PEOPLE:,} people: deviation {formula:.4f}, measured {deviation:.4f}",
@@ -80,7 +80,7 @@ def _verdicts(found: dict[str, tuple[MeasuredNumber, float]]) -> tuple[Verdict, 
             why="For the people at hand, whatever the share p. If they were drawn from a population, p(1 − "
             "p)/n comes on top.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="two coins are ln 3-private",
             published="ratio at most 3",
             found=f"ratio exactly {math.exp(two.epsilon):.0f}, ε = {two.epsilon:.4f}",
@@ -88,7 +88,7 @@ def _verdicts(found: dict[str, tuple[MeasuredNumber, float]]) -> tuple[Verdict, 
             why="The printed proof divides a probability by itself; 3/4 over 1/4 was meant, in both "
             "directions.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="two coins: other probabilities than 1/2, 1/2?",
             published="left open",
             found="a fair second coin is best; the first has odds (e^ε − 1)/2",
@@ -96,14 +96,14 @@ def _verdicts(found: dict[str, tuple[MeasuredNumber, float]]) -> tuple[Verdict, 
             why="Any ε-private yes or no can be made from Warner's answer with truth e^ε/(1 + e^ε), so none "
             "tells more. Two coins with a fair second one are Warner's in another dress.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="one coin (heads: truth, tails: yes): p ≈ 2r − 1, with plausible denial",
             published="a yes is deniable",
             found="the estimate is right, but ε is infinite" if one.epsilon == math.inf else "finite ε",
             standing=Standing.OVERSTATED,
             why="Only a true no ever says no, and half of them do: each of those is known for certain.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="Warner's biased coin protects even better than two coins",
             published="better",
             found=f"truth 3/4 is the same, 0.8 is worse (ε = {warner.epsilon:.3f}), 0.6 better",
@@ -114,11 +114,11 @@ def _verdicts(found: dict[str, tuple[MeasuredNumber, float]]) -> tuple[Verdict, 
     )
 
 
-def _kary() -> Verdict:
+def _kary() -> ClaimVerdict:
     """The printed mean squared error of k-ary response."""
     response, people, share = KaryResponse(epsilon=Fraction(1), categories=10), 1000, 0.5
     printed, true = (float(response.variance(f, people)) for f in (0.0, share))
-    return Verdict(
+    return ClaimVerdict(
         claim="k-ary response: mean squared error (K − 2 + e^ε)/(n(e^ε − 1)²), at K = 10, ε = 1, n = 1,000",
         published=f"{printed:.5f} for every share",
         found=f"{true:.5f} at share 0.5",
@@ -158,7 +158,7 @@ def _section(found: dict[str, tuple[MeasuredNumber, float]]) -> Section:
     )
 
 
-def _designs() -> Table:
+def _designs() -> TextTable:
     rows: list[tuple[Cell, ...]] = []
     for name, survey in DESIGNS.items():
         points = [
@@ -167,7 +167,7 @@ def _designs() -> Table:
             for share in (0.1, 0.5)
         ]
         rows.append((name, *survey.channel, survey.epsilon, *points))
-    return Table(
+    return TextTable(
         name="designs",
         title="Designs: what an answer costs, and how well many of them tell",
         columns=(
@@ -186,12 +186,12 @@ def _designs() -> Table:
     )
 
 
-def _needed() -> Table:
+def _needed() -> TextTable:
     rows = []
     for name, survey in DESIGNS.items():
         people = survey.people(ERROR)
         rows.append((name, survey.epsilon, people.normal, people.exact, people.surely))
-    return Table(
+    return TextTable(
         name="people",
         title=f"How many to draw, to be within {100 * ERROR:g} points in 95 % of surveys",
         columns=("design", "ε", "normal", "exact", "surely"),
@@ -201,8 +201,8 @@ def _needed() -> Table:
     )
 
 
-def _tried(found: dict[str, tuple[MeasuredNumber, float]]) -> Table:
-    return Table(
+def _tried(found: dict[str, tuple[MeasuredNumber, float]]) -> TextTable:
+    return TextTable(
         name="tried",
         title=f"Tried out: {PEOPLE:,} people of whom it is true of {100 * SHARE:g} %",
         columns=("design", "mean error", "± two standard errors", "deviation", "by formula"),

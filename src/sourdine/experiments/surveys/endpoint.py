@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.experiments.surveys.proportions import MeasuredNumber, root_mean_square, uniform
 from sourdine.local.surveys.endpoint import (
     CentralEndpoint,
@@ -17,7 +17,7 @@ from sourdine.local.surveys.endpoint import (
 )
 from sourdine.report.charts.base import GREY, Axis, Band, Row, Series, draw_lines
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Cell, Table
+from sourdine.report.table import Cell, TextTable
 from sourdine.testing import SeededBits
 
 BOUND = 100
@@ -69,18 +69,18 @@ def _largest(people: int, trials: int, bits: Bits) -> MeasuredNumber:
     return root_mean_square(errors)
 
 
-def _verdicts(found: Found, largest: MeasuredNumber) -> tuple[Verdict, ...]:
+def _verdicts(found: Found, largest: MeasuredNumber) -> tuple[ClaimVerdict, ...]:
     error = {name: found[name, JUDGED][0].value for name in METHODS}
     exact = METHODS[PLAIN].deviation(END, JUDGED)
     return (
-        Verdict(
+        ClaimVerdict(
             claim=f"the end of Unif[0, b] without privacy: the maximum; b = {END:g}, n = {JUDGED:,}",
             published="max",
             found=f"max (n + 1)/n, without bias: off by {error[PLAIN]:.2g}",
             standing=Standing.REPRODUCED,
             why=f"The maximum itself is always too small. The formula says b/√(n(n + 2)) = {exact:.2g}.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim=f"the same with a curator: the maximum and noise; b at most {BOUND} is declared, ε = 1",
             published="max + noise",
             found=f"off by {error[NOISY]:.2g} however many values; a high quantile by {error[CENTRAL]:.2g}",
@@ -88,7 +88,7 @@ def _verdicts(found: Found, largest: MeasuredNumber) -> tuple[Verdict, ...]:
             why="One value can move the maximum over the whole declared range, so its noise never shrinks. "
             "The rank of a quantile moves by one.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="the same by local reports: the largest of everyone's noisy values",
             published="max of noisy values",
             found=f"off by {largest.value:,.0f}; twice a mean by {error[TWICE]:.2g}, thresholds by "
@@ -96,7 +96,7 @@ def _verdicts(found: Found, largest: MeasuredNumber) -> tuple[Verdict, ...]:
             standing=Standing.WRONG,
             why="The largest of n Laplace noises grows like ln n: more people make it worse. Means do not.",
         ),
-        Verdict(
+        ClaimVerdict(
             claim="the same by statistical queries: about log many thresholds",
             published="a search by halving",
             found="log₂(B/b) + 2 queries, within 1.5 τ b",
@@ -128,7 +128,7 @@ def _section(found: Found, largest: dict[int, MeasuredNumber], trials: int) -> S
             "bound, thresholds in units of b itself, once there are enough people for the search.",
         ),
         tables=(
-            Table(
+            TextTable(
                 name="ends",
                 title="Root mean squared error of the end",
                 columns=("way", "values", "error", "lower", "upper", "forecast", "intervals that hold"),

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.local.surveys.design import Comparison, best_survey
 from sourdine.report.charts.base import COLOURS, Axis, Band, Row, Series, draw_lines
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 from sourdine.testing import SeededBits
 
 Floats = NDArray[np.float64]
@@ -119,11 +119,11 @@ def _formula(local: bool, drawn: bool, people: int) -> float:
     return math.sqrt(both.drawn_central if drawn else both.central)
 
 
-def _factor(found: Found, people: int) -> Verdict:
+def _factor(found: Found, people: int) -> ClaimVerdict:
     measured = (found[True, False, people].value / found[False, False, people].value) ** 2
     both = Comparison(epsilon=EPSILON, people=10**9, share=SHARE)
     stays = both.drawn_local / both.drawn_central
-    return Verdict(
+    return ClaimVerdict(
         claim="local reports lose a factor 1/n to a curator, inevitably",
         published="1/n in squared error",
         found=f"2/n exactly, whatever ε; measured 1/{measured:,.0f} at n = {people:,}",
@@ -134,10 +134,10 @@ def _factor(found: Found, people: int) -> Verdict:
     )
 
 
-def _laplace() -> Verdict:
+def _laplace() -> ClaimVerdict:
     people = 1000
     printed = 1 / people**2
-    return Verdict(
+    return ClaimVerdict(
         claim=f"squared error of a share with central Laplace noise, at ε = 1 and n = {people:,}",
         published=f"about 1/(n²ε²) = {printed:.1e}",
         found=f"2/(n²ε²) = {2 * printed:.1e}",
@@ -167,7 +167,7 @@ def _section(found: Found, sizes: tuple[int, ...], quick: bool) -> Section:
             "are drawn, and that error no curator takes away.",
         ),
         tables=(
-            Table(
+            TextTable(
                 name="shares",
                 title="Root mean squared error of a share",
                 columns=("what", "people", "trials", "measured", "lower", "upper", "by formula"),

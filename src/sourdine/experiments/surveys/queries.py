@@ -6,13 +6,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.experiments.registry import ExperimentPart, Settings, Standing, Verdict
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.experiments.surveys.proportions import MeasuredNumber, frequency, uniform
 from sourdine.local.surveys.design import Survey, coverage
 from sourdine.local.surveys.statistical_query import Query, QueryPlan, best_each
 from sourdine.report.charts.base import Axis, Band, Row, Series, draw_lines
 from sourdine.report.pages.page import Figure, Section
-from sourdine.report.table import Cell, Table
+from sourdine.report.table import Cell, TextTable
 from sourdine.testing import SeededBits
 
 QUERIES = 10
@@ -74,10 +74,10 @@ def _exactly(plan: QueryPlan, people: int) -> tuple[float, float]:
     return float(near.mean()), float(near.prod())
 
 
-def _verdict(sizes: dict[Fraction, dict[str, int]]) -> Verdict:
+def _verdict(sizes: dict[Fraction, dict[str, int]]) -> ClaimVerdict:
     one = sizes[Fraction(1)]
     single, together = (100 * share for share in _exactly(_plan(Fraction(1)), one["published"]))
-    return Verdict(
+    return ClaimVerdict(
         claim=f"t queries within τ need n = t/(ε²τ²); here t = {QUERIES}, τ = {TOLERANCE}, ε = 1",
         published=f"{one['published']:,}",
         found=f"{one['exact']:,} for 95 %, {one['surely']:,} by Hoeffding",
@@ -130,7 +130,7 @@ def _section(
 def _table(
     sizes: dict[Fraction, dict[str, int]],
     found: dict[tuple[Fraction, str], tuple[MeasuredNumber, MeasuredNumber]],
-) -> Table:
+) -> TextTable:
     rows: list[tuple[Cell, ...]] = []
     for epsilon, named in sizes.items():
         for name, people in named.items():
@@ -140,7 +140,7 @@ def _table(
             exact = (f"{100 * share:.1f} %" for share in _exactly(_plan(epsilon), people))
             measured = (f"{100 * single.value:.1f} %", f"{100 * together.value:.1f} %", told)
             rows.append((float(epsilon), name, people, error, *exact, *measured))
-    return Table(
+    return TextTable(
         name="queries",
         title=f"{QUERIES} queries within {TOLERANCE}: people, and how often it comes true",
         columns=(
@@ -160,7 +160,7 @@ def _table(
     )
 
 
-def _curve(settings: Settings, trials: int) -> tuple[Table, dict[str, object]]:
+def _curve(settings: Settings, trials: int) -> tuple[TextTable, dict[str, object]]:
     """How often all ten are within tolerance, against the number of people."""
     times = TIMES[::3] if settings.quick else TIMES
     cases = [(each, int(count * _plan(Fraction(1)).published)) for each in WAYS for count in times]
@@ -178,7 +178,7 @@ def _curve(settings: Settings, trials: int) -> tuple[Table, dict[str, object]]:
         band=Band(lower="lower", upper="upper"),
         at=_plan(Fraction(1)).published,
     )
-    table = Table(
+    table = TextTable(
         name="ways",
         title="How often all ten answers are within τ, at ε = 1",
         columns=("way", "people", "share of trials", "lower", "upper"),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.dialect import Dialect
 from sourdine.frames.expression import Grouping
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import LONGEST_KEY
 from sourdine.frames.source import Beside, Source
 from sourdine.frames.statistics.totals import secret_order
@@ -45,7 +45,7 @@ def fit(raw: str, dialect: Dialect) -> str:
 
 
 def key_counts(
-    source: Source, columns: Sequence[str], *, unit: Unit, bits: Bits, where: str = "TRUE"
+    source: Source, columns: Sequence[str], *, unit: PrivacyUnit, bits: Bits, where: str = "TRUE"
 ) -> KeyCounts:
     """How many units have each key, or each combination of keys of several columns.
 

@@ -13,7 +13,7 @@ from itertools import accumulate
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.dialect import Dialect
 from sourdine.frames.expression import sides
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Category, Column, Flag, Integer, Real, Schema, Text
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.partitions import fit, raw_text
@@ -77,7 +77,9 @@ def place_among_cells(source: Source, name: str) -> str:
     return f"CASE WHEN {within} THEN 0 {rest} END"
 
 
-def quality_counts(source: Source, columns: Sequence[str], *, unit: Unit, bits: Bits) -> tuple[int, ...]:
+def quality_counts(
+    source: Source, columns: Sequence[str], *, unit: PrivacyUnit, bits: Bits
+) -> tuple[int, ...]:
     """How many records are in every cell of these columns; without columns, how many there are.
 
     Where several records are one unit, those without a unit are left out, and a unit with more than `rows`

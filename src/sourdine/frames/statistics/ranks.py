@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.dialect import Dialect
 from sourdine.frames.expression import Grouping
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.binned import MOST_ROWS, Levels, index_of
 from sourdine.frames.statistics.totals import Keys, combinations, secret_order
@@ -92,7 +92,7 @@ def ranks(
     *,
     by: Sequence[Grouping],
     value: str,
-    unit: Unit,
+    unit: PrivacyUnit,
     bits: Bits,
     where: str = "TRUE",
     places: int | None = None,
@@ -198,7 +198,7 @@ def _counted(codes: Ints, records: Ints, places: int, size: int) -> list[RankSou
     return [CountedValues(held[a:b], upto[a:b] - before[a]) for a, b in pairwise(edges.tolist())]
 
 
-def _bounded(rows: str, marks: Sequence[str], unit: Unit, bits: Bits, dialect: Dialect) -> str:
+def _bounded(rows: str, marks: Sequence[str], unit: PrivacyUnit, bits: Bits, dialect: Dialect) -> str:
     """At most `rows` records of a unit in each of at most `groups` groups.
 
     Equal values of a unit are told apart by their number, so that each has its own chance.

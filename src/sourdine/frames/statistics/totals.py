@@ -10,7 +10,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.dialect import DUCKDB, Dialect
 from sourdine.frames.expression import Grouping, Key
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.sums import Statistic, valid
 
@@ -58,7 +58,7 @@ def totals(
     *,
     by: Sequence[Grouping],
     statistics: Sequence[Statistic],
-    unit: Unit,
+    unit: PrivacyUnit,
     bits: Bits,
     where: str = "TRUE",
 ) -> Totals:
@@ -73,7 +73,7 @@ def totals(
 
 
 def totals_of(
-    source: Source, requests: Sequence[Request], *, unit: Unit, bits: Bits, where: str = "TRUE"
+    source: Source, requests: Sequence[Request], *, unit: PrivacyUnit, bits: Bits, where: str = "TRUE"
 ) -> list[Totals]:
     """The totals of several requests: where each record is a unit, in one pass over the table."""
     if unit.column is not None:
@@ -150,7 +150,7 @@ def _by_record(
 
 
 def _of_units(
-    source: Source, requests: Sequence[Request], unit: Unit, bits: Bits, where: str
+    source: Source, requests: Sequence[Request], unit: PrivacyUnit, bits: Bits, where: str
 ) -> list[Totals]:
     """The totals of units, in one pass for all requests with the same groups."""
     found: dict[tuple[Grouping, ...], dict[Statistic, Numbers]] = {}

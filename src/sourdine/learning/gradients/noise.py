@@ -22,7 +22,7 @@ from torch import Tensor
 from sourdine.core import check
 from sourdine.core.distance import Distance, Norm, root_above
 from sourdine.core.distributions import GaussianLaw, float_above
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness.bits import SYSTEM, Bits
 
@@ -81,11 +81,11 @@ class NoisyGradient(Mechanism):
         noise: NDArray[np.float32] = gaussian(torch.Size(given.shape), bits).numpy()
         return given + noise * np.float32(self.sigma)
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)
         square = distance.amount / self.sigma**2
         law = GaussianLaw(float_above(root_above(square)))
-        return Loss.symmetric(law, neighbours=distance.neighbours, rho=square / 2)
+        return PrivacyLoss.symmetric(law, neighbours=distance.neighbours, rho=square / 2)
 
     def error(self, confidence: float = 0.95) -> float:
         confidence = check.confidence("NoisyGradient.error", confidence)

@@ -23,7 +23,7 @@ from sourdine.accounting.ledger.ledger import opened
 from sourdine.core.errors import InvalidParameter, LedgerError
 from sourdine.core.randomness.bits import SYSTEM
 from sourdine.learning.checkpoint import Checkpoint
-from sourdine.learning.planning import Plan
+from sourdine.learning.planning import TrainingPlan
 from sourdine.learning.result import Trained
 from sourdine.learning.sweep.settings import Setting, Sweep
 
@@ -86,7 +86,7 @@ class Journal:
             os.fsync(file.fileno())
 
 
-Train = Callable[[Setting, Plan], Trained]
+Train = Callable[[Setting, TrainingPlan], Trained]
 _PAID = "paid"
 _Paid = dict[str, str]
 

@@ -16,7 +16,7 @@ from sourdine.accounting.transforms import best_of_runs
 from sourdine.core import check
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.learning.planning import Plan, plan
+from sourdine.learning.planning import TrainingPlan, plan
 
 MOST_RUNS = 10**5
 _HOPELESS = 1000.0  # an epsilon beyond which nothing is promised, and a closer look would take long
@@ -110,9 +110,9 @@ class Sweep:
         return self.repeats * len(self.settings)
 
     @cached_property
-    def plans(self) -> tuple[Plan, ...]:
+    def plans(self) -> tuple[TrainingPlan, ...]:
         """The plan of each setting; those that cost the same are computed once."""
-        made: dict[tuple[object, ...], Plan] = {}
+        made: dict[tuple[object, ...], TrainingPlan] = {}
         for each in self.settings:
             key = self._key(each)
             if key not in made:

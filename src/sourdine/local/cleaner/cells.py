@@ -29,7 +29,7 @@ Cleaned = np.ma.MaskedArray[Any, Any]  # noisy values or places of labels; missi
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cells(ABC):
+class CleanedCells(ABC):
     """One column: what is declared of it, and the epsilon that one of its cells costs."""
 
     name: str
@@ -96,7 +96,7 @@ class Cells(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeyCells(Cells):
+class KeyCells(CleanedCells):
     """Cells of known keys; unless something takes its place, a missing cell is the last of the categories."""
 
     column: Category | Flag

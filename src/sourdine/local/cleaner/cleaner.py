@@ -21,7 +21,7 @@ from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.frames.schema import Column, Integer, Real, Schema, Text
 from sourdine.frames.source import AS_IT_IS, Source, open_source
 from sourdine.frames.text.format import TextFormat
-from sourdine.local.cleaner.cells import ABSENT, Cells, Cleaned, KeyCells
+from sourdine.local.cleaner.cells import ABSENT, Cleaned, CleanedCells, KeyCells
 from sourdine.local.cleaner.numbers import Method, NumberCells, gridded
 from sourdine.local.cleaner.writing import Output, like, write
 from sourdine.local.estimate import Estimate
@@ -30,7 +30,7 @@ FORMAT = "sourdine cleaning 1"
 MOST_ROWS = 1 << 20
 SHARE = Fraction(1, 4)
 _MOST = Fraction(1 << 20)
-Watch = Callable[[Sequence[Cells]], Iterable[Cells]]
+Watch = Callable[[Sequence[CleanedCells]], Iterable[CleanedCells]]
 
 
 @dataclass(frozen=True, init=False)
@@ -55,7 +55,7 @@ class Cleaner:
     """
 
     schema: Schema
-    cells: tuple[Cells, ...]
+    cells: tuple[CleanedCells, ...]
     rows: int
     unit: str
     share: Fraction
@@ -298,7 +298,7 @@ def shuffled(count: int, bits: Bits) -> NDArray[np.int64]:
             return order
 
 
-def _cells(name: str, column: Column, epsilon: Fraction, method: Method, share: Fraction) -> Cells:
+def _cells(name: str, column: Column, epsilon: Fraction, method: Method, share: Fraction) -> CleanedCells:
     if isinstance(column, Integer | Real):
         return NumberCells(name=name, column=column, epsilon=epsilon, kind=method, share=share)
     if isinstance(column, Text):

@@ -25,7 +25,7 @@ from sourdine.core.randomness.bits import Bits
 from sourdine.frames.expression import place_of, quoted, span
 from sourdine.frames.schema import MOST_STEPS, Integer, Number, Real
 from sourdine.frames.source import Source
-from sourdine.local.cleaner.cells import Cells, Cleaned
+from sourdine.local.cleaner.cells import Cleaned, CleanedCells
 from sourdine.local.cleaner.correction import correction_of, pulled
 from sourdine.local.estimate import Estimate, deviations
 from sourdine.local.numeric.piecewise import Hybrid
@@ -218,7 +218,7 @@ def gridded(column: Number) -> Number:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberCells(Cells):
+class NumberCells(CleanedCells):
     """Cells between two bounds.
 
     Where nothing takes the place of a missing cell, a `share` of epsilon pays for a coin that tells, truly or

@@ -13,7 +13,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.closed import closed_connection, spilling_connection
 from sourdine.frames.expression import literal, quoted
 from sourdine.frames.files import ENDINGS
-from sourdine.local.cleaner.cells import Cells, Cleaned
+from sourdine.local.cleaner.cells import Cleaned, CleanedCells
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,7 +40,7 @@ class Output:
     nullable: bool
 
     @classmethod
-    def of(cls, cells: Cells, cleaned: Cleaned) -> "Output":
+    def of(cls, cells: CleanedCells, cleaned: Cleaned) -> "Output":
         """Cleaned cells, places of labels replaced by the labels."""
         missing = np.ma.getmaskarray(cleaned)
         values = cleaned.filled(0)

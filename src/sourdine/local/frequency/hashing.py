@@ -29,8 +29,10 @@ MOST_CODES = 1 << 26
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalHashing(CodedOracle):
-    """Reports a random hash function and, by k-ary response, the group that it puts the category in.
+class OLH(CodedOracle):
+    """Optimal local hashing.
+
+    Reports a random hash function and, by k-ary response, the group that it puts the category in.
 
     A changed answer costs epsilon. Categories are vectors of m digits over the field of g = `groups`
     elements, a seed is such a vector too, and h_seed(x) = <seed, x>: two categories fall into one group with
@@ -38,7 +40,7 @@ class LocalHashing(CodedOracle):
     functions (proof in docs/guarantees/hashing.md). The report is seed * g + response. Unless given (0), g is
     the prime power of least variance at a frequency of 1/k, near e^epsilon + 1.
 
-    >>> oracle = LocalHashing(epsilon=1, categories=1000)
+    >>> oracle = OLH(epsilon=1, categories=1000)
     >>> oracle.groups, oracle.digits, oracle.width
     (4, 5, 2)
     """
@@ -50,7 +52,7 @@ class LocalHashing(CodedOracle):
 
     def __post_init__(self) -> None:
         self.check_declared()
-        owner = "LocalHashing"
+        owner = "OLH"
         groups = check.integer(owner, "groups", self.groups, 0, MOST_ORDER) or self._best()
         if prime_of(groups) is None or groups ** (1 + _digits(groups, self.categories)) > MOST_CODES:
             must = f"be a power of a prime that leaves at most {check.power(MOST_CODES)} different reports"
@@ -128,14 +130,14 @@ def _channel(epsilon: Fraction, groups: int) -> Channel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class KaryOracle(KaryResponse, CodeReports, FrequencyOracle):
-    """`KaryResponse` with tally and estimate.
+class GRR(KaryResponse, CodeReports, FrequencyOracle):
+    """Generalized randomized response: `KaryResponse` with tally and estimate (GRR of Wang et al. 2017).
 
     A changed answer costs epsilon (Kairouz, Bonawitz, Ramage 2016). The unbiased share of a category is
     ((e^epsilon + k - 1) share of reports - 1)/(e^epsilon - 1).
 
     >>> from sourdine.testing import SeededBits
-    >>> oracle = KaryOracle(epsilon=8, categories=3)
+    >>> oracle = GRR(epsilon=8, categories=3)
     >>> counts = oracle.tally(oracle.sample([0, 1, 1, 1], SeededBits(1)))
     >>> oracle.estimate(counts).value[:2].round(2)
     array([0.25, 0.75])

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core import check, grid
 from sourdine.core.distance import Distance
 from sourdine.core.distributions import AtomLaw
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.local.estimate import Counts
@@ -52,7 +52,7 @@ class TellingOracle(FrequencyOracle):
         """Values as categories, all of them within 0 .. k-1."""
         return np.clip(grid.to_units(type(self).__name__, values, None), 0, self.categories - 1)
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         """One changed answer: +epsilon where the report favours it alone, -epsilon the other way, else 0."""
         self.require(distance)
         epsilon, up = float(self.epsilon), self.revealing

@@ -71,15 +71,17 @@ class Unary(BitwiseOracle):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SymmetricUnary(Unary):
-    """Reports one bit a category, each of them true with odds e^{epsilon/2}.
+class SUE(Unary):
+    """Symmetric unary encoding, or basic one-time RAPPOR.
+
+    Reports one bit a category, each of them true with odds e^{epsilon/2}.
 
     A changed answer changes the law of two bits, at a cost of epsilon/2 each (Erlingsson, Pihur, Korolova
     2014; Wang, Blocki, Li, Jha 2017; proof in docs/guarantees/unary.md). The variance of a share near 0 from
     n reports is e^{epsilon/2}/(n (e^{epsilon/2} - 1)^2).
 
     >>> from sourdine.testing import SeededBits
-    >>> oracle = SymmetricUnary(epsilon=24, categories=3)
+    >>> oracle = SUE(epsilon=24, categories=3)
     >>> counts = oracle.tally(oracle.sample([0, 1, 1, 1], SeededBits(1)))
     >>> oracle.estimate(counts).value[:2].round(2)
     array([0.25, 0.75])
@@ -102,15 +104,17 @@ class SymmetricUnary(Unary):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptimalUnary(Unary):
-    """Reports one bit a category: that of the true one by a fair coin, any other with odds e^{-epsilon}.
+class OUE(Unary):
+    """Optimized unary encoding.
+
+    Reports one bit a category: that of the true one by a fair coin, any other with odds e^{-epsilon}.
 
     A changed answer costs epsilon (Wang, Blocki, Li, Jha 2017; proof in docs/guarantees/unary.md). Of all
     unary encodings it has the least variance of a share near 0: 4 e^epsilon/(n (e^epsilon - 1)^2) from n
     reports.
 
     >>> from sourdine.core.distance import Distance
-    >>> OptimalUnary(epsilon=1, categories=4).loss(Distance.hamming()).epsilon
+    >>> OUE(epsilon=1, categories=4).loss(Distance.hamming()).epsilon
     Fraction(1, 1)
     """
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sourdine.core import check
 from sourdine.core.distance import Distance
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness.bits import Bits
 from sourdine.local.estimate import Counts, Estimate, deviations
@@ -98,12 +98,12 @@ class BoundedOracle(ResolvedOracle):
     def encode(self, values: NDArray[Any], bits: Bits) -> Ints:
         return self.interval.places(type(self).__name__, self.mechanism.sample(values, bits))
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         """Each changed value costs epsilon."""
         self.require(distance)
         changed = math.floor(distance.amount)
         rho = changed * self.epsilon**2 / 2
-        return Loss.pure(changed * self.epsilon, neighbours=distance.neighbours, rho=rho)
+        return PrivacyLoss.pure(changed * self.epsilon, neighbours=distance.neighbours, rho=rho)
 
     def decoding(self, reports: int) -> CodeValues:
         """How the codes of so many reports are read for their mean."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.distance import Distance
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
@@ -55,7 +55,7 @@ class Duchi(UnbiasedOracle):
         places = self.interval.places("Duchi", values)
         return self.response.sample(upper_end(places, self.cells, bits), bits)
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)
         return self.response.loss(distance)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sourdine.core import check
 from sourdine.core.distance import Distance
 from sourdine.core.distributions import AtomLaw
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
@@ -33,7 +33,7 @@ class OneWindow(WindowOracle):
     def encode(self, values: NDArray[Any], bits: Bits) -> Ints:
         return self.sliding.sample(self.rounded(self.fine(values), bits), bits)
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)
         return sliding_loss(distance, self.epsilon, self.sliding.apart)
 
@@ -70,7 +70,7 @@ class Piecewise(OneWindow):
             )
 
 
-def sliding_loss(distance: Distance, epsilon: Fraction, masses: tuple[float, float, float]) -> Loss:
+def sliding_loss(distance: Distance, epsilon: Fraction, masses: tuple[float, float, float]) -> PrivacyLoss:
     """A loss of +epsilon, 0 or -epsilon, with these probabilities at the worst pair of values."""
     size = float(epsilon)
     law = AtomLaw([size, 0.0, -size], masses, masses[::-1])
@@ -180,7 +180,7 @@ class Hybrid(WindowOracle):
         end = self.response.sample(upper_end(fine, self.cells * self.parts, bits), bits)
         return np.where(slides, code, self.sliding.codes + end)
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)
         share = float(self._share)
         p, q = self.response.channel

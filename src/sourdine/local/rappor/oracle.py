@@ -12,7 +12,7 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.errors import UnsupportedLoss
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.randomness.bits import Bits
 from sourdine.local.oracle import Oracle
 from sourdine.local.rappor.responses import Coins, Rows, instantaneous, permanent, trimmed
@@ -85,12 +85,12 @@ class RapporOracle(Oracle):
         accountant = PLD()
         return accountant.epsilon(accountant.lift(self.loss_after(count)), delta).upper
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         """The loss of one report."""
         self.require(distance)
         return self.coins.loss(self.ones, math.floor(distance.amount), distance.neighbours)
 
-    def loss_after(self, reports: int) -> Loss:
+    def loss_after(self, reports: int) -> PrivacyLoss:
         """The loss of so many reports of one device on one value, when that value is replaced."""
         count = check.integer(f"{type(self).__name__}.loss_after", "reports", reports, 1, MOST_REPORTS)
         return self.coins.loss_after(self.ones, count)

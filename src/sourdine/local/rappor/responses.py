@@ -24,7 +24,7 @@ from sourdine.core import check
 from sourdine.core.balls import above, ball, precision
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import AtomLaw, Floats
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.randomness import packed
 from sourdine.core.randomness.bits import Bits
 from sourdine.mechanisms.randomized_response import Channel
@@ -85,7 +85,7 @@ class Coins:
             total = self._log_odds(reports)
             return math.inf if total is None else above(total * total * ones / 4)
 
-    def loss(self, ones: int, changed: int, neighbours: Neighbours) -> Loss:
+    def loss(self, ones: int, changed: int, neighbours: Neighbours) -> PrivacyLoss:
         """The loss of one report, when so many people's values change.
 
         For one, with a ~ Bin(h, q*) ones among the bits of the first value and b ~ Bin(h, p*) among those of
@@ -93,20 +93,20 @@ class Coins:
         """
         epsilon, rho = self.epsilon(ones), self.rho(ones)
         if changed != 1:
-            return Loss.pure(changed * epsilon, neighbours=neighbours, rho=changed * rho)
+            return PrivacyLoss.pure(changed * epsilon, neighbours=neighbours, rho=changed * rho)
         one, zero = (_binomials(ones, float(share)) for share in (self.one, self.zero))
         p, q = np.convolve(one, zero[::-1]), np.convolve(zero, one[::-1])
         law = AtomLaw(np.arange(-ones, ones + 1) * (epsilon / ones), p, q)
-        return Loss.symmetric(law, neighbours=neighbours, epsilon=epsilon, rho=rho)
+        return PrivacyLoss.symmetric(law, neighbours=neighbours, epsilon=epsilon, rho=rho)
 
-    def loss_after(self, ones: int, reports: int) -> Loss:
+    def loss_after(self, ones: int, reports: int) -> PrivacyLoss:
         """The loss of so many reports on one value that all go through one permanent response."""
         epsilon, rho = self.epsilon(1, reports), self.rho(1, reports)
         if reports > _MOST_REPORTS:
-            pair = Loss.pure(epsilon, neighbours=Neighbours.REPLACE, rho=rho)
+            pair = PrivacyLoss.pure(epsilon, neighbours=Neighbours.REPLACE, rho=rho)
         else:
             law = self._pair_law(reports)
-            pair = Loss.symmetric(law, neighbours=Neighbours.REPLACE, epsilon=epsilon, rho=rho)
+            pair = PrivacyLoss.symmetric(law, neighbours=Neighbours.REPLACE, epsilon=epsilon, rho=rho)
         return together([(pair, ones)])
 
     def _pair_law(self, reports: int) -> AtomLaw:

@@ -19,7 +19,7 @@ from scipy.special import betainc
 
 from sourdine.core import check
 from sourdine.local.estimate import Estimate, Floats, deviations, needed, shares
-from sourdine.local.frequency.hashing import KaryOracle
+from sourdine.local.frequency.hashing import GRR
 from sourdine.mechanisms.geometric import Geometric
 from sourdine.mechanisms.randomized_response import LEAST_EPSILON, MOST_EPSILON, Channel
 
@@ -111,7 +111,7 @@ _SHARES = (Fraction(0), Fraction(1))
 
 
 class Answering(Protocol):
-    """Whatever answers yes or no by a known channel: `Warner`, `TwoCoins`, `OneCoin`, `KaryOracle` of two."""
+    """Whatever answers yes or no by a known channel: `Warner`, `TwoCoins`, `OneCoin`, `GRR` of two."""
 
     @property
     def channel(self) -> Channel: ...
@@ -275,7 +275,7 @@ class Survey:
         )
 
 
-def best_survey(epsilon: Fraction | float) -> KaryOracle:
+def best_survey(epsilon: Fraction | float) -> GRR:
     """The best design at an epsilon: the truth with probability e^epsilon/(1 + e^epsilon), else a lie.
 
     That is Warner's, and no unbiased estimate from epsilon-private answers to a yes-no question has a smaller
@@ -285,7 +285,7 @@ def best_survey(epsilon: Fraction | float) -> KaryOracle:
     >>> best_survey(1).categories
     2
     """
-    return KaryOracle(epsilon=check.rational("best_survey", "epsilon", epsilon), categories=2)
+    return GRR(epsilon=check.rational("best_survey", "epsilon", epsilon), categories=2)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from sourdine.core import check, grid
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.local.estimate import Estimate
-from sourdine.local.frequency.hashing import KaryOracle
+from sourdine.local.frequency.hashing import GRR
 from sourdine.local.numeric.duchi import Duchi
 from sourdine.local.surveys.design import Survey, best_survey, enough_people, sure_reach, surely_enough
 from sourdine.mechanisms.randomized_response import LEAST_EPSILON, MOST_EPSILON
@@ -141,7 +141,7 @@ class QueryPlan:
         check.keep(self, confidence=check.confidence(owner, self.confidence))
 
     @property
-    def oracle(self) -> KaryOracle:
+    def oracle(self) -> GRR:
         """What one bit goes through."""
         return best_survey(self.epsilon / self.each)
 
@@ -221,7 +221,7 @@ def best_each(epsilon: Fraction | float, queries: int) -> int:
     return 1 + int(np.argmin(1 / (np.tanh(cost / (2 * each)) ** 2 * each)))
 
 
-def count_yes(oracle: KaryOracle, query: Query, people: NDArray[Any], bits: Bits) -> int:
+def count_yes(oracle: GRR, query: Query, people: NDArray[Any], bits: Bits) -> int:
     """How many of these people report a yes to a query."""
     number = Duchi(epsilon=oracle.epsilon, lower=Fraction(0), upper=Fraction(1))
     return int(number.sample(_shares(query(people), len(people)), bits).sum())

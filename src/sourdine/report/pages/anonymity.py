@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from sourdine.anonymity import NOT_FOR_PUBLICATION, Generalised, Measures, Sensitivity
 from sourdine.report.charts.anonymity import MADE, RAW, draw_columns, draw_hiding, draw_sizes
 from sourdine.report.pages.page import Figure, Page, Section
-from sourdine.report.table import Cell, Table
+from sourdine.report.table import Cell, TextTable
 
 MOST_SUBSETS = 15
 _GAP = "\N{NO-BREAK SPACE}"
@@ -175,16 +175,16 @@ def limits_words() -> str:
     )
 
 
-def _tables(tables: dict[str, Measures]) -> Iterator[Table]:
+def _tables(tables: dict[str, Measures]) -> Iterator[TextTable]:
     names = tuple(tables)
-    yield Table(
+    yield TextTable(
         name="measures",
         title="Classes and risk",
         columns=("measure", *names, "what it says"),
         rows=tuple(measure_rows(tables)),
     )
     if sensitive := sensitive_rows(tables):
-        yield Table(
+        yield TextTable(
             name="sensitive",
             title="Sensitive columns: the worst class",
             columns=("column", "measure", *names, "what it says"),
@@ -196,7 +196,7 @@ def _tables(tables: dict[str, Measures]) -> Iterator[Table]:
             (" + ".join(each.columns), each.unique, _percent(each.share), _percent(each.average_risk))
             for each in first.subsets[:MOST_SUBSETS]
         ]
-        yield Table(
+        yield TextTable(
             name="subsets",
             title="Combinations that single out most",
             columns=("columns", "unique records", "share", "average risk"),

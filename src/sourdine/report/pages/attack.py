@@ -23,7 +23,7 @@ from sourdine.report.charts.base import (
     title_of,
 )
 from sourdine.report.pages.page import Figure, Page, Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 
 _COLOURS = {UNPROTECTED: COLOURS[1], PROTECTED: COLOURS[0]}
 _PER_BAR = 30  # pixels
@@ -126,7 +126,7 @@ def attack_page(found: Found) -> Page:
     figures = tuple(
         Figure(title=each.finding, chart=draw_attack(each), note=_note(each)) for each in found.charts
     )
-    table = Table(
+    table = TextTable(
         name="success",
         title=f"Success: {found.goal}",
         columns=COLUMNS,

@@ -6,7 +6,7 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.format import counted, shorten_up
 from sourdine.local.cleaner import CleanTable
 from sourdine.report.pages.page import Page, Section
-from sourdine.report.table import Cell, Table
+from sourdine.report.table import Cell, TextTable
 
 _WEAK = 10  # an epsilon above it promises next to nothing
 _MOST_KEYS = 20
@@ -44,13 +44,13 @@ def order_words(cleaned: CleanTable) -> str:
     return "The records are in an order drawn anew, so their order tells nothing."
 
 
-def done_table(cleaned: CleanTable) -> Table:
+def done_table(cleaned: CleanTable) -> TextTable:
     """What was done to each column."""
     rows: list[tuple[Cell, ...]] = []
     for cells in cleaned.cleaner.cells:
         missing = "stays missing, or seems so" if cells.keeps_missing else f"counts as {cells.column.missing}"
         rows.append((cells.name, cells.method, float(cells.price), cells.words(), missing))
-    return Table(
+    return TextTable(
         name="columns",
         title="What was done to each cell",
         columns=("column", "noise", "ε of a cell", "a cleaned cell is", "a missing cell"),
@@ -58,7 +58,7 @@ def done_table(cleaned: CleanTable) -> Table:
     )
 
 
-def found_table(cleaned: CleanTable) -> Table:
+def found_table(cleaned: CleanTable) -> TextTable:
     """Means and shares as the cleaned cells have them, and corrected."""
     rows: list[tuple[Cell, ...]] = []
     for cells in cleaned.cleaner.cells:
@@ -75,7 +75,7 @@ def found_table(cleaned: CleanTable) -> Table:
             :_MOST_KEYS
         ]:
             rows.append((cells.name, name, plain, *map(float, ends)))
-    return Table(
+    return TextTable(
         name="estimates",
         title="What the cleaned cells say",
         columns=("column", "statistic", "of cleaned cells", "corrected", "at least", "at most"),

@@ -20,7 +20,7 @@ from sourdine.accounting.explain.words import at_most, money_up, percent_down, p
 from sourdine.core.format import plain, shorten_down, shorten_up
 from sourdine.report.charts.beliefs import draw_beliefs, draw_family, draw_roc
 from sourdine.report.pages.page import Figure, Page, Section
-from sourdine.report.table import Cell, Table
+from sourdine.report.table import Cell, TextTable
 
 FAMILY = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0)
 _LEAST, _MOST = 0.01, 10.0  # the ends of the slider for epsilon
@@ -71,7 +71,7 @@ def explanation_page(explanation: Explanation) -> ExplanationPage:
     )
 
 
-def belief_tables() -> tuple[Table, Table]:
+def belief_tables() -> tuple[TextTable, TextTable]:
     """The greatest and the least beliefs, for the priors and epsilons of the source."""
     return (
         _belief_table("greatest", [[bounds.upper for bounds in row] for row in posterior_table()]),
@@ -79,8 +79,8 @@ def belief_tables() -> tuple[Table, Table]:
     )
 
 
-def _belief_table(name: str, beliefs: list[list[float]]) -> Table:
-    return Table(
+def _belief_table(name: str, beliefs: list[list[float]]) -> TextTable:
+    return TextTable(
         name=name,
         title=f"{name.capitalize()} belief after an answer, in %, by the belief before and by ε",
         columns=("before", *(f"ε = {epsilon:g}" for epsilon in EPSILONS)),
@@ -154,7 +154,7 @@ def _belief_tables(explanation: Explanation) -> Section:
     return Section(
         title="Belief by belief",
         tables=(
-            Table(
+            TextTable(
                 name="own",
                 title="Under this guarantee",
                 columns=("belief before", "after, at least", "after, at most"),
@@ -189,7 +189,7 @@ def _attacks(explanation: Explanation) -> Section:
             "coin, where 1 is certainty and 0 is nothing.",
         ),
         tables=(
-            Table(
+            TextTable(
                 name="rates",
                 title="The best attack, by how many false alarms it may raise",
                 columns=("false positives", "true positives, at most", "alarms that are right, at most"),
@@ -226,7 +226,7 @@ def _premium(explanation: Explanation) -> Section:
             "away; no ε limits that.",
         ),
         tables=(
-            Table(
+            TextTable(
                 name="premium",
                 title=f"Average yearly premium if Gertrude takes part; {PREMIUM:,} if she does not",
                 columns=("ε", "at most"),
@@ -242,7 +242,7 @@ def _deployed() -> Section:
         title="Where systems in use stand",
         paragraphs=(UNITS_DIFFER,),
         tables=(
-            Table(
+            TextTable(
                 name="deployed",
                 title="Published guarantees",
                 columns=("system", "ε", "δ", "protects", "spent", "model", "published by"),

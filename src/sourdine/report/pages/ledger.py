@@ -9,7 +9,7 @@ from sourdine.accounting.ledger.receipt import foreign_lines, readable, remainin
 from sourdine.core.format import counted, plain
 from sourdine.report.charts.base import COLOURS, GREY, ROWS, Row, Spec, finish
 from sourdine.report.pages.page import Figure, Page, Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 
 if TYPE_CHECKING:
     import altair as alt
@@ -30,7 +30,7 @@ def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Pag
     at = f" at delta {plain(status.delta)}" if status.delta is not None else ""
     also = f", that is epsilon {status.epsilon:.4g} of {status.epsilon_limit:.4g}{at}"
     also = at if status.currency == "epsilon" else also  # which needs no second word for itself
-    charges = Table(
+    charges = TextTable(
         name="charges",
         title="Every charge",
         columns=("line", "time (UTC)", "author", "purpose", status.currency, "total"),

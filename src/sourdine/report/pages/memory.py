@@ -17,7 +17,7 @@ from sourdine.learning.memory.table import MeasuredMemory, MemoryCase
 from sourdine.report.charts.base import Row
 from sourdine.report.charts.training import draw_memory, draw_residuals
 from sourdine.report.pages.page import Figure, Page, Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 
 _MB = 1e6
 _SMALL = 0.02  # jumps, as shares of the bytes: the resident set is not the same twice
@@ -86,7 +86,7 @@ def _batches(chosen: MemoryCase, alike: Sequence[MeasuredMemory], lines: Sequenc
                 "resident set at most, MB",
             )
         )
-    table = Table(
+    table = TextTable(
         name="lines",
         title="Lines through the measured bytes",
         columns=("bytes of", "privacy", "constant, MB", "an example, MB", "off by at most, %"),
@@ -145,7 +145,7 @@ def _stages(rows: Sequence[MeasuredMemory], chosen: MemoryCase, alike: Sequence[
                 )
             )
     largest_batch = max(row.case.batch for row in alike)
-    table = Table(
+    table = TextTable(
         name="stages",
         title="What each stage adds to what is alive",
         columns=("stage", "privacy", "measured, MB", "ours", "the source's, MB", "the source's formula"),
@@ -202,7 +202,7 @@ def _powers(lines: Sequence[Fit], seen: Sequence[Jump]) -> Section:
     )
 
 
-def _jump_table(seen: Sequence[Jump], lines: Sequence[Fit]) -> tuple[Table, ...]:
+def _jump_table(seen: Sequence[Jump], lines: Sequence[Fit]) -> tuple[TextTable, ...]:
     like = {fit.like for fit in lines}
     rows = tuple(
         (
@@ -216,7 +216,9 @@ def _jump_table(seen: Sequence[Jump], lines: Sequence[Fit]) -> tuple[Table, ...]
         if jump.like in like
     )
     columns = ("bytes of", "privacy", "batches", "beyond the slope, MB", "of the bytes before, %")
-    return (Table(name="jumps", title="Steps at powers of two", columns=columns, rows=rows),) if rows else ()
+    return (
+        (TextTable(name="jumps", title="Steps at powers of two", columns=columns, rows=rows),) if rows else ()
+    )
 
 
 def _largest_jump(seen: Iterable[Jump], quantity: str) -> str:

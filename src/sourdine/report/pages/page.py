@@ -16,7 +16,7 @@ from typing import ClassVar, Protocol, TypeVar
 
 from sourdine.core import disk
 from sourdine.report.charts.base import Spec
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class Section:
     chapter: str = ""
     paragraphs: tuple[str, ...] = ()
     points: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[TextTable, ...] = ()
     figures: tuple[Figure, ...] = ()
 
 

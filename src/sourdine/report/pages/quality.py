@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from sourdine.core.format import counted
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.report.pages.page import Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 from sourdine.tables.quality.private import ADVICE, DataQuality, told_rows
 
 
@@ -19,14 +19,14 @@ def misfit_section(quality: DataQuality | None) -> Iterator[Section]:
         )
 
 
-def quality_section(quality: DataQuality | None, unit: Unit) -> Iterator[Section]:
+def quality_section(quality: DataQuality | None, unit: PrivacyUnit) -> Iterator[Section]:
     """How many records were read, and how many are in each cell of each column."""
     if quality is None:
         return
     value, low, high = quality.records
     whose = "" if unit.column is None else f" {_bounded(unit)}"
     rows = tuple(told_rows(quality))
-    table = Table(
+    table = TextTable(
         name="quality",
         title="Records that did not fit",
         columns=("column", "what", "records", "at least", "at most", "share"),
@@ -44,7 +44,7 @@ def quality_section(quality: DataQuality | None, unit: Unit) -> Iterator[Section
     )
 
 
-def _bounded(unit: Unit) -> str:
+def _bounded(unit: PrivacyUnit) -> str:
     many = counted(unit.rows, "record")
     does = "counts" if unit.rows == 1 else "count"
     return f"Of each {unit.name} at most {many} {does} here, and records without one do not."

@@ -20,8 +20,8 @@ from sourdine.report.finding import finding, written
 from sourdine.report.pages.page import Figure, Page, Section
 from sourdine.report.pages.quality import misfit_section, quality_section
 from sourdine.report.table import Cell as Shown
-from sourdine.report.table import Table
-from sourdine.tables import Answer, Plan
+from sourdine.report.table import TextTable
+from sourdine.tables import Answer, ReleasePlan
 from sourdine.tables.answer import NO_INTERVAL
 from sourdine.tables.forecast import noise_words
 from sourdine.tables.measurement import plural
@@ -90,7 +90,7 @@ def _unless(record: Record) -> str:
     return f"; there is {NO_INTERVAL} for {' and '.join(none)}" if none else ""
 
 
-def _warnings(plan: Plan, certificate: Certificate) -> Iterator[Section]:
+def _warnings(plan: ReleasePlan, certificate: Certificate) -> Iterator[Section]:
     if not certificate.secure:
         words = "The noise was seeded, so whoever knows the seed can take it away. Do not publish this."
         yield Section(title="This release protects nobody", paragraphs=(words,))
@@ -102,7 +102,7 @@ def _warnings(plan: Plan, certificate: Certificate) -> Iterator[Section]:
         )
 
 
-def _found(record: Record, plan: Plan) -> Section:
+def _found(record: Record, plan: ReleasePlan) -> Section:
     """A chart for every answer that has several values, and a sentence for every other."""
     confidence = record.answers.confidence
     figures, alone = [], []
@@ -117,7 +117,7 @@ def _found(record: Record, plan: Plan) -> Section:
     return Section(title="What was found", points=tuple(alone), figures=tuple(figures))
 
 
-def _values(record: Record, plan: Plan) -> Section:
+def _values(record: Record, plan: ReleasePlan) -> Section:
     return Section(
         title="All values",
         paragraphs=("Each with the ends of its interval, where one is known.",),
@@ -125,14 +125,14 @@ def _values(record: Record, plan: Plan) -> Section:
     )
 
 
-def _where(plan: Plan, answer: Answer) -> str:
+def _where(plan: ReleasePlan, answer: Answer) -> str:
     """Which records a query is about, if not all."""
     query = next(query for query in plan.queries if query.name == answer.query)
     of = " and ".join(condition.words for condition in query.where)
     return f"Only records with {of}." if of else ""
 
 
-def _capped(plan: Plan, answer: Answer) -> str:
+def _capped(plan: ReleasePlan, answer: Answer) -> str:
     """How much of a unit counts, if that may be less than all of it."""
     unit = plan.unit
     if unit.column is None or style_of(answer.kind).of_units:
@@ -171,7 +171,7 @@ def _note(answer: Answer, chart: Spec, confidence: float) -> str:
     return " ".join(said)
 
 
-def _table(answer: Answer, plan: Plan) -> Table:
+def _table(answer: Answer, plan: ReleasePlan) -> TextTable:
     """Every value with its interval; shares in per cent."""
     rows: list[tuple[Shown, ...]] = []
     style = style_of(answer.kind)
@@ -184,7 +184,7 @@ def _table(answer: Answer, plan: Plan) -> Table:
         unit = f", in {answer.measure}"
     hidden = len(answer.keys) - MOST_ROWS
     more = f" {hidden:,} more rows are in the file of answers." if hidden > 0 else ""
-    return Table(
+    return TextTable(
         name=f"{answer.query} {answer.statistic}",
         title=f"{answer.query}: {answer.statistic}{unit}",
         columns=(*answer.columns, "value", *(("at least", "at most") if answer.bounded else ())),
@@ -255,7 +255,7 @@ def _likely(certificate: Certificate) -> str:
     return f"every set of answers is nearly as likely: {told} bounds how much the odds differ."
 
 
-def _methods(record: Record, plan: Plan) -> Section:
+def _methods(record: Record, plan: ReleasePlan) -> Section:
     privacy = plan.privacy
     unit = plan.unit
     points = [_about(name, column) for name, column in plan.schema.columns.items()]
@@ -295,7 +295,7 @@ def _methods(record: Record, plan: Plan) -> Section:
     )
 
 
-def _declared(plan: Plan, chosen: bool) -> str:
+def _declared(plan: ReleasePlan, chosen: bool) -> str:
     """Where the declarations come from."""
     if plan.checked:
         return f"{CHECKED_WORDS}."
@@ -337,7 +337,7 @@ def _texts(column: Text) -> str:
     )
 
 
-def _lines(plan: Plan) -> Table:
+def _lines(plan: ReleasePlan) -> TextTable:
     rows: list[tuple[Shown, ...]] = [
         (
             line.measurement.scope.query,
@@ -348,7 +348,7 @@ def _lines(plan: Plan) -> Table:
         )
         for line in plan.lines
     ]
-    return Table(
+    return TextTable(
         name="noise",
         title="What was measured, and with what noise",
         columns=("query", "measured", "noise", "share of the budget", f"one {plan.unit.name} moves it by"),
@@ -388,7 +388,7 @@ def _payment(record: Record, certificate: Certificate) -> Section:
             "with: sourdine certificate verify FOLDER --ledger FILE. The ledger vouches for the payment, not "
             "for the numbers; the certificate holds digests of the files they were published in.",
         ),
-        tables=(Table(name="certificate", title="Certificate", columns=("what", "stated"), rows=facts),),
+        tables=(TextTable(name="certificate", title="Certificate", columns=("what", "stated"), rows=facts),),
     )
 
 

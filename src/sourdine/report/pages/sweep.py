@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from sourdine.core.format import counted
 from sourdine.report.charts.training import draw_curves, draw_points
 from sourdine.report.pages.page import Figure, Page, Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 
 Given = Mapping[str, str | int | float | None]
 COLUMNS = (
@@ -37,7 +37,7 @@ _SETTINGS = {
 def sweep_page(rows: Sequence[Given], curves: Sequence[Given], *, model: str, cost: Sequence[str]) -> Page:
     """Everything that a sweep found; `cost` says in sentences what it cost."""
     best = max(rows, key=lambda row: _number(row, "accuracy"))
-    table = Table(
+    table = TextTable(
         name="settings",
         title="Every setting, best first",
         columns=COLUMNS,

@@ -8,7 +8,7 @@ import numpy as np
 from sourdine.core.format import plain
 from sourdine.report.charts.base import COLOURS, GREY, Axis, Row, Series, Spec, draw_lines
 from sourdine.report.pages.page import Figure, Page, Section
-from sourdine.report.table import Table
+from sourdine.report.table import TextTable
 
 if TYPE_CHECKING:  # it needs torch, which a page does not
     from sourdine.audit.training import TrainingAudit
@@ -22,7 +22,7 @@ _WIDE = 6.0  # deviations to either side of what is shown of scores
 
 def training_audit_page(found: "TrainingAudit", trained: str) -> Page:
     """What an audit found, on one page; `trained` says in a sentence what was trained."""
-    table = Table(
+    table = TextTable(
         name="audit",
         title="One run, audited",
         columns=("", "value"),
@@ -96,9 +96,9 @@ def check_rows(found: "TrainingAudit") -> tuple[tuple[str, ...], ...]:
 CHECK_COLUMNS = ("check", "found", "verdict", "what 19 of 20 runs would show")
 
 
-def checks_table(found: "TrainingAudit") -> Table:
+def checks_table(found: "TrainingAudit") -> TextTable:
     """The checks as a table."""
-    return Table(
+    return TextTable(
         name="checks",
         title="Every step, checked against the claim",
         columns=CHECK_COLUMNS,

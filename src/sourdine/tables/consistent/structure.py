@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.mechanism import Mechanism
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.statistics import sums
 from sourdine.mechanisms import Gaussian
@@ -58,14 +58,14 @@ class Margins(GroupSums):
     def axes(self) -> tuple[KeyAxis, ...]:
         return self.asked.axes
 
-    def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
+    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
         return sums.BernsteinSums(value=value, most=unit.rows)
 
-    def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
+    def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
         held = self.asked.structure(schema)
         return distance_of(held, self.groups(schema) // held.cells, unit, neighbours, squared)
 
-    def numbers(self, exact: Exact, schema: Schema, unit: Unit) -> NDArray[Any]:
+    def numbers(self, exact: Exact, schema: Schema, unit: PrivacyUnit) -> NDArray[Any]:
         held = self.asked.structure(schema)
         return held.exact(super().numbers(exact, schema, unit).reshape(-1, held.cells))
 
@@ -81,7 +81,9 @@ class Margins(GroupSums):
         return float(reaches(held, line.mechanism, context.confidence).max())
 
 
-def distance_of(held: Structure, tables: int, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
+def distance_of(
+    held: Structure, tables: int, unit: PrivacyUnit, neighbours: Neighbours, squared: bool
+) -> Distance:
     """How far a unit moves the numbers of so many tables, each with all its sums.
 
     Only the cells are bounded: a unit counts in at most g of them with at most m records each, and sums are

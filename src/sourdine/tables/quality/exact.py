@@ -16,7 +16,7 @@ from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.randomness.bits import SYSTEM
 from sourdine.core.toml import parse_toml
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.quality import CellState, all_cells, cells_of, quality_counts, records_without
 
@@ -74,11 +74,11 @@ class ExactQuality:
         return "".join(f"<div>{escape(line)}</div>" for line in self.lines())
 
 
-def exact_quality(source: Source, columns: Sequence[str], unit: Unit) -> ExactQuality:
+def exact_quality(source: Source, columns: Sequence[str], unit: PrivacyUnit) -> ExactQuality:
     """Exact counts of all records, whosever they are. There is no guarantee: nobody else may see them."""
     try:
         # each record is a unit of its own here, so no bits are drawn
-        counts = quality_counts(source, columns, unit=Unit(), bits=SYSTEM)
+        counts = quality_counts(source, columns, unit=PrivacyUnit(), bits=SYSTEM)
         without = None if unit.column is None else records_without(source, unit.column)
     except Exception:  # whatever it is, its words may quote a record
         raise SourdineError(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sourdine.core.distance import Distance
 from sourdine.core.mechanism import Mechanism
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import LONGEST_KEY, Column, Flag, Integer, Real, Schema, Text
 from sourdine.frames.statistics.quality import CellState, all_cells
 from sourdine.tables.answer import Answer, Answers
@@ -115,7 +115,7 @@ def data_quality(
     *,
     columns: Sequence[str],
     schema: Schema,
-    unit: Unit,
+    unit: PrivacyUnit,
     size: int | None,
     confidence: float,
 ) -> DataQuality:
@@ -199,7 +199,9 @@ def _beyond(noisy: Noisy, alone: Floats, whole: Floats, share: float) -> NDArray
     return more
 
 
-def _of_size(surely: GroupEstimate, told: GroupEstimate, unit: Unit, size: int | None) -> Iterator[str]:
+def _of_size(
+    surely: GroupEstimate, told: GroupEstimate, unit: PrivacyUnit, size: int | None
+) -> Iterator[str]:
     """Whether the number of records contradicts the declared size.
 
     Where units are bounded, up to `groups` times as many records as are counted here may count in a query.

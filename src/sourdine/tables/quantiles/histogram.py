@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
@@ -83,8 +83,8 @@ class ThresholdHistogram(QuantileMethod):
         spread = Fraction(unit) if self.monotone else 2 * moved
         return 2 * moved / share, 2 * spread / share
 
-    def loss(self, distance: Distance) -> Loss:
-        return Loss.pure(self.spent(distance), neighbours=distance.neighbours)
+    def loss(self, distance: Distance) -> PrivacyLoss:
+        return PrivacyLoss.pure(self.spent(distance), neighbours=distance.neighbours)
 
     def error(self, confidence: float = 0.95) -> float:
         """How many ranks all answers are off at most, or else some place since the cut point before."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.loss import BoundedRangeLaw, Loss
+from sourdine.core.loss import BoundedRangeLaw, PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.randomness.exact import exp_coin
@@ -105,12 +105,12 @@ class InverseSensitivity(QuantileMethod):
         ]
         return np.stack(columns, axis=-1)
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         epsilon, m = self.spent(distance), len(self.levels)
         rho = epsilon**2 * self.rho_at_one(m)
         if m > 1:
-            return Loss.pure(epsilon, neighbours=distance.neighbours, rho=rho)
-        return Loss.symmetric(
+            return PrivacyLoss.pure(epsilon, neighbours=distance.neighbours, rho=rho)
+        return PrivacyLoss.symmetric(
             BoundedRangeLaw(float(epsilon)), neighbours=distance.neighbours, epsilon=epsilon, rho=rho
         )
 

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.loss import BoundedRangeLaw, Loss
+from sourdine.core.loss import BoundedRangeLaw, PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.randomness.exact import uniform
@@ -308,10 +308,10 @@ class JointExponential(QuantileMethod):
                 return float(np.abs(held - aim).min())
             around *= 8
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         epsilon = self.spent(distance)
         law = BoundedRangeLaw(float(epsilon))
-        return Loss.symmetric(
+        return PrivacyLoss.symmetric(
             law,
             neighbours=distance.neighbours,
             epsilon=epsilon,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
@@ -52,8 +52,8 @@ class NaiveLaplace(QuantileMethod):
         noise = exact.laplace(self.scale, count * len(found), bits).reshape(count, len(found))
         return np.clip(np.array(found) + noise, 0, self.places - 1)
 
-    def loss(self, distance: Distance) -> Loss:
-        return Loss.pure(self.spent(distance), neighbours=distance.neighbours)
+    def loss(self, distance: Distance) -> PrivacyLoss:
+        return PrivacyLoss.pure(self.spent(distance), neighbours=distance.neighbours)
 
     def error(self, confidence: float = 0.95) -> float:
         """In steps of the grid, not in ranks; for each level by itself."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.frames.statistics.ranks import RankSource
@@ -144,10 +144,10 @@ class RecursiveQuantiles(QuantileMethod):
         touched = 1 if root or self.neighbours is not Neighbours.REPLACE else 2
         return self.epsilon / self.rounds / touched
 
-    def loss(self, distance: Distance) -> Loss:
+    def loss(self, distance: Distance) -> PrivacyLoss:
         epsilon = self.spent(distance)
         rho = epsilon**2 * self.rho_at_one(len(self.levels))
-        return Loss.pure(epsilon, neighbours=distance.neighbours, rho=rho)
+        return PrivacyLoss.pure(epsilon, neighbours=distance.neighbours, rho=rho)
 
     @classmethod
     def rho_at_one(cls, levels: int) -> Fraction:

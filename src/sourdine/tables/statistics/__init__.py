@@ -6,7 +6,7 @@ from sourdine.tables.statistics.contingency import Contingency
 from sourdine.tables.statistics.counts import Count, Units
 from sourdine.tables.statistics.hierarchy import Hierarchy
 from sourdine.tables.statistics.histogram import Histogram
-from sourdine.tables.statistics.moments import Deviation, Mean, Proportion, Sum, Variance
+from sourdine.tables.statistics.moments import Mean, Proportion, StdDev, Sum, Variance
 from sourdine.tables.statistics.quantiles import Quantiles
 from sourdine.tables.statistics.top import Top
 
@@ -16,7 +16,7 @@ STATISTICS = listed(
     Sum,
     Mean,
     Variance,
-    Deviation,
+    StdDev,
     Proportion,
     Histogram,
     Contingency,
@@ -50,7 +50,6 @@ __all__ = [
     "Chart",
     "Contingency",
     "Count",
-    "Deviation",
     "Hierarchy",
     "Histogram",
     "Mean",
@@ -58,6 +57,7 @@ __all__ = [
     "Quantiles",
     "Scale",
     "Statistic",
+    "StdDev",
     "Style",
     "Sum",
     "Top",

@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import Any, ClassVar, Self
 
 from sourdine.frames.expression import span
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Declared, Integer, Number, Real, Schema
 from sourdine.frames.statistics.totals import Keys
 from sourdine.tables.answer import Answer, Cell
@@ -134,7 +134,7 @@ class Statistic(Declared, ABC):
         """The least and the most that it can be, whatever the table holds; None if not known."""
 
     @abstractmethod
-    def unit_of_measure(self, unit: Unit) -> str:
+    def unit_of_measure(self, unit: PrivacyUnit) -> str:
         """What it is counted in."""
 
     @abstractmethod
@@ -169,7 +169,7 @@ def listed(*classes: type[Statistic]) -> tuple[type[Statistic], ...]:
     return classes
 
 
-def records_of(unit: Unit) -> str:
+def records_of(unit: PrivacyUnit) -> str:
     """What counts of records are counted in."""
     return plural(unit.name if unit.column is None else "record")
 
@@ -257,7 +257,7 @@ class OfColumn(Statistic):
         step, (low, high) = float(column.step), span(column)
         return max(low * step, float(column.lower)), min(high * step, float(column.upper))
 
-    def unit_of_measure(self, unit: Unit) -> str:
+    def unit_of_measure(self, unit: PrivacyUnit) -> str:
         return self.column
 
 

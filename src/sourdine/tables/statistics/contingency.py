@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.statistics.totals import Keys
 from sourdine.tables.answer import ALL, Cell
@@ -146,7 +146,7 @@ class Contingency(Statistic):
     def span(self, schema: Schema) -> tuple[float, float] | None:
         return None
 
-    def unit_of_measure(self, unit: Unit) -> str:
+    def unit_of_measure(self, unit: PrivacyUnit) -> str:
         return records_of(unit)
 
     def forecast(self, line: PlannedMeasurement, context: Context) -> Expected:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import ClassVar, Literal, Self
 
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.tables.estimate import GroupEstimate, Numbers
 from sourdine.tables.measurement import Measurement, RecordCounts, Scope, UnitCounts, plural
@@ -44,7 +44,7 @@ class Count(_OfAll):
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         return RecordCounts(scope=scope)
 
-    def unit_of_measure(self, unit: Unit) -> str:
+    def unit_of_measure(self, unit: PrivacyUnit) -> str:
         return records_of(unit)
 
 
@@ -59,5 +59,5 @@ class Units(_OfAll):
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         return UnitCounts(scope=scope)
 
-    def unit_of_measure(self, unit: Unit) -> str:
+    def unit_of_measure(self, unit: PrivacyUnit) -> str:
         return plural(unit.name)

@@ -8,7 +8,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.mistakes import told
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Category, Declared, Schema
 from sourdine.tables.answer import ALL, Cell
 from sourdine.tables.consistent.nested import Nested
@@ -142,7 +142,7 @@ class Hierarchy(Statistic):
     def span(self, schema: Schema) -> tuple[float, float] | None:
         return None
 
-    def unit_of_measure(self, unit: Unit) -> str:
+    def unit_of_measure(self, unit: PrivacyUnit) -> str:
         return records_of(unit)
 
     def forecast(self, line: PlannedMeasurement, context: Context) -> Expected:

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expression import Grouping, Key, bins, span
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Number, Schema, decimal, sensible
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.totals import Keys
@@ -99,7 +99,7 @@ class Histogram(OfColumn, Single):
     def keys(self, measured: Measurement, schema: Schema) -> tuple[Keys, ...]:
         return tuple((*key[:-1], self.bins[int(key[-1])]) for key in measured.keys(schema))
 
-    def unit_of_measure(self, unit: Unit) -> str:
+    def unit_of_measure(self, unit: PrivacyUnit) -> str:
         return records_of(unit)
 
     @classmethod

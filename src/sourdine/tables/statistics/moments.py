@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sourdine.frames.expression import span
 from sourdine.frames.filter import indicator
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
 from sourdine.frames.statistics import sums
@@ -104,11 +104,11 @@ class Variance(_Moment):
         """At most as far apart as half the records at either bound."""
         return 0.0, (self.width(schema) / 2) ** 2
 
-    def unit_of_measure(self, unit: Unit) -> str:
+    def unit_of_measure(self, unit: PrivacyUnit) -> str:
         return f"{self.column}²"
 
 
-class Deviation(_Moment):
+class StdDev(_Moment):
     """The standard deviation of a column."""
 
     kind: Literal["deviation"] = "deviation"
@@ -139,7 +139,7 @@ class Holds(GroupSums):
     def label(self) -> str:
         return f"proportion with {self.of.words}"
 
-    def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
+    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
         return sums.BernsteinSums(value=value, width=1, degree=1, most=unit.rows)
 
     def value(self, source: Source) -> str:
@@ -190,7 +190,7 @@ class Proportion(Single):
     def span(self, schema: Schema) -> tuple[float, float] | None:
         return 0.0, 1.0
 
-    def unit_of_measure(self, unit: Unit) -> str:
+    def unit_of_measure(self, unit: PrivacyUnit) -> str:
         return "share"
 
     def forecast(self, line: PlannedMeasurement, context: Context) -> Expected:

@@ -17,7 +17,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.expression import span
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Declared, Number, Schema
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.binned import check_counted, few_counts
@@ -93,7 +93,7 @@ class Ordered(ColumnMeasured):
         return ()
 
     def exact(
-        self, source: Source, unit: Unit, bits: Bits, beside: Sequence[Measurement] = ()
+        self, source: Source, unit: PrivacyUnit, bits: Bits, beside: Sequence[Measurement] = ()
     ) -> list[Exact]:
         if self.scope.empty:
             return [{}]
@@ -146,7 +146,7 @@ class TreeCounts(Ordered):
     def cuts(self, schema: Schema) -> tuple[int, ...]:
         return self.tree(schema).widths
 
-    def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
+    def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
         """A value counts in one bin of every level."""
         copies = min(unit.groups, self.groups(schema)) * self.tree(schema).height
         return moved(neighbours, squared, length=unit.rows, copies=copies, each=unit.rows)
@@ -171,7 +171,7 @@ class Order(Ordered):
     method: MethodName
     tuning: Tuning
 
-    def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
+    def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
         """Values that change in one group."""
         return Distance.hamming(unit.rows, neighbours=neighbours)
 
@@ -234,7 +234,7 @@ class Order(Ordered):
     def note(self, line: PlannedMeasurement) -> str:
         return f"{super().note(line)} {NO_INTERVAL}"
 
-    def step(self, schema: Schema, unit: Unit) -> tuple[float, str]:
+    def step(self, schema: Schema, unit: PrivacyUnit) -> tuple[float, str]:
         return 1.0, "values"
 
     def noise_words(self, line: PlannedMeasurement, context: Context) -> str:

@@ -14,7 +14,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 from sourdine.core.randomness.bits import Bits
 from sourdine.core.randomness.selection import MOST_CANDIDATES
-from sourdine.frames.privacy_unit import Unit
+from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.statistics import sums
 from sourdine.frames.statistics.totals import Keys
@@ -59,10 +59,10 @@ class Ranked(GroupSums):
     def axes(self) -> tuple[KeyAxis, ...]:
         return (KeyAxis(self.column),)
 
-    def statistic(self, schema: Schema, unit: Unit, value: str = "") -> sums.Statistic:
+    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
         return sums.BernsteinSums(value=value, most=1)
 
-    def distance(self, schema: Schema, unit: Unit, neighbours: Neighbours, squared: bool) -> Distance:
+    def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
         """Counts of units change by one."""
         return Distance.linf(1, neighbours=neighbours)
 
@@ -178,7 +178,7 @@ class Top(Statistic):
     def span(self, schema: Schema) -> tuple[float, float] | None:
         return None
 
-    def unit_of_measure(self, unit: Unit) -> str:
+    def unit_of_measure(self, unit: PrivacyUnit) -> str:
         return "rank"
 
     def forecast(self, line: PlannedMeasurement, context: Context) -> Expected:

@@ -26,7 +26,7 @@ from sourdine.accounting.ledger import Ledger, database, gate, ledger, names, st
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError
-from sourdine.core.loss import Loss
+from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Geometric
 from tests.accounting.ledger.simulator.disk import PASS, WRITE_FAILED, Act, Order
 
@@ -47,8 +47,8 @@ class Flattered(Geometric):
     def to_json(self) -> Any:
         return Geometric(scale=self.scale).to_json()
 
-    def loss(self, distance: Distance) -> Loss:
-        return Loss.pure(Fraction(1, 10) / self.scale)
+    def loss(self, distance: Distance) -> PrivacyLoss:
+        return PrivacyLoss.pure(Fraction(1, 10) / self.scale)
 
 
 @cache

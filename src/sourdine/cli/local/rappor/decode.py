@@ -23,7 +23,7 @@ from sourdine.core.format import counted
 if TYPE_CHECKING:
     from sourdine.local.estimate import Counts
     from sourdine.local.question import Question
-    from sourdine.local.rappor.decode import Candidates, Decoding, Terms
+    from sourdine.local.rappor.decode import Candidates, Decoding, DecodingTerms
     from sourdine.local.rappor.rappor import BloomOracle
     from sourdine.local.rappor.responses import Rows
 
@@ -187,15 +187,15 @@ def decode(
         _print(oracle, found)
 
 
-def read_terms(owner: str, level: float, correction: str, confidence: float = 0.95) -> "Terms":
+def read_terms(owner: str, level: float, correction: str, confidence: float = 0.95) -> "DecodingTerms":
     """How sure a word must be to be called found."""
-    from sourdine.local.rappor.decode import Correction, Terms
+    from sourdine.local.rappor.decode import Correction, DecodingTerms
 
     if not 0 < level < 1:
         raise check.fail(owner, "level", "lie between 0 and 1", level)
     if correction not in CORRECTIONS:
         raise check.fail(owner, "correction", f"be one of {', '.join(CORRECTIONS)}", correction)
-    return Terms(
+    return DecodingTerms(
         level=level,
         correction=Correction(CORRECTIONS[correction]),
         confidence=check.confidence(owner, confidence),
@@ -203,7 +203,7 @@ def read_terms(owner: str, level: float, correction: str, confidence: float = 0.
 
 
 def decode_by(
-    name: str, oracle: "BloomOracle", collected: Collected, listed: "Candidates", terms: "Terms"
+    name: str, oracle: "BloomOracle", collected: Collected, listed: "Candidates", terms: "DecodingTerms"
 ) -> "Decoding":
     """What a decoder finds."""
     from sourdine.local.rappor.decode import (

@@ -1,7 +1,7 @@
 """From counts or reports back to words: one file a method."""
 
 from sourdine.local.rappor.decode.association import Association, Variable, associate
-from sourdine.local.rappor.decode.decoding import Candidates, Correction, Decoding, Evidence, Terms
+from sourdine.local.rappor.decode.decoding import Candidates, Correction, Decoding, DecodingTerms, Evidence
 from sourdine.local.rappor.decode.mixture import decode_by_expectation
 from sourdine.local.rappor.decode.regression import (
     decode_by_lasso,
@@ -14,8 +14,8 @@ __all__ = [
     "Candidates",
     "Correction",
     "Decoding",
+    "DecodingTerms",
     "Evidence",
-    "Terms",
     "Variable",
     "associate",
     "decode_by_expectation",

@@ -169,7 +169,7 @@ class Correction(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
+class DecodingTerms:
     """How sure a word must be to be called found, and how wide the intervals are."""
 
     level: float = 0.05
@@ -182,7 +182,7 @@ class Terms:
         check.keep(self, confidence=check.confidence("decode", self.confidence))
 
 
-STANDARD = Terms()
+STANDARD = DecodingTerms()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -203,7 +203,7 @@ class Decoding:
     detected: NDArray[np.bool_]
     unlisted: float
     reports: int
-    terms: Terms
+    terms: DecodingTerms
 
     @classmethod
     def normal(
@@ -215,7 +215,7 @@ class Decoding:
         *,
         unlisted: float,
         reports: int,
-        terms: Terms,
+        terms: DecodingTerms,
         tests: Floats | None = None,
     ) -> "Decoding":
         """With normal intervals, and p-values from shares in units of an error (of `tests`, where it is not

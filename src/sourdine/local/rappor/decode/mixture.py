@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.local.rappor.decode.decoding import STANDARD, Candidates, Decoding, Terms
+from sourdine.local.rappor.decode.decoding import STANDARD, Candidates, Decoding, DecodingTerms
 from sourdine.local.rappor.decode.likelihood import likelihoods
 from sourdine.local.rappor.decode.regression import solve_bounded
 from sourdine.local.rappor.rappor import BloomOracle
@@ -72,7 +72,7 @@ _INFORMING = 1 << 16  # reports that the information is measured on: a sample of
 
 
 def decode_by_expectation(
-    oracle: BloomOracle, rows: Rows, candidates: Candidates, *, terms: Terms = STANDARD
+    oracle: BloomOracle, rows: Rows, candidates: Candidates, *, terms: DecodingTerms = STANDARD
 ) -> Decoding:
     """The most likely shares, from reports rather than from their counts.
 

@@ -26,7 +26,7 @@ from scipy.special import chdtri, ndtri
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.local.rappor.decode.decoding import STANDARD, Candidates, Decoding, Evidence, Terms
+from sourdine.local.rappor.decode.decoding import STANDARD, Candidates, Decoding, DecodingTerms, Evidence
 
 Floats = NDArray[np.float64]
 _ALARM = 0.01  # how often residuals as large as chance makes them widen the errors
@@ -129,7 +129,7 @@ _ROUNDS = 3
 
 
 def decode_by_least_squares(
-    evidence: Evidence, candidates: Candidates, *, terms: Terms = STANDARD
+    evidence: Evidence, candidates: Candidates, *, terms: DecodingTerms = STANDARD
 ) -> Decoding:
     """Unbiased shares of all candidates at once, by the variance that each bit has under what was found.
 
@@ -202,7 +202,7 @@ def decode_nonnegative(
     evidence: Evidence,
     candidates: Candidates,
     *,
-    terms: Terms = STANDARD,
+    terms: DecodingTerms = STANDARD,
     rounds: int = 50,
     bits: Bits = SYSTEM,
 ) -> Decoding:
@@ -257,7 +257,9 @@ _LOWEST = 1e-3  # the last price, by the first at which no word is worth it
 _MOST = 500
 
 
-def decode_by_lasso(evidence: Evidence, candidates: Candidates, *, terms: Terms = STANDARD) -> Decoding:
+def decode_by_lasso(
+    evidence: Evidence, candidates: Candidates, *, terms: DecodingTerms = STANDARD
+) -> Decoding:
     """Shares above 0 at a falling price on each; then plain least squares on the words that were taken.
 
     (Erlingsson, Pihur, Korolova 2014, section 4.) Words that were not taken have share 0, p-value 1 and no
