@@ -35,7 +35,7 @@ def measure(keys: int, rows: int, unit: str) -> dict[str, Any]:
             f"COPY (SELECT {made}, range // 2 AS who FROM range({rows})) TO '{path}' (FORMAT parquet)"
         )
         columns = {"town": {"type": "text", "other": "other towns"}, "age": _AGE}
-        whose = sd.PrivacyUnit(name="person", column="who", groups=2) if unit == UNITS[1] else "person"
+        whose = sd.PrivacyUnit(name="person", column="who", max_groups=2) if unit == UNITS[1] else "person"
         table = sd.Table(path, unit=whose, columns=columns)
         query = {"name": "towns", "ask": ["count", {"mean": "age"}], "by": ["town"]}
         plan = table.plan(query, epsilon=20, delta=1e-6, quality=False)

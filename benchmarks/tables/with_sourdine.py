@@ -31,7 +31,7 @@ def answer(question: Question) -> Answer:
             connection.execute(f"CREATE TABLE t AS SELECT * FROM '{path}'")
             source = connection.table("t")
         unit = (
-            PrivacyUnit(name="person", column="who", rows=2, groups=3)
+            PrivacyUnit(name="person", column="who", max_rows=2, max_groups=3)
             if units
             else PrivacyUnit(name="person")
         )

@@ -209,7 +209,7 @@ def test_searches_count_the_deltas_or_refuse() -> None:
     assert uses_within([spend], 10, 3.5 * leak, accountant=Pure()) == 3
     assert uses_within([spend], 10, accountant=Pure()) == 0
     assert uses_within([spend], 1, 0.5, accountant=Pure()) == 4
-    with pytest.raises(UnsupportedLoss, match=r"KeyThreshold\.within"):
+    with pytest.raises(UnsupportedLoss, match=r"PartitionThreshold\.within"):
         calibrate_noise(
             lambda scale: PartitionThreshold(noise=KeyNoise.LAPLACE, scale=scale, threshold=40),
             Distance.linf(1),

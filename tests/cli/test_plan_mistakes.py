@@ -18,8 +18,8 @@ size = 300
 [privacy]
 unit = "person"
 column = "id"
-rows = 1
-groups = 2
+max_rows = 1
+max_groups = 2
 ledger = "people.ledger"
 epsilon = 0.5
 
@@ -225,7 +225,9 @@ SLIPS = {
     "private keys without a delta": slip(
         'type = "category"\nkeys = ["f", "m"]', 'type = "text"', "takes a small delta", "such as delta = 1e-6"
     ),
-    "rows without a column": slip('column = "id"\n', "", "rows and groups need a column", "add column ="),
+    "rows without a column": slip(
+        'column = "id"\n', "", "max_rows and max_groups need a column", "add column ="
+    ),
     "neighbours misspelt": slip(
         EPSILON, f'{EPSILON}\nneighbours = "both"', 'must be "add-remove" or "replace"'
     ),
@@ -287,7 +289,10 @@ SLIPS = {
     # the file itself
     "an unknown block": slip("[privacy]", "[privcy]", "no block 'privcy'. Did you mean 'privacy'?"),
     "an unknown field": slip(
-        "rows = 1", "row = 1", "'privacy.row' is unknown. Did you mean 'rows'?", "leave it out"
+        "max_rows = 1",
+        "max_row = 1",
+        "'privacy.max_row' is unknown. Did you mean 'max_rows'?",
+        "leave it out",
     ),
     "a bracket left open": slip(
         "[columns.age]", "[columns.age", "not valid TOML", "(at line 13", "Mend that line"

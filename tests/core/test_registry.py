@@ -161,12 +161,12 @@ def test_a_class_that_is_moved_and_renamed_changes_one_line(monkeypatch: pytest.
     source = Path(inspect.getfile(sourdine.local.frequency.hashing)).read_text(encoding="utf-8")
     moved = ModuleType("sourdine.elsewhere")
     monkeypatch.setitem(sys.modules, moved.__name__, moved)
-    exec(source.replace("KaryOracle", "GRR"), moved.__dict__)
-    monkeypatch.setitem(TABLE, "grr/1", "sourdine.elsewhere:GRR")
+    exec(source.replace("GRR", "Other"), moved.__dict__)
+    monkeypatch.setitem(TABLE, "grr/1", "sourdine.elsewhere:Other")
     written = {"mechanism": "local.KaryOracle", "epsilon": "1", "categories": 3}
     for name in ("grr/1", "local.KaryOracle"):
         after = Mechanism.from_json(written | {"mechanism": name})
-        assert type(after) is moved.__dict__["GRR"]
+        assert type(after) is moved.__dict__["Other"]
         assert after.to_json() == written | {"mechanism": "grr/1"}
         assert after.identity == identity  # type: ignore[attr-defined]
     with pytest.raises(InvalidParameter, match="no name"):

@@ -13,7 +13,7 @@ from sourdine.frames.statistics.quality import quality_counts
 from sourdine.testing import SeededBits
 
 SCHEMA = Schema.read({"site": {"type": "category", "keys": ["n", "s", "e", "w"]}})
-ONE = PrivacyUnit(column="who", rows=1, groups=1)
+ONE = PrivacyUnit(column="who", max_rows=1, max_groups=1)
 
 
 @pytest.mark.parametrize(("first", "second"), [(0.0, -0.0), (math.nan, -math.nan)])

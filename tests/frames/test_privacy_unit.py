@@ -9,13 +9,13 @@ from sourdine.frames import PrivacyUnit
 @pytest.mark.parametrize(
     "bad",
     [
-        {"rows": 0},
-        {"rows": 2},
-        {"groups": 2},
-        {"column": "who", "groups": 0},
-        {"column": "who", "rows": 1.5},
-        {"column": "who", "rows": 1 << 21},
-        {"column": "who", "groups": 1 << 20},
+        {"max_rows": 0},
+        {"max_rows": 2},
+        {"max_groups": 2},
+        {"column": "who", "max_groups": 0},
+        {"column": "who", "max_rows": 1.5},
+        {"column": "who", "max_rows": 1 << 21},
+        {"column": "who", "max_groups": 1 << 20},
         {"column": ""},
         {"column": 3},
         {"name": ""},
@@ -24,5 +24,5 @@ from sourdine.frames import PrivacyUnit
     ],
 )
 def test_a_bad_unit_is_refused(bad: dict[str, Any]) -> None:
-    with pytest.raises(InvalidParameter, match=f"The '{list(bad)[-1]}' of Unit must"):
+    with pytest.raises(InvalidParameter, match=f"The '{list(bad)[-1]}' of PrivacyUnit must"):
         PrivacyUnit(**bad)

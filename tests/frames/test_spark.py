@@ -180,17 +180,17 @@ def test_no_more_of_a_unit_counts_than_is_declared(spark: Any) -> None:
     def counted(source: Any, unit: PrivacyUnit) -> list[Any]:
         value = source.place_of("x")
         statistics = [
-            BernsteinSums(most=unit.rows),
-            BernsteinSums(value=value, width=9, degree=2, most=unit.rows),
+            BernsteinSums(most=unit.max_rows),
+            BernsteinSums(value=value, width=9, degree=2, most=unit.max_rows),
         ]
         by, bits = [source.grouping("site")], SeededBits(1)
         found = totals(source, by=by, statistics=statistics, unit=unit, bits=bits)
         ordered = ranks(source, by=by, value=value, unit=unit, bits=bits, places=10)
         return [*found.numbers, [each.values_between(0, 999).tolist() for each in ordered.values()]]
 
-    room = PrivacyUnit(column="who", rows=120, groups=3)
+    room = PrivacyUnit(column="who", max_rows=120, max_groups=3)
     assert counted(sources[0], room) == counted(sources[1], room)
-    tight = PrivacyUnit(column="who", rows=2, groups=1)
+    tight = PrivacyUnit(column="who", max_rows=2, max_groups=1)
     counts, moments, values = counted(sources[0], tight)
     assert sum(n for (n,) in counts) <= 6 * 2
     assert sum(map(sum, moments)) <= 6 * 2 * 9**2
@@ -314,12 +314,14 @@ def test_a_unit_counts_in_few_cells(spark: Any) -> None:
     schema = Schema.read({"age": {"type": "integer", "lower": 0, "upper": 120}})
     for seed in range(3):
         source = open_source(frame, schema, ["who"])
-        unit = PrivacyUnit(column="who", rows=2)
+        unit = PrivacyUnit(column="who", max_rows=2)
         found = quality_counts(source, ["age"], unit=unit, bits=SeededBits(seed))
         assert sum(found) == 2 * 3 + 1
         assert min(found) >= 0
         assert found[2] == 0  # nothing is unreadable
-    assert quality_counts(source, ["age"], unit=PrivacyUnit(column="who", rows=9), bits=SeededBits(1)) == (
+    assert quality_counts(
+        source, ["age"], unit=PrivacyUnit(column="who", max_rows=9), bits=SeededBits(1)
+    ) == (
         10,
         3,
         0,

@@ -388,7 +388,7 @@ def of_units(table: object) -> list[Any]:
     schema = Schema.read({"site": {"type": "category", "keys": ["n", "s", "e", "w"]}})
     source = open_source(table, schema, ["who"])
     by = [source.grouping("site")]
-    unit = PrivacyUnit(column="who", rows=1, groups=1)
+    unit = PrivacyUnit(column="who", max_rows=1, max_groups=1)
     return [
         totals(source, by=by, statistics=[BernsteinSums()], unit=unit, bits=SeededBits(seed)).numbers
         for seed in range(5)

@@ -78,7 +78,7 @@ def test_text_that_is_no_number_is_left_out(tmp_path: Path) -> None:
 
 
 def test_units_with_several_records_cost_the_same() -> None:
-    unit = PrivacyUnit(name="person", column="who", rows=4)
+    unit = PrivacyUnit(name="person", column="who", max_rows=4)
     plan = BoundsPlan(column="pay", epsilon=Fraction(1), unit=unit)
     assert plan.mechanism.epsilon == Fraction(1, 8)
     assert sum(spend.loss().epsilon for spend in plan.spends) == 1

@@ -56,7 +56,7 @@ def cases(draw: st.DrawFn) -> tuple[ReleasePlan, list[Row], list[Row], int]:
     by = draw(st.sampled_from(BY))
     whole = draw(st.booleans())
     unit = (
-        PrivacyUnit(column="who", rows=draw(st.integers(1, 3)), groups=draw(st.integers(1, 3)))
+        PrivacyUnit(column="who", max_rows=draw(st.integers(1, 3)), max_groups=draw(st.integers(1, 3)))
         if whole
         else PrivacyUnit()
     )
@@ -155,7 +155,7 @@ TIGHT: dict[str, tuple[Any, list[str]]] = {
 def test_the_distance_is_reached(kind: str, column: str | None) -> None:
     """A unit with the largest value in as many groups as count moves the numbers by all of the distance."""
     ask, by = TIGHT[kind]
-    unit = PrivacyUnit() if column is None else PrivacyUnit(column=column, rows=3, groups=2)
+    unit = PrivacyUnit() if column is None else PrivacyUnit(column=column, max_rows=3, max_groups=2)
     plan = ReleasePlan(
         schema=SCHEMA,
         queries=(Query.read({"name": "q", "ask": [ask], "by": by}),),
@@ -165,7 +165,7 @@ def test_the_distance_is_reached(kind: str, column: str | None) -> None:
     )
     sites = ["n"] if column is None else ["n", "s"]
     ages = [20.0] if kind != "bins" or column is None else [-3.0, 20.0]
-    mine = [(0, age, 0.0, 0.0, site, True) for site in sites for age in ages] * unit.rows
+    mine = [(0, age, 0.0, 0.0, site, True) for site in sites for age in ages] * unit.max_rows
     (line,), (moved,) = plan.lines, exact_numbers(plan, source_of(mine))
     assert sum(map(abs, moved)) == line.distance.amount
     squared = line.measurement.distance(SCHEMA, unit, plan.neighbours, True)
@@ -203,7 +203,7 @@ def test_what_is_spent_adds_up_to_no_more_than_the_guarantee(
             for i, (ask, weight) in enumerate(zip(asks, weights, strict=True))
         ),
         privacy=Privacy(epsilon=epsilon, delta=delta),
-        unit=PrivacyUnit(column="who", rows=rows, groups=groups),
+        unit=PrivacyUnit(column="who", max_rows=rows, max_groups=groups),
         neighbours=neighbours,
     )
     try:

@@ -52,7 +52,7 @@ PEOPLE = pa.table(
         "who": [f"p{i // 3}" for i in range(SIZE)],
     }
 )
-MANY = PrivacyUnit(name="person", column="who", rows=2, groups=2)
+MANY = PrivacyUnit(name="person", column="who", max_rows=2, max_groups=2)
 
 
 def table_of(rows: object = PEOPLE, unit: PrivacyUnit | str = "person", **town: Any) -> Table:
@@ -77,7 +77,7 @@ def test_a_key_of_one_unit_is_shown_with_the_probability_that_is_paid_for(noise:
     rows = pa.table({"town": names, "who": [i // groups for i in range(len(names))]})
     table = Table(
         rows,
-        unit=PrivacyUnit(name="person", column="who", groups=groups),
+        unit=PrivacyUnit(name="person", column="who", max_groups=groups),
         columns={"town": {"type": "text"}},
     )
     reserve = delta if noise == "Laplace" else delta / 2

@@ -54,8 +54,8 @@ PEOPLE = pa.table(
 )
 UNITS = [
     PrivacyUnit(),
-    PrivacyUnit(column="who", rows=2, groups=1),
-    PrivacyUnit(column="who", rows=3, groups=3),
+    PrivacyUnit(column="who", max_rows=2, max_groups=1),
+    PrivacyUnit(column="who", max_rows=3, max_groups=3),
 ]
 QUARTILES = [0.25, 0.5, 0.75]
 
@@ -137,9 +137,11 @@ def reached(unit: PrivacyUnit, neighbours: Neighbours) -> tuple[Fraction, Fracti
         neighbours=neighbours,
         quality=False,
     )
-    here, there = (["n"], ["s"]) if unit.groups == 1 else (["n", "s"], ["n", "s"])
-    one = [(0, 0.0, 0.0, 0.0, site, True) for site in here] * unit.rows
-    other = [(0, 20.0, 0.0, 0.0, site, True) for site in there] * unit.rows if neighbours is REPLACE else []
+    here, there = (["n"], ["s"]) if unit.max_groups == 1 else (["n", "s"], ["n", "s"])
+    one = [(0, 0.0, 0.0, 0.0, site, True) for site in here] * unit.max_rows
+    other = (
+        [(0, 20.0, 0.0, 0.0, site, True) for site in there] * unit.max_rows if neighbours is REPLACE else []
+    )
     cost = Fraction(0)
     for before, after in zip(held(plan, one, 1), held(plan, other, 1), strict=True):
         gone, come = (before - after).total(), (after - before).total()
@@ -150,7 +152,7 @@ def reached(unit: PrivacyUnit, neighbours: Neighbours) -> tuple[Fraction, Fracti
 
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD_REMOVE])
 @pytest.mark.parametrize(
-    "unit", [PrivacyUnit(), *(PrivacyUnit(column="who", rows=3, groups=g) for g in (1, 2))]
+    "unit", [PrivacyUnit(), *(PrivacyUnit(column="who", max_rows=3, max_groups=g) for g in (1, 2))]
 )
 def test_some_unit_changes_all_that_is_paid_for(unit: PrivacyUnit, neighbours: Neighbours) -> None:
     assert reached(unit, neighbours) == (1, 1)

@@ -108,7 +108,7 @@ def test_units_of_many_records_have_the_same_law_everywhere(engine: str, tmp_pat
     )
     table = Table(
         ENGINES[engine](rows, tmp_path),
-        unit=PrivacyUnit(name="person", column="who", rows=2),
+        unit=PrivacyUnit(name="person", column="who", max_rows=2),
         columns={"group": {"type": "category", "keys": list(range(groups))}},
     )
     plan = table.plan({"name": "n", "ask": ["count"], "by": ["group"]}, epsilon=0.5, quality=False)
@@ -120,7 +120,7 @@ def test_units_of_many_records_have_the_same_law_everywhere(engine: str, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "unit", [PrivacyUnit(name="person"), PrivacyUnit(name="person", column="who", rows=3, groups=2)]
+    "unit", [PrivacyUnit(name="person"), PrivacyUnit(name="person", column="who", max_rows=3, max_groups=2)]
 )
 def test_one_specification_gives_the_same_everywhere(unit: PrivacyUnit, tmp_path: Path) -> None:
     found = {}
@@ -146,7 +146,7 @@ ODD: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize(
-    "unit", [PrivacyUnit(name="person"), PrivacyUnit(name="person", column="who", rows=2)]
+    "unit", [PrivacyUnit(name="person"), PrivacyUnit(name="person", column="who", max_rows=2)]
 )
 def test_after_the_charge_nothing_depends_on_the_data(unit: PrivacyUnit, tmp_path: Path) -> None:
     """Whatever a table holds, the release has the same shape and is paid in full."""
@@ -161,7 +161,7 @@ def test_after_the_charge_nothing_depends_on_the_data(unit: PrivacyUnit, tmp_pat
         )
         for engine in ("csv", "objects", "ndjson"):
             table = Table(ENGINES[engine](rows, tmp_path), unit=unit, columns=COLUMNS)
-            ledger = ledger_at(tmp_path / f"{name} {engine} {unit.rows}.ledger")
+            ledger = ledger_at(tmp_path / f"{name} {engine} {unit.max_rows}.ledger")
             made = table.release(table.plan(*QUERIES, epsilon=1), ledger, bits=SeededBits(1))
             assert ledger.status().spent == 1
             certificate = made.certificate(ledger, made.declared)
@@ -240,7 +240,9 @@ def test_a_release_from_rho_is_paid_in_rho(tmp_path: Path) -> None:
 
 
 def test_a_rehearsal_reads_and_spends_nothing() -> None:
-    table = Table(PEOPLE, unit=PrivacyUnit(name="person", column="who", rows=3), columns=COLUMNS, size=500)
+    table = Table(
+        PEOPLE, unit=PrivacyUnit(name="person", column="who", max_rows=3), columns=COLUMNS, size=500
+    )
     plan = table.plan(*QUERIES, epsilon=1)
     made = rehearse(plan)
     assert made.receipt is None

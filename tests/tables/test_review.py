@@ -79,7 +79,7 @@ def named(group: str, number: str, who: str, whole: bool) -> list[list[int]]:
     columns = {group: {"type": "category", "keys": ["a", "b"]}, number: SMALL}
     table = pa.table({group: ["a", "b", "b", "b"], number: [1, 2, 300, 4], who: ["b", "b", "c", "c"]})
     ask = ["count", {"mean": number}, {"quantiles": number, "at": [0.5]}]
-    unit = PrivacyUnit(column=who, rows=2) if whole else BY_RECORD
+    unit = PrivacyUnit(column=who, max_rows=2) if whole else BY_RECORD
     plan = plan_of(columns, ask, (group,), unit, where={group: ["b"], number: {"at_least": 2}})
     return exact_numbers(plan, open_source(table, plan.schema, [who]))
 
@@ -288,7 +288,7 @@ def test_a_plan_pays_no_more_than_its_guarantee_in_any_currency(
     ledger = ledger_of(tmp_path / "a.ledger", budgets[kind], neighbours=neighbours, delta=delta)
     table = Table(
         pa.table({"x": [1, 2, 3], "g": ["a", "A", "b"], "who": [1, 1, 2]}),
-        unit=PrivacyUnit(name="record", column="who", rows=3, groups=2),
+        unit=PrivacyUnit(name="record", column="who", max_rows=3, max_groups=2),
         columns={"x": SMALL, "g": LETTERS},
         neighbours=neighbours,
     )

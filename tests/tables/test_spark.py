@@ -113,13 +113,13 @@ def test_the_values_are_those_of_every_other_engine(spark: Any, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_units_with_one_row_have_the_values_of_records_elsewhere(spark: Any) -> None:
-    table, unit = rows(300, 300), PrivacyUnit(name="person", column="who", groups=3)
+    table, unit = rows(300, 300), PrivacyUnit(name="person", column="who", max_groups=3)
     assert repr(answered(spark.createDataFrame(table), unit)) == repr(answered(table, unit))
 
 
 @pytest.mark.slow
 def test_units_of_which_nothing_is_cut_have_the_values_of_elsewhere(spark: Any) -> None:
-    table, unit = rows(300, 40), PrivacyUnit(name="person", column="who", rows=300, groups=10**4)
+    table, unit = rows(300, 40), PrivacyUnit(name="person", column="who", max_rows=300, max_groups=10**4)
     assert repr(answered(spark.createDataFrame(table), unit)) == repr(answered(table, unit))
 
 

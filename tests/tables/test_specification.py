@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sourdine.core.distance import Neighbours
-from sourdine.core.errors import InvalidParameter
+from sourdine.core.errors import InvalidParameter, OldWord
 from sourdine.frames import PrivacyUnit, Schema
 from sourdine.tables import Query, Specification, forecasts
 
@@ -19,8 +19,8 @@ size = 1000
 [privacy]
 unit = "patient"
 column = "who"
-rows = 3
-groups = 2
+max_rows = 3
+max_groups = 2
 neighbours = "replace"
 ledger = "people.ledger"
 epsilon = 0.1
@@ -69,7 +69,7 @@ def loaded(folder: Path, text: str) -> Specification:
 def test_every_field_is_read(tmp_path: Path) -> None:
     """No table and no ledger need be there."""
     found = loaded(tmp_path, TEXT)
-    assert found.unit == PrivacyUnit(name="patient", column="who", rows=3, groups=2)
+    assert found.unit == PrivacyUnit(name="patient", column="who", max_rows=3, max_groups=2)
     assert found.ledger_path == tmp_path / "people.ledger"
     plan = found.plan()
     assert plan.neighbours is Neighbours.REPLACE
@@ -88,6 +88,19 @@ def test_every_field_is_read(tmp_path: Path) -> None:
     assert len(forecasts(plan)) == 7
     assert plan.quality
     assert not plan.checked
+
+
+def test_words_of_0_1_are_read_and_told(tmp_path: Path) -> None:
+    old = TEXT.replace("max_rows", "rows").replace("max_groups", "groups")
+    with pytest.warns(OldWord) as told:
+        found = loaded(tmp_path, old)
+    assert found == loaded(tmp_path, TEXT)
+    assert [str(each.message).split("toml ")[1].split(" now")[0] for each in told] == [
+        "says 'privacy.rows', which is called 'privacy.max_rows'",
+        "says 'privacy.groups', which is called 'privacy.max_groups'",
+    ]
+    with pytest.raises(InvalidParameter, match=r"'privacy\.rows' is unknown"):
+        loaded(tmp_path, TEXT.replace("max_rows = 3", "max_rows = 3\nrows = 3"))
 
 
 def test_what_is_not_there_is_told_when_it_is_needed(tmp_path: Path) -> None:
@@ -120,8 +133,8 @@ def test_what_is_not_there_is_told_when_it_is_needed(tmp_path: Path) -> None:
         ('keys = ["f", "m"]', 'keys = ["f", 1]', "'columns.sex' is wrong: keys must be all texts"),
         ("delta = 1e-6", "delta = 1.0", "'privacy.delta' is wrong"),
         ("confidence = 0.9", "confidence = 95.0", "'privacy.confidence' is wrong"),
-        ("rows = 3", "rows = 0", "'privacy.rows' is wrong"),
-        ('column = "who"\n', "", "rows and groups need a column"),
+        ("max_rows = 3", "max_rows = 0", "'privacy.max_rows' is wrong"),
+        ('column = "who"\n', "", "max_rows and max_groups need a column"),
         ('neighbours = "replace"', 'neighbours = "zero-out"', '"add-remove" or "replace"'),
         ("upper = 120", "upper = -1", "'columns.age' is wrong: lower must be below upper"),
         ("upper = 120", "", "'columns.age.upper' is missing"),

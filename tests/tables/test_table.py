@@ -30,7 +30,7 @@ def test_a_table_that_does_not_fit_its_declaration_is_refused(tmp_path: Path) ->
         (tmp_path / "none.csv", COLUMNS, "person", "There is no file"),
         (tmp_path / "broken.parquet", COLUMNS, "person", "cannot be read as parquet"),
         (ROWS, {"age": COLUMNS["sex"]}, "person", "'age' is declared to hold text"),
-        (ROWS, COLUMNS, "", "The 'name' of Unit must"),
+        (ROWS, COLUMNS, "", "The 'name' of PrivacyUnit must"),
     ]:
         with pytest.raises(InvalidParameter) as caught:
             Table(rows, unit=unit, columns=columns)

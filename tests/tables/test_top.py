@@ -20,7 +20,7 @@ from tests.statistics import ALARM, fit
 
 KEYS = ["a", "b", "c"]
 COUNTS = (4, 3, 1)
-MANY = PrivacyUnit(name="person", column="who", groups=2)
+MANY = PrivacyUnit(name="person", column="who", max_groups=2)
 
 
 def law(rate: float) -> dict[int, float]:

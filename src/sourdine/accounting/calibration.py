@@ -75,7 +75,7 @@ def calibrate_plan(
     def costing(noise: Fraction) -> Sequence[Spend]:
         spends = plan(noise)
         for spend in spends:  # its delta grows with the noise unless the threshold does, too
-            without_delta("a search for its noise", spend.one_loss(), "Use KeyThreshold.within.")
+            without_delta("a search for its noise", spend.one_loss(), "Use PartitionThreshold.within.")
         return spends
 
     rough = target.rough()

@@ -34,6 +34,10 @@ class LedgerError(SourdineError):
     """A ledger cannot be opened, read or written, or does not hold what it should."""
 
 
+class OldWord(FutureWarning):
+    """Something is still read by the name that it had in an earlier version."""
+
+
 class BudgetExceeded(LedgerError):
     """A charge was refused because it is more than what is left; nothing was spent."""
 

@@ -1,4 +1,4 @@
-"""Whom the guarantee protects, and how much of one unit counts."""
+"""The privacy unit, whom a guarantee protects, and its contribution bounds: how much of one unit counts."""
 
 from dataclasses import dataclass
 
@@ -12,24 +12,24 @@ MOST_GROUPS = 1 << 19  # an engine finds fewer than a million least values of a 
 class PrivacyUnit:
     """Each record is a unit of its own, or all those with the same value of a column are one.
 
-    Then a unit counts in at most `groups` groups of a query, chosen at random, and there with at most as much
-    as `rows` records could weigh.
+    Then a unit counts in at most `max_groups` groups of a query, chosen at random, and there with at most as
+    much as `max_rows` records could weigh.
 
-    >>> PrivacyUnit(name="patient", column="patient_id", rows=3, groups=2).rows
+    >>> PrivacyUnit(name="patient", column="patient_id", max_rows=3, max_groups=2).max_rows
     3
     """
 
     name: str = "record"
     column: str | None = None
-    rows: int = 1
-    groups: int = 1
+    max_rows: int = 1
+    max_groups: int = 1
 
     def __post_init__(self) -> None:
         for field in ("name", "column"):
             text: object = getattr(self, field)
             if not (isinstance(text, str) and text.strip()) and (field == "name" or text is not None):
                 raise check.fail("PrivacyUnit", field, "be a text", text)
-        for field, most in (("rows", MOST_ROWS), ("groups", MOST_GROUPS)):
+        for field, most in (("max_rows", MOST_ROWS), ("max_groups", MOST_GROUPS)):
             count = check.integer("PrivacyUnit", field, getattr(self, field), 1, most)
             object.__setattr__(self, field, count)
             if self.column is None and count != 1:

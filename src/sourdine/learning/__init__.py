@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sourdine.learning.gradients.clipping import Flat as Flat
     from sourdine.learning.gradients.clipping import PerLayer as PerLayer
     from sourdine.learning.gradients.engine import Engine as Engine
-    from sourdine.learning.gradients.noise import NoisyGradient as NoisyGradient
+    from sourdine.learning.gradients.noisy_gradient import NoisyGradient as NoisyGradient
     from sourdine.learning.least_squares.solve import Solved as Solved
     from sourdine.learning.least_squares.solve import solve as solve
     from sourdine.learning.memory.dry_run import memory_of as memory_of
@@ -49,7 +49,7 @@ _HOMES = {
     "Flat": "learning.gradients.clipping",
     "StepForecast": "learning.planning",
     "Memory": "learning.memory.model",
-    "NoisyGradient": "learning.gradients.noise",
+    "NoisyGradient": "learning.gradients.noisy_gradient",
     "PerLayer": "learning.gradients.clipping",
     "TrainingPlan": "learning.planning",
     "PoissonBatches": "learning.data.batches",

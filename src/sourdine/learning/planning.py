@@ -25,7 +25,7 @@ from sourdine.learning.data.batches import (
     ShuffledBatches,
     TruncatedBatches,
 )
-from sourdine.learning.gradients.noise import NoisyGradient
+from sourdine.learning.gradients.noisy_gradient import NoisyGradient
 from sourdine.learning.memory.model import Memory
 
 _DIGITS = 10**4  # noise is rounded up to this, so that people can write it down

@@ -10,7 +10,8 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.gradients.engine import Engine, Sums
-from sourdine.learning.gradients.noise import NoisyGradient, gaussian
+from sourdine.learning.gradients.noise import gaussian
+from sourdine.learning.gradients.noisy_gradient import NoisyGradient
 
 
 class Step:

@@ -47,8 +47,8 @@ class Memo:
     a `Question`: under a bare oracle two questions share their reports, and need a secret each.
 
     >>> import secrets
-    >>> from sourdine.local import KaryOracle
-    >>> memo = Memo(KaryOracle(epsilon=1, categories=10), secrets.token_bytes(32))
+    >>> from sourdine.local import GRR
+    >>> memo = Memo(GRR(epsilon=1, categories=10), secrets.token_bytes(32))
     >>> bool(memo.report(3) == memo.report(3))
     True
     >>> memo.total_epsilon(distinct=2)
@@ -114,8 +114,8 @@ def rehearsed(oracle: FrequencyOracle, answers: ArrayLike, bits: Bits = SYSTEM) 
     It draws one report for each device and distinct answer, so the law is that of memos with secrets of
     their own.
 
-    >>> from sourdine.local import KaryOracle
-    >>> first, again = rehearsed(KaryOracle(epsilon=1, categories=10), [[3, 3]])[0]
+    >>> from sourdine.local import GRR
+    >>> first, again = rehearsed(GRR(epsilon=1, categories=10), [[3, 3]])[0]
     >>> bool(first == again)
     True
     """

@@ -31,9 +31,9 @@ class Question:
     by other parameters, are never counted in. Categories may have labels. `format` is 1 for a question of
     version 0.1, whose reports carry a fingerprint over the names of that version.
 
-    >>> from sourdine.local import KaryOracle
+    >>> from sourdine.local import GRR
     >>> coffee = Question(
-    ...     name="coffee", oracle=KaryOracle(epsilon=1, categories=2), labels=("no", "yes")
+    ...     name="coffee", oracle=GRR(epsilon=1, categories=2), labels=("no", "yes")
     ... )
     >>> Question.from_json(coffee.to_json()) == coffee
     True

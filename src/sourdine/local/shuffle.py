@@ -170,8 +170,8 @@ def amplified_epsilon(oracle: Oracle, reports: int, delta: float) -> float:
     It holds against whoever sees the shuffled reports only, if the shuffler is honest, and for one report a
     person, of whom as many must be honest too. The number of reports must not be secret.
 
-    >>> from sourdine.local import KaryOracle
-    >>> round(amplified_epsilon(KaryOracle(epsilon=4, categories=10), 1_000_000, 1e-6), 4)
+    >>> from sourdine.local import GRR
+    >>> round(amplified_epsilon(GRR(epsilon=4, categories=10), 1_000_000, 1e-6), 4)
     0.0319
     """
     return amplified(oracle, reports, delta).upper

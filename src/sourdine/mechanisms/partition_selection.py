@@ -87,7 +87,7 @@ class PartitionThreshold(Mechanism):
         An epsilon gives Laplace noise and a rho Gaussian noise. `minimum` raises the threshold to at least
         that many units, and never lowers it: a larger group is asked for than privacy needs.
         """
-        owner = "KeyThreshold.within"
+        owner = "PartitionThreshold.within"
         if (epsilon is None) == (rho is None):
             raise check.fail(owner, "epsilon", "be given, or else 'rho', not both", epsilon)
         wanted = check.inside(owner, "delta", delta, 0, 1)
@@ -116,7 +116,7 @@ class PartitionThreshold(Mechanism):
         One unit holds at most `keys` of them, each with a count of 1. Several may share keys, so that each
         count is at most their number, and there are at most that many times `keys`.
         """
-        units = check.integer("KeyThreshold.leak", "units", units, 1, 1 << 62)
+        units = check.integer("PartitionThreshold.leak", "units", units, 1, 1 << 62)
         return min(1.0, balls.above(any_of(self._tail(self.threshold - units), units * self.keys)))
 
     def _tail(self, start: int) -> arb:
@@ -164,7 +164,7 @@ class PartitionThreshold(Mechanism):
 
     def error(self, confidence: float = 0.95) -> float:
         """How far a count may lie from the threshold and its key still be decided the other way."""
-        confidence = check.confidence("KeyThreshold.error", confidence)
+        confidence = check.confidence("PartitionThreshold.error", confidence)
         if self.noise is KeyNoise.LAPLACE:
             return float(laplace_quantile(self.scale, confidence))
         return float(gaussian_quantile(self.scale, confidence))

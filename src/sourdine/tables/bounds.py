@@ -76,7 +76,7 @@ class BoundsPlan:
         """What finds one end."""
         places = LADDERS[self.kind].places
         return ThresholdHistogram(
-            epsilon=self.epsilon / (2 * self.unit.rows),
+            epsilon=self.epsilon / (2 * self.unit.max_rows),
             levels=(1 - decimal(self.outside) / 2,),
             places=places,
             cuts=places,
@@ -86,7 +86,7 @@ class BoundsPlan:
     @property
     def spends(self) -> tuple[Spend, ...]:
         """What the two ends cost."""
-        distance = Distance.hamming(self.unit.rows, neighbours=self.neighbours)
+        distance = Distance.hamming(self.unit.max_rows, neighbours=self.neighbours)
         return (Spend(mechanism=self.mechanism, distance=distance, count=2),)
 
     @property

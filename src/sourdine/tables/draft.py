@@ -185,8 +185,8 @@ unit = "person"
 # column = "person_id"
 # With a column: how many records of a unit count at most, in one group and in how many groups. What is
 # beyond is left out at random. Lower numbers mean less noise.
-# rows = 1
-# groups = 1
+# max_rows = 1
+# max_groups = 1
 # What the guarantee compares: "add-remove" (a unit is there or not), or "replace" (it holds one thing or
 # another, and the number of units is public).
 neighbours = "add-remove"

@@ -224,7 +224,7 @@ class Measurement(ABC):
     def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
         """How far the numbers of two neighbouring tables are apart.
 
-        A unit moves at most `groups` groups, each by what `rows` records weigh.
+        A unit moves at most `max_groups` groups, each by what `max_rows` records weigh.
         """
 
     def line(self, context: Context, share: Fraction) -> PlannedMeasurement:
@@ -363,8 +363,8 @@ class GroupSums(Measurement):
         return self.reading(noisy, context.schema)
 
     def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
-        """A unit moves `groups` groups, each by what `rows` records weigh."""
-        held, groups = self.statistic(schema, unit), min(unit.groups, self.groups(schema))
+        """A unit moves `max_groups` groups, each by what `max_rows` records weigh."""
+        held, groups = self.statistic(schema, unit), min(unit.max_groups, self.groups(schema))
         return moved(
             neighbours,
             squared,
@@ -418,7 +418,7 @@ class RecordCounts(GroupSums):
         return self.within
 
     def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
-        return sums.BernsteinSums(value=value, most=unit.rows)
+        return sums.BernsteinSums(value=value, most=unit.max_rows)
 
     def reading(self, noisy: Noisy, schema: Schema) -> Reading:
         return Counted(noisy)
@@ -469,7 +469,7 @@ class Total(ColumnMeasurement, GroupSums):
 
     def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
         reach = max(map(abs, span(self.number(schema))))
-        return sums.PlainSum(value=value, reach=reach, most=unit.rows)
+        return sums.PlainSum(value=value, reach=reach, most=unit.max_rows)
 
     def value(self, source: Source) -> str:
         return source.steps_of(self.column)
@@ -500,7 +500,9 @@ class Moments(ColumnMeasurement, GroupSums):
         return other in held
 
     def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
-        return sums.BernsteinSums(value=value, width=self.width(schema), degree=self.degree, most=unit.rows)
+        return sums.BernsteinSums(
+            value=value, width=self.width(schema), degree=self.degree, most=unit.max_rows
+        )
 
     def value(self, source: Source) -> str:
         return source.place_of(self.column)
@@ -535,12 +537,12 @@ class Partitions(Measurement):
         return Distance.linf(1, neighbours=neighbours)
 
     def line(self, context: Context, share: Fraction) -> PlannedMeasurement:
-        """A unit counts once for each of at most `groups` keys."""
+        """A unit counts once for each of at most `max_groups` keys."""
         minimum = max(context.schema.text(name).at_least or 1 for name in self.scope.open)
         mechanism = PartitionThreshold.within(
             **{context.budget: share * context.privacy.total},
             delta=context.delta,
-            keys=context.unit.groups,
+            keys=context.unit.max_groups,
             minimum=minimum,
             neighbours=context.neighbours,
         )
@@ -598,14 +600,14 @@ class Quality(Measurement):
         return "data quality"
 
     def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
-        """In each column whose fit is counted, all cells together move by `rows`."""
+        """In each column whose fit is counted, all cells together move by `max_rows`."""
         most = max((len(cells_of(schema.columns[name])) for name in self.columns), default=1)
         return moved(
             neighbours,
             squared,
-            length=unit.rows,
+            length=unit.max_rows,
             copies=max(1, len(self.columns)),
-            each=min(unit.rows, most),
+            each=min(unit.max_rows, most),
         )
 
     def exact(

@@ -126,7 +126,7 @@ def twin(schema: Schema, unit: PrivacyUnit, size: int | None) -> Source:
     names = dict(schema.columns)
     columns = [f"{_value(name, column)} AS {quoted(name)}" for name, column in names.items()]
     if unit.column is not None and unit.column not in names:
-        columns.append(f"row_number // {unit.rows} AS {quoted(unit.column)}")
+        columns.append(f"row_number // {unit.max_rows} AS {quoted(unit.column)}")
     if not columns:
         raise InvalidParameter("There is no declared column to make up a table from. Declare one.")
     connection = spilling_connection()

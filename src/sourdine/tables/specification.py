@@ -4,6 +4,7 @@ Blanks: fields of a specification that only somebody who knows the data can fill
 """
 
 import difflib
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -16,7 +17,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.core.distance import Neighbours
-from sourdine.core.errors import InvalidParameter
+from sourdine.core.errors import InvalidParameter, OldWord
 from sourdine.core.format import plain
 from sourdine.core.toml import read_toml
 from sourdine.frames.files import ENDINGS, TEXT, check_ending
@@ -67,6 +68,7 @@ def _blanks(held: object, place: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 NO_QUERIES = ("none yet",)  # of a draft, whose columns still wait for bounds
 _BLOCKS = ("table", "privacy", "columns", "queries", "joins", "hierarchies")
+_RENAMED = {"privacy": {"rows": "max_rows", "groups": "max_groups"}}  # since 0.2
 _MOST_QUERIES = 2000  # beyond them a plan takes its time
 
 
@@ -98,8 +100,8 @@ class PrivacyBlock(Declared):
 
     unit: str = Field(min_length=1, max_length=200)
     column: str | None = Field(default=None, min_length=1)
-    rows: int = Field(default=1, ge=1, le=1 << 20)
-    groups: int = Field(default=1, ge=1, le=1 << 20)
+    max_rows: int = Field(default=1, ge=1, le=1 << 20)
+    max_groups: int = Field(default=1, ge=1, le=1 << 20)
     neighbours: str = "add-remove"
     ledger: str | None = Field(default=None, min_length=1)
     epsilon: int | float = Field(gt=0, le=1 << 20)
@@ -112,8 +114,10 @@ class PrivacyBlock(Declared):
     def _known(self) -> "PrivacyBlock":
         if self.neighbours not in ("add-remove", "replace"):
             raise ValueError('neighbours must be "add-remove" or "replace"')
-        if self.column is None and (self.rows, self.groups) != (1, 1):
-            raise ValueError('rows and groups need a column that tells units apart: add column = "person_id"')
+        if self.column is None and (self.max_rows, self.max_groups) != (1, 1):
+            raise ValueError(
+                'max_rows and max_groups need a column that tells units apart: add column = "person_id"'
+            )
         if self.reserve is not None and not self.reserve <= (self.delta or 0):
             raise ValueError("reserve is a part of delta: declare a delta that is at least as large")
         return self
@@ -145,6 +149,12 @@ class Specification(Declared):
                 f"The specification {path} cannot be read. Check the path, or write one with 'sourdine init'."
             ) from None
         check_filled(held, path)
+        for old, new in _old_words(held):
+            warnings.warn(
+                f"{path} says '{old}', which is called '{new}' now. It is read as before: write the new one.",
+                OldWord,
+                stacklevel=2,
+            )
         return cls.read(held, path.parent)
 
     @classmethod
@@ -158,6 +168,11 @@ class Specification(Declared):
                     f"A specification has no block '{name}'.{meant} Its blocks are {', '.join(_BLOCKS)}."
                 )
         given = {**held, "folder": folder}
+        for old, new in _old_words(held):
+            block, word = old.split(".")
+            given[block] = {
+                new.split(".")[1] if key == word else key: each for key, each in given[block].items()
+            }
         if isinstance(queries := given.get("queries"), Mapping):
             raise InvalidParameter(
                 "The queries must be a list of blocks. Write [[queries]] with two brackets before each query."
@@ -185,7 +200,9 @@ class Specification(Declared):
     def unit(self) -> PrivacyUnit:
         """Whom the release protects."""
         held = self.privacy
-        return PrivacyUnit(name=held.unit, column=held.column, rows=held.rows, groups=held.groups)
+        return PrivacyUnit(
+            name=held.unit, column=held.column, max_rows=held.max_rows, max_groups=held.max_groups
+        )
 
     @cached_property
     def schema_of(self) -> Schema:
@@ -297,6 +314,16 @@ class Specification(Declared):
                 f"--epsilon {budget:g}{small} --unit {quote(held.unit)} --neighbours {held.neighbours}"
             )
         return Ledger.open(path)
+
+
+def _old_words(held: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The words of earlier versions in a specification, each with the one that has taken its place."""
+    return [
+        (f"{block}.{old}", f"{block}.{new}")
+        for block, words in _RENAMED.items()
+        for old, new in words.items()
+        if isinstance(held.get(block), Mapping) and old in held[block] and new not in held[block]
+    ]
 
 
 def _block(each: object, place: int) -> Mapping[str, Any]:

@@ -70,7 +70,7 @@ def test_a_walk_is_replayed_by_its_seed() -> None:
 
 def test_ratios_tell_a_distance_that_is_too_long() -> None:
     """Twice the groups that there are cannot be moved, and a unit in one group moves half of two."""
-    wide = dataclasses.replace(UNITS, unit=PrivacyUnit(column="who", rows=4, groups=1)).plan("sums")
+    wide = dataclasses.replace(UNITS, unit=PrivacyUnit(column="who", max_rows=4, max_groups=1)).plan("sums")
     found = audit_plan(wide, pairs=90, engines=["duckdb"])
     assert found.good
     assert max(each.ratio for each in found.lines) == 1.0

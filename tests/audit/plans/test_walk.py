@@ -15,7 +15,7 @@ from sourdine.core.distance import Neighbours
 from sourdine.frames import PrivacyUnit, Schema
 from sourdine.tables import Privacy, Query, ReleasePlan
 
-WHO = PrivacyUnit(column="who", rows=2, groups=1)
+WHO = PrivacyUnit(column="who", max_rows=2, max_groups=1)
 
 
 def plan(unit: PrivacyUnit = WHO, neighbours: Neighbours = Neighbours.ADD_REMOVE) -> ReleasePlan:

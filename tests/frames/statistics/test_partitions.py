@@ -25,7 +25,7 @@ ROWS = pa.table(
         "who": [f"p{i % 70}" for i in range(400)],
     }
 )
-PEOPLE = PrivacyUnit(name="person", column="who", groups=3)
+PEOPLE = PrivacyUnit(name="person", column="who", max_groups=3)
 
 
 def source_of(table: object, **declared: Any) -> Source:
@@ -56,7 +56,7 @@ def test_records_with_each_key_are_counted_alike_everywhere(engine: str, tmp_pat
 def test_units_count_once_for_each_key(engine: str, tmp_path: Path) -> None:
     source = source_of(ENGINES[engine](ROWS, tmp_path))
     pairs = {(row["who"], row["town"]) for row in ROWS.to_pylist() if row["town"] in TEXTS}
-    many = PrivacyUnit(name="person", column="who", groups=50)
+    many = PrivacyUnit(name="person", column="who", max_groups=50)
     assert counted(source, ["town"], many) == Counter((town,) for _, town in pairs)
     few = counted(source, ["town"], PEOPLE)
     most = Counter(who for who, _ in pairs)
@@ -156,7 +156,7 @@ def opened(rows: list[tuple[str, str | None, str | None]]) -> Source:
 @pytest.mark.parametrize("groups", [1, 2])
 def test_a_unit_moves_few_counts_by_one(columns: list[str], groups: int) -> None:
     """One unit comes, goes, or holds something else: each time it counts once in at most so many keys."""
-    unit = PrivacyUnit(name="person", column="who", groups=groups)
+    unit = PrivacyUnit(name="person", column="who", max_groups=groups)
     reached = 0
     for seed in range(8):
         rows = random_rows(5)

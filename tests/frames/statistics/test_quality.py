@@ -195,7 +195,7 @@ def test_without_columns_records_are_counted() -> None:
     source = open_source(pa.table({"age": [1, 2, 3], "who": [1, 1, None]}), Schema(columns={}), ["who"])
     assert quality_counts(source, [], unit=PrivacyUnit(), bits=SeededBits(1)) == (3,)
     assert quality_counts(source, [], unit=PrivacyUnit(column="who"), bits=SeededBits(1)) == (1,)
-    assert quality_counts(source, [], unit=PrivacyUnit(column="who", rows=5), bits=SeededBits(1)) == (2,)
+    assert quality_counts(source, [], unit=PrivacyUnit(column="who", max_rows=5), bits=SeededBits(1)) == (2,)
     assert records_without(source, "who") == 1
 
 
@@ -233,7 +233,7 @@ def units_of(records: list[tuple[int | None, int | None, str | None]]) -> Source
 def test_one_unit_moves_each_column_by_its_rows(
     others: list[Any], one: list[Any], another: list[Any], rows: int, seed: int
 ) -> None:
-    unit, vectors = PrivacyUnit(column="who", rows=rows), []
+    unit, vectors = PrivacyUnit(column="who", max_rows=rows), []
     for mine in ([], one, another):
         source = units_of(others + [(9, *record) for record in mine])
         found = quality_counts(source, ["age", "sex"], unit=unit, bits=SeededBits(seed))
@@ -253,11 +253,11 @@ def test_one_unit_moves_each_column_by_its_rows(
 def test_a_unit_of_many_records_counts_in_proportion() -> None:
     records = [(who, 50 if i % 4 else None, "f") for who in range(4000) for i in range(8)]
     source = units_of([(who, age, sex) for who, age, sex in records])
-    found = counted(source, "age", unit=PrivacyUnit(column="who", rows=3), seed=5)
+    found = counted(source, "age", unit=PrivacyUnit(column="who", max_rows=3), seed=5)
     assert sum(found.values()) == 12_000
     # of 3 records a quarter, rounded at random: 0 or 1, with a mean of 0.75
     assert abs(found["age", CellState.MISSING] - 3000) < 6 * math.sqrt(4000 * 0.75 * 0.25)
-    again = counted(source, "age", unit=PrivacyUnit(column="who", rows=3), seed=6)
+    again = counted(source, "age", unit=PrivacyUnit(column="who", max_rows=3), seed=6)
     assert again != found  # by another secret
 
 
@@ -271,8 +271,8 @@ def test_rounding_is_right_on_the_whole() -> None:
 
 def test_cells_do_not_depend_on_the_order_of_records() -> None:
     records = [(i % 5, i * 7 % 150, "f" if i % 3 else "x") for i in range(40)]
-    first = counted(units_of(records), unit=PrivacyUnit(column="who", rows=2))
-    assert first == counted(units_of(records[::-1]), unit=PrivacyUnit(column="who", rows=2))
+    first = counted(units_of(records), unit=PrivacyUnit(column="who", max_rows=2))
+    assert first == counted(units_of(records[::-1]), unit=PrivacyUnit(column="who", max_rows=2))
 
 
 def test_brought_columns_are_in_cells_too() -> None:

@@ -61,8 +61,8 @@ def test_ranks_are_the_same_everywhere(engine: str, tmp_path: Path) -> None:
         assert values.size == len(everyone.get(key, []))
     alone = asked(source, [])[()]
     assert alone.values_between(0, 99).tolist() == sorted([3, 5, 5, 0, 9, 3, 7] * 4)
-    some = asked(source, ["sex"], PrivacyUnit(column="who", rows=2))
-    again = asked(open_source(TABLE, SCHEMA, ["who"]), ["sex"], PrivacyUnit(column="who", rows=2))
+    some = asked(source, ["sex"], PrivacyUnit(column="who", max_rows=2))
+    again = asked(open_source(TABLE, SCHEMA, ["who"]), ["sex"], PrivacyUnit(column="who", max_rows=2))
     for key, values in some.items():
         assert values.values_between(0, 99).tolist() == again[key].values_between(0, 99).tolist()
     assert sum(values.size for values in some.values()) == 2 * 6
@@ -81,7 +81,7 @@ def test_nobody_is_an_empty_list() -> None:
 def test_which_records_count_changes_with_the_secret() -> None:
     table = pa.table({"age": list(range(10)) * 4, "sex": ["f"] * 40, "well": [True] * 40, "who": [1] * 40})
     source = open_source(table, SCHEMA, ["who"])
-    unit = PrivacyUnit(column="who", rows=3)
+    unit = PrivacyUnit(column="who", max_rows=3)
     seen = [tuple(asked(source, [], unit, seed)[()].values_between(0, 99).tolist()) for seed in range(20)]
     assert all(len(each) == 3 for each in seen)
     assert len(set(seen)) > 12

@@ -57,9 +57,9 @@ def asked(source: Source, by: list[str], unit: PrivacyUnit = EACH, where: str = 
         source,
         by=[grouping(name, SCHEMA.columns[name], kinds[name]) for name in by],
         statistics=[
-            BernsteinSums(most=unit.rows),
-            PlainSum(value=value, reach=high, most=unit.rows),
-            BernsteinSums(value=f"({value}) - ({low})", width=high - low, degree=2, most=unit.rows),
+            BernsteinSums(most=unit.max_rows),
+            PlainSum(value=value, reach=high, most=unit.max_rows),
+            BernsteinSums(value=f"({value}) - ({low})", width=high - low, degree=2, most=unit.max_rows),
         ],
         unit=unit,
         bits=SeededBits(1),
@@ -111,7 +111,7 @@ def test_totals_are_the_same_everywhere(engine: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_unit_of_several_records_counts_the_same_everywhere(engine: str, tmp_path: Path) -> None:
     source = open_source(ENGINES[engine](TABLE, tmp_path), SCHEMA, ["who"])
-    unit = PrivacyUnit(column="who", rows=2, groups=1)
+    unit = PrivacyUnit(column="who", max_rows=2, max_groups=1)
     found = asked(source, ["site"], unit)
     assert found == asked(open_source(TABLE, SCHEMA, ["who"]), ["site"], unit)
     counted = [number for (number,) in found.numbers[0]]
@@ -180,7 +180,7 @@ def test_the_largest_numbers_of_a_type_are_clamped(kind: str) -> None:
 
 def test_every_known_group_has_a_row_even_in_an_empty_table() -> None:
     empty = TABLE.slice(0, 0)
-    for unit in (PrivacyUnit(), PrivacyUnit(column="who", rows=3)):
+    for unit in (PrivacyUnit(), PrivacyUnit(column="who", max_rows=3)):
         source = open_source(empty, SCHEMA, ["who"])
         found = asked(source, ["site"], unit)
         assert found.keys == tuple((site,) for site in SITES)
@@ -201,7 +201,7 @@ def test_which_groups_count_changes_with_the_secret() -> None:
     schema = Schema.read({"site": {"type": "category", "keys": [str(i) for i in range(40)]}})
     source = open_source(table, schema, ["who"])
     by = [grouping("site", schema.columns["site"], source.types["site"])]
-    unit = PrivacyUnit(column="who", groups=2)
+    unit = PrivacyUnit(column="who", max_groups=2)
     seen = [
         totals(source, by=by, statistics=[BernsteinSums()], unit=unit, bits=SeededBits(seed)).numbers[0]
         for seed in range(20)
@@ -218,7 +218,7 @@ def test_every_group_of_a_unit_has_the_same_chance(few: int) -> None:
     schema = Schema.read({"site": {"type": "category", "keys": names}})
     source = open_source(table, schema, ["who"])
     by = [grouping("site", schema.columns["site"], source.types["site"])]
-    unit = PrivacyUnit(column="who", groups=few)
+    unit = PrivacyUnit(column="who", max_groups=few)
     found = totals(source, by=by, statistics=[BernsteinSums()], unit=unit, bits=SeededBits(few)).numbers[0]
     mean = units * few / len(names)
     assert sum((number - mean) ** 2 / mean for (number,) in found) < 37.0
@@ -231,7 +231,7 @@ def test_groups_that_tie_at_the_limit_do_not_count(monkeypatch: pytest.MonkeyPat
     schema = Schema.read({"site": {"type": "category", "keys": ["A", "B", "C"]}})
     source = open_source(table, schema, ["who"])
     by = [grouping("site", schema.columns["site"], source.types["site"])]
-    unit = PrivacyUnit(column="who", groups=2)
+    unit = PrivacyUnit(column="who", max_groups=2)
     found = totals(source, by=by, statistics=[BernsteinSums()], unit=unit, bits=SeededBits(1))
     assert found.numbers[0] == ((1,), (1,), (0,))
 

@@ -61,7 +61,7 @@ def test_four_groups_are_within_a_hundredth_of_the_best_there_could_be() -> None
 
 @pytest.mark.parametrize("groups", [1, 6, 12, 513, -2, 2.5])
 def test_groups_that_are_no_field_are_refused(groups: int) -> None:
-    with pytest.raises(InvalidParameter, match="'groups' of LocalHashing"):
+    with pytest.raises(InvalidParameter, match="'groups' of OLH"):
         OLH(epsilon=1, categories=10, groups=groups)
 
 

@@ -47,7 +47,7 @@ def test_of_units_it_says_how_much_counts() -> None:
         "Of each patient at most 1 record counts here, and records without one do not."
         in section.paragraphs[0]
     )
-    (section,) = quality_section(quality(0, "sex"), PrivacyUnit(name="patient", column="who", rows=3))
+    (section,) = quality_section(quality(0, "sex"), PrivacyUnit(name="patient", column="who", max_rows=3))
     assert "at most 3 records count here" in section.paragraphs[0]
 
 

@@ -92,7 +92,7 @@ def test_a_unit_moves_no_more_than_is_paid_for(neighbours: Neighbours) -> None:
             "sex": random.choice(["f", "m"], size).tolist(),
             "age": random.integers(1, 4, size).tolist(),
         }
-        unit = PrivacyUnit(name="person", column="who", rows=2, groups=3)
+        unit = PrivacyUnit(name="person", column="who", max_rows=2, max_groups=3)
         other = {name: list(values) for name, values in rows.items()}
         places = [i for i in range(size) if rows["who"][i] == "u0"]
         for i in places:
@@ -116,7 +116,7 @@ def test_the_distance_in_l2_is_reached() -> None:
     """Both cells of a unit lie in one department: its larger levels move by all its records at once."""
     columns = {"sex": ["f"] * 4, "age": [1] * 4}
     rows = {"who": ["u"] * 4, "town": ["x", "x", "y", "y"], **columns}
-    unit = PrivacyUnit(name="person", column="who", rows=2, groups=2)
+    unit = PrivacyUnit(name="person", column="who", max_rows=2, max_groups=2)
     table = Table(pa.table(rows), unit=unit, columns=COLUMNS)
     plan = table.plan(PLACES, epsilon=1, delta=1e-6, quality=False)
     (numbers,) = exact_numbers(plan, table.source)
@@ -126,7 +126,7 @@ def test_the_distance_in_l2_is_reached() -> None:
 def test_sums_are_taken_of_what_counts() -> None:
     """A unit counts in so many cells, and larger levels are sums of those: they add up before noise."""
     rows = {"who": ["u"] * 4, "town": ["w", "x", "y", "z"], "sex": ["f"] * 4, "age": [1] * 4}
-    unit = PrivacyUnit(name="person", column="who", groups=2)
+    unit = PrivacyUnit(name="person", column="who", max_groups=2)
     table = Table(pa.table(rows), unit=unit, columns=COLUMNS)
     (numbers,) = exact_numbers(table.plan(PLACES, epsilon=1, quality=False), table.source)
     assert (numbers[0], sum(numbers[1:3]), sum(numbers[3:6]), sum(numbers[6:])) == (2, 2, 2, 2)

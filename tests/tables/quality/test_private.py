@@ -88,7 +88,7 @@ def test_it_is_a_line_of_its_own_for_a_twentieth() -> None:
 @pytest.mark.parametrize("rows", [1, 3])
 def test_its_distance_is_reached_and_no_more(neighbours: Neighbours, rows: int) -> None:
     """By hand: one unit moves each column by `rows`; replaced, it takes them from one cell to another."""
-    unit = PrivacyUnit(column="who", rows=rows, groups=2)
+    unit = PrivacyUnit(column="who", max_rows=rows, max_groups=2)
     plan = ReleasePlan(
         schema=SCHEMA,
         queries=tuple(map(Query.read, QUERIES)),
@@ -254,7 +254,7 @@ def test_of_units_the_size_is_that_of_records_that_count() -> None:
     """Five records each, of which one counts: the forecasts were made for records that do not."""
     held = people(5_000).append_column("who", pa.array([i // 5 for i in range(5_000)]))
     for rows, groups, told in ((1, 1, True), (5, 1, False), (1, 5, False)):
-        unit = PrivacyUnit(name="patient", column="who", rows=rows, groups=groups)
+        unit = PrivacyUnit(name="patient", column="who", max_rows=rows, max_groups=groups)
         table = Table(held, unit=unit, columns=COLUMNS, size=5_000)
         found = released(table, epsilon=40)
         assert [("of each patient and none without one" in each) for each in found.warnings] == [True] * told

@@ -47,7 +47,7 @@ def plan_of() -> ReleasePlan:
         schema=Schema.read(COLUMNS),
         queries=tuple(map(Query.read, QUERIES)),
         privacy=Privacy(epsilon=Fraction(3), delta=1e-6),
-        unit=PrivacyUnit(name="person", column="who", rows=2, groups=3),
+        unit=PrivacyUnit(name="person", column="who", max_rows=2, max_groups=3),
         neighbours=Neighbours.REPLACE,
         size=5000,
     )

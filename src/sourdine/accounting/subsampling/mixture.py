@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
-from scipy.stats import binom
 
 from sourdine.accounting.accountant import exactly
 from sourdine.accounting.subsampling.poisson import poisson
@@ -128,6 +127,8 @@ def drawn_of(group: int, rate: float, shift: float) -> Mixture:
     >>> drawn_of(2, 0.25, -1.0).means
     (0.0, -1.0, -2.0)
     """
+    from scipy.stats import binom  # takes half a second to import, and few need it
+
     counts = np.arange(group + 1)
     weights = binom.pmf(counts, group, rate)
     return Mixture(tuple(weights.tolist()), tuple((shift * counts + 0.0).tolist()))

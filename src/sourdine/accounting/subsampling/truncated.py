@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from numpy.typing import ArrayLike
-from scipy.stats import binom
+from scipy.special import betainc
 
 from sourdine.accounting.subsampling.mixture import Mixture, MixtureLaw
 from sourdine.accounting.subsampling.poisson import PoissonAdd, PoissonRemove
@@ -90,7 +90,8 @@ def truncated_poisson(loss: PrivacyLoss, batch: int, of: int, most: int) -> Priv
         pushed = rate
     else:
         others, back = of - 1, law.mu
-    chance = min(1.0, float(binom.sf(most - 1, others, rate)) * (1 + _ROUNDING))
+    full = betainc(most, others - most + 1, rate) if most <= others else 0.0  # of the others alone
+    chance = min(1.0, float(full) * (1 + _ROUNDING))
     remove = MixtureLaw(_part(pushed, 2 * law.mu), _part(pushed, -back))
     add = MixtureLaw(_part(pushed, back), _part(pushed, -2 * law.mu))
     sure = rate * (1 - chance) * (1 - _ROUNDING)

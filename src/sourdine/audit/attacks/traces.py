@@ -150,7 +150,7 @@ def release(traces: Places, bits: Bits) -> NDArray[np.float64]:
     }
     table = Table(
         relation(columns),
-        unit=PrivacyUnit(name=UNIT, column="id", rows=1, groups=HOURS),
+        unit=PrivacyUnit(name=UNIT, column="id", max_rows=1, max_groups=HOURS),
         columns={
             "hour": {"type": "category", "keys": list(range(HOURS))},
             "place": {"type": "category", "keys": list(range(PLACES))},

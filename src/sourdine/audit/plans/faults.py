@@ -98,7 +98,7 @@ class FaultCase:
         return (Join(name="places", table=towns, on=(("town", "town"),), columns=("region",)),)
 
 
-_WHOSE = PrivacyUnit(name="person", column="who", rows=2, groups=1)
+_WHOSE = PrivacyUnit(name="person", column="who", max_rows=2, max_groups=1)
 RECORDS, UNITS = FaultCase(), FaultCase(unit=_WHOSE)
 SQUARED = FaultCase(unit=_WHOSE, delta=1e-6, neighbours=Neighbours.REPLACE)
 REPLACED = FaultCase(neighbours=Neighbours.REPLACE)
@@ -208,7 +208,7 @@ def _bounded(**limits: int) -> Wrap:
 
 def _all_keys(original: Any) -> Any:
     def counts(*given: Any, unit: PrivacyUnit, **named: Any) -> Any:
-        return original(*given, unit=replace(unit, groups=_MANY), **named)
+        return original(*given, unit=replace(unit, max_groups=_MANY), **named)
 
     return counts
 

@@ -85,7 +85,7 @@ def _unit(schema: Schema, dice: Dice) -> PrivacyUnit:
     if turn < 3:
         return PrivacyUnit()
     column = dice.one(list(schema.columns)) if turn == 3 else "who"
-    return PrivacyUnit(column=column, rows=1 + dice.below(4), groups=1 + dice.below(4))
+    return PrivacyUnit(column=column, max_rows=1 + dice.below(4), max_groups=1 + dice.below(4))
 
 
 def _query(name: str, kind: str, schema: Schema, dice: Dice) -> Query:

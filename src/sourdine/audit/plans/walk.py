@@ -171,10 +171,10 @@ class Walk:
             return [self._row(token, common)]
         unit, traits = self.plan.unit, common or self._traits()
         if self.dice.one_in(3):
-            most = max(1, _MOST_ROWS // (unit.rows + 1))
-            kinds = [self._row(token, traits) for _ in range(min(unit.groups + 1, most))]
-            return [row for row in kinds for _ in range(min(unit.rows + 1, _MOST_ROWS))]
-        many = self.dice.one([1, 1, 2, 3, min(unit.rows, 12), min(unit.rows + 1, 12), 8])
+            most = max(1, _MOST_ROWS // (unit.max_rows + 1))
+            kinds = [self._row(token, traits) for _ in range(min(unit.max_groups + 1, most))]
+            return [row for row in kinds for _ in range(min(unit.max_rows + 1, _MOST_ROWS))]
+        many = self.dice.one([1, 1, 2, 3, min(unit.max_rows, 12), min(unit.max_rows + 1, 12), 8])
         return [self._row(token, traits) for _ in range(many)]
 
     def _traits(self) -> list[Cell]:

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import unicodedata
+import warnings
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import Annotated, Any
@@ -19,9 +20,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sourdine.cli.shared.show import line
+from sourdine.cli.shared.show import line, warn
 from sourdine.core import disk
-from sourdine.core.errors import SourdineError
+from sourdine.core.errors import OldWord, SourdineError
 
 _PLAIN = "sourdine.plain"
 _LETTERS = {"ε": "epsilon", "δ": "delta", "ρ": "rho", "–": "-", "√": "sqrt ", "∞": "inf", "·": "|"}
@@ -70,7 +71,8 @@ class OneSentence(TyperGroup):
     ) -> None:
         settings["standalone_mode"] = False
         try:
-            code = super().main(args, prog_name, **settings)
+            with _old_words_in_a_sentence():
+                code = super().main(args, prog_name, **settings)
             sys.stdout.flush()  # a full disk is noticed here, and not when nobody listens any more
         except SourdineError as problem:
             code = _complain(str(problem))
@@ -97,6 +99,23 @@ class OneSentence(TyperGroup):
                 OWN_MISTAKE,
             )
         sys.exit(code if isinstance(code, int) else 0)
+
+
+@contextlib.contextmanager
+def _old_words_in_a_sentence() -> Iterator[None]:
+    """Words of earlier versions are told as everything else is, and not as Python tells its warnings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", OldWord)
+        others = warnings.showwarning
+
+        def tell(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, OldWord):
+                warn(str(message))
+            else:
+                others(message, category, *where, **more)
+
+        warnings.showwarning = tell
+        yield
 
 
 class VerbOrName(TyperGroup):

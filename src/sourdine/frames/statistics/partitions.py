@@ -49,9 +49,9 @@ def key_counts(
 ) -> KeyCounts:
     """How many units have each key, or each combination of keys of several columns.
 
-    A unit counts once for each of at most `groups` keys: those with the least hash of a secret, the unit and
-    the key, so they depend on nobody else's records. Records without a unit or without a key are left out. A
-    key called as the others are is never chosen, since it would be taken for them.
+    A unit counts once for each of at most `max_groups` keys: those with the least hash of a secret, the unit
+    and the key, so they depend on nobody else's records. Records without a unit or without a key are left
+    out. A key called as the others are is never chosen, since it would be taken for them.
     """
     dialect = source.dialect
     marks = [f"key_{i}" for i in range(len(columns))]
@@ -67,7 +67,7 @@ def key_counts(
         kept.append("unit IS NOT NULL")
     rows = f"SELECT * FROM ({found}) WHERE {' AND '.join(kept)}"
     if whose:
-        few = dialect.first(rows, secret_order(marks, bits, dialect), marks, unit.groups)
+        few = dialect.first(rows, secret_order(marks, bits, dialect), marks, unit.max_groups)
         rows = f"SELECT {named}, count(*) AS units FROM ({few}) GROUP BY {named}"
     answer = source.columns(f"SELECT {named}, units FROM ({rows}) ORDER BY {named}")
     held = tuple(np.ma.getdata(answer[mark]).astype(object) for mark in marks)

@@ -82,11 +82,11 @@ def quality_counts(
 ) -> tuple[int, ...]:
     """How many records are in every cell of these columns; without columns, how many there are.
 
-    Where several records are one unit, those without a unit are left out, and a unit with more than `rows`
-    records counts with so many, divided among the cells of each column in proportion: what does not come out
-    even is rounded by a hash of a secret and the unit, so that no cell counts too little on the whole. So a
-    unit adds at most `rows` to all cells of a column together, and nothing to any cell that it has no record
-    in.
+    Where several records are one unit, those without a unit are left out, and a unit with more than
+    `max_rows` records counts with so many, divided among the cells of each column in proportion: what does
+    not come out even is rounded by a hash of a secret and the unit, so that no cell counts too little on the
+    whole. So a unit adds at most `max_rows` to all cells of a column together, and nothing to any cell that
+    it has no record in.
     """
     sizes = [len(cells_of(source.schema.columns[name])) for name in columns]
     # what fits is the rest, so that all cells of a column add up to the same
@@ -103,7 +103,7 @@ def quality_counts(
     else:
         records = f"SELECT {', '.join([f'{source.unit(unit.column)} AS unit', *cells])} FROM {source.view}"
         turn = secret_order([], bits, source.dialect)
-        asked = _of_units(records, counts, names, rows=unit.rows, turn=turn, dialect=source.dialect)
+        asked = _of_units(records, counts, names, rows=unit.max_rows, turn=turn, dialect=source.dialect)
     (found,) = source.ask(asked)
     total, *rest = (int(number or 0) for number in found)
     if not columns:
@@ -131,7 +131,7 @@ def _of_units(
     turn: str,
     dialect: Dialect,
 ) -> str:
-    """The sums over units, each scaled down to `rows` records.
+    """The sums over units, each scaled down to `max_rows` records.
 
     Of c records, s in the first cells of a column become (s m + u) // c, with u a whole number from 0 to
     c - 1: from cell to cell this rises from 0 to m, so all cells together are m, and none is negative.

@@ -208,9 +208,9 @@ def _bounded(rows: str, marks: Sequence[str], unit: PrivacyUnit, bits: Bits, dia
     turn = secret_order([*marks, "value", "copy"], bits, dialect)
     numbered = f"SELECT *, {copy} AS copy FROM ({rows})"
     place = f"row_number() OVER (PARTITION BY {inside} ORDER BY {turn}, value, copy)"
-    few = f"SELECT * FROM (SELECT *, {place} AS place FROM ({numbered})) WHERE place <= {unit.rows}"
+    few = f"SELECT * FROM (SELECT *, {place} AS place FROM ({numbered})) WHERE place <= {unit.max_rows}"
     if not marks:
         return few
     order = ", ".join([secret_order(marks, bits, dialect), *marks])  # the keys set apart what would tie
     group = f"dense_rank() OVER (PARTITION BY unit ORDER BY {order})"
-    return f"SELECT * FROM (SELECT *, {group} AS nth FROM ({few})) WHERE nth <= {unit.groups}"
+    return f"SELECT * FROM (SELECT *, {group} AS nth FROM ({few})) WHERE nth <= {unit.max_groups}"

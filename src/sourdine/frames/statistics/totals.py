@@ -158,7 +158,7 @@ def _of_units(
         wanted = [held for each in requests if each.by == by for held in each.statistics]
         statistics = list(dict.fromkeys(wanted))
         keys = combinations(by)
-        groups = unit.groups if unit.groups < len(keys) else None
+        groups = unit.max_groups if unit.max_groups < len(keys) else None
         records = _records(source, by, statistics, where, unit.column)
         asked = _by_unit(records, by, statistics, groups=groups, bits=bits, dialect=source.dialect)
         answer = source.ask(asked)

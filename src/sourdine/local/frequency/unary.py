@@ -99,7 +99,7 @@ class SUE(Unary):
         return -self.epsilon / 2
 
     def kept(self, count: int, bits: Bits) -> NDArray[np.bool_]:
-        count = check.integer("SymmetricUnary.kept", "count", count, 0, 1 << 40)
+        count = check.integer("SUE.kept", "count", count, 0, 1 << 40)
         return exact.bernoulli_odds(self.epsilon / 2, Fraction(1), count, bits)
 
 
@@ -129,4 +129,4 @@ class OUE(Unary):
         return -self.epsilon
 
     def kept(self, count: int, bits: Bits) -> NDArray[np.bool_]:
-        return coins(bits, check.integer("OptimalUnary.kept", "count", count, 0, 1 << 40))
+        return coins(bits, check.integer("OUE.kept", "count", count, 0, 1 << 40))

@@ -45,6 +45,6 @@ def quality_section(quality: DataQuality | None, unit: PrivacyUnit) -> Iterator[
 
 
 def _bounded(unit: PrivacyUnit) -> str:
-    many = counted(unit.rows, "record")
-    does = "counts" if unit.rows == 1 else "count"
+    many = counted(unit.max_rows, "record")
+    does = "counts" if unit.max_rows == 1 else "count"
     return f"Of each {unit.name} at most {many} {does} here, and records without one do not."

@@ -138,8 +138,8 @@ def _capped(plan: ReleasePlan, answer: Answer) -> str:
     if unit.column is None or style_of(answer.kind).of_units:
         return ""
     return (
-        f" (at most {unit.rows:,} {_several('record', unit.rows)} of each {unit.name} "
-        f"{'counts' if unit.rows == 1 else 'count'})"
+        f" (at most {unit.max_rows:,} {_several('record', unit.max_rows)} of each {unit.name} "
+        f"{'counts' if unit.max_rows == 1 else 'count'})"
     )
 
 
@@ -264,9 +264,9 @@ def _methods(record: Record, plan: ReleasePlan) -> Section:
     else:
         points.append(
             f"Records with the same '{unit.column}' belong to one {unit.name}. In each answer a {unit.name} "
-            f"counts in at most {unit.groups:,} {_several('group', unit.groups)}, and in each with as much "
-            f"as {unit.rows:,} {_several('record', unit.rows)} could weigh. What is beyond that is left "
-            "out at random."
+            f"counts in at most {unit.max_groups:,} {_several('group', unit.max_groups)}, and in each with "
+            f"as much as {unit.max_rows:,} {_several('record', unit.max_rows)} could weigh. What is beyond "
+            "that is left out at random."
         )
     law = "Gaussian" if privacy.squared else "Laplace"
     chosen = bool(plan.choices)

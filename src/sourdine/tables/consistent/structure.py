@@ -59,7 +59,7 @@ class Margins(GroupSums):
         return self.asked.axes
 
     def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
-        return sums.BernsteinSums(value=value, most=unit.rows)
+        return sums.BernsteinSums(value=value, most=unit.max_rows)
 
     def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
         held = self.asked.structure(schema)
@@ -92,13 +92,13 @@ def distance_of(
     ones and one that holds the rest. A unit replaced is one that leaves and one that enters.
     """
     twice = 2 if neighbours is Neighbours.REPLACE else 1
-    groups = min(unit.groups, tables * held.cells)
+    groups = min(unit.max_groups, tables * held.cells)
     coordinates = twice * groups * len(held.merged)
     if squared:
         lengths = sum((groups // c) * c**2 + (groups % c) ** 2 for c in held.merged)
-        square = Fraction(twice * unit.rows**2 * lengths)
+        square = Fraction(twice * unit.max_rows**2 * lengths)
         return Distance.l2(square=square, coordinates=coordinates, neighbours=neighbours)
-    amount = Fraction(twice * groups * unit.rows * len(held.merged))
+    amount = Fraction(twice * groups * unit.max_rows * len(held.merged))
     return Distance.l1(amount, coordinates=coordinates, neighbours=neighbours)
 
 

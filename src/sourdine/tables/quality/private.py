@@ -214,11 +214,11 @@ def _of_size(
             f"The table holds about {found}, far more than the declared size of {size:,}. Errors were "
             "forecast for fewer records. Check the table, or declare its size anew."
         )
-    elif _FACTOR * max(0.0, surely.upper[0]) * unit.groups < size:
+    elif _FACTOR * max(0.0, surely.upper[0]) * unit.max_groups < size:
         bounded = (
             ""
             if unit.column is None
-            else f", counting at most {unit.rows:,} of each {unit.name} and none without one"
+            else f", counting at most {unit.max_rows:,} of each {unit.name} and none without one"
         )
         yield (
             f"The table holds about {found}{bounded}, far fewer than the declared size of {size:,}. Errors "

@@ -140,7 +140,7 @@ class Holds(GroupSums):
         return f"proportion with {self.of.words}"
 
     def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
-        return sums.BernsteinSums(value=value, width=1, degree=1, most=unit.rows)
+        return sums.BernsteinSums(value=value, width=1, degree=1, most=unit.max_rows)
 
     def value(self, source: Source) -> str:
         return indicator(self.of.sql(source))

@@ -148,8 +148,8 @@ class TreeCounts(Ordered):
 
     def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
         """A value counts in one bin of every level."""
-        copies = min(unit.groups, self.groups(schema)) * self.tree(schema).height
-        return moved(neighbours, squared, length=unit.rows, copies=copies, each=unit.rows)
+        copies = min(unit.max_groups, self.groups(schema)) * self.tree(schema).height
+        return moved(neighbours, squared, length=unit.max_rows, copies=copies, each=unit.max_rows)
 
     def _read(
         self, values: RankSource, line: PlannedMeasurement, context: Context, bits: Bits
@@ -173,7 +173,7 @@ class Order(Ordered):
 
     def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
         """Values that change in one group."""
-        return Distance.hamming(unit.rows, neighbours=neighbours)
+        return Distance.hamming(unit.max_rows, neighbours=neighbours)
 
     def line(self, context: Context, share: Fraction) -> PlannedMeasurement:
         """The method that is asked in each group on its own, or the tree that is taken for it.
@@ -184,12 +184,12 @@ class Order(Ordered):
         """
         schema, unit, privacy = context.schema, context.unit, context.privacy
         groups, places = self.groups(schema), self.width(schema) + 1
-        moves = context.neighbours is Neighbours.REPLACE and groups > unit.groups
+        moves = context.neighbours is Neighbours.REPLACE and groups > unit.max_groups
         allowance = Allowance(
             budget=share * privacy.total,
             squared=privacy.squared,
-            values=unit.rows * (2 if moves else 1),
-            groups=min(unit.groups, groups),
+            values=unit.max_rows * (2 if moves else 1),
+            groups=min(unit.max_groups, groups),
         )
         try:
             found, choice = chosen(

@@ -74,7 +74,7 @@ class Ranked(GroupSums):
         """
         schema, unit, neighbours = context.schema, context.unit, context.neighbours
         replaced = neighbours is Neighbours.REPLACE
-        groups = min(unit.groups * (2 if replaced else 1), self.outer_groups(schema))
+        groups = min(unit.max_groups * (2 if replaced else 1), self.outer_groups(schema))
         mechanism = TopK.within(
             **{context.budget: share * context.privacy.total / groups},
             candidates=MOST_CANDIDATES if self.scope.open else len(schema.keys(self.column)),
