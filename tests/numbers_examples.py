@@ -333,8 +333,14 @@ ACCOUNTING = {
         confidence=HALF,
         count=100,
     ),
-    "accounting.epsilon_of_steps": of(
-        accounting.epsilon_of_steps, noise=2, rate=QUARTER, steps=100, delta=SMALL, width=QUARTER, group=2
+    "accounting.dpsgd_epsilon": of(
+        accounting.dpsgd_epsilon,
+        noise_multiplier=2,
+        sampling_rate=QUARTER,
+        steps=100,
+        delta=SMALL,
+        width=QUARTER,
+        group=2,
     ),
     "accounting.fixed_size": of(lambda **n: accounting.fixed_size(REPLACED, **n), size=50, of=100),
     "accounting.gdp_epsilon": of(accounting.gdp_epsilon, square=1, delta=SMALL),
@@ -846,7 +852,7 @@ SLOW = {name for name in EXAMPLES if name.startswith("learning.")} | {
     "accounting.cost_of_steps",
     "accounting.epochs_within",
     "accounting.epsilon_for_error",
-    "accounting.epsilon_of_steps",
+    "accounting.dpsgd_epsilon",
     "accounting.explain_cost",
     "accounting.explain_training",
     "accounting.noise_for",

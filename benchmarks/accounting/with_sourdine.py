@@ -3,7 +3,7 @@
 from time import perf_counter
 
 from benchmarks.peers import Answer, Question, serve, versions
-from sourdine.accounting.dpsgd.training import epsilon_of_steps, noise_for, steps_cost
+from sourdine.accounting.dpsgd.training import dpsgd_epsilon, noise_for, steps_cost
 from sourdine.accounting.pld.accountant import PLD
 
 
@@ -13,7 +13,7 @@ def answer(question: Question) -> Answer:
         return versions("sourdine", "numpy", "scipy")
     start = perf_counter()
     if question["task"] == "epsilon":
-        bracket = epsilon_of_steps(
+        bracket = dpsgd_epsilon(
             question["noise"], question["rate"], question["steps"], question["delta"], question["width"]
         )
         result: Answer = {"lower": bracket.lower, "upper": bracket.upper}

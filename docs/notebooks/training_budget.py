@@ -8,7 +8,7 @@
 # %%
 from dataclasses import replace
 
-from sourdine.accounting import Sampler, Training, cost_of_training, epsilon_of_steps, noise_for
+from sourdine.accounting import Sampler, Training, cost_of_training, dpsgd_epsilon, noise_for
 from sourdine.report.charts.base import Axis, Series, draw_lines
 from sourdine.report.pages.page import Figure
 
@@ -25,7 +25,7 @@ print(f"A simpler accountant says {cost.source.epsilon:.2f}: true, but twice as 
 rate = run.batch / run.size
 rows = []
 for noise in (0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5, 2.0):
-    found = epsilon_of_steps(noise=noise, rate=rate, steps=cost.steps, delta=1e-5)
+    found = dpsgd_epsilon(noise_multiplier=noise, sampling_rate=rate, steps=cost.steps, delta=1e-5)
     rows.append({"noise": noise, "epsilon": found.upper, "run": "15 epochs in batches of 64"})
 Figure(
     title="Epsilon of the run against its noise",

@@ -9,7 +9,7 @@ import pytest
 
 from sourdine.accounting import PLD
 from sourdine.accounting.accountant import Bracket
-from sourdine.accounting.dpsgd.training import epsilon_of_steps, step_loss, steps_cost
+from sourdine.accounting.dpsgd.training import dpsgd_epsilon, step_loss, steps_cost
 from sourdine.accounting.pld import composition
 from sourdine.accounting.pld.composition import Repeated, epsilon_bracket
 from sourdine.core.distance import Distance
@@ -127,7 +127,7 @@ def test_a_small_rate_leaves_the_bracket_narrow(
     noise: float, rate: float, steps: int, delta: float, truth: float
 ) -> None:
     """A loss that is nearly always the same is a point of the lattice, and not rounded down every time."""
-    found = epsilon_of_steps(noise, rate, steps, delta)
+    found = dpsgd_epsilon(noise, rate, steps, delta)
     assert found.upper - found.lower <= 1e-3
     assert found.lower - 1e-4 <= truth <= found.upper + 1e-4
 
@@ -135,7 +135,7 @@ def test_a_small_rate_leaves_the_bracket_narrow(
 @pytest.mark.slow
 def test_asking_for_less_never_widens_a_bracket() -> None:
     seed = (1.0, 64 / 60000, 14070, 1e-16)
-    coarse, fine = epsilon_of_steps(*seed, 1e-5), epsilon_of_steps(*seed, 1e-6)
+    coarse, fine = dpsgd_epsilon(*seed, 1e-5), dpsgd_epsilon(*seed, 1e-6)
     assert coarse.upper - coarse.lower <= 1e-5
     assert fine.upper - fine.lower <= coarse.upper - coarse.lower
 
@@ -171,7 +171,7 @@ def test_ends_that_cross_are_an_error_and_not_mended(monkeypatch: pytest.MonkeyP
     true_below = composition._below
     monkeypatch.setattr(composition, "_below", lifted)
     with pytest.raises(ArithmeticError, match="one of them is wrong"):
-        epsilon_of_steps(1.0, 64 / 60000, 14070, 1e-5, 1e-3)
+        dpsgd_epsilon(1.0, 64 / 60000, 14070, 1e-5, 1e-3)
 
 
 @pytest.mark.parametrize("sigma", [1025, 3000])

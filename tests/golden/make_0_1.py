@@ -37,6 +37,7 @@ from sourdine.accounting.ledger import (
 from sourdine.accounting.release import Release
 from sourdine.cli import app
 from sourdine.core.codec import encoded
+from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 from sourdine.learning import NoisyGradient
 from sourdine.learning.result import card_of
@@ -183,7 +184,7 @@ def spends_for(terms: Terms) -> Iterator[Spend]:
         try:
             loss = spend.one_loss()
             terms.budget.price(loss)
-        except sd.UnsupportedLoss:
+        except UnsupportedLoss:
             continue
         if terms.reserve is not None or not loss.delta:
             yield spend

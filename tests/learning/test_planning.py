@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from sourdine.accounting import PLD, Sampler, cost_of_steps, epsilon_of_steps, plan_cost
+from sourdine.accounting import PLD, Sampler, cost_of_steps, dpsgd_epsilon, plan_cost
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning import StepForecast, plan
@@ -19,7 +19,7 @@ def test_noise_for_a_budget_keeps_to_it_and_hardly_less_would() -> None:
     assert made.steps == 500
     assert made.rate == 0.01
     assert made.epsilon.upper <= 2
-    assert epsilon_of_steps(made.noise * 0.998, 0.01, 500, 1e-5).lower > 2
+    assert dpsgd_epsilon(made.noise * 0.998, 0.01, 500, 1e-5).lower > 2
 
 
 def test_the_reverse() -> None:
@@ -30,7 +30,7 @@ def test_the_reverse() -> None:
 def test_both_stop_where_the_budget_ends() -> None:
     made = plan(**RUN, noise=1.0, epsilon=1.5, batch=100)
     assert made.epsilon.upper <= 1.5
-    assert epsilon_of_steps(1.0, 0.01, made.steps + 3, 1e-5).upper > 1.5
+    assert dpsgd_epsilon(1.0, 0.01, made.steps + 3, 1e-5).upper > 1.5
     assert plan(**RUN, noise=1.0, epsilon=1.5, batch=100, epochs=1).steps == 100
     assert plan(**RUN, noise=1.0, epsilon=1.5, batch=100, steps=10**9).steps == made.steps
 

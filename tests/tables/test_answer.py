@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
@@ -118,13 +118,34 @@ def test_keys_may_have_the_names_of_the_tables_own_columns(tmp_path: Path) -> No
     assert pa.parquet.read_table(tmp_path / "answers.parquet").column_names == list(found.columns)
 
 
-def test_a_frame_of_pandas_holds_the_same_table(answers: Answers) -> None:
+def test_frames_hold_the_same_table(answers: Answers) -> None:
+    values = [row[-4] for row in answers.rows()]
     frame = answers.to_pandas()
     assert list(frame.columns) == list(answers.columns)
-    assert frame["value"].tolist() == [row[-4] for row in answers.rows()]
+    assert frame["value"].tolist() == values
+    polars = answers.to_polars()
+    assert polars.columns == list(answers.columns)
+    assert polars["value"].to_list() == values
+    place = answers.columns.index("well")
+    told = [None if row[place] is None else str(row[place]) for row in answers.rows()]
+    assert polars["well"].to_list() == told  # true, false and all
+    arrow = answers.to_arrow()
+    assert arrow.column_names == list(answers.columns)
+    assert arrow["value"].to_pylist() == values
+
+
+def test_they_show_themselves_in_a_line(answers: Answers) -> None:
+    assert repr(answers) == (
+        "<Answers ['people', 'count', 'people', 'mean of age', 'cells', 'key by well', 'ages', 'histogram of "
+        "age', 'ranks', 'quantiles of age', 'all', 'count'] with 95 % confidence intervals>"
+    )
+    assert repr(TABLE) == "<Table of people, add-remove neighbours; columns: key, age, well>"
+    plan = TABLE.plan({"name": "all", "ask": ["count"]}, epsilon=1)
+    assert repr(plan) == "<ReleasePlan of 'all' at epsilon 1; nothing is spent>"
 
 
 @given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9), st.floats(1e-6, 1e9), st.booleans())
+@example(33554432.45069075, 1e-06, 1e-06, False)  # a step is about the last digit of a float
 def test_rounding_goes_outwards_and_no_farther_than_needed(
     value: float, down: float, up: float, whole: bool
 ) -> None:

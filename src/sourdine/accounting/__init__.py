@@ -19,7 +19,7 @@ from sourdine.accounting.calibration import (
 )
 from sourdine.accounting.dpsgd.calibration import epochs_within, noise_for_training, steps_within
 from sourdine.accounting.dpsgd.cost import AtOrder, TrainingCost, cost_of_steps, cost_of_training
-from sourdine.accounting.dpsgd.training import Sampler, Training, epsilon_of_steps, noise_for
+from sourdine.accounting.dpsgd.training import Sampler, Training, dpsgd_epsilon, noise_for
 from sourdine.accounting.gaussian_dp import dominating_square, gdp_epsilon, mu_of_epsilon
 from sourdine.accounting.odometer import odometer_epsilon
 from sourdine.accounting.pld.accountant import PLD
@@ -88,9 +88,9 @@ __all__ = [
     "cost_of_steps",
     "cost_of_training",
     "dominating_square",
+    "dpsgd_epsilon",
     "epochs_within",
     "epsilon_for_error",
-    "epsilon_of_steps",
     "fixed_size",
     "gdp_epsilon",
     "group",

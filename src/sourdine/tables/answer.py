@@ -4,6 +4,7 @@ import errno
 import json
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import escape
 from itertools import chain, islice
@@ -22,6 +23,8 @@ from sourdine.tables.estimate import GroupEstimate
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 Cell = str | int | float | bool | None
 ALL = "all"
@@ -95,6 +98,11 @@ class Answers:
     each: tuple[Answer, ...]
     confidence: float
 
+    def __repr__(self) -> str:
+        listed = ", ".join(f"{each.query!r}, {each.statistic!r}" for each in self.each[:_LISTED])
+        more = ", …" if len(self.each) > _LISTED else ""
+        return f"<Answers [{listed}{more}] with {100 * self.confidence:g} % confidence intervals>"
+
     def __getitem__(self, name: tuple[str, str] | str) -> Answer:
         """The answer with a query's name, and with a statistic's where the query asks for several."""
         query, statistic = (name, None) if isinstance(name, str) else name
@@ -138,13 +146,26 @@ class Answers:
 
     def to_pandas(self) -> "pd.DataFrame":
         """The tidy table as a pandas frame."""
-        try:
+        with _installed("pandas"):
             import pandas as pd
-        except ImportError:
-            raise InvalidParameter(
-                "pandas is not installed. Install it, or use rows() with columns."
-            ) from None
         return pd.DataFrame.from_records(list(self.rows()), columns=list(self.columns))
+
+    def to_polars(self) -> "pl.DataFrame":
+        """The tidy table as a Polars frame; a column of keys of several types becomes text."""
+        with _installed("polars"):
+            import polars as pl
+        return pl.DataFrame(self._series())
+
+    def to_arrow(self) -> "pa.Table":
+        """The tidy table as an Arrow table; a column of keys of several types becomes text."""
+        with _installed("pyarrow"):
+            import pyarrow as pa
+        return pa.table(self._series())
+
+    def _series(self) -> dict[str, list[Cell]]:
+        """The columns of the tidy table, each of one type, as engines want them."""
+        rows = list(self.rows())
+        return {name: _of_one_type([row[place] for row in rows]) for place, name in enumerate(self.columns)}
 
     def csv(self) -> str:
         """The tidy table as CSV.
@@ -172,6 +193,23 @@ class Answers:
         body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:_SHOWN])
         more = f"<p>{len(rows) - _SHOWN:,} more rows.</p>" if len(rows) > _SHOWN else ""
         return f"<table><tr>{head}</tr>{body}</table>{more}"
+
+
+def _of_one_type(cells: list[Cell]) -> list[Cell]:
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds == {int, float}:
+        return [None if cell is None else float(cell) for cell in cells]
+    return cells if len(kinds) < 2 else [None if cell is None else str(cell) for cell in cells]
+
+
+@contextmanager
+def _installed(package: str) -> Iterator[None]:
+    try:
+        yield
+    except ImportError:
+        raise InvalidParameter(
+            f"{package} is not installed. Install it, or use rows() with columns."
+        ) from None
 
 
 def write_answers(answers: Answers, path: Path) -> None:

@@ -154,8 +154,9 @@ def _rounded(value: float, low: float, high: float) -> tuple[float, float, float
     below, above = round(low, digits), round(high, digits)
     return (
         round(value, digits) + 0.0,  # not -0.0
-        (below if below <= low else round(below - unit, digits)) + 0.0,
-        (above if above >= high else round(above + unit, digits)) + 0.0,
+        # where a float has no more digits than these, a step may not be seen, and the end stays as it is
+        (below if below <= low else min(low, round(below - unit, digits))) + 0.0,
+        (above if above >= high else max(high, round(above + unit, digits))) + 0.0,
     )
 
 

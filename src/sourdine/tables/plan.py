@@ -219,6 +219,12 @@ class ReleasePlan:
             return ""
         return warn_of_delta(self.privacy.delta, self.size, f"the declared size of {self.size:,}")
 
+    def __repr__(self) -> str:
+        asked = ", ".join(repr(query.name) for query in self.queries[:8]) + (
+            ", …" if self.queries[8:] else ""
+        )
+        return f"<ReleasePlan of {asked} at {self.privacy.words}; nothing is spent>"
+
     def _repr_html_(self) -> str:
         from sourdine.tables.forecast import forecasts, quality_forecast
 

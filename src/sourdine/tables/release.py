@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sourdine.accounting.ledger import Ledger, PureBudget, Receipt
 from sourdine.accounting.ledger.ledger import opened
@@ -23,6 +24,11 @@ from sourdine.tables.estimate import Noisy
 from sourdine.tables.measurement import ChosenKeys, Exact, PlannedMeasurement, Quality, ShownKeys, expect
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.quality.private import DataQuality, data_quality
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 
 @contextmanager
@@ -64,6 +70,27 @@ class TableRelease(Release):
     plan: ReleasePlan
     values: Answers
     quality: DataQuality | None = None
+
+    def __repr__(self) -> str:
+        paid = "not paid" if self.receipt is None else f"paid by line {self.receipt.number} of its ledger"
+        seeded = "" if self.secure else ", seeded: protects nobody"
+        return f"<TableRelease: {self.values!r}, {paid}{seeded}>"
+
+    def __getitem__(self, name: tuple[str, str] | str) -> Answer:
+        """The answer with a query's name, and with a statistic's where the query asks for several."""
+        return self.values[name]
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """All answers as a tidy pandas frame."""
+        return self.values.to_pandas()
+
+    def to_polars(self) -> "pl.DataFrame":
+        """All answers as a tidy Polars frame."""
+        return self.values.to_polars()
+
+    def to_arrow(self) -> "pa.Table":
+        """All answers as a tidy Arrow table."""
+        return self.values.to_arrow()
 
     @property
     def declared(self) -> dict[str, str]:

@@ -17,6 +17,7 @@ from sourdine.frames.schema import Schema
 from sourdine.frames.source import AS_IT_IS, Source
 from sourdine.frames.text.format import TextFormat
 from sourdine.tables.bounds import FoundBounds, find_bounds
+from sourdine.tables.measurement import plural
 from sourdine.tables.mock import twin
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
@@ -86,6 +87,11 @@ class Table:
             "source": open_joined(source, schema, read_joins(joins), others, text=text),
         }.items():
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        size = "" if self.size is None else f", about {self.size:,} records"
+        columns = ", ".join(self.schema.columns)
+        return f"<Table of {plural(self.unit.name)}, {self.neighbours} neighbours{size}; columns: {columns}>"
 
     def plan(
         self,

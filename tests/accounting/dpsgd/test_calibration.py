@@ -8,8 +8,8 @@ from scipy.special import ndtr
 from sourdine.accounting import (
     Sampler,
     Training,
+    dpsgd_epsilon,
     epochs_within,
-    epsilon_of_steps,
     noise_for_training,
     steps_within,
 )
@@ -55,8 +55,8 @@ def test_shuffled_epochs_within_a_budget_have_a_closed_form(epsilon: float) -> N
 def test_one_step_more_does_not_fit() -> None:
     rate = 64 / 60_000
     steps = steps_within(1.0, rate, 0.6, 1e-5)
-    assert epsilon_of_steps(1.0, rate, steps, 1e-5, 1e-4).lower <= 0.6
-    assert epsilon_of_steps(1.0, rate, steps + 30, 1e-5, 1e-4).upper > 0.6
+    assert dpsgd_epsilon(1.0, rate, steps, 1e-5, 1e-4).lower <= 0.6
+    assert dpsgd_epsilon(1.0, rate, steps + 30, 1e-5, 1e-4).upper > 0.6
     assert epochs_within(RUN, 0.6, 1e-5) == steps // 938
 
 

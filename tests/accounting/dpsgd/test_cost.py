@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from sourdine.accounting import Renyi, Sampler, Training, cost_of_steps, cost_of_training, epsilon_of_steps
+from sourdine.accounting import Renyi, Sampler, Training, cost_of_steps, cost_of_training, dpsgd_epsilon
 from sourdine.accounting.dpsgd.cost import loss_of_training
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
@@ -54,7 +54,7 @@ def test_the_printed_run() -> None:
 def test_by_rate_and_steps_it_is_the_same() -> None:
     here, there = cost_of_training(RUN, 1e-5), cost_of_steps(1.0, 64 / 60_000, 14_070, 1e-5)
     assert (here.epsilon, here.renyi, here.source) == (there.epsilon, there.renyi, there.source)
-    assert here.epsilon == epsilon_of_steps(1.0, 64 / 60_000, 14_070, 1e-5)
+    assert here.epsilon == dpsgd_epsilon(1.0, 64 / 60_000, 14_070, 1e-5)
 
 
 def test_orders_replace_those_of_both_renyi_numbers() -> None:

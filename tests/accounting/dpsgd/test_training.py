@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from sourdine.accounting.dpsgd.training import Sampler, Training, epsilon_of_steps, noise_for
+from sourdine.accounting.dpsgd.training import Sampler, Training, dpsgd_epsilon, noise_for
 from sourdine.core.errors import InvalidParameter
 from tests.accounting.profiles import gaussian_delta
 
@@ -21,8 +21,8 @@ def test_steps_round_the_batches_of_an_epoch_up() -> None:
 def test_noise_for_epsilon_three(delta: float, rate: float, steps: int, noise: float) -> None:
     found = noise_for(3.0, delta, rate, steps)
     assert found == pytest.approx(noise, abs=1e-4)
-    assert epsilon_of_steps(found, rate, steps, delta, width=1e-4).upper <= 3.0 + 1e-4
-    assert epsilon_of_steps(found * 0.999, rate, steps, delta, width=1e-4).lower > 3.0
+    assert dpsgd_epsilon(found, rate, steps, delta, width=1e-4).upper <= 3.0 + 1e-4
+    assert dpsgd_epsilon(found * 0.999, rate, steps, delta, width=1e-4).lower > 3.0
 
 
 def test_without_sampling_the_noise_is_that_of_the_plain_gaussian() -> None:
@@ -60,7 +60,7 @@ def test_bad_runs_name_what_is_wrong(bad: dict[str, object]) -> None:
 @pytest.mark.parametrize("rate", [0.0, -0.1, 1.5, math.nan])
 def test_a_rate_is_a_share(rate: float) -> None:
     with pytest.raises(InvalidParameter, match="rate"):
-        epsilon_of_steps(1.0, rate, 10, 1e-5)
+        dpsgd_epsilon(1.0, rate, 10, 1e-5)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_where_hardly_any_noise_is_needed_it_is_one_sixteenth(
     epsilon: float, delta: float, rate: float, steps: int
 ) -> None:
     assert noise_for(epsilon, delta, rate, steps) == 1 / 16
-    assert epsilon_of_steps(1 / 16, rate, steps, delta).upper <= epsilon
+    assert dpsgd_epsilon(1 / 16, rate, steps, delta).upper <= epsilon
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "steps"), [(1e-6, 1e-12, 1), (1.0, 1e-5, 2**60)])

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.special import log_ndtr, ndtr
 
 from sourdine.accounting.accountant import Bracket
-from sourdine.accounting.dpsgd.training import epsilon_of_steps, step_loss
+from sourdine.accounting.dpsgd.training import dpsgd_epsilon, step_loss
 from sourdine.accounting.pld.accountant import PLD, PldCost
 from sourdine.accounting.subsampling.poisson import PoissonAdd, PoissonRemove
 from sourdine.core.distance import Distance, Neighbours
@@ -137,14 +137,14 @@ def test_sampled_laws_against_numerical_integration(rate: float, sigma: float, e
 def test_known_hard_cases(
     noise: float, rate: float, steps: int, delta: float, truth: float, slack: float
 ) -> None:
-    bracket = epsilon_of_steps(noise, rate, steps, delta, width=1e-3 if truth < 5 else 1e-2)
+    bracket = dpsgd_epsilon(noise, rate, steps, delta, width=1e-3 if truth < 5 else 1e-2)
     assert bracket.lower - slack <= truth <= bracket.upper + slack
     assert bracket.width < (1e-3 if truth < 5 else 1e-2)
 
 
 def test_a_finer_bracket_lies_inside_a_coarser_one() -> None:
-    coarse = epsilon_of_steps(1.0, 64 / 60000, 14070, 1e-5, width=1e-2)
-    fine = epsilon_of_steps(1.0, 64 / 60000, 14070, 1e-5, width=1e-4)
+    coarse = dpsgd_epsilon(1.0, 64 / 60000, 14070, 1e-5, width=1e-2)
+    fine = dpsgd_epsilon(1.0, 64 / 60000, 14070, 1e-5, width=1e-4)
     assert coarse.lower <= fine.lower <= fine.upper <= coarse.upper
     assert fine.width <= 1e-4
 
@@ -160,12 +160,12 @@ def test_epsilon_is_monotone_in_every_parameter(
     noise: float, rate: float, steps: int, log_delta: float
 ) -> None:
     delta = 10**log_delta
-    base = epsilon_of_steps(noise, rate, steps, delta)
+    base = dpsgd_epsilon(noise, rate, steps, delta)
     for worse in (
-        epsilon_of_steps(noise / 1.3, rate, steps, delta),
-        epsilon_of_steps(noise, min(1.0, rate * 1.3), steps, delta),
-        epsilon_of_steps(noise, rate, 2 * steps, delta),
-        epsilon_of_steps(noise, rate, steps, delta / 10),
+        dpsgd_epsilon(noise / 1.3, rate, steps, delta),
+        dpsgd_epsilon(noise, min(1.0, rate * 1.3), steps, delta),
+        dpsgd_epsilon(noise, rate, 2 * steps, delta),
+        dpsgd_epsilon(noise, rate, steps, delta / 10),
     ):
         assert base.lower <= worse.upper
 
@@ -268,7 +268,7 @@ def test_a_loss_that_is_infinite_in_one_direction_only_is_an_answer() -> None:
     [(0.01, 1.0, 1, 1e-5), (0.05, 0.01, 100, 1e-5), (1.0, 1e-9, 1000, 1e-30), (1.0, 1.0, 10**6, 1e-5)],
 )
 def test_extreme_runs_get_a_true_if_wide_bracket(noise: float, rate: float, steps: int, delta: float) -> None:
-    bracket = epsilon_of_steps(noise, rate, steps, delta)
+    bracket = dpsgd_epsilon(noise, rate, steps, delta)
     assert 0 <= bracket.lower <= bracket.upper
     if rate == 1.0:
         truth = solve(lambda e: gaussian_delta(math.sqrt(steps) / noise, e), delta, 1e6)

@@ -108,7 +108,7 @@ def test_long_runs_get_fewer_points_and_hopeless_ones_no_bracket(monkeypatch: py
         asked.append(steps)
         return Bracket(1.0, 1.1)
 
-    monkeypatch.setattr(training_curves, "epsilon_of_steps", closely)
+    monkeypatch.setattr(training_curves, "dpsgd_epsilon", closely)
     watched: dict[str, int] = {}
 
     def watch(label: str, things: Sequence[T]) -> Sequence[T]:

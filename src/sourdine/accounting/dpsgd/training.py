@@ -187,9 +187,9 @@ def steps_cost(
     return accountant.repeat(accountant.lift(step_loss(noise, rate, neighbours, group)), steps)
 
 
-def epsilon_of_steps(
-    noise: float,
-    rate: float,
+def dpsgd_epsilon(
+    noise_multiplier: float,
+    sampling_rate: float,
     steps: int,
     delta: float,
     width: float = 1e-3,
@@ -197,16 +197,20 @@ def epsilon_of_steps(
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
     group: int = 1,
 ) -> Bracket:
-    """epsilon of so many steps with Poisson batches at a sampling rate, for one example or a group of them.
+    """epsilon of DP-SGD: so many steps on Poisson batches, for one example or a group of them.
 
-    >>> 0.6111 in epsilon_of_steps(1.0, 64 / 60000, 14070, 1e-5)
+    `noise_multiplier` is the standard deviation of the noise in clipping norms.
+
+    >>> 0.6111 in dpsgd_epsilon(1.0, 64 / 60000, 14070, 1e-5)
     True
-    >>> 1.0252 in epsilon_of_steps(1.0, 64 / 60000, 14070, 1e-5, neighbours=Neighbours.REPLACE)
+    >>> 1.0252 in dpsgd_epsilon(1.0, 64 / 60000, 14070, 1e-5, neighbours=Neighbours.REPLACE)
     True
-    >>> 1.3081 in epsilon_of_steps(1.0, 64 / 60000, 14070, 1e-5, group=2)
+    >>> 1.3081 in dpsgd_epsilon(1.0, 64 / 60000, 14070, 1e-5, group=2)
     True
     """
-    return PLD(width=width).epsilon(steps_cost(noise, rate, steps, neighbours, group), delta)
+    return PLD(width=width).epsilon(
+        steps_cost(noise_multiplier, sampling_rate, steps, neighbours, group), delta
+    )
 
 
 def noise_for(

@@ -7,7 +7,7 @@ import numpy as np
 
 from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.dpsgd.cost import cost_of_training
-from sourdine.accounting.dpsgd.training import Training, epsilon_of_steps, step_loss
+from sourdine.accounting.dpsgd.training import Training, dpsgd_epsilon, step_loss
 from sourdine.accounting.rdp.accountant import SOURCE_ORDERS, Conversion, Renyi
 from sourdine.core.format import plain, shorten_up
 from sourdine.report.charts.base import COLOURS, Axis, Band, Row, Series, Slider, draw_heat, draw_lines
@@ -250,7 +250,7 @@ class _Methods:
         )
         certified = Bracket(0.0, tight)  # no line is drawn from 0
         if tight <= _HOPELESS:
-            certified = epsilon_of_steps(run.noise, run.rate, run.steps, delta, _WIDTH)
+            certified = dpsgd_epsilon(run.noise, run.rate, run.steps, delta, _WIDTH)
         return {_CERTIFIED: certified, _TIGHT: Bracket(tight, tight), _OLDER: Bracket(older, older)}
 
 
