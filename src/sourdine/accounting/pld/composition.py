@@ -71,11 +71,12 @@ def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least:
     shift = SHIFT * sum(item.count for item in laws)
     known, seen = _known(laws, scouts, delta)
     for _ in range(_ROUNDS):
-        high = _above(laws, scouts, step, tilt)
+        lattice = _lattice(laws, scouts, step, tilt)
+        high = _above(laws, lattice, step, tilt)
         upper = min(best.upper, max(high.epsilon(delta), 0.0))
         if upper <= least:
             return Bracket(0.0, upper)
-        low = _below(known, seen, step, tilt)
+        low = _below(known, lattice if known is laws else _lattice(known, seen, step, tilt), step, tilt)
         lower = low.epsilon(delta)
         before, best = best, _ordered("epsilon", max(best.lower, lower - shift), upper)
         if best.width <= width or (known is not laws and before.width - best.width < width / 2):
@@ -102,10 +103,11 @@ def epsilon_above(laws: Sequence[Repeated], delta: float, width: float) -> float
     if finest > _COARSEST:
         return math.inf
     step = _align(laws, max(_first_step(laws, tilt.deciding, width), finest))
-    high = _above(laws, scouts, step, tilt)
+    lattice = _lattice(laws, scouts, step, tilt)
+    high = _above(laws, lattice, step, tilt)
     found = high.epsilon(delta)
     if not high.holds(found):
-        found = _above(laws, scouts, step, tilt.widened()).epsilon(delta)
+        found = _above(laws, lattice, step, tilt.widened()).epsilon(delta)
     return max(found, 0.0)
 
 
@@ -123,7 +125,9 @@ def delta_bracket(laws: Sequence[Repeated], epsilon: float, share: float) -> Bra
     step = _align(laws, max(_first_step(laws, tilt.order, share / (tilt.order + 1)), finest))
     shift = SHIFT * sum(item.count for item in laws)
     for _ in range(_ROUNDS):
-        high, low = _above(laws, scouts, step, tilt), _below(known, seen, step, tilt)
+        lattice = _lattice(laws, scouts, step, tilt)
+        other = lattice if known is laws else _lattice(known, seen, step, tilt)
+        high, low = _above(laws, lattice, step, tilt), _below(known, other, step, tilt)
         lower, upper = low.delta(epsilon + shift), high.delta(epsilon)
         found = _ordered("delta", max(best.lower, lower), min(best.upper, upper))
         best = Bracket(found.lower, min(found.upper, 1.0))
@@ -148,7 +152,7 @@ def profile_above(laws: Sequence[Repeated], epsilons: Floats, share: float) -> F
         finest = _finest(scouts, tilt.order)
         if finest <= _COARSEST:
             step = _align(laws, max(_first_step(laws, tilt.order, share / (tilt.order + 1)), finest))
-            high = _above(laws, scouts, step, tilt)
+            high = _above(laws, _lattice(laws, scouts, step, tilt), step, tilt)
             deltas = np.minimum(deltas, [high.delta(float(epsilon)) for epsilon in epsilons])
     return deltas
 
@@ -194,24 +198,35 @@ def _scouts(laws: Sequence[Repeated], delta: float) -> list["_Scout"]:
     return [_look(item, _TAIL * delta / total) for item in laws]
 
 
-def _below(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, tilt: Tilt) -> LossSum:
+def _lattice(
+    laws: Sequence[Repeated], scouts: list["_Scout"], step: float, tilt: Tilt
+) -> list[tuple[float, NDArray[np.int64]]]:
+    """For each law where its points are counted from, and which of them are looked at."""
+    origins = [_origin(item.law, scout, step) for item, scout in zip(laws, scouts, strict=True)]
+    return [
+        (origin, _places(scout.look, step, origin, tilt.deciding))
+        for origin, scout in zip(origins, scouts, strict=True)
+    ]
+
+
+def _below(
+    laws: Sequence[Repeated], lattice: list[tuple[float, NDArray[np.int64]]], step: float, tilt: Tilt
+) -> LossSum:
     """The sum of the lattice laws below."""
     low = []
-    for item, scout in zip(laws, scouts, strict=True):
-        origin = _origin(item.law, scout, step)
-        places = _places(scout.look, step, origin, tilt.deciding)
+    for item, (origin, places) in zip(laws, lattice, strict=True):
         infinite = item.law.infinite * (1 - _ROUNDING)
         masses = below(item.law, _losses(places, step, origin))
         low.append(_part(places, masses, infinite, item.count, origin))
     return convolve(low, step, tilt.order, pessimistic=False, spare=tilt.spare)
 
 
-def _above(laws: Sequence[Repeated], scouts: list["_Scout"], step: float, tilt: Tilt) -> LossSum:
+def _above(
+    laws: Sequence[Repeated], lattice: list[tuple[float, NDArray[np.int64]]], step: float, tilt: Tilt
+) -> LossSum:
     """The sum of the lattice laws above."""
     high = []
-    for item, scout in zip(laws, scouts, strict=True):
-        origin = _origin(item.law, scout, step)
-        places = _places(scout.look, step, origin, tilt.deciding)
+    for item, (origin, places) in zip(laws, lattice, strict=True):
         masses, infinite = above(item.law, _losses(places, step, origin))
         high.append(_part(places, masses, infinite, item.count, origin))
     return convolve(high, step, tilt.order, pessimistic=True, spare=tilt.spare)
@@ -236,14 +251,15 @@ def _origin(law: LossDistribution, scout: _Scout, step: float) -> float:
     if law.spacing is not None or _thin(scout.look, 2 * step):
         return 0.0
     middle = _median(law, scout.look, step)
+    moved = math.inf
     for _ in range(_TURNS):
         p, q = bin_around(law, middle, step)
         if p < _MOSTLY or q <= 0:
             return 0.0
-        moved = math.log(p / q)
-        if moved == middle:
+        loss, before = math.log(p / q), moved
+        moved, middle = abs(loss - middle), loss
+        if not 0 < moved < before / 2:  # it is found, or there is no one place: any point will do then
             break
-        middle = moved
     return middle
 
 
