@@ -8,11 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from sourdine.accounting import PLD, Poisson, Spend, dominating_square, gdp_epsilon, mu_of_epsilon
+from sourdine.accounting import (
+    PLD,
+    Poisson,
+    PoissonGroup,
+    Spend,
+    dominating_square,
+    gdp_epsilon,
+    mu_of_epsilon,
+)
 from sourdine.accounting.explain import explain_ledger
 from sourdine.accounting.ledger import GaussianBudget, Ledger
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.distributions import GaussianLaw
+from sourdine.core.distributions import AtomLaw, GaussianLaw
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 from sourdine.learning.gradients.noisy_gradient import NoisyGradient
@@ -97,9 +105,49 @@ def test_a_pure_epsilon_has_its_mu(epsilon: Fraction) -> None:
             mu_of_epsilon(wrong)
 
 
+@pytest.mark.parametrize("exponent", [-324, -300, -17, -16, -14, -12, -9, -8, -6, -4, -3])
+@pytest.mark.parametrize("digit", [1, 2, 5, 9])
+def test_a_small_epsilon_has_a_mu_no_less(exponent: int, digit: int) -> None:
+    epsilon = Fraction(digit) * Fraction(10) ** exponent
+    with mp.workdps(50):
+        exact = mpf(epsilon.numerator) / epsilon.denominator
+        true = 2 * mp.sqrt(2) * mp.erfinv(mp.tanh(exact / 2))
+        assert true <= mpf(mu_of_epsilon(epsilon)) <= true * (1 + mpf(10) ** -8) + mpf(10) ** -322
+    assert dominating_square(PrivacyLoss.pure(epsilon)) > 0
+
+
+@pytest.mark.parametrize("rate", [Fraction(1), Fraction(1, 2), Fraction(1, 100)])
+@pytest.mark.parametrize("group", [2, 5])
+@pytest.mark.parametrize("scale", [Fraction(1, 8), Fraction(1)])
+def test_a_bound_that_lacks_mass_under_q_has_no_corners_to_go_by(
+    rate: Fraction, group: int, scale: Fraction
+) -> None:
+    """The profile of a group is bounded by a law whose Q lacks mass: the corner at P = 1 has no mu."""
+    loss = PoissonGroup(rate=rate, group=group).apply(Laplace(scale=scale).loss(Distance.l1(1)))
+    mu = mu_of_epsilon(loss.epsilon)
+    assert mu**2 <= dominating_square(loss) <= mu**2 * (1 + 1e-9)
+
+
+def test_a_stated_law_that_lacks_mass_under_q_has_no_mu() -> None:
+    one = PrivacyLoss.symmetric(AtomLaw([1.0], [1.0], [math.exp(-1)]), neighbours=Neighbours.ADD_REMOVE)
+    assert dominating_square(one) == math.inf
+
+
+def test_laws_that_floats_cannot_tell_apart_cost_something() -> None:
+    close = Fraction(1, 2) + Fraction(1, 1 << 250)
+    assert dominating_square(PrivacyLoss.between([close, 1 - close], [1 - close, close])) > 0
+
+
+def test_a_rounded_mu_is_not_preferred_to_its_exact_square() -> None:
+    below = math.nextafter(math.sqrt(2), 0)
+    loss = PrivacyLoss.symmetric(GaussianLaw(below), neighbours=Neighbours.ADD_REMOVE, rho=Fraction(1))
+    assert dominating_square(loss) == 2
+
+
 @pytest.mark.parametrize(
     "loss",
     [
+        Gaussian(sigma=Fraction(1)).loss(Distance.l2(1 << 60, coordinates=1)),  # too many corners to hold
         FinitePair.between([0.999, 0.001], [1, 0]).loss(Distance.hamming()),
         FinitePair.between([1, 0], [0.999, 0.001]).loss(Distance.hamming()),
         Gaussian(sigma=Fraction(2)).loss(Distance.l2(square=2, coordinates=2)),

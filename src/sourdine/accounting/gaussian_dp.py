@@ -29,6 +29,8 @@ _REACH = 100  # deviations of discrete Gaussian noise up to which every corner i
 _BEYOND = (math.log(_REACH) + 3) / _REACH**2 / (1 - (math.log(_REACH) + 3) / _REACH**2)
 _WIDEST = 1 << 12  # a sigma above which there would be too many corners
 _MOST_ATOMS = 1 << 20
+_LINE = 1e-4  # an epsilon below which mu is taken from the line above it, which is more by 1e-9 at most
+_MISSING = 1e-11  # of a law under Q: more than rounding can lose
 _QUANTILES = 1e-10  # what two normal quantiles of 100 deviations or less may be off
 
 
@@ -65,14 +67,16 @@ def mu_of_epsilon(epsilon: Fraction | float) -> float:
     exact = float_above(check.number("mu_of_epsilon", "epsilon", epsilon))
     if not 0 <= exact < math.inf:
         raise check.fail("mu_of_epsilon", "epsilon", "be at least 0 and finite", epsilon)
-    return -2 * float(ndtri_exp(-np.logaddexp(0.0, exact))) * (1 + _MARGIN) if exact else 0.0
+    if exact < _LINE:  # a half and a small number have lost the digits of the small one
+        return math.nextafter(math.sqrt(math.pi / 2) * exact * (1 + _MARGIN), math.inf) if exact else 0.0
+    return -2 * float(ndtri_exp(-np.logaddexp(0.0, exact))) * (1 + _MARGIN)
 
 
 def _gaussian(law: GaussianLaw, rho: Fraction | float) -> Fraction:
     """mu^2 itself, which is 2 rho where that is known: mu was rounded up to a float."""
     square = Fraction(law.mu) ** 2
     exact = 2 * Fraction(rho) if math.isfinite(rho) else square
-    return exact if square * (1 - Fraction(1, 10**12)) <= exact <= square else square
+    return exact if abs(exact - square) <= square * Fraction(1, 10**12) else square
 
 
 def _of_law(law: LossDistribution) -> float:
@@ -86,13 +90,13 @@ def _of_law(law: LossDistribution) -> float:
         cuts = (2 * np.arange(law.units) - law.units + 1) / law.scale
     else:
         return math.inf
-    if not len(cuts):
-        return 0.0
+    if float(law.survival(-math.inf).q) < 1 - _MISSING:  # Q has mass where P has none: seen, it tells all
+        return math.inf
     above, below = law.survival(cuts), law.cumulative(cuts)
     if np.any(above.q <= 0) or np.any(below.p <= 0):
         return math.inf
-    reach = _quantile(above.p, below.p) - _quantile(above.q, below.q)
-    return max(0.0, float(reach.max(initial=0.0))) * (1 + _MARGIN) + _QUANTILES
+    reach = float((_quantile(above.p, below.p) - _quantile(above.q, below.q)).max(initial=0.0))
+    return reach * (1 + _MARGIN) + _QUANTILES if reach < math.inf else math.inf
 
 
 def _quantile(above: Floats, below: Floats) -> Floats:
@@ -105,7 +109,7 @@ def _quantile(above: Floats, below: Floats) -> Floats:
 def _discrete(law: DiscreteGaussianLaw) -> float:
     """Corners up to many deviations, one by one; what lies beyond has a proven bound."""
     sigma = math.sqrt(law.variance)
-    if sigma > _WIDEST:
+    if sigma > _WIDEST or law.units > _MOST_ATOMS:
         return math.inf
     last = math.ceil(_REACH * sigma) + 1
     far = last + law.units + math.ceil(sigma) + 64  # what is beyond weighs less than e^-60 of what is last
