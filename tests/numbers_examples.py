@@ -669,7 +669,7 @@ FRAMES = {
     "frames.Text": _numbers(frames.Text, at_least=100),
     "frames.PlainSum": of(lambda **n: frames.PlainSum(value="1", **n), reach=100, most=100),
     "frames.PrivacyUnit": of(
-        lambda **n: frames.PrivacyUnit(name="person", column="id", **n), rows=100, groups=100
+        lambda **n: frames.PrivacyUnit(name="person", column="id", **n), max_rows=100, max_groups=100
     ),
 }
 

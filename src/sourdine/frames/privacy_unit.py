@@ -1,6 +1,6 @@
 """The privacy unit, whom a guarantee protects, and its contribution bounds: how much of one unit counts."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from sourdine.core import check
 
@@ -8,7 +8,7 @@ MOST_ROWS = 1 << 20
 MOST_GROUPS = 1 << 19  # an engine finds fewer than a million least values of a unit, and else raises
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PrivacyUnit:
     """Each record is a unit of its own, or all those with the same value of a column are one.
 
@@ -20,6 +20,7 @@ class PrivacyUnit:
     """
 
     name: str = "record"
+    _: KW_ONLY
     column: str | None = None
     max_rows: int = 1
     max_groups: int = 1

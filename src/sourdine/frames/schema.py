@@ -4,9 +4,9 @@ Declarations come from people who know the data's meaning, never from the data. 
 `[columns]` block of a TOML file, or given as plain objects.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -20,10 +20,30 @@ LONGEST_KEY = 200  # characters of a text that may become a key
 _STEPS = 1 << 20  # steps of the default grid over the range of a real column
 
 
+F = TypeVar("F", bound=Callable[..., None])
+
+
 class Declared(BaseModel):
     """A frozen declaration that refuses fields it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def by_hand(init: F) -> F:
+    """Mark the constructor of a declaration as one for people who write Python.
+
+    Pydantic then does not call it for what it reads from files, whose mistakes are named by their place.
+    """
+    init.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+    return init
+
+
+def declare(init: Callable[..., None], owner: str, **given: object) -> None:
+    """Call the constructor of pydantic; what is wrong is told in one sentence."""
+    try:
+        init(**given)
+    except ValidationError as problem:
+        raise told(problem, owner) from None
 
 
 class Integer(Declared):

@@ -1,7 +1,7 @@
 """A question: what is asked, of which records, by which keys, and how much of the budget it gets."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.mistakes import told
-from sourdine.frames.schema import Declared, Schema, decimal
+from sourdine.frames.schema import Declared, Schema, by_hand, decimal, declare
 from sourdine.tables.condition import Condition, check_column
 from sourdine.tables.measurement import Measurement, Partitions, Scope
 from sourdine.tables.statistics import BY_KIND, STATISTICS, Statistic
@@ -22,13 +22,17 @@ else:
     Asked = Annotated[Union[STATISTICS], Field(discriminator="kind")]  # noqa: UP007
 
 
+Asking = Statistic | str | Mapping[str, Any]  # Mean("pay"), "count" or {"mean": "pay"}
+
+
 class Query(Declared):
     """One or several statistics of the records of each group.
 
     Statistics of one column are read off the same noisy numbers, so they cost once. Among queries the budget
     is divided by weight: more weight means less noise, never less protection.
 
-    >>> Query.read({"name": "pay", "ask": ["count", {"mean": "pay"}], "by": ["sex"]}).ask[1].label
+    >>> from sourdine.tables.statistics import Count, Mean
+    >>> Query("pay", [Count(), Mean("pay")], by="sex").ask[1].label
     'mean of pay'
     """
 
@@ -37,6 +41,20 @@ class Query(Declared):
     by: tuple[str, ...] = Field(default=(), max_length=8)
     where: tuple[Condition, ...] = ()
     weight: int | float = Field(default=1, gt=0, le=_MOST_WEIGHT)
+
+    @by_hand
+    def __init__(
+        self,
+        name: str,
+        ask: Asking | Sequence[Asking],
+        *,
+        by: str | Sequence[str] = (),
+        where: Mapping[str, Any] | Sequence[Condition] = (),
+        weight: float = 1,
+    ) -> None:
+        by = (by,) if isinstance(by, str) else tuple(by)
+        given = _given({"name": name, "ask": ask, "by": by, "where": where, "weight": weight})
+        declare(super().__init__, f"queries.{name}", **given)
 
     @model_validator(mode="before")
     @classmethod
@@ -64,18 +82,10 @@ class Query(Declared):
                 "A query must be a table with a name and what to ask. "
                 'Write it like { name = "people", ask = ["count"] }.'
             )
-        given = dict(block)
-        name = given.get("name")
-        owner = f"queries.{name}" if isinstance(name, str) and name else "queries"
-        if "ask" in given:
-            asked = given["ask"] if isinstance(given["ask"], list | tuple) else [given["ask"]]
-            given["ask"] = tuple(_long(item, str(name)) for item in asked)
-        if "where" in given:
-            given["where"] = _conditions(given["where"], owner)
         try:
-            return cls.model_validate(given)
+            return cls.model_validate(_given(block))
         except ValidationError as problem:
-            raise told(problem, owner) from None
+            raise told(problem, _owner(block)) from None
 
     @property
     def share(self) -> Fraction:
@@ -140,6 +150,22 @@ class Query(Declared):
             if each not in found:
                 found.append(each)
         return [(each, part * needed.count(each)) for each in found]
+
+
+def _owner(block: Mapping[str, Any]) -> str:
+    name = block.get("name")
+    return f"queries.{name}" if isinstance(name, str) and name else "queries"
+
+
+def _given(block: Mapping[str, Any]) -> dict[str, Any]:
+    """What a query is made of, in its long form."""
+    given = dict(block)
+    if "ask" in given:
+        asked = given["ask"] if isinstance(given["ask"], list | tuple) else [given["ask"]]
+        given["ask"] = tuple(_long(item, str(given.get("name"))) for item in asked)
+    if "where" in given:
+        given["where"] = _conditions(given["where"], _owner(block))
+    return given
 
 
 def columns_of(queries: Iterable[Query]) -> tuple[str, ...]:

@@ -95,7 +95,7 @@ def test_units_have_more_records_and_groups_than_may_count() -> None:
     for step in Walk(plan(), 3).steps(100):
         for unit, rows in Counter(map(unit_of, step.rows)).items():
             most[unit] = max(most[unit], rows)
-    assert max(most.values()) > WHO.rows * (WHO.groups + 1)
+    assert max(most.values()) > WHO.max_rows * (WHO.max_groups + 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)

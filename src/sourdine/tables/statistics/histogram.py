@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expression import Grouping, Key, bins, span
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Number, Schema, decimal, sensible
+from sourdine.frames.schema import Number, Schema, by_hand, decimal, declare, sensible
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.totals import Keys
 from sourdine.tables.estimate import GroupEstimate, Numbers
@@ -50,6 +50,10 @@ class Histogram(OfColumn, Single):
     edges: tuple[int | float, ...] = Field(min_length=2, max_length=1 << 16)
     style: ClassVar[Style] = Style(Chart.UPRIGHT, Scale.COUNT)
     example: ClassVar[str] = '{ histogram = "age", edges = [0, 20, 40] }'
+
+    @by_hand
+    def __init__(self, column: str, edges: Sequence[float]) -> None:
+        declare(super().__init__, "Histogram", column=column, edges=tuple(edges))
 
     @model_validator(mode="before")
     @classmethod

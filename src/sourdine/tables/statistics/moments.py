@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sourdine.frames.expression import span
 from sourdine.frames.filter import indicator
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import Schema, by_hand, declare
 from sourdine.frames.source import Source
 from sourdine.frames.statistics import sums
 from sourdine.tables.condition import Condition
@@ -31,6 +31,10 @@ class _Moment(OfColumn, Single):
     """A moment of a column."""
 
     style: ClassVar[Style] = Style()
+
+    @by_hand
+    def __init__(self, column: str) -> None:
+        declare(super().__init__, type(self).__name__, column=column)
 
     @classmethod
     def examples(cls, schema: Schema) -> Iterator[Self]:

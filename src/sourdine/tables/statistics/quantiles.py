@@ -18,7 +18,7 @@ from sourdine.core.format import counted
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.expression import span
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Declared, Number, Schema
+from sourdine.frames.schema import Declared, Number, Schema, by_hand, declare
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.binned import check_counted, few_counts
 from sourdine.frames.statistics.ranks import RankSource, ranks
@@ -273,6 +273,23 @@ class Quantiles(OfColumn):
     style: ClassVar[Style] = Style(Chart.CURVE)
     example: ClassVar[str] = '{ quantiles = "pay", at = [0.5] }'
     bounded: ClassVar[bool] = False
+
+    @by_hand
+    def __init__(
+        self,
+        column: str,
+        at: float | Sequence[float],
+        *,
+        method: MethodName = "auto",
+        law: Literal["uniform"] | Normal | None = None,
+        ties: bool | None = None,
+        radius: int | None = None,
+        cuts: int | None = None,
+        bins: int | None = None,
+    ) -> None:
+        levels = tuple(at) if isinstance(at, Sequence) else (at,)
+        given = {"method": method, "law": law, "ties": ties, "radius": radius, "cuts": cuts, "bins": bins}
+        declare(super().__init__, "Quantiles", column=column, at=levels, **given)
 
     @model_validator(mode="before")
     @classmethod

@@ -15,7 +15,7 @@ from sourdine.core.format import counted
 from sourdine.core.randomness.bits import Bits
 from sourdine.core.randomness.selection import MOST_CANDIDATES
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import Schema, by_hand, declare
 from sourdine.frames.statistics import sums
 from sourdine.frames.statistics.totals import Keys
 from sourdine.mechanisms import TopK
@@ -131,6 +131,10 @@ class Top(Statistic):
     style: ClassVar[Style] = Style(Chart.LIST, of_units=True)
     example: ClassVar[str] = '{ top = "town", k = 10 }'
     bounded: ClassVar[bool] = False
+
+    @by_hand
+    def __init__(self, column: str, k: int) -> None:
+        declare(super().__init__, "Top", column=column, k=k)
 
     @property
     def label(self) -> str:
