@@ -1,7 +1,9 @@
 import importlib.util
 import math
+import sys
 from collections import namedtuple
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from scipy.special import ndtr
 
 from sourdine.accounting import PLD, DisjointPart, FixedSize, Poisson, Spend, plan_cost
 from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.distributions import GeometricLaw
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.mechanisms import Gaussian, Geometric, KaryResponse, Laplace
 
@@ -158,7 +161,7 @@ def test_back_to_events_that_cover_the_spend() -> None:
     for made in (
         dp_event.SelfComposedDpEvent(sampled, 500),
         dp_event.GaussianDpEvent(2.0),
-        dp_event.DiscreteLaplaceDpEvent(0.25, 2),
+        dp_event.DiscreteLaplaceDpEvent(0.25, 1),
     ):
         (spend,) = Spend.from_dp_event(made)
         assert spend.to_dp_event() == made
@@ -173,6 +176,20 @@ def test_back_to_events_that_cover_the_spend() -> None:
     reals = Laplace(scale=Fraction(1, 2), granularity=Fraction(1, 64))
     scored = Spend(mechanism=reals, distance=Distance.l1(0.25, coordinates=1))
     assert isinstance(scored.to_dp_event(), dp_event.ZCDpEvent)
+
+
+@pytest.mark.parametrize("coordinates", [None, 1, 3])
+def test_back_from_numbers_that_move_together(
+    coordinates: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One number that moves by 3 has a law of its own; several are known by their epsilon alone."""
+    made = SimpleNamespace(DiscreteLaplaceDpEvent=namedtuple("DiscreteLaplaceDpEvent", ["a", "moved"]))
+    monkeypatch.setitem(sys.modules, "dp_accounting", SimpleNamespace(dp_event=made))
+    spend = Spend(mechanism=Laplace(scale=Fraction(2)), distance=Distance.l1(3, coordinates=coordinates))
+    back = spend.to_dp_event()
+    alone = GeometricLaw(back.moved, 1 / back.a)  # what such an event stands for: one number that moves
+    assert np.all(alone.profile(EPSILONS) >= spend.one_loss().profile(EPSILONS) - 1e-12)
+    assert back == ((0.5, 3) if coordinates == 1 else (1.5, 1))
 
 
 @installed

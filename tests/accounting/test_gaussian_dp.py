@@ -159,13 +159,25 @@ def test_what_no_mu_is_proven_for_has_none(loss: PrivacyLoss) -> None:
     assert dominating_square(loss) == math.inf
 
 
-@pytest.mark.parametrize(("mu", "delta"), [(0.001, 1e-9), (0.5, 1e-6), (1.0, 1e-5), (5.0, 1e-12), (0.1, 0.3)])
+@pytest.mark.parametrize(
+    ("mu", "delta"),
+    [
+        (0.001, 1e-9),
+        (0.5, 1e-6),
+        (1.0, 1e-5),
+        (5.0, 1e-12),
+        (0.1, 0.3),
+        (1.6195081050892851e-07, 2.08417471046043e-202),  # logarithms of 460, which agree in all but 1e-6
+        (6.13072020907747e-07, 1.2538878401080072e-157),
+        (1e-3, 1e-320),
+    ],
+)
 def test_epsilon_of_a_mu(mu: float, delta: float) -> None:
-    found = gdp_epsilon(Fraction(mu) ** 2, delta)
-    with mp.workdps(40):
+    found, close = gdp_epsilon(Fraction(mu) ** 2, delta), -6 if delta > 1e-100 else -3
+    with mp.workdps(400):
         assert gaussian_profile(mpf(mu), mpf(found)) <= delta
         if found:
-            assert gaussian_profile(mpf(mu), mpf(found) * (1 - mpf(10) ** -6)) > delta
+            assert gaussian_profile(mpf(mu), mpf(found) * (1 - mpf(10) ** close)) > delta
     assert gdp_epsilon(Fraction(0), delta) == 0
     assert gdp_epsilon(Fraction(10**12), delta) == math.inf
 

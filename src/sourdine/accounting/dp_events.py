@@ -16,6 +16,7 @@ from sourdine.core.balls import above, exponential, precision
 from sourdine.core.distance import Distance, Neighbours, Norm, root_above
 from sourdine.core.distributions import float_above
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.grid import one_moves
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.registry import class_of
 from sourdine.mechanisms.finite_pair import FinitePair
@@ -215,7 +216,11 @@ def _one_event(spend: "Spend", dp_event: Any) -> Any:
         return dp_event.GaussianDpEvent(_float_below(noise))
     whole = distance.norm is Norm.L1 and getattr(mechanism, "granularity", None) is None
     if isinstance(mechanism, Laplace | Geometric) and whole and distance.amount >= 1:
-        return dp_event.DiscreteLaplaceDpEvent(float_above(1 / mechanism.scale), math.floor(distance.amount))
+        moved = math.floor(distance.amount)
+        if one_moves(distance, distance.amount):
+            return dp_event.DiscreteLaplaceDpEvent(float_above(1 / mechanism.scale), moved)
+        # what several numbers lose together is known by its epsilon only: one step of that size loses as much
+        return dp_event.DiscreteLaplaceDpEvent(float_above(moved / mechanism.scale), 1)
     loss = mechanism.loss(distance)
     if spend.sampling is None and not loss.delta and math.isfinite(loss.rho):
         return dp_event.ZCDpEvent(float_above(Fraction(loss.rho)))

@@ -148,19 +148,22 @@ def gdp_epsilon(square: Fraction, delta: float) -> float:
         raise check.fail("gdp_epsilon", "square", "be at least 0", float(exact))
     if exact == 0:
         return 0.0
-    mu = math.sqrt(float_above(exact)) * (1 + _MARGIN)
+    mu, allowed = math.sqrt(float_above(exact)) * (1 + _MARGIN), math.log(share)
     if mu > _HOPELESS:
         return math.inf
 
     def fits(epsilon: float) -> bool:
+        """In logarithms, whose difference is off by a share of their size."""
         first = float(log_ndtr(mu / 2 - epsilon / mu))
+        if first == -math.inf:
+            return True
         second = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
-        held = math.exp(first) * -math.expm1(min(second - first, 0.0))
-        return held * (1 + _MASS) + math.exp(first) * 1e-13 * (1 + epsilon) <= share
+        held = -math.expm1(min(second - first, 0.0)) + 1e-13 * (1 + epsilon - first)
+        return first + math.log(held) + _MASS <= allowed
 
     if fits(0.0):
         return 0.0
-    low, high = 0.0, mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / share)) + 1
+    low, high = 0.0, mu * mu / 2 + mu * math.sqrt(-2 * allowed) + 1
     while not fits(high):
         low, high = high, 2 * high
         if high > 1e12:
