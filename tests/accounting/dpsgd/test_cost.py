@@ -8,6 +8,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from sourdine.accounting import Renyi, Sampler, Training, cost_of_steps, cost_of_training, dpsgd_epsilon
+from sourdine.accounting.dpsgd import cost as cost_module
 from sourdine.accounting.dpsgd.cost import loss_of_training
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
@@ -133,3 +134,26 @@ def test_renyi_moments_of_fixed_size_batches_count_all_of_the_law(order: float) 
     accountant = Renyi(orders=(order,))
     found = float(accountant.curve(accountant.lift(loss))[0]) * (order - 1)
     assert moment * (1 - 1e-5) <= found < moment * 1.01
+
+
+@pytest.mark.parametrize("sampler", list(Sampler))
+@pytest.mark.parametrize("noise", [2.0**-20, 1e-3])
+def test_hardly_any_noise_costs_too_much_and_not_all_memory(sampler: Sampler, noise: float) -> None:
+    """One unit alone moves the sum by 1/noise: a quadrature of that would take terabytes."""
+    found = cost_of_training(Training(size=1000, batch=10, noise=noise, epochs=2, sampler=sampler), 1e-5)
+    assert found.epsilon.upper > 1 / (2 * noise**2)
+    assert found.epsilon.lower < 1000  # nobody showed more
+
+
+def test_much_noise_on_truncated_batches_is_priced() -> None:
+    """The tilt of the bound is far too steep for the law that is known from below."""
+    run = Training(size=6000, batch=3000, noise=1000, epochs=15, sampler=Sampler.TRUNCATED)
+    found = cost_of_training(run, 1e-5).epsilon
+    plain = cost_of_training(replace(run, sampler=Sampler.POISSON, most=None), 1e-5).epsilon
+    assert plain.lower <= found.upper < 0.0065
+
+
+def test_methods_that_contradict_each_other_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost_module, "_renyi", lambda *_: cost_module.AtOrder(0.0, 2.0))
+    with pytest.raises(ArithmeticError, match="one of them is wrong"):
+        cost_of_training(RUN, 1e-5)

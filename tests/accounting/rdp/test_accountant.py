@@ -20,6 +20,7 @@ from sourdine.accounting import (
     poisson,
     together,
 )
+from sourdine.accounting.rdp import accountant as rdp_accountant
 from sourdine.accounting.rdp.moments import log_moments
 from sourdine.accounting.rdp.sampled_gaussian import log_moments as sampled_gaussian
 from sourdine.accounting.subsampling.fixed_size import FixedSizeLaw
@@ -307,3 +308,9 @@ def test_costs_at_other_orders_do_not_join() -> None:
     first, second = Renyi(orders=(2.0,)), Renyi(orders=(2.0, 3.0))
     with pytest.raises(InvalidParameter, match="be the same for both costs"):
         first.join(first.lift(gaussian(1.0)), second.lift(gaussian(1.0)))
+
+
+def test_a_moment_that_is_no_number_promises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rdp_accountant, "log_moments", lambda law, orders: np.full(len(orders), np.nan))
+    accountant = Renyi()
+    assert accountant.epsilon(accountant.lift(gaussian(1.0)), 1e-5).upper == math.inf

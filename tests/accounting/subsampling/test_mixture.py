@@ -1,6 +1,7 @@
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import simpson
@@ -51,6 +52,59 @@ def test_a_replacement_against_integration(size: int, rate: float, mu: float) ->
     for epsilon in EPSILONS:
         assert loss.profile(epsilon) == pytest.approx(integrated(there, back, epsilon), abs=1e-11)
         assert loss.profile(epsilon) == pytest.approx(integrated(back, there, epsilon), abs=1e-11)
+
+
+@pytest.mark.parametrize(("size", "rate", "mu"), [(60, 0.5, 0.3), (10, 0.99, 1.0), (20, 0.9, 0.5)])
+def test_nobody_drawn_may_be_rarer_than_floats_tell_from_nothing(size: int, rate: float, mu: float) -> None:
+    """1 plus the rest of the ratio would be 0 there, and its logarithm no number; big numbers tell."""
+    drawn = drawn_of(size, rate, -mu)
+    z = np.array([-3.0, 0.0, 5.0, 40.0, 90.0])
+    with mpmath.workdps(60):
+        q, m = mpmath.mpf(rate), mpmath.mpf(mu)
+        for at, found in zip(z, drawn.log_ratio(z), strict=True):
+            true = mpmath.log(
+                mpmath.fsum(
+                    mpmath.binomial(size, j)
+                    * q**j
+                    * (1 - q) ** (size - j)
+                    * mpmath.exp(-j * m * at - (j * m) ** 2 / 2)
+                    for j in range(size + 1)
+                )
+            )
+            assert found == pytest.approx(float(true), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("relation", "size", "rate", "mu", "true"),
+    [  # by bisection of the profile in numbers of 60 digits
+        (ADD_REMOVE, 60, 0.5, 0.3, 109.610174),
+        (REPLACE, 100, 0.5, 0.2, 183.524724),
+    ],
+)
+def test_many_of_a_group_are_never_free(
+    relation: Neighbours, size: int, rate: float, mu: float, true: float
+) -> None:
+    if relation is REPLACE:
+        loss = poisson_replace(normal(2 * mu, REPLACE), rate, Fraction(1, 2), size)
+    else:
+        loss = poisson_group(normal(mu), rate, size)
+    found, moments = PLD(), Renyi()
+    close = found.epsilon(found.lift(loss), 1e-5)
+    assert close.lower <= true + 1e-6
+    assert true - 1e-6 <= close.upper <= true + 1e-2
+    assert true <= moments.epsilon(moments.lift(loss), 1e-5).upper <= 1.1 * true
+
+
+@pytest.mark.parametrize(("rate", "mu"), [(0.9999, 0.01), (1e-12, 0.01)])
+def test_weights_that_no_float_holds(rate: float, mu: float) -> None:
+    """Of nobody drawn, or of nearly all: the first have no lowest loss then, the others count as more."""
+    loss = poisson_group(normal(mu), rate, 100)
+    assert (loss.remove.lowest == -math.inf) is (rate > 0.5)
+    assert float(loss.remove.profile(0.5)) <= gaussian_delta(100 * mu, 0.5) + 1e-12
+    assert float(loss.add.profile(0.5)) <= gaussian_delta(100 * mu, 0.5) + 1e-12
+    order, top = 60.0, 100 * mu
+    least = 100 * order * math.log(rate) + order * (order - 1) * top**2 / 2  # of all of them drawn
+    assert float(log_moments(loss.remove, np.array([order]))[0]) >= least
 
 
 def test_one_alone_is_a_poisson_sample() -> None:

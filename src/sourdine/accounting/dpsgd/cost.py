@@ -17,6 +17,7 @@ from sourdine.core.format import plain
 from sourdine.core.loss import PrivacyLoss
 
 _HOPELESS = 1000.0  # an epsilon beyond which nothing is promised
+_NEAR = 1e-6  # what two methods may differ by, relative
 _WHY = {
     Sampler.POISSON: "",
     Sampler.FIXED: (
@@ -195,6 +196,11 @@ def _cost(run: _Run, delta: float, orders: Sequence[float] | None, width: float)
     upper = min(found.upper, renyi.epsilon)
     # shuffled batches have a law that is only a bound: what is known from below is the attack
     lower = run.least if run.sampler is Sampler.SHUFFLE else found.lower
+    if lower > upper * (1 + _NEAR) + _NEAR:
+        raise ArithmeticError(
+            f"One method says that epsilon is at least {lower!r}, another that it is at most {upper!r}: "
+            "one of them is wrong. Change the plan, and report it as a fault of Sourdine."
+        )
     found = Bracket(min(lower, upper), upper)
     poisson = step_loss(run.noise, run.rate)
     return TrainingCost(

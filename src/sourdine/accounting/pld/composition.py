@@ -386,7 +386,9 @@ def _places(look: Look, step: float, origin: float, order: float) -> NDArray[np.
     low, high = math.floor(losses[0] / step) - 1, math.ceil(losses[-1] / step) + 1
     if high - low < _FEW_PLACES:
         return np.arange(low, high + 1)
-    weight = look.masses * np.exp(order * (losses - losses[-1]))
+    with np.errstate(divide="ignore"):
+        logs = np.log(look.masses) + order * losses
+    weight = np.exp(logs - logs.max())  # of the heaviest: the highest loss may weigh nothing, by far
     gaps = np.diff(losses)
     density = (weight[1:] + weight[:-1]) / gaps
     share = np.minimum(1.0, (density / (0.03 * density.max())) ** (1 / 3)) + 1e-3

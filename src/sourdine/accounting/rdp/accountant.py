@@ -82,6 +82,7 @@ class Renyi(Accountant[RenyiCost]):
     def _moments(self, loss: PrivacyLoss, law: LossDistribution) -> Floats:
         """The least of what the law, rho and epsilon say."""
         moments = log_moments(law, self._orders)
+        moments = np.where(np.isnan(moments), math.inf, moments)  # what is no number promises nothing
         if loss.rho != math.inf:
             rho = float_above(loss.rho)
             moments = np.minimum(moments, self._orders * (self._orders - 1) * rho * (1 + 1e-15))

@@ -14,14 +14,15 @@ from sourdine.core.distributions import Floats
 
 _MOST_FRACTIONAL = 64.0
 _SIDE = 11.0  # standard deviations beyond the outermost peak
+_MOST_NODES = 1 << 16  # of a quadrature: with hardly any noise it would take terabytes
 _ULP = 2.0**-52
 
 
 def log_moments(mu: float, rate: float, orders: Floats) -> Floats:
     """Upper bounds on log A(a), above it by about 1e-14 times the larger of it and 1.
 
-    Whole orders are binomial sums. Fractional ones up to 64 are quadratures; above, they lie on a chord
-    between whole orders, which is no lower since log A is convex.
+    Whole orders are binomial sums. Fractional ones up to 64 are quadratures; above, and where a quadrature
+    would take too long, they lie on a chord between whole orders, which is no lower since log A is convex.
     """
     return _cached(mu, rate, tuple(orders.tolist())).copy()
 
@@ -29,13 +30,13 @@ def log_moments(mu: float, rate: float, orders: Floats) -> Floats:
 @lru_cache(maxsize=64)
 def _cached(mu: float, rate: float, given: tuple[float, ...]) -> Floats:
     orders = np.array(given)
-    found = np.empty(len(orders))
+    found = np.zeros(len(orders))
     whole = orders == np.floor(orders)
     for low in 2.0 ** np.arange(6):  # orders of like size need like ranges
         some = ~whole & (orders > (low if low > 1 else 0)) & (orders <= 2 * low)
         if some.any():
             found[some] = _quadrature(mu, rate, orders[some])
-    rest = np.flatnonzero(whole | (orders > _MOST_FRACTIONAL))
+    rest = np.flatnonzero(whole | (orders > _MOST_FRACTIONAL) | np.isinf(found))
     factorials = gammaln(np.arange(int(orders[rest].max(initial=1)) + 3))
     for i in rest:
         low, share = int(orders[i]), orders[i] % 1
@@ -46,7 +47,7 @@ def _cached(mu: float, rate: float, given: tuple[float, ...]) -> Floats:
 
 
 def _quadrature(mu: float, rate: float, orders: Floats) -> Floats:
-    """The trapezoidal rule on the whole line, with its error added.
+    """The trapezoidal rule on the whole line, with its error added; infinity where it would take too long.
 
     Off the real line by d < pi/mu the integrand stays analytic and is at most e^{d^2/2} times its value on
     the line, as |1 - q + q e^{w + it}| <= 1 - q + q e^w. So the rule with step h errs by less than
@@ -56,6 +57,8 @@ def _quadrature(mu: float, rate: float, orders: Floats) -> Floats:
     strip = min(0.999 * np.pi / mu, 9.0)
     step = 2 * np.pi * strip / (38.0 + strip**2 / 2)
     error = 2 * np.exp(-38.0)
+    if (orders.max() * mu + 2 * _SIDE) / step > _MOST_NODES:
+        return np.full(len(orders), np.inf)
     points = np.arange(-_SIDE, orders.max() * mu + _SIDE + step, step)
     base = np.logaddexp(np.log1p(-rate), np.log(rate) + mu * points - mu**2 / 2)
     powers = np.outer(orders, base)

@@ -11,6 +11,8 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 
+_SMALLEST = 1e-290  # smaller floats lose digits, and what is divided by them overflows
+
 
 def shuffled_epoch(loss: PrivacyLoss) -> PrivacyLoss:
     """The loss of one pass in shuffled batches: that of one batch, and no less is proven.
@@ -49,5 +51,5 @@ def shuffled_attack(noise: float, batches: int, delta: float) -> float:
     cuts = np.linspace(-10 * sigma, 2 + 40 * sigma, 100_001)
     rest = others * log_ndtr(cuts / sigma)
     with_unit, without = (-np.expm1(rest + log_ndtr((cuts - shift) / sigma)) for shift in (2, 1))
-    seen = (with_unit > 2 * delta) & (without > 0)
+    seen = (with_unit > 2 * delta) & (without > _SMALLEST)
     return max(0.0, float(np.max(np.log((with_unit[seen] - delta) / without[seen]), initial=-math.inf)))

@@ -28,6 +28,7 @@ MOST = 100  # units of a group
 _SIDE = 40.0  # deviations beyond which no float holds a normal tail
 _NODES = 6001
 _TURNS = 4
+_LEAST = 1e-300  # of a weight
 
 
 @dataclass(frozen=True)
@@ -42,18 +43,26 @@ class Mixture:
         means = np.array(self.means)
         exponents = np.multiply.outer(z, means) - means**2 / 2
         weights = np.array(self.weights)
-        small = np.log1p(np.maximum(np.expm1(np.minimum(exponents, 30.0)) @ weights, -1 + 1e-300))
-        top = exponents.max(axis=-1)
-        large = top + np.log(np.exp(exponents - top[..., None]) @ weights)
-        found: Floats = np.where(top < 30.0, small, large)
+        near = np.expm1(np.minimum(exponents, 30.0)) @ weights
+        terms = self._terms(z)
+        top = terms.max(axis=-1)
+        large = top + np.log(np.exp(terms - top[..., None]).sum(axis=-1))
+        small = (exponents.max(axis=-1) < 30.0) & (near > -0.5)
+        found: Floats = np.where(small, np.log1p(np.maximum(near, -0.5)), large)
         return found
 
     def slope(self, z: Floats) -> Floats:
         """Its derivative: the mean of the means at z."""
+        terms = self._terms(z)
+        shares = np.exp(terms - terms.max(axis=-1, keepdims=True))
+        found: Floats = (shares @ np.array(self.means)) / shares.sum(axis=-1)
+        return found
+
+    def _terms(self, z: Floats) -> Floats:
+        """The logarithms of its parts' densities over that one; a weight may be 0."""
         means = np.array(self.means)
-        exponents = np.multiply.outer(z, means) - means**2 / 2
-        shares = np.exp(exponents - exponents.max(axis=-1, keepdims=True)) * np.array(self.weights)
-        found: Floats = (shares @ means) / shares.sum(axis=-1)
+        with np.errstate(divide="ignore"):
+            found: Floats = np.multiply.outer(z, means) - means**2 / 2 + np.log(self.weights)
         return found
 
     def above(self, z: Floats) -> Floats:
@@ -81,11 +90,11 @@ class MixtureLaw(LossDistribution):
 
     @property
     def lowest(self) -> float:  # type: ignore[override]
-        return -math.inf if any(self.q.means) else math.log(self.p.alone)
+        return -math.inf if any(self.q.means) or not self.p.alone else math.log(self.p.alone)
 
     @property
     def highest(self) -> float:  # type: ignore[override]
-        return math.inf if any(self.p.means) else -math.log(self.q.alone)
+        return math.inf if any(self.p.means) or not self.q.alone else -math.log(self.q.alone)
 
     def survival(self, loss: ArrayLike) -> Pair:
         whole, none, z = self._at(loss)
@@ -131,6 +140,9 @@ def drawn_of(group: int, rate: float, shift: float) -> Mixture:
 
     counts = np.arange(group + 1)
     weights = binom.pmf(counts, group, rate)
+    # what no float holds counts as more, where more are drawn than is usual: that is never the better pair,
+    # and moments have them however rare they are
+    weights = np.where(counts > group * rate + 1, np.maximum(weights, _LEAST), weights)
     return Mixture(tuple(weights.tolist()), tuple((shift * counts + 0.0).tolist()))
 
 
