@@ -1,8 +1,6 @@
-"""What an accountant is: a monoid over losses, read off at a delta.
+"""What an accountant is: a monoid over privacy losses, read off at a delta as a bracket of proven bounds.
 
-An answer known to lie between two numbers.
-
-Floats that never understate a cost.
+Floats in it are rounded so that they never understate a cost.
 """
 
 import math

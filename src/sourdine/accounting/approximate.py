@@ -1,7 +1,4 @@
-"""The accountant of mechanisms known by one epsilon and one delta each.
-
-The accountant of pure differential privacy: epsilons add up.
-"""
+"""Accountants of mechanisms known by one epsilon each: pure ones, which add up, and those with a delta."""
 
 import math
 from collections import Counter

@@ -1,8 +1,7 @@
-"""Groups of units that must be protected together.
+"""From losses to losses: groups of units, mechanisms on disjoint parts of the data, the best of several runs.
 
-Mechanisms on disjoint parts of the data: one unit touches one part, or two when it is replaced.
-
-What it costs to tell only the best of a random number of private runs.
+Group privacy protects several units together. Of disjoint parts a unit touches one, or two when it is
+replaced. And telling only the best of a random number of private runs costs less than telling all.
 """
 
 import math

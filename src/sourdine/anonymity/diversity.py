@@ -1,20 +1,19 @@
-"""How far the sensitive values of each class are from those of the table: t-closeness, delta-disclosure.
+"""How varied the sensitive values of each class are, and how far from those of the table.
 
-t is the earth mover's distance between the law q of the values in a class and their law p in the table (Li,
-Li, Venkatasubramanian 2007). Three ground distances between values are known:
+The first is (alpha, k) and three kinds of l; the second t-closeness and delta-disclosure. Every function
+gives one figure a class, in which a class without any known value counts as perfect: nothing can be learnt
+from it. The figure of a table is that of its worst class.
+
+t is the earth mover's distance between the distribution q of the values in a class and their distribution p
+in the table (Li, Li, Venkatasubramanian 2007). Three ground distances between values are known:
 
 - equal: all are 1 apart, and t is the total variation distance sum_s max(0, q_s - p_s);
 - ordered: the i-th and the j-th of m values are |i - j| / (m - 1) apart;
 - hierarchical: values that first meet at height h of a tree of height H are h / H apart. Every edge of the
   tree is then 1 / 2H long, so t is the mean over the levels below the root of the total variation distance
-  between the laws of the labels at that level.
+  between the distributions of the labels at that level.
 
 Sums run over values that occur in a class, in whole numbers where 64 bits hold them.
-
-How varied the sensitive values of each class are: (alpha, k) and three kinds of l.
-
-Every function gives one figure a class, in which a class without any known value counts as perfect: nothing
-can be learnt from it. The figure of a table is that of its worst class.
 """
 
 from collections.abc import Mapping, Sequence

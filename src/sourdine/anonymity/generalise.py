@@ -1,8 +1,6 @@
-"""Tables made coarser until they satisfy a demand.
+"""Tables made coarser until they satisfy a requirement, and what that has cost them.
 
 This hides people among those who share their labels. It is no differential privacy and claims no loss.
-
-What generalising has cost.
 """
 
 import csv

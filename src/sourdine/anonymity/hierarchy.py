@@ -1,8 +1,7 @@
 """Hierarchies: how the values of a column may be said less exactly.
 
-Each kind turns the values of a column into a `Ladder`. A missing value stays missing until '*'.
-
-A ladder of ever coarser labels for the values of one column, from the value itself up to '*'.
+Each kind turns the values of a column into a `Ladder` of ever coarser labels, from the value itself up to
+'*'. A missing value stays missing until '*'.
 """
 
 import csv

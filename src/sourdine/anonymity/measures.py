@@ -1,8 +1,6 @@
-"""All measures of a table together.
+"""All measures of a table together, and which combinations of quasi-identifiers single people out.
 
 They describe the raw table and are not for publication: a k of 1 tells that somebody can be singled out.
-
-Which combinations of quasi-identifiers single people out.
 """
 
 import math

@@ -1,6 +1,6 @@
-"""An empirical lower bound on epsilon: how much two neighbours can surely be told apart by one event.
+"""An empirical lower bound on epsilon: how surely one event tells two neighbours apart.
 
-How far an audit can see: the largest epsilon that so many samples can show.
+So many samples can show an epsilon of so much and no more, which is told too: how far an audit can see.
 """
 
 import math

@@ -1,11 +1,7 @@
-"""Outcomes of an example, counted cell by cell: what every empirical check reads.
-
-Whether two samplers have the same law: Pearson's chi-square over their outcomes.
+"""What every empirical check reads: outcomes of each mechanism's examples, counted cell by cell.
 
 An audit cannot see a fault that adds noise, or that biases answers without telling neighbours apart. The
-comparison with another sampler of the same law can.
-
-What there is to audit: the examples of every mechanism of the package.
+comparison with another sampler of the same distribution can: Pearson's chi-square over both outcomes.
 """
 
 import dataclasses

@@ -1,7 +1,4 @@
-"""`sourdine release`: pay, compute, publish.
-
-`sourdine report`: the page of a release, made again from what was published.
-"""
+"""`sourdine release`: pay, compute, publish. And `report`: its page, made again from what was published."""
 
 import contextlib
 import json

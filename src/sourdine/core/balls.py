@@ -1,9 +1,8 @@
 """Real numbers as balls that surely hold them, at whatever precision is asked.
 
 Arb balls (python-flint) round outwards in every operation, so a comparison that holds for the whole ball
-holds for the number. The precision is a global of the library: one lock keeps threads apart.
-
-Upper tails of discrete noise, as balls that surely hold a bound on them.
+holds for the number. The precision is a global of the library: one lock keeps threads apart. Tails of
+discrete noise are such balls too.
 """
 
 import math

@@ -1,14 +1,13 @@
-"""Values as whole numbers of grid steps, in 64 bits, whatever comes in.
+"""Values as whole numbers of grid steps, in 64 bits, or as cells of a declared interval, whatever comes in.
 
 A mechanism adds noise to integers. Reals are first rounded to a declared power-of-two step, which a float
 divides without error. What is not a number counts as 0 and what is too large is clipped: code that has
 seen data never raises, since an error would tell about them. None, pandas' NA and what an array masks are
 missing: they are not numbers, whatever lies under the mask.
 
-A declared interval of reals cut into equal cells: values in, places 0 .. cells out.
-
-Any value is clamped to the interval and rounded to the nearest of cells + 1 points. The step between them
-need not be a power of two, so the rounding is done in floats, and what that can add is counted.
+Where an interval of reals is declared and cut into equal cells, any value is clamped to it and rounded to
+the nearest of cells + 1 points. The step between them need not be a power of two, so the rounding is done in
+floats, and what that can add is counted.
 """
 
 import math

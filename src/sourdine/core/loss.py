@@ -1,8 +1,7 @@
 """The privacy loss of a mechanism at one input distance: what every accountant reads.
 
-The loss of a mechanism that may tell everything, with a small probability.
-
-The loss of a mechanism of bounded range, such as the exponential mechanism.
+There are ways to state one by both of its distributions, by an epsilon alone, with a small probability that
+all is told, and for a mechanism of bounded range, such as the exponential mechanism.
 """
 
 import math

@@ -1,7 +1,4 @@
-"""What an experiment is, and where to find all of them.
-
-A part of an experiment.
-"""
+"""What an experiment and its parts are, and where to find all of them."""
 
 import pkgutil
 from collections.abc import Callable

@@ -1,7 +1,4 @@
-"""What is wrong in the source documents, and what each error does to the guarantee.
-
-Every experiment on one page: what was published, what is found, and how it stands.
-"""
+"""Every experiment on one page: what was published, what is found, and what each error does."""
 
 from collections import Counter
 from collections.abc import Sequence

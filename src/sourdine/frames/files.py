@@ -1,6 +1,6 @@
 """Which files a table is made of: one, several, a pattern, or a folder with its partitions.
 
-Columns of pandas whose type an engine would guess from what they hold: each gets the one it has.
+Columns of pandas whose type an engine would guess from what they hold get the one they have.
 """
 
 import math

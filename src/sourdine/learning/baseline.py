@@ -1,6 +1,6 @@
 """Ordinary training, without any protection: what private training is compared with.
 
-The same training several times, to tell luck from skill.
+The same training is run several times, to tell luck from skill.
 """
 
 import copy

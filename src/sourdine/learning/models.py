@@ -1,6 +1,6 @@
 """Models that private training can teach: networks for images, a perceptron, a linear head.
 
-A model without BatchNorm, whose statistics mix the people of a batch.
+In a model that has BatchNorm, whose statistics mix the people of a batch, GroupNorm takes its place.
 """
 
 import copy

@@ -1,7 +1,4 @@
-"""What training gives: a model, what it cost, and what may be told of how it went.
-
-A page that goes with a trained model: what it is, what it cost, and what that rests on.
-"""
+"""What training gives: a model, what it cost, what may be told of how it went, and a card that says so."""
 
 import json
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
 """A run of private training, step by step: draw, clip, add noise, let the optimizer step.
 
-An average of the parameters over the steps, which is less noisy than the last of them.
+The average of the parameters over the steps is less noisy than the last of them, and may be kept instead.
 """
 
 import copy

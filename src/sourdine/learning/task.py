@@ -1,7 +1,4 @@
-"""A model and its loss: what a batch of examples is asked.
-
-One loss for each example: the default one, and what may stand in its place.
-"""
+"""A model and its loss for each example: what a batch is asked."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,8 +1,7 @@
-"""Which oracle to take for a question: the least variance, at a small rebate for short reports.
+"""Which oracle to take for a question, by its variance, and oracles by the names that people type.
 
-Which numeric oracle to take: for a mean by its worst variance, for a distribution the square wave.
-
-Oracles by the names that people type.
+For categories it is the least variance, at a small rebate for short reports; for a mean the least variance
+in the worst case; for a distribution of numbers the square wave.
 """
 
 import dataclasses

@@ -1,7 +1,4 @@
-"""What a collector reads off its counts: values with their variances and intervals.
-
-What a collector keeps: how many reports came, and sums over them. Two collectors' counts add up.
-"""
+"""What a collector keeps and reads off it: counts that add up, and values with variances and intervals."""
 
 import math
 from collections.abc import Mapping

@@ -1,8 +1,7 @@
 """A specification: what is asked, by which oracle, with which labels. Devices and collectors share it.
 
-Reports as text: one line each, '<fingerprint> <report in hexadecimal>', all lines of one length.
-
-Files of one question may be cut, joined and sent line by line; every line tells what it belongs to.
+Reports are text, one line each: '<fingerprint> <report in hexadecimal>', all lines of one length. Files of
+one question may be cut, joined and sent line by line; every line tells what it belongs to.
 """
 
 import math

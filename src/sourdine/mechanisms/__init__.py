@@ -1,4 +1,4 @@
-"""Central and local mechanisms, one file each."""
+"""Mechanisms: noise on numbers, choices and answers, one file for each or for a family of them."""
 
 from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import BoundedStaircase

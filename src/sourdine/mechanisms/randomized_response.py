@@ -1,6 +1,6 @@
 """Randomized response: an answer that may not be the true one, and proportions estimated from many.
 
-The one-coin survey: a teaching example of an answer that looks protected and is not.
+`OneCoin` is a teaching example of an answer that looks protected and is not.
 """
 
 import math

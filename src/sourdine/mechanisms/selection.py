@@ -1,9 +1,4 @@
-"""What the mechanisms that choose among scored candidates have in common.
-
-The exponential mechanism: one of several candidates, the better the likelier.
-
-Permute-and-flip: one of several candidates, nearer to the best than the exponential mechanism.
-"""
+"""Choosing one of several scored candidates: the exponential mechanism and permute-and-flip."""
 
 import math
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
-"""All queries that reach a threshold, up to a declared number of them.
+"""The sparse vector technique: noisy queries against a noisy threshold.
 
-What the mechanisms that compare noisy queries with a noisy threshold have in common.
-
-The first of several queries that reaches a threshold.
+`AboveThreshold` tells the first query that reaches it, `SparseVector` all of them up to a declared number.
 """
 
 import math

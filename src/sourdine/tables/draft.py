@@ -1,6 +1,6 @@
 """A specification to fill in, written from the names and types of a table's columns: never from a value.
 
-The first line of a file of text: the names of its columns, unless it looks like a record.
+In a file of text the names are its first line, unless that looks like a record.
 """
 
 import codecs

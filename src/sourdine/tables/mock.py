@@ -1,9 +1,7 @@
-"""A made-up register of people, to try things on: nobody in it exists.
+"""Made-up tables: a register of people of whom nobody exists, and a twin of a declared table to rehearse on.
 
-Every person is drawn from plausible laws by inverting them at uniform numbers, so that the same seed gives
-the same register everywhere.
-
-A synthetic twin: a table made up from the declarations alone, to rehearse a release on.
+People of the register are drawn from plausible distributions by inverting them at uniform numbers, so that
+the same seed gives the same register everywhere. A twin is made up from the declarations alone.
 """
 
 import csv

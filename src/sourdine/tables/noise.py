@@ -1,10 +1,8 @@
-"""The least noise for a distance and a part of the budget.
+"""The least noise for a distance and a part of the budget, and how far a weighted sum of noises goes.
 
-How far a weighted sum of noises goes.
-
-Such a sum is matched by the law of a sum of k like Laplace noises (variance-gamma), with k chosen to have the
-same kurtosis: exact for one noise, for like weights and for many, and close between. Gaussian noises need
-none of this.
+Such a sum is matched by the distribution of a sum of k like Laplace noises (variance-gamma), with k chosen
+to have the same kurtosis: exact for one noise, for like weights and for many, and close between. Gaussian
+noises need none of this.
 """
 
 import math

@@ -1,6 +1,6 @@
 """A specification: one TOML file that declares a table, its guarantee and its queries.
 
-Blanks: fields of a specification that only somebody who knows the data can fill in.
+Fields that only somebody who knows the data can fill in are blanks, and are refused until they are.
 """
 
 import difflib

@@ -1,8 +1,7 @@
 """Budgets of private training: noisy sums of clipped gradients over random batches.
 
-The noise of one step is continuous Gaussian with a standard deviation of `noise` clipping norms.
-
-A delta that is too large for the number of people it is about.
+The noise of one step is continuous Gaussian with a standard deviation of `noise` clipping norms. A delta
+that is too large for the number of people it is about gets a warning.
 """
 
 import math

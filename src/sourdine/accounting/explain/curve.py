@@ -3,9 +3,8 @@
 Let P be the law of the answer if the suspicion is true (a person was in the data, say) and Q its law if it
 is false. A guarantee says P[S] - e^epsilon Q[S] <= delta(epsilon) for every set S of answers and every
 epsilon, and the same with P and Q exchanged. All bounds here follow from that; docs/guarantees/explain.md
-has the proofs.
-
-From what somebody believed before to what they may believe after, for a pure epsilon.
+has the proofs. For a pure epsilon, what somebody may believe afterwards follows from what they believed
+before.
 """
 
 import math

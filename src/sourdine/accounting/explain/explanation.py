@@ -1,7 +1,4 @@
-"""All there is to say about one guarantee, as data.
-
-What a ledger has revealed so far.
-"""
+"""All there is to say about one guarantee, or about what a ledger has revealed so far, as data."""
 
 import math
 from dataclasses import asdict, dataclass

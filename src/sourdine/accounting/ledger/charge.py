@@ -1,9 +1,4 @@
-"""A block of spends as a line keeps it: a text that can be read back, and what it costs.
-
-What a block of spends costs a ledger.
-
-What the line of a charge states, as far as it is known before the charge.
-"""
+"""A block of spends as a ledger's line keeps it: what it costs, and a text that can be read back."""
 
 import getpass
 import json

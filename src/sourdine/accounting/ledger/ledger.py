@@ -1,6 +1,6 @@
 """A durable budget: one file per protected data set, paid before any noise is drawn, never refunded.
 
-A ledger as functions are given it: open, or as the path of its file, or none.
+Functions that pay take a ledger that is open, or the path of its file.
 """
 
 import json

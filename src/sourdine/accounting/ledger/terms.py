@@ -1,10 +1,7 @@
-"""What a ledger is made for.
+"""The terms of a ledger, which never change: its budget, its privacy unit, and limits of periods.
 
-Texts that a ledger keeps: short, and never empty; and the digest of those that are long.
-
-Values out of a file, of exactly the kind that was written.
-
-Stretches of time with a budget of their own.
+Texts that a ledger keeps are short and never empty; values read from its file are of exactly the kind
+written.
 """
 
 import hashlib

@@ -2,11 +2,8 @@
 
 For the epsilon of a whole plan the accountant PLD is sharper: it looks at one delta. Here the sum must be
 right at every delta at once, so it is kept untilted, on a lattice whose step is a power of two, by
-convolutions of positive numbers: each mass has all its digits, however small.
-
-The worst of several laws, when nobody knows which one applies.
-
-Where to look at a law that may live on any scale.
+convolutions of positive numbers: each mass has all its digits, however small. `worst` is the law that
+dominates several, for when nobody knows which one applies.
 """
 
 import math

@@ -1,7 +1,4 @@
-"""What the protected targets share: a ledger of their own, and answers as a plan gives them.
-
-Made-up patients with dates of birth, postcodes and illnesses that gather in places: nobody exists.
-"""
+"""What attacks aim at: made-up patients who do not exist, and answers about them that a ledger paid for."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,6 +1,6 @@
 """What the cells of a made-up table hold: mostly what is declared, and everything that could go wrong.
 
-Choices of made-up things from a source of bits: the same seed, the same choices.
+All is chosen by a source of bits: the same seed, the same choices.
 """
 
 import math

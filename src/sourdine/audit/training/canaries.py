@@ -1,7 +1,4 @@
-"""Canaries: made-up examples that a run is asked about afterwards. They are nobody's data.
-
-How much a trained model looks like having seen an example.
-"""
+"""Canaries: made-up examples, nobody's data, and how much a trained model looks like having seen each."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,4 @@
-"""`sourdine budget dpsgd`: what a run of private training costs, before it runs.
-
-`sourdine budget curves`: one page that shows how each choice moves epsilon.
-"""
+"""`sourdine budget dpsgd` and `curves`: what private training costs, and how each choice moves that."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

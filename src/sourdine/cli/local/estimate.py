@@ -1,7 +1,4 @@
-"""`sourdine local estimate`: what many reports say together.
-
-Files of a collection: none is counted twice.
-"""
+"""`sourdine local estimate`: what many reports say together, none of whose files is counted twice."""
 
 import json
 import math

@@ -1,7 +1,4 @@
-"""`sourdine local spec`: what is asked and how, for devices and collectors alike.
-
-`sourdine local simulate`: how well an oracle would do, on made-up people.
-"""
+"""`sourdine local spec` and `simulate`: what is asked and how, and how well it does on made-up people."""
 
 import json
 import math

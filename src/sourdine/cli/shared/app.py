@@ -1,8 +1,7 @@
 """Groups of verbs: one sentence for every mistake, and verbs that also take a name.
 
-Output that no terminal refuses: what an encoding lacks is written in plain letters.
-
-Who may read what the command line writes: its owner, unless it is asked to share.
+What an encoding lacks is written in plain letters, so that no terminal refuses it. Files are for their owner
+alone, unless `--shared` says otherwise.
 """
 
 import codecs

@@ -1,12 +1,6 @@
-"""Numbers as people type them, taken exactly.
+"""What people hand to a verb, read exactly: numbers, lines of text, JSON, seeds.
 
-Lines of text that people hand to a verb, from a file or from standard input.
-
-What people hand to a verb: JSON from a file, a text of one line.
-
-A seed on the command line: what can be repeated protects nobody, so it is for made-up data only.
-
-An epsilon between two ends, for machines and for people.
+A seed is for made-up data only: what can be repeated protects nobody.
 """
 
 import json

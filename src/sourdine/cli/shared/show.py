@@ -1,6 +1,4 @@
-"""What every verb shows: JSON for machines, tables and progress for people.
-
-Texts that no terminal takes for a command.
+"""What every verb shows: JSON for machines, tables and progress for people, no text that a terminal obeys.
 
 Names of columns, units, queries and files come from people and from files of others. A terminal obeys some
 characters in them: it moves the cursor, hides or recolours what was said, writes from right to left, or

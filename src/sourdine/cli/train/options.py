@@ -1,7 +1,4 @@
-"""How a run of training is stated on the command line.
-
-What is trained and what it looks at, as stated on the command line: a model, features and a head.
-"""
+"""How a run of training is stated on the command line: a model, features and a head, batches and a budget."""
 
 import os
 from collections.abc import Callable, Sequence

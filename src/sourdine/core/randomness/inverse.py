@@ -7,9 +7,8 @@ guess proves it. What is not proven, `last` times in 2^41 or so, goes to balls. 
 words used do not tell how near to an end x lies, and time only by that rare path, which a dense law near an
 end takes a little less often.
 
-Weights that never rise with the distance: how a mechanism on a bounded range favours what is near.
-
-A decay states the sums of its first weights twice: as floats, for arrays, with a stated error; and as balls
+A `Decay` has weights that never rise with the distance: so a mechanism on a bounded range favours what is
+near. It states the sums of its first weights twice: as floats, for arrays, with a stated error; and as balls
 at any precision, for the few cases that floats cannot settle.
 """
 

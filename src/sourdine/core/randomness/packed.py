@@ -1,4 +1,4 @@
-"""Many coins at once, 64 to a word, each true with exactly the stated probability.
+"""Many coins at once, 64 to a word, each true with exactly the stated probability, and the ones counted.
 
 Let U be uniform on [0, 1) with endless binary digits; a coin is true when U < p. Digit by digit, U agrees
 with p by a fair chance or decides: where p has a 1 and U a 0 the coin is true, where p has a 0 and U a 1 it
@@ -9,8 +9,6 @@ The digit that decides also gives the outcome away, so the work must not show ho
 go through the first digits, and then a fixed number of places, as many as are ever needed, goes on to 64
 digits whether they hold open coins or not. The places are too few once in 2^63 calls, and a coin is open
 after 64 digits once in 2^64: then, and only then, are there more steps.
-
-Counting the ones in rows of packed bits: by column and by row.
 """
 
 import math

@@ -3,18 +3,15 @@
 Scores are integers, or floats taken as the binary fractions they are. Floats decide what they provably
 decide; the rest goes to balls of any precision, so the laws are exactly the ones stated.
 
-Choosing an index by logarithms of weights, each with its own relative accuracy, however small it is.
+Where weights are given by their logarithms, an index has its own relative accuracy, however small its
+weight: a cumulative sum would swallow small ones. There the weights are the leaves of a tree of sums, and a
+way down it is tossed: at each node the lighter side is taken with its share of the two, by a coin that is
+exact for the logarithm of that share. All is kept as logarithms, so nothing underflows. Each level of the
+tree adds two roundings; an index has its weight's probability within a factor e^(+-4 depth u), u being a
+unit in the last place of the largest logarithm in question.
 
-A cumulative sum would swallow small weights. Here the weights are the leaves of a tree of sums, and a way
-down it is tossed: at each node the lighter side is taken with its share of the two, by a coin that is exact
-for the logarithm of that share. All is kept as logarithms, so nothing underflows. Each level of the tree adds
-two roundings; an index has its weight's probability within a factor e^(+-4 depth u), u being a unit in the
-last place of the largest logarithm in question.
-
-Choosing a whole number by weights e^{-gap * rate} that are constant along segments.
-
-Floats decide which segment when they provably can; the rest goes to balls of any precision, so the law is
-exactly the one stated.
+Where weights are constant along segments of whole numbers, floats decide which segment when they
+provably can, and balls the rest; a number is then drawn from it evenly.
 """
 
 from collections.abc import Iterator, Sequence

@@ -8,10 +8,8 @@ more bits are compared with certified 64-bit thresholds; and when those tie, whi
 Open cells are mostly those of rare outcomes, so a small call searches for every sample: otherwise the time
 of a single draw would tell a large noise from a small one.
 
-Laws on 0, 1, 2, ... given by weights: what the table sampler needs to know of each.
-
-A law states its first `count` weights, up to one common factor, as certified balls at the ambient
-precision, and a bound on the sum of all the others.
+A distribution on 0, 1, 2, ... states its first `count` weights, up to one common factor, as certified balls
+at the ambient precision, and a bound on the sum of all the others.
 """
 
 from abc import ABC, abstractmethod

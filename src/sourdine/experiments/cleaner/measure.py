@@ -1,15 +1,12 @@
-"""Cleaning, learning and judging, many times over.
+"""Cleaning, learning by Gaussian naive Bayes, and judging, many times over; and learning from local reports.
 
-Gaussian naive Bayes, and how good a guess is.
-
-Learning from local reports instead of from noisy rows: unbiased class means, few features a person.
-
-Everybody has the same budget as in the source, nine times the epsilon of a column. A third of it, but no more
-than 4, pays for the outcome by randomized response. With the rest a person reports k of the eight features,
-drawn at random, each by an unbiased mechanism on its declared range: fewer features, each with less noise,
-are better than all of them with much (Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu 2019, where k is the budget
-divided by 2.5). As the noises of outcome and feature are independent, the product of a weight without bias
-for "ill" and a report without bias has the mean P(ill) E[feature | ill].
+In the latter, in place of noisy rows, everybody has the same budget as in the source, nine times the epsilon
+of a column. A third of it, but no more than 4, pays for the outcome by randomized response. With the rest a
+person reports k of the eight features, drawn at random, each by an unbiased mechanism on its declared range:
+fewer features, each with less noise, are better than all of them with much (Wang, Xiao, Yang, Zhao, Hui,
+Shin, Shin, Yu 2019, where k is the budget divided by 2.5). As the noises of outcome and feature are
+independent, the product of a weight without bias for "ill" and a report without bias has the mean P(ill)
+E[feature | ill].
 """
 
 from collections.abc import Mapping

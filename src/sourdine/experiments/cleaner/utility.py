@@ -1,7 +1,4 @@
-"""Accuracy and F1 of a classifier against epsilon, for every way of cleaning.
-
-Lines of means with bars of one standard deviation to either side.
-"""
+"""Accuracy and F1 of a classifier against epsilon, for every way of cleaning, with its spread."""
 
 from collections.abc import Sequence
 from fractions import Fraction

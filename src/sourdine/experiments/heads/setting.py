@@ -1,6 +1,6 @@
-"""What is learnt from here: digits if they are at hand, made-up images if not; their features, frozen.
+"""What heads learn from, and which are compared: the source's perceptron, a linear one, and least squares.
 
-The heads that are compared: the source's perceptron, a linear one, and least squares.
+They learn from frozen features of digits if those are at hand, and of made-up images if not.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,4 @@
-"""The source's theorems put to the test: which published bounds fail, and that the corrected ones hold.
-
-A theorem put to the test: what it allows, as published and as corrected, beside what happens.
-"""
+"""The source's theorems put to the test: which published bounds fail, and that the corrected ones hold."""
 
 import math
 from dataclasses import dataclass

@@ -1,12 +1,7 @@
-"""How far methods are off from a sample's deciles, on average over fresh samples.
+"""How far methods are off from a sample's deciles, by size and by epsilon, beside the source's curves.
 
-The source's curves, where their numbers are at hand: in `seed-figures` within the folder of data.
-
-Lines of errors: the published ones pale, ours in full colour.
-
-Errors against the number of values, for a law: what figures 3 and 4 have in common.
-
-Errors of the methods against epsilon, beside the published curves.
+Those are read from `seed-figures` within the folder of data, where their numbers are at hand. Errors are
+means over fresh samples; published lines are pale, ours in full colour.
 """
 
 import csv

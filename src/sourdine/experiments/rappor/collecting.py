@@ -1,7 +1,4 @@
-"""Made-up people by the million, and what was read out of their reports.
-
-Charts of true against estimated shares, and of the bits of one report.
-"""
+"""Made-up people by the million, what was read out of their reports, and charts of both."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""The factor 1/n: a share by local reports and by a trusted curator, at the same epsilon.
-
-What repeated trials say: a mean or a root mean square, with its own error.
-"""
+"""The factor 1/n: a share by local reports and by a trusted curator, at the same epsilon, in trials."""
 
 import math
 from fractions import Fraction

@@ -1,7 +1,4 @@
-"""How batches are drawn, each way tied to the accounting that is true for it.
-
-Whose example is whose, where one person may have several.
-"""
+"""How batches are drawn, each way tied to the accounting that is true for it, by example or by person."""
 
 import math
 from abc import ABC, abstractmethod

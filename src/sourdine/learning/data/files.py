@@ -1,8 +1,7 @@
 """Labelled examples from a path: what lies there decides how it is read.
 
-IDX files, in which MNIST and its relatives come: a few numbers for the shape, then the bytes.
-
-CIFAR-10 in its binary version: records of a label and 3 x 32 x 32 bytes.
+IDX files, in which MNIST and its relatives come, hold a few numbers for the shape and then the bytes.
+CIFAR-10 in its binary version holds records of a label and 3 x 32 x 32 bytes.
 """
 
 import gzip

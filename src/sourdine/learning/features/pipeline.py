@@ -1,9 +1,7 @@
-"""Scattering features as a linear model takes them: normalised image by image.
+"""Extractors of features by name, and scattering as a linear model takes it: normalised image by image.
 
 The normalisation looks at one image at a time, so it takes nothing from the others and costs no privacy.
-Means and deviations over the data would be statistics of them, and would have to be paid for.
-
-Extractors by name.
+Means and standard deviations over the data would be statistics of them, and would have to be paid for.
 """
 
 import math

@@ -1,9 +1,7 @@
 """VGG networks: blocks of small convolutions, each twice as coarse as the last, then a perceptron.
 
 The parameters have the names of the published checkpoints (`features.0.weight`, `classifier.0.weight`, ...),
-so a file that was saved elsewhere is read here.
-
-Features by the convolutions of a VGG network, frozen.
+so a file that was saved elsewhere is read here. Frozen, their convolutions give features.
 """
 
 import hashlib

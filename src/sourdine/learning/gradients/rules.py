@@ -1,6 +1,6 @@
 """What each kind of layer makes of its inputs and the gradients at its outputs: one function a kind.
 
-Recurrent layers written out step by step, since torch takes their fused forms apart by no example.
+Recurrent layers are written out step by step, since torch takes their fused forms apart by no example.
 """
 
 from collections.abc import Callable, Mapping

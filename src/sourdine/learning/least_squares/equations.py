@@ -1,14 +1,10 @@
 """The normal equations of least squares in whole numbers: exact sums that one row moves by a known length.
 
-Fewer numbers in a row: sums with random signs, which come from a hash.
-
-Rows of numbers as whole steps, each row by itself to the last bit.
-
-Sums of floats round otherwise in another order, and a matrix product may take another order when there is
-one row more. A row that moved its neighbours by a last bit would break the bound on what it moves. So only
-operations that are exact in any order, or work number by number, stand between a row and its steps.
-
-Rows of numbers brought to length 1, each on its own.
+Each row is brought to length 1, made shorter by sums with random signs (of a hash) where that is asked for,
+and rounded to whole steps, by itself to the last bit. Sums of floats round otherwise in another order, and a
+matrix product may take another order when there is one row more. A row that moved its neighbours by a last
+bit would break the bound on what it moves. So only operations that are exact in any order, or work number by
+number, stand between a row and its steps.
 """
 
 import hashlib

@@ -1,8 +1,7 @@
 """A linear head in one release: noisy sums of products of features, then a system of linear equations.
 
 No gradient is taken and nothing is sampled, so there is no batch, learning rate or number of epochs to tune.
-
-What least squares gives: a head, what it cost, and how noisy its equations were.
+The result holds the head, what it cost, and how noisy its equations were.
 """
 
 import math

@@ -1,7 +1,4 @@
-"""The memory of training forecast for any batch from a few dry steps on small ones.
-
-The first steps of training with their stages, watched by whoever counts bytes.
-"""
+"""The memory of training forecast for any batch, from a few dry steps on small ones, stage by stage."""
 
 import copy
 from collections import defaultdict

@@ -1,7 +1,4 @@
-"""Measured memory as rows of a CSV file: the source's columns, and more.
-
-Memory measured over hidden units, batches and image sizes: a fresh process for each case.
-"""
+"""Memory measured over hidden units, batches and image sizes, a fresh process each, as rows of a CSV."""
 
 import csv
 import io

@@ -1,11 +1,8 @@
-"""A sweep carried out: paid once, run by run, taken up again where it was killed.
+"""A sweep carried out: paid once, run by run, each kept on disk, so that one that was killed goes on.
 
-A sweep on disk: a line for each finished run, so that one that was killed goes on without repeating any.
-
-A run that was killed leaves no line and is begun anew with other noise. That costs nothing more: nothing of a
-run is told to anybody before its line is on the disk.
-
-What a sweep found, as rows: a mean over the repeats of each setting, and accuracies epoch by epoch.
+A run that was killed leaves no line and is begun anew with other noise. That costs nothing more: nothing of
+a run is told to anybody before its line is on the disk. What was found is a mean over the repeats of each
+setting.
 """
 
 import csv

@@ -1,6 +1,6 @@
 """The cells of one column: read as whole numbers, made private one by one, and read again from afar.
 
-Categories and flags: k-ary randomized response, where missing is a key of its own.
+Categories and flags get k-ary randomized response, where missing is a key of its own.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Integers and reals: noise on the declared range, and a coin of its own for what is missing.
 
-What is done to the place of a number, 0 .. last: noise inside the range, or right on average.
+The noise stays inside the range, or is right on average.
 """
 
 import math

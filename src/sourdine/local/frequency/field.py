@@ -1,11 +1,10 @@
 """Finite fields of a few hundred elements, and vectors over them, by arrays.
 
 The field of g = p^r elements is written as 0 .. g-1: the base-p digits of a number are the coefficients of a
-polynomial in x, modulo the first x^r - c (c taken in the order of numbers) of which x generates every element
-but 0. Devices and collectors that follow this rule have the same field. A vector is a number too, its digits
-in base g being the coordinates.
-
-Sums of counts over all characters of a group at once, one digit after the other.
+polynomial in x, modulo the first x^r - c (c taken in the order of numbers) of which x generates every
+element but 0. Devices and collectors that follow this rule have the same field. A vector is a number too,
+its digits in base g being the coordinates. Sums of counts over all characters of a group are taken at once,
+one digit after the other.
 """
 
 from functools import lru_cache, reduce

@@ -1,6 +1,6 @@
-"""Optimal local hashing with a hash family of dot products over a finite field.
+"""Generalised randomized response (GRR), whose report is a category, and optimal local hashing (OLH).
 
-k-ary randomized response as an oracle: the report is a category.
+The hash family of OLH is that of dot products over a finite field.
 """
 
 import math

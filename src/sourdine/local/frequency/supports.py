@@ -1,9 +1,4 @@
-"""What oracles share whose report tells two categories apart or does not tell at all.
-
-What oracles share whose report has one bit a category.
-
-What oracles share whose report is a number that favours some categories over others.
-"""
+"""What oracles share whose reports are one bit a category, or a number that favours some categories."""
 
 import math
 from abc import abstractmethod

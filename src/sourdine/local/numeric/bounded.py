@@ -1,9 +1,8 @@
 """Bounded Laplace and bounded staircase as oracles: their answers as codes, read without their bias.
 
-Numbers to read reports as, so that their mean is nearly that of the true places.
-
-Noise inside a range has a mean that is no straight line in the true place, so no factor mends it. Scores of
-the codes may do so exactly, but their variance then grows with the places without limit.
+Codes are read as scores whose mean is nearly that of the true places. Noise inside a range has a mean that
+is no straight line in the true place, so no factor mends it. Scores of the codes may do so exactly, but
+their variance then grows with the places without limit.
 """
 
 import math

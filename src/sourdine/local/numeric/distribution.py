@@ -1,11 +1,9 @@
 """The distribution of values behind noisy reports: by EM, with intervals that hold for any distribution.
 
-Intervals for shares of a distribution seen through noise, without assuming that it is smooth.
-
-A share t is kept if some distribution with that share fits the counts hardly worse than the best one does: if
-its chi-square exceeds the least one by no more than it would, at the confidence, were that distribution the
-true one. How much that is, is simulated (Stark 1990 on strict bounds; Chuang, Lai 2000 on such resampling),
-and taken to be no less than the square of the normal quantile.
+Intervals do not assume that it is smooth. A share t is kept if some distribution with that share fits the
+counts hardly worse than the best one does: if its chi-square exceeds the least one by no more than it would,
+at the confidence, were that distribution the true one. How much that is, is simulated (Stark 1990 on strict
+bounds; Chuang, Lai 2000 on such resampling), and taken to be no less than the square of the normal quantile.
 """
 
 import math

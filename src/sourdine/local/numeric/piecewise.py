@@ -1,8 +1,7 @@
-"""Numbers by a window of likely codes, placed for the mean.
+"""Numbers by a window of likely codes: placed for the mean, for the distribution, or mixed with one bit.
 
-Numbers by a window of likely codes, placed for their whole distribution.
-
-Numbers by a coin between a window of codes and one bit: the least variance in the worst case.
+These are the piecewise mechanism, the square wave and the hybrid, which has the least variance in the worst
+case.
 """
 
 import math

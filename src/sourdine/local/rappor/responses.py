@@ -2,11 +2,8 @@
 
 The permanent response turns a bit over with probability f/2. The instantaneous one reports a 1 with
 probability q where the permanent bit is 1 and p where it is 0. Two values differ in at most 2h bits of their
-filters, h each way, and bits are drawn independently: so all there is to know is the law of one bit.
-
-Both responses drawn for many filters at once, eight bits to a byte; each filter is a device of its own.
-
-From the epsilons that are wanted back to f, p and q.
+filters, h each way, and bits are drawn independently: so all there is to know is the distribution of one bit,
+and f, p and q follow from the epsilons that are wanted. Responses are drawn for many filters at once.
 """
 
 import math

@@ -1,11 +1,8 @@
 """Yes-no questions answered through coins: what a design costs, how well it tells, and how many to ask.
 
-How surely a share of yes lies near its mean: exact binomial probabilities, and how many people are enough.
-
-S people of n say yes, each with the same probability, the rate, on their own. Nothing here is approximate but
-for the rounding of floats, which `_SLACK` is far above.
-
-What it costs not to trust a curator: the error of a share by local reports and by central noise.
+S people of n say yes, each with the same probability, the rate, on their own: probabilities are binomial,
+and exact but for the rounding of floats, which `_SLACK` is far above. Not trusting a curator costs
+precision, which is compared with that of central noise.
 """
 
 import math

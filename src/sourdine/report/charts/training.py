@@ -1,11 +1,8 @@
-"""The chart of epsilon against the Renyi order, which follows its sliders at once.
+"""Charts of training: epsilon against the Renyi order, sweeps with their errors, and measured memory.
 
-Divergences add up over steps, and both conversions are short formulas, so the page itself computes epsilon
-for any number of epochs and any delta. Only the noise has its values prepared.
-
-Charts of sweeps: points with bars of error, and curves with bands.
-
-Charts of measured memory: points with the lines through them, and what is left beside the lines.
+The first follows its sliders at once: divergences add up over steps, and both conversions are short
+formulas, so the page itself computes epsilon for any number of epochs and any delta. Only the noise has its
+values prepared.
 """
 
 import json

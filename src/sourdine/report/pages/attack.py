@@ -1,7 +1,4 @@
-"""The page of an attack: what was attacked, how often it succeeded, and what that teaches.
-
-Charts of attacks: bars over places in words, lines over numbers.
-"""
+"""The page of an attack: what was attacked, how often it succeeded, what that teaches, and charts of it."""
 
 from typing import Any
 

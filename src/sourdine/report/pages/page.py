@@ -1,8 +1,6 @@
 """One HTML page that needs nothing else: its style, its scripts and its data are inside.
 
-Charts as pictures, for papers and slides.
-
-Long work tells how far it is to whoever looks.
+Its charts can be kept as pictures too, for papers and slides; long work tells how far it is.
 """
 
 import json

@@ -5,9 +5,8 @@ points with enough values below (ThresholdHistogram, not monotone). With probabi
 are good to alpha = 8 log(2 k / beta) / epsilon ranks (Dwork and Roth 2014, theorem 3.24), so an answer lies
 between the order statistics alpha ranks around its own, of which the law is known.
 
-As published (Canesse 2022), alpha has the whole epsilon, of which each quantile gets only one m-th.
-
-What a theorem says: as it was published, and as it can be proven.
+A theorem is stated as it was published and as it can be proven: as published (Canesse 2022), alpha has the
+whole epsilon, of which each quantile gets only one m-th.
 """
 
 import math

@@ -9,7 +9,8 @@ As corrected, each of m quantiles has epsilon / m; what is within rho of the qua
 rho long, not 2 rho; and the law's quantile is away from the sample's, which the published theorems about the
 law leave out.
 
-Forecasts of errors from the source's theorems (Canesse 2022), as published and as corrected.
+The source's theorems (Canesse 2022), and the functions that forecast errors by them, as published and as
+corrected:
 
 | theorem | function |
 | --- | --- |

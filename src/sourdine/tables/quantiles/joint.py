@@ -1,13 +1,12 @@
 """All quantiles at once, by one exponential mechanism over sorted tuples of places.
 
-Sums and draws over chains of ranks: the heart of the joint exponential mechanism, in time linear in ranks.
-
-Outputs t_1 <= ... <= t_m lie in segments of places with equally many values below, i_1 <= ... <= i_m of them.
-A chain's weight is the number of places it leaves, times e^{-rate |i_j - i_{j-1} - s_j|} for each step, s_j
-being the values that should lie between. Everything is kept as logarithms. All terms are positive, so each
-sum is good to a relative error of a few units for each term, and nothing is ever taken away from a sum.
-Ranks are counted from the beginning of their stretch and steps taken between such beginnings, exactly, so
-that floats only ever see small numbers, however many values there are.
+Its heart is sums and draws over chains of ranks, in time linear in ranks. Outputs t_1 <= ... <= t_m lie in
+segments of places with equally many values below, i_1 <= ... <= i_m of them. A chain's weight is the number
+of places it leaves, times e^{-rate |i_j - i_{j-1} - s_j|} for each step, s_j being the values that should
+lie between. Everything is kept as logarithms. All terms are positive, so each sum is good to a relative
+error of a few units for each term, and nothing is ever taken away from a sum. Ranks are counted from the
+beginning of their stretch and steps taken between such beginnings, exactly, so that floats only ever see
+small numbers, however many values there are.
 """
 
 import math

@@ -1,18 +1,14 @@
 """What every method for quantiles shares: it draws places of a grid for values seen through their ranks.
 
-How far each place of a grid is from being a quantile, in values that would have to change.
-
-With c(t) values below t and C(t) up to t, the gap of a place t is
+The gap of a place is how far it is from being the quantile, in values that would have to change. With c(t)
+values below t and C(t) up to t, it is
 
     max(0, D c(t) - H, L - D C(t))
 
 in units of 1/D. Where a value may be replaced, D = 1, L = k and H = k - 1 for the rank k = ceil(q n) within
-1 .. n: the number of values to replace so that t is the quantile (Asi and Duchi 2020). Where one may be added
-or removed, D is the denominator of q and L = H = D q n: the distance of q n from the ranks of t.
-
-Places on a grid, from an array: sorted when it must be, by selection where that is enough.
-
-The shares of values that quantiles stand for.
+1 .. n: the number of values to replace so that t is the quantile (Asi and Duchi 2020). Where one may be
+added or removed, D is the denominator of q and L = H = D q n: the distance of q n from the ranks of t.
+Places of an array are sorted when they must be, and found by selection where that is enough.
 """
 
 from abc import abstractmethod

@@ -1,6 +1,6 @@
 """`sourdine local rappor decode`: which words are behind many reports, and how many of each.
 
-What a collector hands to `decode`: reports or counts, in our files or in Google's.
+It takes reports or counts, in Sourdine's files or in Google's.
 """
 
 import json

@@ -1,10 +1,6 @@
-"""What a decoder returns.
+"""What every decoder shares: candidates and the bits they set, what counts say of the bits, and its result.
 
-The words that are looked for, and the bits each of them sets.
-
-What the counts say about the bits of the filters, before any word is thought of.
-
-Which of many small p-values count as found.
+Of many small p-values, a correction for multiple tests says which count as found.
 """
 
 from collections.abc import Sequence

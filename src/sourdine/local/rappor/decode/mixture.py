@@ -1,6 +1,6 @@
-"""The most likely mixture of given laws: expectation and maximisation, finished by Newton steps.
+"""The most likely mixture of given distributions: expectation and maximisation, finished by Newton steps.
 
-Expectation and maximisation over whole reports: it pays where bits are reported with little noise.
+Over whole reports it pays where bits are reported with little noise.
 """
 
 from collections.abc import Callable

@@ -1,16 +1,12 @@
-"""Shares of bits as a linear function of the shares of words: the equations that decoders solve.
+"""Decoders that take shares of bits for a linear function of the shares of words.
 
 The column of a word is 1 where it sets a bit. One column more stands for all words that are no candidates:
 spread evenly, they set a bit with probability 1 - (1 - 1/k)^h. What they do beyond that shows in the
 residuals, and widens the standard errors.
 
-Weighted least squares: every bit counts by how sure it is. The decoder to begin with.
-
-Least squares with bounds from below and a price on every share, from a Gram matrix.
-
-Weighted least squares with no share below 0, and errors by resampling.
-
-LASSO to select words, then least squares on those: the decoder of the source.
+Weighted least squares, in which every bit counts by how sure it is, is the decoder to begin with. Others
+allow no share below 0, with errors by resampling, or select words by LASSO and fit those, as the source
+does.
 """
 
 from dataclasses import dataclass, replace
