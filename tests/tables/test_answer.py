@@ -56,10 +56,19 @@ def test_answers_are_found_by_name_and_key(answers: Answers) -> None:
     assert answers["ranks"].at(True, 0.5)[0] == pytest.approx(8, abs=4)
 
 
-@pytest.mark.parametrize("name", ["people", "nobody", ("people", "sum"), ("nobody", "count")])
+@pytest.mark.parametrize("name", ["nobody", ("people", "sum"), ("nobody", "count"), 0, ("a", "b", "c")])
 def test_an_answer_that_is_not_there_is_told(answers: Answers, name: str) -> None:
-    with pytest.raises(InvalidParameter, match=r"no single answer .* The answers are 'people', 'count'"):
+    with pytest.raises(
+        InvalidParameter, match=r"There is no answer .* The answers are \['people', 'count'\], \["
+    ):
         answers[name]
+
+
+def test_a_query_of_several_statistics_asks_for_the_name_of_one(answers: Answers) -> None:
+    with pytest.raises(
+        InvalidParameter, match=r"^'people' asks for several .*: name one\. The answers are \["
+    ):
+        answers["people"]
 
 
 def test_a_key_that_is_not_there_is_told(answers: Answers) -> None:
@@ -136,8 +145,8 @@ def test_frames_hold_the_same_table(answers: Answers) -> None:
 
 def test_they_show_themselves_in_a_line(answers: Answers) -> None:
     assert repr(answers) == (
-        "<Answers ['people', 'count', 'people', 'mean of age', 'cells', 'key by well', 'ages', 'histogram of "
-        "age', 'ranks', 'quantiles of age', 'all', 'count'] with 95 % confidence intervals>"
+        "<Answers ['people', 'count'], ['people', 'mean of age'], ['cells', 'key by well'], "
+        "['ages', 'histogram of age'], ['ranks', 'quantiles of age'], ['all', 'count'] with 95 % confidence intervals>"
     )
     assert repr(TABLE) == "<Table of people, add-remove neighbours; columns: key, age, well>"
     plan = TABLE.plan({"name": "all", "ask": ["count"]}, epsilon=1)

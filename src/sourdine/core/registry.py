@@ -1,7 +1,7 @@
 """Names that last: what ledgers, certificates and questions call a class, wherever it is kept.
 
 A name is of the field and has a version, such as "laplace/1". The version is the meaning: a new field has a
-default that means what was (`fields.added`); a class that loses otherwise is "/2", and "/1" stays readable. A
+default that means what was (`codec.added`); a class that loses otherwise is "/2", and "/1" stays readable. A
 class that is moved or renamed changes its one line in `TABLE`.
 """
 

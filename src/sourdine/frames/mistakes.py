@@ -65,7 +65,7 @@ _EXAMPLES = {
     "privacy": '[privacy] with unit = "person" and epsilon = 1.0',
     "queries": '[[queries]] with name = "people" and ask = ["count"]',
     "reserve": "reserve = 5e-7",
-    "rows": "rows = 5",
+    "rows": 'rows = [["north", "Lille"], ["south", "Toulon"]]',
     "size": "size = 50000",
     "source": 'source = "people.csv"',
     "table": '[table] with source = "people.csv"',

@@ -115,13 +115,13 @@ class KaryResponse(Response):
 
     def __post_init__(self) -> None:
         epsilon = check.between(
-            "KaryResponse", "epsilon", self.epsilon, LEAST_EPSILON, Fraction(MOST_EPSILON)
+            type(self).__name__, "epsilon", self.epsilon, LEAST_EPSILON, Fraction(MOST_EPSILON)
         )
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(
             self,
             "categories",
-            check.integer("KaryResponse", "categories", self.categories, 2, MOST_CATEGORIES),
+            check.integer(type(self).__name__, "categories", self.categories, 2, MOST_CATEGORIES),
         )
 
     @property
@@ -134,7 +134,7 @@ class KaryResponse(Response):
         flat, others = array.reshape(-1), self.categories - 1
         reports = np.empty(flat.size, np.int64)
         for start in range(0, max(flat.size, 1), _CHUNK):
-            truth = grid.to_units("KaryResponse", flat[start : start + _CHUNK], None)
+            truth = grid.to_units(type(self).__name__, flat[start : start + _CHUNK], None)
             np.clip(truth, 0, others, out=truth)
             kept = exact.bernoulli_odds(self.epsilon, Fraction(1, others), truth.size, bits)
             other = exact.narrow_uniform(others, truth.size, bits)

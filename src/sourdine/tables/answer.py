@@ -99,18 +99,24 @@ class Answers:
     confidence: float
 
     def __repr__(self) -> str:
-        listed = ", ".join(f"{each.query!r}, {each.statistic!r}" for each in self.each[:_LISTED])
-        more = ", …" if len(self.each) > _LISTED else ""
-        return f"<Answers [{listed}{more}] with {100 * self.confidence:g} % confidence intervals>"
+        return f"<Answers {self._listed} with {100 * self.confidence:g} % confidence intervals>"
+
+    @property
+    def _listed(self) -> str:
+        """The names by which answers are asked for."""
+        names = (f"[{each.query!r}, {each.statistic!r}]" for each in self.each[:_LISTED])
+        return ", ".join(names) + (", …" if len(self.each) > _LISTED else "")
 
     def __getitem__(self, name: tuple[str, str] | str) -> Answer:
         """The answer with a query's name, and with a statistic's where the query asks for several."""
-        query, statistic = (name, None) if isinstance(name, str) else name
+        query, statistic = name if isinstance(name, tuple) and len(name) == 2 else (name, None)
         found = [a for a in self.each if a.query == query and statistic in (None, a.statistic)]
-        if len(found) != 1:
-            listed = ", ".join(f"{a.query!r}, {a.statistic!r}" for a in self.each)
-            raise InvalidParameter(f"There is no single answer {name!r}. The answers are {listed}.")
-        return found[0]
+        if len(found) == 1:
+            return found[0]
+        wrong = (
+            f"{query!r} asks for several statistics: name one" if found else f"There is no answer {name!r}"
+        )
+        raise InvalidParameter(f"{wrong}. The answers are {self._listed}.")
 
     @property
     def columns(self) -> tuple[str, ...]:

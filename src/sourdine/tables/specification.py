@@ -149,9 +149,9 @@ class Specification(Declared):
                 f"The specification {path} cannot be read. Check the path, or write one with 'sourdine init'."
             ) from None
         check_filled(held, path)
-        for old, new in _old_words(held):
+        if words := [f"'{old}' is called '{new}'" for old, new in _old_words(held)]:
             warnings.warn(
-                f"{path} says '{old}', which is called '{new}' now. It is read as before: write the new one.",
+                f"In {path}, {' and '.join(words)} now. It is read as before: write the new word.",
                 OldWord,
                 stacklevel=2,
             )

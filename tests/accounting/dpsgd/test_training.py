@@ -3,6 +3,7 @@ import math
 import pytest
 
 from sourdine.accounting.dpsgd.training import Sampler, Training, dpsgd_epsilon, noise_for
+from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from tests.accounting.profiles import gaussian_delta
 
@@ -94,3 +95,16 @@ def test_where_no_noise_is_enough_one_sentence_says_so(epsilon: float, delta: fl
 def test_steps_are_counted() -> None:
     with pytest.raises(InvalidParameter, match="'steps' of noise_for"):
         noise_for(1.0, 1e-5, 0.1, 0)
+
+
+def test_the_words_of_the_caller_stand_in_errors() -> None:
+    with pytest.raises(InvalidParameter, match="The 'sampling_rate' of dpsgd_epsilon must be at most 1"):
+        dpsgd_epsilon(1.0, 64, 100, 1e-5)
+    with pytest.raises(InvalidParameter, match="The 'noise_multiplier' of dpsgd_epsilon must be above 0"):
+        dpsgd_epsilon(0.0, 0.1, 100, 1e-5)
+    with pytest.raises(
+        InvalidParameter, match=r"zero-out or add-remove for truncated .* Leave it out, or draw"
+    ):
+        Training(
+            size=100, batch=10, noise=1.0, epochs=1, sampler=Sampler.TRUNCATED, neighbours=Neighbours.REPLACE
+        )

@@ -66,6 +66,12 @@ def test_totals_are_exact_and_never_above_the_limit(prices: list[Fraction]) -> N
         assert sum((entry.price for entry in ledger.history()), Fraction(0)) == total
 
 
+def test_a_ledger_shows_its_terms_in_a_line(tmp_path: Path) -> None:
+    shown = repr(Ledger.create(tmp_path / "a.ledger", epsilon=3, unit="visit"))
+    assert shown.endswith("a.ledger': epsilon 3 for each visit, add-remove neighbours>")
+    assert "rho no limit" in repr(Ledger.create(tmp_path / "b.ledger", unlimited=True, delta=1e-6))
+
+
 def test_a_block_is_refused_whole(path: Path) -> None:
     ledger = Ledger.create(path, terms(1))
     with pytest.raises(BudgetExceeded):

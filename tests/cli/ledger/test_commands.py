@@ -82,6 +82,16 @@ def test_forecast_takes_a_whole_export_charge_by_charge(path: Path, tmp_path: Pa
     assert "8 more fit." in run("ledger", "forecast", path, "--spends", paper)[1]
 
 
+def test_any_number_fits_where_there_is_no_limit(tmp_path: Path) -> None:
+    place = tmp_path / "endless.ledger"
+    assert run("ledger", "create", place, "--unlimited", "--delta", "1e-6")[0] == 0
+    code, out, _ = run("ledger", "forecast", place, "--epsilon", "0.1")
+    assert code == 0
+    assert "The ledger has no limit: any number fits" in out
+    found = json.loads(run("ledger", "forecast", place, "--epsilon", "0.1", "--json")[1])
+    assert (found["price"], found["fits"], found["limited_by"]) == ("1/200", None, None)
+
+
 def test_forecast_says_when_the_period_limits(tmp_path: Path) -> None:
     place = tmp_path / "monthly.ledger"
     run("ledger", "create", place, "--epsilon", "1", "--period", "month", "--period-limit", "0.2")

@@ -102,7 +102,8 @@ class Training:
             raise check.fail("Training", "group", "be 1 unless the sampler is poisson", self.group, remedy)
         if self.neighbours is not None and self.neighbours not in self.sampler.relations:
             must = f"be {' or '.join(self.sampler.relations)} for {self.sampler} batches"
-            raise check.fail("Training", "neighbours", must, str(self.neighbours))
+            remedy = "Leave it out, or draw by Poisson sampling, which is proven for all of them."
+            raise check.fail("Training", "neighbours", must, str(self.neighbours), remedy)
         if self.sampler is not Sampler.TRUNCATED:
             if self.most is not None:
                 remedy = "Only truncated batches have a maximum: take the sampler 'truncated'."
@@ -167,7 +168,7 @@ def largest_batch(batch: int, size: int) -> int:
 
 
 def step_loss(
-    noise: float, rate: float, neighbours: Neighbours = Neighbours.ADD_REMOVE, group: int = 1
+    noise: float, rate: Fraction | float, neighbours: Neighbours = Neighbours.ADD_REMOVE, group: int = 1
 ) -> PrivacyLoss:
     """The loss of one step with a Poisson batch, for one example or a group of them."""
     noise = float(check.positive("step_loss", "noise", noise, 2**20))
@@ -179,7 +180,11 @@ def step_loss(
 
 
 def steps_cost(
-    noise: float, rate: float, steps: int, neighbours: Neighbours = Neighbours.ADD_REMOVE, group: int = 1
+    noise: float,
+    rate: Fraction | float,
+    steps: int,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    group: int = 1,
 ) -> PldCost:
     """Many steps, each with a fresh Poisson batch."""
     accountant = PLD()
@@ -207,9 +212,9 @@ def dpsgd_epsilon(
     >>> 1.3081 in dpsgd_epsilon(1.0, 64 / 60000, 14070, 1e-5, group=2)
     True
     """
-    return PLD(width=width).epsilon(
-        steps_cost(noise_multiplier, sampling_rate, steps, neighbours, group), delta
-    )
+    noise = float(check.positive("dpsgd_epsilon", "noise_multiplier", noise_multiplier, 2**20))
+    rate = check.positive("dpsgd_epsilon", "sampling_rate", sampling_rate, 1)
+    return PLD(width=width).epsilon(steps_cost(noise, rate, steps, neighbours, group), delta)
 
 
 def noise_for(

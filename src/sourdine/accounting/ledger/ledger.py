@@ -119,6 +119,11 @@ class Ledger:
             raise LedgerError(message) from problem
         return cls(store, terms)
 
+    def __repr__(self) -> str:
+        terms = self.terms
+        limit = f"{terms.budget.symbol} {room(terms.budget.limit)}"
+        return f"<Ledger {str(self.path)!r}: {limit} for each {terms.unit}, {terms.neighbours} neighbours>"
+
     @property
     def path(self) -> Path:
         """Where the file is."""

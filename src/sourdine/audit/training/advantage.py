@@ -68,9 +68,10 @@ def audit_gradients(
         evidence=evidence,
         included=included,
     )
+    mean = count * (1 + claimed) / 2
     told = Check(
         name="gradient canaries",
-        found=f"{right:,} of {count:,} guessed right, {count * (1 + claimed) / 2:,.0f} by the claim at most",
+        found=f"{right:,} of {count:,} guessed right, at most {mean:,.0f} on average by the claim",
         chance=chance,
         alarm=alarm,
         smallest=f"noise below {seen.least_noise:.3f} times the claim",

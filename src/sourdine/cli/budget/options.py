@@ -27,7 +27,7 @@ Draw = Annotated[
 ]
 Most = Annotated[
     int | None,
-    typer.Option("--most", help="The largest batch, of truncated ones. [default: 5 deviations more]"),
+    typer.Option("--most", help="The largest truncated batch. [default: 5 standard deviations more]"),
 ]
 Relation = Annotated[
     str | None,

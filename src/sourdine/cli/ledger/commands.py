@@ -243,6 +243,7 @@ def forecast(
     sourdine ledger forecast survey.ledger --spends plan.json
     """
     from sourdine.accounting.ledger import Ledger
+    from sourdine.accounting.ledger.budget import UNLIMITED
 
     opened = Ledger.open(path)
     blocks = _blocks(spends, epsilon, rho, opened.terms.neighbours)
@@ -253,6 +254,14 @@ def forecast(
     ever = int(found.left // price)
     if delta and found.reserve is not None and found.reserve_spent is not None:
         ever = min(ever, int((found.reserve - found.reserve_spent) // delta))
+    if found.limit == UNLIMITED and not delta and found.period_limit is None:
+        endless = {"price": str(price), "currency": found.currency, "delta": "0", "fits": None}
+        if as_json:
+            show.document(endless | {"limited_by": None, "fits_budget": None})
+        else:
+            cost = f"One such release costs {found.currency} {_readable(price)}."
+            show.line(f"{cost} The ledger has no limit: any number fits, and what they lose adds up.")
+        return
     fits = ever
     if found.period_limit is not None and found.period_spent is not None:
         fits = min(ever, int((found.period_limit - found.period_spent) // price))
