@@ -146,7 +146,8 @@ def test_frames_hold_the_same_table(answers: Answers) -> None:
 def test_they_show_themselves_in_a_line(answers: Answers) -> None:
     assert repr(answers) == (
         "<Answers ['people', 'count'], ['people', 'mean of age'], ['cells', 'key by well'], "
-        "['ages', 'histogram of age'], ['ranks', 'quantiles of age'], ['all', 'count'] with 95 % confidence intervals>"
+        "['ages', 'histogram of age'], ['ranks', 'quantiles of age'], ['all', 'count'] "
+        "with 95 % confidence intervals>"
     )
     assert repr(TABLE) == "<Table of people, add-remove neighbours; columns: key, age, well>"
     plan = TABLE.plan({"name": "all", "ask": ["count"]}, epsilon=1)
