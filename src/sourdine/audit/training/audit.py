@@ -135,7 +135,9 @@ def audit_training(
     What comes back is computed from noisy sums and from canaries, so on sensitive data it costs what the run
     costs: the ledger pays for it as for any other. The trace of the steps is given up, and with `data` each
     check tells only whether it holds, as it does for an honest run but once in a million: figures of the
-    noise beside a noisy model would take the noise away again. If the claim is false, so is what was paid.
+    noise beside a noisy model would take the noise away again. These verdicts cost e^epsilon 10^-6 of delta
+    at most beside the run, for which no ledger pays: keep them to yourself where its delta has to hold. If
+    the claim is false, so is what was paid.
 
     >>> from sourdine.learning.models import linear
     >>> from sourdine.testing import SeededBits
