@@ -121,6 +121,9 @@ def boolean(owner: str, name: str, value: object) -> bool:
 def member(owner: str, name: str, value: object, kind: type[E]) -> E:
     """A member of an enumeration."""
     if not isinstance(value, kind):
+        if isinstance(value, str) and value in [choice.value for choice in kind]:
+            wanted = f"be a {kind.__name__}, not a text"
+            raise fail(owner, name, wanted, value, f"Give {kind.__name__}({value!r}).")
         choices = ", ".join(str(choice) for choice in kind)
         raise fail(owner, name, f"be one of {choices}", value)
     return value

@@ -108,7 +108,7 @@ def test_moments_are_means() -> None:
         some = under > 1e-100
         return float((above[some] ** order * under[some] ** (1 - order)).sum() * step)
 
-    pushed, law = 0.1 * 12 / 13, loss.remove
+    pushed, law = 0.1, loss.remove  # the unit is kept less often than it comes, and charged as if it were not
     often = moment(([0.9, 0.1], [0, 1]), ([1], [0]))
     seldom = moment(([1 - pushed, pushed], [0, 2]), ([1 - pushed, pushed], [0, -1]))
     true = math.log((1 - law.chance) * often + law.chance * seldom)  # type: ignore[attr-defined]

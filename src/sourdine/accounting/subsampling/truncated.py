@@ -84,16 +84,15 @@ def truncated_poisson(loss: PrivacyLoss, batch: int, of: int, most: int) -> Priv
         )
     if batch == of:
         return loss
-    rate, pushed = float_above(Fraction(batch, of)), float_above(Fraction(batch * most, of * (most + 1)))
+    rate = float_above(Fraction(batch, of))
     if loss.neighbours is Neighbours.ADD_REMOVE:
         others, back = of, 0.0  # without the unit nobody takes its place
-        pushed = rate
     else:
         others, back = of - 1, law.mu
     full = betainc(most, others - most + 1, rate) if most <= others else 0.0  # of the others alone
     chance = min(1.0, float(full) * (1 + _ROUNDING))
-    remove = MixtureLaw(_part(pushed, 2 * law.mu), _part(pushed, -back))
-    add = MixtureLaw(_part(pushed, back), _part(pushed, -2 * law.mu))
+    remove = MixtureLaw(_part(rate, 2 * law.mu), _part(rate, -back))
+    add = MixtureLaw(_part(rate, back), _part(rate, -2 * law.mu))
     sure = rate * (1 - chance) * (1 - _ROUNDING)
     return replace(
         loss,
