@@ -51,8 +51,10 @@ def test_a_confidence_lies_strictly_between_0_and_1(bad: object) -> None:
 def test_other_checks_refuse_what_only_looks_right() -> None:
     with pytest.raises(InvalidParameter):
         check.boolean("SparseVector", "monotone", 1)
-    with pytest.raises(InvalidParameter, match="add-remove"):
+    with pytest.raises(InvalidParameter, match=r"Give Neighbours\('replace'\)"):
         check.member("Distance", "neighbours", "replace", Neighbours)
+    with pytest.raises(InvalidParameter, match="be one of add-remove, replace"):
+        check.member("Distance", "neighbours", "other", Neighbours)
     with pytest.raises(InvalidParameter):
         check.between("Warner", "truth", 2, Fraction(0), Fraction(1))
     with pytest.raises(InvalidParameter):

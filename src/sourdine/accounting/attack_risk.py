@@ -89,8 +89,8 @@ def attack_advantage(cost: PldCost, share: float = _CLOSE) -> Bracket:
 
     >>> from sourdine.core.distributions import GaussianLaw
     >>> from sourdine.core.distance import Neighbours
-    >>> from sourdine.core.loss import Loss
-    >>> one = PLD().lift(Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE))
+    >>> from sourdine.core.loss import PrivacyLoss
+    >>> one = PLD().lift(PrivacyLoss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE))
     >>> round(attack_advantage(one).upper, 4)  # 2 Phi(1/2) - 1
     0.3829
     """
@@ -105,8 +105,8 @@ def attack_true_positives(cost: PldCost, false_positives: Fraction | float, shar
 
     >>> from sourdine.core.distributions import GaussianLaw
     >>> from sourdine.core.distance import Neighbours
-    >>> from sourdine.core.loss import Loss
-    >>> one = PLD().lift(Loss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE))
+    >>> from sourdine.core.loss import PrivacyLoss
+    >>> one = PLD().lift(PrivacyLoss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE))
     >>> round(attack_true_positives(one, 0.01), 4)  # Phi(Phi^-1(0.01) + 1)
     0.0924
     """

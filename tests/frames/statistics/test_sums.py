@@ -89,5 +89,5 @@ def test_the_largest_unit_there_can_be_fits_in_the_engine() -> None:
 
 @pytest.mark.parametrize(("field", "value"), [("degree", 3), ("degree", -1), ("width", 0)])
 def test_a_bad_statistic_is_refused(field: str, value: int) -> None:
-    with pytest.raises(InvalidParameter, match=f"The '{field}' of Moments must"):
+    with pytest.raises(InvalidParameter, match=f"The '{field}' of BernsteinSums must"):
         BernsteinSums(**{field: value})  # type: ignore[arg-type]

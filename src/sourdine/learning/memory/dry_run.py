@@ -138,7 +138,7 @@ def memory_of(
     >>> import torch
     >>> memory = memory_of(nn.Linear(1000, 2), (torch.zeros(1, 1000), torch.zeros(1, dtype=torch.int64)))
     >>> memory.live[Stage.MODEL], memory.live[Stage.BATCH].each
-    (Line(fixed=8008.0, each=0.0), 4008.0)
+    (MemoryLine(fixed=8008.0, each=0.0), 4008.0)
     """
     dry = _Dry(
         model=model,

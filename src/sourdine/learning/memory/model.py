@@ -118,7 +118,7 @@ def highest(lines: Iterable[MemoryLine]) -> tuple[MemoryLine, ...]:
     """Those of some lines that are above all others somewhere, from one unit on.
 
     >>> highest([MemoryLine(5, 1), MemoryLine(0, 2), MemoryLine(4, 1), MemoryLine(2, 1.5)])
-    (Line(fixed=5, each=1), Line(fixed=0, each=2))
+    (MemoryLine(fixed=5, each=1), MemoryLine(fixed=0, each=2))
     """
     kept: list[MemoryLine] = []
     for line in sorted(lines, key=lambda each: (each.each, each.fixed)):
