@@ -27,7 +27,7 @@ coverage: .venv/.dev
 
 check: .venv/.dev
 	$(BIN)/ruff check .
-	$(BIN)/codespell
+	$(BIN)/codespell src tests benchmarks docs *.md
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
