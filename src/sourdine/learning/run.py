@@ -25,7 +25,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 from sourdine.core.randomness.bits import Bits
 from sourdine.learning.checkpoint import Checkpoint, State, check_same
-from sourdine.learning.data.batches import AllocatedBatches, Batches, Indices, PoissonBatches, UnitExamples
+from sourdine.learning.data.batches import IndependentBatches, Batches, Indices, UnitExamples
 from sourdine.learning.data.examples import Examples
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.planning import TrainingPlan
@@ -234,7 +234,7 @@ class Run:
     @cached_property
     def _batches(self) -> Batches:
         drawn = self.plan.batches
-        if isinstance(drawn, PoissonBatches | AllocatedBatches):
+        if isinstance(drawn, IndependentBatches):
             present = self.examples.size if self.people is None else len(self.people)
             return replace(drawn, present=present)
         return drawn

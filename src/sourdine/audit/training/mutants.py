@@ -136,24 +136,20 @@ class DividedByDrawn(Step):
 class _Broken(PoissonBatches):
     """Batches of another law than they claim."""
 
-    @property
-    def _here(self) -> int:
-        return self.size if self.present is None else self.present
-
 
 class FullBatches(_Broken):
     """Everybody, in every step."""
 
     def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
         for _ in range(after, self.steps):
-            yield np.arange(self._here)
+            yield np.arange(self.population)
 
 
 class OrderedBatches(_Broken):
     """One random order, cut into batches, and the same in every epoch."""
 
     def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
-        parts = np.array_split(shuffled(self._here, bits), max(1, round(self.size / self.batch)))
+        parts = np.array_split(shuffled(self.population, bits), max(1, round(self.size / self.batch)))
         for step in range(after, self.steps):
             yield np.sort(parts[step % len(parts)])
 
@@ -171,8 +167,8 @@ class EvenBatches(_Broken):
     """As many units in every batch, drawn afresh."""
 
     def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
-        size = round(self._here * self.batch / self.size)
-        yield from FixedBatches(size=self._here, batch=size, epochs=self.epochs).drawn(bits, after=after)
+        size = round(self.population * self.batch / self.size)
+        yield from FixedBatches(size=self.population, batch=size, epochs=self.epochs).drawn(bits, after=after)
 
 
 class OftenBatches(_Broken):
@@ -190,10 +186,10 @@ class BatchesOfNeighbours(_Broken):
     """Units come in by pairs that stand next to each other."""
 
     def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
-        half = replace(self, present=-(-self._here // 2))
+        half = replace(self, present=-(-self.population // 2))
         for units in PoissonBatches.drawn(half, bits, after=after):
             both = (2 * units[:, None] + np.arange(2)).ravel()
-            yield both[both < self._here]
+            yield both[both < self.population]
 
 
 @dataclass(frozen=True)

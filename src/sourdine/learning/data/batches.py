@@ -92,8 +92,8 @@ class Batches(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoissonBatches(Batches):
-    """Each unit comes into each batch with probability batch/size, independently of all else.
+class IndependentBatches(Batches):
+    """Batches in which each unit comes or not whatever the others do, so that their number stays private.
 
     `present` is how many units there really are, where only the `size` that was declared is public.
     """
@@ -104,7 +104,18 @@ class PoissonBatches(Batches):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.present is not None:
-            check.keep(self, present=check.integer("PoissonBatches", "present", self.present, 0, 1 << 40))
+            name = type(self).__name__
+            check.keep(self, present=check.integer(name, "present", self.present, 0, 1 << 40))
+
+    @property
+    def population(self) -> int:
+        """How many units are drawn from."""
+        return self.size if self.present is None else self.present
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoissonBatches(IndependentBatches):
+    """Each unit comes into each batch with probability batch/size, independently of all else."""
 
     @property
     def sampler(self) -> Sampler:
@@ -112,9 +123,8 @@ class PoissonBatches(Batches):
 
     def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
         rate = Fraction(self.batch, self.size)
-        present = self.size if self.present is None else self.present
         for _ in range(self._counted(after), self.steps):
-            yield np.flatnonzero(exact.bernoulli(rate, present, bits))
+            yield np.flatnonzero(exact.bernoulli(rate, self.population, bits))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,19 +155,8 @@ class TruncatedBatches(Batches):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AllocatedBatches(Batches):
-    """Each epoch puts each unit into one of its batches, every one alike, independently of all else.
-
-    `present` is how many units there really are, where only the `size` that was declared is public.
-    """
-
-    present: int | None = None
-    hides_size: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.present is not None:
-            check.keep(self, present=check.integer("AllocatedBatches", "present", self.present, 0, 1 << 40))
+class AllocatedBatches(IndependentBatches):
+    """Each epoch puts each unit into one of its batches, every one alike, independently of all else."""
 
     @property
     def sampler(self) -> Sampler:
@@ -165,9 +164,8 @@ class AllocatedBatches(Batches):
 
     def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
         many = self.steps // self.epochs
-        present = self.size if self.present is None else self.present
         for _ in range(self._epochs_done(after), self.epochs):
-            chosen = exact.uniform(many, present, bits)
+            chosen = exact.uniform(many, self.population, bits)
             order = np.argsort(chosen, kind="stable").astype(np.int64, copy=False)
             ends = np.cumsum(np.bincount(chosen, minlength=many))
             yield from np.split(order, ends[:-1])

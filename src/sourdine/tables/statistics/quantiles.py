@@ -1,6 +1,7 @@
 """The values below which given shares of the records lie."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -110,11 +111,11 @@ class Ordered(ColumnMeasured):
         )
         return [found]
 
+    @abstractmethod
     def _read(
         self, values: RankSource, line: PlannedMeasurement, context: Context, bits: Bits
     ) -> GroupEstimate:
         """The places of the quantiles of one group."""
-        raise NotImplementedError
 
     def read(self, exact: Exact, line: PlannedMeasurement, context: Context, bits: Bits) -> Reading:
         groups: Mapping[Keys, RankSource] = expect(dict, exact)
