@@ -25,7 +25,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 from sourdine.core.randomness.bits import Bits
 from sourdine.learning.checkpoint import Checkpoint, State, check_same
-from sourdine.learning.data.batches import IndependentBatches, Batches, Indices, UnitExamples
+from sourdine.learning.data.batches import Batches, IndependentBatches, Indices, UnitExamples
 from sourdine.learning.data.examples import Examples
 from sourdine.learning.gradients.clipping import Clipping
 from sourdine.learning.planning import TrainingPlan

@@ -12,9 +12,9 @@ from sourdine.accounting.pld.accountant import PLD
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.data.batches import (
     AllocatedBatches,
-    IndependentBatches,
     Batches,
     FixedBatches,
+    IndependentBatches,
     PoissonBatches,
     ShuffledBatches,
     TruncatedBatches,
@@ -181,7 +181,8 @@ KINDS = [PoissonBatches, FixedBatches, ShuffledBatches, TruncatedBatches, Alloca
 
 def test_no_kind_is_forgotten() -> None:
     assert {kind(size=10, batch=4, epochs=1).sampler for kind in KINDS} == set(Sampler)
-    assert {*Batches.__subclasses__(), *IndependentBatches.__subclasses__()} - {IndependentBatches} == set(KINDS)
+    kinds = {*Batches.__subclasses__(), *IndependentBatches.__subclasses__()}
+    assert kinds - {IndependentBatches} == set(KINDS)
 
 
 @pytest.mark.parametrize("sampler", Sampler)
