@@ -65,9 +65,7 @@ def test_tails_of_the_histogram_are_those_of_order_statistics(n: int, decile: in
         (found.published, alpha(1.0, chance, cuts)),
         (found.corrected, alpha(1 / 9, chance, math.ceil(cuts))),
     ):
-        low, high = n * d - ranks, n * d + ranks
-        if tail is found.corrected:
-            low, high = math.floor(low), math.ceil(high)
+        low, high = math.floor(n * d - ranks), math.ceil(n * d + ranks)
         below = beta_law(d - gamma, low, n) if low > 0 else 1.0
         inside = beta_law(d + gamma, high, n) - below
         assert tail.distance == pytest.approx(gamma + 1 / cuts)
@@ -77,7 +75,23 @@ def test_tails_of_the_histogram_are_those_of_order_statistics(n: int, decile: in
 def test_the_published_figure_of_bounds_comes_out() -> None:
     # points of the source's curves for the first decile, which it integrated to about 1e-5
     for n, epsilon, drawn in ((910, 1.0, 0.676131), (7980, 1.0, 0.0313518), (7990, 0.25, 0.118881)):
-        assert histogram_error(n, epsilon, decile=1).published == pytest.approx(drawn, abs=2e-5)
+        found = histogram_error(n, epsilon, decile=1, rounded=False)
+        assert found.published == pytest.approx(drawn, abs=2e-5)
+
+
+def test_the_printed_theorem_rounds_its_ranks_outwards() -> None:
+    n, d = 910, 0.1
+    ranks = 8 * math.log(3 * n * math.sqrt(n))
+    low, high = math.floor(91 - ranks), math.ceil(91 + ranks)
+    # an order statistic is at most x when at least as many values as its rank are
+    t = np.linspace(0, d, 20_001)
+    right = float(np.trapezoid(binom.cdf(high - 1, n, d + t), t))
+    left = float(np.trapezoid(binom.sf(low - 1, n, d - t), t))
+    far = binom.cdf(high - 1, n, d + 0.1)  # nothing lies below 0, which is d - 0.1
+    chance = 1 / (math.sqrt(n) * math.log(n))
+    by_hand = float(2 * math.log(n) / (3 * n) + (1 + d) * chance + right + left + far)
+    assert histogram_error(n, 1.0, decile=1).published == pytest.approx(by_hand, rel=1e-5)
+    assert by_hand == pytest.approx(0.6917, abs=5e-5)
 
 
 @pytest.mark.parametrize("decile", [1, 5, 9])

@@ -92,7 +92,10 @@ def _drawn(settings: Settings) -> ClaimVerdict:
     for epsilon in EPSILONS:
         curve = read_pairs(settings.data, f"fig2-histogram-bound-eps{epsilon:g}.dat")
         if curve is not None:
-            ours = [histogram_error(int(n), epsilon, decile=DECILE).published for n in curve[0][::10]]
+            ours = [
+                histogram_error(int(n), epsilon, decile=DECILE, rounded=False).published
+                for n in curve[0][::10]
+            ]
             gap = max(gap, float(np.abs(np.array(ours) - curve[1][::10]).max()))
             points += len(ours)
     sample = histogram_error(7980, 1.0, decile=DECILE)

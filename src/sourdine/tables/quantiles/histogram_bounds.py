@@ -101,11 +101,14 @@ class _Case:
     def cuts(self) -> float:
         return 1.5 * self.size / math.log(self.size)
 
-    def around(self, cuts: float | None = None) -> tuple[_Order, _Order]:
+    def around(self, *, rounded: bool = True) -> tuple[_Order, _Order]:
         """The order statistics between which an answer lies, but for the width of a cut; ranks as printed."""
-        alpha = 8 * math.log(2 * (cuts or self.cuts) / self.beta) / self.epsilon
+        alpha = 8 * math.log(2 * self.cuts / self.beta) / self.epsilon
         aim = self.decile * self.size / 10
-        return _Order(aim - alpha, self.size), _Order(aim + alpha, self.size)
+        low, high = aim - alpha, aim + alpha
+        if rounded:
+            low, high = math.floor(low), math.ceil(high)
+        return _Order(low, self.size), _Order(high, self.size)
 
     def shared(self, cuts: float | None = None) -> tuple[_Order, _Order]:
         """The same for one of m quantiles, with whole cut points and whole ranks, rounded outwards."""
@@ -149,22 +152,29 @@ def _missed(low: _Order, high: _Order, left: float, right: float) -> float:
 
 
 def histogram_error(
-    size: int, epsilon: float, *, decile: int, beta: float | None = None, answers: int = 9
+    size: int,
+    epsilon: float,
+    *,
+    decile: int,
+    beta: float | None = None,
+    answers: int = 9,
+    rounded: bool = True,
 ) -> Stated[float]:
     """The mean distance of the answer for uniform values from the law's decile d, at most.
 
     E|A - d| <= 1/k + (1 + d) beta + the integrals of 1 - I_{d+t}(up) and I_{d-t}(low) over t up to d, and
-    both once more at t = 0.1 (Canesse 2022, theorem 2.4.1.4; without a beta its corollary).
+    both once more at t = 0.1 (Canesse 2022, theorem 2.4.1.4; without a beta its corollary). The printed
+    theorem rounds both ranks outwards; its figure 2 was drawn without, which `rounded=False` gives.
 
     >>> stated = histogram_error(7980, 1, decile=1)
     >>> round(stated.published, 4), round(stated.corrected, 2)
-    (0.0313, 1.0)
+    (0.0314, 1.0)
     """
     case = _Case.of("histogram_error", size, epsilon, decile=decile, beta=beta, answers=answers)
     d = case.decile / 10
     top = min(1.0, 2 * d)
     both = []
-    for low, high in (case.around(), case.shared()):
+    for low, high in (case.around(rounded=rounded), case.shared()):
         near = (top - d) - high.area(d, top) + low.area(0, d)
         far = _missed(low, high, d - _WINDOW, d + _WINDOW)
         both.append(1 / case.cuts + (1 + d) * case.beta + near + far)
