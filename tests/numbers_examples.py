@@ -632,7 +632,7 @@ TABLES = {
         size=100,
         confidence=HALF,
     ),
-    "tables.Privacy": of(tables.Privacy, epsilon=1, delta=SMALL, reserve=SMALL / 2),
+    "tables.Privacy": of(tables.Privacy, epsilon=1, delta=SMALL, selection_delta=SMALL / 2),
     "tables.Quantiles": _numbers(
         tables.Quantiles, {"column": "age", "at": (HALF,)}, radius=100, cuts=100, bins=100
     ),
@@ -646,7 +646,7 @@ TABLES = {
         outside=QUARTER,
         size=1 << 14,
     ),
-    "tables.Table.plan": of(_plan, epsilon=1, delta=SMALL, reserve=SMALL / 2, confidence=HALF),
+    "tables.Table.plan": of(_plan, epsilon=1, delta=SMALL, selection_delta=SMALL / 2, confidence=HALF),
     "tables.Top": _numbers(tables.Top, {"column": "sex"}, k=100),
     "tables.epsilon_for": of(lambda error: tables.epsilon_for(_plan(epsilon=1), "n", error), error=100),
     "tables.find_bounds": of(

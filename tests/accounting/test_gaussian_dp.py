@@ -223,7 +223,7 @@ def test_a_ledger_in_mu_pays_discrete_noise_and_refuses_what_has_no_mu(tmp_path:
 def test_terms_in_mu(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="delta"):
         Ledger.create(tmp_path / "a.ledger", mu=1)
-    with pytest.raises(InvalidParameter, match="reserve"):
-        Ledger.create(tmp_path / "a.ledger", mu=1, delta=1e-6, reserve=1e-7)
+    with pytest.raises(InvalidParameter, match="selection_delta"):
+        Ledger.create(tmp_path / "a.ledger", mu=1, delta=1e-6, selection_delta=1e-7)
     with pytest.raises(InvalidParameter, match="More than one budget"):
         Ledger.create(tmp_path / "a.ledger", mu=1, rho=1, delta=1e-6)

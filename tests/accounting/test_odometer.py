@@ -69,7 +69,7 @@ def test_a_ledger_without_a_limit(tmp_path: Path) -> None:
     [
         {"unlimited": True},
         {"unlimited": True, "delta": 1e-6, "rho": 1},
-        {"unlimited": True, "delta": 1e-6, "reserve": 1e-7},
+        {"unlimited": True, "delta": 1e-6, "selection_delta": 1e-7},
         {"unlimited": 1, "delta": 1e-6},
     ],
 )

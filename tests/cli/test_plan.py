@@ -186,7 +186,7 @@ def test_tables_are_as_wide_as_columns_says(case: Case, width: int, monkeypatch:
     assert (max(map(len, lines)) > 60) == (width == 200)
 
 
-def test_keys_chosen_privately_are_told_and_paid_from_a_reserve(tmp_path: Path) -> None:
+def test_keys_chosen_privately_are_told_and_paid_from_a_selection_delta(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("town\n" + "here\n" * 99 + "there\n")
     spec = tmp_path / "t.toml"
     spec.write_text(
@@ -194,14 +194,14 @@ def test_keys_chosen_privately_are_told_and_paid_from_a_reserve(tmp_path: Path) 
         '[columns.town]\ntype = "text"\n[[queries]]\nname = "towns"\nask = ["count"]\nby = ["town"]\n'
     )
     advice = run("plan", spec)[1].splitlines()[-1]
-    assert "--epsilon 9 --delta 1e-6 --reserve 5e-7" in advice
+    assert "--epsilon 9 --delta 1e-6 --selection-delta 5e-7" in advice
     _, _, command = advice.partition("make it with: sourdine ")
     assert run(*command.split())[0] == 0
     code, out, _ = run("plan", spec)
     told = " ".join(out.split())
     assert code == 0
     assert "keys of town" in told
-    assert "of the 5e-7 of delta in its reserve" in told
+    assert "of the 5e-7 of its selection delta" in told
     assert json.loads(run("plan", spec, "--json")[1])["ledger"]["delta"] != "0"
     code, out, _ = run("release", spec, "-o", tmp_path / "out", "--no-report")
     assert code == 0
@@ -250,7 +250,7 @@ def _with_towns(case: Case, ledger: str) -> None:
     case.change("people.ledger", ledger)
 
 
-def test_a_ledger_without_a_reserve_is_told_after_the_table(case: Case) -> None:
+def test_a_ledger_without_a_selection_delta_is_told_after_the_table(case: Case) -> None:
     _with_towns(case, "none.ledger")
     run("ledger", "create", case.folder / "none.ledger", "--epsilon", 3, "--delta", "1e-6")
     code, out, err = run("plan", case.spec)
@@ -263,17 +263,17 @@ def test_a_ledger_without_a_reserve_is_told_after_the_table(case: Case) -> None:
     assert json.loads(out)["refusal"] == err.strip()
 
 
-def test_a_reserve_that_does_not_suffice_is_told_after_the_table(case: Case) -> None:
+def test_a_selection_delta_that_does_not_suffice_is_told_after_the_table(case: Case) -> None:
     _with_towns(case, "small.ledger")
     place = case.folder / "small.ledger"
-    run("ledger", "create", place, "--epsilon", 3, "--delta", "1e-6", "--reserve", "1e-8")
+    run("ledger", "create", place, "--epsilon", 3, "--delta", "1e-6", "--selection-delta", "1e-8")
     code, out, err = run("plan", case.spec)
     assert code == 2
-    assert "the reserve has 1e-8 left. Nothing was spent. Choose them at a smaller delta" in err
+    assert "the selection delta has 1e-8 left. Nothing was spent. Choose them at a smaller delta" in err
     flat = " ".join(out.split())
     assert "mean of age" in flat
     assert "left, and would refuse it. Choosing keys takes" in flat
-    assert flat.endswith("The reserve does not suffice.")
+    assert flat.endswith("The selection delta does not suffice.")
     assert json.loads(run("plan", case.spec, "--json")[1])["ledger"]["left_after"] is None
 
 

@@ -216,8 +216,8 @@ SLIPS = {
     "epsilon below 0": slip(EPSILON, "epsilon = -1", "'privacy.epsilon' is wrong: it must be above 0. Write"),
     "epsilon in words": slip(EPSILON, 'epsilon = "low"', "it must be a number. Write it like epsilon = 1.0"),
     "no epsilon": slip(f"{EPSILON}\n", "", "'privacy.epsilon' is missing. Add it, as in epsilon = 1.0"),
-    "a reserve without a delta": slip(
-        EPSILON, f"{EPSILON}\nreserve = 1e-7", "part of delta: declare a delta"
+    "a selection delta without a delta": slip(
+        EPSILON, f"{EPSILON}\nselection_delta = 1e-7", "part of delta: declare a delta"
     ),
     "confidence in per cent": slip(
         EPSILON, f"{EPSILON}\nconfidence = 95", "must be below 1. Write it like conf"
@@ -242,11 +242,11 @@ SLIPS = {
     "too little left": slip(
         EPSILON, "epsilon = 50", "has 3 left. Nothing was spent. Ask for less", shown=True
     ),
-    "a ledger without a reserve": slip(
+    "a ledger without a selection delta": slip(
         'ledger = "people.ledger"\nepsilon = 0.5',
         'ledger = "none.ledger"\nepsilon = 0.5\ndelta = 1e-6',
         "this ledger keeps none",
-        "make a ledger with a reserve",
+        "make a ledger with a selection delta",
         also=(('type = "category"\nkeys = ["f", "m"]', 'type = "text"'),),
         shown=True,
     ),

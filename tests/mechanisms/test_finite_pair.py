@@ -58,9 +58,9 @@ def test_a_ledger_pays_for_it_and_reads_it_back(tmp_path: Path) -> None:
     assert entry.spends == (spend,)
 
 
-def test_one_that_leaks_needs_a_reserve(tmp_path: Path) -> None:
+def test_one_that_leaks_needs_a_selection_delta(tmp_path: Path) -> None:
     spend = Spend(mechanism=LEAKY, distance=Distance.hamming(neighbours=Neighbours.ADD_REMOVE))
-    with pytest.raises(UnsupportedLoss, match="reserve"):
+    with pytest.raises(UnsupportedLoss, match="selection delta"):
         Ledger.create(tmp_path / "a.ledger", epsilon=3).charge(spend, purpose="a pair")
-    ledger = Ledger.create(tmp_path / "b.ledger", epsilon=3, reserve=0.01)
+    ledger = Ledger.create(tmp_path / "b.ledger", epsilon=3, selection_delta=0.01)
     assert ledger.charge(spend, purpose="a pair").delta == Fraction(1, 1000)

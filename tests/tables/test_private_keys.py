@@ -80,13 +80,13 @@ def test_a_key_of_one_unit_is_shown_with_the_probability_that_is_paid_for(noise:
         unit=PrivacyUnit(name="person", column="who", max_groups=groups),
         columns={"town": {"type": "text"}},
     )
-    reserve = delta if noise == "Laplace" else delta / 2
-    plan = table.plan(BY_TOWN, epsilon=2.0, delta=delta, reserve=reserve)
+    selection_delta = delta if noise == "Laplace" else delta / 2
+    plan = table.plan(BY_TOWN, epsilon=2.0, delta=delta, selection_delta=selection_delta)
     mechanism = plan.lines[0].mechanism
     assert isinstance(mechanism, PartitionThreshold)
     assert mechanism.noise == noise
     claimed = mechanism.leak()
-    assert reserve / 6 < claimed <= reserve
+    assert selection_delta / 6 < claimed <= selection_delta
     shown = len({name.split(" key ")[0] for name in towns(plan, table, 5)})
     assert binom.sf(shown - 1, units, claimed) > ALARM
     assert binom.cdf(shown, units, claimed) > ALARM  # nor is the claim an idle one
@@ -94,7 +94,7 @@ def test_a_key_of_one_unit_is_shown_with_the_probability_that_is_paid_for(noise:
         noise=mechanism.noise, scale=mechanism.scale, threshold=mechanism.threshold - 1, keys=groups
     )
     with patch.object(PartitionThreshold, "within", lambda **_: lower):
-        faulty = table.plan(BY_TOWN, epsilon=2.0, delta=delta, reserve=reserve)
+        faulty = table.plan(BY_TOWN, epsilon=2.0, delta=delta, selection_delta=selection_delta)
         shown = len({name.split(" key ")[0] for name in towns(faulty, table, 5)})
     assert binom.sf(shown - 1, units, claimed) < ALARM
 
@@ -119,7 +119,7 @@ def test_by_the_same_keys_and_noise_answers_are_those_of_declared_keys(
     for ask in ASKS:
         query = {"name": "q", "ask": [ask], "by": ["town", "sex"]}
         table = table_of(unit=unit, other=others)
-        plan = table.plan(query, epsilon=2, delta=1e-6, reserve=1e-6)
+        plan = table.plan(query, epsilon=2, delta=1e-6, selection_delta=1e-6)
         bits = SeededBits(4)
         if unit.column is not None:
             bits.words(2)  # the secret that says in which keys a unit counts
@@ -155,16 +155,16 @@ def test_the_budget_is_divided_and_delta_too() -> None:
 
 
 @pytest.mark.parametrize("neighbours", [Neighbours.ADD_REMOVE, Neighbours.REPLACE])
-def test_a_ledger_pays_from_its_reserve(neighbours: Neighbours, tmp_path: Path) -> None:
+def test_a_ledger_pays_from_its_selection_delta(neighbours: Neighbours, tmp_path: Path) -> None:
     table = Table(PEOPLE, unit="person", columns=COLUMNS, neighbours=neighbours)
     budget = ConcentratedBudget.within(Fraction(1), 5e-7)
     terms: dict[str, Any] = {"budget": budget, "unit": "person", "neighbours": neighbours, "delta": 1e-6}
     plan = table.plan(BY_TOWN, epsilon=1, delta=1e-6)
     plainly = Ledger.create(tmp_path / "plain", Terms(**terms))
-    with pytest.raises(UnsupportedLoss, match="reserve"):
+    with pytest.raises(UnsupportedLoss, match="selection delta"):
         table.release(plan, plainly)
     assert plainly.status().spent == 0
-    ledger = Ledger.create(tmp_path / "kept", Terms(**terms, reserve=Fraction(5e-7)))
+    ledger = Ledger.create(tmp_path / "kept", Terms(**terms, selection_delta=Fraction(5e-7)))
     made = table.release(plan, ledger)
     assert made.receipt is not None
     assert 0 < made.receipt.delta <= Fraction(5e-7)
@@ -175,12 +175,17 @@ def test_a_ledger_pays_from_its_reserve(neighbours: Neighbours, tmp_path: Path) 
     pure = Ledger.create(
         tmp_path / "pure",
         Terms(
-            budget=PureBudget(limit=Fraction(1)), unit="person", neighbours=neighbours, reserve=Fraction(1e-6)
+            budget=PureBudget(limit=Fraction(1)),
+            unit="person",
+            neighbours=neighbours,
+            selection_delta=Fraction(1e-6),
         ),
     )
-    with pytest.raises(InvalidParameter, match="reserve = 1e-6"):  # without a delta no keys are chosen
+    with pytest.raises(
+        InvalidParameter, match="selection_delta = 1e-6"
+    ):  # without a delta no keys are chosen
         table.release(plan, pure)
-    laplace = table.plan(BY_TOWN, epsilon=1, delta=1e-6, reserve=1e-6)
+    laplace = table.plan(BY_TOWN, epsilon=1, delta=1e-6, selection_delta=1e-6)
     assert table.release(laplace, pure).receipt.price == 1  # type: ignore[union-attr]
 
 
@@ -188,8 +193,8 @@ def test_what_cannot_be_is_refused_before_anything_is_read() -> None:
     table = table_of()
     with pytest.raises(InvalidParameter, match="takes a small delta"):
         table.plan(BY_TOWN, epsilon=1)
-    with pytest.raises(InvalidParameter, match="'reserve' of Privacy must be from 0 to delta"):
-        table.plan(BY_TOWN, epsilon=1, delta=1e-6, reserve=1e-5)
+    with pytest.raises(InvalidParameter, match="'selection_delta' of Privacy must be from 0 to delta"):
+        table.plan(BY_TOWN, epsilon=1, delta=1e-6, selection_delta=1e-5)
     with pytest.raises(InvalidParameter, match="only 'by' and 'top' allow"):
         table.plan({"name": "q", "ask": [{"contingency": ["sex", "town"]}]}, epsilon=1, delta=1e-6)
     with pytest.raises(InvalidParameter, match="needs a name for the others"):
@@ -257,7 +262,7 @@ def test_a_unit_moves_numbers_by_chosen_keys_no_farther_than_declared(neighbours
                 columns={**COLUMNS, "town": {"type": "text", "other": "others"}},
                 neighbours=neighbours,
             )
-            plan = table.plan(*queries, epsilon=1, delta=1e-6, reserve=1e-6, quality=False)
+            plan = table.plan(*queries, epsilon=1, delta=1e-6, selection_delta=1e-6, quality=False)
             numbers = []
             for scan in scans(plan)[1:]:
                 lines, source = keyed(scan, table.source, [("Aa",), ("b",)])
@@ -343,7 +348,9 @@ def test_a_plan_tells_from_how_many_on_a_key_is_shown() -> None:
 @pytest.mark.parametrize("neighbours", [Neighbours.ADD_REMOVE, Neighbours.REPLACE])
 def test_quantiles_by_another_method_allow_for_any_number_of_groups(neighbours: Neighbours) -> None:
     table = Table(PEOPLE, unit=MANY, columns=COLUMNS, neighbours=neighbours)
-    plan = table.plan({"name": "q", "ask": [SMOOTH], "by": ["town"]}, epsilon=2, delta=1e-6, reserve=1e-6)
+    plan = table.plan(
+        {"name": "q", "ask": [SMOOTH], "by": ["town"]}, epsilon=2, delta=1e-6, selection_delta=1e-6
+    )
     assert plan.lines[1].count == 2
     assert sum(Fraction(spend.one_loss().epsilon) * spend.count for spend in plan.spends) <= 2
     (answer,) = _carry_out(plan, table.source, bits=SeededBits(1)).values.each
@@ -390,7 +397,7 @@ def test_files_and_pages_tell_that_keys_were_chosen(tmp_path: Path) -> None:
         unit="person",
         neighbours=Neighbours.ADD_REMOVE,
         delta=1e-6,
-        reserve=Fraction(5e-7),
+        selection_delta=Fraction(5e-7),
     )
     ledger = Ledger.create(tmp_path / "l", terms)
     made = Table(tmp_path / "people.csv", unit=plan.unit, columns=plan.schema).release(plan, ledger)

@@ -98,6 +98,9 @@ def test_words_of_0_1_are_read_and_told(tmp_path: Path) -> None:
     (only,) = (str(each.message) for each in told)
     words = "'privacy.rows' is called 'privacy.max_rows' and 'privacy.groups' is called 'privacy.max_groups'"
     assert only.endswith(f"toml, {words} now. It is read as before: write the new word.")
+    with pytest.warns(OldWord, match=r"'privacy\.reserve' is called 'privacy\.selection_delta' now"):
+        kept = loaded(tmp_path, TEXT.replace("delta = 1e-6", "delta = 1e-6\nreserve = 5e-7"))
+    assert kept.privacy.selection_delta == 5e-7
     with pytest.raises(InvalidParameter, match=r"'privacy\.rows' is unknown"):
         loaded(tmp_path, TEXT.replace("max_rows = 3", "max_rows = 3\nrows = 3"))
 

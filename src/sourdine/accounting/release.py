@@ -19,6 +19,7 @@ from sourdine.core.errors import LedgerError, SourdineError, UnknownName
 
 _FORMAT = 1
 _FOREIGN = "not_of_this_package"
+_SELECTION = "from_reserve"  # the name of the selection delta in files
 
 
 def digest(path: Path) -> str:
@@ -38,8 +39,8 @@ class Certificate:
     `secure` and, by their digest, for the declarations as far as they were recorded with the charge, before
     any noise was drawn; `verify` names what was not. It never saw the noise, the data or the values.
 
-    `from_reserve` is the part of delta that choosing keys took; it is counted in `delta`. `foreign` names the
-    mechanisms that are not of this package: what they lose is the word of their authors.
+    `selection_delta` is the part of delta that choosing keys took; it is counted in `delta`. `foreign`
+    names the mechanisms that are not of this package: what they lose is the word of their authors.
 
     `digests` are those (SHA-256) of the files that were published with it, by name: they tie the numbers to
     the certificate. The ledger does not vouch for them, so they are worth as much as the way by which the
@@ -59,7 +60,7 @@ class Certificate:
     delta: float | None
     spends: tuple[Spend, ...]
     secure: bool
-    from_reserve: Fraction = Fraction(0)
+    selection_delta: Fraction = Fraction(0)
     declared: Mapping[str, str] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
     software: str
@@ -91,7 +92,7 @@ class Certificate:
                 "digests": dict(self.digests),
                 "spends": [spend.to_json() for spend in self.spends],
             }
-            | ({"from_reserve": str(self.from_reserve)} if self.from_reserve else {})
+            | ({_SELECTION: str(self.selection_delta)} if self.selection_delta else {})
             | ({_FOREIGN: list(self.foreign)} if self.foreign else {}),
             indent=2,
         )
@@ -116,7 +117,7 @@ class Certificate:
                 left=amount(held["left"]),
                 epsilon=typed(float, held["epsilon"]),
                 delta=None if held["delta"] is None else typed(float, held["delta"]),
-                from_reserve=amount(held.get("from_reserve", "0")),
+                selection_delta=amount(held.get(_SELECTION, "0")),
                 spends=tuple(Spend.from_json(typed(dict, spend)) for spend in typed(list, held["spends"])),
                 secure=typed(bool, held["secure"]),
                 declared={name: typed(str, value) for name, value in declared.items()},
@@ -160,7 +161,7 @@ class Certificate:
             "left": (self.left, terms.budget.limit - entry.total),
             "currency": (self.currency, terms.budget.symbol),
             "delta": (self.delta, terms.delta),
-            "from_reserve": (self.from_reserve, entry.delta),
+            _SELECTION: (self.selection_delta, entry.delta),
             "time": (self.time, entry.time),
             "software": (self.software, entry.software),
             "secure": (self.secure, entry.secure and self.secure),  # to admit a weakness later is no fraud
@@ -233,7 +234,7 @@ class Release:
             left=self.receipt.left,
             epsilon=terms.budget.epsilon(self.receipt.price, terms.rest),
             delta=terms.delta,
-            from_reserve=self.receipt.delta,
+            selection_delta=self.receipt.delta,
             spends=self.spends,
             secure=self.secure and (entry is None or entry.secure is not False),
             declared=dict(stated or {}),

@@ -61,7 +61,7 @@ def verify(
                 "number": found.number,
                 "epsilon": found.epsilon,
                 "delta": found.delta,
-                "from_reserve": str(found.from_reserve),
+                "selection_delta": str(found.selection_delta),
                 "unconfirmed": list(unconfirmed),
                 "not_of_this_package": list(found.foreign),
                 "files": same,
@@ -72,8 +72,8 @@ def verify(
     at = f" at delta {plain(found.delta)}" if found.delta is not None else ""
     unit = show.one_line(found.unit)
     show.line(f"Paid: line {found.number} of the ledger, epsilon {found.epsilon:.4g}{at} for each {unit}.")
-    if found.from_reserve:
-        show.line(f"Of that delta, {float(found.from_reserve):.3g} went into choosing keys.")
+    if found.selection_delta:
+        show.line(f"Of that delta, {float(found.selection_delta):.3g} went into choosing keys.")
     if found.foreign:
         show.say(foreign_words(found.foreign))
     if unconfirmed:

@@ -145,7 +145,7 @@ class _Cost:
     price: Fraction | None = None
     left: Fraction | None = None
     delta: Fraction | None = None
-    kept: Fraction | None = None  # what there is in the reserve
+    kept: Fraction | None = None  # what there is of the selection delta
     refusal: SourdineError | None = None
 
     @property
@@ -157,7 +157,7 @@ class _Cost:
 
     @property
     def short(self) -> bool:
-        """Whether the reserve does not suffice for choosing keys."""
+        """Whether the selection delta does not suffice for choosing keys."""
         return self.delta is not None and self.kept is not None and self.delta > self.kept
 
     def plain(self) -> dict[str, str | None]:
@@ -195,8 +195,8 @@ def _cost(held: "Specification", made: "ReleasePlan") -> _Cost:
         left = min(left, status.period_limit - status.period_spent)
         until = f" for {status.period}"
     kept = None
-    if status.reserve is not None and status.reserve_spent is not None:
-        kept = status.reserve - status.reserve_spent
+    if status.selection_delta is not None and status.selection_delta_spent is not None:
+        kept = status.selection_delta - status.selection_delta_spent
     cost = _Cost(
         words="",
         currency=status.currency,
@@ -209,9 +209,9 @@ def _cost(held: "Specification", made: "ReleasePlan") -> _Cost:
     also = ""
     if small and kept is not None:
         takes, there = readable(small), room(kept)
-        also = f" Choosing keys takes {takes} of the {there} of delta in its reserve."
+        also = f" Choosing keys takes {takes} of the {there} of its selection delta."
         if cost.short:
-            also += " The reserve does not suffice."
+            also += " The selection delta does not suffice."
     then = "would refuse it" if cost.after is None else f"{remaining(cost.after, status.limit)} after it"
     words = (
         f"It costs {status.currency} {readable(price)} for each {made.unit.name}. The ledger {path} has "

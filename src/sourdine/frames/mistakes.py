@@ -64,7 +64,7 @@ _EXAMPLES = {
     "other": 'other = "others"',
     "privacy": '[privacy] with unit = "person" and epsilon = 1.0',
     "queries": '[[queries]] with name = "people" and ask = ["count"]',
-    "reserve": "reserve = 5e-7",
+    "selection_delta": "selection_delta = 5e-7",
     "rows": 'rows = [["north", "Lille"], ["south", "Toulon"]]',
     "size": "size = 50000",
     "source": 'source = "people.csv"',

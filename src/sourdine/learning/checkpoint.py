@@ -23,7 +23,7 @@ from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter, LedgerError
 
 _FORMAT = 1
-_AMOUNTS = ("price", "spent", "limit", "delta", "reserve_left")
+_AMOUNTS = ("price", "spent", "limit", "delta", "selection_delta_left")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +150,8 @@ def _written(receipt: Receipt) -> str:
 
 def _read(text: str) -> Receipt:
     held = json.loads(text)
+    if "reserve_left" in held:  # as version 0.1 wrote it
+        held["selection_delta_left"] = held.pop("reserve_left")
     exact = {name: amount(held[name]) for name in _AMOUNTS if name in held}
     number, time = int(held["number"]), datetime.fromisoformat(held["time"])
     return Receipt(**(held | exact | {"number": number, "time": time}))

@@ -195,9 +195,9 @@ neighbours = "add-remove"
 epsilon = 1.0
 # A small delta allows Gaussian noise, which is less for many answers at once. Keep it far below 1 divided
 # by the number of units. The ledger must then have a delta too. Keys that are chosen privately need one: they
-# get half of it, or what is said here, and the ledger must have as much in reserve.
+# get half of it, or what is said here, and the selection delta of the ledger must be as large.
 # delta = 1e-6
-# reserve = 5e-7
+# selection_delta = 5e-7
 # The ledger that pays, seen from the folder of this file. Make it once, for everything ever published about
 # this table: sourdine ledger create {ledger} --epsilon 1 --unit person
 ledger = {quoted_ledger}

@@ -82,13 +82,13 @@ class ReleasePlan:
             if measured.scope.open:
                 self._check_delta(measured)
                 chooses = True
-        if self.privacy.delta is not None and self.privacy.reserve is None:
+        if self.privacy.delta is not None and self.privacy.selection_delta is None:
             half = self.privacy.delta / 2 if chooses else 0.0
-            object.__setattr__(self, "privacy", replace(self.privacy, reserve=half))
+            object.__setattr__(self, "privacy", replace(self.privacy, selection_delta=half))
 
     def _check_delta(self, measured: Measurement) -> None:
         """Refuse to choose keys without a delta: a key that one unit alone has must be let through rarely."""
-        if self.privacy.delta is None or self.privacy.reserve == 0:
+        if self.privacy.delta is None or self.privacy.selection_delta == 0:
             raise InvalidParameter(
                 f"The query '{measured.scope.query}' needs the {measured.label}, which are chosen privately. "
                 "That takes a small delta, the chance that a key is shown which one "
@@ -129,7 +129,7 @@ class ReleasePlan:
             confidence=self.confidence,
             near=self.near,
             size=None if measured is None else self.per_group(measured),
-            delta=Fraction(self.privacy.reserve or 0) / max(1, self._selections),
+            delta=Fraction(self.privacy.selection_delta or 0) / max(1, self._selections),
         )
 
     @cached_property

@@ -210,8 +210,9 @@ def check_ledger(plan: ReleasePlan, ledger: Ledger) -> None:
         )
     if plan.privacy.squared and isinstance(terms.budget, PureBudget):
         remedy = (
-            f"Leave all of it to the choice of keys with reserve = {plain(plan.privacy.delta or 0)}, or pay"
-            if plan.privacy.reserve
+            f"Leave all of it to the choice of keys with selection_delta = "
+            f"{plain(plan.privacy.delta or 0)}, or pay"
+            if plan.privacy.selection_delta
             else "Leave out the delta, or pay"
         )
         raise InvalidParameter(

@@ -68,7 +68,9 @@ def _blanks(held: object, place: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 NO_QUERIES = ("none yet",)  # of a draft, whose columns still wait for bounds
 _BLOCKS = ("table", "privacy", "columns", "queries", "joins", "hierarchies")
-_RENAMED = {"privacy": {"rows": "max_rows", "groups": "max_groups"}}  # since 0.2
+_RENAMED = {
+    "privacy": {"rows": "max_rows", "groups": "max_groups", "reserve": "selection_delta"}
+}  # since 0.2
 _MOST_QUERIES = 2000  # beyond them a plan takes its time
 
 
@@ -106,7 +108,7 @@ class PrivacyBlock(Declared):
     ledger: str | None = Field(default=None, min_length=1)
     epsilon: int | float = Field(gt=0, le=1 << 20)
     delta: float | None = Field(default=None, gt=0, lt=1)
-    reserve: float | None = Field(default=None, gt=0, lt=1)
+    selection_delta: float | None = Field(default=None, gt=0, lt=1)
     confidence: float = Field(default=0.95, gt=0, lt=1)
     quality: bool = True
 
@@ -118,8 +120,8 @@ class PrivacyBlock(Declared):
             raise ValueError(
                 'max_rows and max_groups need a column that tells units apart: add column = "person_id"'
             )
-        if self.reserve is not None and not self.reserve <= (self.delta or 0):
-            raise ValueError("reserve is a part of delta: declare a delta that is at least as large")
+        if self.selection_delta is not None and not self.selection_delta <= (self.delta or 0):
+            raise ValueError("selection_delta is a part of delta: declare a delta that is at least as large")
         return self
 
 
@@ -225,7 +227,7 @@ class Specification(Declared):
     @property
     def _declared(self) -> Privacy:
         held = self.privacy
-        return Privacy(epsilon=decimal(held.epsilon), delta=held.delta, reserve=held.reserve)
+        return Privacy(epsilon=decimal(held.epsilon), delta=held.delta, selection_delta=held.selection_delta)
 
     @property
     def ledger_path(self) -> Path | None:
@@ -306,7 +308,7 @@ class Specification(Declared):
             held = self.privacy
             privacy = self._declared if self.queries == NO_QUERIES else self.plan().privacy
             small = f" --delta {plain(held.delta)}" if privacy.squared and held.delta else ""
-            small += f" --reserve {plain(privacy.reserve)}" if privacy.reserve else ""
+            small += f" --selection-delta {plain(privacy.selection_delta)}" if privacy.selection_delta else ""
             budget = held.epsilon if epsilon is None else float(epsilon)
             raise InvalidParameter(
                 f"There is no ledger {path}. If it was moved, name its new place: another one is another "

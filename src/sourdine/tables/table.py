@@ -98,7 +98,7 @@ class Table:
         *queries: Query | Mapping[str, Any],
         epsilon: Fraction | float,
         delta: float | None = None,
-        reserve: float | None = None,
+        selection_delta: float | None = None,
         confidence: float = 0.95,
         quality: bool = True,
     ) -> ReleasePlan:
@@ -106,13 +106,14 @@ class Table:
 
         What a release would refuse of them and of the table is refused here already.
 
-        `reserve` is the part of delta for keys that are chosen privately: half, if nothing is said. With
-        `quality`, at most a twentieth of the budget tells how many records do not fit what is declared.
+        `selection_delta` is the part of delta for keys that are chosen privately: half, if nothing is said.
+        With `quality`, at most a twentieth of the budget tells how many records do not fit what is
+        declared.
         """
         made = ReleasePlan(
             schema=self.schema,
             queries=tuple(each if isinstance(each, Query) else Query.read(_asked(each)) for each in queries),
-            privacy=Privacy(epsilon=epsilon, delta=delta, reserve=reserve),  # type: ignore[arg-type]
+            privacy=Privacy(epsilon=epsilon, delta=delta, selection_delta=selection_delta),  # type: ignore[arg-type]
             unit=self.unit,
             neighbours=self.neighbours,
             size=self.size,

@@ -33,11 +33,11 @@ def test_each_way_to_say_a_budget() -> None:
     renyi = make_terms(order=16, divergence=0.6, delta=1e-5)
     assert renyi.budget == RenyiBudget(limit=Fraction(3, 5), order=Fraction(16))
     assert (renyi.delta, make_terms(epsilon=1, delta="1e-6").delta) == (1e-5, 1e-6)
-    kept = make_terms(epsilon=3, delta=1e-6, reserve=5e-7)
-    assert kept.reserve == Fraction(5, 10**7)
+    kept = make_terms(epsilon=3, delta=1e-6, selection_delta=5e-7)
+    assert kept.selection_delta == Fraction(5, 10**7)
     assert kept.budget.limit < ConcentratedBudget.within(3, 1e-6).limit  # type: ignore[arg-type]
     assert kept.budget.epsilon(kept.budget.limit, kept.rest) <= 3
-    assert make_terms(epsilon=1, reserve=1e-6).budget == PureBudget(limit=Fraction(1))
+    assert make_terms(epsilon=1, selection_delta=1e-6).budget == PureBudget(limit=Fraction(1))
 
 
 def test_periods_units_and_neighbours_by_name() -> None:
@@ -64,8 +64,8 @@ def test_periods_units_and_neighbours_by_name() -> None:
         ({"epsilon": "1e999999999"}, "The 'epsilon' of Ledger.create must be a number"),
         ({"epsilon": 1, "delta": 0}, "The 'delta' of Ledger.create must lie strictly between 0 and 1"),
         (
-            {"epsilon": 1, "delta": 1e-6, "reserve": 1e-6},
-            "'reserve' of Ledger.create must be below delta",
+            {"epsilon": 1, "delta": 1e-6, "selection_delta": 1e-6},
+            "'selection_delta' of Ledger.create must be below delta",
         ),
         ({"epsilon": 1, "period": "month"}, "'period' and 'period_limit' go together"),
         ({"epsilon": 1, "period": "hour", "period_limit": 1}, "must be one of day, week, month, year"),

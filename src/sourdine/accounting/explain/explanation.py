@@ -187,11 +187,11 @@ def explain_ledger(ledger: Ledger | Path | str) -> Explanation:
     """What everything paid from a ledger means together for one unit.
 
     A sum of rhos or of squared mus has a whole curve; a pure sum and a divergence at one order are known by
-    one epsilon. What keys took of the reserve is a leak in each.
+    one epsilon. What keys took of the selection delta is a leak in each.
     """
     with opened(ledger) as held:
         status, terms = held.status(), held.terms
-    leaked = status.reserve_spent or Fraction(0)
+    leaked = status.selection_delta_spent or Fraction(0)
     if status.spent == 0 or isinstance(terms.budget, PureBudget):
         return explain_guarantee(status.spent, leaked, unit=terms.unit, neighbours=terms.neighbours)
     assert terms.delta is not None

@@ -17,7 +17,7 @@ from sourdine.core.errors import InvalidParameter, SourdineError, UnsupportedLos
 
 
 class Cost(NamedTuple):
-    """In the ledger's currency, and of its reserve."""
+    """In the ledger's currency, and of its selection delta."""
 
     price: Fraction
     delta: Fraction
@@ -45,11 +45,11 @@ def _cost_one(terms: Terms, spend: Spend) -> Cost:
             "replaced may leave one part and enter another. Charge the parts as spends without a part."
         )
     loss = spend.one_loss()
-    if loss.delta and terms.reserve is None:
+    if loss.delta and terms.selection_delta is None:
         raise UnsupportedLoss(
             "A spend chooses keys privately, which takes a delta of its own, and this ledger keeps none "
-            "for that. Nothing was spent. Declare the keys, or make a ledger with a reserve, such as "
-            "`sourdine ledger create NEW --epsilon 3 --delta 1e-6 --reserve 5e-7`."
+            "for that. Nothing was spent. Declare the keys, or make a ledger with a selection delta, such as "
+            "`sourdine ledger create NEW --epsilon 3 --delta 1e-6 --selection-delta 5e-7`."
         )
     return Cost(spend.count * terms.budget.price(loss), spend.count * Fraction(loss.delta))
 

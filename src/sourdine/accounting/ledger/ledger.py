@@ -66,7 +66,7 @@ class Ledger:
         divergence: Number | None = None,
         mu: Number | None = None,
         unlimited: bool = False,
-        reserve: Number | None = None,
+        selection_delta: Number | None = None,
         unit: str | None = None,
         neighbours: Neighbours | str | None = None,
         period: Period | str | None = None,
@@ -76,8 +76,8 @@ class Ledger:
 
         The budget is an epsilon (with a delta it is kept in rho), a rho or a mu with a delta, or a
         `divergence` of an `order` with a delta; numbers are taken as they are written, so that 0.1 is a
-        tenth. `reserve` is the part of delta for choosing keys privately. Protected is a "person" who is
-        added or removed, unless `unit` and `neighbours` say otherwise. A `period` ("day", "week",
+        tenth. `selection_delta` is the part of delta for choosing keys privately. Protected is a "person"
+        who is added or removed, unless `unit` and `neighbours` say otherwise. A `period` ("day", "week",
         "month" or "year") has a `period_limit` of its own. With `unlimited` and
         a delta there is no limit, and the epsilon of its status holds at all times at once. Or give `terms`
         alone.
@@ -92,14 +92,15 @@ class Ledger:
                 divergence=divergence,
                 mu=mu,
                 unlimited=unlimited,
-                reserve=reserve,
+                selection_delta=selection_delta,
                 unit="person" if unit is None else unit,
                 neighbours=Neighbours.ADD_REMOVE if neighbours is None else neighbours,
                 period=period,
                 period_limit=period_limit,
             )
         elif unlimited or any(
-            each is not None for each in (epsilon, delta, rho, order, divergence, mu, reserve, *others)
+            each is not None
+            for each in (epsilon, delta, rho, order, divergence, mu, selection_delta, *others)
         ):
             raise InvalidParameter("A ledger is made from terms, or from a budget. Give one of the two.")
         return cls(Store.create(Path(path), terms.to_json()), terms)
@@ -154,7 +155,7 @@ class Ledger:
         return self._blocks.keep(spends).cost.price
 
     def delta(self, *spends: Spend) -> Fraction:
-        """What a block would take of the reserve; nothing is spent."""
+        """What a block would take of the selection delta; nothing is spent."""
         return self._blocks.keep(spends).cost.delta
 
     def charge(
@@ -197,7 +198,9 @@ class Ledger:
             currency=self.terms.budget.symbol,
             fingerprint=line.fingerprint,
             delta=delta,
-            reserve_left=None if self.terms.reserve is None else self.terms.reserve - delta_total,
+            selection_delta_left=None
+            if self.terms.selection_delta is None
+            else self.terms.selection_delta - delta_total,
         )
 
     def check(self, *spends: Spend) -> None:
@@ -211,7 +214,8 @@ class Ledger:
     def _after(
         self, price: Fraction, delta: Fraction, time: datetime, last: LedgerLine | None
     ) -> tuple[Fraction, Fraction, str]:
-        """The totals after a charge, and what its line states of period and reserve; or the refusal."""
+        """The totals after a charge, and what its line states of period and selection delta; or the
+        refusal."""
         before = self._total(last)
         total, delta_total = add(before, price), delta
         if total < price:  # cannot be, since no total is negative; it would be a refund
@@ -219,8 +223,8 @@ class Ledger:
         if total > self.terms.budget.limit:
             raise self._beyond(price, self.terms.budget.limit - before, "the budget")
         within = self._in_period(price, time, last) if self.terms.period is not None else ""
-        if self.terms.reserve is not None:
-            delta_total = self._from_reserve(delta, last)
+        if self.terms.selection_delta is not None:
+            delta_total = self._selection_total(delta, last)
             within += f', "delta": "{delta}", "delta_total": "{delta_total}"'
         return total, delta_total, within
 
@@ -240,7 +244,7 @@ class Ledger:
         key = self.terms.period.key(datetime.now(UTC)) if self.terms.period else None
         current = key is not None and str(held.get("period", "")) >= key
         in_period = amount(held["period_total"]) if current else Fraction(0)
-        reserved = None if self.terms.reserve is None else amount(held.get("delta_total", "0"))
+        reserved = None if self.terms.selection_delta is None else amount(held.get("delta_total", "0"))
         return Status(
             ledger=self.terms.identity,
             unit=self.terms.unit,
@@ -257,8 +261,8 @@ class Ledger:
             period_limit=self.terms.period_limit,
             period_spent=in_period if key else None,
             is_backup=self.is_backup,
-            reserve=self.terms.reserve,
-            reserve_spent=reserved,
+            selection_delta=self.terms.selection_delta,
+            selection_delta_spent=reserved,
         )
 
     def history(self) -> list[Entry]:
@@ -291,8 +295,8 @@ class Ledger:
         if price == 0:
             raise InvalidParameter("The spend costs nothing, so any number of them fits. Check its distance.")
         fits = int(left // price)
-        if delta and status.reserve is not None and status.reserve_spent is not None:
-            fits = min(fits, int((status.reserve - status.reserve_spent) // delta))
+        if delta and status.selection_delta is not None and status.selection_delta_spent is not None:
+            fits = min(fits, int((status.selection_delta - status.selection_delta_spent) // delta))
         return fits
 
     def _repr_html_(self) -> str:
@@ -311,16 +315,17 @@ class Ledger:
             raise self._beyond(price, left, f"the budget of this {self.terms.period}")
         return f', "period": {json.dumps(key)}, "period_total": "{total}"'
 
-    def _from_reserve(self, delta: Fraction, last: LedgerLine | None) -> Fraction:
-        """What all spends with a delta have taken of the reserve, with this one; it has no periods."""
-        assert self.terms.reserve is not None
+    def _selection_total(self, delta: Fraction, last: LedgerLine | None) -> Fraction:
+        """What all spends with a delta have taken of the selection delta, with this one; it has no
+        periods."""
+        assert self.terms.selection_delta is not None
         before = amount(self._reader.opened(last).held["delta_total"]) if last else Fraction(0)
         total = add(before, delta)
-        if total > self.terms.reserve:
-            left = self.terms.reserve - before
+        if total > self.terms.selection_delta:
+            left = self.terms.selection_delta - before
             raise BudgetExceeded(
-                f"The charge chooses keys at delta {readable(delta)} and the reserve has {room(left)} "
-                "left. Nothing was spent. Choose them at a smaller delta, or declare the keys.",
+                f"The charge chooses keys at delta {readable(delta)} and the selection delta has "
+                f"{room(left)} left. Nothing was spent. Choose them at a smaller delta, or declare the keys.",
                 asked=delta,
                 left=left,
             )

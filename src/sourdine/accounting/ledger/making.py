@@ -40,7 +40,7 @@ def make_terms(
     divergence: Number | None = None,
     mu: Number | None = None,
     unlimited: bool = False,
-    reserve: Number | None = None,
+    selection_delta: Number | None = None,
     unit: str = "person",
     neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
     period: Period | str | None = None,
@@ -54,7 +54,11 @@ def make_terms(
     Fraction(1, 10)
     """
     share = None if delta is None else _delta(owner, delta)
-    kept = None if reserve is None else check.inside(owner, "reserve", exact(owner, "reserve", reserve), 0, 1)
+    kept = (
+        None
+        if selection_delta is None
+        else check.inside(owner, "selection_delta", exact(owner, "selection_delta", selection_delta), 0, 1)
+    )
     budget = _budget(
         check.boolean(owner, "unlimited", unlimited),
         say,
@@ -72,7 +76,7 @@ def make_terms(
         delta=share,
         period=None if period is None else _choice(owner, "period", period, Period),
         period_limit=_limit(owner, say, period, period_limit, budget),
-        reserve=kept,
+        selection_delta=kept,
     )
 
 
@@ -134,15 +138,15 @@ def _delta(owner: str, delta: Number) -> float:
     return float(check.inside(owner, "delta", exact(owner, "delta", delta), 0, 1))
 
 
-def _rest(owner: str, delta: float | None, reserve: Fraction | None) -> float | None:
-    """What a reserve leaves of delta, for the budget."""
-    if delta is None or reserve is None:
+def _rest(owner: str, delta: float | None, selection_delta: Fraction | None) -> float | None:
+    """What a selection delta leaves of delta, for the budget."""
+    if delta is None or selection_delta is None:
         return delta
-    rest = left_of(delta, reserve)
+    rest = left_of(delta, selection_delta)
     if rest <= 0:
         must = f"be below delta, {plain(delta)}"
         remedy = "The rest of delta is for the noise. Half of it is a common choice."
-        raise check.fail(owner, "reserve", must, float(reserve), remedy)
+        raise check.fail(owner, "selection_delta", must, float(selection_delta), remedy)
     return rest
 
 

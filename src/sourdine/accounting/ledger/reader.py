@@ -56,8 +56,10 @@ class Reader:
             in_order = price <= total
             if self._terms.period is not None:
                 in_order &= isinstance(held["period"], str) and price <= amount(held["period_total"]) <= total
-            if self._terms.reserve is not None:
-                in_order &= amount(held["delta"]) <= amount(held["delta_total"]) <= self._terms.reserve
+            if self._terms.selection_delta is not None:
+                in_order &= (
+                    amount(held["delta"]) <= amount(held["delta_total"]) <= self._terms.selection_delta
+                )
         except UNREADABLE as problem:
             raise self._out_of_order(line) from problem
         if not in_order:
@@ -111,8 +113,10 @@ class Reader:
                 secure=typed(bool, held["secure"]) if "secure" in held else None,
                 declared=old,
                 declared_digest=digest,
-                delta=amount(held["delta"]) if self._terms.reserve is not None else Fraction(0),
-                delta_total=amount(held["delta_total"]) if self._terms.reserve is not None else Fraction(0),
+                delta=amount(held["delta"]) if self._terms.selection_delta is not None else Fraction(0),
+                delta_total=amount(held["delta_total"])
+                if self._terms.selection_delta is not None
+                else Fraction(0),
             )
         except UnknownName as problem:  # which is no damage: its price and total are known
             raise LedgerError(

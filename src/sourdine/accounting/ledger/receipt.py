@@ -18,7 +18,8 @@ class Receipt:
     """Proof that a block was paid, before any noise was drawn.
 
     `fingerprint` is the mark of the line in the ledger's chain; `spent` is the total with this charge.
-    `delta` is what the charge took of the ledger's reserve, and `reserve_left` what it left of it, if any.
+    `delta` is what the charge took of the ledger's selection delta, and `selection_delta_left` what it left
+    of it, if any.
     """
 
     ledger: str
@@ -30,7 +31,7 @@ class Receipt:
     currency: str
     fingerprint: str
     delta: Fraction = Fraction(0)
-    reserve_left: Fraction | None = None
+    selection_delta_left: Fraction | None = None
 
     @property
     def left(self) -> Fraction:
@@ -51,8 +52,8 @@ class Entry:
 
     `software`, `secure` and `declared_digest` are what was recorded when the block was paid; None if nothing
     was. Lines of version 0.1 hold the declarations themselves, `declared`.
-    `delta` is what the block took of the ledger's reserve, and `delta_total` what all have taken with it.
-    `foreign` names the mechanisms of the block that are not of this package.
+    `delta` is what the block took of the ledger's selection delta, and `delta_total` what all have taken
+    with it. `foreign` names the mechanisms of the block that are not of this package.
     """
 
     number: int
@@ -82,7 +83,8 @@ class Status:
     """Where a ledger stands.
 
     Everything paid is (`epsilon`, `delta`)-DP, and all that can be paid (`epsilon_limit`, `delta`)-DP. Of
-    delta, `reserve` is kept for spends with a delta of their own, which took `reserve_spent` so far.
+    delta, `selection_delta` is kept for spends with a delta of their own, which took
+    `selection_delta_spent` so far.
     """
 
     ledger: str
@@ -100,8 +102,8 @@ class Status:
     period_limit: Fraction | None = None
     period_spent: Fraction | None = None
     is_backup: bool = False
-    reserve: Fraction | None = None
-    reserve_spent: Fraction | None = None
+    selection_delta: Fraction | None = None
+    selection_delta_spent: Fraction | None = None
 
     def _repr_html_(self) -> str:
         rows = {
@@ -111,8 +113,10 @@ class Status:
             "left": remaining(self.left, self.limit),
             "blocks": str(self.blocks),
         }
-        if self.reserve is not None and self.reserve_spent is not None:
-            rows["delta for keys spent"] = f"{readable(self.reserve_spent)} of {room(self.reserve)}"
+        if self.selection_delta is not None and self.selection_delta_spent is not None:
+            rows["delta for keys spent"] = (
+                f"{readable(self.selection_delta_spent)} of {room(self.selection_delta)}"
+            )
         if self.is_backup:
             rows["backup"] = "pays for nothing"
         cells = "".join(

@@ -22,6 +22,7 @@ from sourdine.core.distributions import float_above
 from sourdine.core.format import plain
 
 _MOST_TEXT = 1000
+_SELECTION = "reserve"  # the name of the selection delta in files
 
 
 def check_text(name: str, value: object) -> None:
@@ -91,9 +92,9 @@ class Period(StrEnum):
 class Terms:
     """The budget, whom it protects and how it is counted. None of it ever changes.
 
-    `reserve` is the part of delta that is kept for spends with a delta of their own: those that choose keys
-    privately. The rest, `rest`, is where the budget's epsilon is read off. A pure budget needs no rest, so
-    its reserve may be all of delta, and is if no delta is given.
+    `selection_delta` is the part of delta that is kept for spends with a delta of their own: those that
+    choose keys privately. The rest, `rest`, is where the budget's epsilon is read off. A pure budget needs
+    no rest, so its selection delta may be all of delta, and is if no delta is given.
     """
 
     budget: Budget
@@ -102,23 +103,23 @@ class Terms:
     delta: float | None = None
     period: Period | None = None
     period_limit: Fraction | None = None
-    reserve: Fraction | None = None
+    selection_delta: Fraction | None = None
     identity: str = ""
 
     def __post_init__(self) -> None:
         check.member("Ledger", "neighbours", self.neighbours, Neighbours)
         check_text("unit", self.unit)
-        if self.reserve is not None:
-            reserve = check.inside("Ledger", "reserve", self.reserve, 0, 1)
-            object.__setattr__(self, "reserve", reserve)
+        if self.selection_delta is not None:
+            selection_delta = check.inside("Ledger", "selection_delta", self.selection_delta, 0, 1)
+            object.__setattr__(self, "selection_delta", selection_delta)
             if self.delta is None and self.budget.name == "pure":
-                object.__setattr__(self, "delta", float_above(reserve))
+                object.__setattr__(self, "delta", float_above(selection_delta))
         if self.delta is not None:
             check.keep(self, delta=float(check.inside("Ledger", "delta", self.delta, 0, 1)))
         if self.budget.name != "pure" and self.delta is None:
             remedy = "Without one, rho, mu and divergence say nothing about epsilon. A common choice is 1e-6."
             raise check.fail("Ledger", "delta", "be given for this budget", None, remedy)
-        self._check_reserve()
+        self._check_selection_delta()
         if (self.period is None) != (self.period_limit is None):
             raise check.fail("Ledger", "period", "come with its limit, and the other way round", self.period)
         if self.period is not None:
@@ -128,28 +129,37 @@ class Terms:
         if not self.identity:
             object.__setattr__(self, "identity", uuid.uuid4().hex)
 
-    def _check_reserve(self) -> None:
-        if self.reserve is None or self.delta is None:
+    def _check_selection_delta(self) -> None:
+        if self.selection_delta is None or self.delta is None:
             return
         if self.budget.name in ("gdp", "odometer"):
             remedy = (
                 "What has a delta of its own has no mu and no odometer here. Keep a limit in rho instead."
             )
-            raise check.fail("Ledger", "reserve", "be left out for this budget", float(self.reserve), remedy)
+            raise check.fail(
+                "Ledger",
+                "selection_delta",
+                "be left out for this budget",
+                float(self.selection_delta),
+                remedy,
+            )
         remedy = f"The ledger's delta is {plain(self.delta)}, and the rest of it is needed for the noise."
         if self.budget.name != "pure" and not self.rest:
-            raise check.fail("Ledger", "reserve", "be below delta", float(self.reserve), remedy)
-        if self.reserve > Fraction(self.delta):
-            raise check.fail("Ledger", "reserve", "be at most delta", float(self.reserve))
+            raise check.fail(
+                "Ledger", "selection_delta", "be below delta", float(self.selection_delta), remedy
+            )
+        if self.selection_delta > Fraction(self.delta):
+            raise check.fail("Ledger", "selection_delta", "be at most delta", float(self.selection_delta))
 
     @property
     def rest(self) -> float:
-        """The delta at which the budget's epsilon is read off: what the reserve leaves; 0 without a delta."""
-        return max(0.0, left_of(self.delta or 0.0, self.reserve or Fraction(0)))
+        """The delta at which the budget's epsilon is read off: what the selection delta leaves; 0 without a
+        delta."""
+        return max(0.0, left_of(self.delta or 0.0, self.selection_delta or Fraction(0)))
 
     def to_json(self) -> str:
         """The terms as the file holds them."""
-        kept = {} if self.reserve is None else {"reserve": str(self.reserve)}
+        kept = {} if self.selection_delta is None else {_SELECTION: str(self.selection_delta)}
         return json.dumps(
             {
                 "identity": self.identity,
@@ -174,6 +184,6 @@ class Terms:
             delta=terms["delta"],
             period=Period(terms["period"]) if terms["period"] else None,
             period_limit=amount(terms["period_limit"]) if terms["period_limit"] else None,
-            reserve=amount(terms["reserve"]) if "reserve" in terms else None,
+            selection_delta=amount(terms[_SELECTION]) if _SELECTION in terms else None,
             identity=terms["identity"],
         )

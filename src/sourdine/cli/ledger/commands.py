@@ -25,7 +25,7 @@ _EPSILON = Fraction(1, 10**9), 10**6
 _RHO = Fraction(1, 10**12), 10**6
 _MU = Fraction(1, 10**6), 10**3
 _ORDER = Fraction(1001, 1000), 10**4
-_RESERVE = Fraction(1, 10**20), Fraction(999, 1000)
+_SELECTION_DELTA = Fraction(1, 10**20), Fraction(999, 1000)
 
 Where = Annotated[Path, typer.Argument(help="The file of the ledger.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -56,7 +56,7 @@ def create(
     unlimited: Annotated[
         bool, typer.Option("--unlimited", help="No limit: only count what is lost, at --delta.")
     ] = False,
-    reserve: Annotated[
+    selection_delta: Annotated[
         str | None, typer.Option(help="The part of delta that is kept for choosing keys privately.")
     ] = None,
     unit: Annotated[str, typer.Option(help="Whom the guarantee protects.")] = "person",
@@ -71,7 +71,7 @@ def create(
 
     Examples: sourdine ledger create survey.ledger --epsilon 1 ·
     sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --period month --period-limit 0.01 ·
-    sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --reserve 5e-7 ·
+    sourdine ledger create survey.ledger --epsilon 3 --delta 1e-6 --selection-delta 5e-7 ·
     sourdine ledger create survey.ledger --mu 0.5 --delta 1e-6
     """
     from sourdine.accounting.ledger import Ledger
@@ -79,7 +79,7 @@ def create(
 
     ranges: dict[str, tuple[str | None, tuple[Fraction, Fraction | int]]] = {
         "delta": (delta, DELTA),
-        "reserve": (reserve, _RESERVE),
+        "selection_delta": (selection_delta, _SELECTION_DELTA),
         "epsilon": (epsilon, _EPSILON),
         "rho": (rho, _RHO),
         "divergence": (divergence, _RHO),
@@ -98,7 +98,7 @@ def create(
         divergence=divergence,
         mu=mu,
         unlimited=unlimited,
-        reserve=reserve,
+        selection_delta=selection_delta,
         unit=one_line("ledger create", "unit", unit),
         neighbours=neighbours,
         period=period,
@@ -153,7 +153,7 @@ def history(
 def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
     from sourdine.accounting.ledger.receipt import foreign_lines
 
-    reserve = opened.terms.reserve is not None
+    selects = opened.terms.selection_delta is not None
     rows = [
         (
             str(entry.number),
@@ -162,12 +162,12 @@ def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
             show.one_line(entry.purpose),
             _readable(entry.price),
             _readable(entry.total),
-            *((_readable(entry.delta),) if reserve else ()),
+            *((_readable(entry.delta),) if selects else ()),
         )
         for entry in entries
     ]
     symbol = opened.terms.budget.symbol
-    columns = ("line", "time (UTC)", "author", "purpose", symbol, "total", *(("delta",) if reserve else ()))
+    columns = ("line", "time (UTC)", "author", "purpose", symbol, "total", *(("delta",) if selects else ()))
     show.table(columns, rows, numbers=("line", symbol, "total", "delta"))
     show.line(
         f"{counted(len(entries), 'charge')} replayed to {symbol} {_readable(opened.status().spent)}; "
@@ -252,8 +252,8 @@ def forecast(
     if price == 0:
         raise InvalidParameter("Such a release costs nothing, so any number of them fits.")
     ever = int(found.left // price)
-    if delta and found.reserve is not None and found.reserve_spent is not None:
-        ever = min(ever, int((found.reserve - found.reserve_spent) // delta))
+    if delta and found.selection_delta is not None and found.selection_delta_spent is not None:
+        ever = min(ever, int((found.selection_delta - found.selection_delta_spent) // delta))
     if found.limit == UNLIMITED and not delta and found.period_limit is None:
         endless = {"price": str(price), "currency": found.currency, "delta": "0", "fits": None}
         if as_json:
@@ -330,9 +330,9 @@ def _print_status(found: "Status", as_json: bool) -> None:
     if found.period is not None and found.period_limit is not None and found.period_spent is not None:
         rest = found.period_limit - found.period_spent
         lines["This period"] = f"{found.period}: {_room(rest)} of {_room(found.period_limit)} left"
-    if found.reserve is not None and found.reserve_spent is not None:
-        rest = found.reserve - found.reserve_spent
-        lines["For keys"] = f"delta {_room(rest)} of {_room(found.reserve)} left"
+    if found.selection_delta is not None and found.selection_delta_spent is not None:
+        rest = found.selection_delta - found.selection_delta_spent
+        lines["For keys"] = f"delta {_room(rest)} of {_room(found.selection_delta)} left"
     if found.is_backup:
         lines["Backup"] = "this file pays for nothing; there may be later charges in the ledger itself"
     for name, text in lines.items():
@@ -346,7 +346,7 @@ def _root(found: "Status") -> str:
 
 def _plain_entry(entry: "Entry", ledger: "Ledger") -> dict[str, object]:
     kept = {"delta": str(entry.delta), "delta_total": str(entry.delta_total)}
-    return (kept if ledger.terms.reserve is not None else {}) | {
+    return (kept if ledger.terms.selection_delta is not None else {}) | {
         "number": entry.number,
         "time": entry.time.isoformat(),
         "author": entry.author,

@@ -19,6 +19,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from sourdine.cli.shared.old_options import read_old_options
 from sourdine.cli.shared.show import line, warn
 from sourdine.core import disk
 from sourdine.core.errors import OldWord, SourdineError
@@ -71,7 +72,8 @@ class OneSentence(TyperGroup):
         settings["standalone_mode"] = False
         try:
             with _old_words_in_a_sentence():
-                code = super().main(args, prog_name, **settings)
+                words = read_old_options(sys.argv[1:] if args is None else args)
+                code = super().main(words, prog_name, **settings)
             sys.stdout.flush()  # a full disk is noticed here, and not when nobody listens any more
         except SourdineError as problem:
             code = _complain(str(problem))

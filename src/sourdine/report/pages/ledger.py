@@ -72,9 +72,9 @@ def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Pag
 
 
 def _for_keys(status: Status) -> tuple[str, ...]:
-    if status.reserve is None or status.reserve_spent is None:
+    if status.selection_delta is None or status.selection_delta_spent is None:
         return ()
-    spent, whole = readable(status.reserve_spent), room(status.reserve)
+    spent, whole = readable(status.selection_delta_spent), room(status.selection_delta)
     return (f"For choosing keys privately, delta {spent} of {whole} is spent.",)
 
 

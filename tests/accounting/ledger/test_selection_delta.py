@@ -22,7 +22,7 @@ from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, 
 from sourdine.mechanisms import Gaussian, PartitionThreshold
 from tests.accounting.ledger.files import rewrite
 
-RESERVE = Fraction(1, 10**6)
+SELECTION_DELTA = Fraction(1, 10**6)
 CONCENTRATED = ConcentratedBudget(limit=1)  # type: ignore[arg-type]
 KEYS = Spend(
     mechanism=PartitionThreshold.within(rho=Fraction(1, 100), delta=3e-7, keys=2), distance=Distance.linf(1)
@@ -37,7 +37,7 @@ def terms(**others: object) -> Terms:
         "unit": "person",
         "neighbours": Neighbours.ADD_REMOVE,
         "delta": 2e-6,
-        "reserve": RESERVE,
+        "selection_delta": SELECTION_DELTA,
     }
     return Terms(**made | others)  # type: ignore[arg-type]
 
@@ -47,51 +47,57 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "survey.ledger"
 
 
-def test_deltas_add_up_to_the_reserve_and_no_further(path: Path) -> None:
+def test_deltas_add_up_to_the_selection_delta_and_no_further(path: Path) -> None:
     ledger = Ledger.create(path, terms())
-    fits = int(RESERVE // DELTA)
+    fits = int(SELECTION_DELTA // DELTA)
     assert 2 < fits == ledger.forecast(KEYS)
     for number in range(1, fits + 1):
         receipt = ledger.charge(KEYS, purpose="which towns")
-        assert (receipt.delta, receipt.reserve_left) == (DELTA, RESERVE - number * DELTA)
-    with pytest.raises(BudgetExceeded, match=r"the reserve has .* left\. Nothing was spent") as caught:
+        assert (receipt.delta, receipt.selection_delta_left) == (DELTA, SELECTION_DELTA - number * DELTA)
+    with pytest.raises(
+        BudgetExceeded, match=r"the selection delta has .* left\. Nothing was spent"
+    ) as caught:
         ledger.charge(KEYS, purpose="which streets")
-    assert (caught.value.asked, caught.value.left) == (DELTA, RESERVE - fits * DELTA)
+    assert (caught.value.asked, caught.value.left) == (DELTA, SELECTION_DELTA - fits * DELTA)
     assert ledger.charge(NOISE, purpose="what needs no delta").delta == 0
     found = Ledger.open(path).status()
-    assert (found.reserve, found.reserve_spent, found.blocks) == (RESERVE, fits * DELTA, fits + 1)
+    assert (found.selection_delta, found.selection_delta_spent, found.blocks) == (
+        SELECTION_DELTA,
+        fits * DELTA,
+        fits + 1,
+    )
     assert [entry.delta for entry in ledger.history()] == [DELTA] * fits + [Fraction(0)]
     assert ledger.history()[-1].delta_total == fits * DELTA
 
 
-def test_a_charge_that_only_the_budget_refuses_takes_nothing_of_the_reserve(path: Path) -> None:
+def test_a_charge_that_only_the_budget_refuses_takes_nothing_of_the_selection_delta(path: Path) -> None:
     ledger = Ledger.create(path, terms(budget=ConcentratedBudget(limit=Fraction(1, 1000))))
     with pytest.raises(BudgetExceeded, match="needs rho"):
         ledger.charge(KEYS, purpose="which towns")
-    assert ledger.status().reserve_spent == 0
+    assert ledger.status().selection_delta_spent == 0
 
 
-def test_epsilon_is_read_at_what_the_reserve_leaves(path: Path) -> None:
+def test_epsilon_is_read_at_what_the_selection_delta_leaves(path: Path) -> None:
     ledger = Ledger.create(path, terms())
-    assert ledger.terms.rest <= Fraction(2e-6) - RESERVE
+    assert ledger.terms.rest <= Fraction(2e-6) - SELECTION_DELTA
     assert ledger.terms.rest == pytest.approx(1e-6, rel=1e-9)
     ledger.charge(KEYS, purpose="which towns")
     cost = RhoCost(Neighbours.ADD_REMOVE, ledger.status().spent)
     assert ledger.status().epsilon == ZeroConcentrated().epsilon(cost, ledger.terms.rest).upper
-    whole = RhoCost(Neighbours.ADD_REMOVE, ledger.status().spent, RESERVE)
+    whole = RhoCost(Neighbours.ADD_REMOVE, ledger.status().spent, SELECTION_DELTA)
     assert ledger.status().epsilon >= ZeroConcentrated().epsilon(whole, 2e-6).upper
     assert ledger.status().epsilon > ZeroConcentrated().epsilon(cost, 2e-6).upper
 
 
-def test_a_ledger_without_a_reserve_says_what_to_do(path: Path) -> None:
-    ledger = Ledger.create(path, terms(reserve=None))
+def test_a_ledger_without_a_selection_delta_says_what_to_do(path: Path) -> None:
+    ledger = Ledger.create(path, terms(selection_delta=None))
     for act in (ledger.price, ledger.delta, ledger.forecast):
-        with pytest.raises(UnsupportedLoss, match=r"Nothing was spent.*--reserve"):
+        with pytest.raises(UnsupportedLoss, match=r"Nothing was spent.*--selection-delta"):
             act(KEYS)
     with pytest.raises(UnsupportedLoss, match="chooses keys privately"):
         ledger.charge(NOISE, KEYS, purpose="both")
     assert ledger.status().blocks == 0
-    assert ledger.status().reserve is None
+    assert ledger.status().selection_delta is None
 
 
 def test_a_pure_ledger_keeps_a_delta_for_keys(path: Path) -> None:
@@ -112,17 +118,17 @@ def test_a_divergence_ledger_keeps_one_too(path: Path) -> None:
     assert ledger.status().epsilon == budget.epsilon(ledger.status().spent, ledger.terms.rest)
 
 
-@pytest.mark.parametrize("reserve", [0, -1, 2e-6, 1, "half", math.nan])
-def test_a_reserve_lies_below_delta(reserve: object) -> None:
-    with pytest.raises(InvalidParameter, match="'reserve'"):
-        terms(reserve=reserve)
+@pytest.mark.parametrize("selection_delta", [0, -1, 2e-6, 1, "half", math.nan])
+def test_a_selection_delta_lies_below_delta(selection_delta: object) -> None:
+    with pytest.raises(InvalidParameter, match="'selection_delta'"):
+        terms(selection_delta=selection_delta)
 
 
-def test_a_pure_reserve_may_be_all_of_delta_and_no_more() -> None:
+def test_a_pure_selection_delta_may_be_all_of_delta_and_no_more() -> None:
     pure = PureBudget(limit=1)  # type: ignore[arg-type]
-    assert terms(budget=pure, reserve=2e-6).rest == 0
-    with pytest.raises(InvalidParameter, match="'reserve'"):
-        terms(budget=pure, reserve=3e-6)
+    assert terms(budget=pure, selection_delta=2e-6).rest == 0
+    with pytest.raises(InvalidParameter, match="'selection_delta'"):
+        terms(budget=pure, selection_delta=3e-6)
 
 
 def test_parts_take_the_worst_delta_and_counts_multiply(path: Path) -> None:
@@ -143,12 +149,12 @@ def test_terms_and_lines_survive_the_file_and_a_backup(path: Path, tmp_path: Pat
     for copy in (Ledger.open(path), ledger.backup(tmp_path / "kept.ledger")):
         assert copy.terms == ledger.terms
         assert copy.history() == ledger.history()
-        assert copy.status().reserve_spent == DELTA
+        assert copy.status().selection_delta_spent == DELTA
     assert copy.is_backup
 
 
 def test_software_that_knows_no_mark_is_kept_out(tmp_path: Path) -> None:
-    for name, made in {"kept": terms(), "plain": terms(reserve=None)}.items():
+    for name, made in {"kept": terms(), "plain": terms(selection_delta=None)}.items():
         Ledger.create(tmp_path / name, made).backup(tmp_path / f"{name}-backup").close()
         for file in (name, f"{name}-backup"):
             with closing(sqlite3.connect(tmp_path / file)) as connection:
@@ -157,7 +163,7 @@ def test_software_that_knows_no_mark_is_kept_out(tmp_path: Path) -> None:
 
 def test_a_ledger_made_before_there_were_reserves_opens_and_verifies(path: Path) -> None:
     """The terms and lines of such a file have no word of deltas."""
-    ledger = Ledger.create(path, terms(reserve=None))
+    ledger = Ledger.create(path, terms(selection_delta=None))
     ledger.charge(NOISE, purpose="a count")
     ledger.close()
     with sqlite3.connect(path) as connection:
@@ -185,7 +191,7 @@ def test_a_delta_changed_behind_the_ledger_shows(path: Path, old: str, new: str)
         Ledger.open(path).history()
 
 
-def test_threads_never_take_more_than_the_reserve(path: Path) -> None:
+def test_threads_never_take_more_than_the_selection_delta(path: Path) -> None:
     ledger = Ledger.create(path, terms())
     refused = []
 
@@ -201,16 +207,16 @@ def test_threads_never_take_more_than_the_reserve(path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    fits = int(RESERVE // DELTA)
+    fits = int(SELECTION_DELTA // DELTA)
     assert (ledger.status().blocks, len(refused)) == (fits, 16 - fits)
     assert ledger.history()[-1].delta_total == fits * DELTA
 
 
-def test_the_reserve_is_for_all_periods_together(path: Path) -> None:
+def test_the_selection_delta_is_for_all_periods_together(path: Path) -> None:
     ledger = Ledger.create(path, terms(period=Period.MONTH, period_limit=Fraction(1, 2)))
     ledger.charge(KEYS, purpose="which towns")
     ledger.charge(KEYS, purpose="which towns")
-    assert ledger.status().reserve_spent == 2 * DELTA
+    assert ledger.status().selection_delta_spent == 2 * DELTA
     assert ledger.history()[1].period is not None
 
 
@@ -220,7 +226,7 @@ def test_a_certificate_tells_what_keys_took(path: Path) -> None:
     receipt = ledger.charge(*spends, purpose="towns", secure=True, declared={"town": "open"})
     release = Release(values=[1], intervals=None, spends=spends, receipt=receipt)
     certificate = release.certificate(ledger, {"town": "open"})
-    assert certificate.from_reserve == DELTA
+    assert certificate.selection_delta == DELTA
     assert certificate.epsilon == ledger.terms.budget.epsilon(receipt.price, ledger.terms.rest)
     assert certificate.delta == 2e-6
     read = Certificate.from_json(certificate.to_json())

@@ -26,14 +26,14 @@ def run(*words: object) -> tuple[int, str, str]:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     place = tmp_path / "survey.ledger"
-    given = ("--epsilon", 3, "--delta", "1e-6", "--reserve", "5e-7")
+    given = ("--epsilon", 3, "--delta", "1e-6", "--selection-delta", "5e-7")
     assert run("ledger", "create", place, *given)[0] == 0
     return place
 
 
-def test_the_budget_is_for_what_the_reserve_leaves(path: Path) -> None:
+def test_the_budget_is_for_what_the_selection_delta_leaves(path: Path) -> None:
     ledger = Ledger.open(path)
-    assert ledger.terms.reserve == Fraction(5, 10**7)
+    assert ledger.terms.selection_delta == Fraction(5, 10**7)
     assert 2.999 < ledger.status().epsilon_limit <= 3
     code, out, _ = run("ledger", "status", path)
     assert code == 0
@@ -54,10 +54,18 @@ def test_history_and_export_tell_the_deltas(path: Path, tmp_path: Path) -> None:
     assert run("ledger", "history", path, "-o", page)[0] == 0
     assert "For choosing keys privately" in page.read_text()
     status = json.loads(run("ledger", "status", path, "--json")[1])
-    assert (status["reserve"], status["reserve_spent"]) == ("1/2000000", delta)
+    assert (status["selection_delta"], status["selection_delta_spent"]) == ("1/2000000", delta)
 
 
-def test_a_forecast_stops_at_the_reserve(path: Path, tmp_path: Path) -> None:
+def test_the_word_of_0_1_is_read_and_told(tmp_path: Path) -> None:
+    words = ("ledger", "create", tmp_path / "old.ledger", "--epsilon", 3, "--delta", "1e-6")
+    code, _, err = run(*words, "--reserve=5e-7")
+    assert code == 0
+    assert "'--reserve' is called '--selection-delta' now" in " ".join(err.split())
+    assert Ledger.open(tmp_path / "old.ledger").terms.selection_delta == Fraction(5, 10**7)
+
+
+def test_a_forecast_stops_at_the_selection_delta(path: Path, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps([KEYS.to_json()]))
     code, out, _ = run("ledger", "forecast", path, "--spends", plan)
@@ -78,16 +86,18 @@ def test_a_certificate_says_what_went_into_keys(path: Path, tmp_path: Path) -> N
     assert "went into choosing keys" in out
 
 
-def test_a_pure_budget_with_a_reserve(tmp_path: Path) -> None:
-    code, out, _ = run("ledger", "create", tmp_path / "a.ledger", "--epsilon", 1, "--reserve", "1e-6")
+def test_a_pure_budget_with_a_selection_delta(tmp_path: Path) -> None:
+    code, out, _ = run("ledger", "create", tmp_path / "a.ledger", "--epsilon", 1, "--selection-delta", "1e-6")
     assert code == 0
     assert "epsilon 1 at delta 1e-6" in out
 
 
-@pytest.mark.parametrize("reserve", ["1e-6", "2e-6", "0", "half"])
-def test_a_reserve_that_leaves_nothing_is_refused(tmp_path: Path, reserve: str) -> None:
+@pytest.mark.parametrize("selection_delta", ["1e-6", "2e-6", "0", "half"])
+def test_a_selection_delta_that_leaves_nothing_is_refused(tmp_path: Path, selection_delta: str) -> None:
     place = tmp_path / "b.ledger"
-    code, _, err = run("ledger", "create", place, "--rho", "0.1", "--delta", "1e-6", "--reserve", reserve)
+    code, _, err = run(
+        "ledger", "create", place, "--rho", "0.1", "--delta", "1e-6", "--selection-delta", selection_delta
+    )
     assert code != 0
-    assert "'reserve' of ledger create" in err
+    assert "'selection_delta' of ledger create" in err
     assert not place.exists()
