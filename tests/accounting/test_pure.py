@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from sourdine.accounting import Pure
 from sourdine.accounting.accountant import exactly
-from sourdine.core.distance import Distance
+from sourdine.accounting.approximate import PureCost
+from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import float_above
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
@@ -67,3 +68,9 @@ def test_numbers_beyond_floats_are_infinite() -> None:
 def test_a_bad_epsilon_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="'epsilon'"):
         Pure().delta(Pure().lift(PrivacyLoss.pure(1)), math.nan)
+
+
+def test_epsilon_holds_at_exactly_the_delta_that_was_spent() -> None:
+    cost = PureCost(Neighbours.ADD_REMOVE, Fraction(1), Fraction(1, 1 << 20))
+    assert Pure().epsilon(cost, 2.0**-20).upper == 1.0
+    assert Pure().epsilon(cost, 2.0**-21).upper == math.inf

@@ -73,3 +73,12 @@ def test_sampling_leaves_no_rho() -> None:
     with pytest.raises(UnsupportedLoss, match=r"no finite rho.*Use PLD or Renyi"):
         ZeroConcentrated().lift(poisson(PrivacyLoss.pure(1), Fraction(1, 2)))
     assert math.isinf(poisson(PrivacyLoss.pure(1), Fraction(1, 2)).rho)
+
+
+def test_it_says_nothing_once_its_delta_is_spent() -> None:
+    delta = 2.0**-20
+    spent = RhoCost(Neighbours.ADD_REMOVE, Fraction(1, 2), Fraction(delta))
+    assert ZeroConcentrated().epsilon(spent, delta).upper == math.inf
+    assert ZeroConcentrated().epsilon(spent, 2 * delta).upper < math.inf
+    nothing = RhoCost(Neighbours.ADD_REMOVE, Fraction(0), Fraction(delta))
+    assert ZeroConcentrated().epsilon(nothing, delta).upper == 0.0

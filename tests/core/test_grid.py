@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sourdine.core import grid
 from sourdine.core.distance import Distance, root_above
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+from sourdine.mechanisms import Laplace
 
 REALS = st.floats(allow_nan=True, allow_infinity=True)
 
@@ -170,3 +171,23 @@ def test_reals_without_a_grid_are_sent_to_a_mechanism_that_has_one(value: object
         grid.to_units("Geometric", value, None)  # type: ignore[arg-type]
     assert "Reals need a mechanism with a granularity, such as Laplace" in str(caught.value)
     assert "declare" not in str(caught.value)
+
+
+def enumerated(shifts: tuple[int, ...], epsilon: float) -> float:
+    """delta(epsilon) of independent discrete Laplace noises of scale 1, moved by these shifts."""
+    p = np.exp(-np.abs(np.arange(-40, 41)))
+    p /= p.sum()
+    whole = moved = np.ones(1)
+    for shift in shifts:
+        whole, moved = np.outer(whole, p).ravel(), np.outer(moved, np.roll(p, shift)).ravel()
+    return float(np.maximum(whole - math.exp(epsilon) * moved, 0).sum())
+
+
+def test_two_units_may_move_two_coordinates() -> None:
+    distance = Distance.l1(2, coordinates=2)
+    assert grid.one_moves(distance, Fraction(1))
+    assert not grid.one_moves(distance, Fraction(2))
+    loss = Laplace(scale=1).loss(distance)
+    for epsilon in (0.0, 0.5, 1.0, 1.5):
+        worst = max(enumerated((2,), epsilon), enumerated((1, 1), epsilon))
+        assert float(loss.profile(epsilon)) >= worst - 1e-12

@@ -27,3 +27,9 @@ def test_masses_add_up_to_one_with_the_leaks() -> None:
     above, below = law.survival(losses), law.cumulative(losses)
     assert above.p + below.p == pytest.approx(1.0)
     assert above.q + below.q == pytest.approx(1 - 0.125)
+
+
+def test_leaks_of_leaks_add_up() -> None:
+    law = LeakyLaw(LeakyLaw(pure_law(1.0), 0.1), 0.2)
+    assert law.infinite == pytest.approx(1 - 0.9 * 0.8)
+    assert law.infinite == pytest.approx(float(law.survival(1e9).p))

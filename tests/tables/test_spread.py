@@ -82,3 +82,10 @@ def test_quantiles_are_those_of_the_variance_gamma_law(terms: int, confidence: f
     constant = 2 ** (order - 1) * mpmath.sqrt(mpmath.pi) * mpmath.gamma(terms)
     mass = mpmath.quad(density, [mpmath.mpf(10) ** -12, edge / 2, edge]) / constant
     assert float(mass) == pytest.approx(confidence, abs=2e-4)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 5), Fraction(1, 2), Fraction(1), Fraction(3)])
+@pytest.mark.parametrize("weights", [[9, 1], [100, 1], [1, 0.001], [5, 1, 1]])
+def test_more_noises_never_narrow_an_interval(scale: Fraction, weights: list[float]) -> None:
+    alone = float(half_width(Laplace(scale=scale), weights[:1], 0.95))
+    assert float(half_width(Laplace(scale=scale), weights, 0.95)) >= alone

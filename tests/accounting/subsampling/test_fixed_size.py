@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sourdine.accounting import PLD, fixed_size
 from sourdine.accounting.pld.joint import worst
+from sourdine.accounting.subsampling.fixed_size import FixedSizeLaw
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import AtomLaw, GaussianLaw, RhoLaw
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
@@ -109,3 +110,10 @@ def test_other_relations_are_refused(relation: Neighbours) -> None:
 def test_a_bad_size_is_refused(size: int, of: int) -> None:
     with pytest.raises(InvalidParameter, match="of fixed_size must"):
         fixed_size(PrivacyLoss.pure(Fraction(1), neighbours=REPLACE), size, of)
+
+
+def test_at_zero_the_law_is_that_of_positive_losses() -> None:
+    """The atom at 0 lies below: survival is continuous from the right."""
+    law = FixedSizeLaw(GaussianLaw(1.0), 0.25)
+    at, after = law.survival(0.0), law.survival(1e-12)
+    assert (float(at.p), float(at.q)) == pytest.approx((float(after.p), float(after.q)), abs=1e-9)
