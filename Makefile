@@ -17,7 +17,7 @@ test: .venv/.dev
 	$(BIN)/pytest -n 2 -m "not slow" tests src
 
 test-slow: .venv/.dev
-	$(BIN)/pytest -n 2 -m slow --hypothesis-profile=explore tests src
+	$(BIN)/pytest -n 2 -m "slow or hypothesis" --hypothesis-profile=explore tests src
 
 # Branches too. Core and accounting are held to 95 %: there a line that no test reaches may be a guarantee.
 coverage: .venv/.dev

@@ -8,6 +8,7 @@ import os
 import threading
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,7 +40,19 @@ class OneSeedATest:
         return (yield)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--processor-times",
+        metavar="FILE",
+        help="write the processor time of each test; name the dear ones",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     seeds = OneSeedATest()
     SystemBits.words = lambda self, count, /: seeds.words(self, count)  # type: ignore[method-assign]
     config.pluginmanager.register(seeds)
+    if path := config.getoption("--processor-times"):
+        from tests.processor_times import ProcessorTimes  # of systems that count it, and Windows does not
+
+        config.pluginmanager.register(ProcessorTimes(config, Path(path)))

@@ -1,6 +1,7 @@
 """What every mechanism promises, checked on every example of every mechanism that a room exports."""
 
 import dataclasses
+import functools
 import importlib
 import inspect
 import json
@@ -29,6 +30,7 @@ def mechanisms() -> Iterator[type[Mechanism]]:
                 yield found
 
 
+@functools.cache  # some are calibrated, and ten tests ask for them
 def examples() -> list[object]:
     """Every example as a pytest parameter."""
     return [

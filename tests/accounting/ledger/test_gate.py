@@ -28,8 +28,11 @@ ROOT = Path(__file__).parents[3]
 _OPENER = """
 import sys
 from sourdine.accounting.ledger import Ledger
+from sourdine.accounting.spend import Spend
+from sourdine.core.distance import Distance
 from sourdine.core.errors import BudgetExceeded
-from tests.accounting.ledger.test_gate import SPEND
+from sourdine.mechanisms import Geometric
+SPEND = Spend(mechanism=Geometric(scale=100), distance=Distance.l1(1))
 done = 0
 try:
     while True:

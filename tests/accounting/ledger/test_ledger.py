@@ -227,9 +227,10 @@ def test_a_ledger_may_be_used_on_both_sides_of_a_fork(path: Path) -> None:
     assert [entry.purpose for entry in ledger.history()] == ["parent", "child", "parent again"]
 
 
-def test_killed_writers_lose_nothing_and_overspend_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [8, pytest.param(60, marks=pytest.mark.slow)])
+def test_killed_writers_lose_nothing_and_overspend_nothing(tmp_path: Path, kills: int) -> None:
     outcome = torment(
-        tmp_path, processes=4, kills=60, limit=Fraction(10**6), seed=7, progress=lambda done: None
+        tmp_path, processes=4, kills=kills, limit=Fraction(10**6), seed=7, progress=lambda done: None
     )
     assert outcome.recorded >= outcome.acknowledged > 0
     assert outcome.unrecorded == outcome.duplicates == outcome.overspent == 0

@@ -21,9 +21,9 @@ def run(module: str, *words: object) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_a_thousand_schedules_keep_every_acknowledged_charge(part: int) -> None:
-    assert run("", 250 * part, 250) == (0, "250 schedules, 0 faults\n")
+@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.slow)])
+def test_schedules_keep_every_acknowledged_charge(count: int) -> None:
+    assert run("", 0, count) == (0, f"{count} schedules, 0 faults\n")
 
 
 @pytest.mark.slow
