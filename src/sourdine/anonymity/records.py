@@ -18,17 +18,15 @@ from numpy.typing import NDArray
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.engine import InDuckDB
-from sourdine.frames.expression import grouping, steps
 from sourdine.frames.files import TEXT
-from sourdine.frames.schema import Category, Flag, Integer, Real, Schema, Text
+from sourdine.frames.records import distinct_records
+from sourdine.frames.schema import Integer, Real, Schema, Text
 from sourdine.frames.source import AS_IT_IS, Source, open_source
 from sourdine.frames.text.compression import kind_of
 from sourdine.frames.text.format import TextFormat
 
 Label = str | None
 Codes = NDArray[np.int64]
-_REPEATED = 4  # times that a record occurs on average for the engine to count before it numbers values
 
 
 class Missing(StrEnum):
@@ -162,71 +160,14 @@ def _checked(*groups: Sequence[str]) -> list[str]:
 def _encode(
     source: Source, names: Sequence[str], drop: Mapping[str, bool], slow: bool
 ) -> tuple[list[Coded], Codes]:
-    """The codes of every column, by joins with the numbered values of each.
-
-    Records that occur often are counted first, so that the joins meet each of them once. A source that is
-    slow to read is read once.
-    """
-    texts = [_text(source, name) for name in names]
-    wanted = ", ".join(f"{text} AS v{place}" for place, text in enumerate(texts))
-    every = ", ".join(f"v{place}" for place in range(len(names)))
-    held = f"(SELECT {wanted} FROM {source.name})"
-    if slow:
-        held = _hold(source, "sourdine_rows", f"FROM {held}")
-    rows, distinct = source.ask(f"SELECT count(*), approx_count_distinct(hash({every})) FROM {held}")[0]
-    if rows >= _REPEATED * distinct:
-        held = _hold(source, "sourdine_records", f"SELECT {every}, count(*) AS n FROM {held} GROUP BY ALL")
-    else:
-        held = f"(SELECT {every}, 1 AS n FROM {held})"
-    found = " UNION ALL ".join(
-        f"SELECT DISTINCT {place} AS p, v{place} AS v FROM {held} WHERE v{place} IS NOT NULL"
-        for place in range(len(names))
-    )
-    known = _hold(
-        source,
-        "sourdine_values",
-        f"SELECT p, v, row_number() OVER (PARTITION BY p ORDER BY v) - 1 AS c FROM ({found})",
-    )
-    listed = source.columns(f"SELECT p, v FROM {known} ORDER BY p, c")
-    values = [[str(v) for v in listed["v"][listed["p"] == place]] for place in range(len(names))]
-    codes = ", ".join(
-        f"CAST(coalesce(d{place}.c, {len(each)}) AS UINTEGER) AS c{place}"
-        for place, each in enumerate(values)
-    )
-    joins = " ".join(
-        f"LEFT JOIN (SELECT v, c FROM {known} WHERE p = {place}) d{place} ON g.v{place} = d{place}.v"
-        for place in range(len(names))
-    )
-    answer = source.columns(f"SELECT {codes}, n FROM {held} g {joins}")
-    raw = [answer[f"c{place}"].astype(np.int64) for place in range(len(names))]
-    keys, counts = _merged(raw, [len(each) + 1 for each in values], answer["n"].astype(np.int64))
+    """The codes of every column, and how often each distinct record occurs."""
+    values, raw, counts = distinct_records(source, names, slow)
+    keys, counts = _merged(raw, [len(each) + 1 for each in values], counts)
     columns = [
         _coded(name, each, found, source, drop[name])
         for name, each, found in zip(names, values, keys, strict=True)
     ]
     return columns, counts
-
-
-def _hold(source: Source, name: str, question: str) -> str:
-    """What to call an answer that is needed several times: a table on a connection of our own."""
-    connection = source.engine.own if isinstance(source.engine, InDuckDB) else None
-    if connection is None:
-        return f"({question})"
-    connection.execute(f"CREATE TEMP TABLE {name} AS {question}")
-    return name
-
-
-def _text(source: Source, name: str) -> str:
-    """The value of a column as text, NULL where it is missing."""
-    kind, column = source.types[name], source.schema.columns.get(name)
-    if isinstance(column, Category | Flag):
-        keys = grouping(name, column, kind)
-        return f"CAST({keys.known(keys.raw)} AS VARCHAR)"
-    if isinstance(column, Integer | Real):
-        return f"CAST({steps(name, column, kind)} AS VARCHAR)"
-    held = source.unit(name)
-    plain = f"CAST({held} AS VARCHAR) COLLATE C"  # by a collation of the table's own, unlike texts are one
-    return f"CASE WHEN NOT isnan({held}) THEN {plain} END" if kind in ("FLOAT", "DOUBLE") else plain
 
 
 def _merged(raw: Sequence[Codes], sizes: Sequence[int], counts: Codes) -> tuple[list[Codes], Codes]:

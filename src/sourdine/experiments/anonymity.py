@@ -20,6 +20,7 @@ from sourdine.anonymity import (
 )
 from sourdine.audit.attacks import AttackChart, ChartPoint
 from sourdine.experiments.registry import ClaimVerdict, Result, Settings, Standing, experiment
+from sourdine.frames.output import relation_of_cells
 from sourdine.report.pages.attack import draw_attack
 from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Cell, TextTable
@@ -95,12 +96,8 @@ def run(settings: Settings) -> Result:
 
 def patients() -> "duckdb.DuckDBPyRelation":
     """The printed patients as a table."""
-    import duckdb
-
-    connection = duckdb.connect()
-    connection.execute("CREATE TABLE patients (age INTEGER, postcode VARCHAR, treatment VARCHAR)")
-    connection.executemany("INSERT INTO patients VALUES (?, ?, ?)", PATIENTS)
-    return connection.table("patients")
+    types = {"age": "INTEGER", "postcode": "VARCHAR", "treatment": "VARCHAR"}
+    return relation_of_cells(types, PATIENTS)
 
 
 def make(demand: Demand) -> Generalised:

@@ -1,6 +1,5 @@
 """What a release says: values with intervals under named keys, in one tidy table."""
 
-import errno
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -17,8 +16,7 @@ from numpy.typing import NDArray
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.spreadsheet import csv_text, inert
-from sourdine.frames.closed import closed_connection
-from sourdine.frames.expression import literal, quoted
+from sourdine.frames.output import write_columns
 from sourdine.tables.estimate import GroupEstimate
 
 if TYPE_CHECKING:
@@ -227,7 +225,11 @@ def write_answers(answers: Answers, path: Path) -> None:
         raise InvalidParameter(f"Answers are not written as '{path.suffix}'. Use {' or '.join(ENDINGS)}.")
     with disk.whole_file(path) as place:
         if path.suffix == ".parquet":
-            _write_parquet(answers, place)
+            names = answers.columns
+            cells = list(zip(*answers.rows(), strict=True)) or [() for _ in names]
+            numbers = ("value", *_ENDS)
+            held = {name: _array(each, name in numbers) for name, each in zip(names, cells, strict=True)}
+            write_columns(held, place, path.suffix)
         else:
             disk.write_new(place, answers.csv() if path.suffix == ".csv" else answers.json())
 
@@ -235,27 +237,8 @@ def write_answers(answers: Answers, path: Path) -> None:
 ENDINGS = (".csv", ".json", ".parquet")
 
 
-def _write_parquet(answers: Answers, path: Path) -> None:
-    import duckdb
-
-    names = answers.columns
-    cells = list(zip(*answers.rows(), strict=True)) or [() for _ in names]
-    numbers = [name in ("value", *_ENDS) for name in names]
-    held = {f"cells_{k}": _array(each, numbers[k]) for k, each in enumerate(cells)}
-    typed = ", ".join(
-        f"CAST(cells_{k} AS {'DOUBLE' if numbers[k] else 'VARCHAR'}) AS {quoted(name)}"
-        for k, name in enumerate(names)
-    )
-    connection = closed_connection([path])
-    connection.register("held", held)
-    try:
-        connection.execute(f"COPY (SELECT {typed} FROM held) TO {literal(str(path))} (FORMAT parquet)")
-    except duckdb.Error:  # whose words are many
-        raise OSError(errno.EIO, "the disk is full, or cannot be written", str(path)) from None
-
-
 def _array(cells: Sequence[Cell], number: bool) -> NDArray[Any]:
-    """Cells as an engine takes them; empty ones are masked."""
+    """Cells as numbers or as texts; empty ones are masked."""
     kept: list[object] = [(0.0 if number else "") if c is None else c if number else str(c) for c in cells]
     made = np.array(kept, dtype=np.float64 if number else np.object_)
     return np.ma.MaskedArray(made, mask=[c is None for c in cells])

@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sourdine.core import disk
-from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.closed import spilling_connection
-from sourdine.frames.expression import literal, quoted
+from sourdine.frames.mock import mock_source
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Category, Column, Flag, Integer, Schema, Text
-from sourdine.frames.source import Source, open_source
+from sourdine.frames.schema import Schema
+from sourdine.frames.source import Source
 from sourdine.testing import SeededBits
 
 Floats = NDArray[np.float64]
@@ -112,7 +110,6 @@ def _uniform(count: int, bits: Bits) -> Floats:
 
 
 MOST_ROWS = 200_000
-_MADE_UP = 12  # keys where nobody declared any
 
 
 def twin(schema: Schema, unit: PrivacyUnit, size: int | None) -> Source:
@@ -120,29 +117,4 @@ def twin(schema: Schema, unit: PrivacyUnit, size: int | None) -> Source:
 
     It holds nothing of the real table, which is not opened.
     """
-    rows = min(size or 10_000, MOST_ROWS)
-    names = dict(schema.columns)
-    columns = [f"{_value(name, column)} AS {quoted(name)}" for name, column in names.items()]
-    if unit.column is not None and unit.column not in names:
-        columns.append(f"row_number // {unit.max_rows} AS {quoted(unit.column)}")
-    if not columns:
-        raise InvalidParameter("There is no declared column to make up a table from. Declare one.")
-    connection = spilling_connection()
-    made = connection.sql(f"SELECT {', '.join(columns)} FROM (SELECT range AS row_number FROM range({rows}))")
-    others = [] if unit.column is None else [unit.column]
-    return open_source(made, schema, others)
-
-
-def _value(name: str, column: Column) -> str:
-    """A number that looks random, from a hash of the row and the column's name."""
-    part = f"(hash(concat(row_number, chr(0), {literal(name)})) % 1000003) / 1000003.0"
-    if isinstance(column, Flag):
-        return f"({part} < 0.5)"
-    if isinstance(column, Category):
-        listed = ", ".join(map(literal, column.keys))
-        return f"list_extract([{listed}], 1 + CAST(floor({part} * {len(column.keys)}) AS INTEGER))"
-    if isinstance(column, Text):
-        number = f"1 + CAST(floor({part} * {part} * {_MADE_UP}) AS INTEGER)"  # the first come most often
-        return f"concat({literal(f'made up {name} ')}, {number})"
-    spread = f"({column.lower!r} + {part} * ({column.upper!r} - ({column.lower!r})))"
-    return f"CAST(round({spread}) AS BIGINT)" if isinstance(column, Integer) else f"CAST({spread} AS DOUBLE)"
+    return mock_source(schema, unit, min(size or 10_000, MOST_ROWS))

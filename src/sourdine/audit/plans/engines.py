@@ -11,7 +11,7 @@ from typing import Any
 
 from sourdine.audit.plans.cells import BIGINT, BOOLEAN, DOUBLE, VARCHAR, Cell
 from sourdine.audit.plans.walk import Layout, Row
-from sourdine.frames.expression import quoted
+from sourdine.frames.output import relation_of_cells
 
 Make = Callable[[Layout, Sequence[Row], Path], object]
 
@@ -46,21 +46,7 @@ def _columns(layout: Layout, rows: Sequence[Row]) -> dict[str, list[Cell]]:
 
 
 def _relation(layout: Layout, rows: Sequence[Row], folder: Path) -> Any:
-    import duckdb
-
-    connection = duckdb.connect()
-    held = _columns(layout, rows)
-    typed = [
-        f"unnest(CAST(${place + 1} AS {kind}[])) AS {quoted(name)}"
-        for place, (name, kind) in enumerate(zip(layout.names, layout.kinds, strict=True))
-    ]
-    # numbers of more than 64 bits come as text
-    given = [
-        [None if cell is None else str(cell) for cell in cells] if kind == "HUGEINT" else cells
-        for cells, kind in zip(held.values(), layout.kinds, strict=True)
-    ]
-    connection.execute(f"CREATE TABLE made_up AS SELECT {', '.join(typed)}", given)
-    return connection.table("made_up")
+    return relation_of_cells(dict(zip(layout.names, layout.kinds, strict=True)), rows)
 
 
 def _parquet(layout: Layout, rows: Sequence[Row], folder: Path) -> object:

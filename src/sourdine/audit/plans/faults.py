@@ -18,6 +18,7 @@ from sourdine.frames import joins as join
 from sourdine.frames import source
 from sourdine.frames.dialect import DUCKDB, Dialect
 from sourdine.frames.joins import Join
+from sourdine.frames.output import relation_of_cells
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.statistics import partitions, quality, sums, totals
@@ -90,10 +91,8 @@ class FaultCase:
         """The public table that is joined, if any."""
         if not self.joined:
             return ()
-        import duckdb
-
-        towns = duckdb.connect().sql(
-            "SELECT * FROM (VALUES ('lille', 'north'), ('nice', 'south')) t(town, region)"
+        towns = relation_of_cells(
+            {"town": "VARCHAR", "region": "VARCHAR"}, [("lille", "north"), ("nice", "south")]
         )
         return (Join(name="places", table=towns, on=(("town", "town"),), columns=("region",)),)
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.cleaner.pima import DECLARED, FEATURES, OUTCOME, WHOLE, Floats, Pima, Truth
+from sourdine.frames.output import relation_of
 from sourdine.local.cleaner import Cleaner, Method
 from sourdine.local.numeric.piecewise import Hybrid
 from sourdine.mechanisms.bounded_laplace import BoundedLaplace
@@ -171,15 +172,8 @@ def as_corrected(pima: Pima, epsilon: Fraction, method: Method, repeats: int, bi
 
 def _relation(pima: Pima, repeats: int) -> "duckdb.DuckDBPyRelation":
     """The table several times over, as something to be cleaned."""
-    import duckdb
-
-    connection = duckdb.connect()
-    held: dict[str, NDArray[np.generic]] = {
-        name: np.tile(values, repeats) for name, values in pima.columns.items()
-    }
-    connection.register("held", held | {OUTCOME: np.tile(pima.ill, repeats)})
-    connection.execute("CREATE TABLE pima AS SELECT * FROM held")
-    return connection.table("pima")
+    held = {name: np.tile(values, repeats) for name, values in (pima.columns | {OUTCOME: pima.ill}).items()}
+    return relation_of(held)
 
 
 _LABEL, _MOST_LABEL = Fraction(1, 3), Fraction(4)

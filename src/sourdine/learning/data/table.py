@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.toml import read_toml
-from sourdine.frames.expression import grouping, literal, place_of, span
+from sourdine.frames.expression import span
+from sourdine.frames.records import ABSENT, cell_place, read_cells
 from sourdine.frames.schema import Category, Column, Flag, Integer, Real, Schema
-from sourdine.frames.source import AS_IT_IS, Source, open_source
+from sourdine.frames.source import AS_IT_IS, open_source
 from sourdine.frames.text.format import TextFormat
 from sourdine.learning.data.labelled import Labelled
-
-_ABSENT = -1
 
 
 def read_table(
@@ -55,10 +54,8 @@ def read_table(
             "Declare it as a category with its keys, or leave it out."
         )
     source = open_source(table, schema, text=text, spark=False)
-    asked = {name: f"c{place}" for place, name in enumerate(schema.columns)}
-    sql = ", ".join(f"{_place(source, name, schema.columns[name])} AS {mark}" for name, mark in asked.items())
-    found = source.columns(f"SELECT {sql} FROM {source.view}")
-    places = {name: np.ma.filled(found[mark].astype(np.int64), _ABSENT) for name, mark in asked.items()}
+    found = read_cells(source, {name: cell_place(source, name) for name in schema.columns})
+    places = {name: np.ma.filled(each.astype(np.int64), ABSENT) for name, each in found.items()}
     whole = np.logical_and.reduce([each >= 0 for each in places.values()])
     if not whole.any():
         raise InvalidParameter("No record of the table has all declared cells. Check the declarations.")
@@ -84,21 +81,6 @@ def read_columns(path: Path) -> Schema:
             '[columns.age] type = "integer", lower = 0, upper = 120.'
         )
     return Schema.read(columns)
-
-
-def _place(source: Source, name: str, column: Column) -> str:
-    """The place of a cell on its grid or among its keys, -1 where the record is left out."""
-    if isinstance(column, Integer | Real):
-        return place_of(name)
-    assert isinstance(column, Category | Flag)
-    raw = grouping(name, column, source.types[name]).raw
-    keys = (False, True) if isinstance(column, Flag) else column.keys
-    absent = _ABSENT if column.missing == "drop" else list(keys).index(column.missing)
-    if isinstance(column, Flag):
-        return f"CASE WHEN {raw} THEN 1 WHEN NOT {raw} THEN 0 ELSE {absent} END"
-    listed = ", ".join(literal(str(key)) for key in column.keys)
-    code = f"enum_code(TRY_CAST(CAST({raw} AS VARCHAR) AS ENUM({listed})))"
-    return f"coalesce(CAST({code} AS INTEGER), {absent})"
 
 
 def _numbers(places: NDArray[np.int64], column: Column) -> NDArray[np.float32]:

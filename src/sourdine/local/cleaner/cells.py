@@ -18,13 +18,12 @@ from sourdine.core import check
 from sourdine.core.distance import Distance
 from sourdine.core.format import shorten_down
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.expression import grouping, literal
+from sourdine.frames.records import ABSENT, cell_place, key_place
 from sourdine.frames.schema import Category, Column, Flag
 from sourdine.frames.source import Source
 from sourdine.local.estimate import Estimate, shares
 from sourdine.mechanisms.randomized_response import MOST_EPSILON, KaryResponse
 
-ABSENT = -1  # what a missing cell is read as
 Cleaned = np.ma.MaskedArray[Any, Any]  # noisy values or places of labels; missing where masked
 
 
@@ -137,17 +136,7 @@ class KeyCells(CleanedCells):
         return (Spend(mechanism=self.mechanism, distance=Distance.hamming()),)
 
     def read(self, source: Source) -> str:
-        absent = ABSENT if self.keeps_missing else list(self.labels).index(self.column.missing)
-        return self._place(source, absent)
-
-    def _place(self, source: Source, absent: int) -> str:
-        """The place of a key among the labels; an enumeration finds it by its hash, however many they are."""
-        raw = grouping(self.name, self.column, source.types[self.name]).raw
-        if isinstance(self.column, Flag):
-            return f"CASE WHEN {raw} THEN 1 WHEN NOT {raw} THEN 0 ELSE {absent} END"
-        keys = ", ".join(literal(str(key)) for key in self.column.keys)
-        code = f"enum_code(TRY_CAST(CAST({raw} AS VARCHAR) AS ENUM({keys})))"
-        return f"coalesce(CAST({code} AS INTEGER), {absent})"
+        return cell_place(source, self.name)
 
     def sample(self, cells: NDArray[np.int64], bits: Bits) -> Cleaned:
         last = len(self.labels)
@@ -156,7 +145,7 @@ class KeyCells(CleanedCells):
         return np.ma.MaskedArray(np.where(missing, 0, drawn), mask=missing)
 
     def reread(self, source: Source) -> str:
-        return self._place(source, ABSENT)
+        return key_place(source, self.name)
 
     def restored(self, cells: Cleaned) -> Cleaned:
         places = cells.filled(ABSENT).astype(np.int64)

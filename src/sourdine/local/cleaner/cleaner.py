@@ -18,10 +18,11 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.frames.records import ABSENT, read_cells
 from sourdine.frames.schema import Column, Integer, Real, Schema, Text
 from sourdine.frames.source import AS_IT_IS, Source, open_source
 from sourdine.frames.text.format import TextFormat
-from sourdine.local.cleaner.cells import ABSENT, Cleaned, CleanedCells, KeyCells
+from sourdine.local.cleaner.cells import Cleaned, CleanedCells, KeyCells
 from sourdine.local.cleaner.numbers import Method, NumberCells, gridded
 from sourdine.local.cleaner.writing import Output, like, write
 from sourdine.local.estimate import Estimate
@@ -189,24 +190,18 @@ class Cleaner:
         )
 
     def _read(self, source: Source) -> dict[str, NDArray[np.int64]]:
-        """All private cells, in one question so that records stay together."""
-        asked = {f"c{i}": cells for i, cells in enumerate(self.cells)}
-        sql = ", ".join(f"{cells.read(source)} AS {mark}" for mark, cells in asked.items())
-        found = _asked(source, f"SELECT {sql} FROM {source.view}")
-        return {
-            cells.name: np.ma.filled(found[mark].astype(np.int64), ABSENT) for mark, cells in asked.items()
-        }
+        """All private cells."""
+        found = _asked(source, {cells.name: cells.read(source) for cells in self.cells})
+        return {name: np.ma.filled(each.astype(np.int64), ABSENT) for name, each in found.items()}
 
     def estimates(self, table: object, confidence: float = 0.95) -> dict[str, Estimate]:
         """What a table that was cleaned like this says: means and shares, rid of the effect of the noise."""
         source = self.open(table)
-        asked = {f"c{i}": cells for i, cells in enumerate(self.cells)}
-        sql = ", ".join(f"{cells.reread(source)} AS {mark}" for mark, cells in asked.items())
-        found = _asked(source, f"SELECT {sql} FROM {source.name}")
+        found = _asked(source, {cells.name: cells.reread(source) for cells in self.cells})
         level = check.confidence("Cleaner.estimates", confidence)
         return {
-            cells.name: cells.estimate(cells.restored(np.ma.asarray(found[mark])), level)
-            for mark, cells in asked.items()
+            cells.name: cells.estimate(cells.restored(np.ma.asarray(found[cells.name])), level)
+            for cells in self.cells
         }
 
     def to_json(self) -> dict[str, object]:
@@ -363,12 +358,12 @@ def _known(what: str, given: Mapping[str, Any], names: Iterable[str]) -> dict[st
     return dict(given)
 
 
-def _asked(source: Source, sql: str) -> dict[str, NDArray[Any]]:
-    """Columns of a table; an error of the engine is told without its words, which may quote cells."""
+def _asked(source: Source, cells: Mapping[str, str]) -> dict[str, NDArray[Any]]:
+    """Cells of a table; an error of the engine is told without its words, which may quote cells."""
     import duckdb
 
     try:
-        return source.columns(sql)
+        return read_cells(source, cells)
     except duckdb.Error:
         raise SourdineError(
             "The table could not be read to its end, so there is no result. What was charged stays charged. "

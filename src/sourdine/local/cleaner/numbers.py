@@ -22,7 +22,8 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import shorten_up
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.expression import place_of, quoted, span
+from sourdine.frames.expression import span
+from sourdine.frames.records import cell_place, number_in
 from sourdine.frames.schema import MOST_STEPS, Integer, Number, Real
 from sourdine.frames.source import Source
 from sourdine.local.cleaner.cells import Cleaned, CleanedCells
@@ -304,7 +305,7 @@ class NumberCells(CleanedCells):
         return (Spend(mechanism=KaryResponse(epsilon=self.price, categories=2), distance=Distance.hamming()),)
 
     def read(self, source: Source) -> str:
-        return place_of(self.name)
+        return cell_place(source, self.name)
 
     def sample(self, cells: NDArray[np.int64], bits: Bits) -> Cleaned:
         absent = cells < 0
@@ -328,7 +329,7 @@ class NumberCells(CleanedCells):
         return shifted * float(step)
 
     def reread(self, source: Source) -> str:
-        return f"TRY_CAST({quoted(self.name)} AS DOUBLE)"
+        return number_in(self.name)
 
     def restored(self, cells: Cleaned) -> Cleaned:
         values = np.ma.filled(np.ma.asarray(cells, np.float64), np.nan)

@@ -3,32 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.closed import closed_connection, spilling_connection
-from sourdine.frames.expression import literal, quoted
 from sourdine.frames.files import ENDINGS
+from sourdine.frames.output import FORMATS, relation_of, write_columns
 from sourdine.local.cleaner.cells import Cleaned, CleanedCells
-
-if TYPE_CHECKING:
-    import duckdb
-
-_OPTIONS = {
-    ".csv": "FORMAT csv, HEADER true",
-    ".tsv": "FORMAT csv, HEADER true, DELIMITER '\t'",
-    ".json": "FORMAT json",
-    ".jsonl": "FORMAT json",
-    ".ndjson": "FORMAT json",
-    ".parquet": "FORMAT parquet",
-}
-
-
-_TYPES = {"i": "BIGINT", "f": "DOUBLE", "b": "BOOLEAN"}
 
 
 @dataclass(frozen=True)
@@ -57,6 +41,11 @@ class Output:
         return held
 
     @property
+    def masked(self) -> NDArray[Any]:
+        """The values, masked where they are missing."""
+        return np.ma.MaskedArray(self.values, mask=self.missing)
+
+    @property
     def text(self) -> bool:
         """Whether it holds text."""
         return self.values.dtype == np.object_
@@ -72,25 +61,22 @@ def like(table: object, columns: Mapping[str, Output]) -> Any:
         return frame.lazy() if type(table).__name__ == "LazyFrame" else frame
     if kind == "pyarrow":
         return _arrow(columns)
-    return _duckdb(columns)
+    return relation_of({name: each.masked for name, each in columns.items()})
 
 
 def write(columns: Mapping[str, Output], path: Path) -> None:
     """Keep the columns in a file of the kind that its ending says; it appears whole or not at all."""
-    import duckdb
-
     check_ending(path)
     try:
         with disk.whole_file(path) as place:
-            kept = _fill(closed_connection([place]), columns)
-            kept.execute(f"COPY cleaned TO {literal(str(place))} ({_OPTIONS[path.suffix.lower()]})")
-    except (duckdb.Error, OSError):
+            write_columns({name: each.masked for name, each in columns.items()}, place, path.suffix.lower())
+    except OSError:
         raise InvalidParameter(f"{path} cannot be written. Check the place and its room.") from None
 
 
 def check_ending(path: Path) -> None:
     """Refuse a file of a kind that is not written."""
-    if path.suffix.lower() not in _OPTIONS:
+    if path.suffix.lower() not in FORMATS:
         raise InvalidParameter(
             f"A file ending in '{path.suffix}' is not written. Use one of {', '.join(sorted(ENDINGS))}."
         )
@@ -136,28 +122,3 @@ def _arrow(columns: Mapping[str, Output]) -> Any:
             for name, each in columns.items()
         }
     )
-
-
-def _duckdb(columns: Mapping[str, Output]) -> "duckdb.DuckDBPyRelation":
-    """A relation on a connection of its own."""
-    return _fill(spilling_connection(), columns).table("cleaned")
-
-
-def _fill(
-    connection: "duckdb.DuckDBPyConnection", columns: Mapping[str, Output]
-) -> "duckdb.DuckDBPyConnection":
-    """The columns as a table, with types that are stated and not guessed."""
-    held: dict[str, Any] = {}
-    for name, each in columns.items():
-        held[name] = np.ma.MaskedArray(
-            np.where(each.missing, "", each.values).astype(object) if each.text else each.values,
-            mask=each.missing,
-        )
-    kinds = {
-        name: "VARCHAR" if each.text else _TYPES[each.values.dtype.kind] for name, each in columns.items()
-    }
-    typed = ", ".join(f"CAST({quoted(name)} AS {kind}) AS {quoted(name)}" for name, kind in kinds.items())
-    connection.register("held", held)
-    connection.execute(f"CREATE TABLE cleaned AS SELECT {typed} FROM held")
-    connection.unregister("held")
-    return connection

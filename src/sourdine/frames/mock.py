@@ -1,0 +1,39 @@
+"""Made-up records: a table of declared columns, spread evenly, that holds nothing of the real one."""
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.closed import spilling_connection
+from sourdine.frames.expression import literal, quoted
+from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames.schema import Category, Column, Flag, Integer, Schema, Text
+from sourdine.frames.source import Source, open_source
+
+_MADE_UP = 12  # keys where nobody declared any
+
+
+def mock_source(schema: Schema, unit: PrivacyUnit, rows: int) -> Source:
+    """A made-up table: values spread evenly between their bounds, keys equally frequent, or made up."""
+    names = dict(schema.columns)
+    columns = [f"{_value(name, column)} AS {quoted(name)}" for name, column in names.items()]
+    if unit.column is not None and unit.column not in names:
+        columns.append(f"row_number // {unit.max_rows} AS {quoted(unit.column)}")
+    if not columns:
+        raise InvalidParameter("There is no declared column to make up a table from. Declare one.")
+    connection = spilling_connection()
+    made = connection.sql(f"SELECT {', '.join(columns)} FROM (SELECT range AS row_number FROM range({rows}))")
+    others = [] if unit.column is None else [unit.column]
+    return open_source(made, schema, others)
+
+
+def _value(name: str, column: Column) -> str:
+    """A number that looks random, from a hash of the row and the column's name."""
+    part = f"(hash(concat(row_number, chr(0), {literal(name)})) % 1000003) / 1000003.0"
+    if isinstance(column, Flag):
+        return f"({part} < 0.5)"
+    if isinstance(column, Category):
+        listed = ", ".join(map(literal, column.keys))
+        return f"list_extract([{listed}], 1 + CAST(floor({part} * {len(column.keys)}) AS INTEGER))"
+    if isinstance(column, Text):
+        number = f"1 + CAST(floor({part} * {part} * {_MADE_UP}) AS INTEGER)"  # the first come most often
+        return f"concat({literal(f'made up {name} ')}, {number})"
+    spread = f"({column.lower!r} + {part} * ({column.upper!r} - ({column.lower!r})))"
+    return f"CAST(round({spread}) AS BIGINT)" if isinstance(column, Integer) else f"CAST({spread} AS DOUBLE)"
