@@ -19,7 +19,7 @@ from sourdine.frames import PrivacyUnit
 from sourdine.mechanisms import PartitionThreshold
 from sourdine.report.pages.release import release_page
 from sourdine.tables import ReleasePlan, Specification, Table, forecasts, rehearse
-from sourdine.tables.measurement import Partitions
+from sourdine.tables.partitions import Partitions
 from sourdine.tables.record import Record
 from sourdine.tables.release import _carry_out, exact_of, keyed, scans
 from sourdine.testing import SeededBits

@@ -7,17 +7,14 @@ statistic alone stand beside it, in `tables.statistics`.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any, ClassVar, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import ClassVar, TypeVar
 
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance, Neighbours, Norm, root_above
-from sourdine.core.format import counted, shorten_up
+from sourdine.core.format import shorten_up
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.expression import Grouping, Key, span
@@ -25,21 +22,18 @@ from sourdine.frames.filter import all_true
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Number, Schema
 from sourdine.frames.source import Source
-from sourdine.frames.statistics import sums
-from sourdine.frames.statistics.partitions import KeyCounts, TextKey, key_counts
-from sourdine.frames.statistics.quality import cells_of, quality_counts
+from sourdine.frames.statistics.partitions import KeyCounts, TextKey
 from sourdine.frames.statistics.ranks import RankSource
-from sourdine.frames.statistics.totals import MOST_GROUPS, Keys, Request, Totals, totals_of
-from sourdine.mechanisms import Gaussian, KeyNoise, Laplace, PartitionThreshold
+from sourdine.frames.statistics.totals import MOST_GROUPS, Keys, Request, Totals
+from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables.condition import Condition
-from sourdine.tables.estimate import Counted, Noisy, NoisyMoments, Reading, Summed
+from sourdine.tables.estimate import Reading
 from sourdine.tables.noise import noise
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.quantiles.choice import MethodChoice
 
 EACH_RECORD = PrivacyUnit()
 Exact = KeyCounts | Totals | Mapping[Keys, RankSource]
-_POWERS = {1: "", 2: "²"}
 T = TypeVar("T")
 
 
@@ -337,111 +331,6 @@ class Measurement(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupSums(Measurement):
-    """Sums over the records of each group. Several about the same records are taken in one pass."""
-
-    @abstractmethod
-    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
-        """What is summed, of this expression."""
-
-    def value(self, source: Source) -> str:
-        """What one record counts as, in SQL."""
-        return sums.EVERYTHING
-
-    def reading(self, noisy: Noisy, schema: Schema) -> Reading:
-        """What its noisy numbers tell."""
-        return noisy
-
-    def typical(self, size: float, schema: Schema) -> NDArray[np.float64]:
-        """The numbers of a group of so many records, for forecasts: zeros where they do not matter."""
-        return np.zeros((1, 1))
-
-    def expected(self, line: PlannedMeasurement, context: Context) -> Reading:
-        """What a group of typical numbers would tell, without noise but with its intervals."""
-        numbers = self.typical(context.size or 1.0, context.schema)
-        noisy = Noisy(numbers=numbers, mechanism=line.mechanism, confidence=context.confidence)
-        return self.reading(noisy, context.schema)
-
-    def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
-        """A unit moves `max_groups` groups, each by what `max_rows` records weigh."""
-        held, groups = self.statistic(schema, unit), min(unit.max_groups, self.groups(schema))
-        return moved(
-            neighbours,
-            squared,
-            length=held.reach * held.most,
-            copies=groups,
-            each=held.coordinates,
-            signed=self.signed,
-        )
-
-    def requests(self, source: Source, unit: PrivacyUnit) -> tuple[Request, ...]:
-        statistic = self.statistic(source.schema, unit, self.value(source))
-        return (Request(by=tuple(self.groupings(source)), statistics=(statistic,)),)
-
-    def exact(
-        self, source: Source, unit: PrivacyUnit, bits: Bits, beside: Sequence[Measurement] = ()
-    ) -> list[Exact]:
-        if self.scope.empty:
-            return [Totals(keys=(), numbers=((),)) for _ in (self, *beside)]
-        requests = [asked for each in (self, *beside) for asked in each.requests(source, unit)]
-        return [*totals_of(source, requests, unit=unit, bits=bits, where=self.scope.sql(source))]
-
-    def numbers(self, exact: Exact, schema: Schema, unit: PrivacyUnit) -> NDArray[Any]:
-        """What noise is added to, one row a group.
-
-        Whole numbers in 64 bits where 2^40 records could not make them larger, else of any size.
-        """
-        (numbers,), statistic = expect(Totals, exact).numbers, self.statistic(schema, unit)
-        held = np.array(numbers, dtype=np.int64 if statistic.reach <= 1 << 22 else object)
-        return held.reshape(len(numbers), statistic.coordinates)
-
-    def read(self, exact: Exact, line: PlannedMeasurement, context: Context, bits: Bits) -> Reading:
-        numbers = self.numbers(exact, context.schema, context.unit)
-        drawn = line.mechanism.sample(numbers, bits).astype(float)
-        noisy = Noisy(numbers=drawn, mechanism=line.mechanism, confidence=context.confidence)
-        return self.reading(noisy, context.schema)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecordCounts(GroupSums):
-    """How many records there are in each group, which may be cut further by some axes."""
-
-    name: str = "count"
-    within: tuple[KeyAxis, ...] = ()
-
-    @property
-    def label(self) -> str:
-        return self.name
-
-    @property
-    def axes(self) -> tuple[KeyAxis, ...]:
-        return self.within
-
-    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
-        return sums.BernsteinSums(value=value, most=unit.max_rows)
-
-    def reading(self, noisy: Noisy, schema: Schema) -> Reading:
-        return Counted(noisy)
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnitCounts(GroupSums):
-    """How many different units there are."""
-
-    of_units: ClassVar[bool] = True
-
-    @property
-    def label(self) -> str:
-        return "units"
-
-    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
-        return sums.BernsteinSums(value=value, most=1)
-
-    def reading(self, noisy: Noisy, schema: Schema) -> Reading:
-        return Counted(noisy)
-
-
-@dataclass(frozen=True, kw_only=True)
 class ColumnMeasurement(Measurement):
     """Something measured of the numbers of a column."""
 
@@ -455,171 +344,3 @@ class ColumnMeasurement(Measurement):
         """The steps between the bounds of the column."""
         low, high = span(self.number(schema))
         return high - low
-
-
-@dataclass(frozen=True, kw_only=True)
-class Total(ColumnMeasurement, GroupSums):
-    """The plain sum of a column."""
-
-    signed: ClassVar[bool] = True
-
-    @property
-    def label(self) -> str:
-        return f"sum of {self.column}"
-
-    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
-        reach = max(map(abs, span(self.number(schema))))
-        return sums.PlainSum(value=value, reach=reach, most=unit.max_rows)
-
-    def value(self, source: Source) -> str:
-        return source.steps_of(self.column)
-
-    def reading(self, noisy: Noisy, schema: Schema) -> Reading:
-        return Summed(noisy)
-
-    def step(self, schema: Schema, unit: PrivacyUnit) -> tuple[float, str]:
-        return float(self.number(schema).step), self.column
-
-
-@dataclass(frozen=True, kw_only=True)
-class Moments(ColumnMeasurement, GroupSums):
-    """The count, the sum and, of degree 2, the sum of squares of a column: all by Bernstein polynomials."""
-
-    degree: int
-
-    @property
-    def label(self) -> str:
-        return f"{'moments' if self.degree == 2 else 'sum and count'} of {self.column}"
-
-    def serves(self, other: Measurement, schema: Schema) -> bool:
-        """Its sum too, and the count if no record is dropped for a missing value."""
-        lower = [replace(self, degree=degree) for degree in range(1, self.degree + 1)]
-        held: list[Measurement] = [*lower, Total(scope=self.scope, column=self.column)]
-        if schema.columns[self.column].missing != "drop":
-            held.append(RecordCounts(scope=self.scope))
-        return other in held
-
-    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
-        return sums.BernsteinSums(
-            value=value, width=self.width(schema), degree=self.degree, most=unit.max_rows
-        )
-
-    def value(self, source: Source) -> str:
-        return source.place_of(self.column)
-
-    def reading(self, noisy: Noisy, schema: Schema) -> Reading:
-        return NoisyMoments(noisy=noisy, width=self.width(schema), degree=self.degree)
-
-    def typical(self, size: float, schema: Schema) -> NDArray[np.float64]:
-        """Values spread evenly between the bounds give all Bernstein polynomials the same sum."""
-        return np.full(
-            (1, self.degree + 1), size * float(self.width(schema)) ** self.degree / (self.degree + 1)
-        )
-
-    def step(self, schema: Schema, unit: PrivacyUnit) -> tuple[float, str]:
-        return float(self.number(schema).step) ** self.degree, f"{self.column}{_POWERS[self.degree]}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Partitions(Measurement):
-    """Keys that nobody declared, which are chosen privately by how many units have each."""
-
-    alone: ClassVar[bool] = True
-    answer: ClassVar[bool] = False
-    of_units: ClassVar[bool] = True
-
-    @property
-    def label(self) -> str:
-        return f"keys of {' and '.join(self.scope.open)}"
-
-    def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
-        """A count of units changes by one."""
-        return Distance.linf(1, neighbours=neighbours)
-
-    def line(self, context: Context, share: Fraction) -> PlannedMeasurement:
-        """A unit counts once for each of at most `max_groups` keys."""
-        minimum = max(context.schema.text(name).at_least or 1 for name in self.scope.open)
-        mechanism = PartitionThreshold.within(
-            **{context.budget: share * context.privacy.total},
-            delta=context.delta,
-            keys=context.unit.max_groups,
-            minimum=minimum,
-            neighbours=context.neighbours,
-        )
-        distance = self.distance(context.schema, context.unit, context.neighbours, context.privacy.squared)
-        return PlannedMeasurement(measurement=self, mechanism=mechanism, distance=distance, share=share)
-
-    def exact(
-        self, source: Source, unit: PrivacyUnit, bits: Bits, beside: Sequence[Measurement] = ()
-    ) -> list[Exact]:
-        return [key_counts(source, self.scope.open, unit=unit, bits=bits, where=self.scope.sql(source))]
-
-    def read(self, exact: Exact, line: PlannedMeasurement, context: Context, bits: Bits) -> "ShownKeys":
-        counts = expect(KeyCounts, exact)
-        return ShownKeys(counts.chosen(line.mechanism.sample(counts.units, bits)))
-
-    def note(self, line: PlannedMeasurement) -> str:
-        """How keys are chosen."""
-        mechanism = expect(PartitionThreshold, line.mechanism)
-        return (
-            f"The {self.label} were chosen privately: a key is shown if the count of units that "
-            f"have it reaches {mechanism.threshold:,} with {mechanism.noise} noise of scale "
-            f"{float(mechanism.scale):.4g}. Keys that one unit alone has are shown with a probability of at "
-            f"most {mechanism.leak():.3g}."
-        )
-
-    def noise_words(self, line: PlannedMeasurement, context: Context) -> str:
-        mechanism = expect(PartitionThreshold, line.mechanism)
-        _, measure = self.step(context.schema, context.unit)
-        size = "sigma" if mechanism.noise is KeyNoise.GAUSSIAN else "scale"
-        told = f"{mechanism.noise}, {size} {float(mechanism.scale):.4g} {measure}"
-        return f"{told}, threshold {mechanism.threshold:,}"
-
-    def moves(self, line: PlannedMeasurement, context: Context) -> str:
-        return f"1 for each of at most {counted(expect(PartitionThreshold, line.mechanism).keys, 'key')}"
-
-
-@dataclass(frozen=True)
-class ShownKeys(Reading):
-    """The keys that were chosen."""
-
-    keys: tuple[TextKey, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Quality(Measurement):
-    """How many records fit each of some columns, over the whole table."""
-
-    scope: Scope = Scope(query="(all queries)")
-    columns: tuple[str, ...]
-    alone: ClassVar[bool] = True
-    answer: ClassVar[bool] = False
-
-    @property
-    def label(self) -> str:
-        return "data quality"
-
-    def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
-        """In each column whose fit is counted, all cells together move by `max_rows`."""
-        most = max((len(cells_of(schema.columns[name])) for name in self.columns), default=1)
-        return moved(
-            neighbours,
-            squared,
-            length=unit.max_rows,
-            copies=max(1, len(self.columns)),
-            each=min(unit.max_rows, most),
-        )
-
-    def exact(
-        self, source: Source, unit: PrivacyUnit, bits: Bits, beside: Sequence[Measurement] = ()
-    ) -> list[Exact]:
-        counts = quality_counts(source, self.columns, unit=unit, bits=bits)
-        return [Totals(keys=((),), numbers=((counts,),))]
-
-    def read(self, exact: Exact, line: PlannedMeasurement, context: Context, bits: Bits) -> Noisy:
-        ((numbers,),) = expect(Totals, exact).numbers
-        drawn = line.mechanism.sample(np.array(numbers, dtype=np.int64), bits)
-        return Noisy(numbers=drawn, mechanism=line.mechanism, confidence=context.confidence)
-
-    def step(self, schema: Schema, unit: PrivacyUnit) -> tuple[float, str]:
-        return 1.0, plural("record")

@@ -11,7 +11,8 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.mistakes import told
 from sourdine.frames.schema import Declared, Schema, by_hand, decimal, declare
 from sourdine.tables.condition import Condition, check_column
-from sourdine.tables.measurement import Measurement, Partitions, Scope
+from sourdine.tables.measurement import Measurement, Scope
+from sourdine.tables.partitions import Partitions
 from sourdine.tables.statistics import BY_KIND, STATISTICS, Statistic
 
 _MOST_WEIGHT = 10**6

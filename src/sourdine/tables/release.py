@@ -21,9 +21,10 @@ from sourdine.frames.statistics.partitions import TextKey, with_keys
 from sourdine.frames.statistics.totals import MOST_GROUPS
 from sourdine.tables.answer import Answer, Answers
 from sourdine.tables.estimate import Noisy
-from sourdine.tables.measurement import ChosenKeys, Exact, PlannedMeasurement, Quality, ShownKeys, expect
+from sourdine.tables.measurement import ChosenKeys, Exact, PlannedMeasurement, expect
+from sourdine.tables.partitions import ShownKeys
 from sourdine.tables.plan import ReleasePlan
-from sourdine.tables.quality.private import DataQuality, data_quality
+from sourdine.tables.quality.private import DataQuality, Quality, data_quality
 
 if TYPE_CHECKING:
     import pandas as pd

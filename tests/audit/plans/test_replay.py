@@ -24,7 +24,7 @@ from sourdine.audit.plans.faults import (
 from sourdine.audit.plans.random_plans import KINDS, random_plan
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import PrivacyUnit
-from sourdine.tables.measurement import RecordCounts
+from sourdine.tables.group_sums import RecordCounts
 
 
 def told(found: PlanAudit) -> list[str]:

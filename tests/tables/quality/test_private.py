@@ -19,8 +19,7 @@ from sourdine.frames.statistics.quality import CellState, all_cells
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables import DataQuality, Privacy, Query, ReleasePlan, Table, rehearse
 from sourdine.tables.forecast import advice, forecasts, quality_forecast, smallest_seen
-from sourdine.tables.measurement import Quality
-from sourdine.tables.quality.private import QUERY, READ, data_quality
+from sourdine.tables.quality.private import QUERY, READ, Quality, data_quality
 from sourdine.tables.query import columns_of
 from sourdine.tables.release import _carry_out, _quality, exact_of
 from sourdine.testing import SeededBits

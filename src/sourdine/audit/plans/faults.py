@@ -25,9 +25,11 @@ from sourdine.frames.statistics import partitions, quality, sums, totals
 from sourdine.mechanisms import TopK
 from sourdine.tables import measurement
 from sourdine.tables.consistent.structure import Margins
-from sourdine.tables.measurement import GroupSums, Measurement, Quality, expect
+from sourdine.tables.group_sums import GroupSums
+from sourdine.tables.measurement import Measurement, expect
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
+from sourdine.tables.quality.private import Quality
 from sourdine.tables.query import Query
 from sourdine.tables.statistics import quantiles
 from sourdine.tables.statistics.quantiles import TreeCounts

@@ -18,7 +18,8 @@ from sourdine.tables.answer import Cell
 from sourdine.tables.consistent.crossed import Crossed
 from sourdine.tables.consistent.nested import Nested
 from sourdine.tables.estimate import GroupEstimate, Noisy
-from sourdine.tables.measurement import Context, Exact, GroupSums, KeyAxis, PlannedMeasurement
+from sourdine.tables.group_sums import GroupSums
+from sourdine.tables.measurement import Context, Exact, KeyAxis, PlannedMeasurement
 from sourdine.tables.noise import deviation, like_noises, worst_noises
 
 Structure = Crossed | Nested

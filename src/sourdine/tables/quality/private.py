@@ -8,17 +8,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.distance import Distance
+from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.mechanism import Mechanism
+from sourdine.core.randomness.bits import Bits
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import LONGEST_KEY, Column, Flag, Integer, Real, Schema, Text
-from sourdine.frames.statistics.quality import CellState, all_cells
+from sourdine.frames.source import Source
+from sourdine.frames.statistics.quality import CellState, all_cells, cells_of, quality_counts
+from sourdine.frames.statistics.totals import Totals
 from sourdine.tables.answer import Answer, Answers
 from sourdine.tables.estimate import Floats, GroupEstimate, Noisy
+from sourdine.tables.measurement import (
+    Context,
+    Exact,
+    Measurement,
+    PlannedMeasurement,
+    Scope,
+    expect,
+    moved,
+    plural,
+)
 from sourdine.tables.noise import noise
 
 QUERY, READ, RECORDS, SHARE = "data quality", "records read", "records", "share of records"
@@ -276,3 +290,45 @@ def said(declared: object) -> str:
     """A declared value as people write it."""
     number = isinstance(declared, int | float) and not isinstance(declared, bool)
     return f"{declared:,.15g}" if number else str(declared)
+
+
+_WHOLE_TABLE = Scope(query="(all queries)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality(Measurement):
+    """How many records fit each of some columns, over the whole table."""
+
+    scope: Scope = _WHOLE_TABLE
+    columns: tuple[str, ...]
+    alone: ClassVar[bool] = True
+    answer: ClassVar[bool] = False
+
+    @property
+    def label(self) -> str:
+        return "data quality"
+
+    def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
+        """In each column whose fit is counted, all cells together move by `max_rows`."""
+        most = max((len(cells_of(schema.columns[name])) for name in self.columns), default=1)
+        return moved(
+            neighbours,
+            squared,
+            length=unit.max_rows,
+            copies=max(1, len(self.columns)),
+            each=min(unit.max_rows, most),
+        )
+
+    def exact(
+        self, source: Source, unit: PrivacyUnit, bits: Bits, beside: Sequence[Measurement] = ()
+    ) -> list[Exact]:
+        counts = quality_counts(source, self.columns, unit=unit, bits=bits)
+        return [Totals(keys=((),), numbers=((counts,),))]
+
+    def read(self, exact: Exact, line: PlannedMeasurement, context: Context, bits: Bits) -> Noisy:
+        ((numbers,),) = expect(Totals, exact).numbers
+        drawn = line.mechanism.sample(np.array(numbers, dtype=np.int64), bits)
+        return Noisy(numbers=drawn, mechanism=line.mechanism, confidence=context.confidence)
+
+    def step(self, schema: Schema, unit: PrivacyUnit) -> tuple[float, str]:
+        return 1.0, plural("record")

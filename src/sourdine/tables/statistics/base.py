@@ -12,15 +12,8 @@ from sourdine.frames.schema import Declared, Integer, Number, Real, Schema
 from sourdine.frames.statistics.totals import Keys
 from sourdine.tables.answer import Answer, Cell
 from sourdine.tables.estimate import GroupEstimate, Numbers, Reading
-from sourdine.tables.measurement import (
-    Context,
-    GroupSums,
-    Measurement,
-    PlannedMeasurement,
-    Scope,
-    expect,
-    plural,
-)
+from sourdine.tables.group_sums import GroupSums
+from sourdine.tables.measurement import Context, Measurement, PlannedMeasurement, Scope, expect, plural
 
 BY_SIZE = "declare the table's size"
 EVENLY = "if values are spread evenly between their bounds"

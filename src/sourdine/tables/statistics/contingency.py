@@ -15,15 +15,8 @@ from sourdine.tables.answer import ALL, Cell
 from sourdine.tables.consistent.crossed import Crossed
 from sourdine.tables.consistent.structure import ADDING_UP, Margins, Structure
 from sourdine.tables.estimate import Counted, GroupEstimate, Noisy, Reading
-from sourdine.tables.measurement import (
-    Context,
-    KeyAxis,
-    Measurement,
-    PlannedMeasurement,
-    RecordCounts,
-    Scope,
-    expect,
-)
+from sourdine.tables.group_sums import RecordCounts
+from sourdine.tables.measurement import Context, KeyAxis, Measurement, PlannedMeasurement, Scope, expect
 from sourdine.tables.statistics.base import (
     Chart,
     Estimates,

@@ -6,7 +6,8 @@ from typing import ClassVar, Literal, Self
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.tables.estimate import GroupEstimate, Numbers
-from sourdine.tables.measurement import Measurement, RecordCounts, Scope, UnitCounts, plural
+from sourdine.tables.group_sums import RecordCounts, UnitCounts
+from sourdine.tables.measurement import Measurement, Scope, plural
 from sourdine.tables.statistics.base import Scale, Single, Style, records_of
 
 

@@ -15,7 +15,8 @@ from sourdine.frames.schema import Number, Schema, by_hand, decimal, declare, se
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.totals import Keys
 from sourdine.tables.estimate import GroupEstimate, Numbers
-from sourdine.tables.measurement import KeyAxis, Measurement, RecordCounts, Scope
+from sourdine.tables.group_sums import RecordCounts
+from sourdine.tables.measurement import KeyAxis, Measurement, Scope
 from sourdine.tables.statistics.base import (
     Chart,
     OfColumn,

@@ -15,15 +15,8 @@ from sourdine.frames.source import Source
 from sourdine.frames.statistics import sums
 from sourdine.tables.condition import Condition
 from sourdine.tables.estimate import GroupEstimate, Noisy, NoisyMoments, Numbers, Reading
-from sourdine.tables.measurement import (
-    Context,
-    GroupSums,
-    Measurement,
-    Moments,
-    PlannedMeasurement,
-    Scope,
-    Total,
-)
+from sourdine.tables.group_sums import GroupSums, Moments, Total
+from sourdine.tables.measurement import Context, Measurement, PlannedMeasurement, Scope
 from sourdine.tables.statistics.base import Expected, OfColumn, Scale, Single, Style, grouped_by, numbers_of
 
 

@@ -20,10 +20,10 @@ from sourdine.frames.statistics import sums
 from sourdine.frames.statistics.totals import Keys
 from sourdine.mechanisms import TopK
 from sourdine.tables.estimate import GroupEstimate, Reading
+from sourdine.tables.group_sums import GroupSums
 from sourdine.tables.measurement import (
     Context,
     Exact,
-    GroupSums,
     KeyAxis,
     Measurement,
     PlannedMeasurement,

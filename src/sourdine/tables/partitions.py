@@ -1,0 +1,83 @@
+"""Keys that nobody declared, chosen privately: which of them a release shows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.format import counted
+from sourdine.core.randomness.bits import Bits
+from sourdine.frames.privacy_unit import PrivacyUnit
+from sourdine.frames.schema import Schema
+from sourdine.frames.source import Source
+from sourdine.frames.statistics.partitions import KeyCounts, TextKey, key_counts
+from sourdine.mechanisms import KeyNoise, PartitionThreshold
+from sourdine.tables.estimate import Reading
+from sourdine.tables.measurement import Context, Exact, Measurement, PlannedMeasurement, expect
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partitions(Measurement):
+    """Keys that nobody declared, which are chosen privately by how many units have each."""
+
+    alone: ClassVar[bool] = True
+    answer: ClassVar[bool] = False
+    of_units: ClassVar[bool] = True
+
+    @property
+    def label(self) -> str:
+        return f"keys of {' and '.join(self.scope.open)}"
+
+    def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
+        """A count of units changes by one."""
+        return Distance.linf(1, neighbours=neighbours)
+
+    def line(self, context: Context, share: Fraction) -> PlannedMeasurement:
+        """A unit counts once for each of at most `max_groups` keys."""
+        minimum = max(context.schema.text(name).at_least or 1 for name in self.scope.open)
+        mechanism = PartitionThreshold.within(
+            **{context.budget: share * context.privacy.total},
+            delta=context.delta,
+            keys=context.unit.max_groups,
+            minimum=minimum,
+            neighbours=context.neighbours,
+        )
+        distance = self.distance(context.schema, context.unit, context.neighbours, context.privacy.squared)
+        return PlannedMeasurement(measurement=self, mechanism=mechanism, distance=distance, share=share)
+
+    def exact(
+        self, source: Source, unit: PrivacyUnit, bits: Bits, beside: Sequence[Measurement] = ()
+    ) -> list[Exact]:
+        return [key_counts(source, self.scope.open, unit=unit, bits=bits, where=self.scope.sql(source))]
+
+    def read(self, exact: Exact, line: PlannedMeasurement, context: Context, bits: Bits) -> "ShownKeys":
+        counts = expect(KeyCounts, exact)
+        return ShownKeys(counts.chosen(line.mechanism.sample(counts.units, bits)))
+
+    def note(self, line: PlannedMeasurement) -> str:
+        """How keys are chosen."""
+        mechanism = expect(PartitionThreshold, line.mechanism)
+        return (
+            f"The {self.label} were chosen privately: a key is shown if the count of units that "
+            f"have it reaches {mechanism.threshold:,} with {mechanism.noise} noise of scale "
+            f"{float(mechanism.scale):.4g}. Keys that one unit alone has are shown with a probability of at "
+            f"most {mechanism.leak():.3g}."
+        )
+
+    def noise_words(self, line: PlannedMeasurement, context: Context) -> str:
+        mechanism = expect(PartitionThreshold, line.mechanism)
+        _, measure = self.step(context.schema, context.unit)
+        size = "sigma" if mechanism.noise is KeyNoise.GAUSSIAN else "scale"
+        told = f"{mechanism.noise}, {size} {float(mechanism.scale):.4g} {measure}"
+        return f"{told}, threshold {mechanism.threshold:,}"
+
+    def moves(self, line: PlannedMeasurement, context: Context) -> str:
+        return f"1 for each of at most {counted(expect(PartitionThreshold, line.mechanism).keys, 'key')}"
+
+
+@dataclass(frozen=True)
+class ShownKeys(Reading):
+    """The keys that were chosen."""
+
+    keys: tuple[TextKey, ...]
