@@ -11,7 +11,8 @@ from sourdine.accounting import PLD
 from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.dpsgd.training import dpsgd_epsilon, step_loss, steps_cost
 from sourdine.accounting.pld import composition
-from sourdine.accounting.pld.composition import Repeated, epsilon_bracket
+from sourdine.accounting.pld.composition import epsilon_bracket
+from sourdine.accounting.pld.scout import Repeated
 from sourdine.core.distance import Distance
 from sourdine.core.distributions import AtomLaw, DiscreteGaussianLaw
 from sourdine.mechanisms import Gaussian

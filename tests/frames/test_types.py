@@ -23,11 +23,11 @@ import pytest
 import sourdine as sd
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, open_source, totals
-from sourdine.frames.dialect import DUCKDB, SPARK
+from sourdine.frames.dialect import DUCKDB
 from sourdine.frames.joins import Join, open_joined
 from sourdine.frames.schema import Integer, Real, Text
 from sourdine.frames.source import Source
-from sourdine.frames.spark import _kind
+from sourdine.frames.spark import SPARK, _kind
 from sourdine.frames.statistics.partitions import fit, raw_text
 from sourdine.frames.types import NO, NUMERAL, READ, SPACES, YES, Family, Use, base_name, family, whole_in
 from sourdine.testing import SeededBits

@@ -17,7 +17,7 @@ from sourdine.frames import PrivacyUnit
 from sourdine.frames.statistics import binned as levels_module
 from sourdine.tables import Table
 from sourdine.tables.release import _carry_out
-from sourdine.tables.statistics.quantiles import TreeCounts
+from sourdine.tables.statistics.order import TreeCounts
 from sourdine.testing import SeededBits
 from tests.frames.engines import ENGINES
 

@@ -19,7 +19,7 @@ from sourdine.accounting.dpsgd.cost import loss_of_training
 from sourdine.accounting.dpsgd.training import Training
 from sourdine.accounting.explain.curve import Curve
 from sourdine.accounting.pld.accountant import PLD, PldCost, delta_of, directions
-from sourdine.accounting.pld.composition import Repeated
+from sourdine.accounting.pld.scout import Repeated
 from sourdine.accounting.spend import Spend, plan_cost
 from sourdine.accounting.subsampling.samplers import Sampling
 from sourdine.core import check

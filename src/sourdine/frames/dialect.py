@@ -4,7 +4,6 @@ Every expression here gives an answer for every value there is. An engine that w
 in the way that gives NULL instead, since an error would tell that there is such a value.
 """
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from sourdine.frames.types import (
     BLANK,
     EXACT,
     NO,
-    NUMERAL,
     PLAIN_WHOLE,
     SMALL,
     SPACES,
@@ -24,13 +22,10 @@ from sourdine.frames.types import (
     scale,
 )
 
-_PLAIN = re.compile(r"[A-Za-z0-9 _.,:-]*")
 _NO_NUMERAL = ("_", "+-")  # DuckDB takes them in a number, and nobody else does
 _MOST_DIGITS, _MOST_SCALE = 15, 22  # of a decimal that two exact floats divide into
 _WORD = rf"{BLANK}[A-Za-z]{{1,5}}{BLANK}"  # as long as "false"
-_CONTROLS = r"[\x00-\x1f\x7f]"
 _LEGIBLE = r"^[^\x00-\x1f\x7f\x{d800}-\x{dfff}]*$"
-_RECORDS = 1 << 40  # more than a table has, so that sums of smaller numbers than 2^22 fit in 64 bits
 
 
 _WHOSE = "CASE WHEN typeof(unit) LIKE 'TIME%' THEN CAST(hash(unit) AS VARCHAR) ELSE CAST(unit AS VARCHAR) END"
@@ -324,90 +319,4 @@ class DuckDB(Dialect):
         )
 
 
-@dataclass(frozen=True)
-class Spark(Dialect):
-    """The SQL of Spark, whatever a session has set: ANSI mode, escapes in texts, case, substitution.
-
-    Names and texts stand there by their bytes, so that nothing in them is taken for anything else.
-
-    >>> SPARK.quoted("é"), SPARK.literal("north"), SPARK.literal("it's")
-    ('`c_c3a9`', "'north'", "CAST(X'69742773' AS STRING)")
-    """
-
-    wide = "DECIMAL(38, 0)"
-    string = "STRING"
-    materialized = ""
-    near = False
-    enumerates = False
-
-    def quoted(self, name: str) -> str:
-        return f"`{column_name(name)}`"
-
-    def constant(self, text: str) -> str:
-        if _PLAIN.fullmatch(text):
-            return f"'{text}'"
-        return f"CAST(X'{text.encode('utf-8', 'replace').hex()}' AS STRING)"
-
-    def cast(self, sql: str, kind: str) -> str:
-        return f"try_cast({sql} AS {kind})"
-
-    def instant(self, sql: str, kind: str) -> str:
-        return f"unix_micros({sql})"
-
-    def _numeral(self, text: str) -> str:
-        # '1d' is none, which Spark would read as 1
-        return f"CASE WHEN {self.matches(text, NUMERAL)} THEN try_cast({text} AS DOUBLE) END"
-
-    def _wide(self, sql: str, kind: str) -> str:
-        return self.cast(sql, "DOUBLE")
-
-    def _whole(self, sql: str) -> str:
-        return f"{sql} = rint({sql})"
-
-    def matches(self, text: str, pattern: str) -> str:
-        whole = rf"^(?:{pattern})\z"
-        return f"{text} RLIKE {self.constant(whole)}"
-
-    def _plain(self, sql: str) -> str:
-        return f"({sql} COLLATE UTF8_BINARY)"
-
-    def nearest(self, sql: str, whole: str) -> str:
-        return f"try_cast(rint({sql}) AS {whole})"
-
-    def narrow(self, sql: str, whole: str) -> str:
-        return f"try_cast({sql} AS {whole})"
-
-    def legible(self, sql: str) -> str:
-        return f"(is_valid_utf8({sql}) AND NOT {sql} RLIKE {self.constant(_CONTROLS)})"
-
-    def quotient(self, top: str, bottom: str) -> str:
-        return f"{top} div {bottom}"
-
-    def total(self, sql: str, most: int) -> str:
-        # a sum that 64 bits do not hold would raise, or turn round, as the session has it
-        small = most * _RECORDS < 1 << 63
-        return f"sum(CAST({sql} AS {'BIGINT' if small else 'DECIMAL(20, 0)'}))"
-
-    def scaled(self, part: str, most: int, count: str) -> str:
-        # a quotient has 64 bits here, so what is divided must not be the product
-        wide = f"CAST({part} AS {self.wide})"
-        return (
-            f"CAST({wide} div {count} AS {self.wide}) * {most} + "
-            f"CAST({wide} % {count} AS {self.wide}) * {most} div {count}"
-        )
-
-    def turn(self, secret: Sequence[int], names: Sequence[str]) -> str:
-        words = [f"{word >> 1}L" for word in secret]  # of 64 bits with a sign
-        return f"xxhash64(xxhash64({', '.join([*words, 'CAST(unit AS STRING)', *names])}))"
-
-    def first(self, rows: str, turn: str, marks: Sequence[str], most: int) -> str:
-        place = f"row_number() OVER (PARTITION BY unit ORDER BY {', '.join([turn, *marks])})"
-        return f"SELECT * FROM (SELECT *, {place} AS turn FROM ({rows})) WHERE turn <= {most}"
-
-
-def column_name(name: str) -> str:
-    """What a column is called on Spark: the bytes of its name, which no setting of a session changes."""
-    return "c_" + name.encode("utf-8", "replace").hex()
-
-
-DUCKDB, SPARK = DuckDB(), Spark()
+DUCKDB = DuckDB()

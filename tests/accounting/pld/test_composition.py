@@ -6,13 +6,8 @@ from scipy.stats import norm
 
 from sourdine.accounting.dpsgd.training import step_loss
 from sourdine.accounting.pld import composition
-from sourdine.accounting.pld.composition import (
-    Repeated,
-    delta_bracket,
-    epsilon_above,
-    epsilon_bracket,
-    profile_above,
-)
+from sourdine.accounting.pld.composition import delta_bracket, epsilon_above, epsilon_bracket, profile_above
+from sourdine.accounting.pld.scout import Repeated
 from sourdine.accounting.subsampling.poisson import PoissonRemove
 from sourdine.core.distributions import AtomLaw, Floats, GaussianLaw, GeometricLaw, LossDistribution, pure_law
 from tests.accounting.profiles import gaussian_delta, least_epsilon

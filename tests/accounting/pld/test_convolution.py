@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sourdine.accounting.pld.convolution import Component, LossSum, convolve, ever
+from sourdine.accounting.pld.convolution import LossSum, convolve, ever
+from sourdine.accounting.pld.masses import Component
 
 STEP = 0.05
 
@@ -76,7 +77,7 @@ def test_a_short_window_is_short_and_sharp(count: int) -> None:
 def test_frequencies_and_places_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = [part([0.1, 0.4, 0.3, 0.2], -2, 2000)]
     some = both_ends(parts, 2.0, None)
-    monkeypatch.setattr("sourdine.accounting.pld.convolution._FEW", 1 << 40)
+    monkeypatch.setattr("sourdine.accounting.pld.masses._FEW", 1 << 40)
     for few, all_ in zip(some, both_ends(parts, 2.0, None), strict=True):
         assert type(few.masses) is not type(all_.masses)
         for epsilon in few.tails.mean + np.array([-2.0, 0.0, 1.0, 2.0]):

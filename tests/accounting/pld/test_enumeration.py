@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.accounting import PLD, known, poisson
-from sourdine.accounting.pld.composition import Repeated, delta_bracket, epsilon_bracket
+from sourdine.accounting.pld.composition import delta_bracket, epsilon_bracket
 from sourdine.accounting.pld.enumeration import outcomes
+from sourdine.accounting.pld.scout import Repeated
 from sourdine.core.distance import Distance
 from sourdine.core.distributions import AtomLaw, GaussianLaw, GeometricLaw, LossDistribution, pure_law
 from sourdine.core.loss import PrivacyLoss

@@ -6,7 +6,7 @@ import pytest
 
 from sourdine.audit.plans.batched import NUMBER, BatchedSource, numbered
 from sourdine.audit.plans.engines import ENGINES
-from sourdine.audit.plans.faults import JOINED, OPEN, RECORDS, UNITS, FaultCase
+from sourdine.audit.plans.fault_cases import JOINED, OPEN, RECORDS, UNITS, FaultCase
 from sourdine.audit.plans.movement import movements
 from sourdine.audit.plans.replay import LineAudit, PlanAudit, _Replay
 from sourdine.audit.plans.walk import Layout, Walk

@@ -7,9 +7,8 @@ import pytest
 
 from sourdine.audit.plans import PlanAudit, audit_plan, replay
 from sourdine.audit.plans.engines import ENGINES
-from sourdine.audit.plans.faults import (
+from sourdine.audit.plans.fault_cases import (
     CASES,
-    FAULTS,
     FITTING,
     FITTING_SQUARED,
     FITTING_UNITS,
@@ -18,9 +17,9 @@ from sourdine.audit.plans.faults import (
     REPLACED,
     SQUARED,
     UNITS,
-    Fault,
     FaultCase,
 )
+from sourdine.audit.plans.faults import FAULTS, Fault
 from sourdine.audit.plans.random_plans import KINDS, random_plan
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import PrivacyUnit

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sourdine.audit.plans.faults import COLUMNS, QUERIES
+from sourdine.audit.plans.fault_cases import COLUMNS, QUERIES
 from sourdine.audit.plans.random_plans import KINDS, random_plan
 from sourdine.audit.plans.walk import Row, Walk, WalkStep
 from sourdine.core.distance import Neighbours

@@ -5,8 +5,8 @@ import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.local.rappor import OneTimeRappor, Rappor
-from sourdine.local.rappor.filters import Filters
-from sourdine.local.rappor.rappor import LEAST_SHARE, BloomOracle
+from sourdine.local.rappor.oracle import LEAST_SHARE
+from sourdine.local.rappor.rappor import BloomOracle, Filters
 from sourdine.testing import SeededBits
 
 WORDS = ["a.org", "b.org", "c.org"]

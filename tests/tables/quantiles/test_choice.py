@@ -13,7 +13,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.tables.quantiles.choice import AUTO, METHODS, TREE, Allowance, Tuning, chosen
 from sourdine.tables.quantiles.method import QuantileMethod
 from sourdine.tables.quantiles.tree import BinTree
-from sourdine.tables.statistics.quantiles import MethodName
+from sourdine.tables.statistics.order import MethodName
 
 REPLACE, ADD_REMOVE = Neighbours.REPLACE, Neighbours.ADD_REMOVE
 ONE = Allowance(budget=Fraction(1))

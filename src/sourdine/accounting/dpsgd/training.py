@@ -16,7 +16,8 @@ from scipy.special import log_ndtr, ndtr
 
 from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.pld.accountant import PLD, PldCost
-from sourdine.accounting.pld.composition import Repeated, epsilon_above
+from sourdine.accounting.pld.composition import epsilon_above
+from sourdine.accounting.pld.scout import Repeated
 from sourdine.accounting.subsampling.mixture import MOST, poisson_group, poisson_replace
 from sourdine.accounting.subsampling.poisson import poisson
 from sourdine.accounting.subsampling.samplers import (

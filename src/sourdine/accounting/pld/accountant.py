@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sourdine.accounting.accountant import Accountant, Bracket, check_delta, exactly, same_relation
-from sourdine.accounting.pld.composition import Repeated, delta_bracket, epsilon_bracket, why_wide
+from sourdine.accounting.pld.composition import delta_bracket, epsilon_bracket, why_wide
 from sourdine.accounting.pld.enumeration import outcomes
 from sourdine.accounting.pld.joint import Together, either_order
+from sourdine.accounting.pld.scout import Repeated
 from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated, above_zero
 from sourdine.core import check
 from sourdine.core.distance import Neighbours

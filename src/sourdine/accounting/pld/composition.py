@@ -1,54 +1,31 @@
 """The profile of many losses together, as a certified bracket, on a lattice as fine as it takes."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.accounting.accountant import Bracket
-from sourdine.accounting.pld.convolution import Component, LossSum, convolve, ever
-from sourdine.accounting.pld.discretisation import SHIFT, above, below, bin_around
+from sourdine.accounting.pld.convolution import LossSum, convolve, ever
+from sourdine.accounting.pld.discretisation import SHIFT, above, below
+from sourdine.accounting.pld.masses import Component
+from sourdine.accounting.pld.scout import Repeated, Scout, look_at, origin_of
 from sourdine.accounting.pld.tilt import Look, Tilt, tilt_at, tilt_for
-from sourdine.core.distributions import Floats, LossDistribution
+from sourdine.core.distributions import Floats
 
 _MOST_PLACES = 1 << 22
 _ROUNDS = 6
 _FEW_PLACES = 300
-_FARTHEST = 600.0  # losses beyond it count as infinite, or as no lower than its negative: e^loss is a float
 _TILTS = 8
 _COARSEST = 50.0  # a lattice coarser than that would not hold e^loss, and would tell nothing
 _TAIL = 1e-5  # the share of delta that losses beyond the lattice may have
 _SMALLEST = 1e-290  # a mass under P below it has none under Q that a float can hold
-_LOW = 1e-17  # mass under P so low that moving it up changes nothing
 _NOTHING = 1e-15  # mass at finite losses that leaves no more to say than that the others are infinite
 _SHORTEST = 100 * SHIFT  # a finer lattice would only show how far its points are moved
-_DISTANCES = np.geomspace(1e-9, 1e9, 200)
-_FINE = np.linspace(0.0, 1.0, 33)
-_GRID = np.linspace(0.0, 1.0, 129)
-_SCOUTS = np.linspace(0.0, 1.0, 120)
 _ROUNDING = 1e-9  # what an infinite mass may err, relative
 _LAST_DIGITS = 2.0**-48  # what reading an end off may err, relative
-_MOSTLY = 0.2  # the share of a law in one bin from which its loss is a point of the lattice
-_TURNS = 20
 _FINER = 0.5
-
-
-@dataclass(frozen=True)
-class Repeated:
-    """A law and how often it is paid."""
-
-    law: LossDistribution
-    count: int
-
-
-@dataclass(frozen=True)
-class _Scout:
-    """A first rough look at a law: where its losses lie, and how they weigh under the tilt."""
-
-    look: Look
-    infinite: float
 
 
 def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least: float = 0.0) -> Bracket:
@@ -184,8 +161,8 @@ def why_wide(laws: Sequence[Repeated], delta: float, width: float) -> str:
 
 
 def _known(
-    laws: Sequence[Repeated], scouts: list["_Scout"], delta: float
-) -> tuple[Sequence[Repeated], list["_Scout"]]:
+    laws: Sequence[Repeated], scouts: list["Scout"], delta: float
+) -> tuple[Sequence[Repeated], list["Scout"]]:
     """What the lower end is read off: the laws that the true ones are nowhere below."""
     known = [Repeated(item.law.least, item.count) for item in laws]
     if all(one.law is other.law for one, other in zip(known, laws, strict=True)):
@@ -193,16 +170,16 @@ def _known(
     return known, _scouts(known, delta)
 
 
-def _scouts(laws: Sequence[Repeated], delta: float) -> list["_Scout"]:
+def _scouts(laws: Sequence[Repeated], delta: float) -> list["Scout"]:
     total = sum(item.count for item in laws)
-    return [_look(item, _TAIL * delta / total) for item in laws]
+    return [look_at(item, _TAIL * delta / total) for item in laws]
 
 
 def _lattice(
-    laws: Sequence[Repeated], scouts: list["_Scout"], step: float, tilt: Tilt
+    laws: Sequence[Repeated], scouts: list["Scout"], step: float, tilt: Tilt
 ) -> list[tuple[float, NDArray[np.int64]]]:
     """For each law where its points are counted from, and which of them are looked at."""
-    origins = [_origin(item.law, scout, step) for item, scout in zip(laws, scouts, strict=True)]
+    origins = [origin_of(item.law, scout, step) for item, scout in zip(laws, scouts, strict=True)]
     return [
         (origin, _places(scout.look, step, origin, tilt.deciding))
         for origin, scout in zip(origins, scouts, strict=True)
@@ -242,93 +219,7 @@ def _part(places: NDArray[np.int64], masses: Floats, infinite: float, count: int
     return Component(places[held], masses[held], infinite, count, origin)
 
 
-def _origin(law: LossDistribution, scout: _Scout, step: float) -> float:
-    """Where the points of a law are counted from: 0, or the loss of the one bin that holds most of it.
-
-    A loss that is nearly always the same, as at a small sampling rate, would lie between two points, and the
-    one next to it has too little to lend: it would be rounded down, each time it is paid.
-    """
-    if law.spacing is not None or _thin(scout.look, 2 * step):
-        return 0.0
-    middle = _median(law, scout.look, step)
-    moved = math.inf
-    for _ in range(_TURNS):
-        p, q = bin_around(law, middle, step)
-        if p < _MOSTLY or q <= 0:
-            return 0.0
-        loss, before = math.log(p / q), moved
-        moved, middle = abs(loss - middle), loss
-        if not 0 < moved < before / 2:  # it is found, or there is no one place: any point will do then
-            break
-    return middle
-
-
-def _look(item: Repeated, tail: float) -> _Scout:
-    """Points from the lowest to the highest loss that matters, dense where the mass lies."""
-    law = item.law
-    low, high = _ends(law, tail)
-    middle, spread = _centre(law, low, high)
-    ends = math.asinh((low - middle) / spread), math.asinh((high - middle) / spread)
-    losses = middle + spread * np.sinh(ends[0] + (ends[1] - ends[0]) * _SCOUTS)
-    losses[0], losses[-1] = low, high
-    losses = losses[np.append(True, np.diff(losses) > 0)]
-    masses, infinite = above(law, losses)
-    return _Scout(Look(losses, masses, item.count), infinite)
-
-
-def _ends(law: LossDistribution, tail: float) -> tuple[float, float]:
-    """Losses below and above which hardly anything lies."""
-    low, high = law.lowest, law.highest
-    high += 1e-12 * (1 + abs(high))  # rounded down, it would leave the highest atom out
-    if not math.isfinite(high):
-        high = _search(lambda loss: law.survival(loss).p - law.infinite <= tail)
-    if not math.isfinite(low):
-        low = -_search(lambda loss: law.cumulative(-loss).p <= _LOW)
-    high = min(high, _FARTHEST)
-    low = min(max(low, -_FARTHEST), high)
-    if high - low < 1e-9:
-        low, high = low - 1e-9, high + 1e-9
-    return low, high
-
-
-def _search(enough: Callable[[Floats], NDArray[np.bool_]]) -> float:
-    """The least loss of a grid that is enough."""
-    first = int(np.argmax(enough(_DISTANCES)))
-    start, end = _DISTANCES[max(first - 1, 0)], _DISTANCES[first]
-    fine = start + (end - start) * _FINE
-    return float(fine[int(np.argmax(enough(fine)))])
-
-
-def _centre(law: LossDistribution, low: float, high: float) -> tuple[float, float]:
-    """The median and the spread of the loss under P, roughly, from a grid and a finer one."""
-    whole, last = high - low, len(_GRID) - 1
-    for _ in range(2):
-        grid = low + (high - low) * _GRID
-        quartiles = np.searchsorted(law.cumulative(grid).p, [0.25, 0.5, 0.75])
-        low, high = grid[max(quartiles[0] - 1, 0)], grid[min(quartiles[2] + 1, last)]
-    found = grid[np.minimum(quartiles, last)]
-    spread = max(float(found[2] - found[0]) / 2, float(grid[-1] - grid[0]) / last, whole * 1e-7)
-    return float(found[1]), spread
-
-
-def _thin(look: Look, width: float) -> bool:
-    """Whether no stretch of this width can hold most of a law, by a rough look at it."""
-    sums = np.append(0.0, np.cumsum(look.masses))
-    ends = np.searchsorted(look.losses, look.losses + width, side="right")
-    return float((sums[ends] - sums[:-1]).max()) < _MOSTLY / 2
-
-
-def _median(law: LossDistribution, look: Look, step: float) -> float:
-    """The median of the loss under P, to within a part of a step."""
-    low, high = float(look.losses[0]) - step, float(look.losses[-1])
-    while high - low > step / 8:
-        grid = low + (high - low) * _GRID
-        place = min(max(int(np.searchsorted(law.cumulative(grid).p, 0.5)), 1), len(grid) - 1)
-        low, high = float(grid[place - 1]), float(grid[place])
-    return high
-
-
-def _infinite(scouts: list[_Scout]) -> float:
+def _infinite(scouts: list[Scout]) -> float:
     """The chance of a loss that no point holds; the upper end of delta cannot be less."""
     return ever([(scout.infinite, scout.look.count) for scout in scouts])
 
@@ -338,12 +229,12 @@ def _ever(laws: Sequence[Repeated]) -> float:
     return ever([(item.law.infinite * (1 - _ROUNDING), item.count) for item in laws])
 
 
-def _nothing_finite(scouts: list[_Scout]) -> bool:
+def _nothing_finite(scouts: list[Scout]) -> bool:
     """Whether some loss is hardly ever finite, so that no order would say where it lies."""
     return any(float(scout.look.masses.sum()) < _NOTHING for scout in scouts)
 
 
-def _finest(scouts: list[_Scout], order: float) -> float:
+def _finest(scouts: list[Scout], order: float) -> float:
     """The step below which the window of the tilted sum would have too many places, or mean nothing."""
     variance, span = 0.0, 0.0
     for scout in scouts:

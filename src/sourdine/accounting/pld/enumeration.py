@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from sourdine.accounting.accountant import Bracket
-from sourdine.accounting.pld.composition import Repeated
+from sourdine.accounting.pld.scout import Repeated
 from sourdine.core.distributions import AtomLaw, Floats, GeometricLaw, LossDistribution, pure_law
 from sourdine.core.loss import LeakyLaw
 

@@ -19,7 +19,7 @@ from sourdine.tables.consistent.structure import Margins
 from sourdine.tables.measurement import Exact, PlannedMeasurement, expect
 from sourdine.tables.quantiles.method import QuantileMethod
 from sourdine.tables.quantiles.tree import BinTree
-from sourdine.tables.statistics.quantiles import Ordered, TreeCounts
+from sourdine.tables.statistics.order import Ordered, TreeCounts
 
 FAR = "a unit moves it farther than is paid for"
 MANY = "a unit moves more numbers than is declared"

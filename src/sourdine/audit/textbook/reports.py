@@ -19,7 +19,8 @@ from sourdine.local.frequency.unary import OUE, SUE
 from sourdine.local.numeric.duchi import Duchi
 from sourdine.local.numeric.oracle import ResolvedOracle
 from sourdine.local.numeric.window import WindowOracle
-from sourdine.local.rappor.rappor import BasicOneTimeRappor, BasicRappor, OneTimeRappor, Rappor
+from sourdine.local.rappor.basic import BasicOneTimeRappor, BasicRappor
+from sourdine.local.rappor.rappor import OneTimeRappor, Rappor
 
 Answers = NDArray[Any]
 

@@ -1,9 +1,8 @@
 """`sourdine budget calibrate`: the noise, or the epochs, that a budget allows."""
 
-import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,33 +22,26 @@ from sourdine.cli.budget.options import (
     read_training,
     say_training,
 )
+from sourdine.cli.budget.releases import (
+    _MANY,
+    Calibration,
+    calibrate_against,
+    calibrate_release,
+    say_attack,
+    width_for,
+)
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import number, plain_bracket, say_bracket
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sourdine.accounting.accountant import Bracket
     from sourdine.accounting.attack_risk import AttackLimit
     from sourdine.accounting.dpsgd.training import Training
-    from sourdine.accounting.spend import Spend
-    from sourdine.core.distance import Distance
-    from sourdine.core.mechanism import Mechanism
 
 _EPSILON = Fraction(1, 1000), 100
 _RATE = Fraction(1, 10**6), Fraction(999_999, 10**6)
 _WHAT = "Say what to calibrate: a training run (-s, -b and -e, or --rate and --steps), or --mechanism."
-_FAR = 10**6  # the largest sensitivity
-_MANY = 10**6  # steps that are looked at closely
-
-
-class _Answer(NamedTuple):
-    """What was found: fields for machines, and lines of two columns for people."""
-
-    fields: dict[str, object]
-    lines: dict[str, str]
 
 
 def calibrate(
@@ -112,7 +104,7 @@ def calibrate(
             "Leave out --noise, --rate and --steps, or give --epsilon."
         )
     if mechanism is not None and limit is not None:
-        answer = _release_against(
+        answer = calibrate_against(
             mechanism, limit, delta=delta, sensitivity=sensitivity, count=count, granularity=granularity
         )
     elif limit is not None:
@@ -121,7 +113,7 @@ def calibrate(
         )
         answer = _noise_against(training, limit, read_delta("calibrate", delta or "1e-5"))
     elif mechanism is not None:
-        answer = _release(
+        answer = calibrate_release(
             mechanism, target, delta=delta, sensitivity=sensitivity, count=count, granularity=granularity
         )
     elif by_rate(rate, size, batch, epochs):
@@ -145,7 +137,7 @@ def calibrate(
             show.line(f"{name:<11}{told}")
 
 
-def _noise(training: "Training", target: Fraction, delta: float) -> _Answer:
+def _noise(training: "Training", target: Fraction, delta: float) -> Calibration:
     """The least noise of a run."""
     from sourdine.accounting.dpsgd.calibration import noise_for_training
     from sourdine.accounting.dpsgd.cost import cost_of_training
@@ -153,8 +145,8 @@ def _noise(training: "Training", target: Fraction, delta: float) -> _Answer:
 
     noise = float(shorten_up(noise_for_training(training, float(target), delta), 6))
     run = replace(training, noise=noise)
-    cost = cost_of_training(run, delta, width=_width(target, run.steps))
-    return _Answer(
+    cost = cost_of_training(run, delta, width=width_for(target, run.steps))
+    return Calibration(
         {"noise": noise, "epsilon": plain_bracket(cost.epsilon), "delta": delta, "steps": cost.steps}
         | {"rate": cost.rate, "sampler": str(cost.sampler), "assumptions": list(cost.assumptions)},
         {
@@ -165,7 +157,7 @@ def _noise(training: "Training", target: Fraction, delta: float) -> _Answer:
     )
 
 
-def _epochs(training: "Training", target: Fraction, delta: float) -> _Answer:
+def _epochs(training: "Training", target: Fraction, delta: float) -> Calibration:
     """How many epochs of a run fit."""
     from sourdine.accounting.dpsgd.calibration import epochs_within
     from sourdine.accounting.dpsgd.cost import cost_of_training
@@ -174,10 +166,10 @@ def _epochs(training: "Training", target: Fraction, delta: float) -> _Answer:
     epochs = epochs_within(training, float(target), delta)
     fields: dict[str, object] = {"epochs": epochs, "delta": delta, "noise": float(training.noise)}
     if epochs == 0:
-        return _Answer(fields | {"epsilon": None, "steps": 0}, {"Epochs": "not even one fits"})
+        return Calibration(fields | {"epsilon": None, "steps": 0}, {"Epochs": "not even one fits"})
     run = replace(training, epochs=epochs)
-    cost = cost_of_training(run, delta, width=_width(target, run.steps))
-    return _Answer(
+    cost = cost_of_training(run, delta, width=width_for(target, run.steps))
+    return Calibration(
         fields | {"epsilon": plain_bracket(cost.epsilon), "steps": cost.steps, "sampler": str(cost.sampler)},
         {
             "Epochs": f"{epochs:,}, which is {counted(cost.steps, 'step')}",
@@ -186,7 +178,7 @@ def _epochs(training: "Training", target: Fraction, delta: float) -> _Answer:
     )
 
 
-def _steps(rate: float, steps: int | None, noise: str | None, target: Fraction, delta: float) -> _Answer:
+def _steps(rate: float, steps: int | None, noise: str | None, target: Fraction, delta: float) -> Calibration:
     """The noise for so many steps at a rate, or the steps that fit with a noise."""
     from sourdine.accounting.dpsgd.calibration import noise_for_steps, steps_within
     from sourdine.accounting.dpsgd.cost import cost_of_steps
@@ -201,9 +193,9 @@ def _steps(rate: float, steps: int | None, noise: str | None, target: Fraction, 
         count = steps_within(level, rate, float(target), delta)
     fields: dict[str, object] = {"noise": level, "steps": count, "delta": delta, "rate": rate}
     if count == 0:
-        return _Answer(fields | {"epsilon": None}, {"Steps": "not even one fits"})
-    found = cost_of_steps(level, rate, count, delta, width=_width(target, count)).epsilon
-    return _Answer(
+        return Calibration(fields | {"epsilon": None}, {"Steps": "not even one fits"})
+    found = cost_of_steps(level, rate, count, delta, width=width_for(target, count)).epsilon
+    return Calibration(
         fields | {"epsilon": plain_bracket(found)},
         {"Noise": f"{level:g} clipping norms", "Steps": f"{count:,}", "epsilon": say_bracket(found, delta)},
     )
@@ -239,7 +231,7 @@ def _limit(
     return AttackLimit(**read)
 
 
-def _noise_against(training: "Training", limit: "AttackLimit", delta: float) -> _Answer:
+def _noise_against(training: "Training", limit: "AttackLimit", delta: float) -> Calibration:
     """The least noise of a run that keeps to a limit on attacks."""
     from sourdine.accounting.attack_risk import noise_for_attack
     from sourdine.accounting.dpsgd.cost import cost_of_training, loss_of_training
@@ -249,9 +241,9 @@ def _noise_against(training: "Training", limit: "AttackLimit", delta: float) -> 
     noise = float(shorten_up(noise_for_attack(training, limit), 6))
     run = replace(training, noise=noise)
     loss, count = loss_of_training(run)
-    told = _told(limit, limit.success(PLD().repeat(PLD().lift(loss), count)))
+    told = say_attack(limit, limit.success(PLD().repeat(PLD().lift(loss), count)))
     cost = cost_of_training(run, delta)
-    return _Answer(
+    return Calibration(
         {"noise": noise, "epsilon": plain_bracket(cost.epsilon), "delta": delta, "steps": cost.steps}
         | told.fields
         | {"rate": cost.rate, "sampler": str(cost.sampler), "assumptions": list(cost.assumptions)},
@@ -261,143 +253,8 @@ def _noise_against(training: "Training", limit: "AttackLimit", delta: float) -> 
     )
 
 
-def _release_against(
-    name: str,
-    limit: "AttackLimit",
-    *,
-    delta: str | None,
-    sensitivity: str,
-    count: int,
-    granularity: str | None,
-) -> _Answer:
-    """The mechanism with the least noise for so many releases that keeps to a limit on attacks."""
-    from sourdine.accounting.attack_risk import calibrate_plan_to_attack
-    from sourdine.accounting.pld.accountant import PLD
-    from sourdine.accounting.spend import Spend
-
-    asked = _read_release(name, sensitivity, count, granularity)
-    share = read_delta("calibrate", delta or "1e-5") if delta is not None or name == "gaussian" else 0.0
-
-    def plan(noise: Fraction) -> "list[Spend]":
-        return [
-            Spend(mechanism=asked.made(noise * asked.change), distance=asked.distance, count=asked.releases)
-        ]
-
-    best = calibrate_plan_to_attack(plan, limit)[0].mechanism
-    cost = PLD().repeat(PLD().lift(best.loss(asked.distance)), asked.releases)
-    told = _told(limit, limit.success(cost))
-    found = _releases(best, asked, PLD().epsilon(cost, share), share)
-    lines = {key: value for key, value in found.lines.items() if key != "epsilon"}
-    return _Answer(found.fields | told.fields, lines | told.lines | {"epsilon": found.lines["epsilon"]})
-
-
-def _told(limit: "AttackLimit", success: float) -> _Answer:
-    """What the best attack achieves then."""
-    from sourdine.accounting.explain.words import percent_up
-    from sourdine.core.format import shorten_up
-
-    if limit.advantage is not None:
-        told = f"an advantage of {shorten_up(success, 4)} at most"
-        return _Answer({"advantage": success}, {"Attacks": told})
-    rate = float(limit.false_positives or 0)
-    told = f"{percent_up(success, 4)} true positives at most, at {100 * rate:g} % false ones"
-    return _Answer({"true_positives": success, "false_positives": rate}, {"Attacks": told})
-
-
-class _Asked(NamedTuple):
-    """Releases that were asked for, and how their noise is made."""
-
-    made: "Callable[[Fraction], Mechanism]"
-    distance: "Distance"
-    change: Fraction
-    releases: int
-
-
-def _read_release(name: str, sensitivity: str, count: int, granularity: str | None) -> _Asked:
-    from sourdine.core.distance import Distance
-    from sourdine.mechanisms import Gaussian, Laplace
-
-    if name not in ("laplace", "gaussian"):
-        raise check.fail("calibrate", "mechanism", "be one of laplace, gaussian", name)
-    count = check.integer("calibrate", "count", count, 1, 10**4)
-    change = number("calibrate", "sensitivity", sensitivity, Fraction(1, _FAR), _FAR)
-    grid = None
-    if granularity is not None:
-        grid = number("calibrate", "granularity", granularity, Fraction(1, 2**100), 2**100)
-    elif change.denominator != 1:
-        remedy = "For answers that are reals, give their grid as well: --granularity 1/1024."
-        raise check.fail(
-            "calibrate", "sensitivity", "be a whole number for whole answers", sensitivity, remedy
-        )
-    if name == "laplace":
-        return _Asked(
-            lambda noise: Laplace(scale=noise, granularity=grid),
-            Distance.l1(change, coordinates=1),
-            change,
-            count,
-        )
-    return _Asked(
-        lambda noise: Gaussian(sigma=noise, granularity=grid),
-        Distance.l2(change, coordinates=1),
-        change,
-        count,
-    )
-
-
-def _release(
-    name: str,
-    target: Fraction,
-    *,
-    delta: str | None,
-    sensitivity: str,
-    count: int,
-    granularity: str | None,
-) -> _Answer:
-    """The mechanism with the least noise for so many releases."""
-    from sourdine.accounting.calibration import calibrate_noise
-    from sourdine.accounting.pld.accountant import PLD
-
-    asked = _read_release(name, sensitivity, count, granularity)
-    share = 0.0
-    if delta is not None or name == "gaussian":
-        share = read_delta("calibrate", delta or "1e-5")
-    unit = asked.change * (math.isqrt(asked.releases) if share else 1)  # where the search begins
-    best = calibrate_noise(
-        lambda noise: asked.made(noise * unit), asked.distance, target, share, count=asked.releases
-    )
-    accountant = PLD(width=_width(target, asked.releases))
-    cost = accountant.repeat(accountant.lift(best.loss(asked.distance)), asked.releases)
-    return _releases(best, asked, accountant.epsilon(cost, share), share)
-
-
-def _releases(best: "Mechanism", asked: _Asked, found: "Bracket", share: float) -> _Answer:
-    """What is told of releases with some noise."""
-    error = best.error(0.95)
-    described = {key: value for key, value in best.to_json().items() if key != "mechanism" and value}
-    return _Answer(
-        {
-            "mechanism": best.to_json(),
-            "epsilon": plain_bracket(found),
-            "delta": share,
-            "count": asked.releases,
-        }
-        | {"error": {"confidence": 0.95, "each": error}},
-        {
-            "Noise": f"{type(best).__name__}, "
-            + ", ".join(f"{key} {float(Fraction(str(value))):.6g}" for key, value in described.items()),
-            "Error": f"at most {error:g}, 95 % of the time, for each of {asked.releases:,}",
-            "epsilon": say_bracket(found, share),
-        },
-    )
-
-
 def _either(name: str, asked: int | None, noise: str | None) -> int:
     """A count, which is given unless the noise is; then it is what is looked for."""
     if (asked is None) == (noise is None):
         raise InvalidParameter(f"Give --{name} to find the noise, or --noise to find the {name}.")
     return 1 if asked is None else asked
-
-
-def _width(target: Fraction, count: int) -> float:
-    """As narrow as the search itself looks, so that the answer is not seen above its target."""
-    return (5e-5 if count <= _MANY else 1e-2) * min(1.0, float(target))

@@ -11,8 +11,7 @@ from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.registry import Settings
 from sourdine.local.estimate import Counts
 from sourdine.local.rappor.decode import Decoding
-from sourdine.local.rappor.filters import Filters
-from sourdine.local.rappor.rappor import BloomOracle
+from sourdine.local.rappor.rappor import BloomOracle, Filters
 from sourdine.report.charts.base import (
     COLOURS,
     GREY,

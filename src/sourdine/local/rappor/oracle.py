@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -20,6 +21,9 @@ from sourdine.mechanisms.randomized_response import Channel
 
 MOST_REPORTS = 1 << 40
 _CHUNK = 1 << 15  # filters answered at once, so that they stay in the cache
+
+
+LEAST_SHARE = Fraction(1, 1 << 20)
 
 
 class RapporOracle(Oracle):
@@ -133,3 +137,23 @@ class RapporOracle(Oracle):
             held = permanent(filters[part], self.coins, bits)
             out[part] = instantaneous(held, self.coins, bits)
         return trimmed(out, self.size)
+
+
+def check_flip(oracle: RapporOracle) -> None:
+    """Refuse a share of bits turned over for ever that is none."""
+    owner = type(oracle).__name__
+    f = check.between(owner, "f", oracle.f, LEAST_SHARE, 1 - LEAST_SHARE)  # type: ignore[attr-defined]
+    object.__setattr__(oracle, "f", f)
+
+
+def check_coins(oracle: RapporOracle) -> None:
+    """Refuse shares of bits turned over that are none, or answers that do not tell bits apart."""
+    owner = type(oracle).__name__
+    given = {
+        name: check.between(owner, name, getattr(oracle, name), least, 1 - LEAST_SHARE)
+        for name, least in (("f", Fraction(0)), ("p", LEAST_SHARE), ("q", LEAST_SHARE))
+    }
+    for name, value in given.items():
+        object.__setattr__(oracle, name, value)
+    if given["q"] - given["p"] < LEAST_SHARE:
+        raise check.fail(owner, "q", f"be above p, which is {given['p']}", given["q"])

@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sourdine.core import check, grid
+from sourdine.core import check
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.local.estimate import Counts, Estimate, normal
-from sourdine.local.oracle import BitReports, FrequencyOracle, byte_rows, refuse, whole_number
+from sourdine.local.oracle import byte_rows, refuse, whole_number
 from sourdine.local.rappor.bloom import (
     MOST_BITS,
     MOST_HASHES,
@@ -24,12 +24,10 @@ from sourdine.local.rappor.bloom import (
     position_table,
     positions,
 )
-from sourdine.local.rappor.oracle import RapporOracle
+from sourdine.local.rappor.oracle import RapporOracle, check_coins, check_flip
 from sourdine.local.rappor.responses import Coins, Rows, solve_coins, solve_flip
 
 MOST_COHORTS = 1 << 16
-MOST_CATEGORIES = 1 << 16
-LEAST_SHARE = Fraction(1, 1 << 20)
 _CHUNK = 1 << 14  # rows of bits summed at once, so that they stay in the cache
 
 
@@ -196,7 +194,7 @@ class Rappor(BloomOracle):
 
     def __post_init__(self) -> None:
         self._check_filter()
-        _check_coins(self)
+        check_coins(self)
 
     @property
     def coins(self) -> Coins:
@@ -251,7 +249,7 @@ class OneTimeRappor(BloomOracle):
 
     def __post_init__(self) -> None:
         self._check_filter()
-        _check_flip(self)
+        check_flip(self)
 
     @property
     def coins(self) -> Coins:
@@ -272,132 +270,6 @@ class OneTimeRappor(BloomOracle):
     def examples(cls) -> Iterator[Example]:
         yield _words_apart(cls(bits=8, hashes=2, cohorts=2, f=Fraction(1, 2)))
         yield _words_apart(cls(bits=5, hashes=1, cohorts=1, f=Fraction(5, 7)))
-
-
-class BasicOracle(RapporOracle, BitReports, FrequencyOracle):
-    """Variants for categories: each has a bit of its own, and there are neither hashes nor cohorts."""
-
-    @property
-    def epsilon(self) -> Fraction:  # type: ignore[override]
-        """`epsilon_one` as a fraction."""
-        return Fraction(self.epsilon_one)
-
-    @property
-    def bits(self) -> int:
-        return self.categories
-
-    @property
-    def size(self) -> int:
-        return self.categories
-
-    @property
-    def ones(self) -> int:
-        return 1
-
-    @property
-    def groups(self) -> int:
-        return 1
-
-    def filter(self, value: object, cohort: int) -> Rows:
-        row: Rows = self._filters(np.array([value]))[0]
-        return row
-
-    def with_cohorts(self, rows: Rows, cohorts: NDArray[np.int64]) -> Rows:
-        return rows
-
-    def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
-        """A packed report of a new device for each category."""
-        array = grid.numbers(values)
-        return self.respond(self._filters(array.reshape(-1)), bits).reshape(*array.shape, self.width)
-
-    def _filters(self, values: NDArray[Any]) -> Rows:
-        places = np.clip(grid.to_units(type(self).__name__, values, None), 0, self.categories - 1)
-        rows = np.zeros((places.size, self.width), np.uint8)
-        rows[np.arange(places.size), places >> 3] = 128 >> (places & 7)
-        return rows
-
-    def supports(self, counts: Counts) -> NDArray[np.int64]:
-        return counts.sums
-
-
-@dataclass(frozen=True, kw_only=True)
-class BasicRappor(BasicOracle):
-    """Categories, one bit each, answered once for ever and then anew in every report.
-
-    The epsilons are those of `Rappor` with one hash. The channel of a category is (q*, p*).
-
-    >>> round(BasicRappor(categories=8, f=0.5, p=0.5, q=0.75).epsilon_infinity, 3)
-    2.197
-    """
-
-    name: ClassVar[str] = "basic-rappor/1"
-    categories: int
-    f: Fraction
-    p: Fraction
-    q: Fraction
-
-    def __post_init__(self) -> None:
-        _check_categories(self)
-        _check_coins(self)
-
-    @property
-    def coins(self) -> Coins:
-        return Coins(self.f, self.p, self.q)
-
-    def once(self) -> "BasicOneTimeRappor":
-        return BasicOneTimeRappor(categories=self.categories, f=self.f)
-
-    @classmethod
-    def within(
-        cls, *, epsilon: Fraction | float, epsilon_infinity: Fraction | float, categories: int
-    ) -> Self:
-        """The parameters of least variance with these epsilons; an infinite epsilon_infinity gives f = 0."""
-        coins = solve_coins("BasicRappor.within", epsilon, epsilon_infinity, 1)
-        return cls(categories=categories, f=coins.f, p=coins.p, q=coins.q)
-
-    @classmethod
-    def examples(cls) -> Iterator[Example]:
-        for one in (
-            cls(categories=3, f=Fraction(0), p=Fraction(1, 5), q=Fraction(2, 3)),
-            cls(categories=4, f=Fraction(1, 2), p=Fraction(1, 2), q=Fraction(3, 4)),
-        ):
-            yield Example(mechanism=one, value=0, neighbour=2, distance=Distance.hamming(), code=whole_number)
-
-
-@dataclass(frozen=True, kw_only=True)
-class BasicOneTimeRappor(BasicOracle):
-    """Categories, one bit each, answered once: a bit is turned over with probability f/2.
-
-    It costs 2 ln((1-f/2)/(f/2)): symmetric unary encoding.
-
-    >>> round(BasicOneTimeRappor(categories=8, f=0.5).epsilon_one, 3)
-    2.197
-    """
-
-    name: ClassVar[str] = "basic-one-time-rappor/1"
-    categories: int
-    f: Fraction
-
-    def __post_init__(self) -> None:
-        _check_categories(self)
-        _check_flip(self)
-
-    @property
-    def coins(self) -> Coins:
-        return Coins(self.f)
-
-    def once(self) -> Self:
-        return self
-
-    @classmethod
-    def within(cls, *, epsilon: Fraction | float, categories: int) -> Self:
-        """The least noise with this epsilon."""
-        return cls(categories=categories, f=solve_flip("BasicOneTimeRappor.within", epsilon, 1))
-
-    @classmethod
-    def examples(cls) -> Iterator[Example]:
-        one = cls(categories=5, f=Fraction(2, 3))
-        yield Example(mechanism=one, value=4, neighbour=1, distance=Distance.hamming(), code=whole_number)
 
 
 def _words_apart(oracle: BloomOracle) -> Example:
@@ -421,22 +293,34 @@ def _words_apart(oracle: BloomOracle) -> Example:
     raise ArithmeticError("No two words are wholly apart.")
 
 
-def _check_flip(oracle: RapporOracle) -> None:
-    owner = type(oracle).__name__
-    f = check.between(owner, "f", oracle.f, LEAST_SHARE, 1 - LEAST_SHARE)  # type: ignore[attr-defined]
-    object.__setattr__(oracle, "f", f)
+@dataclass(frozen=True, eq=False)
+class Filters:
+    """The packed filters of words, one a word and cohort.
 
+    `BloomOracle.encode` hashes its words whenever it is called; this hashes them once for many calls.
 
-def _check_coins(oracle: Rappor | BasicRappor) -> None:
-    owner = type(oracle).__name__
-    for name, least in (("f", Fraction(0)), ("p", LEAST_SHARE), ("q", LEAST_SHARE)):
-        value = check.between(owner, name, getattr(oracle, name), least, 1 - LEAST_SHARE)
-        object.__setattr__(oracle, name, value)
-    if oracle.q - oracle.p < LEAST_SHARE:
-        raise check.fail(owner, "q", f"be above p, which is {oracle.p}", oracle.q)
+    >>> from sourdine.local.rappor import Rappor
+    >>> oracle = Rappor(bits=16, hashes=2, cohorts=4, f=0.5, p=0.5, q=0.75)
+    >>> Filters.of(oracle, ["yes", "no"]).reports([0, 0, 1]).shape
+    (3, 3)
+    """
 
+    oracle: BloomOracle
+    packed: Rows
 
-def _check_categories(oracle: BasicRappor | BasicOneTimeRappor) -> None:
-    owner = type(oracle).__name__
-    count = check.integer(owner, "categories", oracle.categories, 2, MOST_CATEGORIES)
-    object.__setattr__(oracle, "categories", count)
+    @classmethod
+    def of(cls, oracle: BloomOracle, words: Sequence[str | bytes]) -> Self:
+        """The filters of some words."""
+        if not words:
+            raise InvalidParameter("The 'words' of Filters must not be empty. Pass those that people have.")
+        table = position_table([as_word(word) for word in words], oracle.bits, oracle.hashes, oracle.cohorts)
+        return cls(oracle, packed_filters(table, oracle.bits).reshape(-1, oracle.width - oracle.head))
+
+    def reports(self, codes: ArrayLike, bits: Bits = SYSTEM) -> Rows:
+        """A packed report of a new device, in a cohort that is drawn, for each place in the list of words."""
+        cohorts = self.oracle.cohorts
+        last = len(self.packed) // cohorts - 1
+        places = np.clip(np.asarray(codes, np.int64).reshape(-1), 0, last)
+        drawn = exact.uniform(cohorts, places.size, bits)
+        filters = self.packed[places * cohorts + drawn]
+        return self.oracle.with_cohorts(self.oracle.respond(filters, bits), drawn)

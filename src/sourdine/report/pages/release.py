@@ -12,28 +12,25 @@ from sourdine.accounting.release import Certificate
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import plain, shorten_up
-from sourdine.frames.schema import LONGEST_KEY, Category, Column, Flag, Integer, Text
 from sourdine.report.charts.answers import count_missing, draw_answer
 from sourdine.report.charts.base import Spec
 from sourdine.report.charts.beliefs import draw_bounds
 from sourdine.report.finding import finding, written
+from sourdine.report.pages.methods import GAP, _several, methods_section, percent
 from sourdine.report.pages.page import Figure, Page, Section
 from sourdine.report.pages.quality import misfit_section, quality_section
 from sourdine.report.table import Cell as Shown
 from sourdine.report.table import TextTable
 from sourdine.tables import Answer, ReleasePlan
 from sourdine.tables.answer import NO_INTERVAL
-from sourdine.tables.forecast import noise_words
 from sourdine.tables.measurement import plural
 from sourdine.tables.quality.exact import CHECKED_WORDS
-from sourdine.tables.quality.private import said
 from sourdine.tables.record import Record
 from sourdine.tables.statistics import Chart, Scale, style_of
 
 MOST_ROWS = 200
 _MOST_NAMES = 6
 _WEAK = 10  # an epsilon above it promises next to nothing
-_GAP = "\N{NO-BREAK SPACE}"
 
 
 def release_page(record: Record, certificate: Certificate) -> Page:
@@ -60,7 +57,7 @@ def release_page(record: Record, certificate: Certificate) -> Page:
             _guarantee(explanation, certificate),
             _values(record, plan),
             *quality_section(record.quality, plan.unit),
-            _methods(record, plan),
+            methods_section(record, plan),
             _payment(record, certificate),
         ),
     )
@@ -79,7 +76,7 @@ def _lead(record: Record, certificate: Certificate) -> str:
         f"Statistics of a table about {people}, released {certificate.time:%Y-%m-%d} with noise that "
         f"{'hardly ' if certificate.epsilon > _WEAK else ''}protects each {certificate.unit}: "
         f"{_epsilon(certificate)}. Every number below is noisy. It stands "
-        f"with an interval that holds, {_percent(record.answers.confidence)} of the time, what would have "
+        f"with an interval that holds, {percent(record.answers.confidence)} of the time, what would have "
         f"been published without noise{_unless(record)}."
     )
 
@@ -146,7 +143,7 @@ def _capped(plan: ReleasePlan, answer: Answer) -> str:
 def _note(answer: Answer, chart: Spec, confidence: float) -> str:
     """How to read a chart, and what it leaves out."""
     said, chart_of = [], style_of(answer.kind).chart
-    lines = f"intervals of {_percent(confidence)}; some may be too short to be seen."
+    lines = f"intervals of {percent(confidence)}; some may be too short to be seen."
     match chart_of:
         case Chart.UPRIGHT:
             said.append("A bar's height is a count, however wide its bin.")
@@ -231,7 +228,7 @@ def _guarantee(explanation: Explanation, certificate: Certificate) -> Section:
         ),
         figures=(
             Figure(
-                title=f"From 50{_GAP}%, this release lets belief move to between {low} and {high}",
+                title=f"From 50{GAP}%, this release lets belief move to between {low} and {high}",
                 chart=draw_bounds(min(explanation.reach, 50.0)),
                 note="For this release alone. Other releases about the same people add to it.",
             ),
@@ -255,109 +252,6 @@ def _likely(certificate: Certificate) -> str:
     return f"every set of answers is nearly as likely: {told} bounds how much the odds differ."
 
 
-def _methods(record: Record, plan: ReleasePlan) -> Section:
-    privacy = plan.privacy
-    unit = plan.unit
-    points = [_about(name, column) for name, column in plan.schema.columns.items()]
-    if unit.column is None:
-        points.append(f"Every record counts as one {unit.name}.")
-    else:
-        points.append(
-            f"Records with the same '{unit.column}' belong to one {unit.name}. In each answer a {unit.name} "
-            f"counts in at most {unit.max_groups:,} {_several('group', unit.max_groups)}, and in each with "
-            f"as much as {unit.max_rows:,} {_several('record', unit.max_rows)} could weigh. What is beyond "
-            "that is left out at random."
-        )
-    law = "Gaussian" if privacy.squared else "Laplace"
-    chosen = bool(plan.choices)
-    points += [
-        "Groups are those of the declared keys, all of them, whether or not anybody is in them: which groups "
-        "appear tells nothing."
-        + (" Only of keys that were chosen privately, a key appears if enough have it." if chosen else ""),
-        f"Sums and counts are whole numbers of grid steps. Noise follows the {law} law on whole numbers and "
-        "is drawn exactly. The budget is divided by the weights of the queries.",
-        f"Intervals hold {_percent(plan.confidence)} of the time, one at a time. They are about the noise "
-        "alone: they do not hold sampling error (these people standing for others), nor values moved to a "
-        "bound, nor records left out, nor mistakes in the table.",
-        *plan.notes,
-        "Titles of charts compare groups only where intervals, widened so that all of a chart hold at once, "
-        "do not meet.",
-        "Counts and their intervals may reach below zero, where no true count can be: they are published as "
-        "they came, since to cut them off would make sums of them too large. Nor do counts add up exactly "
-        "between tables: every one has noise of its own. "
-        "Where a table gives sums, use those, since their intervals allow for all the noises they hold.",
-    ]
-    return Section(
-        title="How it was made",
-        paragraphs=(_declared(plan, chosen),),
-        points=tuple(points),
-        tables=(_lines(plan),),
-    )
-
-
-def _declared(plan: ReleasePlan, chosen: bool) -> str:
-    """Where the declarations come from."""
-    if plan.checked:
-        return f"{CHECKED_WORDS}."
-    return "All of this was declared before the table was read, and nothing of it depends on the data" + (
-        ", but which keys were chosen privately." if chosen else "."
-    )
-
-
-def _about(name: str, column: Column) -> str:
-    missing = (
-        "Where it is missing, the record is left out of what needs it."
-        if column.missing == "drop"
-        else f"A missing value counts as {said(column.missing)}."
-    )
-    if isinstance(column, Text):
-        return f"{name}: {_texts(column)}"
-    if isinstance(column, Category):
-        listed = ", ".join(map(str, column.keys[:12])) + (" and others" if len(column.keys) > 12 else "")
-        many = f"{len(column.keys):,} declared keys ({listed})"
-        return f"{name}: one of {many}; any other counts as missing. {missing}"
-    if isinstance(column, Flag):
-        return f"{name}: true or false. {missing}"
-    kind = "whole numbers" if isinstance(column, Integer) else "numbers"
-    step = "" if isinstance(column, Integer) else f", rounded to steps of {plain(float(column.step))}"
-    return (
-        f"{name}: {kind} from {said(column.lower)} to {said(column.upper)}{step}; what lies outside is "
-        f"moved to the nearer bound. {missing}"
-    )
-
-
-def _texts(column: Text) -> str:
-    """How keys are chosen that nobody declared, and what becomes of the others."""
-    least = f" None is shown that fewer than about {column.at_least:,} have." if column.at_least else ""
-    rest = "are left out" if column.other is None else f"count under '{column.other}'"
-    lost = "is left out" if column.missing == "drop" else "counts there too"
-    return (
-        f"texts of up to {LONGEST_KEY} characters. Where a query asks by them, keys were chosen privately."
-        f"{least} Records whose key is not shown {rest}. Where it is missing, the record {lost}."
-    )
-
-
-def _lines(plan: ReleasePlan) -> TextTable:
-    rows: list[tuple[Shown, ...]] = [
-        (
-            line.measurement.scope.query,
-            line.measurement.label,
-            noise_words(line, plan),
-            f"{100 * float(line.share):.3g}{_GAP}%",
-            line.measurement.moves(line, plan.context()),
-        )
-        for line in plan.lines
-    ]
-    return TextTable(
-        name="noise",
-        title="What was measured, and with what noise",
-        columns=("query", "measured", "noise", "share of the budget", f"one {plan.unit.name} moves it by"),
-        rows=tuple(rows),
-        note="Noise and distance are in the measure of what was summed: squares where a deviation or a "
-        "variance is asked for.",
-    )
-
-
 def _payment(record: Record, certificate: Certificate) -> Section:
     left = certificate.left
     share = float(record.spent / record.limit)
@@ -379,7 +273,7 @@ def _payment(record: Record, certificate: Certificate) -> Section:
     rest = (
         "Nothing is left: no more can be published about these people from this ledger."
         if left == 0
-        else f"{100 * share:.3g}{_GAP}% of the budget was spent after this release."
+        else f"{100 * share:.3g}{GAP}% of the budget was spent after this release."
     )
     return Section(
         title="What was paid",
@@ -395,11 +289,3 @@ def _payment(record: Record, certificate: Certificate) -> Section:
 def _epsilon(certificate: Certificate) -> str:
     small = "" if certificate.delta is None else f", δ = {plain(certificate.delta)}"
     return f"ε = {shorten_up(certificate.epsilon)}{small}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:g}{_GAP}%"
-
-
-def _several(noun: str, count: int) -> str:
-    return noun if count == 1 else f"{noun}s"

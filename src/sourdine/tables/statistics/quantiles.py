@@ -1,10 +1,8 @@
 """The values below which given shares of the records lie."""
 
 import math
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, Self
 
@@ -13,35 +11,21 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from scipy.special import ndtri
 
-from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.errors import InvalidParameter
-from sourdine.core.format import counted
-from sourdine.core.randomness.bits import Bits
 from sourdine.frames.expression import span
-from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Declared, Number, Schema, by_hand, declare
-from sourdine.frames.source import Source
-from sourdine.frames.statistics.binned import check_counted, few_counts
-from sourdine.frames.statistics.ranks import RankSource, ranks
-from sourdine.frames.statistics.totals import Keys
 from sourdine.tables.estimate import GroupEstimate, Reading
-from sourdine.tables.measurement import ColumnMeasurement as ColumnMeasured
-from sourdine.tables.measurement import Context, Exact, Measurement, PlannedMeasurement, Scope, expect, moved
+from sourdine.tables.measurement import Context, Measurement, PlannedMeasurement, Scope, expect
 from sourdine.tables.noise import like_noises
 from sourdine.tables.quantiles.choice import (
     AUTO,
     METHODS,
     MOST_BINS,
-    NO_INTERVAL,
     TREE,
-    Allowance,
     Tuning,
-    chosen,
 )
 from sourdine.tables.quantiles.histogram import MOST_CUTS
 from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod
 from sourdine.tables.quantiles.naive import NaiveLaplace
-from sourdine.tables.quantiles.tree import BinTree, read_quantiles
 from sourdine.tables.statistics.base import (
     EVENLY,
     Chart,
@@ -53,199 +37,11 @@ from sourdine.tables.statistics.base import (
     numbers_of,
     short,
 )
+from sourdine.tables.statistics.order import MethodName, NoisyRanks, Order, TreeCounts
 
 _AT_MOST = "at most, mostly far less; no interval"
 _BY_ITSELF = "noise on the quantile itself; no interval"
 _BY_RADIUS = "with a radius, or 2^41 steps, no bound holds where values are equal; no interval"
-MethodName = Literal[
-    "tree",
-    "auto",
-    "joint",
-    "recursive",
-    "inverse",
-    "smooth",
-    "histogram",
-    "monotone histogram",
-    "naive",
-]
-
-
-@dataclass(frozen=True)
-class NoisyRanks(Reading):
-    """The places of quantiles in each group, one after the other, with intervals if the method gives any."""
-
-    places: GroupEstimate
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ordered(ColumnMeasured):
-    """The values of a column in their order, in each group, for quantiles at some levels."""
-
-    at: tuple[float, ...]
-    name: str
-    alone: ClassVar[bool] = True
-
-    @property
-    def label(self) -> str:
-        return self.name
-
-    def cuts(self, schema: Schema) -> tuple[int, ...]:
-        """How many places the bins hold that values are counted in."""
-        return ()
-
-    def exact(
-        self, source: Source, unit: PrivacyUnit, bits: Bits, beside: Sequence[Measurement] = ()
-    ) -> list[Exact]:
-        if self.scope.empty:
-            return [{}]
-        found = ranks(
-            source,
-            by=self.groupings(source),
-            value=source.place_of(self.column),
-            unit=unit,
-            bits=bits,
-            where=self.scope.sql(source),
-            places=self.width(source.schema) + 1,
-            cuts=self.cuts(source.schema),
-            near=self.at,
-        )
-        return [found]
-
-    @abstractmethod
-    def _read(
-        self, values: RankSource, line: PlannedMeasurement, context: Context, bits: Bits
-    ) -> GroupEstimate:
-        """The places of the quantiles of one group."""
-
-    def read(self, exact: Exact, line: PlannedMeasurement, context: Context, bits: Bits) -> Reading:
-        groups: Mapping[Keys, RankSource] = expect(dict, exact)
-        parts = [self._read(values, line, context, bits) for values in groups.values()]
-        ends = ("value", "lower", "upper")
-        joined = (np.concatenate([np.zeros(0), *(getattr(part, end) for part in parts)]) for end in ends)
-        return NoisyRanks(GroupEstimate(*joined))
-
-    def note(self, line: PlannedMeasurement) -> str:
-        if line.choice is None:
-            return ""
-        return f"Method for the {self.label} in '{self.scope.query}': {line.choice.words}."
-
-
-@dataclass(frozen=True, kw_only=True)
-class TreeCounts(Ordered):
-    """How many values lie in each bin of each level of a tree.
-
-    `bins` are its finest bins, where they are wider than a step of the column's grid.
-    """
-
-    bins: int | None = None
-
-    def tree(self, schema: Schema) -> BinTree:
-        """The tree of bins over the column's grid."""
-        places = self.width(schema) + 1
-        return BinTree.over(places) if self.bins is None else BinTree.flat(places, self.bins)
-
-    def cuts(self, schema: Schema) -> tuple[int, ...]:
-        return self.tree(schema).widths
-
-    def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
-        """A value counts in one bin of every level."""
-        copies = min(unit.max_groups, self.groups(schema)) * self.tree(schema).height
-        return moved(neighbours, squared, length=unit.max_rows, copies=copies, each=unit.max_rows)
-
-    def _read(
-        self, values: RankSource, line: PlannedMeasurement, context: Context, bits: Bits
-    ) -> GroupEstimate:
-        return read_quantiles(
-            values,
-            self.tree(context.schema),
-            mechanism=line.mechanism,
-            at=self.at,
-            confidence=context.confidence,
-            bits=bits,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Order(Ordered):
-    """Values of which a method chooses quantiles, in each group on its own."""
-
-    method: MethodName
-    tuning: Tuning
-
-    def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
-        """Values that change in one group."""
-        return Distance.hamming(unit.max_rows, neighbours=neighbours)
-
-    def line(self, context: Context, share: Fraction) -> PlannedMeasurement:
-        """The method that is asked in each group on its own, or the tree that is taken for it.
-
-        A unit changes up to `rows` values in each of up to `groups` groups. One that is replaced may leave a
-        group and enter another, unless it may count in all of them: so each group is asked as if values come
-        and go, and a value replaced counts as two (docs/guarantees/tables.md).
-        """
-        schema, unit, privacy = context.schema, context.unit, context.privacy
-        groups, places = self.groups(schema), self.width(schema) + 1
-        moves = context.neighbours is Neighbours.REPLACE and groups > unit.max_groups
-        allowance = Allowance(
-            budget=share * privacy.total,
-            squared=privacy.squared,
-            values=unit.max_rows * (2 if moves else 1),
-            groups=min(unit.max_groups, groups),
-        )
-        try:
-            found, choice = chosen(
-                self.method,
-                at=self.at,
-                places=places,
-                allowance=allowance,
-                neighbours=Neighbours.ADD_REMOVE if moves else context.neighbours,
-                size=None if context.size is None else math.ceil(context.size),
-                tuning=self.tuning,
-                counted=not (context.near or few_counts(groups, places)),
-            )
-        except InvalidParameter as problem:
-            of = f"The {self.label} in '{self.scope.query}' cannot be found by the method '{self.method}'"
-            raise InvalidParameter(f"{of}. {problem}") from None
-        picked = self.method == AUTO
-        if isinstance(found, BinTree):
-            bins = found.fan if found.leaf > 1 or found.height == 1 else None
-            tree = TreeCounts(scope=self.scope, column=self.column, at=self.at, name=self.name, bins=bins)
-            return replace(tree.line(context, share), choice=choice, picked=picked, wanted=self)
-        return PlannedMeasurement(
-            measurement=self,
-            mechanism=found,
-            distance=self.distance(schema, unit, context.neighbours, privacy.squared),
-            share=share,
-            count=allowance.groups,
-            choice=choice,
-            picked=picked,
-        )
-
-    def check_source(self, source: Source) -> None:
-        schema = source.schema
-        check_counted(source, self.label, self.groups(schema), self.width(schema) + 1)
-
-    def _read(
-        self, values: RankSource, line: PlannedMeasurement, context: Context, bits: Bits
-    ) -> GroupEstimate:
-        assert isinstance(line.mechanism, QuantileMethod)
-        found = line.mechanism.sample(values, bits).astype(float)
-        return GroupEstimate(found, np.full(found.shape, np.nan), np.full(found.shape, np.nan))
-
-    def note(self, line: PlannedMeasurement) -> str:
-        return f"{super().note(line)} {NO_INTERVAL}"
-
-    def step(self, schema: Schema, unit: PrivacyUnit) -> tuple[float, str]:
-        return 1.0, "values"
-
-    def noise_words(self, line: PlannedMeasurement, context: Context) -> str:
-        assert line.choice is not None
-        assert isinstance(line.mechanism, QuantileMethod)
-        return f"{line.choice.name} method, epsilon {float(line.mechanism.epsilon):.4g} for one value"
-
-    def moves(self, line: PlannedMeasurement, context: Context) -> str:
-        each = counted(int(line.distance.amount), "value")
-        return each if line.count == 1 else f"{each} in each of {line.count:,} groups"
 
 
 class Normal(Declared):

@@ -128,7 +128,7 @@ def _of_many(question: "Question", words: list[str]) -> "Rows":
     """A report of a new device for each word."""
     import numpy as np
 
-    from sourdine.local.rappor.filters import Filters
+    from sourdine.local.rappor.rappor import Filters
 
     numbers: dict[str, int] = {}
     codes = np.array([numbers.setdefault(word, len(numbers)) for word in words], np.int64)

@@ -161,7 +161,7 @@ def _collect(
     """Reports of made-up people, counted; and kept where a decoder needs them."""
     import numpy as np
 
-    from sourdine.local.rappor.filters import Filters
+    from sourdine.local.rappor.rappor import Filters
 
     codes = np.repeat(np.arange(len(counts)), counts)
     filters = Filters.of(oracle, words[: len(counts)])

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.local.rappor.basic import BasicOracle
 from sourdine.local.rappor.decode.decoding import Candidates
 from sourdine.local.rappor.decode.likelihood import likelihoods
 from sourdine.local.rappor.decode.mixture import Floats, most_likely, spreads
-from sourdine.local.rappor.rappor import BasicOracle, BloomOracle
+from sourdine.local.rappor.rappor import BloomOracle
 from sourdine.local.rappor.responses import Rows
 
 _INFORMING = 1 << 14  # reports that the information is measured on: a sample of all

@@ -5,9 +5,10 @@ from numpy.typing import NDArray
 from scipy.special import comb
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.local.rappor.basic import BasicOracle
 from sourdine.local.rappor.bloom import packed_filters
 from sourdine.local.rappor.decode.decoding import Candidates
-from sourdine.local.rappor.rappor import BasicOracle, BloomOracle
+from sourdine.local.rappor.rappor import BloomOracle
 from sourdine.local.rappor.responses import Rows
 
 Floats = NDArray[np.float32]
