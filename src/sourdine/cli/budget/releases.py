@@ -4,9 +4,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from sourdine.cli.budget.options import (
-    read_delta,
-)
+from sourdine.cli.budget.options import read_delta
 from sourdine.cli.shared.parse import number, plain_bracket, say_bracket
 from sourdine.core import check
 

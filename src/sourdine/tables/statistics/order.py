@@ -22,13 +22,7 @@ from sourdine.frames.statistics.totals import Keys
 from sourdine.tables.estimate import GroupEstimate, Reading
 from sourdine.tables.measurement import ColumnMeasurement as ColumnMeasured
 from sourdine.tables.measurement import Context, Exact, Measurement, PlannedMeasurement, expect, moved
-from sourdine.tables.quantiles.choice import (
-    AUTO,
-    NO_INTERVAL,
-    Allowance,
-    Tuning,
-    chosen,
-)
+from sourdine.tables.quantiles.choice import AUTO, NO_INTERVAL, Allowance, Tuning, chosen
 from sourdine.tables.quantiles.method import QuantileMethod
 from sourdine.tables.quantiles.tree import BinTree, read_quantiles
 

@@ -16,13 +16,7 @@ from sourdine.frames.schema import Declared, Number, Schema, by_hand, declare
 from sourdine.tables.estimate import GroupEstimate, Reading
 from sourdine.tables.measurement import Context, Measurement, PlannedMeasurement, Scope, expect
 from sourdine.tables.noise import like_noises
-from sourdine.tables.quantiles.choice import (
-    AUTO,
-    METHODS,
-    MOST_BINS,
-    TREE,
-    Tuning,
-)
+from sourdine.tables.quantiles.choice import AUTO, METHODS, MOST_BINS, TREE, Tuning
 from sourdine.tables.quantiles.histogram import MOST_CUTS
 from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod
 from sourdine.tables.quantiles.naive import NaiveLaplace
