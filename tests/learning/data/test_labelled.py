@@ -1,26 +1,13 @@
 import gzip
-import json
-import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 import torch
 
-from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.learning.data.files import (
-    CLASSES,
-    TEST,
-    TRAIN,
-    idx_array,
-    read_cifar,
-    read_data,
-    read_idx,
-    read_idx_folder,
-)
-from sourdine.learning.data.images import read_image_folder
+from sourdine.core.errors import InvalidParameter
+from sourdine.learning.data.files import idx_array, read_data, read_idx, read_idx_folder
 from sourdine.learning.data.labelled import Labelled, Parts
 from sourdine.learning.data.table import read_table
 from tests.learning.idx_files import bars, idx, write_digits
@@ -85,6 +72,15 @@ def test_damaged_compression_is_told_in_a_sentence(tmp_path: Path, raw: bytes) -
         idx_array(path)
 
 
+def test_a_file_that_expands_without_end_is_read_no_further_than_its_shape(tmp_path: Path) -> None:
+    path = tmp_path / "images.gz"
+    path.write_bytes(gzip.compress(idx(np.zeros((2, 3), np.uint8)) + bytes(1 << 22)))
+    with pytest.raises(
+        InvalidParameter, match=r"should hold 6 bytes after its first 12 and holds 7 or more\."
+    ):
+        idx_array(path)
+
+
 def test_missing_and_mixed_files_are_told(tmp_path: Path) -> None:
     folder = write_digits(tmp_path / "d", 5, 5)
     (folder / "t10k-labels-idx1-ubyte.gz").unlink()
@@ -104,142 +100,11 @@ def test_missing_and_mixed_files_are_told(tmp_path: Path) -> None:
         read_idx(tmp_path / "empty", tmp_path / "nothing")
 
 
-def cifar_records(count: int, seed: int) -> np.ndarray:
-    records = np.random.default_rng(seed).integers(0, 256, (count, 3073)).astype(np.uint8)
-    records[:, 0] %= 10
-    return records
-
-
-def test_cifar_is_read_from_its_six_files(tmp_path: Path) -> None:
-    held = {name: cifar_records(3, seed) for seed, name in enumerate((*TRAIN, TEST))}
-    for name, records in held.items():
-        (tmp_path / name).write_bytes(records.tobytes())
-    parts = read_data(tmp_path)
-    assert parts.train.shape == (3, 32, 32)
-    assert len(parts.train) == 15
-    assert parts.train.classes == CLASSES
-    fifth = held[TRAIN[4]][1]
-    assert parts.train.targets[13] == fifth[0]
-    assert parts.train.inputs[13, 2, 1, 5] == pytest.approx(fifth[1 + 2 * 1024 + 32 + 5] / 255)
-    assert parts.test is not None
-    assert parts.test.targets.tolist() == held[TEST][:, 0].tolist()
-
-
-def test_cifar_that_is_not_whole_is_told(tmp_path: Path) -> None:
-    (tmp_path / TRAIN[0]).write_bytes(cifar_records(2, 1).tobytes()[:-1])
-    with pytest.raises(InvalidParameter, match=r"no whole number of records of 3,073\. It is cut short"):
-        read_cifar(tmp_path / TRAIN[0])
-    with pytest.raises(InvalidParameter, match="has no file data_batch_2"):
-        read_data(tmp_path)
-
-
-class _Image:
-    """Stands for an image of Pillow: one byte a file, of which the image is made."""
-
-    def __init__(self, path: Path) -> None:
-        self._held = path.read_bytes()
-        self._colours, self._side = 3, 1
-        if not self._held:
-            raise OSError("cannot identify image file")
-
-    def __enter__(self) -> "_Image":
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def convert(self, mode: str) -> "_Image":
-        self._colours = {"L": 1, "RGB": 3}[mode]
-        return self
-
-    def resize(self, size: tuple[int, int]) -> "_Image":
-        self._side = size[0]
-        return self
-
-    def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
-        shape = (self._side, self._side, 3) if self._colours == 3 else (self._side, self._side)
-        return np.full(shape, self._held[0], np.uint8)
-
-
-@pytest.fixture
-def pillow(monkeypatch: pytest.MonkeyPatch) -> None:
-    package, images = ModuleType("PIL"), ModuleType("PIL.Image")
-    images.open = _Image  # type: ignore[attr-defined]
-    package.Image = images  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "PIL", package)
-    monkeypatch.setitem(sys.modules, "PIL.Image", images)
-
-
-def put(folder: Path, name: str, value: bytes) -> None:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(value)
-
-
-@pytest.mark.usefixtures("pillow")
-def test_a_folder_for_each_class(tmp_path: Path) -> None:
-    for part, count in (("train", 3), ("test", 2)):
-        for i in range(count):
-            put(tmp_path, f"{part}/cat/{i}.png", bytes([51]))
-            put(tmp_path, f"{part}/dog/{i}.JPG", bytes([255]))
-    put(tmp_path, "train/cat/broken.png", b"")
-    put(tmp_path, "train/cat/notes.txt", b"x")
-    parts = read_data(tmp_path, side=8)
-    assert parts.train.classes == ("cat", "dog")
-    assert parts.train.targets.tolist() == [0, 0, 0, 1, 1, 1]  # what cannot be read is left out
-    assert parts.train.shape == (3, 8, 8)
-    assert parts.train.inputs[0].unique().tolist() == pytest.approx([0.2])
-    assert parts.test is not None
-    assert len(parts.test) == 4
-    assert read_image_folder(tmp_path / "train", 8, grey=True).train.shape == (1, 8, 8)
-    assert read_image_folder(tmp_path / "train", 8).test is None
-
-
-@pytest.mark.usefixtures("pillow")
-def test_flowers_come_in_numbered_folders_with_their_names_in_a_file(tmp_path: Path) -> None:
-    """As the source had them: train, valid and test, folders 1 to 102, cat_to_name.json."""
-    for part in ("train", "valid"):
-        for number in ("10", "2", "102"):
-            put(tmp_path, f"{part}/{number}/image_1.jpg", bytes([int(number)]))
-    names = {"2": "pink primrose", "10": "globe thistle", "102": "blackberry lily", "7": "not here"}
-    (tmp_path / "cat_to_name.json").write_text(json.dumps(names))
-    parts = read_data(tmp_path, side=8)
-    assert parts.train.classes == ("pink primrose", "globe thistle", "blackberry lily")  # by number
-    assert (parts.train.inputs[:, 0, 0, 0] * 255).round().tolist() == [2, 10, 102]
-    assert parts.test is not None  # valid, as long as there is no test
-    for number in ("10", "2", "102"):
-        for i in range(2):
-            put(tmp_path, f"test/{number}/image_{i}.jpg", bytes([5]))
-    tested = read_data(tmp_path, side=8).test
-    assert tested is not None
-    assert len(tested) == 6
-    for wrong in ("[]", "{", '{"2": "pink primrose"}', '{"2": 1, "10": 2, "102": 3}'):
-        (tmp_path / "cat_to_name.json").write_text(wrong)
-        with pytest.raises(InvalidParameter, match="must be JSON with a name for each folder of images"):
-            read_data(tmp_path, side=8)
-
-
-@pytest.mark.usefixtures("pillow")
-def test_folders_without_classes_or_images_are_told(tmp_path: Path) -> None:
-    put(tmp_path, "cat/1.png", b"")
-    with pytest.raises(InvalidParameter, match="must hold at least two folders with images"):
-        read_image_folder(tmp_path)
-    put(tmp_path, "dog/1.png", b"")
-    with pytest.raises(InvalidParameter, match=r"No image in .* can be read"):
-        read_image_folder(tmp_path)
-
-
-def test_what_reads_images_is_named_if_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    put(tmp_path, "cat/1.png", b"1")
-    with pytest.raises(SourdineError, match=r"read by Pillow, .* pip install 'sourdine\[learn\]'"):
-        read_image_folder(tmp_path)
-
-
 def test_the_extra_that_trains_brings_what_reads_images() -> None:
     held = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())
     extras = held["project"]["optional-dependencies"]
-    assert {"torch", "pillow"} <= {each.partition(">")[0] for each in extras["learn"]}
+    for extra in ("learn", "dev"):
+        assert {"torch", "pillow"} <= {each.partition(">")[0] for each in extras[extra]}
 
 
 def test_a_table_is_scaled_by_its_declarations_alone(tmp_path: Path) -> None:

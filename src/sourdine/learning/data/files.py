@@ -1,10 +1,10 @@
 """Labelled examples from a path: what lies there decides how it is read.
 
 IDX files, in which MNIST and its relatives come, hold a few numbers for the shape and then the bytes.
-CIFAR-10 in its binary version holds records of a label and 3 x 32 x 32 bytes.
 """
 
 import gzip
+import io
 import math
 import zlib
 from pathlib import Path
@@ -16,13 +16,20 @@ from numpy.typing import NDArray
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.files import ENDINGS
+from sourdine.learning.data.cifar import (
+    is_cifar_archive,
+    is_cifar_folder,
+    read_cifar_archive,
+    read_cifar_folder,
+)
+from sourdine.learning.data.flowers import is_flowers_folder, read_flowers_folder
 from sourdine.learning.data.images import Watch, is_image_folder, read_image_folder
 from sourdine.learning.data.labelled import Labelled, Parts, content, scaled
 from sourdine.learning.data.table import read_columns, read_table
 
 _BYTES = 8  # the code of unsigned bytes, the only kind of these files that holds images
 _MOST_AXES = 8
-_MOST_BYTES = 1 << 36
+_MOST_BYTES = 1 << 32
 NAMES = {"train": "train", "test": "t10k"}
 
 
@@ -62,28 +69,31 @@ def read_idx(images: Path, labels: Path, classes: int = 10) -> Labelled:
 
 
 def idx_array(path: Path) -> NDArray[np.uint8]:
-    """The bytes of one file in their shape; a file that ends in .gz is decompressed."""
+    """The bytes of one file in their shape; a file that ends in .gz is decompressed, no further than that."""
     raw = content(path)
-    if path.suffix == ".gz":
-        try:
-            raw = gzip.decompress(raw)
-        except (EOFError, OSError, zlib.error):
-            raise InvalidParameter(
-                f"The file {path} is cut short or not compressed by gzip. Fetch it again."
-            ) from None
-    axes = raw[3] if len(raw) >= 4 else 0
-    start = 4 + 4 * axes
-    if raw[:2] != b"\0\0" or raw[2:3] != bytes([_BYTES]) or not 1 <= axes <= _MOST_AXES or len(raw) < start:
+    try:
+        with gzip.open(io.BytesIO(raw)) if path.suffix == ".gz" else io.BytesIO(raw) as file:
+            first = file.read(4)
+            axes = first[3] if len(first) == 4 else 0
+            sizes = file.read(4 * axes)
+            shape = [int(each) for each in np.frombuffer(sizes[: len(sizes) // 4 * 4], ">u4")]
+            size = math.prod(shape)
+            held = file.read(min(size, _MOST_BYTES) + 1)
+    except (EOFError, OSError, zlib.error):
+        raise InvalidParameter(
+            f"The file {path} is cut short or not compressed by gzip. Fetch it again."
+        ) from None
+    if first[:3] != bytes([0, 0, _BYTES]) or not 1 <= axes <= _MOST_AXES or len(shape) != axes:
         raise InvalidParameter(
             f"The file {path} is no IDX file of bytes, as MNIST comes in. Check that it is the right one."
         )
-    shape = [int(each) for each in np.frombuffer(raw, ">u4", axes, 4)]
-    if math.prod(shape) > _MOST_BYTES or len(raw) - start != math.prod(shape):
+    if size > _MOST_BYTES or len(held) != size:
+        more = " or more" if len(held) > size else ""
         raise InvalidParameter(
-            f"The file {path} should hold {math.prod(shape):,} bytes after its first {start} and holds "
-            f"{len(raw) - start:,}. It is cut short or damaged. Fetch it again."
+            f"The file {path} should hold {size:,} bytes after its first {4 + 4 * axes} and holds "
+            f"{len(held):,}{more}. It is cut short or damaged. Fetch it again."
         )
-    return np.frombuffer(raw, np.uint8, offset=start).reshape(shape).copy()
+    return np.frombuffer(held, np.uint8).reshape(shape).copy()
 
 
 def _places(folder: Path, part: str, kind: str) -> list[Path]:
@@ -103,49 +113,6 @@ def _found(folder: Path, part: str, kind: str) -> Path:
     )
 
 
-CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-_SHAPE = (3, 32, 32)
-_RECORD = 1 + 3 * 32 * 32
-TRAIN = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
-TEST = "test_batch.bin"
-
-
-def is_cifar_folder(folder: Path) -> bool:
-    """Whether a folder holds a file of this data set."""
-    return any((folder / name).exists() for name in (*TRAIN, TEST))
-
-
-def read_cifar_folder(folder: Path) -> Parts:
-    """The six files under their usual names."""
-    for name in (*TRAIN, TEST):
-        if not (folder / name).exists():
-            raise InvalidParameter(
-                f"The folder {folder} has no file {name}. CIFAR-10 in its binary version comes in six: "
-                f"{TRAIN[0]} to {TRAIN[-1]}, and {TEST}."
-            )
-    return Parts(read_cifar(*(folder / name for name in TRAIN)), read_cifar(folder / TEST))
-
-
-def read_cifar(*paths: Path) -> Labelled:
-    """The records of some files, one after the other."""
-    parts = []
-    for path in paths:
-        raw = content(path)
-        if not raw or len(raw) % _RECORD:
-            raise InvalidParameter(
-                f"The file {path} holds {len(raw):,} bytes, which is no whole number of records of "
-                f"{_RECORD:,}. It is cut short, or not the binary version of CIFAR-10. Fetch it again."
-            )
-        parts.append(np.frombuffer(raw, np.uint8).reshape(-1, _RECORD))
-    records = torch.from_numpy(np.concatenate(parts))
-    targets = records[:, 0].to(torch.int64)
-    return Labelled(
-        scaled(records[:, 1:].reshape(-1, *_SHAPE)),
-        torch.where(targets < len(CLASSES), targets, -1),
-        CLASSES,
-    )
-
-
 def read_data(
     path: Path,
     *,
@@ -157,28 +124,33 @@ def read_data(
     test: Path | None = None,
     watch: Watch = iter,
 ) -> Parts:
-    """A folder of IDX files, of CIFAR-10, or of folders with images; or a table.
+    """A folder of IDX files, of CIFAR-10 (or its archive), of 102 flowers or of images; or a table.
 
     `classes` is for IDX files, `side` and `grey` for images. A table needs declared `columns` (a TOML file;
     without it TABLE.toml beside the table), the `target` among them, and may have a public table to judge by.
     """
     if path.is_file() and path.suffix.lower() in ENDINGS:
         return _table(path, columns, target, test)
+    if path.is_file() and is_cifar_archive(path):
+        return read_cifar_archive(path)
     if path.is_dir():
         if is_idx_folder(path):
             return read_idx_folder(path, classes)
         if is_cifar_folder(path):
             return read_cifar_folder(path)
+        if is_flowers_folder(path):
+            return read_flowers_folder(path, side, grey=grey, watch=watch)
         if is_image_folder(path):
             return read_image_folder(path, side, grey=grey, watch=watch)
         raise InvalidParameter(
             f"The folder {path} holds no data that is known: four IDX files (train-images-idx3-ubyte, ...), "
-            "CIFAR-10 (data_batch_1.bin, ...), or a folder of PNG or JPEG images for each class."
+            "CIFAR-10 (data_batch_1, ...), 102 flowers (jpg, imagelabels.mat, setid.mat), or a folder of PNG "
+            "or JPEG images for each class."
         )
     if path.exists():
         raise InvalidParameter(
-            f"The file {path} is not read. Name a folder of IDX files, of CIFAR-10 or of images, or a table "
-            f"ending in {', '.join(sorted(ENDINGS))}."
+            f"The file {path} is not read. Name a folder of IDX files, of CIFAR-10 or of images, the archive "
+            f"of CIFAR-10 (.tar.gz), or a table ending in {', '.join(sorted(ENDINGS))}."
         )
     raise InvalidParameter(f"There is nothing at {path}. Check the path.")
 

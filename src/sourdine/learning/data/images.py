@@ -1,27 +1,26 @@
-"""Folders of images, one folder for each class; its name is that of the class."""
+"""Folders of images, one folder for each class; its name is that of the class.
+
+What one file holds changes no other example and stops nothing, as a record of a table does not: an image that
+cannot be read stays in its place as an example of no class, which counts for nothing.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from sourdine.core import check
-from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.learning.data.labelled import Labelled, Parts, content, scaled
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from sourdine.core.errors import InvalidParameter
+from sourdine.learning.data.labelled import Labelled, Parts, content, printable, scaled
+from sourdine.learning.data.pictures import Decode, decoder
 
 ENDINGS = (".png", ".jpg", ".jpeg")
 _JUDGES = ("test", "valid", "val")  # the first that is there is taken to judge by
 NAMES = "cat_to_name.json"
-Watch = Callable[[Sequence[tuple[Path, int]]], Iterable[tuple[Path, int]]]
-Decode = Callable[[Path, int, int], "NDArray[np.uint8]"]
+NOBODY = -1  # the class of an example that counts for nothing
+Listed = Sequence[tuple[Path, int]]
+Watch = Callable[[Listed], Iterable[tuple[Path, int]]]
 
 
 def is_image_folder(folder: Path) -> bool:
@@ -35,19 +34,57 @@ def read_image_folder(folder: Path, side: int = 32, *, grey: bool = False, watch
 
     Without `test`, those in `valid` are there to judge by. Folders that are named by numbers may have the
     names of their classes in a file cat_to_name.json beside them, as 102 flowers come. All images are scaled
-    to `side` pixels in height and width, which is declared. An image that cannot be read is left out, and
-    nobody is told: an error would tell of one person's image.
+    to `side` pixels in height and width, which is declared. An image that cannot be read counts for nothing,
+    and nobody is told: an error would tell of one person's image.
     """
     side = check.integer("read_image_folder", "side", side, 4, 1 << 12)
-    decode = _decoder()
-    if not (folder / "train").is_dir():
-        return Parts(_read(folder, side, grey, decode, watch))
-    made = _read(folder / "train", side, grey, decode, watch)
-    judges = next((folder / part for part in _JUDGES if (folder / part).is_dir()), None)
-    return Parts(made, None if judges is None else _read(judges, side, grey, decode, watch))
+    decode = decoder(side, grey=grey)
+    parted = (folder / "train").is_dir()
+    judges = [folder / part for part in _JUDGES if parted and (folder / part).is_dir()][:1]
+    listed = [_list(each) for each in (folder / "train" if parted else folder, *judges)]
+    refuse_twice([path for images, _ in listed for path, _ in images])
+    train, *test = (read_images(images, decode, watch) for images, _ in listed)
+    return Parts(Labelled(*train, listed[0][1]), judged(Labelled(*test[0], listed[1][1])) if test else None)
 
 
-def _read(folder: Path, side: int, grey: bool, decode: Decode, watch: Watch) -> Labelled:
+def read_images(listed: Listed, decode: Decode, watch: Watch) -> tuple[torch.Tensor, torch.Tensor]:
+    """The images of some files with their classes; of none where a file holds no image."""
+    found = [(decode(path), place) for path, place in watch(listed)]
+    blank = next((torch.zeros_like(image) for image, _ in found if image is not None), None)
+    if blank is None:
+        raise InvalidParameter(
+            f"None of the {len(listed):,} images can be read, such as {listed[0][0]}. Check what the files "
+            "hold."
+        )
+    inputs = torch.stack([blank if image is None else image for image, _ in found])
+    targets = torch.tensor([NOBODY if image is None else place for image, place in found], dtype=torch.int64)
+    return scaled(inputs), targets
+
+
+def judged(public: Labelled) -> Labelled:
+    """Those to judge by, which are public: without what cannot be read."""
+    known = public.targets != NOBODY
+    return Labelled(public.inputs[known], public.targets[known], public.classes)
+
+
+def refuse_twice(paths: Sequence[Path]) -> None:
+    """Refuse a file under two names: its person would count twice, or be judged by while being protected."""
+    seen: dict[tuple[int, int], Path] = {}
+    for path in paths:
+        try:
+            held = path.stat()
+        except OSError:
+            continue  # it cannot be read, and counts for nothing
+        first = seen.setdefault((held.st_dev, held.st_ino), path)
+        if first is not path:
+            raise InvalidParameter(
+                f"The images {first} and {path} are one file under two names, so that one example would "
+                "count twice. Take one of the names away."
+            )
+
+
+def _list(folder: Path) -> tuple[Listed, tuple[str, ...]]:
+    """The files of a folder with the places of their classes, and the classes."""
     classes = [each for each in _classes(folder) if _images(each)]
     if len(classes) < 2:
         raise InvalidParameter(
@@ -55,66 +92,24 @@ def _read(folder: Path, side: int, grey: bool, decode: Decode, watch: Watch) -> 
             f"each class. It holds {len(classes)}."
         )
     listed = [(path, place) for place, each in enumerate(classes) for path in _images(each)]
-    colours = 1 if grey else 3
-    inputs, targets = [], []
-    for path, place in watch(listed):
-        try:
-            pixels = decode(path, side, colours)
-        except (
-            OSError,
-            SyntaxError,
-            ValueError,
-            MemoryError,
-        ):  # what decoders raise on bytes that are no image
-            continue
-        inputs.append(_colours_first(pixels))
-        targets.append(place)
-    if not inputs:
-        raise InvalidParameter(f"No image in {folder} can be read. Check what the files hold.")
-    return Labelled(
-        scaled(torch.stack(inputs)),
-        torch.tensor(targets, dtype=torch.int64),
-        _named(folder, [each.name for each in classes]),
-    )
+    return listed, class_names(folder, [each.name for each in classes])
 
 
-def _named(folder: Path, classes: list[str]) -> tuple[str, ...]:
-    """The classes by the names that a file beside the folder, or in it, gives their folders."""
+def class_names(folder: Path, classes: Sequence[str]) -> tuple[str, ...]:
+    """The classes by the names that a file in a folder, or beside it, gives them."""
     place = next((at / NAMES for at in (folder, folder.parent) if (at / NAMES).is_file()), None)
     if place is None:
-        return tuple(classes)
+        return tuple(map(printable, classes))
     try:
         names = json.loads(content(place))
-    except ValueError:
+    except (ValueError, RecursionError):
         names = None
     if not isinstance(names, dict) or not all(isinstance(names.get(each), str) for each in classes):
         raise InvalidParameter(
             f"The file {place} must be JSON with a name for each folder of images, such as "
             '{"1": "pink primrose"}. Correct it, or take it away.'
         )
-    return tuple(names[each] for each in classes)
-
-
-def _colours_first(pixels: "NDArray[np.uint8]") -> Tensor:
-    whole = pixels[..., None] if pixels.ndim == 2 else pixels
-    return torch.from_numpy(np.ascontiguousarray(whole.transpose(2, 0, 1)))
-
-
-def _decoder() -> Decode:
-    try:
-        image = import_module("PIL.Image")
-    except ImportError:
-        raise SourdineError(
-            "Folders of PNG and JPEG images are read by Pillow, which is not installed. "
-            "Install it with: pip install 'sourdine[learn]'."
-        ) from None
-
-    def decode(path: Path, side: int, colours: int) -> "NDArray[np.uint8]":
-        with image.open(path) as held:
-            plain = held.convert("L" if colours == 1 else "RGB").resize((side, side))
-            return np.asarray(plain, np.uint8)
-
-    return decode
+    return tuple(printable(names[each]) for each in classes)
 
 
 def _classes(folder: Path) -> list[Path]:
@@ -128,4 +123,15 @@ def _classes(folder: Path) -> list[Path]:
 
 
 def _images(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.suffix.lower() in ENDINGS and path.is_file())
+    """The images of a folder; names that begin with a dot are what systems put beside files."""
+    try:
+        held = list(folder.iterdir())
+    except OSError as problem:
+        raise InvalidParameter(
+            f"The folder {folder} cannot be read ({problem.strerror}). Change its rights, or move it away."
+        ) from None
+    return sorted(
+        path
+        for path in held
+        if path.suffix.lower() in ENDINGS and not path.name.startswith(".") and path.is_file()
+    )

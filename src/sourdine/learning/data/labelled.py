@@ -77,6 +77,15 @@ def said(shape: Sequence[int]) -> str:
     return " x ".join(map(str, shape)) or "one number"
 
 
+def printable(name: str) -> str:
+    """The name of a class as cards and terminals can show it: what is no letter, sign or blank is marked.
+
+    >>> printable("lily\\n\\udcff")
+    'lily\ufffd\ufffd'
+    """
+    return "".join(each if each.isprintable() else "\ufffd" for each in name)
+
+
 def scaled(pixels: Tensor) -> Tensor:
     """Bytes as numbers from 0 to 1."""
     return pixels.to(torch.float32).div_(255)
