@@ -28,11 +28,13 @@ def small(**change: object) -> VGG:
     return VGG(**({"classes": 3, "hidden": (6,), "blocks": SMALL} | change))
 
 
-def weights(path: Path, **change: object) -> Path:
+def weights(path: Path, *, zipped: bool = True, **change: object) -> Path:
     held = {
         f"features.{name}": torch.rand(value.shape) for name, value in small().features.state_dict().items()
     }
-    torch.save(held | {"classifier.0.weight": torch.zeros(2)} | change, path)
+    torch.save(
+        held | {"classifier.0.weight": torch.zeros(2)} | change, path, _use_new_zipfile_serialization=zipped
+    )
     return path
 
 
@@ -70,8 +72,9 @@ def test_colours_are_shifted_by_public_numbers_and_grey_is_all_colours() -> None
     assert torch.equal(coloured(grey), coloured(grey.repeat(1, 3, 1, 1)))
 
 
-def test_weights_of_a_file_are_taken_over(tmp_path: Path) -> None:
-    path = weights(tmp_path / "w.pth")
+@pytest.mark.parametrize("zipped", [True, False])  # the published files are not
+def test_weights_of_a_file_are_taken_over(tmp_path: Path, zipped: bool) -> None:
+    path = weights(tmp_path / "w.pth", zipped=zipped)
     made = small()
     made.load_convolutions(path)
     held = torch.load(path, weights_only=True)

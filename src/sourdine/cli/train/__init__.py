@@ -2,6 +2,7 @@
 
 import typer
 
+from sourdine.cli.train.check import check
 from sourdine.cli.train.fit import fit
 from sourdine.cli.train.memory import memory
 from sourdine.cli.train.plan import plan
@@ -9,6 +10,7 @@ from sourdine.cli.train.sweep import sweep
 
 app = typer.Typer()
 app.command(name="plan")(plan)
+app.command(name="check")(check)
 app.command(name="fit")(fit)
 app.command(name="memory")(memory)
 app.command(name="sweep")(sweep)

@@ -28,7 +28,9 @@ EPSILON = Fraction(1, 1000), 1000
 NOISE = Fraction(1, 10), 10**4
 DELTA = Fraction(1, 10**20), Fraction(1, 2)
 
-Data = Annotated[Path, typer.Argument(help="A folder of IDX files, of CIFAR-10 or of images; or a table.")]
+Data = Annotated[
+    Path, typer.Argument(help="A folder of IDX files, of CIFAR-10, of 102 flowers or of images; or a table.")
+]
 Cache = Annotated[
     Path | None,
     typer.Option(help="Keep computed features in this folder. They are as sensitive as the images."),
