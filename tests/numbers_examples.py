@@ -71,7 +71,7 @@ NORMAL = PrivacyLoss.symmetric(LAW, neighbours=_ADD)
 CONTINUOUS = PrivacyLoss.symmetric(GaussianLaw(1.0), neighbours=_ADD)
 EXCHANGED = PrivacyLoss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.REPLACE)
 REPLACED = PrivacyLoss.pure(Fraction(1, 2), neighbours=Neighbours.REPLACE)
-TRAINING = Training(size=100, batch=10, noise=2.0, epochs=1)
+TRAINING = Training(size=100, batch_size=10, noise_multiplier=2.0, epochs=1)
 MANY = PLD().repeat(PLD().lift(NORMAL), 10)
 POINTS = Approximate().lift(accounting.known(Fraction(1, 2), Fraction(1, 1000)))
 SPEND = Spend(mechanism=Laplace(scale=20), distance=Distance.l1(1))
@@ -279,25 +279,34 @@ ACCOUNTING = {
             {"true_positives": HALF, "false_positives": QUARTER},
         ),
     ),
-    "accounting.FixedSize": of(accounting.FixedSize, size=50, of=100),
-    "accounting.Poisson": of(accounting.Poisson, rate=QUARTER),
-    "accounting.PoissonGroup": of(accounting.PoissonGroup, rate=QUARTER, group=3),
-    "accounting.PoissonReplace": of(accounting.PoissonReplace, rate=QUARTER, alone=QUARTER, group=3),
+    "accounting.FixedSize": of(accounting.FixedSize, batch_size=50, size=100),
+    "accounting.Poisson": of(accounting.Poisson, sampling_rate=QUARTER),
+    "accounting.PoissonGroup": of(accounting.PoissonGroup, sampling_rate=QUARTER, group=3),
+    "accounting.PoissonReplace": of(accounting.PoissonReplace, sampling_rate=QUARTER, alone=QUARTER, group=3),
     "accounting.Pure.delta": of(lambda epsilon: Pure().delta(Pure().lift(LAPLACE), epsilon), epsilon=QUARTER),
     "accounting.Pure.epsilon": of(lambda delta: Pure().epsilon(Pure().lift(LAPLACE), delta), delta=SMALL),
     "accounting.RandomAllocation": of(accounting.RandomAllocation, batches=3),
     "accounting.Renyi.delta": of(lambda epsilon: Renyi().delta(Renyi().lift(NORMAL), epsilon), epsilon=1),
     "accounting.Renyi.epsilon": of(lambda delta: Renyi().epsilon(Renyi().lift(NORMAL), delta), delta=SMALL),
     "accounting.Renyi.order": of(lambda delta: Renyi().order(Renyi().lift(NORMAL), delta), delta=SMALL),
-    "accounting.Shuffled": of(accounting.Shuffled, batch=50, of=100),
+    "accounting.Shuffled": of(accounting.Shuffled, batch_size=50, size=100),
     "accounting.Spend": of(
         lambda count: Spend(mechanism=Laplace(scale=20), distance=Distance.l1(1), count=count), count=100
     ),
     "accounting.Training": (
-        *of(Training, size=120, batch=50, noise=2, epochs=100, group=2),
-        *of(partial(Training, sampler=Sampler.TRUNCATED), size=120, batch=50, noise=2, epochs=100, most=90),
+        *of(Training, size=120, batch_size=50, noise_multiplier=2, epochs=100, group=2),
+        *of(
+            partial(Training, sampler=Sampler.TRUNCATED),
+            size=120,
+            batch_size=50,
+            noise_multiplier=2,
+            epochs=100,
+            max_batch_size=90,
+        ),
     ),
-    "accounting.TruncatedPoisson": of(accounting.TruncatedPoisson, batch=50, of=120, most=100),
+    "accounting.TruncatedPoisson": of(
+        accounting.TruncatedPoisson, batch_size=50, size=120, max_batch_size=100
+    ),
     "accounting.ZeroConcentrated.delta": of(
         lambda epsilon: ZeroConcentrated().delta(ZeroConcentrated().lift(GAUSSIAN), epsilon), epsilon=1
     ),
@@ -318,7 +327,13 @@ ACCOUNTING = {
         delta=0,
     ),
     "accounting.cost_of_steps": of(
-        accounting.cost_of_steps, noise=2, rate=QUARTER, steps=100, delta=SMALL, width=QUARTER, group=2
+        accounting.cost_of_steps,
+        noise_multiplier=2,
+        sampling_rate=QUARTER,
+        steps=100,
+        delta=SMALL,
+        width=QUARTER,
+        group=2,
     ),
     "accounting.cost_of_training": of(
         lambda **n: accounting.cost_of_training(TRAINING, **n), delta=SMALL, width=QUARTER
@@ -342,7 +357,7 @@ ACCOUNTING = {
         width=QUARTER,
         group=2,
     ),
-    "accounting.fixed_size": of(lambda **n: accounting.fixed_size(REPLACED, **n), size=50, of=100),
+    "accounting.fixed_size": of(lambda **n: accounting.fixed_size(REPLACED, **n), batch_size=50, size=100),
     "accounting.gdp_epsilon": of(accounting.gdp_epsilon, square=1, delta=SMALL),
     "accounting.mu_of_epsilon": of(accounting.mu_of_epsilon, epsilon=1),
     "accounting.odometer_epsilon": of(accounting.odometer_epsilon, spent=1, delta=SMALL),
@@ -353,17 +368,19 @@ ACCOUNTING = {
     "accounting.known": of(accounting.known, epsilon=1, delta=SMALL),
     "accounting.known_at": of(lambda delta: accounting.known_at(NORMAL, delta), delta=SMALL),
     "accounting.noise_for": of(
-        accounting.noise_for, epsilon=2, delta=SMALL, rate=QUARTER, steps=100, group=2
+        accounting.noise_for, epsilon=2, delta=SMALL, sampling_rate=QUARTER, steps=100, group=2
     ),
     "accounting.noise_for_training": of(
         lambda **n: accounting.noise_for_training(TRAINING, **n), epsilon=2, delta=SMALL
     ),
-    "accounting.poisson": of(lambda rate: accounting.poisson(LAPLACE, rate), rate=QUARTER),
+    "accounting.poisson": of(
+        lambda sampling_rate: accounting.poisson(LAPLACE, sampling_rate), sampling_rate=QUARTER
+    ),
     "accounting.poisson_group": of(
-        lambda **n: accounting.poisson_group(CONTINUOUS, **n), rate=QUARTER, size=3
+        lambda **n: accounting.poisson_group(CONTINUOUS, **n), sampling_rate=QUARTER, group=3
     ),
     "accounting.poisson_replace": of(
-        lambda **n: accounting.poisson_replace(EXCHANGED, **n), rate=QUARTER, alone=QUARTER, size=3
+        lambda **n: accounting.poisson_replace(EXCHANGED, **n), sampling_rate=QUARTER, alone=QUARTER, group=3
     ),
     "accounting.random_allocation": of(
         lambda batches: accounting.random_allocation(CONTINUOUS, batches), batches=3
@@ -372,12 +389,14 @@ ACCOUNTING = {
     "accounting.shuffle_model_bound": of(
         accounting.shuffle_model_bound, epsilon=HALF, reports=100, delta=SMALL
     ),
-    "accounting.shuffled_attack": of(accounting.shuffled_attack, noise=2, batches=100, delta=SMALL),
+    "accounting.shuffled_attack": of(
+        accounting.shuffled_attack, noise_multiplier=2, batches=100, delta=SMALL
+    ),
     "accounting.steps_within": of(
-        accounting.steps_within, noise=2, rate=QUARTER, epsilon=1, delta=SMALL, group=2
+        accounting.steps_within, noise_multiplier=2, sampling_rate=QUARTER, epsilon=1, delta=SMALL, group=2
     ),
     "accounting.truncated_poisson": of(
-        lambda **n: accounting.truncated_poisson(CONTINUOUS, **n), batch=50, of=120, most=100
+        lambda **n: accounting.truncated_poisson(CONTINUOUS, **n), batch_size=50, size=120, max_batch_size=100
     ),
     "accounting.uses_within": of(lambda **n: accounting.uses_within([SPEND], **n), epsilon=100, delta=0),
     "accounting.Favours": of(accounting.Favours, each=HALF, alone=QUARTER, both=QUARTER, third=QUARTER),

@@ -68,7 +68,9 @@ def test_numbers_do_not_wrap_round() -> None:
     spend = Spend(mechanism=Laplace(scale=100), distance=Distance.l1(1), count=np.uint8(200))
     accountant = PLD()
     assert sum(loss.epsilon * count for loss, count in plan_cost([spend, spend], accountant).losses) == 4
-    assert Training(size=60_000, batch=64, noise=1.0, epochs=np.uint16(150)).steps == 150 * 938
+    assert (
+        Training(size=60_000, batch_size=64, noise_multiplier=1.0, epochs=np.uint16(150)).steps == 150 * 938
+    )
     loss = PrivacyLoss.symmetric(GaussianLaw(0.25), neighbours=Neighbours.ADD_REMOVE)
     cost = accountant.repeat(accountant.lift(loss), np.int32(1 << 20))
     assert accountant.repeat(cost, np.int32(1 << 20)).losses[0][1] == 1 << 40

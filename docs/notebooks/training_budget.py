@@ -12,7 +12,7 @@ from sourdine.accounting import Sampler, Training, cost_of_training, dpsgd_epsil
 from sourdine.report.charts.base import Axis, Series, draw_lines
 from sourdine.report.pages.page import Figure
 
-run = Training(size=60_000, batch=64, noise=1.0, epochs=15)
+run = Training(size=60_000, batch_size=64, noise_multiplier=1.0, epochs=15)
 cost = cost_of_training(run, delta=1e-5)
 print(f"{cost.steps:,} steps cost epsilon {cost.epsilon.upper:.4f} (at least {cost.epsilon.lower:.4f})")
 print(f"A simpler accountant says {cost.source.epsilon:.2f}: true, but twice as much as needed.")
@@ -22,7 +22,7 @@ print(f"A simpler accountant says {cost.source.epsilon:.2f}: true, but twice as 
 # Below a noise of about 0.6 clipping norms epsilon rises steeply; above 1 it falls slowly.
 
 # %%
-rate = run.batch / run.size
+rate = run.sampling_rate
 rows = []
 for noise in (0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5, 2.0):
     found = dpsgd_epsilon(noise_multiplier=noise, sampling_rate=rate, steps=cost.steps, delta=1e-5)
@@ -46,7 +46,7 @@ Figure(
 # %%
 for batch in (64, 256, 1024):
     steps = 15 * 60_000 // batch
-    noise = noise_for(epsilon=1, delta=1e-5, rate=batch / 60_000, steps=steps)
+    noise = noise_for(epsilon=1, delta=1e-5, sampling_rate=batch / 60_000, steps=steps)
     print(f"batch {batch:>5}: noise {noise:.3f}, in the mean gradient {noise / batch:.5f} clipping norms")
 
 # %% [markdown]

@@ -134,8 +134,8 @@ def losses_to_compare() -> Iterator[tuple[PrivacyLoss, int]]:
     yield poisson(PrivacyLoss.symmetric(GaussianLaw(0.8), neighbours=ADD_REMOVE), Fraction(1, 50)), 500
     yield poisson(Gaussian(sigma=2).loss(Distance.l2(1)), Fraction(1, 20)), 100
     yield poisson(Laplace(scale=1).loss(Distance.l1(1)), Fraction(1, 20)), 200
-    yield fixed_size(PrivacyLoss.symmetric(GaussianLaw(0.6), neighbours=REPLACE), 5, of=100), 100
-    yield fixed_size(Laplace(scale=2).loss(Distance.l1(1, neighbours=REPLACE)), 1, of=10), 50
+    yield fixed_size(PrivacyLoss.symmetric(GaussianLaw(0.6), neighbours=REPLACE), 5, size=100), 100
+    yield fixed_size(Laplace(scale=2).loss(Distance.l1(1, neighbours=REPLACE)), 1, size=10), 50
 
 
 @pytest.mark.parametrize("case", range(11))

@@ -78,7 +78,7 @@ def test_noise_is_least_for_an_advantage() -> None:
 
 def test_noise_is_least_for_true_positives() -> None:
     limit = AttackLimit(true_positives=0.05, false_positives=0.01)
-    found = noise_for_attack(Training(size=10, batch=10, noise=1.0, epochs=1), limit)
+    found = noise_for_attack(Training(size=10, batch_size=10, noise_multiplier=1.0, epochs=1), limit)
     exact = 1 / (ndtri(0.05) - ndtri(0.01))
     assert exact * (1 - 1e-9) <= found <= exact * (1 + 2e-4)
 

@@ -70,7 +70,7 @@ def test_other_accountants_want_more_noise(accountant: Renyi) -> None:
 
 def test_sampling_needs_less_noise() -> None:
     grid = lambda sigma: Gaussian(sigma=sigma, granularity=Fraction(1, 256))
-    distance, sampling = Distance.l2(1, coordinates=1), Poisson(rate=Fraction(1, 50))
+    distance, sampling = Distance.l2(1, coordinates=1), Poisson(sampling_rate=Fraction(1, 50))
     plain = calibrate_noise(grid, distance, 2, 1e-6, count=100)
     drawn = calibrate_noise(grid, distance, 2, 1e-6, count=100, sampling=sampling)
     assert drawn.sigma < plain.sigma / 5  # type: ignore[attr-defined]

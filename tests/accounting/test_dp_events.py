@@ -96,13 +96,13 @@ def test_composition_and_sampling() -> None:
     many = event("SelfComposedDpEvent", event=sampled, count=100)
     both = event("ComposedDpEvent", events=[many, event("NoOpDpEvent"), GAUSSIAN])
     first, second = Spend.from_dp_event(both)
-    assert (first.count, first.sampling, second.count) == (100, Poisson(rate=Fraction(1, 4)), 1)
+    assert (first.count, first.sampling, second.count) == (100, Poisson(sampling_rate=Fraction(1, 4)), 1)
     assert Spend.from_dp_event(event("NoOpDpEvent")) == ()
     assert Spend.from_dp_event(event("SelfComposedDpEvent", event=GAUSSIAN, count=0)) == ()
     assert Spend.from_dp_event(event("PoissonSampledDpEvent", sampling_probability=0, event=GAUSSIAN)) == ()
     fixed = event("SampledWithoutReplacementDpEvent", source_dataset_size=100, sample_size=10, event=GAUSSIAN)
     (one,) = Spend.from_dp_event(fixed, Neighbours.REPLACE)
-    assert one.sampling == FixedSize(size=10, of=100)
+    assert one.sampling == FixedSize(batch_size=10, size=100)
     assert one.distance.amount == 4
     with pytest.raises(UnsupportedLoss):
         Spend.from_dp_event(fixed)

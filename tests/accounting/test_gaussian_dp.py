@@ -123,7 +123,7 @@ def test_a_bound_that_lacks_mass_under_q_has_no_corners_to_go_by(
     rate: Fraction, group: int, scale: Fraction
 ) -> None:
     """The profile of a group is bounded by a law whose Q lacks mass: the corner at P = 1 has no mu."""
-    loss = PoissonGroup(rate=rate, group=group).apply(Laplace(scale=scale).loss(Distance.l1(1)))
+    loss = PoissonGroup(sampling_rate=rate, group=group).apply(Laplace(scale=scale).loss(Distance.l1(1)))
     mu = mu_of_epsilon(loss.epsilon)
     assert mu**2 <= dominating_square(loss) <= mu**2 * (1 + 1e-9)
 
@@ -152,7 +152,7 @@ def test_a_rounded_mu_is_not_preferred_to_its_exact_square() -> None:
         FinitePair.between([1, 0], [0.999, 0.001]).loss(Distance.hamming()),
         Gaussian(sigma=Fraction(2)).loss(Distance.l2(square=2, coordinates=2)),
         Gaussian(sigma=Fraction(5000)).loss(Distance.l2(1)),
-        Poisson(rate=Fraction(1, 2)).apply(NoisyGradient(sigma=Fraction(2)).loss(Distance.l2(1))),
+        Poisson(sampling_rate=Fraction(1, 2)).apply(NoisyGradient(sigma=Fraction(2)).loss(Distance.l2(1))),
     ],
 )
 def test_what_no_mu_is_proven_for_has_none(loss: PrivacyLoss) -> None:
@@ -212,7 +212,7 @@ def test_a_ledger_in_mu_pays_discrete_noise_and_refuses_what_has_no_mu(tmp_path:
         mechanism=FinitePair.between([0.999, 0.001], [1, 0]),
         distance=Distance.hamming(neighbours=Neighbours.ADD_REMOVE),
     )
-    half = Poisson(rate=Fraction(1, 2))
+    half = Poisson(sampling_rate=Fraction(1, 2))
     sampled = Spend(mechanism=NoisyGradient(sigma=Fraction(4)), distance=Distance.l2(1), sampling=half)
     for refused in (leaky, sampled):
         with pytest.raises(UnsupportedLoss):

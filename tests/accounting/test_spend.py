@@ -28,9 +28,13 @@ REPLACE, ZERO_OUT = Neighbours.REPLACE, Neighbours.ZERO_OUT
 fractions = st.fractions(Fraction(1, 1000), 1000)
 samplings = st.one_of(
     st.none(),
-    st.builds(Poisson, rate=st.fractions(Fraction(1, 10**6), 1)),
-    st.builds(lambda size, more: FixedSize(size=size, of=size + more), st.integers(1, 99), st.integers(0, 9)),
-    st.builds(lambda size, more: Shuffled(batch=size, of=size + more), st.integers(1, 99), st.integers(0, 9)),
+    st.builds(Poisson, sampling_rate=st.fractions(Fraction(1, 10**6), 1)),
+    st.builds(
+        lambda size, more: FixedSize(batch_size=size, size=size + more), st.integers(1, 99), st.integers(0, 9)
+    ),
+    st.builds(
+        lambda size, more: Shuffled(batch_size=size, size=size + more), st.integers(1, 99), st.integers(0, 9)
+    ),
 )
 mechanisms = st.one_of(
     st.builds(lambda scale: Laplace(scale=scale), fractions),
@@ -70,20 +74,20 @@ def test_a_spend_costs_all_its_uses() -> None:
 
 
 def test_sampling_is_applied() -> None:
-    drawn = laplace(1, sampling=Poisson(rate=Fraction(1, 10)))
+    drawn = laplace(1, sampling=Poisson(sampling_rate=Fraction(1, 10)))
     assert drawn.loss().epsilon == pytest.approx(math.log1p(0.1 * math.expm1(1)))
-    fixed = laplace(1, REPLACE, sampling=FixedSize(size=1, of=10))
+    fixed = laplace(1, REPLACE, sampling=FixedSize(batch_size=1, size=10))
     assert fixed.loss().epsilon == pytest.approx(math.log1p(0.1 * math.expm1(1)))
-    assert laplace(1, ZERO_OUT, sampling=Shuffled(batch=1, of=10), count=2).loss().epsilon == 2
+    assert laplace(1, ZERO_OUT, sampling=Shuffled(batch_size=1, size=10), count=2).loss().epsilon == 2
 
 
 @pytest.mark.parametrize(
     ("relation", "sampling"),
     [
-        (REPLACE, Poisson(rate=Fraction(1, 2))),
-        (Neighbours.ADD_REMOVE, FixedSize(size=1, of=2)),
-        (ZERO_OUT, FixedSize(size=1, of=2)),
-        (Neighbours.ADD_REMOVE, Shuffled(batch=1, of=2)),
+        (REPLACE, Poisson(sampling_rate=Fraction(1, 2))),
+        (Neighbours.ADD_REMOVE, FixedSize(batch_size=1, size=2)),
+        (ZERO_OUT, FixedSize(batch_size=1, size=2)),
+        (Neighbours.ADD_REMOVE, Shuffled(batch_size=1, size=2)),
     ],
 )
 def test_a_sampling_for_another_relation_is_refused(relation: Neighbours, sampling: Sampling) -> None:
@@ -163,11 +167,11 @@ def test_bad_fields_name_themselves(name: str, bad: object) -> None:
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (lambda: Poisson(rate=Fraction(3, 2)), "rate"),
-        (lambda: Poisson(rate=0), "rate"),
-        (lambda: FixedSize(size=3, of=2), "size"),
-        (lambda: FixedSize(size=1, of=0), "of"),
-        (lambda: Shuffled(batch=3, of=2), "batch"),
+        (lambda: Poisson(sampling_rate=Fraction(3, 2)), "sampling_rate"),
+        (lambda: Poisson(sampling_rate=0), "sampling_rate"),
+        (lambda: FixedSize(batch_size=3, size=2), "batch_size"),
+        (lambda: FixedSize(batch_size=1, size=0), "size"),
+        (lambda: Shuffled(batch_size=3, size=2), "batch_size"),
         (lambda: DisjointPart("family", 3), "key"),  # type: ignore[arg-type]
     ],
 )

@@ -42,7 +42,7 @@ def test_noise_against_an_attack() -> None:
     assert 0.0999 < laplace["advantage"] <= 0.1  # type: ignore[operator]
     rates = ("--true-positives", "0.05", "--false-positives", "0.01")
     answer = found("calibrate", *rates, "-s", "1000", "-b", "1000", "-e", "1")
-    assert answer["noise"] == pytest.approx(1.4674, rel=2e-4)  # 1/(Phi^-1(0.05) - Phi^-1(0.01))
+    assert answer["noise_multiplier"] == pytest.approx(1.4674, rel=2e-4)  # 1/(Phi^-1(0.05) - Phi^-1(0.01))
     shown = run("calibrate", *rates, "-s", "1000", "-b", "1000", "-e", "1").stdout
     assert "Attacks    5\N{NO-BREAK SPACE}% true positives at most, at 1 % false ones" in shown
 
@@ -55,7 +55,7 @@ def test_the_printed_run_as_json() -> None:
         "poisson",
         "example",
     )
-    assert cost["rate"] == 64 / 60000
+    assert cost["sampling_rate"] == 64 / 60000
     epsilon, renyi, source = cost["epsilon"], cost["renyi"], cost["source"]
     assert isinstance(epsilon, dict)
     assert epsilon["lower"] < 0.61115
@@ -72,7 +72,7 @@ def test_the_printed_run_as_json() -> None:
 
 def test_by_rate_and_steps_it_is_the_same() -> None:
     one = found("dpsgd", *SEED, "-n", "1.0")
-    other = found("dpsgd", "--rate", "64/60000", "--steps", "14070", "-n", "1.0")
+    other = found("dpsgd", "--sampling-rate", "64/60000", "--steps", "14070", "-n", "1.0")
     assert one["epsilon"] == other["epsilon"]
     assert one["source"] == other["source"]
 
@@ -87,7 +87,7 @@ def test_orders_can_be_chosen() -> None:
     [
         (("--sampler", "truncated"), 0.6105, 0.6125, "zero-out"),
         (
-            ("--sampler", "truncated", "--most", "112", "--neighbours", "add-remove"),
+            ("--sampler", "truncated", "--max-batch-size", "112", "--neighbours", "add-remove"),
             0.6105,
             0.6117,
             "add-remove",
@@ -122,29 +122,36 @@ def test_other_batches_cost_more_and_why_is_told(sampler: str, least: float, rea
 
 def test_noise_for_a_budget() -> None:
     answer = found("calibrate", "--epsilon", "3", *SEED)
-    assert answer["noise"] == pytest.approx(0.59333, abs=2e-5)
+    assert answer["noise_multiplier"] == pytest.approx(0.59333, abs=2e-5)
     assert answer["epsilon"]["upper"] == pytest.approx(3, abs=1e-3)  # type: ignore[index]
     assert answer["steps"] == 14070
-    again = found("calibrate", "--epsilon", "3", "--rate", "64/60000", "--steps", "14070")
-    assert again["noise"] == answer["noise"]
+    again = found("calibrate", "--epsilon", "3", "--sampling-rate", "64/60000", "--steps", "14070")
+    assert again["noise_multiplier"] == answer["noise_multiplier"]
     shown = run("calibrate", "--epsilon", "3", *SEED).stdout
     assert shown.startswith("Noise      0.5933")
 
 
 def test_noise_for_shuffled_epochs() -> None:
     answer = found("calibrate", "--epsilon", "3", *SEED, "--sampler", "shuffle")
-    assert answer["noise"] == pytest.approx(5.3862, abs=2e-3)  # sqrt(15) over the distance that fits
+    assert answer["noise_multiplier"] == pytest.approx(
+        5.3862, abs=2e-3
+    )  # sqrt(15) over the distance that fits
 
 
 def test_epochs_and_steps_within_a_budget() -> None:
-    answer = found("calibrate", "--epsilon", "0.6112", "-s", "60000", "-b", "64", "--noise", "1")
+    answer = found("calibrate", "--epsilon", "0.6112", "-s", "60000", "-b", "64", "--noise-multiplier", "1")
     assert (answer["epochs"], answer["steps"]) in {(15, 14070), (14, 13132)}
-    steps = found("calibrate", "--epsilon", "0.6112", "--rate", "64/60000", "--noise", "1")["steps"]
+    steps = found(
+        "calibrate", "--epsilon", "0.6112", "--sampling-rate", "64/60000", "--noise-multiplier", "1"
+    )["steps"]
     assert isinstance(steps, int)
     assert 0 <= steps - answer["steps"] < 938  # type: ignore[operator]
-    none = found("calibrate", "--epsilon", "0.1", "-s", "10", "-b", "10", "--noise", "1")
+    none = found("calibrate", "--epsilon", "0.1", "-s", "10", "-b", "10", "--noise-multiplier", "1")
     assert (none["epochs"], none["epsilon"]) == (0, None)
-    assert "not even one fits" in run("calibrate", "--epsilon", "0.1", "--rate", "1", "--noise", "1").stdout
+    assert (
+        "not even one fits"
+        in run("calibrate", "--epsilon", "0.1", "--sampling-rate", "1", "--noise-multiplier", "1").stdout
+    )
 
 
 def test_noise_for_plain_releases() -> None:
@@ -189,7 +196,10 @@ def test_curves_are_kept_on_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "- ε falls" in result.stdout
     assert "<h1>Curves</h1>" in place.read_text(encoding="utf-8")
     assert found("curves", "-o", str(place), "-n", "2")["figures"] == ["ε falls"]
-    assert [(one.noise, one.size, delta) for one, delta in asked] == [(1, 60000, 1e-5), (2, 60000, 1e-5)]
+    assert [(one.noise_multiplier, one.size, delta) for one, delta in asked] == [
+        (1, 60000, 1e-5),
+        (2, 60000, 1e-5),
+    ]
 
 
 @pytest.mark.slow
@@ -219,35 +229,35 @@ def test_every_verb_has_help_with_an_example(verb: str) -> None:
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("dpsgd",), "Missing option '--noise'"),
-        (("dpsgd", "-n", "1"), "also needs --size and --batch and --epochs"),
+        (("dpsgd",), "Missing option '--noise-multiplier'"),
+        (("dpsgd", "-n", "1"), "also needs --size and --batch-size and --epochs"),
         (("dpsgd", "-s", "100", "-n", "1", "-e", "1"), "also needs --batch"),
-        (("dpsgd", *SEED, "-n", "0"), "The 'noise' of dpsgd"),
-        (("dpsgd", *SEED, "-n", "nan"), "The 'noise' of dpsgd"),
+        (("dpsgd", *SEED, "-n", "0"), "The 'noise-multiplier' of dpsgd"),
+        (("dpsgd", *SEED, "-n", "nan"), "The 'noise-multiplier' of dpsgd"),
         (("dpsgd", *SEED, "-n", "1", "-d", "0"), "The 'delta' of dpsgd"),
         (("dpsgd", *SEED, "-n", "1", "-d", "1"), "The 'delta' of dpsgd"),
         (("dpsgd", *SEED, "-n", "1", "-a", "0.5"), "The 'orders' of dpsgd"),
         (("dpsgd", *SEED, "-n", "1", "-a", ","), "--orders needs at least one order"),
         (("dpsgd", *SEED, "-n", "1", "--sampler", "random"), "must be one of poisson, fixed, shuffle"),
-        (("dpsgd", *SEED, "-n", "1", "--rate", "0.1"), "Both were given"),
-        (("dpsgd", *SEED, "-n", "1", "--steps", "5"), "--steps goes with --rate"),
-        (("dpsgd", "--rate", "1.5", "--steps", "5", "-n", "1"), "The 'rate' of dpsgd"),
-        (("dpsgd", "--rate", "0.1", "-n", "1"), "also needs --steps"),
-        (("dpsgd", "--rate", "0.1", "--steps", "0", "-n", "1"), "The 'steps' of dpsgd"),
+        (("dpsgd", *SEED, "-n", "1", "--sampling-rate", "0.1"), "Both were given"),
+        (("dpsgd", *SEED, "-n", "1", "--steps", "5"), "--steps goes with --sampling-rate"),
+        (("dpsgd", "--sampling-rate", "1.5", "--steps", "5", "-n", "1"), "The 'sampling-rate' of dpsgd"),
+        (("dpsgd", "--sampling-rate", "0.1", "-n", "1"), "also needs --steps"),
+        (("dpsgd", "--sampling-rate", "0.1", "--steps", "0", "-n", "1"), "The 'steps' of dpsgd"),
         (
-            ("dpsgd", "--rate", "0.1", "--steps", "5", "-n", "1", "--sampler", "shuffle"),
-            "be poisson with a rate",
+            ("dpsgd", "--sampling-rate", "0.1", "--steps", "5", "-n", "1", "--sampler", "shuffle"),
+            "be poisson with a sampling rate",
         ),
         (
             ("dpsgd", "-s", "10", "-b", "11", "-n", "1", "-e", "1"),
-            "The 'batch' of dpsgd must be at most the size of the data, 10. Got 11.",
+            "The 'batch-size' of dpsgd must be at most the size of the data, 10. Got 11.",
         ),
         (("dpsgd", "-s", "-1", "-b", "1", "-n", "1", "-e", "1"), "The 'size' of dpsgd"),
         (("dpsgd", "-s", "9" * 30, "-b", "1", "-n", "1", "-e", "1"), "The 'size' of dpsgd"),
-        (("dpsgd", "-s", "10", "-b", "0", "-n", "1", "-e", "1"), "The 'batch' of dpsgd"),
+        (("dpsgd", "-s", "10", "-b", "0", "-n", "1", "-e", "1"), "The 'batch-size' of dpsgd"),
         (("dpsgd", "-s", "10", "-b", "1", "-n", "1", "-e", "0"), "The 'epochs' of dpsgd"),
         (("dpsgd", "-s", "ten", "-b", "1", "-n", "1", "-e", "1"), "'--size' / '-s' must be a whole number"),
-        (("dpsgd", "--rate", "1", "--steps", "10000001", "-n", "1"), "lie between 1 and 10,000,000"),
+        (("dpsgd", "--sampling-rate", "1", "--steps", "10000001", "-n", "1"), "lie between 1 and 10,000,000"),
         (("dpsgd", *SEED, "-n", "1", "-e", "100000000"), "The 'epochs' of dpsgd"),
         (("dpsgd", *SEED, "-n", "1", "-e", "1000000"), "The 'steps' of dpsgd"),
         (("calibrate",), "Give one budget"),
@@ -257,7 +267,10 @@ def test_every_verb_has_help_with_an_example(verb: str) -> None:
             "not both",
         ),
         (("calibrate", "--true-positives", "0.1", *SEED), "go together"),
-        (("calibrate", "--advantage", "0.1", "--noise", "1", "-s", "10", "-b", "1"), "sets the noise"),
+        (
+            ("calibrate", "--advantage", "0.1", "--noise-multiplier", "1", "-s", "10", "-b", "1"),
+            "sets the noise",
+        ),
         (("calibrate", "--advantage", "2", *SEED), "The 'advantage' of calibrate"),
         (
             ("calibrate", "--true-positives", "0.1", "--false-positives", "0.2", *SEED),
@@ -266,7 +279,7 @@ def test_every_verb_has_help_with_an_example(verb: str) -> None:
         (("calibrate", "--epsilon", "1"), "Say what to calibrate"),
         (("calibrate", "--epsilon", "0", *SEED), "The 'epsilon' of calibrate"),
         (("calibrate", "--epsilon", "1", "-s", "10", "-b", "1"), "Give --epochs to find the noise"),
-        (("calibrate", "--epsilon", "1", *SEED, "-n", "1"), "or --noise to find the epochs"),
+        (("calibrate", "--epsilon", "1", *SEED, "-n", "1"), "or --noise-multiplier to find the epochs"),
         (("calibrate", "--epsilon", "1", "--steps", "10"), "Say what to calibrate"),
         (("calibrate", "--epsilon", "1", *SEED, "--mechanism", "laplace"), "A mechanism and a training run"),
         (("calibrate", "--epsilon", "1", "--mechanism", "cauchy"), "must be one of laplace, gaussian"),
@@ -277,7 +290,7 @@ def test_every_verb_has_help_with_an_example(verb: str) -> None:
         ),
         (("calibrate", "--epsilon", "1", "--mechanism", "laplace", "--sensitivity", "0.5"), "--granularity"),
         (("calibrate", "--epsilon", "1", "--mechanism", "laplace", "--granularity", "0.3"), "power of two"),
-        (("curves", "-n", "-1"), "The 'noise' of curves"),
+        (("curves", "-n", "-1"), "The 'noise-multiplier' of curves"),
         (("curves", "-o", "/"), "is a folder"),
         (("curves", "-o", "/no/such/folder/page.html"), "does not exist"),
         (("nonsense",), "No such command"),
@@ -289,3 +302,13 @@ def test_bad_input_ends_in_one_sentence_and_code_2(args: tuple[str, ...], told: 
     assert result.stdout == ""
     assert len(result.stderr.strip().splitlines()) == 1
     assert told in result.stderr
+
+
+def test_options_of_0_1_are_read_and_told() -> None:
+    old = run("dpsgd", "--rate=0.1", "--steps", "5", "--noise", "1", "--json")
+    new = run("dpsgd", "--sampling-rate=0.1", "--steps", "5", "--noise-multiplier", "1", "--json")
+    assert old.stdout == new.stdout
+    told = " ".join(old.stderr.split())
+    assert "'--rate' is called '--sampling-rate' now" in told
+    assert "'--noise' is called '--noise-multiplier' now" in told
+    assert not new.stderr

@@ -113,7 +113,7 @@ def test_names_are_written_and_both_are_read() -> None:
     noise = Laplace(scale=3)  # type: ignore[arg-type]
     assert noise.to_json() == {"mechanism": "laplace/1", "scale": "3", "granularity": None}
     assert Mechanism.from_json({"mechanism": "mechanisms.Laplace", "scale": "3"}) == noise
-    drawn = Poisson(rate=Fraction(1, 2))
+    drawn = Poisson(sampling_rate=Fraction(1, 2))
     assert drawn.to_json() == {"sampling": "poisson/1", "rate": "1/2"}
     assert Sampling.from_json({"sampling": "Poisson", "rate": "1/2"}) == drawn
 

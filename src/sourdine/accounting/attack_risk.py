@@ -209,13 +209,13 @@ def calibrate_plan_to_attack(plan: Plan, limit: AttackLimit) -> Sequence[Spend]:
 def noise_for_attack(training: Training, limit: AttackLimit) -> float:
     """The least noise of a training run that keeps to a limit on attacks; its own noise is not read.
 
-    >>> run = Training(size=60000, batch=600, noise=1.0, epochs=1)
+    >>> run = Training(size=60000, batch_size=600, noise_multiplier=1.0, epochs=1)
     >>> noise_for_attack(run, AttackLimit(advantage=0.5)) < noise_for_attack(run, AttackLimit(advantage=0.1))
     True
     """
 
     def cost_at(noise: Fraction) -> PldCost:
-        loss, count = loss_of_training(replace(training, noise=float(noise)))
+        loss, count = loss_of_training(replace(training, noise_multiplier=float(noise)))
         return PLD().repeat(PLD().lift(loss), count)
 
     return float(_least_noise(cost_at, limit))

@@ -84,11 +84,11 @@ def _sampled(event: object, kind: str, neighbours: Neighbours, depth: int) -> "t
         )
         if rate == 0:
             return ()
-        sampling = Poisson(rate=rate)
+        sampling = Poisson(sampling_rate=rate)
     else:
         sampling = FixedSize(
-            size=_field(event, "sample_size"),  # type: ignore[arg-type]
-            of=_field(event, "source_dataset_size"),  # type: ignore[arg-type]
+            batch_size=_field(event, "sample_size"),  # type: ignore[arg-type]
+            size=_field(event, "source_dataset_size"),  # type: ignore[arg-type]
         )
     spends = tuple(replace(spend, sampling=sampling) for spend in inside)
     for spend in spends:
@@ -200,7 +200,7 @@ def event_of_spend(spend: "Spend") -> Any:
         )
     event = _one_event(spend, dp_event)
     if isinstance(spend.sampling, Poisson):
-        event = dp_event.PoissonSampledDpEvent(float_above(spend.sampling.rate), event)
+        event = dp_event.PoissonSampledDpEvent(float_above(spend.sampling.sampling_rate), event)
     elif spend.sampling is not None:
         raise InvalidParameter(
             f"No event is known to cover a spend with {type(spend.sampling).__name__} sampling. "

@@ -30,12 +30,22 @@ def added(default: T) -> T:
     return made
 
 
+def written(name: str) -> dict[str, str]:
+    """The metadata of a field that files know by another name, since it was renamed after they were written.
+
+    >>> field = dataclasses.field(metadata=written("rate"))
+    >>> encoded(dataclasses.make_dataclass("Drawn", [("sampling_rate", int, field)])(1))
+    {'rate': 1}
+    """
+    return {"written": name}
+
+
 def encoded(instance: object) -> Json:
     """The fields of a dataclass instance, ready for JSON."""
     fields = dataclasses.fields(instance)  # type: ignore[arg-type]
     held = {field: getattr(instance, field.name) for field in fields}
     return {
-        field.name: _encoded(value)
+        field.metadata.get("written", field.name): _encoded(value)
         for field, value in held.items()
         if not field.metadata.get("added") or value != field.default
     }
@@ -50,17 +60,25 @@ def decoded(kind: type[T], given: Mapping[str, object]) -> T:
             f"Its fields are {', '.join(sorted(decoders))}."
         )
     try:
-        return kind(**{name: decoders[name](value) for name, value in given.items()})
+        return kind(**dict(decoders[name](value) for name, value in given.items()))
     except (TypeError, ZeroDivisionError) as problem:
         message = f"A description of {kind.__name__} is incomplete or malformed."
         raise InvalidParameter(message) from problem
 
 
 @cache
-def _decoders(kind: type[Any]) -> dict[str, Callable[[object], object]]:
-    """How each field of a class is read; to work out its types takes longer than all the rest."""
+def _decoders(kind: type[Any]) -> dict[str, Callable[[object], tuple[str, object]]]:
+    """How each field of a class is read, by its name in files; to work out its types takes longer than all
+    the rest."""
     hints = get_type_hints(kind)
-    return {field.name: _decoder(hints[field.name]) for field in dataclasses.fields(kind)}
+    return {
+        field.metadata.get("written", field.name): partial(_field, field.name, _decoder(hints[field.name]))
+        for field in dataclasses.fields(kind)
+    }
+
+
+def _field(name: str, decoder: Callable[[object], object], value: object) -> tuple[str, object]:
+    return name, decoder(value)
 
 
 def _encoded(value: object) -> Plain | list[Plain]:

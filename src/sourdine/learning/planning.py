@@ -290,7 +290,7 @@ class _Shape:
         if self.count is not None:
             check.keep(self, count=check.integer("plan", "steps", self.count, 1, 1 << 40))
         stated = self.training()  # which refuses what is not accounted for
-        check.keep(self, group=stated.group, most=stated.most)
+        check.keep(self, group=stated.group, most=stated.max_batch_size)
 
     @property
     def rate(self) -> float:
@@ -381,7 +381,7 @@ class _Shape:
             sampler=self.sampler,
             cost=self.cost(noise, delta, epsilon),
             forecast=forecast,
-            most=self.training().most,
+            most=self.training().max_batch_size,
             group=self.group,
         )
 

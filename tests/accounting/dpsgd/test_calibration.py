@@ -15,7 +15,7 @@ from sourdine.accounting import (
 )
 from sourdine.core.errors import InvalidParameter
 
-RUN = Training(size=60_000, batch=64, noise=1.0, epochs=15)
+RUN = Training(size=60_000, batch_size=64, noise_multiplier=1.0, epochs=15)
 SHUFFLED = replace(RUN, sampler=Sampler.SHUFFLE)
 
 
@@ -41,14 +41,14 @@ def test_noise_for_shuffled_epochs_has_a_closed_form(epsilon: float) -> None:
 
 
 def test_noise_for_fixed_batches_has_a_closed_form_when_they_are_everything() -> None:
-    whole = Training(size=64, batch=64, noise=1.0, epochs=9, sampler=Sampler.FIXED)
+    whole = Training(size=64, batch_size=64, noise_multiplier=1.0, epochs=9, sampler=Sampler.FIXED)
     least = 2 * math.sqrt(9) / distance(2.0, 1e-5)
     assert least <= noise_for_training(whole, 2.0, 1e-5) < least * 1.001
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 8.0, 30.0])
 def test_shuffled_epochs_within_a_budget_have_a_closed_form(epsilon: float) -> None:
-    most = math.floor((distance(epsilon, 1e-5) * SHUFFLED.noise) ** 2)
+    most = math.floor((distance(epsilon, 1e-5) * SHUFFLED.noise_multiplier) ** 2)
     assert epochs_within(SHUFFLED, epsilon, 1e-5) == most
 
 

@@ -13,7 +13,7 @@ from sourdine.accounting.dpsgd.cost import loss_of_training
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 
-RUN = Training(size=60_000, batch=64, noise=1.0, epochs=15)
+RUN = Training(size=60_000, batch_size=64, noise_multiplier=1.0, epochs=15)
 
 
 def mironov(rate: float, noise: float, steps: int, delta: float, order: int) -> float:
@@ -40,9 +40,9 @@ def gaussian(mu: float, delta: float) -> float:
 def test_the_printed_run() -> None:
     cost = cost_of_training(RUN, 1e-5)
     assert cost.steps == 14_070
-    assert cost.rate == 64 / 60_000
+    assert cost.sampling_rate == 64 / 60_000
     assert cost.source.order == 13
-    assert cost.source.epsilon == pytest.approx(mironov(cost.rate, 1.0, 14_070, 1e-5, 13), rel=1e-9)
+    assert cost.source.epsilon == pytest.approx(mironov(cost.sampling_rate, 1.0, 14_070, 1e-5, 13), rel=1e-9)
     assert f"{cost.source.epsilon:.2f}" == "1.17"
     assert cost.epsilon.lower < 0.61115
     assert cost.epsilon.upper > 0.61105
@@ -61,7 +61,7 @@ def test_by_rate_and_steps_it_is_the_same() -> None:
 def test_orders_replace_those_of_both_renyi_numbers() -> None:
     cost = cost_of_training(RUN, 1e-5, orders=(4.0, 8.0))
     assert cost.renyi.order == cost.source.order == 8
-    assert cost.source.epsilon == pytest.approx(mironov(cost.rate, 1.0, 14_070, 1e-5, 8), rel=1e-9)
+    assert cost.source.epsilon == pytest.approx(mironov(cost.sampling_rate, 1.0, 14_070, 1e-5, 8), rel=1e-9)
 
 
 def test_shuffled_epochs_pay_for_one_whole_step_each() -> None:
@@ -74,7 +74,7 @@ def test_shuffled_epochs_pay_for_one_whole_step_each() -> None:
 
 
 def test_fixed_size_batches_move_twice_as_far() -> None:
-    whole = Training(size=64, batch=64, noise=1.5, epochs=4, sampler=Sampler.FIXED)
+    whole = Training(size=64, batch_size=64, noise_multiplier=1.5, epochs=4, sampler=Sampler.FIXED)
     cost = cost_of_training(whole, 1e-5)
     assert gaussian(2 / 1.5 * math.sqrt(4), 1e-5) in cost.epsilon
     assert cost.neighbours is Neighbours.REPLACE
@@ -113,7 +113,7 @@ def test_a_wrong_delta_is_one_sentence(delta: float) -> None:
 
 
 def test_beyond_all_hope_the_quick_bound_is_enough() -> None:
-    cost = cost_of_training(replace(RUN, noise=0.1, epochs=1000), 1e-5)
+    cost = cost_of_training(replace(RUN, noise_multiplier=0.1, epochs=1000), 1e-5)
     assert cost.epsilon.upper == cost.renyi.epsilon > 1000
 
 
@@ -140,16 +140,18 @@ def test_renyi_moments_of_fixed_size_batches_count_all_of_the_law(order: float) 
 @pytest.mark.parametrize("noise", [2.0**-20, 1e-3])
 def test_hardly_any_noise_costs_too_much_and_not_all_memory(sampler: Sampler, noise: float) -> None:
     """One unit alone moves the sum by 1/noise: a quadrature of that would take terabytes."""
-    found = cost_of_training(Training(size=1000, batch=10, noise=noise, epochs=2, sampler=sampler), 1e-5)
+    found = cost_of_training(
+        Training(size=1000, batch_size=10, noise_multiplier=noise, epochs=2, sampler=sampler), 1e-5
+    )
     assert found.epsilon.upper > 1 / (2 * noise**2)
     assert found.epsilon.lower < 1000  # nobody showed more
 
 
 def test_much_noise_on_truncated_batches_is_priced() -> None:
     """The tilt of the bound is far too steep for the law that is known from below."""
-    run = Training(size=6000, batch=3000, noise=1000, epochs=15, sampler=Sampler.TRUNCATED)
+    run = Training(size=6000, batch_size=3000, noise_multiplier=1000, epochs=15, sampler=Sampler.TRUNCATED)
     found = cost_of_training(run, 1e-5).epsilon
-    plain = cost_of_training(replace(run, sampler=Sampler.POISSON, most=None), 1e-5).epsilon
+    plain = cost_of_training(replace(run, sampler=Sampler.POISSON, max_batch_size=None), 1e-5).epsilon
     assert plain.lower <= found.upper < 0.0065
 
 

@@ -9,10 +9,10 @@ from tests.accounting.profiles import gaussian_delta
 
 
 def test_steps_round_the_batches_of_an_epoch_up() -> None:
-    run = Training(size=60000, batch=64, noise=1.0, epochs=15)
+    run = Training(size=60000, batch_size=64, noise_multiplier=1.0, epochs=15)
     assert run.steps == 14070
-    assert run.rate == 64 / 60000
-    assert Training(size=60000, batch=60000, noise=1.0, epochs=3).steps == 3
+    assert run.sampling_rate == 64 / 60000
+    assert Training(size=60000, batch_size=60000, noise_multiplier=1.0, epochs=3).steps == 3
 
 
 @pytest.mark.parametrize(
@@ -42,18 +42,18 @@ def test_without_sampling_the_noise_is_that_of_the_plain_gaussian() -> None:
     "bad",
     [
         {"size": 0},
-        {"batch": 0},
-        {"batch": 101},
-        {"noise": 0.0},
-        {"noise": -1.0},
-        {"noise": math.nan},
+        {"batch_size": 0},
+        {"batch_size": 101},
+        {"noise_multiplier": 0.0},
+        {"noise_multiplier": -1.0},
+        {"noise_multiplier": math.nan},
         {"epochs": 0},
         {"epochs": 1.5},
         {"sampler": "poisson"},
     ],
 )
 def test_bad_runs_name_what_is_wrong(bad: dict[str, object]) -> None:
-    good = {"size": 100, "batch": 10, "noise": 1.0, "epochs": 1, "sampler": Sampler.POISSON}
+    good = {"size": 100, "batch_size": 10, "noise_multiplier": 1.0, "epochs": 1, "sampler": Sampler.POISSON}
     with pytest.raises(InvalidParameter, match=f"'{next(iter(bad))}' of Training"):
         Training(**(good | bad))  # type: ignore[arg-type]
 
@@ -106,5 +106,10 @@ def test_the_words_of_the_caller_stand_in_errors() -> None:
         InvalidParameter, match=r"zero-out or add-remove for truncated .* Leave it out, or draw"
     ):
         Training(
-            size=100, batch=10, noise=1.0, epochs=1, sampler=Sampler.TRUNCATED, neighbours=Neighbours.REPLACE
+            size=100,
+            batch_size=10,
+            noise_multiplier=1.0,
+            epochs=1,
+            sampler=Sampler.TRUNCATED,
+            neighbours=Neighbours.REPLACE,
         )

@@ -13,7 +13,7 @@ from sourdine.core.distributions import RhoLaw
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.loss import PrivacyLoss
 
-SEED = Training(size=60000, batch=64, noise=1.0, epochs=15)
+SEED = Training(size=60000, batch_size=64, noise_multiplier=1.0, epochs=15)
 
 
 def test_one_epsilon() -> None:
@@ -44,7 +44,7 @@ def test_the_seed_run() -> None:
 
 
 def test_the_sampler_matters() -> None:
-    small = {"size": 1000, "batch": 50, "noise": 2.0, "epochs": 2}
+    small = {"size": 1000, "batch_size": 50, "noise_multiplier": 2.0, "epochs": 2}
     accuracies = [
         explain_training(Training(**small, sampler=sampler), 1e-5).curve.accuracy()  # type: ignore[arg-type]
         for sampler in (Sampler.POISSON, Sampler.FIXED, Sampler.SHUFFLE)

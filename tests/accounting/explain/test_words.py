@@ -9,7 +9,7 @@ from sourdine.accounting.explain import explain_guarantee, explain_training, sen
 from sourdine.accounting.explain.words import at_least, at_most, percent_down, percent_up, suspicion
 from sourdine.core.distance import Neighbours
 
-SEED = Training(size=60000, batch=64, noise=1.0, epochs=15)
+SEED = Training(size=60000, batch_size=64, noise_multiplier=1.0, epochs=15)
 
 
 @given(st.floats(0, 1))

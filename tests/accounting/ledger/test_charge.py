@@ -86,7 +86,7 @@ def test_a_sampling_that_cannot_be_read_back_is_refused(ledger: Ledger) -> None:
     spend = Spend(
         mechanism=Geometric(scale=Fraction(1, 9)),
         distance=Distance.l1(1),
-        sampling=Rare(rate=Fraction(1, 2)),
+        sampling=Rare(sampling_rate=Fraction(1, 2)),
     )
     with pytest.raises(InvalidParameter, match="Rare has no name"):
         ledger.charge(spend, purpose="p")

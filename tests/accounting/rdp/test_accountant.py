@@ -167,7 +167,7 @@ def test_adding_costs_no_more_than_removing(rate: float) -> None:
 @pytest.mark.parametrize("order", [1.3, 2.0, 5.0, 17.3])
 def test_fixed_size_against_integration(size: int, order: float) -> None:
     """The moment of the law is a (a-1) times an integral over its profile."""
-    law = fixed_size(gaussian(0.5, Neighbours.REPLACE), size, of=100).remove
+    law = fixed_size(gaussian(0.5, Neighbours.REPLACE), size, size=100).remove
     x = np.exp(np.concatenate([np.linspace(-40, -2, 20001), np.linspace(-2, 12, 200001)]))
     excess = law.profile(np.log(x)) - np.maximum(1 - x, 0)
     true = math.log1p(order * (order - 1) * float(np.trapezoid(x ** (order - 2) * excess, x)))

@@ -24,7 +24,7 @@ REPLACE = Neighbours.REPLACE
 @pytest.mark.parametrize("size", [1, 30, 90])
 def test_the_profile_is_the_larger_pair_on_either_side_of_zero(mu: float, size: int) -> None:
     rate = size / 100
-    loss = fixed_size(PrivacyLoss.symmetric(GaussianLaw(mu), neighbours=REPLACE), size, of=100)
+    loss = fixed_size(PrivacyLoss.symmetric(GaussianLaw(mu), neighbours=REPLACE), size, size=100)
     p, q = normal_mixture([1], [mu]), normal_mixture([1], [0])
     mixed_q, mixed_p = normal_mixture([1 - rate, rate], [0, mu]), normal_mixture([1 - rate, rate], [mu, 0])
     for epsilon in (0.0, 0.1, 0.7, 2.0):
@@ -37,7 +37,7 @@ def test_the_profile_is_the_larger_pair_on_either_side_of_zero(mu: float, size: 
 )
 def test_it_is_a_law(base: AtomLaw) -> None:
     """Convex in e^epsilon, also across 0, where both halves meet."""
-    law = fixed_size(PrivacyLoss.symmetric(base, neighbours=REPLACE), 1, of=5).remove
+    law = fixed_size(PrivacyLoss.symmetric(base, neighbours=REPLACE), 1, size=5).remove
     x = np.linspace(0.3, 3.0, 4001)
     slopes = np.diff(law.profile(np.log(x))) / np.diff(x)
     assert np.all(np.diff(slopes) >= -1e-9)
@@ -62,7 +62,7 @@ def test_it_covers_every_mechanism_on_every_sample(weights: list[float], units: 
     pairs = [(a, b) for a in range(3) for b in range(3) if a != b]
     law = worst([AtomLaw.between(table[a], table[b]) for a, b in pairs])
     base = PrivacyLoss.symmetric(law, neighbours=REPLACE)
-    claimed = float(fixed_size(base, 2, of=units + 1).profile(epsilon))
+    claimed = float(fixed_size(base, 2, size=units + 1).profile(epsilon))
     rest = [0, 1, 1, 2][:units]
     for one, other in pairs:
         laws = []
@@ -73,7 +73,7 @@ def test_it_covers_every_mechanism_on_every_sample(weights: list[float], units: 
 
 
 def test_epsilon_follows_the_formula() -> None:
-    loss = fixed_size(Laplace(scale=2).loss(Distance.l1(2, neighbours=REPLACE)), 10, of=1000)
+    loss = fixed_size(Laplace(scale=2).loss(Distance.l1(2, neighbours=REPLACE)), 10, size=1000)
     assert loss.epsilon == pytest.approx(math.log1p(0.01 * math.expm1(1.0)), rel=1e-15)
     assert math.isinf(loss.rho)
     for epsilon in (0.001, 0.01):
@@ -90,20 +90,20 @@ def test_it_composes() -> None:
     def epsilon(loss: PrivacyLoss) -> float:
         return accountant.epsilon(accountant.repeat(accountant.lift(loss), 10), 1e-6).upper
 
-    most, half, few = (epsilon(fixed_size(base, size, of=1000)) for size in (999, 500, 10))
+    most, half, few = (epsilon(fixed_size(base, size, size=1000)) for size in (999, 500, 10))
     assert few < half < most <= epsilon(base) + 1e-3
     assert most > 0.95 * epsilon(base)
 
 
 def test_everybody_is_no_sample() -> None:
     base = PrivacyLoss.pure(1, neighbours=REPLACE)
-    assert fixed_size(base, 7, of=7) is base
+    assert fixed_size(base, 7, size=7) is base
 
 
 @pytest.mark.parametrize("relation", [Neighbours.ADD_REMOVE, Neighbours.ZERO_OUT])
 def test_other_relations_are_refused(relation: Neighbours) -> None:
     with pytest.raises(UnsupportedLoss, match=f"replacement neighbours, and this one is for {relation}"):
-        fixed_size(PrivacyLoss.pure(1, neighbours=relation), 1, of=2)
+        fixed_size(PrivacyLoss.pure(1, neighbours=relation), 1, size=2)
 
 
 @pytest.mark.parametrize(("size", "of"), [(0, 5), (6, 5), (1, 0), (1.5, 5)])

@@ -257,5 +257,5 @@ def test_what_is_not_known_is_refused() -> None:
     for alone in (0, 1.5, -1):
         with pytest.raises(InvalidParameter, match="'alone' of poisson_replace"):
             poisson_replace(normal(1.0, REPLACE), 0.1, alone)
-    with pytest.raises(InvalidParameter, match="'size' of poisson_group"):
+    with pytest.raises(InvalidParameter, match="'group' of poisson_group"):
         poisson_group(normal(1.0), 0.1, 101)

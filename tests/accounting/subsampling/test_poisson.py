@@ -100,7 +100,7 @@ def test_a_smaller_rate_costs_less_and_a_rate_of_one_changes_nothing() -> None:
 
 @pytest.mark.parametrize("rate", [0, -0.1, 1.01, math.nan, "half"])
 def test_a_bad_rate_is_refused(rate: float) -> None:
-    with pytest.raises(InvalidParameter, match="'rate' of poisson must"):
+    with pytest.raises(InvalidParameter, match="'sampling_rate' of poisson must"):
         poisson(PrivacyLoss.pure(1), rate)
 
 

@@ -24,14 +24,14 @@ HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 
 # as ledgers hold them, for ever: a line here is never changed
 WRITTEN = [
-    ({"sampling": "poisson-group/1", "rate": "1/10", "group": 3}, PoissonGroup(rate=TENTH, group=3)),
+    ({"sampling": "poisson-group/1", "rate": "1/10", "group": 3}, PoissonGroup(sampling_rate=TENTH, group=3)),
     (
         {"sampling": "poisson-replace/1", "rate": "1/10", "alone": "1/2", "group": 2},
-        PoissonReplace(rate=TENTH, alone=HALF, group=2),
+        PoissonReplace(sampling_rate=TENTH, alone=HALF, group=2),
     ),
     (
         {"sampling": "truncated-poisson/1", "batch": 10, "of": 100, "most": 26},
-        TruncatedPoisson(batch=10, of=100, most=26),
+        TruncatedPoisson(batch_size=10, size=100, max_batch_size=26),
     ),
     ({"sampling": "random-allocation/1", "batches": 10}, RandomAllocation(batches=10)),
 ]
@@ -46,9 +46,9 @@ def test_lines_of_a_ledger_are_read_and_written(line: dict[str, object], samplin
 @pytest.mark.parametrize(
     ("sampling", "relation"),
     [
-        (PoissonGroup(rate=TENTH, group=3), Neighbours.ADD_REMOVE),
-        (PoissonReplace(rate=TENTH, alone=HALF), Neighbours.REPLACE),
-        (TruncatedPoisson(batch=10, of=100, most=26), Neighbours.ZERO_OUT),
+        (PoissonGroup(sampling_rate=TENTH, group=3), Neighbours.ADD_REMOVE),
+        (PoissonReplace(sampling_rate=TENTH, alone=HALF), Neighbours.REPLACE),
+        (TruncatedPoisson(batch_size=10, size=100, max_batch_size=26), Neighbours.ZERO_OUT),
         (RandomAllocation(batches=10), Neighbours.ADD_REMOVE),
     ],
 )
@@ -73,11 +73,11 @@ def test_a_spend_costs_what_its_sampling_says(sampling: Sampling, relation: Neig
 @pytest.mark.parametrize(
     "bad",
     [
-        lambda: PoissonGroup(rate=Fraction(2), group=3),
-        lambda: PoissonGroup(rate=TENTH, group=0),
-        lambda: PoissonReplace(rate=TENTH, alone=Fraction(0)),
-        lambda: TruncatedPoisson(batch=10, of=100, most=9),
-        lambda: TruncatedPoisson(batch=10, of=9, most=9),
+        lambda: PoissonGroup(sampling_rate=Fraction(2), group=3),
+        lambda: PoissonGroup(sampling_rate=TENTH, group=0),
+        lambda: PoissonReplace(sampling_rate=TENTH, alone=Fraction(0)),
+        lambda: TruncatedPoisson(batch_size=10, size=100, max_batch_size=9),
+        lambda: TruncatedPoisson(batch_size=10, size=9, max_batch_size=9),
         lambda: RandomAllocation(batches=0),
     ],
 )

@@ -87,7 +87,7 @@ def test_it_is_the_run_that_is_paid(tmp_path: Path) -> None:
         (line,) = ledger.history()
     assert line.purpose == "audit training"
     assert line.spends[0].count == 2
-    assert line.spends[0].sampling.rate == 1
+    assert line.spends[0].sampling.sampling_rate == 1
 
 
 def test_rates_of_recognition() -> None:

@@ -28,7 +28,7 @@ def test_price_of_sampled_steps_is_the_accounting_of_training() -> None:
         mechanism=NoisyGradient(sigma=Fraction(11, 5)),
         distance=Distance.l2(2),
         count=500,
-        sampling=Poisson(rate=Fraction(1, 100)),
+        sampling=Poisson(sampling_rate=Fraction(1, 100)),
     )
     found = PLD().epsilon(plan_cost([spend], PLD()), 1e-5)
     expected = cost_of_steps(1.1, 0.01, 500, 1e-5).epsilon
@@ -50,7 +50,7 @@ def test_a_ledger_with_training_is_read_without_torch(tmp_path) -> None:
         mechanism=NoisyGradient(sigma=1),
         distance=Distance.l2(1),
         count=10,
-        sampling=Poisson(rate=Fraction(1, 100)),
+        sampling=Poisson(sampling_rate=Fraction(1, 100)),
     )
     with Ledger.create(path, terms) as ledger:
         ledger.charge(spend, purpose="train")

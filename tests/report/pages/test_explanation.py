@@ -9,7 +9,7 @@ from sourdine.report.charts.base import Spec
 from sourdine.report.charts.beliefs import draw_beliefs, draw_family, draw_roc
 from sourdine.report.pages.explanation import ExplanationPage, belief_tables, explanation_page
 
-RUN = Training(size=60000, batch=64, noise=1.0, epochs=15)
+RUN = Training(size=60000, batch_size=64, noise_multiplier=1.0, epochs=15)
 
 
 class Loaded(HTMLParser):

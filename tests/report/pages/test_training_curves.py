@@ -13,7 +13,7 @@ from sourdine.report.pages import training_curves
 from sourdine.report.pages.page import Figure
 
 T = TypeVar("T")
-RUN = Training(size=60_000, batch=64, noise=1.0, epochs=15)
+RUN = Training(size=60_000, batch_size=64, noise_multiplier=1.0, epochs=15)
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,9 @@ def test_other_runs_have_pages_too() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training_curves, "_SLIDER_SHARES", (1.0,))
         patch.setattr(training_curves, "_NOISE_SHARES", (1.0,))
-        page = training_curves.curves_page(Training(size=50, batch=40, noise=2.5, epochs=1), 0.01)
+        page = training_curves.curves_page(
+            Training(size=50, batch_size=40, noise_multiplier=2.5, epochs=1), 0.01
+        )
     assert len(page.sections[0].figures) == 8
     assert "batches of 40, noise 2.5, epochs 1, δ = 0.01" in page.lead
     assert len(page.sections[1].points) >= 5
@@ -120,8 +122,8 @@ def test_long_runs_get_fewer_points_and_hopeless_ones_no_bracket(monkeypatch: py
     assert len(asked) > 0.9 * usual
     asked.clear()
     watched.clear()
-    figures = training_curves.curve_figures(replace(RUN, batch=600, epochs=100_000), 1e-5, watch)
+    figures = training_curves.curve_figures(replace(RUN, batch_size=600, epochs=100_000), 1e-5, watch)
     assert sum(watched.values()) < 0.6 * usual
     assert len(asked) < 0.1 * usual
-    methods = {row["method"] for row in rows(figures[5]) if row["noise"] == RUN.noise}
+    methods = {row["method"] for row in rows(figures[5]) if row["noise"] == RUN.noise_multiplier}
     assert methods == {"Rényi, tight conversion", "Rényi, 2017 conversion"}

@@ -24,7 +24,7 @@ _LIKE_POISSON = (Sampler.TRUNCATED, Sampler.ALLOCATION)  # the noise of Poisson 
 def noise_for_training(training: Training, epsilon: float, delta: float) -> float:
     """The least noise that keeps such a run within (epsilon, delta), rounded up; its own noise is not read.
 
-    >>> run = Training(size=60000, batch=64, noise=1.0, epochs=15)
+    >>> run = Training(size=60000, batch_size=64, noise_multiplier=1.0, epochs=15)
     >>> round(noise_for_training(run, 3, 1e-5), 3)
     0.593
     """
@@ -32,24 +32,26 @@ def noise_for_training(training: Training, epsilon: float, delta: float) -> floa
         return noise_for_steps(
             epsilon,
             delta,
-            training.rate,
+            training.sampling_rate,
             training.steps,
             neighbours=training.relation,
             group=training.group,
         )
     budget = _Budget(epsilon, delta)
     if training.sampler in _LIKE_POISSON:
-        near = noise_for_steps(epsilon, delta, training.rate, training.steps)
+        near = noise_for_steps(epsilon, delta, training.sampling_rate, training.steps)
         ends = (budget.epsilon, budget.delta)
         return least_noise(
-            lambda noise: loss_of_training(replace(training, noise=noise))[0],
+            lambda noise_multiplier: loss_of_training(replace(training, noise_multiplier=noise_multiplier))[
+                0
+            ],
             training.uses,
             ends,
             math.log(near),
         )
 
-    def fits(noise: float) -> bool:
-        return budget.holds(*loss_of_training(replace(training, noise=noise)))
+    def fits(noise_multiplier: float) -> bool:
+        return budget.holds(*loss_of_training(replace(training, noise_multiplier=noise_multiplier)))
 
     low = high = 1.0
     while not fits(high):
@@ -69,14 +71,14 @@ def noise_for_training(training: Training, epsilon: float, delta: float) -> floa
 def noise_for_steps(
     epsilon: float,
     delta: float,
-    rate: float,
+    sampling_rate: float,
     steps: int,
     *,
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
     group: int = 1,
 ) -> float:
     """The least noise that keeps so many steps with Poisson batches within (epsilon, delta), rounded up."""
-    return noise_for(epsilon, delta, rate, steps, neighbours=neighbours, group=group)
+    return noise_for(epsilon, delta, sampling_rate, steps, neighbours=neighbours, group=group)
 
 
 def epochs_within(training: Training, epsilon: float, delta: float) -> int:
@@ -84,7 +86,7 @@ def epochs_within(training: Training, epsilon: float, delta: float) -> int:
 
     Beyond a million steps the answer is what Renyi moments allow, which is somewhat fewer than would fit.
 
-    >>> epochs_within(Training(size=60000, batch=64, noise=1.0, epochs=1), 1, 1e-5)
+    >>> epochs_within(Training(size=60000, batch_size=64, noise_multiplier=1.0, epochs=1), 1, 1e-5)
     37
     """
     loss, each = loss_of_training(replace(training, epochs=1))
@@ -92,8 +94,8 @@ def epochs_within(training: Training, epsilon: float, delta: float) -> int:
 
 
 def steps_within(
-    noise: float,
-    rate: float,
+    noise_multiplier: float,
+    sampling_rate: float,
     epsilon: float,
     delta: float,
     *,
@@ -101,7 +103,7 @@ def steps_within(
     group: int = 1,
 ) -> int:
     """How many steps with Poisson batches fit into (epsilon, delta); 0 if not even one does."""
-    return _Budget(epsilon, delta).most(step_loss(noise, rate, neighbours, group), 1)
+    return _Budget(epsilon, delta).most(step_loss(noise_multiplier, sampling_rate, neighbours, group), 1)
 
 
 class _Budget:

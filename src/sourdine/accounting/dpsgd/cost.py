@@ -69,8 +69,8 @@ class TrainingCost:
     source: AtOrder
     delta: float
     steps: int
-    rate: float
-    noise: float
+    sampling_rate: float
+    noise_multiplier: float
     sampler: Sampler
     neighbours: Neighbours
     assumptions: tuple[str, ...]
@@ -84,8 +84,8 @@ class _Run:
 
     loss: PrivacyLoss
     count: int
-    noise: float
-    rate: float
+    noise_multiplier: float
+    sampling_rate: float
     steps: int
     sampler: Sampler
     drawn: str
@@ -101,7 +101,7 @@ def cost_of_training(
 
     `orders` replaces the orders of both Renyi numbers; `width` is how much of epsilon may stay open.
 
-    >>> cost = cost_of_training(Training(size=60000, batch=64, noise=1.0, epochs=15), 1e-5)
+    >>> cost = cost_of_training(Training(size=60000, batch_size=64, noise_multiplier=1.0, epochs=15), 1e-5)
     >>> cost.steps, round(cost.source.epsilon, 2), cost.source.order
     (14070, 1.17, 13.0)
     """
@@ -110,8 +110,8 @@ def cost_of_training(
 
 
 def cost_of_steps(
-    noise: float,
-    rate: float,
+    noise_multiplier: float,
+    sampling_rate: float,
     steps: int,
     delta: float,
     *,
@@ -125,17 +125,17 @@ def cost_of_steps(
     >>> cost_of_steps(1.0, 64 / 60000, 14070, 1e-5).source.order
     13.0
     """
-    rate = float(check.positive("training", "rate", rate, 1))
+    sampling_rate = float(check.positive("training", "sampling_rate", sampling_rate, 1))
     steps = check.integer("training", "steps", steps, 1, 2**62)
     group = check.integer("training", "group", group, 1, MOST)
     run = _Run(
-        loss=step_loss(noise, rate, neighbours, group),
+        loss=step_loss(noise_multiplier, sampling_rate, neighbours, group),
         count=steps,
-        noise=float(noise),
-        rate=rate,
+        noise_multiplier=float(noise_multiplier),
+        sampling_rate=sampling_rate,
         steps=steps,
         sampler=Sampler.POISSON,
-        drawn=_poisson(rate),
+        drawn=_poisson(sampling_rate),
         group=group,
     )
     return _cost(run, _above_zero(delta), orders, width)
@@ -143,27 +143,33 @@ def cost_of_steps(
 
 def loss_of_training(training: Training) -> tuple[PrivacyLoss, int]:
     """The loss that a run pays over and over, and how often."""
-    noise = float(training.noise)
+    noise_multiplier = float(training.noise_multiplier)
     if training.sampler is Sampler.POISSON:
-        return step_loss(noise, training.rate, training.relation, training.group), training.steps
-    step = PrivacyLoss.symmetric(GaussianLaw(training.moved / noise), neighbours=training.relation)
+        return step_loss(
+            noise_multiplier, training.sampling_rate, training.relation, training.group
+        ), training.steps
+    step = PrivacyLoss.symmetric(GaussianLaw(training.moved / noise_multiplier), neighbours=training.relation)
     return training.sampling.apply(step), training.uses
 
 
 def _run(training: Training, delta: float) -> _Run:
-    noise, rate, steps = float(training.noise), training.rate, training.steps
-    size, batch, sampler = training.size, training.batch, training.sampler
+    noise_multiplier, sampling_rate, steps = (
+        float(training.noise_multiplier),
+        training.sampling_rate,
+        training.steps,
+    )
+    size, batch_size, sampler = training.size, training.batch_size, training.sampler
     loss, count = loss_of_training(training)
     least = 0.0
     if sampler is Sampler.POISSON:
-        drawn = _poisson(rate)
+        drawn = _poisson(sampling_rate)
     elif sampler is Sampler.FIXED:
-        drawn = f"Every step draws {batch:,} of the {size:,} examples afresh, every choice alike."
+        drawn = f"Every step draws {batch_size:,} of the {size:,} examples afresh, every choice alike."
     elif sampler is Sampler.TRUNCATED:
         drawn = (
             f"Every step draws its batch afresh by Poisson sampling: each of the {size:,} examples comes in "
-            f"with probability {100 * rate:.4g} %, independently; of more than {training.most:,}, any "
-            f"{training.most:,} are kept, every choice alike."
+            f"with probability {100 * sampling_rate:.4g} %, independently; of more than "
+            f"{training.max_batch_size:,}, any {training.max_batch_size:,} are kept, every choice alike."
         )
     elif sampler is Sampler.ALLOCATION:
         drawn = (
@@ -171,13 +177,13 @@ def _run(training: Training, delta: float) -> _Run:
             "every batch alike, and independently of all other examples: batches differ in size."
         )
     else:
-        least = shuffled_attack(noise, steps // training.epochs, delta)
-        drawn = f"Every epoch shuffles the data and cuts them into batches of {batch:,}."
+        least = shuffled_attack(noise_multiplier, steps // training.epochs, delta)
+        drawn = f"Every epoch shuffles the data and cuts them into batches of {batch_size:,}."
     return _Run(
         loss=loss,
         count=count,
-        noise=noise,
-        rate=rate,
+        noise_multiplier=noise_multiplier,
+        sampling_rate=sampling_rate,
         steps=steps,
         sampler=sampler,
         drawn=drawn,
@@ -202,22 +208,22 @@ def _cost(run: _Run, delta: float, orders: Sequence[float] | None, width: float)
             "one of them is wrong. Change the plan, and report it as a fault of Sourdine."
         )
     found = Bracket(min(lower, upper), upper)
-    poisson = step_loss(run.noise, run.rate)
+    poisson = step_loss(run.noise_multiplier, run.sampling_rate)
     return TrainingCost(
         epsilon=found,
         renyi=renyi,
         source=_renyi(poisson, run.steps, delta, tuple(orders or SOURCE_ORDERS), Conversion.MIRONOV),
         delta=delta,
         steps=run.steps,
-        rate=run.rate,
-        noise=run.noise,
+        sampling_rate=run.sampling_rate,
+        noise_multiplier=run.noise_multiplier,
         sampler=run.sampler,
         neighbours=run.loss.neighbours,
         assumptions=(
             run.drawn,
             _about_unit(run),
             "Each example's gradient is clipped to a norm of C before the sum, and the sum gets continuous "
-            f"Gaussian noise with a standard deviation of {run.noise:g} C.",
+            f"Gaussian noise with a standard deviation of {run.noise_multiplier:g} C.",
             "Anybody may see every noisy sum, hence every model on the way. The batches, the gradients of "
             "single examples and the noise stay secret.",
             _about_delta(delta, run.size),
@@ -263,10 +269,11 @@ def _above_zero(delta: float) -> float:
     return float(delta)
 
 
-def _poisson(rate: float) -> str:
+def _poisson(sampling_rate: float) -> str:
     return (
         "Every step draws its batch afresh by Poisson sampling: each example comes in with probability "
-        f"{100 * float(rate):.4g} %, independently. Shuffled epochs and batches of fixed size cost more."
+        f"{100 * float(sampling_rate):.4g} %, independently. Shuffled epochs and batches of fixed size "
+        "cost more."
     )
 
 

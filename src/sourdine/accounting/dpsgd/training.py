@@ -1,7 +1,7 @@
 """Budgets of private training: noisy sums of clipped gradients over random batches.
 
-The noise of one step is continuous Gaussian with a standard deviation of `noise` clipping norms. A delta
-that is too large for the number of people it is about gets a warning.
+The noise of one step is continuous Gaussian with a standard deviation of `noise_multiplier` clipping norms.
+A delta that is too large for the number of people it is about gets a warning.
 """
 
 import math
@@ -75,24 +75,29 @@ _HALF = Fraction(1, 2)  # of a replacement: two clipped gradients may pull oppos
 class Training:
     """A run of private training, as its planner states it.
 
-    `most` is the largest batch, where batches are truncated: five deviations above `batch` unless told.
+    `max_batch_size` is where batches are truncated: five deviations above `batch_size` unless told.
     `neighbours` are the sampler's own unless told. `group` is how many examples are protected together, such
     as all of somebody who has at most so many.
     """
 
     size: int
-    batch: int
-    noise: float
+    batch_size: int
+    noise_multiplier: float
     epochs: int
     sampler: Sampler = Sampler.POISSON
-    most: int | None = None
+    max_batch_size: int | None = None
     neighbours: Neighbours | None = None
     group: int = 1
 
     def __post_init__(self) -> None:
         check.keep(self, size=check.integer("Training", "size", self.size, 1, 2**50))
-        check.keep(self, batch=check.integer("Training", "batch", self.batch, 1, self.size))
-        check.keep(self, noise=float(check.positive("Training", "noise", self.noise, 2**20)))
+        check.keep(self, batch_size=check.integer("Training", "batch_size", self.batch_size, 1, self.size))
+        check.keep(
+            self,
+            noise_multiplier=float(
+                check.positive("Training", "noise_multiplier", self.noise_multiplier, 2**20)
+            ),
+        )
         check.keep(self, epochs=check.integer("Training", "epochs", self.epochs, 1, 2**30))
         check.member("Training", "sampler", self.sampler, Sampler)
         check.keep(self, group=check.integer("Training", "group", self.group, 1, MOST))
@@ -106,15 +111,24 @@ class Training:
             remedy = "Leave it out, or draw by Poisson sampling, which is proven for all of them."
             raise check.fail("Training", "neighbours", must, str(self.neighbours), remedy)
         if self.sampler is not Sampler.TRUNCATED:
-            if self.most is not None:
+            if self.max_batch_size is not None:
                 remedy = "Only truncated batches have a maximum: take the sampler 'truncated'."
                 raise check.fail(
-                    "Training", "most", f"not be given for {self.sampler} batches", self.most, remedy
+                    "Training",
+                    "max_batch_size",
+                    f"not be given for {self.sampler} batches",
+                    self.max_batch_size,
+                    remedy,
                 )
-        elif self.most is None:
-            check.keep(self, most=largest_batch(self.batch, self.size))
+        elif self.max_batch_size is None:
+            check.keep(self, max_batch_size=largest_batch(self.batch_size, self.size))
         else:
-            check.keep(self, most=check.integer("Training", "most", self.most, self.batch, self.size))
+            check.keep(
+                self,
+                max_batch_size=check.integer(
+                    "Training", "max_batch_size", self.max_batch_size, self.batch_size, self.size
+                ),
+            )
 
     @property
     def relation(self) -> Neighbours:
@@ -129,19 +143,25 @@ class Training:
     @property
     def sampling(self) -> Sampling:
         """How a unit comes into a batch, as a ledger is told."""
-        rate = Fraction(self.batch, self.size)
+        sampling_rate = Fraction(self.batch_size, self.size)
         if self.sampler is Sampler.FIXED:
-            return FixedSize(size=self.batch, of=self.size)
+            return FixedSize(batch_size=self.batch_size, size=self.size)
         if self.sampler is Sampler.SHUFFLE:
-            return Shuffled(batch=self.batch, of=self.size)
+            return Shuffled(batch_size=self.batch_size, size=self.size)
         if self.sampler is Sampler.TRUNCATED:
-            assert self.most is not None
-            return TruncatedPoisson(batch=self.batch, of=self.size, most=self.most)
+            assert self.max_batch_size is not None
+            return TruncatedPoisson(
+                batch_size=self.batch_size, size=self.size, max_batch_size=self.max_batch_size
+            )
         if self.sampler is Sampler.ALLOCATION:
             return RandomAllocation(batches=self.steps // self.epochs)
         if self.relation is Neighbours.REPLACE:
-            return PoissonReplace(rate=rate, alone=_HALF, group=self.group)
-        return Poisson(rate=rate) if self.group == 1 else PoissonGroup(rate=rate, group=self.group)
+            return PoissonReplace(sampling_rate=sampling_rate, alone=_HALF, group=self.group)
+        return (
+            Poisson(sampling_rate=sampling_rate)
+            if self.group == 1
+            else PoissonGroup(sampling_rate=sampling_rate, group=self.group)
+        )
 
     @property
     def uses(self) -> int:
@@ -149,14 +169,14 @@ class Training:
         return self.epochs if self.sampler.by_epoch else self.steps
 
     @property
-    def rate(self) -> float:
+    def sampling_rate(self) -> float:
         """The share of the data in a batch."""
-        return self.batch / self.size
+        return self.batch_size / self.size
 
     @property
     def steps(self) -> int:
         """Steps of the optimizer: epochs times the batches of one epoch, rounded up."""
-        return self.epochs * -(-self.size // self.batch)
+        return self.epochs * -(-self.size // self.batch_size)
 
 
 def largest_batch(batch: int, size: int) -> int:
@@ -169,27 +189,32 @@ def largest_batch(batch: int, size: int) -> int:
 
 
 def step_loss(
-    noise: float, rate: Fraction | float, neighbours: Neighbours = Neighbours.ADD_REMOVE, group: int = 1
+    noise_multiplier: float,
+    sampling_rate: Fraction | float,
+    neighbours: Neighbours = Neighbours.ADD_REMOVE,
+    group: int = 1,
 ) -> PrivacyLoss:
     """The loss of one step with a Poisson batch, for one example or a group of them."""
-    noise = float(check.positive("step_loss", "noise", noise, 2**20))
+    noise_multiplier = float(check.positive("step_loss", "noise_multiplier", noise_multiplier, 2**20))
     if neighbours is Neighbours.REPLACE:
-        moved = PrivacyLoss.symmetric(GaussianLaw(2 / noise), neighbours=neighbours)
-        return poisson_replace(moved, rate, _HALF, group)
-    base = PrivacyLoss.symmetric(GaussianLaw(1 / noise), neighbours=neighbours)
-    return poisson(base, rate) if group == 1 else poisson_group(base, rate, group)
+        moved = PrivacyLoss.symmetric(GaussianLaw(2 / noise_multiplier), neighbours=neighbours)
+        return poisson_replace(moved, sampling_rate, _HALF, group)
+    base = PrivacyLoss.symmetric(GaussianLaw(1 / noise_multiplier), neighbours=neighbours)
+    return poisson(base, sampling_rate) if group == 1 else poisson_group(base, sampling_rate, group)
 
 
 def steps_cost(
-    noise: float,
-    rate: Fraction | float,
+    noise_multiplier: float,
+    sampling_rate: Fraction | float,
     steps: int,
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
     group: int = 1,
 ) -> PldCost:
     """Many steps, each with a fresh Poisson batch."""
     accountant = PLD()
-    return accountant.repeat(accountant.lift(step_loss(noise, rate, neighbours, group)), steps)
+    return accountant.repeat(
+        accountant.lift(step_loss(noise_multiplier, sampling_rate, neighbours, group)), steps
+    )
 
 
 def dpsgd_epsilon(
@@ -221,7 +246,7 @@ def dpsgd_epsilon(
 def noise_for(
     epsilon: float,
     delta: float,
-    rate: float,
+    sampling_rate: float,
     steps: int,
     *,
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
@@ -238,11 +263,11 @@ def noise_for(
     """
     epsilon = float(check.positive("noise_for", "epsilon", epsilon, 2**20))
     delta = float(check.inside("noise_for", "delta", delta, 0, 1))
-    rate = float(check.positive("noise_for", "rate", rate, 1))
+    sampling_rate = float(check.positive("noise_for", "sampling_rate", sampling_rate, 1))
     steps = check.integer("noise_for", "steps", steps, 1, 2**62)
-    start = _central_limit(epsilon, delta, rate, steps)
+    start = _central_limit(epsilon, delta, sampling_rate, steps)
     return least_noise(
-        lambda noise: step_loss(noise, rate, neighbours, group), steps, (epsilon, delta), start
+        lambda noise: step_loss(noise, sampling_rate, neighbours, group), steps, (epsilon, delta), start
     )
 
 

@@ -170,7 +170,7 @@ def explain_training(training: Training, delta: float) -> Explanation:
     return Explanation(
         subject=(
             f"a training run: {counted(training.size, 'example')}, {_BATCHES[training.sampler]} of "
-            f"{training.batch:,}, noise {float(training.noise):g}, "
+            f"{training.batch_size:,}, noise {float(training.noise_multiplier):g}, "
             f"{counted(training.steps, 'step')}"
         ),
         epsilon=told.epsilon,

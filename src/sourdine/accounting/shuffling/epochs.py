@@ -35,17 +35,17 @@ def shuffled_epoch(loss: PrivacyLoss) -> PrivacyLoss:
     return loss
 
 
-def shuffled_attack(noise: float, batches: int, delta: float) -> float:
+def shuffled_attack(noise_multiplier: float, batches: int, delta: float) -> float:
     """An epsilon that one shuffled epoch of Gaussian noise surely exceeds, for zero-out neighbours.
 
     All other units pull the other way, so that the batch with the unit stands out by 2 with it and by 1
     without; the attack looks at the largest of all batches (Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha,
-    Zhang 2024). `noise` is in clipping norms.
+    Zhang 2024). The noise is in clipping norms.
 
     >>> round(shuffled_attack(1.0, 938, 1e-5), 2)
     2.93
     """
-    sigma = float(check.positive("shuffled_attack", "noise", noise))
+    sigma = float(check.positive("shuffled_attack", "noise_multiplier", noise_multiplier))
     others = check.integer("shuffled_attack", "batches", batches, 1, 2**62) - 1
     delta = check_delta("shuffled_attack", delta)
     cuts = np.linspace(-10 * sigma, 2 + 40 * sigma, 100_001)

@@ -63,24 +63,24 @@ class FixedSizeLaw(LossDistribution):
         return Pair(np.maximum(whole.p - above.p, 0.0), np.maximum(whole.q - above.q, 0.0))
 
 
-def fixed_size(loss: PrivacyLoss, size: int, of: int) -> PrivacyLoss:
-    """The loss on `size` units drawn from `of` without replacement, for replacement neighbours.
+def fixed_size(loss: PrivacyLoss, batch_size: int, size: int) -> PrivacyLoss:
+    """The loss on `batch_size` units drawn from `size` without replacement, for replacement neighbours.
 
     The loss must itself be for replacement: in the sample, one unit's record changes into another, so a sum
-    of records clipped to C moves by 2C. With q = size/of, epsilon becomes log(1 + q (e^epsilon - 1)) and
-    delta q delta (Balle, Barthe, Gaboardi 2018, theorem 9).
+    of records clipped to C moves by 2C. With q = batch_size/size, epsilon becomes
+    log(1 + q (e^epsilon - 1)) and delta q delta (Balle, Barthe, Gaboardi 2018, theorem 9).
 
-    >>> round(fixed_size(PrivacyLoss.pure(1, neighbours=Neighbours.REPLACE), 10, of=1000).epsilon, 6)
+    >>> round(fixed_size(PrivacyLoss.pure(1, neighbours=Neighbours.REPLACE), 10, size=1000).epsilon, 6)
     0.017037
     """
-    of = check.integer("fixed_size", "of", of, 1, 2**62)
-    size = check.integer("fixed_size", "size", size, 1, of)
+    size = check.integer("fixed_size", "size", size, 1, 2**62)
+    batch_size = check.integer("fixed_size", "batch_size", batch_size, 1, size)
     if loss.neighbours is not Neighbours.REPLACE:
         raise UnsupportedLoss(
             f"A sample of fixed size amplifies losses for replacement neighbours, and this one is for "
             f"{loss.neighbours}. State the distance with neighbours=Neighbours.REPLACE."
         )
-    rate = Fraction(size, of)
+    rate = Fraction(batch_size, size)
     if rate == 1:
         return loss
     law = FixedSizeLaw(either_order(loss).remove, float_above(rate))

@@ -149,53 +149,54 @@ def drawn_of(group: int, rate: float, shift: float) -> Mixture:
 _STILL = Mixture((1.0,), (0.0,))
 
 
-def poisson_group(loss: PrivacyLoss, rate: Fraction | float, size: int) -> PrivacyLoss:
-    """The loss on a Poisson sample for up to `size` units that come or go together, from that of one alone.
+def poisson_group(loss: PrivacyLoss, sampling_rate: Fraction | float, group: int) -> PrivacyLoss:
+    """The loss on a Poisson sample for up to `group` units that come or go together, from that of one alone.
 
-    For Gaussian noise the pair is the mixture of Bin(size, rate)(j) N(j mu, 1) against N(0, 1), the tightest
-    (Ganesh 2024); for any other noise it is `group` of the loss on the sample, which is no less.
+    For Gaussian noise the pair is the mixture of Bin(group, q)(j) N(j mu, 1) against N(0, 1), q the
+    sampling rate, the tightest (Ganesh 2024); for any other noise it is that of a group
+    (`accounting.group`) on the sample, which is no less.
 
     >>> one = PrivacyLoss.symmetric(GaussianLaw(1.0), neighbours=Neighbours.ADD_REMOVE)
     >>> round(float(poisson_group(one, 0.1, 2).profile(1.0)), 5)
     0.00383
     """
-    exact = check.positive("poisson_group", "rate", rate, 1)
-    size = check.integer("poisson_group", "size", size, 1, MOST)
+    exact = check.positive("poisson_group", "sampling_rate", sampling_rate, 1)
+    group = check.integer("poisson_group", "group", group, 1, MOST)
     law = loss.remove
     alone = poisson(loss, exact)  # refuses neighbours that it does not hold for
-    if size == 1 or not isinstance(law, GaussianLaw) or loss.add != law:
-        return grouped(alone, size)
+    if group == 1 or not isinstance(law, GaussianLaw) or loss.add != law:
+        return grouped(alone, group)
     if exact == 1:
         return PrivacyLoss.symmetric(
-            GaussianLaw(law.mu * size), neighbours=loss.neighbours, rho=exactly(loss.rho) * size**2
+            GaussianLaw(law.mu * group), neighbours=loss.neighbours, rho=exactly(loss.rho) * group**2
         )
     share = float_above(exact)
     return replace(
         loss,
-        remove=MixtureLaw(drawn_of(size, share, law.mu), _STILL),
-        add=MixtureLaw(_STILL, drawn_of(size, share, -law.mu)),
+        remove=MixtureLaw(drawn_of(group, share, law.mu), _STILL),
+        add=MixtureLaw(_STILL, drawn_of(group, share, -law.mu)),
         epsilon=math.inf,
         rho=math.inf,
     )
 
 
 def poisson_replace(
-    loss: PrivacyLoss, rate: Fraction | float, alone: Fraction | float, size: int = 1
+    loss: PrivacyLoss, sampling_rate: Fraction | float, alone: Fraction | float, group: int = 1
 ) -> PrivacyLoss:
     """The loss on a Poisson sample for replacement neighbours, for Gaussian noise.
 
     `alone` is the share of the distance by which one record moves the input when it comes or goes: a half for
     a sum of records clipped to a norm, which a replacement moves by twice that norm. The pair is
-    (1-q) N(0, 1) + q N(m, 1) against (1-q) N(0, 1) + q N(-m, 1), m = alone * mu. With `size`, up to so many
-    records are replaced together.
+    (1-q) N(0, 1) + q N(m, 1) against (1-q) N(0, 1) + q N(-m, 1), m = alone * mu, with q
+    the sampling rate. Up to `group` records are replaced together.
 
     >>> one = PrivacyLoss.symmetric(GaussianLaw(2.0), neighbours=Neighbours.REPLACE)
     >>> round(float(poisson_replace(one, 0.1, Fraction(1, 2)).profile(1.0)), 5)
     0.00033
     """
-    exact = check.positive("poisson_replace", "rate", rate, 1)
+    exact = check.positive("poisson_replace", "sampling_rate", sampling_rate, 1)
     share = check.positive("poisson_replace", "alone", alone, 1)
-    size = check.integer("poisson_replace", "size", size, 1, MOST)
+    group = check.integer("poisson_replace", "group", group, 1, MOST)
     law = loss.remove
     if loss.neighbours is not Neighbours.REPLACE:
         raise UnsupportedLoss(
@@ -211,7 +212,7 @@ def poisson_replace(
     shift = float_above(share * Fraction(law.mu))
     if exact == 1:
         return PrivacyLoss.symmetric(
-            GaussianLaw(law.mu * size), neighbours=loss.neighbours, rho=exactly(loss.rho) * size**2
+            GaussianLaw(law.mu * group), neighbours=loss.neighbours, rho=exactly(loss.rho) * group**2
         )
-    both = MixtureLaw(drawn_of(size, part, shift), drawn_of(size, part, -shift))
+    both = MixtureLaw(drawn_of(group, part, shift), drawn_of(group, part, -shift))
     return PrivacyLoss.symmetric(both, neighbours=loss.neighbours)

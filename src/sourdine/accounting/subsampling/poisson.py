@@ -111,18 +111,18 @@ def lone_mass(law: LossDistribution) -> float:
     return max(0.0, 1.0 - float(law.survival(start).q))
 
 
-def poisson(loss: PrivacyLoss, rate: Fraction | float) -> PrivacyLoss:
-    """The loss on a sample into which each unit comes independently with probability `rate`.
+def poisson(loss: PrivacyLoss, sampling_rate: Fraction | float) -> PrivacyLoss:
+    """The loss on a sample into which each unit comes independently, with the same probability.
 
-    A finite epsilon becomes log(1 + rate (e^epsilon - 1)), and a delta of its own rate * delta. The whole law
-    changes in each direction by its own formula: (1-q) Q + q P against Q when a unit is removed or left out,
-    P against (1-q) P + q Q when one is added (Zhu, Dong, Wang 2022, theorem 11). There is no rho: sampling
-    leaves tails that no rho covers.
+    With q the sampling rate, a finite epsilon becomes log(1 + q (e^epsilon - 1)), and a delta of its own q
+    delta. The whole law changes in each direction by its own formula: (1-q) Q + q P against Q when a unit
+    is removed or left out, P against (1-q) P + q Q when one is added (Zhu, Dong, Wang 2022, theorem 11).
+    There is no rho: sampling leaves tails that no rho covers.
 
     >>> round(poisson(PrivacyLoss.pure(1), Fraction(1, 100)).epsilon, 6)
     0.017037
     """
-    exact = check.positive("poisson", "rate", rate, 1)
+    exact = check.positive("poisson", "sampling_rate", sampling_rate, 1)
     if loss.neighbours is Neighbours.REPLACE:
         raise UnsupportedLoss(
             f"Poisson sampling amplifies losses for add-remove and zero-out neighbours, and this one is for "

@@ -1,7 +1,7 @@
 """How the units that a mechanism sees are drawn: part of what is spent, and never guessed."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ from sourdine.accounting.subsampling.mixture import MOST, poisson_group, poisson
 from sourdine.accounting.subsampling.poisson import poisson
 from sourdine.accounting.subsampling.truncated import truncated_poisson
 from sourdine.core import check
+from sourdine.core.codec import written
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.registry import Named
 
@@ -31,13 +32,15 @@ class Poisson(Sampling):
     """Each unit comes in independently with the same probability: see `poisson`."""
 
     name: ClassVar[str] = "poisson/1"
-    rate: Fraction
+    sampling_rate: Fraction = field(metadata=written("rate"))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", check.positive("Poisson", "rate", self.rate, 1))
+        object.__setattr__(
+            self, "sampling_rate", check.positive("Poisson", "sampling_rate", self.sampling_rate, 1)
+        )
 
     def apply(self, loss: PrivacyLoss) -> PrivacyLoss:
-        return poisson(loss, self.rate)
+        return poisson(loss, self.sampling_rate)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,15 +49,15 @@ class PoissonGroup(Sampling):
     `poisson_group`."""
 
     name: ClassVar[str] = "poisson-group/1"
-    rate: Fraction
+    sampling_rate: Fraction = field(metadata=written("rate"))
     group: int
 
     def __post_init__(self) -> None:
-        check.keep(self, rate=check.positive("PoissonGroup", "rate", self.rate, 1))
+        check.keep(self, sampling_rate=check.positive("PoissonGroup", "sampling_rate", self.sampling_rate, 1))
         check.keep(self, group=check.integer("PoissonGroup", "group", self.group, 1, MOST))
 
     def apply(self, loss: PrivacyLoss) -> PrivacyLoss:
-        return poisson_group(loss, self.rate, self.group)
+        return poisson_group(loss, self.sampling_rate, self.group)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,35 +65,40 @@ class PoissonReplace(Sampling):
     """Poisson samples where one unit, or a group, is replaced; see `poisson_replace` for `alone`."""
 
     name: ClassVar[str] = "poisson-replace/1"
-    rate: Fraction
+    sampling_rate: Fraction = field(metadata=written("rate"))
     alone: Fraction
     group: int = 1
 
     def __post_init__(self) -> None:
-        check.keep(self, rate=check.positive("PoissonReplace", "rate", self.rate, 1))
+        check.keep(
+            self, sampling_rate=check.positive("PoissonReplace", "sampling_rate", self.sampling_rate, 1)
+        )
         check.keep(self, alone=check.positive("PoissonReplace", "alone", self.alone, 1))
         check.keep(self, group=check.integer("PoissonReplace", "group", self.group, 1, MOST))
 
     def apply(self, loss: PrivacyLoss) -> PrivacyLoss:
-        return poisson_replace(loss, self.rate, self.alone, self.group)
+        return poisson_replace(loss, self.sampling_rate, self.alone, self.group)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TruncatedPoisson(Sampling):
-    """Each of so many units comes in with probability batch/of; of more than `most`, any `most` are kept."""
+    """Each of `size` units comes in with probability batch_size/size; of more than `max_batch_size`, any so
+    many are kept."""
 
     name: ClassVar[str] = "truncated-poisson/1"
-    batch: int
-    of: int
-    most: int
+    batch_size: int = field(metadata=written("batch"))
+    size: int = field(metadata=written("of"))
+    max_batch_size: int = field(metadata=written("most"))
 
     def __post_init__(self) -> None:
-        check.keep(self, of=check.integer("TruncatedPoisson", "of", self.of, 1, 2**50))
-        check.keep(self, batch=check.integer("TruncatedPoisson", "batch", self.batch, 1, self.of))
-        check.keep(self, most=check.integer("TruncatedPoisson", "most", self.most, self.batch, self.of))
+        owner = "TruncatedPoisson"
+        check.keep(self, size=check.integer(owner, "size", self.size, 1, 2**50))
+        check.keep(self, batch_size=check.integer(owner, "batch_size", self.batch_size, 1, self.size))
+        largest = check.integer(owner, "max_batch_size", self.max_batch_size, self.batch_size, self.size)
+        check.keep(self, max_batch_size=largest)
 
     def apply(self, loss: PrivacyLoss) -> PrivacyLoss:
-        return truncated_poisson(loss, self.batch, self.of, self.most)
+        return truncated_poisson(loss, self.batch_size, self.size, self.max_batch_size)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,18 +118,18 @@ class RandomAllocation(Sampling):
 
 @dataclass(frozen=True, kw_only=True)
 class FixedSize(Sampling):
-    """So many units of so many, drawn afresh without replacement at each use: see `fixed_size`."""
+    """So many units of `size`, drawn afresh without replacement at each use: see `fixed_size`."""
 
     name: ClassVar[str] = "fixed-size/1"
-    size: int
-    of: int
+    batch_size: int = field(metadata=written("size"))
+    size: int = field(metadata=written("of"))
 
     def __post_init__(self) -> None:
-        check.keep(self, of=check.integer("FixedSize", "of", self.of, 1, 2**62))
-        check.keep(self, size=check.integer("FixedSize", "size", self.size, 1, self.of))
+        check.keep(self, size=check.integer("FixedSize", "size", self.size, 1, 2**62))
+        check.keep(self, batch_size=check.integer("FixedSize", "batch_size", self.batch_size, 1, self.size))
 
     def apply(self, loss: PrivacyLoss) -> PrivacyLoss:
-        return fixed_size(loss, self.size, self.of)
+        return fixed_size(loss, self.batch_size, self.size)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,12 +137,12 @@ class Shuffled(Sampling):
     """All units, in shuffled batches; one use is one whole epoch: see `shuffled_epoch`."""
 
     name: ClassVar[str] = "shuffled/1"
-    batch: int
-    of: int
+    batch_size: int = field(metadata=written("batch"))
+    size: int = field(metadata=written("of"))
 
     def __post_init__(self) -> None:
-        check.keep(self, of=check.integer("Shuffled", "of", self.of, 1, 2**62))
-        check.keep(self, batch=check.integer("Shuffled", "batch", self.batch, 1, self.of))
+        check.keep(self, size=check.integer("Shuffled", "size", self.size, 1, 2**62))
+        check.keep(self, batch_size=check.integer("Shuffled", "batch_size", self.batch_size, 1, self.size))
 
     def apply(self, loss: PrivacyLoss) -> PrivacyLoss:
         return shuffled_epoch(loss)

@@ -57,10 +57,11 @@ class EitherLaw(LossDistribution):
         return Pair((1 - t) * first.p + t * second.p, (1 - t) * first.q + t * second.q)
 
 
-def truncated_poisson(loss: PrivacyLoss, batch: int, of: int, most: int) -> PrivacyLoss:
-    """The loss on a Poisson sample of `of` units at the rate batch/of, of which `most` are kept if more came.
+def truncated_poisson(loss: PrivacyLoss, batch_size: int, size: int, max_batch_size: int) -> PrivacyLoss:
+    """The loss on a Poisson sample of `size` units, `batch_size` on average: of more, `max_batch_size` are
+    kept.
 
-    For Gaussian noise, and zero-out or add-remove neighbours. Where at least `most` others came, a unit that
+    For Gaussian noise, and zero-out or add-remove neighbours. Where at least so many others came, a unit that
     is kept pushes another one out, so the sum moves by up to two units with it. How likely that is counts:
     with a maximum of five deviations above the batch it costs next to nothing.
 
@@ -68,9 +69,9 @@ def truncated_poisson(loss: PrivacyLoss, batch: int, of: int, most: int) -> Priv
     >>> [f"{truncated_poisson(one, 64, 60_000, most).profile(0.1):.0e}" for most in (64, 104)]
     ['3e-05', '4e-09']
     """
-    of = check.integer("truncated_poisson", "of", of, 1, 2**50)
-    batch = check.integer("truncated_poisson", "batch", batch, 1, of)
-    most = check.integer("truncated_poisson", "most", most, batch, of)
+    size = check.integer("truncated_poisson", "size", size, 1, 2**50)
+    batch_size = check.integer("truncated_poisson", "batch_size", batch_size, 1, size)
+    max_batch_size = check.integer("truncated_poisson", "max_batch_size", max_batch_size, batch_size, size)
     if loss.neighbours is Neighbours.REPLACE:
         raise UnsupportedLoss(
             "Truncated Poisson batches are accounted for zero-out and add-remove neighbours, and this loss "
@@ -82,14 +83,15 @@ def truncated_poisson(loss: PrivacyLoss, batch: int, of: int, most: int) -> Priv
             "The loss on truncated Poisson batches is known for continuous Gaussian noise only. Draw the "
             "batches by Poisson sampling without a maximum."
         )
-    if batch == of:
+    if batch_size == size:
         return loss
-    rate = float_above(Fraction(batch, of))
+    rate = float_above(Fraction(batch_size, size))
     if loss.neighbours is Neighbours.ADD_REMOVE:
-        others, back = of, 0.0  # without the unit nobody takes its place
+        others, back = size, 0.0  # without the unit nobody takes its place
     else:
-        others, back = of - 1, law.mu
-    full = betainc(most, others - most + 1, rate) if most <= others else 0.0  # of the others alone
+        others, back = size - 1, law.mu
+    # of the others alone
+    full = betainc(max_batch_size, others - max_batch_size + 1, rate) if max_batch_size <= others else 0.0
     chance = min(1.0, float(full) * (1 + _ROUNDING))
     remove = MixtureLaw(_part(rate, 2 * law.mu), _part(rate, -back))
     add = MixtureLaw(_part(rate, back), _part(rate, -2 * law.mu))

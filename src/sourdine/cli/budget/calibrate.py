@@ -8,17 +8,17 @@ import typer
 
 from sourdine.cli.budget.options import (
     AsJson,
-    Batch,
+    BatchSize,
     Draw,
     Epochs,
-    Rate,
+    SamplingRate,
     Size,
     Steps,
-    by_rate,
+    by_sampling_rate,
     need_poisson,
     read_delta,
-    read_noise,
-    read_rate,
+    read_noise_multiplier,
+    read_sampling_rate,
     read_training,
     say_training,
 )
@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 
 _EPSILON = Fraction(1, 1000), 100
 _RATE = Fraction(1, 10**6), Fraction(999_999, 10**6)
-_WHAT = "Say what to calibrate: a training run (-s, -b and -e, or --rate and --steps), or --mechanism."
+_WHAT = (
+    "Say what to calibrate: a training run (-s, -b and -e, or --sampling-rate and --steps), or --mechanism."
+)
 
 
 def calibrate(
@@ -60,13 +62,13 @@ def calibrate(
         str | None, typer.Option("--delta", "-d", help="Its delta. [default: 1e-5; for laplace 0]")
     ] = None,
     size: Size = None,
-    batch: Batch = None,
+    batch_size: BatchSize = None,
     epochs: Epochs = None,
-    noise: Annotated[
-        str | None, typer.Option("--noise", "-n", help="The noise, to ask how many epochs fit.")
+    noise_multiplier: Annotated[
+        str | None, typer.Option("--noise-multiplier", "-n", help="The noise, to ask how many epochs fit.")
     ] = None,
     sampler: Draw = "poisson",
-    rate: Rate = None,
+    sampling_rate: SamplingRate = None,
     steps: Steps = None,
     mechanism: Annotated[
         str | None, typer.Option(help="Noise for plain releases instead: laplace or gaussian.")
@@ -82,26 +84,26 @@ def calibrate(
 ) -> None:
     """Find the least noise that stays within a budget, for a training run or for plain releases.
 
-    The budget is an epsilon, or what the best attack may achieve. With --noise, find how many epochs (or
-    steps) fit instead.
+    The budget is an epsilon, or what the best attack may achieve. With --noise-multiplier, find how many
+    epochs (or steps) fit instead.
 
     Examples: sourdine budget calibrate --epsilon 3 -s 60000 -b 64 -e 15 ·
     sourdine budget calibrate --advantage 0.1 -s 60000 -b 64 -e 15 ·
     sourdine budget calibrate --true-positives 0.05 --false-positives 0.01 --mechanism gaussian ·
-    sourdine budget calibrate --epsilon 1 -s 60000 -b 64 --noise 1.1 ·
+    sourdine budget calibrate --epsilon 1 -s 60000 -b 64 --noise-multiplier 1.1 ·
     sourdine budget calibrate --epsilon 1 --mechanism laplace --sensitivity 2 --count 10
     """
 
-    run = (size, batch, epochs, noise, rate, steps)
+    run = (size, batch_size, epochs, noise_multiplier, sampling_rate, steps)
     if mechanism is not None and any(value is not None for value in run):
         raise InvalidParameter(f"A mechanism and a training run were given. {_WHAT}")
     limit = _limit(epsilon, advantage, true_positives, false_positives)
     if limit is None:
         target = number("calibrate", "epsilon", str(epsilon), *_EPSILON)
-    elif any(value is not None for value in (noise, rate, steps)):
+    elif any(value is not None for value in (noise_multiplier, sampling_rate, steps)):
         raise InvalidParameter(
             "What an attack may achieve sets the noise of a run (-s, -b and -e) or of a --mechanism. "
-            "Leave out --noise, --rate and --steps, or give --epsilon."
+            "Leave out --noise-multiplier, --sampling-rate and --steps, or give --epsilon."
         )
     if mechanism is not None and limit is not None:
         answer = calibrate_against(
@@ -109,27 +111,41 @@ def calibrate(
         )
     elif limit is not None:
         training = read_training(
-            "calibrate", size=size, batch=batch, noise=1.0, epochs=epochs, sampler=sampler
+            "calibrate",
+            size=size,
+            batch_size=batch_size,
+            noise_multiplier=1.0,
+            epochs=epochs,
+            sampler=sampler,
         )
         answer = _noise_against(training, limit, read_delta("calibrate", delta or "1e-5"))
     elif mechanism is not None:
         answer = calibrate_release(
             mechanism, target, delta=delta, sensitivity=sensitivity, count=count, granularity=granularity
         )
-    elif by_rate(rate, size, batch, epochs):
+    elif by_sampling_rate(sampling_rate, size, batch_size, epochs):
         need_poisson("calibrate", sampler)
         share = read_delta("calibrate", delta or "1e-5")
-        answer = _steps(read_rate("calibrate", str(rate)), steps, noise, target, share)
+        answer = _steps(
+            read_sampling_rate("calibrate", str(sampling_rate)), steps, noise_multiplier, target, share
+        )
     elif steps is not None or all(value is None for value in run):
         raise InvalidParameter(_WHAT)
     else:
-        level = 1.0 if noise is None else read_noise("calibrate", noise)
-        passes = _either("epochs", epochs, noise)
+        level = 1.0 if noise_multiplier is None else read_noise_multiplier("calibrate", noise_multiplier)
+        passes = _either("epochs", epochs, noise_multiplier)
         training = read_training(
-            "calibrate", size=size, batch=batch, noise=level, epochs=passes, sampler=sampler
+            "calibrate",
+            size=size,
+            batch_size=batch_size,
+            noise_multiplier=level,
+            epochs=passes,
+            sampler=sampler,
         )
         share = read_delta("calibrate", delta or "1e-5")
-        answer = _noise(training, target, share) if noise is None else _epochs(training, target, share)
+        answer = (
+            _noise(training, target, share) if noise_multiplier is None else _epochs(training, target, share)
+        )
     if as_json:
         show.document(answer.fields)
     else:
@@ -143,14 +159,23 @@ def _noise(training: "Training", target: Fraction, delta: float) -> Calibration:
     from sourdine.accounting.dpsgd.cost import cost_of_training
     from sourdine.core.format import counted, shorten_up
 
-    noise = float(shorten_up(noise_for_training(training, float(target), delta), 6))
-    run = replace(training, noise=noise)
+    noise_multiplier = float(shorten_up(noise_for_training(training, float(target), delta), 6))
+    run = replace(training, noise_multiplier=noise_multiplier)
     cost = cost_of_training(run, delta, width=width_for(target, run.steps))
     return Calibration(
-        {"noise": noise, "epsilon": plain_bracket(cost.epsilon), "delta": delta, "steps": cost.steps}
-        | {"rate": cost.rate, "sampler": str(cost.sampler), "assumptions": list(cost.assumptions)},
         {
-            "Noise": f"{noise:g} clipping norms",
+            "noise_multiplier": noise_multiplier,
+            "epsilon": plain_bracket(cost.epsilon),
+            "delta": delta,
+            "steps": cost.steps,
+        }
+        | {
+            "sampling_rate": cost.sampling_rate,
+            "sampler": str(cost.sampler),
+            "assumptions": list(cost.assumptions),
+        },
+        {
+            "Noise": f"{noise_multiplier:g} clipping norms",
             "Run": f"{say_training(run)}; {counted(cost.steps, 'step')}",
             "epsilon": say_bracket(cost.epsilon, delta),
         },
@@ -164,7 +189,11 @@ def _epochs(training: "Training", target: Fraction, delta: float) -> Calibration
     from sourdine.core.format import counted
 
     epochs = epochs_within(training, float(target), delta)
-    fields: dict[str, object] = {"epochs": epochs, "delta": delta, "noise": float(training.noise)}
+    fields: dict[str, object] = {
+        "epochs": epochs,
+        "delta": delta,
+        "noise_multiplier": float(training.noise_multiplier),
+    }
     if epochs == 0:
         return Calibration(fields | {"epsilon": None, "steps": 0}, {"Epochs": "not even one fits"})
     run = replace(training, epochs=epochs)
@@ -178,23 +207,30 @@ def _epochs(training: "Training", target: Fraction, delta: float) -> Calibration
     )
 
 
-def _steps(rate: float, steps: int | None, noise: str | None, target: Fraction, delta: float) -> Calibration:
+def _steps(
+    sampling_rate: float, steps: int | None, noise_multiplier: str | None, target: Fraction, delta: float
+) -> Calibration:
     """The noise for so many steps at a rate, or the steps that fit with a noise."""
     from sourdine.accounting.dpsgd.calibration import noise_for_steps, steps_within
     from sourdine.accounting.dpsgd.cost import cost_of_steps
     from sourdine.core.format import shorten_up
 
-    count = _either("steps", steps, noise)
-    if noise is None:
+    count = _either("steps", steps, noise_multiplier)
+    if noise_multiplier is None:
         count = check.integer("calibrate", "steps", count, 1, _MANY)
-        level = float(shorten_up(noise_for_steps(float(target), delta, rate, count), 6))
+        level = float(shorten_up(noise_for_steps(float(target), delta, sampling_rate, count), 6))
     else:
-        level = read_noise("calibrate", noise)
-        count = steps_within(level, rate, float(target), delta)
-    fields: dict[str, object] = {"noise": level, "steps": count, "delta": delta, "rate": rate}
+        level = read_noise_multiplier("calibrate", noise_multiplier)
+        count = steps_within(level, sampling_rate, float(target), delta)
+    fields: dict[str, object] = {
+        "noise_multiplier": level,
+        "steps": count,
+        "delta": delta,
+        "sampling_rate": sampling_rate,
+    }
     if count == 0:
         return Calibration(fields | {"epsilon": None}, {"Steps": "not even one fits"})
-    found = cost_of_steps(level, rate, count, delta, width=width_for(target, count)).epsilon
+    found = cost_of_steps(level, sampling_rate, count, delta, width=width_for(target, count)).epsilon
     return Calibration(
         fields | {"epsilon": plain_bracket(found)},
         {"Noise": f"{level:g} clipping norms", "Steps": f"{count:,}", "epsilon": say_bracket(found, delta)},
@@ -238,23 +274,35 @@ def _noise_against(training: "Training", limit: "AttackLimit", delta: float) -> 
     from sourdine.accounting.pld.accountant import PLD
     from sourdine.core.format import counted, shorten_up
 
-    noise = float(shorten_up(noise_for_attack(training, limit), 6))
-    run = replace(training, noise=noise)
+    noise_multiplier = float(shorten_up(noise_for_attack(training, limit), 6))
+    run = replace(training, noise_multiplier=noise_multiplier)
     loss, count = loss_of_training(run)
     told = say_attack(limit, limit.success(PLD().repeat(PLD().lift(loss), count)))
     cost = cost_of_training(run, delta)
     return Calibration(
-        {"noise": noise, "epsilon": plain_bracket(cost.epsilon), "delta": delta, "steps": cost.steps}
+        {
+            "noise_multiplier": noise_multiplier,
+            "epsilon": plain_bracket(cost.epsilon),
+            "delta": delta,
+            "steps": cost.steps,
+        }
         | told.fields
-        | {"rate": cost.rate, "sampler": str(cost.sampler), "assumptions": list(cost.assumptions)},
-        {"Noise": f"{noise:g} clipping norms", "Run": f"{say_training(run)}; {counted(cost.steps, 'step')}"}
+        | {
+            "sampling_rate": cost.sampling_rate,
+            "sampler": str(cost.sampler),
+            "assumptions": list(cost.assumptions),
+        },
+        {
+            "Noise": f"{noise_multiplier:g} clipping norms",
+            "Run": f"{say_training(run)}; {counted(cost.steps, 'step')}",
+        }
         | told.lines
         | {"epsilon": say_bracket(cost.epsilon, delta)},
     )
 
 
-def _either(name: str, asked: int | None, noise: str | None) -> int:
+def _either(name: str, asked: int | None, noise_multiplier: str | None) -> int:
     """A count, which is given unless the noise is; then it is what is looked for."""
-    if (asked is None) == (noise is None):
-        raise InvalidParameter(f"Give --{name} to find the noise, or --noise to find the {name}.")
+    if (asked is None) == (noise_multiplier is None):
+        raise InvalidParameter(f"Give --{name} to find the noise, or --noise-multiplier to find the {name}.")
     return 1 if asked is None else asked

@@ -7,21 +7,21 @@ import typer
 
 from sourdine.cli.budget.options import (
     AsJson,
-    Batch,
+    BatchSize,
     Draw,
     Epochs,
     Group,
-    Most,
-    Rate,
+    MaxBatchSize,
     Relation,
+    SamplingRate,
     Size,
     Steps,
-    by_rate,
+    by_sampling_rate,
     need_poisson,
     read_delta,
-    read_noise,
-    read_rate,
+    read_noise_multiplier,
     read_relation,
+    read_sampling_rate,
     read_steps,
     read_training,
     say_training,
@@ -38,38 +38,46 @@ if TYPE_CHECKING:
 def dpsgd(
     *,
     size: Size = None,
-    batch: Batch = None,
-    noise: Annotated[str, typer.Option("--noise", "-n", help="Noise, in clipping norms.")],
+    batch_size: BatchSize = None,
+    noise_multiplier: Annotated[
+        str, typer.Option("--noise-multiplier", "-n", help="Noise, in clipping norms.")
+    ],
     epochs: Epochs = None,
     delta: Annotated[str, typer.Option("--delta", "-d", help="The delta of the guarantee.")] = "1e-5",
     orders: Annotated[
         str | None, typer.Option("--orders", "-a", help="Renyi orders, such as 2,4,8.5. [default: many]")
     ] = None,
     sampler: Draw = "poisson",
-    most: Most = None,
+    max_batch_size: MaxBatchSize = None,
     neighbours: Relation = None,
     group: Group = 1,
-    rate: Rate = None,
+    sampling_rate: SamplingRate = None,
     steps: Steps = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what a run of private training (DP-SGD) costs, before it runs.
 
     Examples: sourdine budget dpsgd -s 60000 -b 64 -n 1.0 -e 15 ·
-    sourdine budget dpsgd --rate 0.001 --steps 10000 -n 1.0 -d 1e-6
+    sourdine budget dpsgd --sampling-rate 0.001 --steps 10000 -n 1.0 -d 1e-6
     """
     from sourdine.accounting.dpsgd.cost import cost_of_steps, cost_of_training
 
-    level, share, chosen = read_noise("dpsgd", noise), read_delta("dpsgd", delta), _orders(orders)
-    if by_rate(rate, size, batch, epochs):
+    level, share, chosen = (
+        read_noise_multiplier("dpsgd", noise_multiplier),
+        read_delta("dpsgd", delta),
+        _orders(orders),
+    )
+    if by_sampling_rate(sampling_rate, size, batch_size, epochs):
         need_poisson("dpsgd", sampler)
         if steps is None:
-            raise InvalidParameter("A run stated by --rate also needs --steps.")
-        if most is not None:
-            raise InvalidParameter("--most is for truncated batches, which are stated by -s, -b and -e.")
+            raise InvalidParameter("A run stated by --sampling-rate also needs --steps.")
+        if max_batch_size is not None:
+            raise InvalidParameter(
+                "--max-batch-size is for truncated batches, which are stated by -s, -b and -e."
+            )
         cost = cost_of_steps(
             level,
-            read_rate("dpsgd", str(rate)),
+            read_sampling_rate("dpsgd", str(sampling_rate)),
             read_steps("dpsgd", steps),
             share,
             orders=chosen,
@@ -79,15 +87,15 @@ def dpsgd(
         run = f"batches by Poisson sampling, noise {level:g}"
     else:
         if steps is not None:
-            raise InvalidParameter("--steps goes with --rate. With -s and -b, give epochs by -e.")
+            raise InvalidParameter("--steps goes with --sampling-rate. With -s and -b, give epochs by -e.")
         training = read_training(
             "dpsgd",
             size=size,
-            batch=batch,
-            noise=level,
+            batch_size=batch_size,
+            noise_multiplier=level,
             epochs=epochs,
             sampler=sampler,
-            most=most,
+            max_batch_size=max_batch_size,
             neighbours=neighbours,
             group=group,
         )
@@ -117,8 +125,8 @@ def _plain(cost: "TrainingCost") -> dict[str, object]:
         "epsilon": plain_bracket(cost.epsilon),
         "delta": cost.delta,
         "steps": cost.steps,
-        "rate": cost.rate,
-        "noise": cost.noise,
+        "sampling_rate": cost.sampling_rate,
+        "noise_multiplier": cost.noise_multiplier,
         "sampler": str(cost.sampler),
         "neighbours": str(cost.neighbours),
         "unit": "example",
@@ -138,7 +146,7 @@ def _print(cost: "TrainingCost", run: str) -> None:
     from sourdine.core.format import shorten_up
 
     show.line(f"Run        {run}")
-    show.line(f"Steps      {cost.steps:,}, at a sampling rate of {100 * cost.rate:.4g} %")
+    show.line(f"Steps      {cost.steps:,}, at a sampling rate of {100 * cost.sampling_rate:.4g} %")
     show.line()
     show.line(f"epsilon    {say_bracket(cost.epsilon, cost.delta)}")
     show.line(f"Renyi      {shorten_up(cost.renyi.epsilon)} at order {cost.renyi.order:.4g}")
@@ -161,8 +169,10 @@ def _print(cost: "TrainingCost", run: str) -> None:
 def curves(
     *,
     size: Size = 60_000,
-    batch: Batch = 64,
-    noise: Annotated[str, typer.Option("--noise", "-n", help="Noise, in clipping norms.")] = "1.0",
+    batch_size: BatchSize = 64,
+    noise_multiplier: Annotated[
+        str, typer.Option("--noise-multiplier", "-n", help="Noise, in clipping norms.")
+    ] = "1.0",
     epochs: Epochs = 15,
     delta: Annotated[str, typer.Option("--delta", "-d", help="The delta of the guarantee.")] = "1e-5",
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the page goes.")] = Path(
@@ -178,8 +188,10 @@ def curves(
     """
     from sourdine.report.pages.training_curves import curves_page
 
-    level, share = read_noise("curves", noise), read_delta("curves", delta)
-    training = read_training("curves", size=size, batch=batch, noise=level, epochs=epochs, sampler="poisson")
+    level, share = read_noise_multiplier("curves", noise_multiplier), read_delta("curves", delta)
+    training = read_training(
+        "curves", size=size, batch_size=batch_size, noise_multiplier=level, epochs=epochs, sampler="poisson"
+    )
     show.check_page(output)
     page = curves_page(training, share, show.progress)
     show.keep(page.html(), output)

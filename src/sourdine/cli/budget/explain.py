@@ -8,12 +8,12 @@ import typer
 
 from sourdine.cli.budget.options import (
     AsJson,
-    Batch,
+    BatchSize,
     Draw,
     Epochs,
     Size,
     read_delta,
-    read_noise,
+    read_noise_multiplier,
     read_training,
 )
 from sourdine.cli.shared import show
@@ -38,8 +38,10 @@ def explain(
         str | None, typer.Option("--delta", "-d", help="Its delta. [default: 0, or 1e-5 for a run]")
     ] = None,
     size: Size = None,
-    batch: Batch = None,
-    noise: Annotated[str | None, typer.Option("--noise", "-n", help="Noise, in clipping norms.")] = None,
+    batch_size: BatchSize = None,
+    noise_multiplier: Annotated[
+        str | None, typer.Option("--noise-multiplier", "-n", help="Noise, in clipping norms.")
+    ] = None,
     epochs: Epochs = None,
     sampler: Draw = "poisson",
     unit: Annotated[str | None, typer.Option(help="Whom an epsilon protects. [default: person]")] = None,
@@ -64,7 +66,7 @@ def explain(
 
     show.check_page(output)
     before = number("explain", "prior", prior, 0, 1)
-    run = any(value is not None for value in (size, batch, noise, epochs))
+    run = any(value is not None for value in (size, batch_size, noise_multiplier, epochs))
     if [epsilon is not None, run, ledger is not None].count(True) > 1:
         raise InvalidParameter(f"More than one thing to explain was given. {_WHAT}")
     if ledger is not None:
@@ -78,7 +80,14 @@ def explain(
             "The unit and the neighbours of a training run follow from its sampler. Leave them out."
         )
     else:
-        explanation = _run(size=size, batch=batch, noise=noise, epochs=epochs, delta=delta, sampler=sampler)
+        explanation = _run(
+            size=size,
+            batch_size=batch_size,
+            noise_multiplier=noise_multiplier,
+            epochs=epochs,
+            delta=delta,
+            sampler=sampler,
+        )
     if output is not None:
         from sourdine.report.pages.explanation import explanation_page
 
@@ -114,22 +123,22 @@ def _ledger(path: Path, delta: str | None, unit: str | None, neighbours: Neighbo
 def _run(
     *,
     size: int | None,
-    batch: int | None,
-    noise: str | None,
+    batch_size: int | None,
+    noise_multiplier: str | None,
     epochs: int | None,
     delta: str | None,
     sampler: str,
 ) -> "Explanation":
     from sourdine.accounting.explain import explain_training
 
-    if noise is None:
-        nothing = all(value is None for value in (size, batch, epochs))
-        raise InvalidParameter(_WHAT if nothing else "A training run also needs --noise.")
+    if noise_multiplier is None:
+        nothing = all(value is None for value in (size, batch_size, epochs))
+        raise InvalidParameter(_WHAT if nothing else "A training run also needs --noise-multiplier.")
     training = read_training(
         "explain",
         size=size,
-        batch=batch,
-        noise=read_noise("explain", noise),
+        batch_size=batch_size,
+        noise_multiplier=read_noise_multiplier("explain", noise_multiplier),
         epochs=epochs,
         sampler=sampler,
     )

@@ -15,19 +15,21 @@ if TYPE_CHECKING:
     from sourdine.accounting.dpsgd.training import Sampler, Training
 
 Size = Annotated[int | None, typer.Option("--size", "-s", help="Examples in the data.")]
-Batch = Annotated[
-    int | None, typer.Option("--batch", "-b", help="Examples in a batch (Poisson: on average).")
+BatchSize = Annotated[
+    int | None, typer.Option("--batch-size", "-b", help="Examples in a batch (Poisson: on average).")
 ]
 Epochs = Annotated[int | None, typer.Option("--epochs", "-e", help="Passes over the data.")]
-Rate = Annotated[str | None, typer.Option(help="Instead of size and batch: the sampling rate.")]
+SamplingRate = Annotated[str | None, typer.Option(help="Instead of size and batch size.")]
 Steps = Annotated[int | None, typer.Option(help="Instead of epochs: the steps.")]
 Draw = Annotated[
     str,
     typer.Option("--sampler", help="How batches are drawn: poisson, truncated, allocation, fixed, shuffle."),
 ]
-Most = Annotated[
+MaxBatchSize = Annotated[
     int | None,
-    typer.Option("--most", help="The largest truncated batch. [default: 5 standard deviations more]"),
+    typer.Option(
+        "--max-batch-size", help="The largest truncated batch. [default: 5 standard deviations more]"
+    ),
 ]
 Relation = Annotated[
     str | None,
@@ -45,9 +47,9 @@ _MOST_STEPS = 10**7
 _MOST_SIZE = 2**50
 
 
-def read_noise(owner: str, text: str) -> float:
+def read_noise_multiplier(owner: str, text: str) -> float:
     """The noise of a run."""
-    return float(number(owner, "noise", text, *_NOISE))
+    return float(number(owner, "noise-multiplier", text, *_NOISE))
 
 
 def read_delta(owner: str, text: str) -> float:
@@ -55,9 +57,9 @@ def read_delta(owner: str, text: str) -> float:
     return float(number(owner, "delta", text, *DELTA))
 
 
-def read_rate(owner: str, text: str) -> float:
+def read_sampling_rate(owner: str, text: str) -> float:
     """The sampling rate of a run."""
-    return float(number(owner, "rate", text, Fraction(1, 10**9), 1))
+    return float(number(owner, "sampling-rate", text, Fraction(1, 10**9), 1))
 
 
 def read_steps(owner: str, steps: int) -> int:
@@ -89,33 +91,33 @@ def read_training(
     owner: str,
     *,
     size: int | None,
-    batch: int | None,
-    noise: float,
+    batch_size: int | None,
+    noise_multiplier: float,
     epochs: int | None,
     sampler: str,
-    most: int | None = None,
+    max_batch_size: int | None = None,
     neighbours: str | None = None,
     group: int = 1,
 ) -> "Training":
     """A run stated by its size, batch and epochs."""
     from sourdine.accounting.dpsgd.training import Training
 
-    given = {"--size": size, "--batch": batch, "--epochs": epochs}
+    given = {"--size": size, "--batch-size": batch_size, "--epochs": epochs}
     if missing := [name for name, value in given.items() if value is None]:
         raise InvalidParameter(f"A training run also needs {' and '.join(missing)}.")
     whole = check.integer(owner, "size", size, 1, _MOST_SIZE)
-    part = check.integer(owner, "batch", batch, 1, _MOST_SIZE)
+    part = check.integer(owner, "batch-size", batch_size, 1, _MOST_SIZE)
     if part > whole:
-        raise check.fail(owner, "batch", f"be at most the size of the data, {whole:,}", part)
+        raise check.fail(owner, "batch-size", f"be at most the size of the data, {whole:,}", part)
     passes = check.integer(owner, "epochs", epochs, 1, _MOST_STEPS)
     drawn = read_sampler(owner, sampler)
     training = Training(
         size=whole,
-        batch=part,
-        noise=noise,
+        batch_size=part,
+        noise_multiplier=noise_multiplier,
         epochs=passes,
         sampler=drawn,
-        most=most,
+        max_batch_size=max_batch_size,
         neighbours=read_relation(owner, neighbours),
         group=group,
     )
@@ -123,27 +125,27 @@ def read_training(
     return training
 
 
-def by_rate(rate: object, *others: object) -> bool:
-    """Whether a run is stated by a rate instead; a mixture is refused."""
-    if rate is None:
+def by_sampling_rate(sampling_rate: object, *others: object) -> bool:
+    """Whether a run is stated by a sampling rate instead; a mixture is refused."""
+    if sampling_rate is None:
         return False
     if any(other is not None for other in others):
         raise InvalidParameter(
-            "A run is stated by -s, -b and -e, or else by --rate and --steps. Both were given."
+            "A run is stated by -s, -b and -e, or else by --sampling-rate and --steps. Both were given."
         )
     return True
 
 
 def need_poisson(owner: str, sampler: str) -> None:
-    """A rate alone says nothing about other samplers."""
+    """A sampling rate alone says nothing about other samplers."""
     if read_sampler(owner, sampler) != "poisson":
         remedy = "State the run by -s, -b and -e."
-        raise check.fail(owner, "sampler", "be poisson with a rate", sampler, remedy)
+        raise check.fail(owner, "sampler", "be poisson with a sampling rate", sampler, remedy)
 
 
 def say_training(training: "Training") -> str:
     """A run in a few words."""
     return (
-        f"{counted(training.size, 'example')}, batches of {training.batch:,} ({training.sampler}), "
-        f"noise {training.noise:g}, epochs {training.epochs:,}"
+        f"{counted(training.size, 'example')}, batches of {training.batch_size:,} ({training.sampler}), "
+        f"noise {training.noise_multiplier:g}, epochs {training.epochs:,}"
     )

@@ -5,8 +5,20 @@ from collections.abc import Mapping, Sequence
 
 from sourdine.core.errors import OldWord
 
+_RUN = {
+    "--batch": "--batch-size",
+    "--most": "--max-batch-size",
+    "--noise": "--noise-multiplier",
+    "--rate": "--sampling-rate",
+}
 RENAMED: Mapping[str, Mapping[str, str]] = {  # since 0.2; by verb
+    "budget calibrate": _RUN,
+    "budget curves": _RUN,
+    "budget dpsgd": _RUN,
+    "budget explain": _RUN,
     "ledger create": {"--reserve": "--selection-delta"},
+    "train fit": {"--most": "--max-batch-size"},
+    "train plan": {"--most": "--max-batch-size"},
 }
 
 

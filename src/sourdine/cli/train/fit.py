@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Union
 
 import typer
 
-from sourdine.cli.budget.options import Group, Most, Relation
+from sourdine.cli.budget.options import Group, MaxBatchSize, Relation
 from sourdine.cli.certificate import CERTIFICATE
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import number, plain_bracket
@@ -85,7 +85,7 @@ def fit(
     steps: Steps = None,
     batch: Batch = None,
     sampler: Drawn = "poisson",
-    most: Most = None,
+    most: MaxBatchSize = None,
     neighbours: Relation = None,
     group: Group = 1,
     size: Units = None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourdine.cli.budget.options import Group, Most, Relation
+from sourdine.cli.budget.options import Group, MaxBatchSize, Relation
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import number, plain_bracket
 from sourdine.cli.train.options import (
@@ -51,7 +51,7 @@ def plan(
     steps: Steps = None,
     batch: Batch = None,
     sampler: Drawn = "poisson",
-    most: Most = None,
+    most: MaxBatchSize = None,
     neighbours: Relation = None,
     group: Group = 1,
     size: Units = None,

@@ -17,7 +17,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
     here = cost_of_training(RUN, DELTA)
     more = cost_of_training(replace(RUN, size=_MANY), DELTA)
     first = cost_of_training(replace(RUN, epochs=1), DELTA)
-    half = cost_of_training(replace(RUN, batch=32), DELTA)
+    half = cost_of_training(replace(RUN, batch_size=32), DELTA)
     less, least = (cost_of_training(RUN, delta) for delta in (1e-6, 1e-7))
     verdicts = (
         ClaimVerdict(

@@ -43,7 +43,9 @@ ROWS = (
 
 def training(row: PublishedRow, sampler: Sampler = Sampler.POISSON) -> Training:
     """The run behind a row."""
-    return Training(size=SIZE, batch=row.batch, noise=row.noise, epochs=row.epochs, sampler=sampler)
+    return Training(
+        size=SIZE, batch_size=row.batch, noise_multiplier=row.noise, epochs=row.epochs, sampler=sampler
+    )
 
 
 def reproduce(settings: Settings) -> ExperimentPart:

@@ -23,12 +23,13 @@ def reproduce(settings: Settings) -> ExperimentPart:
     """The Renyi divergence, two of its curves at the order of the printed run, and a delta."""
     del settings
     accountant = Renyi(orders=(float(ORDER),))
-    whole = PrivacyLoss.symmetric(GaussianLaw(1 / RUN.noise), neighbours=Neighbours.ADD_REMOVE)
+    whole = PrivacyLoss.symmetric(GaussianLaw(1 / RUN.noise_multiplier), neighbours=Neighbours.ADD_REMOVE)
     gaussian, sampled = (
-        float(accountant.curve(accountant.lift(loss))[0]) for loss in (whole, poisson(whole, RUN.rate))
+        float(accountant.curve(accountant.lift(loss))[0])
+        for loss in (whole, poisson(whole, RUN.sampling_rate))
     )
-    printed_gaussian = ORDER / (2 * (CLIP * RUN.noise) ** 2)
-    printed_sampled = _without_binomials(RUN.rate, RUN.noise)
+    printed_gaussian = ORDER / (2 * (CLIP * RUN.noise_multiplier) ** 2)
+    printed_sampled = _without_binomials(RUN.sampling_rate, RUN.noise_multiplier)
     sigma = textbook_sigma(EPSILON, DELTA)
     rows = (
         (f"divergence of order {ORDER} of two Gaussians, without the exponent", 0.0, gaussian),

@@ -8,7 +8,7 @@ from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, TextTable
 
-RUN = Training(size=60_000, batch=64, noise=1.0, epochs=15)
+RUN = Training(size=60_000, batch_size=64, noise_multiplier=1.0, epochs=15)
 DELTA = 1e-5
 
 
@@ -20,7 +20,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
     here, _, shuffled = costs
     printed = (
         ("steps of the printed run", "14070", float(here.steps), f"{here.steps}"),
-        ("sampling rate in %", "0.107", 100 * here.rate, f"{100 * here.rate:.4f}"),
+        ("sampling rate in %", "0.107", 100 * here.sampling_rate, f"{100 * here.sampling_rate:.4f}"),
         ("ε, by the conversion of 2017", "1.17", here.source.epsilon, f"{here.source.epsilon:.4f}"),
         ("the best order", "13", here.source.order, f"{here.source.order:g}"),
     )

@@ -22,7 +22,7 @@ def reproduce(examples: HeadExamples, settings: Settings) -> ExperimentPart:
     ahead = {"linear": 0, "least squares": 0}
     for row in settings.watch("heads at the same epsilons", _rows(settings)):
         epochs = _epochs(row, settings)
-        run = Training(size=size, batch=row.batch, noise=row.noise, epochs=epochs)
+        run = Training(size=size, batch_size=row.batch, noise_multiplier=row.noise, epochs=epochs)
         epsilon = cost_of_training(run, DELTA).epsilon
         reached = curves[_setting(row)][epochs - 1]
         better = our_head(few, epsilon=epsilon.upper, delta=DELTA).accuracy or 0.0

@@ -11,7 +11,9 @@ from sourdine.report.table import TextTable
 def reproduce() -> ExperimentPart:
     """Its epsilon, three times."""
     poisson, shuffled = (
-        cost_of_training(Training(size=SIZE, batch=BATCH, noise=NOISE, epochs=EPOCHS, sampler=drawn), DELTA)
+        cost_of_training(
+            Training(size=SIZE, batch_size=BATCH, noise_multiplier=NOISE, epochs=EPOCHS, sampler=drawn), DELTA
+        )
         for drawn in (Sampler.POISSON, Sampler.SHUFFLE)
     )
     source = poisson.source.epsilon

@@ -71,11 +71,11 @@ class Batches(ABC):
         """The run that the accountants are asked about."""
         return Training(
             size=self.size,
-            batch=self.batch,
-            noise=noise,
+            batch_size=self.batch,
+            noise_multiplier=noise,
             epochs=self.epochs,
             sampler=self.sampler,
-            most=self.largest,
+            max_batch_size=self.largest,
             neighbours=self.neighbours,
             group=self.group,
         )
@@ -135,7 +135,7 @@ class TruncatedBatches(Batches):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check.keep(self, most=self.training(1.0).most)
+        check.keep(self, most=self.training(1.0).max_batch_size)
 
     @property
     def sampler(self) -> Sampler:

@@ -40,7 +40,7 @@ def draw_orders(training: Training, delta: float, noises: Sequence[float], serie
     accountant = Renyi(orders=_ORDERS)
     rows: list[Row] = []
     for place, noise in enumerate(noises):
-        divergences = accountant.curve(accountant.lift(step_loss(noise, training.rate)))
+        divergences = accountant.curve(accountant.lift(step_loss(noise, training.sampling_rate)))
         rows += [
             {"place": place, "order": order, "divergence": float(f"{divergence:.9g}")}
             for order, divergence in zip(_ORDERS, divergences, strict=True)
@@ -88,7 +88,7 @@ def draw_orders(training: Training, delta: float, noises: Sequence[float], serie
     layered = alt.layer(*layers).add_params(
         alt.param(
             name="noise_place",
-            value=list(noises).index(training.noise),
+            value=list(noises).index(training.noise_multiplier),
             bind=alt.binding_range(min=0, max=len(noises) - 1, step=1, name="noise"),
         ),
         alt.param(

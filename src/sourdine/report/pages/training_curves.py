@@ -57,9 +57,10 @@ def curves_page(training: Training, delta: float, watch: Watch = unwatched) -> P
     return Page(
         title="What private training costs",
         lead=(
-            f"Around one run: {training.size:,} examples, batches of {training.batch:,}, noise "
-            f"{training.noise:g}, epochs {training.epochs:,}, δ = {plain(delta)}. It takes {cost.steps:,} "
-            f"steps and costs ε = {shorten_up(cost.epsilon.upper)}, for one example added or removed."
+            f"Around one run: {training.size:,} examples, batches of {training.batch_size:,}, noise "
+            f"{training.noise_multiplier:g}, epochs {training.epochs:,}, δ = {plain(delta)}. It takes "
+            f"{cost.steps:,} steps and costs ε = {shorten_up(cost.epsilon.upper)}, for one example added "
+            "or removed."
         ),
         sections=(
             Section(
@@ -84,8 +85,8 @@ def curve_figures(training: Training, delta: float, watch: Watch = unwatched) ->
     """The curves against order, size, batch, noise, epochs, delta and its logarithm, and noise x batch."""
     plan: Values = {
         "size": training.size,
-        "batch": training.batch,
-        "noise": training.noise,
+        "batch": training.batch_size,
+        "noise": training.noise_multiplier,
         "epochs": training.epochs,
         "delta": delta,
     }
@@ -171,7 +172,7 @@ def _curves(plan: Values, shares_of_noise: tuple[float, ...]) -> tuple[_Curve, .
 
 
 def _orders(training: Training, delta: float) -> Figure:
-    noises = _shares({"noise": training.noise}, _SLIDER_SHARES)
+    noises = _shares({"noise": training.noise_multiplier}, _SLIDER_SHARES)
     return Figure(
         title="Every Rényi order proves some ε, and only the best order counts",
         chart=draw_orders(training, delta, noises, _RENYI),
@@ -243,20 +244,23 @@ class _Methods:
     def ends(self, case: Values) -> dict[str, Bracket]:
         """What each says of a run; a single bound is both ends."""
         run, delta = _training(case), case["delta"]
-        loss = step_loss(run.noise, run.rate)
+        loss = step_loss(run.noise_multiplier, run.sampling_rate)
         tight, older = (
             accountant.epsilon(accountant.repeat(accountant.lift(loss), run.steps), delta).upper
             for accountant in (self._tight, self._older)
         )
         certified = Bracket(0.0, tight)  # no line is drawn from 0
         if tight <= _HOPELESS:
-            certified = dpsgd_epsilon(run.noise, run.rate, run.steps, delta, _WIDTH)
+            certified = dpsgd_epsilon(run.noise_multiplier, run.sampling_rate, run.steps, delta, _WIDTH)
         return {_CERTIFIED: certified, _TIGHT: Bracket(tight, tight), _OLDER: Bracket(older, older)}
 
 
 def _training(case: Values) -> Training:
     return Training(
-        size=int(case["size"]), batch=int(case["batch"]), noise=case["noise"], epochs=int(case["epochs"])
+        size=int(case["size"]),
+        batch_size=int(case["batch"]),
+        noise_multiplier=case["noise"],
+        epochs=int(case["epochs"]),
     )
 
 
