@@ -19,7 +19,7 @@ from rich.table import Table
 from benchmarks.finding import verdict
 from benchmarks.quantiles.cases import CASES, DECILES, SIZES, Case, Floats
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.frames.statistics.ranks import SortedPlaces
+from sourdine.frames.statistics.group_ranks import SeparateRanks, SortedPlaces
 from sourdine.tables.noise import like_noises, noise
 from sourdine.tables.quantiles.api import Grid
 from sourdine.tables.quantiles.choice import AUTO, METHODS, TREE, Allowance, MethodChoice, chosen
@@ -156,13 +156,15 @@ def _drawn(
     """So many answers for the same values."""
     if isinstance(found, QuantileMethod):
         return np.sort(found.draw(values, count, bits), axis=1)
-    given: dict[str, Any] = {
-        "mechanism": _noise(found, ask),
-        "at": ask.levels,
-        "confidence": CONFIDENCE,
-        "bits": bits,
-    }
-    return np.stack([read_quantiles(values, found, **given).value for _ in range(count)])
+    read = read_quantiles(
+        SeparateRanks((), (values,) * count),
+        found,
+        mechanism=_noise(found, ask),
+        levels=ask.levels,
+        confidence=CONFIDENCE,
+        bits=bits,
+    )
+    return read.value.reshape(count, -1)
 
 
 def _failed(found: QuantileMethod | BinTree, ask: Ask, held: Floats, places: Floats, near: int) -> Any:

@@ -20,7 +20,7 @@ from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, T
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import PrivacyUnit, ranks
-from sourdine.frames.statistics.ranks import CountedValues
+from sourdine.frames.statistics.group_ranks import CountedValues
 from sourdine.tables import (
     Privacy,
     Query,
@@ -300,7 +300,7 @@ def test_every_form_says_that_there_is_no_interval(tmp_path: Path) -> None:
     plain = json.loads(answers.json())["rows"]
     assert (plain[0]["lower"], plain[0]["upper"], plain[0]["note"]) == (None, None, "no interval")
     assert "note" not in plain[-1]
-    assert "No interval" in answers._repr_html_()
+    assert "no interval" in answers._repr_html_()
     assert "nan" not in answers._repr_html_().lower()
     write_answers(answers, tmp_path / "answers.parquet")
     rows = duckdb.read_parquet(str(tmp_path / "answers.parquet")).fetchall()

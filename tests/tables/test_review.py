@@ -15,6 +15,7 @@ from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, R
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.frames import PrivacyUnit, Schema, Source, open_source, ranks
+from sourdine.frames.statistics.group_ranks import SeparateRanks
 from sourdine.frames.text.format import TextFormat
 from sourdine.tables import Privacy, Query, ReleasePlan, Table, release
 from sourdine.tables.quantiles.tree import BinTree, TreeWalk, quantiles
@@ -308,11 +309,12 @@ def test_a_plan_pays_no_more_than_its_guarantee_in_any_currency(
 class Recorded:
     """Values whose counts tell which bins were asked for."""
 
-    def __init__(self, size: int) -> None:
-        self.size, self.asked = size, list[tuple[int, ...]]()
+    def __init__(self, size: int, fan: int) -> None:
+        self.size, self.fan, self.asked = size, fan, list[tuple[int, ...]]()
 
     def count_below(self, places: Any) -> Any:
-        self.asked.append(tuple(np.asarray(places).tolist()))
+        edges = np.asarray(places).reshape(-1, self.fan + 1)
+        self.asked += map(tuple, edges.tolist())
         return np.asarray(places, dtype=np.int64)
 
     def values_between(self, first: int, last: int) -> Any:
@@ -321,16 +323,18 @@ class Recorded:
 
 @pytest.mark.parametrize("size", [2, 17, 121, 5000, 1 << 20, (1 << 31) + 2])
 def test_every_count_of_a_tree_is_drawn_once_and_at_its_levels_alone(size: int) -> None:
-    tree, values, drawn = BinTree.over(size), Recorded(size), []
+    tree, drawn = BinTree.over(size), list[int]()
+    values = Recorded(size, tree.fan)
 
     def noisy(counts: Any) -> Any:
         drawn.append(len(counts))
         return counts + 1
 
-    walk = TreeWalk(tree, values, noisy, 1.0)
-    quantiles(walk, [0.01, 0.25, 0.5, 0.51, 0.99], lambda many: 3.0)
-    quantiles(walk, [0.5], lambda many: 3.0)
-    assert len(values.asked) == len(set(values.asked)) == len(drawn)
+    walk, one = TreeWalk(tree, SeparateRanks.alone(values), noisy, 1.0), np.zeros(1, np.int64)
+    quantiles(walk, one, [0.01, 0.25, 0.5, 0.51, 0.99], lambda many: np.full_like(many, 3.0))
+    quantiles(walk, one, [0.5], lambda many: np.full_like(many, 3.0))
+    assert len(values.asked) == len(set(values.asked))
+    assert sum(drawn) == tree.fan * len(values.asked)
     widths = {edges[1] - edges[0] for edges in values.asked}
     assert widths <= {tree.fan**level for level in range(tree.height)}
     for edges in values.asked:

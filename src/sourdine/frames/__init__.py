@@ -3,7 +3,8 @@
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Category, Flag, Integer, Real, Schema, Text
 from sourdine.frames.source import Source, open_source
-from sourdine.frames.statistics.ranks import CountedValues, RankSource, ranks
+from sourdine.frames.statistics.group_ranks import CountedValues, RankSource
+from sourdine.frames.statistics.ranks import ranks
 from sourdine.frames.statistics.sums import BernsteinSums, PlainSum
 from sourdine.frames.statistics.totals import Totals, totals
 

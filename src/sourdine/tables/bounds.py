@@ -25,8 +25,9 @@ from sourdine.frames.mistakes import told
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Real, Schema, decimal
 from sourdine.frames.source import AS_IT_IS, Source, open_source
+from sourdine.frames.statistics.group_ranks import CountedValues
 from sourdine.frames.statistics.ladder import NumberLadder
-from sourdine.frames.statistics.ranks import CountedValues, ranks
+from sourdine.frames.statistics.ranks import ranks
 from sourdine.frames.text.format import TextFormat
 from sourdine.tables.measurement import EACH_RECORD
 from sourdine.tables.quantiles.histogram import ThresholdHistogram

@@ -6,7 +6,7 @@ statistic alone stand beside it, in `tables.statistics`.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -22,8 +22,8 @@ from sourdine.frames.filter import all_true
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Number, Schema
 from sourdine.frames.source import Source
+from sourdine.frames.statistics.group_ranks import GroupRanks
 from sourdine.frames.statistics.partitions import KeyCounts, TextKey
-from sourdine.frames.statistics.ranks import RankSource
 from sourdine.frames.statistics.totals import MOST_GROUPS, Keys, Request, Totals
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables.condition import Condition
@@ -33,7 +33,7 @@ from sourdine.tables.privacy import Privacy
 from sourdine.tables.quantiles.choice import MethodChoice
 
 EACH_RECORD = PrivacyUnit()
-Exact = KeyCounts | Totals | Mapping[Keys, RankSource]
+Exact = KeyCounts | Totals | GroupRanks
 T = TypeVar("T")
 
 

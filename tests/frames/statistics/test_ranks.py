@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sourdine.frames import CountedValues, PrivacyUnit, Schema, Source, open_source, ranks
 from sourdine.frames.expression import grouping, span, steps
-from sourdine.frames.statistics.ranks import RankSource, SortedPlaces
+from sourdine.frames.statistics.group_ranks import RankSource, SortedPlaces
 from sourdine.testing import SeededBits
 from tests.frames.engines import ENGINES
 

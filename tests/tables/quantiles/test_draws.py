@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sourdine.core.distance import Neighbours
-from sourdine.frames.statistics.ranks import SortedPlaces
+from sourdine.frames.statistics.group_ranks import SortedPlaces
 from sourdine.tables.quantiles import (
     InverseSensitivity,
     JointExponential,

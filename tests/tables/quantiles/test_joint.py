@@ -8,7 +8,7 @@ import pytest
 
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.statistics.ranks import SortedPlaces
+from sourdine.frames.statistics.group_ranks import SortedPlaces
 from sourdine.tables.quantiles import JointExponential, jitter
 from sourdine.tables.quantiles.jitter import Jittered
 from sourdine.testing import SeededBits

@@ -11,7 +11,7 @@ import pytest
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.frames.statistics.ranks import CountedValues, SortedPlaces
+from sourdine.frames.statistics.group_ranks import CountedValues, SortedPlaces
 from sourdine.tables.quantiles import (
     InverseSensitivity,
     JointExponential,

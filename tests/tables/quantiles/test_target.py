@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.core.distance import Neighbours
-from sourdine.frames.statistics.ranks import SortedPlaces
+from sourdine.frames.statistics.group_ranks import SortedPlaces
 from sourdine.tables.quantiles.method import Target, around, gap_at
 from tests.tables.quantiles import brute
 

@@ -1,5 +1,7 @@
 """Quantiles off a tree of counts: exact without noise, and every value in one bin of each level."""
 
+from fractions import Fraction
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -8,18 +10,31 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from sourdine.frames import CountedValues, Schema, open_source
+from sourdine.frames.expression import Grouping
 from sourdine.frames.statistics import binned as levels_module
 from sourdine.frames.statistics.binned import Levels
-from sourdine.frames.statistics.ranks import RankSource, SortedPlaces
+from sourdine.frames.statistics.group_ranks import (
+    GroupRanks,
+    RankSource,
+    SeparateRanks,
+    SortedGroups,
+    SortedPlaces,
+)
 from sourdine.mechanisms import Laplace
 from sourdine.tables.quantiles.tree import BinTree, TreeWalk, quantiles, read_quantiles
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM
 
+ONE = np.zeros(1, np.int64)
+
 
 def counted(values: list[int]) -> CountedValues:
     distinct, counts = np.unique(np.array(values, np.int64), return_counts=True)
     return CountedValues(distinct, np.cumsum(counts))
+
+
+def alone(values: list[int]) -> SeparateRanks:
+    return SeparateRanks.alone(counted(values))
 
 
 @given(st.integers(1, (1 << 31) + 2))
@@ -39,12 +54,12 @@ def test_without_noise_a_quantile_is_exact(values: list[int], level: float) -> N
         asked.append(counts)
         return counts
 
-    walk = TreeWalk(tree, counted(values), noisy, 0.0)
-    (place,), (low,), (high,) = quantiles(walk, [level], lambda many: 0.0)
+    walk = TreeWalk(tree, alone(values), noisy, 0.0)
+    ((place,),), ((low,),), ((high,),) = quantiles(walk, ONE, [level], np.zeros_like)
     assert place == sorted(values)[max(int(np.ceil(level * len(values) - 1e-9)) - 1, 0)]
     assert low <= place <= high
     assert asked[0].sum() == len(values)
-    assert all(counts.size == tree.fan and counts.min() >= 0 for counts in asked)
+    assert all(counts.size % tree.fan == 0 and counts.min() >= 0 for counts in asked)
 
 
 @given(st.integers(1, 1 << 40), st.integers(1, 1 << 16))
@@ -60,8 +75,8 @@ def test_a_flat_tree_is_one_level_of_few_bins_over_all_places(size: int, bins: i
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=60), st.floats(0.01, 0.99), st.integers(2, 120))
 def test_without_noise_a_flat_tree_finds_the_bin(values: list[int], level: float, bins: int) -> None:
     tree = BinTree.flat(100, bins)
-    walk = TreeWalk(tree, counted(values), lambda counts: counts, 0.0)
-    (place,), (low,), (high,) = quantiles(walk, [level], lambda many: 0.0)
+    walk = TreeWalk(tree, alone(values), lambda counts: counts, 0.0)
+    ((place,),), ((low,),), ((high,),) = quantiles(walk, ONE, [level], np.zeros_like)
     right = sorted(values)[max(int(np.ceil(level * len(values) - 1e-9)) - 1, 0)]
     assert low <= place <= high <= 99
     assert low <= right <= high
@@ -69,8 +84,8 @@ def test_without_noise_a_flat_tree_finds_the_bin(values: list[int], level: float
 
 
 def test_within_a_bin_values_are_taken_as_spread_evenly() -> None:
-    walk = TreeWalk(BinTree.flat(103, 10), counted(list(range(103))), lambda counts: counts, 0.0)
-    places, _, _ = quantiles(walk, [i / 20 for i in range(1, 20)], lambda many: 0.0)
+    walk = TreeWalk(BinTree.flat(103, 10), alone(list(range(103))), lambda counts: counts, 0.0)
+    places, _, _ = quantiles(walk, ONE, [i / 20 for i in range(1, 20)], np.zeros_like)
     assert np.abs(places - np.arange(1, 20) * 103 / 20).max() <= 1.5
 
 
@@ -93,7 +108,12 @@ def test_intervals_of_a_flat_tree_hold(law: str, bins: int) -> None:
     held = np.zeros(len(at), int)
     for _ in range(tries):
         read = read_quantiles(
-            SortedPlaces(values), tree, mechanism=mechanism, at=at, confidence=0.9, bits=bits
+            SeparateRanks.alone(SortedPlaces(values)),
+            tree,
+            mechanism=mechanism,
+            levels=at,
+            confidence=0.9,
+            bits=bits,
         )
         held += (read.lower <= exact) & (exact <= read.upper)
     assert held.min() >= binom.ppf(ALARM, tries, 0.9)
@@ -107,10 +127,10 @@ def test_bins_that_were_looked_at_keep_their_noise() -> None:
         return counts + len(drawn)
 
     tree = BinTree.over(1000)
-    walk = TreeWalk(tree, counted(list(range(1000))), noisy, 0.0)
-    first = quantiles(walk, [0.2, 0.5], lambda many: 1.0)
+    walk = TreeWalk(tree, alone(list(range(1000))), noisy, 0.0)
+    first = quantiles(walk, ONE, [0.2, 0.5], np.ones_like)
     many = len(drawn)
-    second = quantiles(walk, [0.2, 0.5], lambda many: 1.0)
+    second = quantiles(walk, ONE, [0.2, 0.5], np.ones_like)
     assert len(drawn) == many
     assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
 
@@ -119,11 +139,11 @@ def test_quantiles_and_their_ends_rise() -> None:
     random = np.random.default_rng(1)
     walk = TreeWalk(
         BinTree.over(1000),
-        counted([5] * 20),
+        alone([5] * 20),
         lambda counts: counts + random.integers(-30, 30, counts.size),
         20.0,
     )
-    for found in quantiles(walk, [0.1, 0.3, 0.5, 0.7, 0.9], lambda many: 40.0):
+    for found in quantiles(walk, ONE, [0.1, 0.3, 0.5, 0.7, 0.9], lambda many: np.full_like(many, 40.0)):
         assert np.all(np.diff(found) >= 0)
         assert found.min() >= 0
         assert found.max() <= 999
@@ -148,10 +168,47 @@ def test_the_same_seed_finds_the_same_however_values_are_held(
 
     def found(held: RankSource) -> list[list[float]]:
         mechanism, bits = Laplace(scale=scale), SeededBits(scale)
-        read = read_quantiles(held, tree, mechanism=mechanism, at=at, confidence=0.95, bits=bits)
+        groups = SeparateRanks.alone(held)
+        read = read_quantiles(groups, tree, mechanism=mechanism, levels=at, confidence=0.95, bits=bits)
         return [part.tolist() for part in vars(read).values()]
 
     expected = found(counted(values.tolist()))
     assert found(SortedPlaces(values)) == expected
     assert found(binned) == expected
     assert bool(cut_later) == (room == 20)
+
+
+def test_groups_side_by_side_are_read_as_each_by_itself() -> None:
+    """Without noise to tell them apart: what one group holds never moves another's answer."""
+    chance, places, levels = np.random.default_rng(5), 400, [0.1, 0.5, 0.95]
+    groups = [np.sort(chance.integers(0, places, size)) for size in (0, 1, 7, 300, 40)]
+    exact = Laplace(scale=Fraction(1, 64))
+    codes = np.concatenate([group * places + values for group, values in enumerate(groups)])
+    by = (Grouping(name="k", raw="k", keys=tuple(range(len(groups)))),)
+    tree = BinTree.over(places)
+
+    def read(values: GroupRanks) -> np.ndarray:
+        found = read_quantiles(
+            values, tree, mechanism=exact, levels=levels, confidence=0.95, bits=SeededBits(1)
+        )
+        return np.stack([found.value, found.lower, found.upper]).reshape(3, -1, len(levels))
+
+    together = read(SortedGroups(by, codes, places))
+    for number, values in enumerate(groups):
+        assert np.array_equal(read(SeparateRanks.alone(SortedPlaces(values)))[:, 0], together[:, number])
+
+
+def test_a_bin_is_drawn_once_for_every_walk_that_meets_it() -> None:
+    tree, drawn = BinTree.over(4000), []
+
+    def noisy(counts: np.ndarray) -> np.ndarray:
+        drawn.append(counts.size // tree.fan)
+        return counts
+
+    values = SeparateRanks((), (counted([5, 9, 700]), counted([3999]), counted([])))
+    walk, groups = TreeWalk(tree, values, noisy, 0.0), np.arange(3)
+    quantiles(walk, groups, [0.25, 0.5, 0.75], np.ones_like)
+    seen = sum(drawn)
+    assert seen == sum(each.codes.size for each in walk.seen.values())
+    quantiles(walk, groups, [0.5], np.ones_like)
+    assert sum(drawn) == seen

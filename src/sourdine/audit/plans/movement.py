@@ -1,7 +1,6 @@
 """How far the exact numbers of two tables are apart, beside what a plan declares and pays for."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
@@ -11,9 +10,9 @@ from numpy.typing import NDArray
 
 from sourdine.core.distance import Neighbours, Norm
 from sourdine.frames.schema import Schema
+from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource
 from sourdine.frames.statistics.partitions import KeyCounts
-from sourdine.frames.statistics.ranks import RankSource
-from sourdine.frames.statistics.totals import Keys, Totals
+from sourdine.frames.statistics.totals import Totals
 from sourdine.mechanisms import PartitionThreshold, TopK
 from sourdine.tables.consistent.structure import Margins
 from sourdine.tables.measurement import Exact, PlannedMeasurement, expect
@@ -92,7 +91,7 @@ def _numbers(exact: Exact) -> NDArray[np.object_]:
 def _tree(tree: BinTree, one: Exact, other: Exact) -> list[int]:
     """The changes of the counts of all bins of all levels."""
     found: list[int] = []
-    for before, after in zip(_values(one).values(), _values(other).values(), strict=True):
+    for before, after in zip(_values(one).parts(), _values(other).parts(), strict=True):
         places, changes = _changed(before, after)
         for width in tree.widths:
             bins, where = np.unique(places // width, return_inverse=True)
@@ -104,8 +103,8 @@ def _tree(tree: BinTree, one: Exact, other: Exact) -> list[int]:
 
 def _in_order(
     line: PlannedMeasurement,
-    one: Mapping[Keys, RankSource],
-    other: Mapping[Keys, RankSource],
+    one: GroupRanks,
+    other: GroupRanks,
     squared: bool,
 ) -> Movement:
     """Steps from one list of values to the other, group by group, as the mechanism is proven for.
@@ -116,7 +115,7 @@ def _in_order(
     steps, mechanism = [], line.mechanism
     assert isinstance(mechanism, QuantileMethod)
     swaps = mechanism.neighbours is Neighbours.REPLACE
-    for before, after in zip(one.values(), other.values(), strict=True):
+    for before, after in zip(one.parts(), other.parts(), strict=True):
         _, changes = _changed(before, after)
         come, gone = int(changes[changes > 0].sum()), -int(changes[changes < 0].sum())
         steps.append(max(come, gone) if swaps else come + gone)
@@ -158,9 +157,8 @@ def _top(line: PlannedMeasurement, one: Exact, other: Exact, schema: Schema) -> 
     return found
 
 
-def _values(exact: Exact) -> Mapping[Keys, RankSource]:
-    assert isinstance(exact, Mapping)
-    return exact
+def _values(exact: Exact) -> GroupRanks:
+    return expect(GroupRanks, exact)  # type: ignore[type-abstract]
 
 
 def _changed(one: RankSource, other: RankSource) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -186,7 +184,7 @@ def flaw(line: PlannedMeasurement, exact: Exact, schema: Schema) -> str:
     if isinstance(exact, Totals):
         return _flaw_of_sums(line, exact, len(keys))
     width = expect(Ordered, line.measurement).width(schema)  # type: ignore[type-abstract]
-    places = [values.values_between(0, values.size) for values in exact.values() if values.size]
+    places = [values.values_between(0, values.size) for values in exact.parts() if values.size]
     if any(held.min() < 0 or held.max() > width for held in places):
         return "a value lies outside the declared bounds"
     return ""

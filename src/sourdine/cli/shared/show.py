@@ -12,6 +12,7 @@ import re
 import sys
 import textwrap
 import time
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -24,7 +25,19 @@ from rich.text import Text
 
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.terminal import has_shape, tame
+
+_ODD = re.compile(r"[^\x20-\x7e]")
+
+
+def tame(text: str) -> str:
+    r"""A text in one line: what has no shape is shown by its number; spaces of any kind are spaces.
+
+    >>> print(tame("\x1b[2Jpeople\n"))
+    \x1b[2Jpeople\n
+    >>> tame("naïve 人口")
+    'naïve 人口'
+    """
+    return _ODD.sub(_shown, text)
 
 
 def tame_json(text: str) -> str:
@@ -36,9 +49,20 @@ def tame_json(text: str) -> str:
     return re.sub(r"[^\n\x20-\x7e]", _in_json, text)
 
 
+def _has_shape(letter: str) -> bool:
+    return letter.isprintable() or unicodedata.category(letter) == "Zs"
+
+
+def _shown(found: re.Match[str]) -> str:
+    letter = found.group()
+    if _has_shape(letter):
+        return letter
+    return letter.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
 def _in_json(found: re.Match[str]) -> str:
     letter = found.group()
-    if has_shape(letter):
+    if _has_shape(letter):
         return letter
     units = letter.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[k : k + 2].hex()}" for k in range(0, len(units), 2))

@@ -18,7 +18,7 @@ from sourdine.experiments.quantiles.measure import (
     uniform,
 )
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing, compare
-from sourdine.frames.statistics.ranks import SortedPlaces
+from sourdine.frames.statistics.group_ranks import SortedPlaces
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, TextTable
 from sourdine.tables.quantiles import InverseSensitivity, QuantileMethod, ThresholdHistogram

@@ -3,10 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.core.figure import Figure
 from sourdine.experiments.quantiles.measure import METHODS, ByEpsilon, method_for, rmse
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
-from sourdine.report.pages.page import Section
+from sourdine.report.pages.page import Figure, Section
 from sourdine.tables.quantiles.api import Grid
 from sourdine.testing import SeededBits
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expression import Grouping
 from sourdine.frames.source import Source
+from sourdine.frames.statistics.group_ranks import GroupRanks
 
 Ints = NDArray[np.int64]
 MOST_ROWS = 1 << 20
@@ -68,11 +69,11 @@ class Levels:
             at = after
         return self.bins
 
-    def finer(self, group: int, starts: Ints, widths: Ints) -> None:
-        """Cut some bins of a group once more."""
+    def finer(self, groups: Ints, starts: Ints, widths: Ints) -> None:
+        """Cut some bins of some groups once more: one question for each width."""
         for wide in np.unique(widths).tolist():
-            held = starts[widths == wide]
-            self._cut(np.full(held.size, group), held, wide, self.cuts[self.cuts.index(wide) + 1])
+            held = widths == wide
+            self._cut(groups[held], starts[held], wide, self.cuts[self.cuts.index(wide) + 1])
 
     def _cut_near(self, coarse: int, fine: int, near: Sequence[float]) -> None:
         """Cut all bins of a width if that is little, else those nearest to the ranks that are looked for."""
@@ -155,14 +156,16 @@ class Binned:
     def count_below(self, places: ArrayLike) -> Ints:
         """How many values lie below each place."""
         wanted = np.asarray(places, np.int64)
-        while True:
-            before = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts)])
-            upto = np.searchsorted(self.starts, wanted, side="left")
-            ends = np.append(self.starts + self.widths, 0)  # before the first bin there is nothing
-            inside = np.unique(upto[ends[upto - 1] > wanted] - 1)
-            if not inside.size:
-                return before[upto]
+        while (inside := self.cut_by(wanted)).size:
             self._look(inside)
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts)])
+        return before[np.searchsorted(self.starts, wanted, side="left")]
+
+    def cut_by(self, places: Ints) -> Ints:
+        """The bins that some places lie within, so that they must be cut before values below are counted."""
+        upto = np.searchsorted(self.starts, places, side="left")
+        ends = np.append(self.starts + self.widths, 0)  # before the first bin there is nothing
+        return np.unique(upto[ends[upto - 1] > places] - 1)
 
     def values_between(self, first: int, last: int) -> Ints:
         """The values of these ranks, counted from 0, the last left out."""
@@ -194,7 +197,31 @@ class Binned:
         self.counts = np.insert(self.counts, at, counts)
 
     def _look(self, bins: Ints) -> None:
-        self.levels.finer(self.group, self.starts[bins], self.widths[bins])
+        self.levels.finer(np.full(bins.size, self.group), self.starts[bins], self.widths[bins])
+
+
+@dataclass(frozen=True)
+class BinnedGroups(GroupRanks):
+    """The groups of such counts. Whatever many groups must have cut finer is cut together."""
+
+    bins: tuple[Binned, ...]
+
+    def part(self, group: int) -> Binned:
+        return self.bins[group]
+
+    def count_below(self, groups: Ints, places: Ints) -> Ints:
+        members = [(self.bins[number], groups == number) for number in np.unique(groups).tolist()]
+        wide = [(held, held.cut_by(places[here])) for held, here in members]
+        while any(inside.size for _, inside in wide):
+            numbers = np.concatenate([np.full(inside.size, held.group) for held, inside in wide])
+            starts = np.concatenate([held.starts[inside] for held, inside in wide])
+            widths = np.concatenate([held.widths[inside] for held, inside in wide])
+            self.bins[0].levels.finer(numbers, starts, widths)
+            wide = [(held, held.cut_by(places[here])) for held, here in members]
+        found = np.empty(groups.shape, np.int64)
+        for held, here in members:
+            found[here] = held.count_below(places[here])
+        return found
 
 
 def index_of(column: NDArray[Any], by: Grouping) -> Ints:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from sourdine.accounting.dpsgd.training import Training, step_loss
 from sourdine.accounting.rdp.accountant import SOURCE_ORDERS, Renyi
-from sourdine.core.figure import Spec
 from sourdine.report.charts.base import (
     COLOURS,
     GREY,
@@ -20,6 +19,7 @@ from sourdine.report.charts.base import (
     Band,
     Row,
     Series,
+    Spec,
     across_of,
     colour_of,
     draw_lines,

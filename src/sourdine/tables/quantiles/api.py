@@ -20,7 +20,7 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.grid import reals
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.frames.statistics.ranks import SortedPlaces
+from sourdine.frames.statistics.group_ranks import SeparateRanks, SortedPlaces
 from sourdine.tables.noise import noise
 from sourdine.tables.quantiles.choice import NO_INTERVAL, Allowance, MethodChoice, Tuning, chosen, levels_of
 from sourdine.tables.quantiles.method import EPSILONS, MOST_PLACES, QuantileMethod
@@ -196,7 +196,14 @@ def quantiles(
         places = spend.mechanism.sample(found, bits)
     else:
         levels = [float(level) for level in levels_of(at)]
-        read = read_quantiles(found, tree, mechanism=spend.mechanism, at=levels, confidence=sure, bits=bits)
+        read = read_quantiles(
+            SeparateRanks.alone(found),
+            tree,
+            mechanism=spend.mechanism,
+            levels=levels,
+            confidence=sure,
+            bits=bits,
+        )
         places, ends = read.value, (grid.value(read.lower), grid.value(read.upper))
     return Release(
         values=grid.value(places),

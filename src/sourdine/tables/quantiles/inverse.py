@@ -16,7 +16,7 @@ from sourdine.core.mechanism import Example
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.randomness.exact import exp_coin
 from sourdine.core.randomness.selection import choose_segments, places_in
-from sourdine.frames.statistics.ranks import RankSource
+from sourdine.frames.statistics.group_ranks import RankSource
 from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod, Target, around, gap_at
 
 _NEGLIGIBLE = 30.0  # beyond this many e-folds more than the grid can make up for, places go into a tail

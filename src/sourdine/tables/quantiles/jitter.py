@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.statistics.ranks import RankSource
+from sourdine.frames.statistics.group_ranks import RankSource
 
 Ints = NDArray[np.int64]
 _FINE = 20  # bits a step is cut into, at most

@@ -27,7 +27,7 @@ from sourdine.core.mechanism import Example
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.randomness.exact import uniform
 from sourdine.core.randomness.selection import Segments, pick, places_in
-from sourdine.frames.statistics.ranks import RankSource
+from sourdine.frames.statistics.group_ranks import RankSource
 from sourdine.tables.quantiles.jitter import FinePlaces, Jittered, SetApart, fine_bits
 from sourdine.tables.quantiles.method import QuantileMethod, shares
 

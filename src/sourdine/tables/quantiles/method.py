@@ -28,7 +28,7 @@ from sourdine.core.grid import numbers
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.randomness.selection import Segments
-from sourdine.frames.statistics.ranks import RankSource, SortedPlaces
+from sourdine.frames.statistics.group_ranks import RankSource, SortedPlaces
 
 Ints = NDArray[np.int64]
 

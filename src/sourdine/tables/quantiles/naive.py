@@ -14,7 +14,7 @@ from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.frames.statistics.ranks import RankSource
+from sourdine.frames.statistics.group_ranks import RankSource
 from sourdine.mechanisms.laplace import MOST_SCALE, laplace_quantile
 from sourdine.tables.quantiles.method import QuantileMethod
 

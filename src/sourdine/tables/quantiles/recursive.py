@@ -15,7 +15,7 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.frames.statistics.ranks import RankSource
+from sourdine.frames.statistics.group_ranks import RankSource
 from sourdine.tables.quantiles.inverse import draw_places, moved_by_one
 from sourdine.tables.quantiles.jitter import FinePlaces, FineRanks, Jittered, SetApart, fine_bits
 from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod, Target, nearest

@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.statistics.ranks import RankSource
+from sourdine.frames.statistics.group_ranks import GroupRanks
 from sourdine.tables.estimate import GroupEstimate
 from sourdine.tables.noise import deviation, like_noises
 
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+_GROUPS = 1 << 10  # that are walked side by side, so that what was looked at stays small
 _FAN = 16  # near e^3, where the error of a rank is least for a grid of given size
 
 
@@ -74,44 +77,53 @@ class BinTree:
 
 @dataclass
 class TreeWalk:
-    """The noisy counts of one group as far as they were looked at, and what is read off them."""
+    """The noisy counts of some groups as far as they were looked at, and what is read off them.
+
+    Many walks go down side by side, each in its own group. Those that meet in a bin see the same counts.
+    """
 
     tree: BinTree
-    values: RankSource
+    values: GroupRanks
     noisy: Callable[[NDArray[np.int64]], NDArray[np.int64]]
     deviation: float
-    seen: dict[tuple[int, int], NDArray[np.float64]] = field(default_factory=dict)
+    seen: dict[int, "NoisyBins"] = field(default_factory=dict)
 
-    def total(self) -> float:
-        """The noisy number of values."""
-        return float(self._bins(0, 0).sum())
+    def total(self, group: Ints) -> Floats:
+        """The noisy number of values of each group."""
+        total: Floats = self._bins(0, group, np.zeros_like(group)).sum(axis=1)
+        return total
 
-    def find(self, rank: float, level: float, last: bool = False) -> "Place":
-        """The first place where the noisy count reaches a rank, or the last before it is passed for good.
+    def find(self, group: Ints, rank: Floats, level: Floats, last: bool = False) -> "Places":
+        """The first places where the noisy counts reach some ranks, or the last before they are passed.
 
         Noisy counts of the bins in a bin are first made to add up to its own. A bin that holds less than the
         noise is not cut further, nor is one of the finest: its values are taken as spread evenly.
         """
-        fan, widths = self.tree.fan, self.tree.widths
-        start, below, whole, spread, inside = 0, 0.0, self.total(), 0.0, 0.0
+        size, fan, widths = len(rank), self.tree.fan, self.tree.widths
+        start, wide = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        below, spread, inside = np.zeros((3, size))
+        whole, todo = self.total(group), np.arange(size)
         for depth, width in enumerate(widths):
-            counts = self._bins(depth, start)
+            counts = self._bins(depth, group[todo], start[todo])
             if depth:
-                counts = counts + (whole - counts.sum()) / fan
-            sums = below + np.cumsum(counts)
-            j = _last_before(sums - counts, rank) if last else _first_reaching(sums, rank)
-            spread += self._added(depth, j, level)
-            below, whole = float(sums[j] - counts[j]), float(counts[j])
-            start += j * width
-            if whole < 3 * self.deviation or width == widths[-1]:
-                inside = min(max((rank - below) / whole, 0.0), 1.0) if whole > 0 else 0.5
-                break
-        first = min(start, self.tree.size - 1)
-        held = min(width, self.tree.size - first)  # the last bin may reach beyond the grid
-        middle, end = (float(first + part * (held - 1)) for part in (inside, 1.0))
-        return Place(float(first), middle, end, max(spread, 1.0))
+                counts = counts + ((whole[todo] - counts.sum(axis=1)) / fan)[:, None]
+            sums = below[todo, None] + np.cumsum(counts, axis=1)
+            j = _last_before(sums - counts, rank[todo]) if last else _first_reaching(sums, rank[todo])
+            here = np.arange(len(todo)), j
+            spread[todo] += self._added(depth, j, level[todo])
+            below[todo], whole[todo] = (sums - counts)[here], counts[here]
+            start[todo] += j * width
+            wide[todo] = width
+            todo = todo[whole[todo] >= 3 * self.deviation]
+        holds = whole > 0
+        inside[~holds] = 0.5
+        inside[holds] = np.clip((rank[holds] - below[holds]) / whole[holds], 0.0, 1.0)
+        first = np.minimum(start, self.tree.size - 1)
+        held = np.minimum(wide, self.tree.size - first)  # the last bin may reach beyond the grid
+        end = (first + held - 1).astype(float)
+        return Places(first.astype(float), first + inside * (held - 1), end, np.maximum(spread, 1.0))
 
-    def _added(self, depth: int, j: int, level: float) -> float:
+    def _added(self, depth: int, j: Ints, level: Floats) -> Floats:
         """What a level adds to the variance of the count below a place less a share of the total, in noises.
 
         Of the first level, bins below the place count with 1 - level and the others with -level. Below it the
@@ -124,73 +136,118 @@ class TreeWalk:
         outer = (j / fan - level) ** 2 - level**2 if depth == 1 else (j / fan) ** 2
         return j * (1 - j / fan) + outer
 
-    def _bins(self, depth: int, start: int) -> NDArray[np.float64]:
-        key = (depth, start)
-        if key not in self.seen:
-            edges = start + self.tree.widths[depth] * np.arange(self.tree.fan + 1, dtype=np.int64)
-            self.seen[key] = self.noisy(np.diff(self.values.count_below(edges))).astype(float)
-        return self.seen[key]
+    def _bins(self, depth: int, group: Ints, start: Ints) -> Floats:
+        """The noisy counts of the bins within the bin that begins at each start: one row each.
+
+        Those that were not looked at before are counted and drawn now, each once.
+        """
+        width, fan = self.tree.widths[depth], self.tree.fan
+        nodes = fan**depth  # also those beyond the grid, where noise may lead
+        seen = self.seen.setdefault(depth, NoisyBins.empty(fan))
+        code = group * nodes + start // (width * fan)
+        fresh = seen.lacking(code)
+        if fresh.size:
+            edges = (fresh % nodes * (width * fan))[:, None] + width * np.arange(fan + 1, dtype=np.int64)
+            owner = np.broadcast_to((fresh // nodes)[:, None], edges.shape)
+            exact = np.diff(self.values.count_below(owner, edges), axis=1)
+            drawn = self.noisy(exact.ravel()).reshape(exact.shape).astype(float)
+            seen = self.seen[depth] = seen.joined(fresh, drawn)
+        rows: Floats = seen.counts[np.searchsorted(seen.codes, code)]
+        return rows
 
 
 @dataclass(frozen=True)
-class Place:
-    """A place, the first and the last that the tree does not tell from it, and the variance of its count."""
+class NoisyBins:
+    """Bins of one level that were looked at, in rising order, and the noisy counts of those within each."""
 
-    first: float
-    middle: float
-    last: float
-    spread: float
+    codes: Ints
+    counts: Floats
+
+    @classmethod
+    def empty(cls, fan: int) -> "NoisyBins":
+        return cls(np.zeros(0, np.int64), np.zeros((0, fan)))
+
+    def lacking(self, codes: Ints) -> Ints:
+        """The bins among these that were not looked at, each once."""
+        return np.setdiff1d(codes, self.codes)
+
+    def joined(self, codes: Ints, counts: Floats) -> "NoisyBins":
+        """With others beside them."""
+        at = np.searchsorted(self.codes, codes)
+        return NoisyBins(np.insert(self.codes, at, codes), np.insert(self.counts, at, counts, axis=0))
 
 
-def _first_reaching(sums: NDArray[np.float64], rank: float) -> int:
-    found = np.flatnonzero(sums >= rank)
-    return int(found[0]) if found.size else len(sums) - 1
+@dataclass(frozen=True)
+class Places:
+    """Places, the first and the last that the tree does not tell from each, and the variance of its count."""
+
+    first: Floats
+    middle: Floats
+    last: Floats
+    spread: Floats
 
 
-def _last_before(starts: NDArray[np.float64], rank: float) -> int:
-    found = np.flatnonzero(starts <= rank)
-    return int(found[-1]) if found.size else 0
+def _first_reaching(sums: Floats, rank: Floats) -> Ints:
+    """In each row the first sum that reaches a rank, or the last of all."""
+    reached = sums >= rank[:, None]
+    found: Ints = np.where(reached.any(axis=1), reached.argmax(axis=1), sums.shape[1] - 1)
+    return found
+
+
+def _last_before(starts: Floats, rank: Floats) -> Ints:
+    """In each row the last start that does not pass a rank, or the first of all."""
+    before = starts <= rank[:, None]
+    found: Ints = np.where(before.any(axis=1), starts.shape[1] - 1 - before[:, ::-1].argmax(axis=1), 0)
+    return found
 
 
 def quantiles(
-    walk: TreeWalk, at: Sequence[float], reach: Callable[[float], float]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Places of quantiles and the ends of their intervals, each in rising order.
+    walk: TreeWalk, groups: Ints, levels: Sequence[float], reach: Callable[[Floats], Floats]
+) -> tuple[Floats, Floats, Floats]:
+    """Places of quantiles and the ends of their intervals: a row for each group, rising along each.
 
     An interval holds every place whose noisy count lies within reach of the rank. `reach` tells what a sum of
     so many noises stays within, for each unit of the square root of their number.
     """
-    found = []
-    for level in at:
-        rank = level * walk.total()  # even below 0, so that a count less its rank is a sum of noises alone
-        place = walk.find(rank, level)
+    group, level = np.repeat(groups, len(levels)), np.tile(np.array(levels, float), len(groups))
+    rank = level * walk.total(group)  # even below 0, so that a count less its rank is a sum of noises alone
+    place = walk.find(group, rank, level)
 
-        def end(last: bool, rank: float = rank, level: float = level, place: Place = place) -> Place:
-            """The count at an end may have more noise than that at the place: the larger one is taken."""
-            sign, spread = 1 if last else -1, place.spread
-            for _ in range(2):
-                margin = reach(spread) * math.sqrt(spread)
-                reached = walk.find(rank + sign * margin, level, last)
-                spread = max(spread, reached.spread)
-            return reached
+    def end(last: bool) -> Places:
+        """The count at an end may have more noise than that at the place: the larger one is taken."""
+        sign, spread = 1 if last else -1, place.spread
+        for _ in range(2):
+            margin = reach(spread) * np.sqrt(spread)
+            reached = walk.find(group, rank + sign * margin, level, last)
+            spread = np.maximum(spread, reached.spread)
+        return reached
 
-        low, high = end(False).first, end(True).last
-        found.append((min(low, place.middle), place.middle, max(high, place.middle)))
-    lows, places, highs = np.maximum.accumulate(np.array(found), axis=0).T
+    middle = place.middle
+    ends = middle, np.minimum(end(False).first, middle), np.maximum(end(True).last, middle)
+    places, lows, highs = (
+        np.maximum.accumulate(part.reshape(len(groups), len(levels)), axis=1) for part in ends
+    )
     return places, lows, highs
 
 
 def read_quantiles(
-    values: RankSource,
+    values: GroupRanks,
     tree: BinTree,
     *,
     mechanism: Mechanism,
-    at: Sequence[float],
+    levels: Sequence[float],
     confidence: float,
     bits: Bits,
 ) -> GroupEstimate:
-    """Places of quantiles with their intervals, by a noisy tree; whole numbers, the ends going outwards."""
-    walk = TreeWalk(tree, values, lambda counts: mechanism.sample(counts, bits), deviation(mechanism))
-    reach = lambda many: float(like_noises(mechanism, many, confidence))
-    place, lower, upper = quantiles(walk, at, reach)
+    """Places of quantiles with their intervals, by a noisy tree; whole numbers, the ends going outwards.
+
+    The groups come one after the other, each with all its levels.
+    """
+    reach = lambda many: like_noises(mechanism, many, confidence)
+    parts = [(np.zeros((0, len(levels))),) * 3]
+    for first in range(0, len(values), _GROUPS):
+        groups = np.arange(first, min(first + _GROUPS, len(values)))
+        walk = TreeWalk(tree, values, lambda counts: mechanism.sample(counts, bits), deviation(mechanism))
+        parts.append(quantiles(walk, groups, levels, reach))
+    place, lower, upper = (np.concatenate(part).ravel() for part in zip(*parts, strict=True))
     return GroupEstimate(np.rint(place), np.floor(lower), np.ceil(upper))

@@ -154,7 +154,6 @@ class Statistic(Declared, ABC):
             whole=found.whole,
             span=span,
             chosen=measured.scope.open,
-            confidence=context.confidence,
         )
 
 

@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Literal
@@ -17,8 +17,8 @@ from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.binned import check_counted, few_counts
-from sourdine.frames.statistics.ranks import RankSource, ranks
-from sourdine.frames.statistics.totals import Keys
+from sourdine.frames.statistics.group_ranks import GroupRanks, SeparateRanks
+from sourdine.frames.statistics.ranks import ranks
 from sourdine.tables.estimate import GroupEstimate, Reading
 from sourdine.tables.measurement import ColumnMeasurement as ColumnMeasured
 from sourdine.tables.measurement import Context, Exact, Measurement, PlannedMeasurement, expect, moved
@@ -66,7 +66,7 @@ class Ordered(ColumnMeasured):
         self, source: Source, unit: PrivacyUnit, bits: Bits, beside: Sequence[Measurement] = ()
     ) -> list[Exact]:
         if self.scope.empty:
-            return [{}]
+            return [SeparateRanks((), ())]
         found = ranks(
             source,
             by=self.groupings(source),
@@ -82,16 +82,13 @@ class Ordered(ColumnMeasured):
 
     @abstractmethod
     def _read(
-        self, values: RankSource, line: PlannedMeasurement, context: Context, bits: Bits
+        self, values: GroupRanks, line: PlannedMeasurement, context: Context, bits: Bits
     ) -> GroupEstimate:
-        """The places of the quantiles of one group."""
+        """The places of the quantiles of all groups, one after the other."""
 
     def read(self, exact: Exact, line: PlannedMeasurement, context: Context, bits: Bits) -> Reading:
-        groups: Mapping[Keys, RankSource] = expect(dict, exact)
-        parts = [self._read(values, line, context, bits) for values in groups.values()]
-        ends = ("value", "lower", "upper")
-        joined = (np.concatenate([np.zeros(0), *(getattr(part, end) for part in parts)]) for end in ends)
-        return NoisyRanks(GroupEstimate(*joined))
+        values = expect(GroupRanks, exact)  # type: ignore[type-abstract]
+        return NoisyRanks(self._read(values, line, context, bits))
 
     def note(self, line: PlannedMeasurement) -> str:
         if line.choice is None:
@@ -122,13 +119,13 @@ class TreeCounts(Ordered):
         return moved(neighbours, squared, length=unit.max_rows, copies=copies, each=unit.max_rows)
 
     def _read(
-        self, values: RankSource, line: PlannedMeasurement, context: Context, bits: Bits
+        self, values: GroupRanks, line: PlannedMeasurement, context: Context, bits: Bits
     ) -> GroupEstimate:
         return read_quantiles(
             values,
             self.tree(context.schema),
             mechanism=line.mechanism,
-            at=self.at,
+            levels=self.at,
             confidence=context.confidence,
             bits=bits,
         )
@@ -195,10 +192,11 @@ class Order(Ordered):
         check_counted(source, self.label, self.groups(schema), self.width(schema) + 1)
 
     def _read(
-        self, values: RankSource, line: PlannedMeasurement, context: Context, bits: Bits
+        self, values: GroupRanks, line: PlannedMeasurement, context: Context, bits: Bits
     ) -> GroupEstimate:
         assert isinstance(line.mechanism, QuantileMethod)
-        found = line.mechanism.sample(values, bits).astype(float)
+        places = [line.mechanism.sample(group, bits) for group in values.parts()]
+        found = np.concatenate([np.zeros(0), *places])
         return GroupEstimate(found, np.full(found.shape, np.nan), np.full(found.shape, np.nan))
 
     def note(self, line: PlannedMeasurement) -> str:

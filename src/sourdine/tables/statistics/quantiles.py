@@ -180,8 +180,9 @@ class Quantiles(OfColumn):
 def _steps(places: NDArray[np.float64], column: Number) -> NDArray[np.float64]:
     """Places as values of the column, each the nearest float; what is not known stays so."""
     low, step = span(column)[0], column.step
-    exact = [math.nan if math.isnan(p) else float((low + int(p)) * step) for p in places.tolist()]
-    return np.array(exact)
+    distinct, which = np.unique(places, return_inverse=True)  # fractions are slow, and places meet often
+    exact = [math.nan if math.isnan(p) else float((low + int(p)) * step) for p in distinct.tolist()]
+    return np.array(exact)[which]
 
 
 def _noisy_rank(many: float, line: PlannedMeasurement, context: Context) -> float:
