@@ -95,3 +95,23 @@ def test_all_comes_on_one_page_and_is_not_done_twice(tmp_path: Path, toys: list[
     assert len(toys) == 2
     reproduce("toy1", "--again", "-o", str(tmp_path / "out"))
     assert len(toys) == 3
+
+
+def test_each_experiment_says_whether_its_data_are_real(tmp_path: Path) -> None:
+    run = registry._KNOWN["toy1"].run
+    for name in ("mnist", "cleaner"):
+        experiment(name, name)(run)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "diabetes.csv").write_text("")
+    (tmp_path / "data" / "cifar-10-python.tar.gz").write_bytes(b"")
+    words = ("all", "--data", str(tmp_path / "data"), "-o", str(tmp_path / "out"))
+    said = " ".join(reproduce(*words).stdout.split())
+    assert "Real data: the Pima table, from " in said
+    assert "STAND-IN: the images of MNIST are not at hand, so nothing is trained" in said
+    assert said.count("It needs no data.") == 2
+    assert "and not used: the source prints no numbers of it." in said
+    assert "Real data: the Pima table" in "".join(
+        path.read_text() for path in (tmp_path / "out").glob("*.html")
+    )
+    found = json.loads(reproduce(*words, "--json").stdout)["experiments"]
+    assert [[one["real"] for one in each["data"]] for each in found] == [[True], [False], [], []]

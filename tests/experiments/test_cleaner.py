@@ -87,6 +87,13 @@ def test_the_real_table_is_read_where_it_is(tmp_path: Path) -> None:
     assert held.imputed()[1, 1] == DECLARED["Glucose"]["missing"]
     assert held.with_medians()[1, 1] == 148
     assert len(held.train) == 614
+    header = ",".join((*FEATURES, "Outcome"))  # as the source's file had it
+    np.savetxt(tmp_path / "diabetes.csv", np.array(rows), delimiter=",", header=header, comments="")
+    path.unlink()
+    again = read_pima(tmp_path)
+    assert again.real
+    assert all(np.array_equal(again.columns[name], held.columns[name], equal_nan=True) for name in FEATURES)
+    assert np.array_equal(again.ill, held.ill)
     assert sorted([*held.train, *held.test]) == list(range(SIZE))
 
 

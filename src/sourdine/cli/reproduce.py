@@ -1,5 +1,6 @@
 """`sourdine reproduce`: do again what the source documents published, and say how it stands."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +32,9 @@ def reproduce(
 ) -> None:
     """Do a published experiment again: verdicts here; a page, CSV tables and PNG figures in a folder.
 
+    The folder of --data holds what was downloaded, as it is unpacked: mnist, 102flowers with vgg16*.pth
+    beside it, pima or diabetes.csv, salaries.csv. Each experiment says whether it ran on real data.
+
     With all, everything comes on one page as well, all.html. Results are kept as they are found: a run that
     was broken off goes on where it was.
 
@@ -38,6 +42,7 @@ def reproduce(
     """
     from sourdine.experiments import Settings, find_experiments
     from sourdine.experiments.cache import forget, run_or_read
+    from sourdine.experiments.data import data_sentence, unused_in
     from sourdine.experiments.summary import whole
 
     known = find_experiments()
@@ -58,12 +63,18 @@ def reproduce(
         if again:
             forget(each, output)
         result, earlier = run_or_read(each, settings, output)
+        said = data_sentence(each.name, data)
+        result = replace(result, lead=f"{result.lead} {said}".strip())
         kept = result.write(output)
         results.append(result)
         if as_json:
-            told.append(_plain(result, kept))
+            told.append(_plain(result, kept) | {"data": _origins(each.name, data)})
         else:
             _print(result, kept, earlier)
+            show.line(said)
+            show.line()
+    if (unused := unused_in(data)) and not as_json:
+        show.line(unused)
     page = None
     if name == "all":
         page = output / "all.html"
@@ -101,7 +112,6 @@ def _print(result: "Result", kept: tuple[Path, ...], earlier: bool) -> None:
     show.line(
         f"The page is {kept[0]}, with {counted(tables, 'table')} as CSV and its figures as PNG beside it."
     )
-    show.line()
 
 
 def _plain(result: "Result", kept: tuple[Path, ...]) -> dict[str, object]:
@@ -120,3 +130,12 @@ def _plain(result: "Result", kept: tuple[Path, ...]) -> dict[str, object]:
         ],
         "files": [str(path) for path in kept],
     }
+
+
+def _origins(name: str, data: Path | None) -> list[dict[str, object]]:
+    from sourdine.experiments.data import origins_of
+
+    return [
+        {"name": each.name, "real": each.place is not None, "place": str(each.place) if each.place else None}
+        for each in origins_of(name, data)
+    ]

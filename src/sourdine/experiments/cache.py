@@ -12,6 +12,7 @@ from typing import Any
 import sourdine
 from sourdine.accounting.accountant import Bracket
 from sourdine.core import disk
+from sourdine.experiments.data import data_sentence
 from sourdine.experiments.registry import ClaimVerdict, Experiment, Result, Settings, Standing
 from sourdine.report.pages.page import Figure, Section
 from sourdine.report.table import Cell, TextTable
@@ -22,9 +23,9 @@ FOLDER = ".done"
 def run_or_read(experiment: Experiment, settings: Settings, folder: Path) -> tuple[Result, bool]:
     """The result that an earlier run left in a folder, or a new one; and whether it is an earlier one.
 
-    An earlier result counts only if it was made by the same code with the same settings.
+    An earlier result counts only if it was made by the same code with the same settings on the same data.
     """
-    place, mark = _place(experiment, folder), _mark(settings)
+    place, mark = _place(experiment, folder), _mark(experiment.name, settings)
     try:
         held = json.loads(place.read_text(encoding="utf-8"))
         if held["mark"] == mark:
@@ -54,9 +55,9 @@ def _place(experiment: Experiment, folder: Path) -> Path:
     return folder / FOLDER / f"{experiment.name}.json"
 
 
-def _mark(settings: Settings) -> str:
+def _mark(name: str, settings: Settings) -> str:
     data = None if settings.data is None else str(settings.data.resolve())
-    return f"{_code()} {'quick' if settings.quick else 'full'} {data}"
+    return f"{_code()} {'quick' if settings.quick else 'full'} {data} {data_sentence(name, settings.data)}"
 
 
 @cache

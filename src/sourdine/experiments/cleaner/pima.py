@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sourdine.core.randomness.bits import Bits
+from sourdine.experiments.data import pima_in, read_numbers
 from sourdine.testing import SeededBits
 
 Floats = NDArray[np.float64]
@@ -94,14 +95,16 @@ class Pima:
 
 def read_pima(data: Path | None) -> Pima:
     """The table in the folder of downloaded data, or one made up to have its published moments."""
-    path = None if data is None else data / FILE
-    if path is None or not path.is_file():
+    path = pima_in(data)
+    if path is None:
         return stand_in(SeededBits(1))
-    held = np.loadtxt(path, delimiter=",")
-    columns = {name: held[:, i].copy() for i, name in enumerate(FEATURES)}
+    columns = {
+        name: held.copy() for name, held in read_numbers(path, (*FEATURES, OUTCOME), size=SIZE).items()
+    }
+    ill = columns.pop(OUTCOME) > 0
     for name in UNMEASURED:
         columns[name][columns[name] == 0] = np.nan
-    return Pima(columns, held[:, len(FEATURES)] > 0, real=True)
+    return Pima(columns, ill, real=True)
 
 
 def stand_in(bits: Bits) -> Pima:

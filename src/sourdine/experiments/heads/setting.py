@@ -1,16 +1,18 @@
 """What heads learn from, and which are compared: the source's perceptron, a linear one, and least squares.
 
-They learn from frozen features of digits if those are at hand, and of made-up images if not.
+They learn from what a frozen VGG16 sees in flowers if both are at hand, or else from frozen features of
+digits, or of made-up images.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sourdine.experiments.mnist.runs import folder_of
+from sourdine.experiments.data import digits_in, flowers_in, weights_in
 from sourdine.experiments.registry import Settings
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 CLASSES = 10
 _QUICK = 1_200, 400
 _MADE_UP = 12_000, 2_000
+_FLOWER = 112  # pixels in height and width
 _SIDE, _COARSE, _SHIFT, _NOISE = 28, 7, 3, 0.35
 
 
@@ -35,12 +38,15 @@ class HeadExamples:
 
 
 def read_examples(settings: Settings) -> HeadExamples:
-    """Features by random filters, of all images or of some."""
+    """Features by VGG16 or by random filters, of all images or of some."""
+    place, weights = flowers_in(settings.data), weights_in(settings.data)
+    if place is not None and weights is not None:
+        return _flowers(place, weights, settings)
     from sourdine.learning.data.files import read_idx_folder
     from sourdine.learning.data.labelled import Labelled
     from sourdine.learning.features.random_filters import RandomFilters
 
-    folder = folder_of(settings.data)
+    folder = digits_in(settings.data)
     parts = made_up(*(_QUICK if settings.quick else _MADE_UP)) if folder is None else read_idx_folder(folder)
     assert parts.test is not None
     train, test = parts.train, parts.test
@@ -66,6 +72,37 @@ def read_examples(settings: Settings) -> HeadExamples:
             " Put the four files of MNIST into a folder mnist, and name the folder that holds it with --data."
         )
     return HeadExamples(train=looked[0], test=looked[1], said=said)
+
+
+def _flowers(place: Path, weights: Path, settings: Settings) -> HeadExamples:
+    """What VGG16 sees in flowers of half the published side, as in the source.
+
+    Most are learnt from, as there: of the published sets the largest, the others are judged by.
+    """
+    from sourdine.learning.data.flowers import CHOOSE, JUDGE, LEARN, is_flowers_folder, read_flowers_folder
+    from sourdine.learning.data.images import read_image_folder
+    from sourdine.learning.data.labelled import Labelled
+    from sourdine.learning.features.vgg import VggFeatures
+
+    watch: Callable[[Sequence[tuple[Path, int]]], Iterable[tuple[Path, int]]]
+    watch = lambda images: settings.watch("reading flowers", images)
+    if is_flowers_folder(place):
+        parts = read_flowers_folder(place, _FLOWER, learn=(JUDGE,), judge=(LEARN, CHOOSE), watch=watch)
+    else:
+        parts = read_image_folder(place, _FLOWER, watch=watch)
+    assert parts.test is not None
+    features = VggFeatures(weights=weights)
+    held = []
+    for each, count in zip((parts.train, parts.test), _QUICK, strict=True):
+        order = np.random.default_rng(3).permutation(len(each))[: count if settings.quick else None]
+        seen = features(each.inputs[order], lambda starts: settings.watch("features by VGG16", starts))
+        held.append(Labelled(seen, each.targets[order], each.classes))
+    said = (
+        f"{len(held[0]):,} of 102 flowers to learn from and {len(held[1]):,} to judge by, which count as "
+        f"public. Their features are fixed: {features.numbers(parts.train.shape):,} numbers that VGG16 with "
+        f"the published weights sees in images of {_FLOWER} x {_FLOWER} pixels, the same for all heads."
+    )
+    return HeadExamples(train=held[0], test=held[1], said=said)
 
 
 def made_up(train: int, test: int) -> "Parts":
@@ -125,7 +162,7 @@ def source_head(
     from sourdine.learning.models import mlp
 
     return fit(
-        mlp(examples.train.shape, CLASSES, (HIDDEN,)),
+        mlp(examples.train.shape, len(examples.train.classes), (HIDDEN,)),
         examples.train.pair,
         noise=noise,
         delta=delta,
@@ -146,7 +183,7 @@ def open_head(examples: HeadExamples, *, batch: int, rate: float, epochs: int) -
     from sourdine.learning.models import mlp
 
     return fit_without_privacy(
-        mlp(examples.train.shape, CLASSES, (HIDDEN,)),
+        mlp(examples.train.shape, len(examples.train.classes), (HIDDEN,)),
         examples.train.pair,
         epochs=epochs,
         batch=batch,
@@ -162,9 +199,9 @@ def our_head(examples: HeadExamples, *, epsilon: float, delta: float, hidden: in
     from sourdine.learning import Flat, fit
     from sourdine.learning.models import linear, mlp
 
-    shape = examples.train.shape
+    shape, classes = examples.train.shape, len(examples.train.classes)
     return fit(
-        linear(shape, CLASSES) if hidden is None else mlp(shape, CLASSES, (hidden,)),
+        linear(shape, classes) if hidden is None else mlp(shape, classes, (hidden,)),
         examples.train.pair,
         epsilon=epsilon,
         delta=delta,
@@ -183,5 +220,9 @@ def squares(examples: HeadExamples, *, epsilon: float, delta: float) -> "Solved"
     from sourdine.learning.least_squares.solve import solve
 
     return solve(
-        examples.train.pair, classes=CLASSES, epsilon=epsilon, delta=delta, public=examples.test.pair
+        examples.train.pair,
+        classes=len(examples.train.classes),
+        epsilon=epsilon,
+        delta=delta,
+        public=examples.test.pair,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sourdine.experiments.data import digits_in
 from sourdine.experiments.registry import Settings
 
 if TYPE_CHECKING:
@@ -66,10 +67,7 @@ class DigitImages:
 
 def folder_of(data: Path | None) -> Path | None:
     """Where the images are, if they are there."""
-    from sourdine.learning.data.files import is_idx_folder
-
-    places = [] if data is None else [data / FOLDER, data]
-    return next((place for place in places if place.is_dir() and is_idx_folder(place)), None)
+    return digits_in(data)
 
 
 def read_digits(folder: Path, settings: Settings) -> DigitImages:

@@ -1,8 +1,11 @@
 """Figure 5: deciles of salaries, against epsilon, on a register made to have the published deciles."""
 
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.experiments.data import SALARY, read_numbers, salaries_in
 from sourdine.experiments.quantiles.measure import METHODS, ByEpsilon, method_for, rmse
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.report.pages.page import Figure, Section
@@ -33,30 +36,57 @@ def register(size: int) -> NDArray[np.float64]:
     return np.minimum(np.rint(np.where(share > 0.9, above, inner)), BOUNDS[1])
 
 
+def salaries(data: Path | None) -> NDArray[np.float64]:
+    """The salaries in a folder of downloaded data, in rising order and whole dollars; or the register."""
+    path = salaries_in(data)
+    if path is None:
+        return register(SIZE)
+    held = read_numbers(path, (SALARY,))[SALARY]
+    return np.sort(np.clip(np.rint(held[~np.isnan(held)]), *BOUNDS))
+
+
+_NOT_THE_SAME = "Not the same salaries: a register made to have the published deciles. Real ones have gaps."
+_MADE_UP = (
+    "The salaries of the source are not at hand. This register has its nine published deciles, exactly, and "
+    "is even between them."
+)
+
+
+def _deciles(ordered: NDArray[np.float64]) -> str:
+    """How near the file is to that of the source."""
+    found = [ordered[max(-(-len(ordered) * i // 10) - 1, 0)] for i in range(1, 10)]
+    return (
+        f"These are {len(ordered):,} salaries of the file that the source names. Their deciles are "
+        f"{', '.join(f'{each:,.0f}' for each in found)}; those of the source were "
+        f"{', '.join(f'{each:,}' for each in PUBLISHED)}."
+    )
+
+
 def reproduce(settings: Settings) -> ExperimentPart:
     """The figure, with answers to all three methods drawn anew for each epsilon."""
     bits = SeededBits(5)
     epsilons = EPSILONS[::3] if settings.quick else EPSILONS
     answers = dict.fromkeys(METHODS, 5 if settings.quick else 40) | {"joint": 3 if settings.quick else 15}
-    ordered, grid = register(SIZE), Grid.declared(BOUNDS, 1)
+    ordered, grid = salaries(settings.data), Grid.declared(BOUNDS, 1)
+    size, real = len(ordered), salaries_in(settings.data) is not None
     cases = [(name, epsilon) for epsilon in epsilons for name in METHODS]
     found = {
         (name, epsilon): float(
-            rmse(method_for(name, grid.places, epsilon, SIZE), ordered, grid, answers[name], bits).mean()
+            rmse(method_for(name, grid.places, epsilon, size), ordered, grid, answers[name], bits).mean()
         )
         for name, epsilon in settings.watch("salaries", cases)
     }
     errors = ByEpsilon.beside(found, settings, "fig5-salaries")
-    table = errors.table("salaries", f"{SIZE:,} salaries: error in dollars by ε", 1.03)
+    table = errors.table("salaries", f"{size:,} salaries: error in dollars by ε", 1.03)
     last = epsilons[-1]
     mine, theirs, best = (found[name, last] for name in ("histogram", "inverse sensitivity", "joint"))
     verdicts = (
         ClaimVerdict(
             claim="about 400,000 salaries: errors near 20 dollars are negligible",
             published="8.7 (inverse sensitivity) and 15.7 (histogram) at ε = 0.91",
-            found=f"{theirs:.3g} and {mine:.3g}, joint {best:.3g}, at ε = {last:g} and n = {SIZE:,}",
+            found=f"{theirs:.3g} and {mine:.3g}, joint {best:.3g}, at ε = {last:g} and n = {size:,}",
             standing=Standing.REPRODUCED if max(mine, theirs) < _NEGLIGIBLE else Standing.WRONG,
-            why="Not the same salaries: a register made to have the published deciles. Real ones have gaps.",
+            why="" if real else _NOT_THE_SAME,
         ),
         ClaimVerdict(
             claim="salaries: inverse sensitivity is closer overall",
@@ -68,15 +98,15 @@ def reproduce(settings: Settings) -> ExperimentPart:
     section = Section(
         title="Figure 5: salaries",
         paragraphs=(
-            "The salaries of the source are not at hand. This register has its nine published deciles, "
-            "exactly, and is even between them, in whole dollars; the bounds are declared, 0 and 1,000,000. "
+            (_deciles(ordered) if real else _MADE_UP)
+            + " They are in whole dollars; the bounds are declared, 0 and 1,000,000. "
             "Errors are root mean squared errors over the deciles, in dollars; the published curves are "
             "moving averages over 200 runs.",
         ),
         tables=(table,),
         figures=(
             Figure(
-                title=f"Joint answers about {SIZE:,} salaries are off by {best:.2g} dollars at ε = {last:g}; "
+                title=f"Joint answers about {size:,} salaries are off by {best:.2g} dollars at ε = {last:g}; "
                 f"the histogram by {mine:.0f}",
                 chart=errors.draw(", in dollars"),
             ),
