@@ -653,7 +653,7 @@ TABLES = {
     ),
     "tables.Privacy": of(tables.Privacy, epsilon=1, delta=SMALL, selection_delta=SMALL / 2),
     "tables.Quantiles": _numbers(
-        tables.Quantiles, {"column": "age", "at": (HALF,)}, radius=100, cuts=100, bins=100
+        tables.Quantiles, {"column": "age", "levels": (HALF,)}, radius=100, cuts=100, bins=100
     ),
     "tables.Query": _numbers(tables.Query, {"name": "n", "ask": (tables.Count(),)}, weight=100),
     "tables.Specification.plan": of(_specification().plan, epsilon=1),

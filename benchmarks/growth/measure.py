@@ -54,7 +54,7 @@ def private(table: Any, question: dict[str, Any]) -> Callable[[], object]:
     }
     ask: list[object] = ["count", {"mean": "x"}]
     if question["deciles"]:
-        ask.append({"quantiles": "x", "at": list(DECILES)})
+        ask.append({"quantiles": "x", "levels": list(DECILES)})
 
     def run() -> object:
         held = Table(table, unit="person", columns=columns)

@@ -110,7 +110,7 @@ def _taken(ask: Ask, method: str) -> tuple[QuantileMethod | BinTree, MethodChoic
     """The mechanism of a method, or a tree, by what is declared."""
     return chosen(
         method,
-        at=ask.levels,
+        levels=ask.levels,
         places=ask.grid.places,
         allowance=Allowance(budget=Fraction(str(ask.epsilon))),
         neighbours=ask.neighbours,

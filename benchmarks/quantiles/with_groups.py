@@ -40,7 +40,7 @@ def answer(question: Question) -> Answer:
     if question["task"] == "duckdb":
         held.execute(f"SELECT k, quantile_cont(x, {at}) FROM t GROUP BY k").fetchall()
     else:
-        asked = {"quantiles": "x", "at": at, "method": question["task"]}
+        asked = {"quantiles": "x", "levels": at, "method": question["task"]}
         plan = table.plan({"name": "q", "ask": [asked], "by": ["k"]}, epsilon=1, quality=False)
         _carry_out(plan, table.source)
     return {"seconds": time.perf_counter() - start, "version": duckdb.__version__}

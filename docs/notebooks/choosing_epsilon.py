@@ -54,7 +54,7 @@ Figure(
         x=Axis(field="epsilon", title="epsilon, all answers together", log=True),
         y=Axis(field="error", title="error, people", log=True, form=",.0f"),
         series=Series(field="what", names=("one count", "twenty counts")),
-        at=1.0,
+        mark=1.0,
     ),
 )
 

@@ -41,7 +41,11 @@ people = sd.Table(
 # %%
 plan = people.plan(
     {"name": "people", "ask": ["count"], "by": ["region", "sex"]},
-    {"name": "earnings", "ask": [{"quantiles": "salary", "at": [k / 10 for k in range(1, 10)]}], "weight": 2},
+    {
+        "name": "earnings",
+        "ask": [{"quantiles": "salary", "levels": [k / 10 for k in range(1, 10)]}],
+        "weight": 2,
+    },
     epsilon=1,
 )
 for each in forecasts(plan):

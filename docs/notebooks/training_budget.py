@@ -34,7 +34,7 @@ Figure(
         x=Axis(field="noise", title="noise, clipping norms"),
         y=Axis(field="epsilon", title="epsilon at delta = 1e-5", log=True),
         series=Series(field="run", names=("15 epochs in batches of 64",)),
-        at=1.0,
+        mark=1.0,
     ),
 )
 

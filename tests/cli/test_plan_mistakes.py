@@ -61,7 +61,7 @@ by = ["sex"]
 
 [[queries]]
 name = "pay"
-ask = [{ mean = "pay" }, { quantiles = "pay", at = [0.5] }]
+ask = [{ mean = "pay" }, { quantiles = "pay", levels = [0.5] }]
 by = ["region"]
 where = { age = { at_least = 18 }, sex = ["f"] }
 weight = 2
@@ -201,7 +201,9 @@ SLIPS = {
     ),
     "no weight": slip("weight = 2", "weight = 0", "it must be above 0. Write it like weight = 2"),
     "edges that fall": slip("[0, 20, 40]", "[0, 40, 20]", "edges must rise, as in edges ="),
-    "a quantile in per cent": slip("at = [0.5]", "at = [50]", "strictly between 0 and 1, as in at ="),
+    "a quantile in per cent": slip(
+        "levels = [0.5]", "levels = [50]", "strictly between 0 and 1, as in levels ="
+    ),
     "too many groups": slip(
         'by = ["sex"]',
         'by = ["sex", "day", "hour"]',

@@ -361,7 +361,7 @@ def test_an_empty_table_is_answered_like_any_other(case: Case) -> None:
     (case.folder / "people.csv").write_text("age,sex\n")
     case.change(
         '[{ mean = "age" }]',
-        '[{ mean = "age" }, { deviation = "age" }, { quantiles = "age", at = [0.5] }, { sum = "age" }, '
+        '[{ mean = "age" }, { deviation = "age" }, { quantiles = "age", levels = [0.5] }, { sum = "age" }, '
         '{ proportion = "age", below = 9 }, { histogram = "age", edges = [0, 9] }]',
     )
     code, _, err = run("release", case.spec, "-o", case.folder / "out")

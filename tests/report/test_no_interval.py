@@ -69,7 +69,9 @@ def test_rows_for_a_terminal_say_so() -> None:
 @pytest.fixture
 def case(tmp_path: Path) -> Case:
     made = build(tmp_path)
-    made.change('ask = [{ mean = "age" }]', 'ask = [{ quantiles = "age", at = [0.25, 0.5], ties = true }]')
+    made.change(
+        'ask = [{ mean = "age" }]', 'ask = [{ quantiles = "age", levels = [0.25, 0.5], ties = true }]'
+    )
     return made
 
 

@@ -78,5 +78,5 @@ ASKS: dict[str, Any] = {
     "proportion": {"proportion": "x", "at_least": 30},
     "histogram": {"histogram": "x", "edges": [0, 10, 50, 100]},
     "contingency": {"contingency": ["place", "half"]},
-    "quantiles": {"quantiles": "x", "at": [0.25, 0.5, 0.75], "method": "tree"},
+    "quantiles": {"quantiles": "x", "levels": [0.25, 0.5, 0.75], "method": "tree"},
 }

@@ -44,7 +44,7 @@ EDGES = [15, 25, 35, 45, 55, 65, 75, 90]
 QUERIES: list[dict[str, Any]] = [
     {"name": "education", "ask": ["count"], "by": ["education", "sex"]},
     {"name": "hours", "ask": [{"mean": "hours"}], "by": ["sex"]},
-    {"name": "deciles", "ask": [{"quantiles": "age", "at": DECILES}]},
+    {"name": "deciles", "ask": [{"quantiles": "age", "levels": DECILES}]},
     {"name": "ages", "ask": [{"histogram": "age", "edges": EDGES}]},
 ]
 

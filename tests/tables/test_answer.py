@@ -36,7 +36,7 @@ def answers() -> Answers:
         {"name": "people", "ask": ["count", {"mean": "age"}], "by": ["key"]},
         {"name": "cells", "ask": [{"contingency": ["key", "well"]}]},
         {"name": "ages", "ask": [{"histogram": "age", "edges": [0, 5, 20]}]},
-        {"name": "ranks", "ask": [{"quantiles": "age", "at": [0.25, 0.5]}], "by": ["well"]},
+        {"name": "ranks", "ask": [{"quantiles": "age", "levels": [0.25, 0.5]}], "by": ["well"]},
         {"name": "all", "ask": ["count"]},
         epsilon=50,
     )

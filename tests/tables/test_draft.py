@@ -35,7 +35,20 @@ def test_every_field_is_explained(tmp_path: Path) -> None:
     text = draft(headed(tmp_path, "a,b"), tmp_path / "t.toml")
     fields = {*TableBlock.model_fields, *PrivacyBlock.model_fields}
     fields |= {"type", "lower", "upper", "granularity", "missing", "keys"}
-    fields |= {"name", "ask", "by", "where", "weight", "at", "edges", "at_least", "below", "of", "other", "k"}
+    fields |= {
+        "name",
+        "ask",
+        "by",
+        "where",
+        "weight",
+        "levels",
+        "edges",
+        "at_least",
+        "below",
+        "of",
+        "other",
+        "k",
+    }
     for field in fields:
         assert f"{field} = " in text, field
     for kind in BY_KIND:

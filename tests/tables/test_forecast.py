@@ -109,7 +109,9 @@ def test_aggregates_of_one_column_are_read_off_the_same_numbers() -> None:
 def test_forecasts_of_quantiles_are_in_ranks_unless_a_law_is_declared() -> None:
     table = table_of(EVENLY, 1)
     ranks, even, normal = (
-        forecast(table.plan({"name": "q", "ask": [{"quantiles": "x", "at": [0.5], **law}]}, epsilon=1), "q")
+        forecast(
+            table.plan({"name": "q", "ask": [{"quantiles": "x", "levels": [0.5], **law}]}, epsilon=1), "q"
+        )
         for law in ({}, {"law": "uniform"}, {"law": {"mean": 50.0, "deviation": 10.0}})
     )
     assert ranks.measure == "ranks"
@@ -124,7 +126,7 @@ def test_a_law_counts_at_the_level_where_it_is_widest_and_within_the_bounds() ->
     law = {"mean": 50.0, "deviation": 10.0}
 
     def told(at: list[float], epsilon: float) -> float:
-        ask = {"quantiles": "x", "at": at, "law": law, "method": "inverse"}
+        ask = {"quantiles": "x", "levels": at, "law": law, "method": "inverse"}
         error = forecast(table.plan({"name": "q", "ask": [ask]}, epsilon=epsilon, quality=False), "q").error
         assert error is not None
         return error
@@ -137,7 +139,13 @@ def test_a_law_counts_at_the_level_where_it_is_widest_and_within_the_bounds() ->
 
 def test_less_epsilon_is_more_error_in_every_forecast() -> None:
     table = table_of(EVENLY, 2)
-    asks = [*ASKS.values(), {"deviation": "x"}, {"variance": "x"}, {"quantiles": "x", "at": [0.5]}, "units"]
+    asks = [
+        *ASKS.values(),
+        {"deviation": "x"},
+        {"variance": "x"},
+        {"quantiles": "x", "levels": [0.5]},
+        "units",
+    ]
     for delta in (None, 1e-6):
         errors = [
             [each.error or 0.0 for each in forecasts(plan_of(table, asks, epsilon, delta))]

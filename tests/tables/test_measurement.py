@@ -44,8 +44,8 @@ ASKS: list[list[Any]] = [
     [{"sum": "pay"}, {"proportion": "site", "of": ["n"]}],
     [{"histogram": "age", "edges": [-10, 0, 1, 20]}, {"histogram": "score", "edges": [0, 0.5, 1.0]}],
     [
-        {"quantiles": "age", "at": [0.5], "method": "tree"},
-        {"quantiles": "score", "at": [0.25], "method": "tree", "bins": 3},
+        {"quantiles": "age", "levels": [0.5], "method": "tree"},
+        {"quantiles": "score", "levels": [0.25], "method": "tree", "bins": 3},
     ],
 ]
 
@@ -144,9 +144,9 @@ TIGHT: dict[str, tuple[Any, list[str]]] = {
     "holds": ({"proportion": "age", "at_least": 1}, ["site"]),
     "bins": ({"histogram": "age", "edges": [-3, 0, 20]}, []),
     "cells": ({"contingency": ["site", "well"]}, []),
-    "tree": ({"quantiles": "age", "at": [0.5], "method": "tree"}, ["site"]),
-    "flat": ({"quantiles": "age", "at": [0.5], "method": "tree", "bins": 4}, ["site"]),
-    "auto": ({"quantiles": "age", "at": [0.25, 0.5, 0.75]}, ["site"]),  # 24 places, counted one by one
+    "tree": ({"quantiles": "age", "levels": [0.5], "method": "tree"}, ["site"]),
+    "flat": ({"quantiles": "age", "levels": [0.5], "method": "tree", "bins": 4}, ["site"]),
+    "auto": ({"quantiles": "age", "levels": [0.25, 0.5, 0.75]}, ["site"]),  # 24 places, counted one by one
 }
 
 

@@ -38,9 +38,9 @@ ASKS: list[Any] = [
     {"sum": "age"},
     {"proportion": "age", "at_least": 50},
     {"histogram": "age", "edges": [0, 50, 99]},
-    {"quantiles": "age", "at": [0.5], "method": "tree"},
+    {"quantiles": "age", "levels": [0.5], "method": "tree"},
 ]
-SMOOTH = {"quantiles": "age", "at": [0.5], "method": "smooth"}
+SMOOTH = {"quantiles": "age", "levels": [0.5], "method": "smooth"}
 RANDOM = np.random.default_rng(8)
 SIZE = 900
 TOWNS = ["Aa", "aa", "b", "=c", "<i>d</i>", 'e, "f"', "rare 1", "rare 2"]

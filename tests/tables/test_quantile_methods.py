@@ -61,7 +61,7 @@ QUARTILES = [0.25, 0.5, 0.75]
 
 
 def asked(method: str, at: list[float] = QUARTILES, by: tuple[str, ...] = ("sex",)) -> dict[str, Any]:
-    return {"name": "q", "ask": [{"quantiles": "pay", "at": at, "method": method}], "by": list(by)}
+    return {"name": "q", "ask": [{"quantiles": "pay", "levels": at, "method": method}], "by": list(by)}
 
 
 def table(unit: PrivacyUnit = UNITS[0], neighbours: Neighbours = ADD_REMOVE, size: int | None = 400) -> Table:
@@ -99,7 +99,7 @@ def test_what_a_unit_changes_in_all_groups_is_paid_for(
     given_plan, one, other, seed = case
     query = given_plan.queries[0]
     assume(query.name != "cells")
-    ask = {"kind": "quantiles", "column": "age", "at": [0.5], "method": "inverse"}
+    ask = {"kind": "quantiles", "column": "age", "levels": [0.5], "method": "inverse"}
     block = {"name": "q", "ask": [ask], "by": list(query.by), "where": query.where}
     for delta in (None, 1e-6):
         plan = ReleasePlan(
@@ -129,7 +129,11 @@ def reached(unit: PrivacyUnit, neighbours: Neighbours) -> tuple[Fraction, Fracti
         schema=SCHEMA,
         queries=(
             Query.read(
-                {"name": "q", "ask": [{"quantiles": "age", "at": [0.5], "method": "inverse"}], "by": ["site"]}
+                {
+                    "name": "q",
+                    "ask": [{"quantiles": "age", "levels": [0.5], "method": "inverse"}],
+                    "by": ["site"],
+                }
             ),
         ),
         privacy=Privacy(epsilon=Fraction(1)),
@@ -200,7 +204,7 @@ def worst_ratio(mechanism: QuantileMethod) -> float:
 def test_a_record_that_moves_between_groups_by_enumeration() -> None:
     """The laws of both groups together, for every table of up to three records and each of its neighbours."""
     schema = {"x": {"type": "integer", "lower": 0, "upper": PLACES - 1}, "g": {"type": "flag"}}
-    asking = {"name": "q", "ask": [{"quantiles": "x", "at": [0.5], "method": "inverse"}], "by": ["g"]}
+    asking = {"name": "q", "ask": [{"quantiles": "x", "levels": [0.5], "method": "inverse"}], "by": ["g"]}
     rows = Table(pa.table({"x": [0], "g": [True]}), unit="record", columns=schema, neighbours=REPLACE)
     mechanism = made(rows.plan(asking, epsilon=1, quality=False).lines[0])
     assert mechanism == InverseSensitivity(
@@ -370,7 +374,7 @@ def test_a_law_turns_ranks_into_values() -> None:
     plain, law = (
         forecasts(
             table().plan(
-                {"name": "q", "ask": [{"quantiles": "pay", "at": [0.5], "method": "smooth", **more}]},
+                {"name": "q", "ask": [{"quantiles": "pay", "levels": [0.5], "method": "smooth", **more}]},
                 epsilon=1,
             )
         )[0]
@@ -396,10 +400,13 @@ def test_a_target_finds_an_epsilon(method: str) -> None:
 @pytest.mark.parametrize(
     ("ask", "told"),
     [
-        ({"at": [0.5], "method": "magic"}, "method"),
-        ({"at": [0.5], "method": 3}, "method"),
-        ({"at": [1e-9], "method": "joint"}, "quantiles of pay in 'q' cannot be found by the method 'joint'"),
-        ({"at": [i / 1000 for i in range(1, 999)], "method": "joint"}, "Use the recursive method"),
+        ({"levels": [0.5], "method": "magic"}, "method"),
+        ({"levels": [0.5], "method": 3}, "method"),
+        (
+            {"levels": [1e-9], "method": "joint"},
+            "quantiles of pay in 'q' cannot be found by the method 'joint'",
+        ),
+        ({"levels": [i / 1000 for i in range(1, 999)], "method": "joint"}, "Use the recursive method"),
     ],
 )
 def test_what_a_method_cannot_do_is_told(ask: dict[str, Any], told: str) -> None:

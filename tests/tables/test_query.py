@@ -11,7 +11,7 @@ from sourdine.tables import Query, statistics
 def test_a_query_can_be_written_in_python() -> None:
     asked = [statistics.Count(), statistics.Mean("pay"), statistics.Quantiles("pay", 0.5), "units"]
     made = Query("pay", asked, by="sex", where={"pay": {"at_least": 1}})
-    ask = ["count", {"mean": "pay"}, {"quantiles": "pay", "at": [0.5]}, "units"]
+    ask = ["count", {"mean": "pay"}, {"quantiles": "pay", "levels": [0.5]}, "units"]
     block = {"name": "pay", "ask": ask, "by": ["sex"], "where": {"pay": {"at_least": 1}}}
     assert made == Query.read(block)
     assert Query("all", statistics.Histogram("pay", [0, 1, 2])).ask[0].label == "histogram of pay"

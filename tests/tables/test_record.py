@@ -26,7 +26,7 @@ BLOCKS = {
         {"name": "n", "ask": ["count"], "by": ["well", "site"], "where": {"age": {"at_least": 18}}},
         {
             "name": "q",
-            "ask": [{"quantiles": "pay", "at": [0.25, 0.5]}, {"histogram": "age", "edges": [0, 50, 99]}],
+            "ask": [{"quantiles": "pay", "levels": [0.25, 0.5]}, {"histogram": "age", "edges": [0, 50, 99]}],
         },
         {"name": "c", "ask": [{"contingency": ["well", "site"]}]},
     ],

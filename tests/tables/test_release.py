@@ -33,7 +33,11 @@ QUERIES: list[dict[str, Any]] = [
     {"name": "pay", "ask": [{"sum": "pay"}, {"proportion": "age", "at_least": 50}], "by": ["well"]},
     {"name": "ages", "ask": [{"histogram": "age", "edges": [0, 20, 40, 99]}], "where": {"well": [True]}},
     {"name": "cells", "ask": [{"contingency": ["sex", "well"]}]},
-    {"name": "ranks", "ask": [{"quantiles": "age", "at": [0.1, 0.5, 0.9], "method": "tree"}], "by": ["well"]},
+    {
+        "name": "ranks",
+        "ask": [{"quantiles": "age", "levels": [0.1, 0.5, 0.9], "method": "tree"}],
+        "by": ["well"],
+    },
 ]
 _RANDOM = np.random.default_rng(5)
 PEOPLE = pa.table(

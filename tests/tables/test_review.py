@@ -79,7 +79,7 @@ def named(group: str, number: str, who: str, whole: bool) -> list[list[int]]:
     """The numbers of one table, whatever its columns are called."""
     columns = {group: {"type": "category", "keys": ["a", "b"]}, number: SMALL}
     table = pa.table({group: ["a", "b", "b", "b"], number: [1, 2, 300, 4], who: ["b", "b", "c", "c"]})
-    ask = ["count", {"mean": number}, {"quantiles": number, "at": [0.5]}]
+    ask = ["count", {"mean": number}, {"quantiles": number, "levels": [0.5]}]
     unit = PrivacyUnit(column=who, max_rows=2) if whole else BY_RECORD
     plan = plan_of(columns, ask, (group,), unit, where={group: ["b"], number: {"at_least": 2}})
     return exact_numbers(plan, open_source(table, plan.schema, [who]))
@@ -158,7 +158,7 @@ def test_a_connection_may_sort_downwards(order: str) -> None:
     connection = duckdb.connect()
     connection.execute(f"SET default_order = '{order}'")
     table = connection.sql("SELECT unnest([1, 1, 2, 3, 3, 3, 9]) AS x, 'a' AS g")
-    plan = plan_of({"x": SMALL, "g": LETTERS}, [{"quantiles": "x", "at": [0.5]}], ("g",))
+    plan = plan_of({"x": SMALL, "g": LETTERS}, [{"quantiles": "x", "levels": [0.5]}], ("g",))
     source, line = open_source(table, plan.schema), plan.lines[0].measurement
     found = ranks(
         source,
@@ -179,7 +179,7 @@ def test_letters_that_a_collation_takes_for_one_stay_apart(by_default: bool) -> 
         connection.execute("SET default_collation = 'nocase'")
     connection.execute(f"CREATE TABLE t (g VARCHAR {'' if by_default else 'COLLATE nocase'}, x INTEGER)")
     connection.execute("INSERT INTO t VALUES ('A', 5), ('a', 1), ('a', 2), ('a', 3), ('b', 4)")
-    ask = ["count", {"quantiles": "x", "at": [0.5]}]
+    ask = ["count", {"quantiles": "x", "levels": [0.5]}]
     count, tree = numbers_of(connection.table("t"), {"g": LETTERS, "x": SMALL}, ask, ("g",))
     assert count == [3, 1]
     assert [sum(tree[:11]), sum(tree[11:])] == [3, 1]
@@ -197,7 +197,7 @@ def test_long_keys_of_a_tree_are_not_rounded_to_one() -> None:
     }
     keys = pa.array([large] * 3 + [large + 1] * 2 + [(1 << 64) - 1], pa.uint64())
     table = pa.table({"g": keys, "x": [1, 5, 9, 1, 5, 9]})
-    (tree,) = numbers_of(table, columns, [{"quantiles": "x", "at": [0.5]}], ("g",))
+    (tree,) = numbers_of(table, columns, [{"quantiles": "x", "levels": [0.5]}], ("g",))
     bins = len(tree) // 3
     assert [sum(tree[i * bins : (i + 1) * bins]) for i in range(3)] == [1, 3, 2]
 
@@ -293,7 +293,7 @@ def test_a_plan_pays_no_more_than_its_guarantee_in_any_currency(
         columns={"x": SMALL, "g": LETTERS},
         neighbours=neighbours,
     )
-    ask = ["count", {"variance": "x"}, {"sum": "x"}, {"quantiles": "x", "at": [0.5]}]
+    ask = ["count", {"variance": "x"}, {"sum": "x"}, {"quantiles": "x", "levels": [0.5]}]
     plan = table.plan({"name": "q", "ask": ask, "by": ["g"]}, epsilon=1, delta=delta)
     made = table.release(plan, ledger, bits=SeededBits(1))
     assert not made.secure
@@ -347,7 +347,7 @@ def test_every_count_of_a_tree_is_drawn_once_and_at_its_levels_alone(size: int) 
 
 def test_a_query_walks_the_tree_of_a_column_once() -> None:
     """Two walks would each draw their own noise, and one of them would not be paid for."""
-    ask = [{"quantiles": "x", "at": [0.5]}, {"quantiles": "x", "at": [0.25]}]
+    ask = [{"quantiles": "x", "levels": [0.5]}, {"quantiles": "x", "levels": [0.25]}]
     with pytest.raises(InvalidParameter, match="asked twice"):
         plan_of({"x": SMALL}, ask)
 

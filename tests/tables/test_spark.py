@@ -55,14 +55,18 @@ QUERIES: list[dict[str, Any]] = [
         ],
     },
     {"name": "some", "ask": [{"mean": "big"}], "by": ["code"], "where": {"well": True, "town": TOWNS[:5]}},
-    {"name": "quantiles", "ask": [{"quantiles": "pay", "at": [0.25, 0.9], "method": "tree"}], "by": ["town"]},
-    {"name": "gaps", "ask": [{"quantiles": "pay", "at": [0.2, 0.7], "method": "tree"}], "by": ["code"]},
+    {
+        "name": "quantiles",
+        "ask": [{"quantiles": "pay", "levels": [0.25, 0.9], "method": "tree"}],
+        "by": ["town"],
+    },
+    {"name": "gaps", "ask": [{"quantiles": "pay", "levels": [0.2, 0.7], "method": "tree"}], "by": ["code"]},
     {
         "name": "far",
-        "ask": [{"quantiles": "big", "at": [0.1, 0.5], "method": "tree"}],
+        "ask": [{"quantiles": "big", "levels": [0.1, 0.5], "method": "tree"}],
         "where": {"pay": {"at_least": 5, "below": 90}},
     },
-    {"name": "joint", "ask": [{"quantiles": "price", "at": [0.5], "method": "joint"}], "by": ["well"]},
+    {"name": "joint", "ask": [{"quantiles": "price", "levels": [0.5], "method": "joint"}], "by": ["well"]},
 ]
 
 
@@ -147,8 +151,8 @@ def test_an_error_on_the_cluster_is_told_without_its_words(
             table.release(plan, ledger)
         assert "secret" not in str(caught.value) + "".join(capfd.readouterr())
         assert len(ledger.history()) == 1
-    left = table.plan({"name": "n", "ask": [{"quantiles": "x", "at": [0.5]}]}, epsilon=1)
+    left = table.plan({"name": "n", "ask": [{"quantiles": "x", "levels": [0.5]}]}, epsilon=1)
     assert isinstance(left.lines[0].measurement, TreeCounts)
     assert "only counted" in left.notes[0]
     with pytest.raises(InvalidParameter, match="stay on its cluster"):
-        table.plan({"name": "n", "ask": [{"quantiles": "x", "at": [0.5], "method": "joint"}]}, epsilon=1)
+        table.plan({"name": "n", "ask": [{"quantiles": "x", "levels": [0.5], "method": "joint"}]}, epsilon=1)

@@ -52,7 +52,7 @@ weight = 2.5
 
 [[queries]]
 name = "ages"
-ask = [{ histogram = "age", edges = [0, 18, 65, 120] }, { quantiles = "age", at = [0.5], law = "uniform" }]
+ask = [{ histogram = "age", edges = [0, 18, 65, 99] }, { quantiles = "age", levels = [0.5], law = "uniform" }]
 
 [[queries]]
 name = "cells"
@@ -101,6 +101,9 @@ def test_words_of_0_1_are_read_and_told(tmp_path: Path) -> None:
     with pytest.warns(OldWord, match=r"'privacy\.reserve' is called 'privacy\.selection_delta' now"):
         kept = loaded(tmp_path, TEXT.replace("delta = 1e-6", "delta = 1e-6\nreserve = 5e-7"))
     assert kept.privacy.selection_delta == 5e-7
+    with pytest.warns(OldWord, match=r"'queries\.at' is called 'queries\.levels' now"):
+        found = loaded(tmp_path, TEXT.replace("levels = [0.5]", "at = [0.5]"))
+    assert found == loaded(tmp_path, TEXT)
     with pytest.raises(InvalidParameter, match=r"'privacy\.rows' is unknown"):
         loaded(tmp_path, TEXT.replace("max_rows = 3", "max_rows = 3\nrows = 3"))
 
@@ -148,7 +151,7 @@ def test_what_is_not_there_is_told_when_it_is_needed(tmp_path: Path) -> None:
         ("at_least = 18", "at_lest = 18", "at_lest' is unknown"),
         ('name = "ages"\n', "", "'queries.name' is missing"),
         ('name = "ages"', 'name = "people"', "Two queries are called 'people'"),
-        ("at = [0.5]", "at = [50.0]", "strictly between 0 and 1"),
+        ("levels = [0.5]", "levels = [50.0]", "strictly between 0 and 1"),
         ('ask = { contingency = ["sex", "well"] }', 'ask = ["max"]', "asks for the max"),
         ('source = "people.csv"', 'source = "FILL IN"', "'table.source' of"),
     ],

@@ -67,8 +67,8 @@ def test_a_table_that_does_not_fit_its_declaration_is_refused(tmp_path: Path) ->
         ({"ask": [{"histogram": "age", "edges": [0, 0.2, 0.3]}]}, "a bin narrower than the column's grid"),
         ({"ask": [{"histogram": "age", "edges": [5, 1]}]}, "edges must rise"),
         ({"ask": [{"histogram": "age", "edges": [0, 10**400]}]}, "up to 1e100 in size"),
-        ({"ask": [{"quantiles": "age", "at": [0, 0.5]}]}, "strictly between 0 and 1"),
-        ({"ask": [{"quantiles": "age", "at": [0.5, 0.5]}]}, "at must rise"),
+        ({"ask": [{"quantiles": "age", "levels": [0, 0.5]}]}, "strictly between 0 and 1"),
+        ({"ask": [{"quantiles": "age", "levels": [0.5, 0.5]}]}, "levels must rise"),
         ({"ask": [{"proportion": "age"}]}, "does not fit its type. State at_least or below"),
         ({"ask": [{"proportion": "sex", "of": ["x"]}]}, "the key 'x', which the column"),
         ({"ask": [{"proportion": "sex", "at_least": 1}]}, "does not fit its type"),
@@ -115,7 +115,7 @@ def test_keys_that_would_be_read_as_something_else_are_refused() -> None:
     table = Table(rows, unit="person", columns=columns)
     with pytest.raises(InvalidParameter, match="'sex' in 'q' has the key 'all', which names the margins"):
         table.plan({"name": "q", "ask": [{"contingency": ["sex", "quantile"]}]}, epsilon=1)
-    asked = {"name": "q", "ask": [{"quantiles": "age", "at": [0.5]}], "by": ["quantile"]}
+    asked = {"name": "q", "ask": [{"quantiles": "age", "levels": [0.5]}], "by": ["quantile"]}
     with pytest.raises(InvalidParameter, match="groups by 'quantile' twice"):
         table.plan(asked, epsilon=1)
 
@@ -139,8 +139,13 @@ def test_what_is_no_query_is_told(query: Any, words: str) -> None:
 
 def test_one_key_one_column_and_one_level_need_no_list() -> None:
     table = Table(ROWS, unit="person", columns=COLUMNS)
-    short = {"name": "q", "ask": {"quantiles": "age", "at": 0.5}, "by": "sex", "where": {"sex": "f"}}
-    long = {"name": "q", "ask": [{"quantiles": "age", "at": [0.5]}], "by": ["sex"], "where": {"sex": ["f"]}}
+    short = {"name": "q", "ask": {"quantiles": "age", "levels": 0.5}, "by": "sex", "where": {"sex": "f"}}
+    long = {
+        "name": "q",
+        "ask": [{"quantiles": "age", "levels": [0.5]}],
+        "by": ["sex"],
+        "where": {"sex": ["f"]},
+    }
     assert table.plan(short, epsilon=1) == table.plan(long, epsilon=1)
 
 

@@ -66,7 +66,7 @@ weight = 2  # more of the budget, so less noise; everybody is protected alike
 
 [[queries]]
 name = "deciles of earnings"
-ask = [{ quantiles = "salary", at = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9] }]
+ask = [{ quantiles = "salary", levels = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9] }]
 weight = 2
 
 [[queries]]

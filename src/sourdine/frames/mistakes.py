@@ -31,7 +31,6 @@ _PLAIN = {
 }
 _EXAMPLES = {
     "ask": 'ask = ["count", { mean = "pay" }]',
-    "at": "at = [0.25, 0.5, 0.75]",
     "at_least": "at_least = 18",
     "below": "below = 65",
     "by": 'by = ["sex"]',
@@ -50,7 +49,8 @@ _EXAMPLES = {
     "keys": 'keys = ["a", "b"]',
     "k": "k = 10",
     "ledger": 'ledger = "people.ledger"',
-    "levels": 'levels = ["region", "town"]',
+    "hierarchies.levels": 'levels = ["region", "town"]',
+    "levels": "levels = [0.25, 0.5, 0.75]",
     "lower": "lower = 0",
     "max_groups": "max_groups = 3",
     "max_rows": "max_rows = 5",
@@ -88,7 +88,9 @@ def told(problem: ValidationError, root: str) -> InvalidParameter:
     path, either = _path(first["loc"], [value for value in held.values() if isinstance(value, str)])
     where, name = ".".join(path if root in ("", *path[:1]) else [root, *path]), (path or [root])[-1]
     if first["type"] == "missing":
-        return InvalidParameter(f"The declaration '{where}' is missing. Add it{_example(name, ', as in ')}.")
+        return InvalidParameter(
+            f"The declaration '{where}' is missing. Add it{_example(name, ', as in ', where)}."
+        )
     if first["type"] == "extra_forbidden":
         if "where" in path:
             remedy = f"Write conditions{_example('where', ' like ')}."
@@ -103,7 +105,7 @@ def told(problem: ValidationError, root: str) -> InvalidParameter:
     numbers = {key: f"{value:,g}" for key, value in held.items() if isinstance(value, float)}
     reason = reason.format(**{**held, **numbers}).replace("Input should be", "it must be")
     reason = "it must be a number" if either and first["type"].endswith("_type") else reason
-    remedy = _example(name, " Write it like ") if first["type"] in _PLAIN else ""
+    remedy = _example(name, " Write it like ", where) if first["type"] in _PLAIN else ""
     if "type" in str(held.get("discriminator", "")):
         remedy = _example("type", " Write it like ")
     if not remedy and reason.endswith("a block of fields"):
@@ -125,5 +127,7 @@ def _path(place: tuple[str | int, ...], kinds: list[str]) -> tuple[list[str], bo
     return (path[:-1] if either else path), either
 
 
-def _example(name: str, before: str) -> str:
-    return f"{before}{_EXAMPLES[name]}" if name in _EXAMPLES else ""
+def _example(name: str, before: str, where: str = "") -> str:
+    block = where.split(".", maxsplit=1)[0]
+    example = _EXAMPLES.get(f"{block}.{name}", _EXAMPLES.get(name))
+    return f"{before}{example}" if example else ""

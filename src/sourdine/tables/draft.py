@@ -277,7 +277,7 @@ _QUERIES = """
 #   { hierarchy = "place" }                        how many records in every town, department and region,
 #                                                  which add up; declare [hierarchies.place] with levels =
 #                                                  ["region", "department", "town"] and file = "places.csv"
-#   { quantiles = "pay", at = [0.1, 0.5, 0.9] }    the values below which such shares of the records lie, by
+#   { quantiles = "pay", levels = [0.1, 0.5, 0.9] } the values below which such shares of the records lie, by
 #                                                  the method that comes nearest, mostly without intervals;
 #                                                  with method = "tree" always with them
 #   { top = "town", k = 10 }                       the keys that most units have, in order, without counts

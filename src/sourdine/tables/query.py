@@ -225,11 +225,11 @@ def _known(kind: object, query: str) -> type[Statistic]:
     if kind in ("min", "max", "minimum", "maximum"):
         raise InvalidParameter(
             f"The query '{query}' asks for the {kind}, which is the value of one record, so that no noise of "
-            'use could hide it. Ask for a quantile, such as { quantiles = "age", at = [0.01, 0.99] }.'
+            'use could hide it. Ask for a quantile, such as { quantiles = "age", levels = [0.01, 0.99] }.'
         )
     if kind in ("median", "quantile"):
         raise InvalidParameter(
-            f"The query '{query}' asks for the {kind}. Write it as {{ quantiles = \"age\", at = [0.5] }}."
+            f"The query '{query}' asks for the {kind}. Write it as {{ quantiles = \"age\", levels = [0.5] }}."
         )
     if isinstance(kind, str) and kind.lower() in _OTHER_NAMES:
         name = _OTHER_NAMES[kind.lower()]

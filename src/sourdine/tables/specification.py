@@ -5,7 +5,7 @@ Fields that only somebody who knows the data can fill in are blanks, and are ref
 
 import difflib
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -71,6 +71,7 @@ _BLOCKS = ("table", "privacy", "columns", "queries", "joins", "hierarchies")
 _RENAMED = {
     "privacy": {"rows": "max_rows", "groups": "max_groups", "reserve": "selection_delta"}
 }  # since 0.2
+_OF_QUANTILES = {"at": "levels"}
 _MOST_QUERIES = 2000  # beyond them a plan takes its time
 
 
@@ -172,9 +173,12 @@ class Specification(Declared):
         given = {**held, "folder": folder}
         for old, new in _old_words(held):
             block, word = old.split(".")
-            given[block] = {
-                new.split(".")[1] if key == word else key: each for key, each in given[block].items()
-            }
+            renamed = {word: new.split(".")[1]}
+            given[block] = (
+                _renamed(given[block], renamed)
+                if block in _RENAMED
+                else [_present(each, renamed) for each in given[block]]
+            )
         if isinstance(queries := given.get("queries"), Mapping):
             raise InvalidParameter(
                 "The queries must be a list of blocks. Write [[queries]] with two brackets before each query."
@@ -320,12 +324,41 @@ class Specification(Declared):
 
 def _old_words(held: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The words of earlier versions in a specification, each with the one that has taken its place."""
-    return [
+    words = [
         (f"{block}.{old}", f"{block}.{new}")
         for block, words in _RENAMED.items()
         for old, new in words.items()
         if isinstance(held.get(block), Mapping) and old in held[block] and new not in held[block]
     ]
+    queries = held.get("queries")
+    asked = [each for query in queries for each in _asked(query)] if isinstance(queries, list) else []
+    return words + [
+        (f"queries.{old}", f"queries.{new}")
+        for old, new in _OF_QUANTILES.items()
+        if any(_of_quantiles(each) and old in each and new not in each for each in asked)
+    ]
+
+
+def _present(query: Any, words: Mapping[str, str]) -> Any:
+    """A query whose quantiles are asked for by the present words."""
+    asked = _asked(query)
+    if not any(map(_of_quantiles, asked)):
+        return query
+    ask = [_renamed(each, words) if _of_quantiles(each) else each for each in asked]
+    return {**query, "ask": ask}
+
+
+def _asked(query: Any) -> Sequence[Any]:
+    ask = query.get("ask", ()) if isinstance(query, Mapping) else ()
+    return ask if isinstance(ask, list | tuple) else (ask,)
+
+
+def _of_quantiles(each: Any) -> bool:
+    return isinstance(each, Mapping) and ("quantiles" in each or each.get("kind") == "quantiles")
+
+
+def _renamed(block: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
+    return {words.get(name, name): value for name, value in block.items()}
 
 
 def _block(each: object, place: int) -> Mapping[str, Any]:

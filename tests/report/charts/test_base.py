@@ -23,7 +23,7 @@ def drawn(spec: Spec) -> str:
 
 
 def test_lines_have_titles_colours_and_a_legend() -> None:
-    svg = drawn(draw_lines(ROWS, x=X, y=Y, series=SERIES, at=1000.0))
+    svg = drawn(draw_lines(ROWS, x=X, y=Y, series=SERIES, mark=1000.0))
     for told in ("examples in the data", "ε", "tight", "older", COLOURS[0], COLOURS[1]):
         assert told in svg
     assert "stroke-dasharray" in svg
@@ -60,7 +60,7 @@ def test_heat_writes_every_value_and_frames_the_case_in_hand() -> None:
             x=Axis(field="batch", title="batch"),
             y=Axis(field="noise", title="noise"),
             colour=Axis(field="epsilon", title="ε", log=True),
-            at=(16, 2),
+            mark=(16, 2),
         )
     )
     for value in ("8", "16", "32"):

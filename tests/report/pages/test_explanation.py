@@ -96,7 +96,7 @@ def test_the_curve_of_an_attack_lies_above_the_diagonal() -> None:
 
 
 def test_the_logarithmic_curve_starts_low_and_marks_a_rate() -> None:
-    rows = points(draw_roc({"this": explain_guarantee(1).curve}, log=True, at=0.01))
+    rows = points(draw_roc({"this": explain_guarantee(1).curve}, log=True, mark=0.01))
     assert {"false": 0.01} in rows
     assert min(float(row["false"]) for row in rows) == 1e-4  # type: ignore[arg-type]
 

@@ -38,7 +38,7 @@ BLOCKS = {
         {"name": "visits", "ask": ["count"], "by": ["site", "well"], "where": {"age": {"at_least": 18}}},
         {"name": "everybody", "ask": ["units", {"sum": "pay"}]},
         {"name": "pay", "ask": [{"mean": "pay"}, {"variance": "pay"}], "by": ["site"]},
-        {"name": "quartiles", "ask": [{"quantiles": "pay", "at": [0.25, 0.5, 0.75]}], "by": ["well"]},
+        {"name": "quartiles", "ask": [{"quantiles": "pay", "levels": [0.25, 0.5, 0.75]}], "by": ["well"]},
         {"name": "ages", "ask": [{"histogram": "age", "edges": [0, 50, 120]}], "by": ["site"]},
         {"name": "cells", "ask": [{"contingency": ["site", "well"]}]},
         {"name": "old", "ask": [{"proportion": "age", "at_least": 65}]},

@@ -356,7 +356,7 @@ def test_columns_of_every_kind_of_question_are_counted() -> None:
     asks = [
         {"histogram": "age", "edges": [0, 60, 121]},
         {"proportion": "unused"},
-        {"quantiles": "pay", "at": [0.5]},
+        {"quantiles": "pay", "levels": [0.5]},
     ]
     found = columns_of([Query.read({"name": "q", "ask": asks, "where": {"region": ["north"]}})])
     assert found == ("region", "age", "unused", "pay")

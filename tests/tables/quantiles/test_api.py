@@ -41,7 +41,13 @@ HARD: dict[str, list[float] | np.ndarray] = {
 def test_hard_values_give_answers_on_the_grid_in_order(method: str, name: str) -> None:
     for at in (DECILES, [0.5]):
         found = quantiles(
-            HARD[name], at=at, bounds=(0, 10), epsilon=1, method=method, granularity=0.5, bits=SeededBits(1)
+            HARD[name],
+            levels=at,
+            bounds=(0, 10),
+            epsilon=1,
+            method=method,
+            granularity=0.5,
+            bits=SeededBits(1),
         ).values
         assert found.shape == (len(at),)
         assert np.all((found >= 0) & (found <= 10))
@@ -53,7 +59,7 @@ def test_hard_values_give_answers_on_the_grid_in_order(method: str, name: str) -
 def test_much_budget_finds_the_true_quantiles(method: str) -> None:
     values = np.arange(1001) / 10
     found = quantiles(
-        values, at=[0.1, 0.5, 0.9], bounds=(0, 100), epsilon=3000, method=method, bits=SeededBits(1)
+        values, levels=[0.1, 0.5, 0.9], bounds=(0, 100), epsilon=3000, method=method, bits=SeededBits(1)
     ).values
     np.testing.assert_allclose(found, [10, 50, 90], atol=0.3)
 
@@ -62,7 +68,13 @@ def test_much_budget_finds_the_true_quantiles(method: str) -> None:
 def test_repeated_values_are_found(method: str) -> None:
     values = np.array([0] * 1492 + [1])
     found = quantiles(
-        values, at=DECILES, bounds=(0, 1), epsilon=3, method=method, granularity=2.0**-20, bits=SeededBits(2)
+        values,
+        levels=DECILES,
+        bounds=(0, 1),
+        epsilon=3,
+        method=method,
+        granularity=2.0**-20,
+        bits=SeededBits(2),
     ).values
     assert np.all(found <= 1e-5)
 
@@ -72,7 +84,7 @@ def test_neighbours_may_be_added_or_removed(method: str) -> None:
     for n in (0, 1, 500):
         answer = quantiles(
             np.linspace(0, 1, n),
-            at=[0.25, 0.5],
+            levels=[0.25, 0.5],
             bounds=(0, 1),
             epsilon=2,
             method=method,
@@ -85,12 +97,12 @@ def test_neighbours_may_be_added_or_removed(method: str) -> None:
 @pytest.mark.parametrize("method", ALL)
 def test_a_seed_repeats_and_is_not_secure(method: str) -> None:
     one, two = (
-        quantiles(range(50), at=[0.2, 0.7], bounds=(0, 49), epsilon=1, method=method, bits=SeededBits(4))
+        quantiles(range(50), levels=[0.2, 0.7], bounds=(0, 49), epsilon=1, method=method, bits=SeededBits(4))
         for _ in range(2)
     )
     np.testing.assert_array_equal(one.values, two.values)
     assert not one.secure
-    assert quantiles(range(50), at=[0.5], bounds=(0, 49), epsilon=1).secure
+    assert quantiles(range(50), levels=[0.5], bounds=(0, 49), epsilon=1).secure
 
 
 def test_the_ledger_is_charged_before_the_values_are_looked_at(tmp_path: Path) -> None:
@@ -102,21 +114,23 @@ def test_the_ledger_is_charged_before_the_values_are_looked_at(tmp_path: Path) -
     terms = Terms(budget=PureBudget(limit=Fraction(1)), unit="value", neighbours=Neighbours.REPLACE)
     ledger = Ledger.create(tmp_path / "quantiles.ledger", terms)
     with pytest.raises(BudgetExceeded):
-        quantiles(untouchable, at=[0.5], bounds=(0, 1), epsilon=2, ledger=ledger)
+        quantiles(untouchable, levels=[0.5], bounds=(0, 1), epsilon=2, ledger=ledger)
     with pytest.raises(AssertionError, match="looked at"):
-        quantiles(untouchable, at=[0.5], bounds=(0, 1), epsilon=0.5, ledger=ledger)
+        quantiles(untouchable, levels=[0.5], bounds=(0, 1), epsilon=0.5, ledger=ledger)
     with pytest.raises(BudgetExceeded):
-        quantiles([0.5], at=[0.5], bounds=(0, 1), epsilon=0.75, ledger=ledger)
-    answer = quantiles([0.5], at=[0.2, 0.5], bounds=(0, 1), epsilon=0.5, ledger=ledger, purpose="two")
+        quantiles([0.5], levels=[0.5], bounds=(0, 1), epsilon=0.75, ledger=ledger)
+    answer = quantiles([0.5], levels=[0.2, 0.5], bounds=(0, 1), epsilon=0.5, ledger=ledger, purpose="two")
     assert answer.receipt is not None
     again = tmp_path / "quantiles.ledger"
     with pytest.raises(BudgetExceeded):
-        quantiles([0.5], at=[0.5], bounds=(0, 1), epsilon=0.01, ledger=again)
+        quantiles([0.5], levels=[0.5], bounds=(0, 1), epsilon=0.01, ledger=again)
 
 
 @pytest.mark.parametrize("method", ALL)
 def test_a_spend_names_a_mechanism_that_can_be_read_back(method: str) -> None:
-    answer = quantiles([1.0, 2.0], at=[0.5, 0.9], bounds=(0, 3), epsilon=1, method=method, bits=SeededBits(0))
+    answer = quantiles(
+        [1.0, 2.0], levels=[0.5, 0.9], bounds=(0, 3), epsilon=1, method=method, bits=SeededBits(0)
+    )
     mechanism = answer.spends[0].mechanism
     assert Mechanism.from_json(mechanism.to_json()) == mechanism
     assert mechanism.loss(answer.spends[0].distance).epsilon == 1
@@ -127,12 +141,12 @@ def test_it_can_be_had_from_the_top() -> None:
 
 
 BAD = [
-    ("at", {"at": []}),
-    ("at", {"at": 0.5}),
-    ("at", {"at": ["half"]}),
-    ("at", {"at": [0.0]}),
-    ("at", {"at": [0.5, 0.2]}),
-    ("at", {"at": [math.nan]}),
+    ("levels", {"levels": []}),
+    ("levels", {"levels": 0.5}),
+    ("levels", {"levels": ["half"]}),
+    ("levels", {"levels": [0.0]}),
+    ("levels", {"levels": [0.5, 0.2]}),
+    ("levels", {"levels": [math.nan]}),
     ("bounds", {"bounds": (1, 0)}),
     ("bounds", {"bounds": (0, 0)}),
     ("bounds", {"bounds": 5}),
@@ -163,7 +177,7 @@ BAD = [
 
 @pytest.mark.parametrize(("name", "given"), BAD)
 def test_bad_parameters_name_themselves(name: str, given: dict[str, object]) -> None:
-    arguments: dict[str, object] = {"at": [0.5], "bounds": (0, 1), "epsilon": 1} | given
+    arguments: dict[str, object] = {"levels": [0.5], "bounds": (0, 1), "epsilon": 1} | given
     with pytest.raises(InvalidParameter, match=f"The '{name}' of ") as caught:
         quantiles([0.5], **arguments)  # type: ignore[arg-type]
     assert len(str(caught.value)) < 300
@@ -172,7 +186,7 @@ def test_bad_parameters_name_themselves(name: str, given: dict[str, object]) -> 
 @pytest.mark.parametrize("bad", [[[1.0, 2.0]], ["a"], [None, "a"], np.array([1 + 2j]), 3.0])
 def test_values_that_are_no_row_of_numbers_are_refused(bad: object) -> None:
     with pytest.raises(InvalidParameter, match="must be one row of numbers"):
-        quantiles(bad, at=[0.5], bounds=(0, 1), epsilon=1)  # type: ignore[arg-type]
+        quantiles(bad, levels=[0.5], bounds=(0, 1), epsilon=1)  # type: ignore[arg-type]
 
 
 MISSING = {
@@ -191,19 +205,25 @@ MISSING = {
 def test_what_is_missing_is_left_out(values: Any, method: str) -> None:
     """Were it counted, at the bound or as 0, the quantiles at both ends would tell."""
     answer = quantiles(
-        values, at=[0.3, 0.9], bounds=(0, 1000), epsilon=9, granularity=1, method=method, bits=SeededBits(1)
+        values,
+        levels=[0.3, 0.9],
+        bounds=(0, 1000),
+        epsilon=9,
+        granularity=1,
+        method=method,
+        bits=SeededBits(1),
     )
     assert answer.values.tolist() == [1, 1]
 
 
 def test_all_may_be_missing() -> None:
     for values in ([None], [None, None], np.ma.masked_all(5)):
-        assert 0 <= quantiles(values, at=[0.5], bounds=(0, 1), epsilon=1).values[0] <= 1  # type: ignore[arg-type]
+        assert 0 <= quantiles(values, levels=[0.5], bounds=(0, 1), epsilon=1).values[0] <= 1  # type: ignore[arg-type]
 
 
 def test_levels_may_come_as_an_array_and_thirds_are_thirds() -> None:
     at: Any = np.array([1 / 3, 0.5])
-    found = quantiles([1.0], at=at, bounds=(0, 1), epsilon=1, method="recursive", bits=SeededBits(0))
+    found = quantiles([1.0], levels=at, bounds=(0, 1), epsilon=1, method="recursive", bits=SeededBits(0))
     mechanism: Any = found.spends[0].mechanism
     assert mechanism.levels == (Fraction(1, 3), Fraction(1, 2))
 
@@ -230,7 +250,7 @@ def test_wide_grids_hold_wide_places() -> None:
         assert grid.places == places
         found = quantiles(
             [places - 1.0] * 200,
-            at=[0.5],
+            levels=[0.5],
             bounds=(0, places - 1),
             epsilon=50,
             granularity=1,
@@ -245,7 +265,7 @@ def test_notes_say_what_was_taken_and_why(method: str, tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "quantiles.ledger", terms)
     for values in ([0.5], list(HARD["ties"])):
         found = quantiles(
-            values, at=[0.2, 0.5], bounds=(0, 1), epsilon=Fraction(1, 2), method=method, ledger=ledger
+            values, levels=[0.2, 0.5], bounds=(0, 1), epsilon=Fraction(1, 2), method=method, ledger=ledger
         )
         taken = "joint" if method == "auto" else method
         why = "under replace neighbours, up to 29 are found best all at once"
@@ -266,7 +286,7 @@ def test_a_tree_costs_its_epsilon_and_its_intervals_hold(relation: Neighbours) -
         values = np.sort(rng.uniform(0, 1, 2000))
         found = quantiles(
             values,
-            at=at,
+            levels=at,
             bounds=(0, 1),
             epsilon=1,
             method="tree",
@@ -286,11 +306,11 @@ def test_a_tree_costs_its_epsilon_and_its_intervals_hold(relation: Neighbours) -
 @pytest.mark.parametrize("bad", [0, 1, math.nan, "sure"])
 def test_a_bad_confidence_is_refused(bad: Any) -> None:
     with pytest.raises(InvalidParameter, match="confidence"):
-        quantiles([0.5], at=[0.5], bounds=(0, 1), epsilon=1, confidence=bad)
+        quantiles([0.5], levels=[0.5], bounds=(0, 1), epsilon=1, confidence=bad)
 
 
 def test_every_parameter_of_a_method_can_be_set() -> None:
-    common: dict[str, Any] = {"at": [0.5], "bounds": (0, 10), "epsilon": 50, "bits": SeededBits(1)}
+    common: dict[str, Any] = {"levels": [0.5], "bounds": (0, 10), "epsilon": 50, "bits": SeededBits(1)}
     values = [5.0] * 100
     wide = quantiles(values, method="inverse", granularity=1, radius=4, **common)
     assert getattr(wide.spends[0].mechanism, "radius", None) == 4
@@ -339,7 +359,7 @@ def test_where_nothing_is_declared_a_step_is_round(
 
 BAD_FOR_A_TREE = [
     ("epsilon", {"epsilon": 0}),
-    ("at", {"at": [0.5, 0.2]}),
+    ("levels", {"levels": [0.5, 0.2]}),
     ("neighbours", {"neighbours": "swap"}),
 ]
 
@@ -348,7 +368,7 @@ BAD_FOR_A_TREE = [
     ("name", "given"), [*BAD_FOR_A_TREE, ("neighbours", {"neighbours": Neighbours.ZERO_OUT})]
 )
 def test_bad_parameters_of_a_tree_name_themselves(name: str, given: dict[str, object]) -> None:
-    arguments: dict[str, object] = {"at": [0.5], "bounds": (0, 1), "epsilon": 1, "method": "tree"} | given
+    arguments: dict[str, object] = {"levels": [0.5], "bounds": (0, 1), "epsilon": 1, "method": "tree"} | given
     with pytest.raises(InvalidParameter, match=f"The '{name}' of quantiles"):
         quantiles([0.5], **arguments)  # type: ignore[arg-type]
 
@@ -357,7 +377,13 @@ def test_a_relation_may_be_named() -> None:
     ages = np.arange(100)
     first, second = (
         quantiles(
-            ages, at=[0.5], bounds=(0, 99), epsilon=1, granularity=1, neighbours=relation, bits=SeededBits(1)
+            ages,
+            levels=[0.5],
+            bounds=(0, 99),
+            epsilon=1,
+            granularity=1,
+            neighbours=relation,
+            bits=SeededBits(1),
         )
         for relation in ("add-remove", Neighbours.ADD_REMOVE)
     )

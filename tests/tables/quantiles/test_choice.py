@@ -38,7 +38,7 @@ def test_auto_goes_by_levels_where_places_and_values_are_many(
     for size in (None, 10**6):
         for m, name in [(1, "inverse"), (2, "joint"), (most, "joint"), (most + 1, "recursive")]:
             mechanism, choice = chosen(
-                "auto", at=evenly(m), places=1001, allowance=allowance, neighbours=relation, size=size
+                "auto", levels=evenly(m), places=1001, allowance=allowance, neighbours=relation, size=size
             )
             assert choice.name == name
             assert type(mechanism) is METHODS[name].kind
@@ -52,11 +52,13 @@ def test_auto_counts_few_places_one_by_one(relation: Neighbours, most: int) -> N
     for m, size in [(1, None), (1, 10**6), (9, 20), (9, None)]:
         wide = most * (m + 1) // 2
         found, choice = chosen(
-            "auto", at=evenly(m), places=wide, allowance=ONE, neighbours=relation, size=size
+            "auto", levels=evenly(m), places=wide, allowance=ONE, neighbours=relation, size=size
         )
         assert found == BinTree(wide, wide, 1)
         assert choice.words == "tree, since so few places are best counted one by one"
-        more = chosen("auto", at=evenly(m), places=wide + 1, allowance=ONE, neighbours=relation, size=10**6)
+        more = chosen(
+            "auto", levels=evenly(m), places=wide + 1, allowance=ONE, neighbours=relation, size=10**6
+        )
         assert more[1].name != "tree"
 
 
@@ -68,7 +70,7 @@ def test_auto_counts_few_values_in_wide_bins(relation: Neighbours, m: int, enoug
     """Few for the epsilon that a level has; without a declared size nothing is known."""
     for budget in (Fraction(1), Fraction(1, 10)):
         given: typing.Any = {
-            "at": evenly(m),
+            "levels": evenly(m),
             "places": 10**6,
             "allowance": Allowance(budget=budget),
             "neighbours": relation,
@@ -85,19 +87,19 @@ def test_auto_counts_few_values_in_wide_bins(relation: Neighbours, m: int, enoug
 def test_more_values_are_counted_in_more_bins() -> None:
     """About as many as make the noise of a rank, over all values, half a bin."""
     trees = [
-        chosen("auto", at=evenly(999), places=10**6, allowance=ONE, size=size)[0]
+        chosen("auto", levels=evenly(999), places=10**6, allowance=ONE, size=size)[0]
         for size in (100, 1000, 10_000)
     ]
     fans = [tree.fan for tree in trees if isinstance(tree, BinTree)]
     assert fans == [10, 48, 223]  # (n / 3)^(2/3)
     rho = Allowance(budget=Fraction(1, 8), squared=True)  # an epsilon of 1 for the joint method
-    found = chosen("auto", at=evenly(999), places=10**6, allowance=rho, size=1000)[0]
+    found = chosen("auto", levels=evenly(999), places=10**6, allowance=rho, size=1000)[0]
     assert isinstance(found, BinTree)
     assert found.fan == 48
 
 
 def test_where_values_can_only_be_counted_a_tree_is_taken() -> None:
-    found, choice = chosen("auto", at=[0.5], places=10**6, allowance=ONE, counted=True)
+    found, choice = chosen("auto", levels=[0.5], places=10**6, allowance=ONE, counted=True)
     assert found == BinTree.over(10**6)
     assert "only counted" in choice.why
 
@@ -110,13 +112,13 @@ def test_a_method_takes_what_is_set_of_it() -> None:
         ("histogram", Tuning(cuts=7), "cuts"),
         ("monotone histogram", Tuning(cuts=7), "cuts"),
     ]:
-        mechanism, _ = chosen(name, at=[0.5], places=100, allowance=ONE, tuning=more)
+        mechanism, _ = chosen(name, levels=[0.5], places=100, allowance=ONE, tuning=more)
         assert getattr(mechanism, field) == 7
-    assert chosen("tree", at=[0.5], places=100, allowance=ONE, tuning=Tuning(bins=7))[0] == BinTree(
+    assert chosen("tree", levels=[0.5], places=100, allowance=ONE, tuning=Tuning(bins=7))[0] == BinTree(
         100, 7, 1, 15
     )
-    assert chosen("tree", at=[0.5], places=100, allowance=ONE)[0] == BinTree.over(100)
-    radii = [getattr(chosen(name, at=[0.5], places=9, allowance=ONE)[0], "radius", 0) for name in METHODS]
+    assert chosen("tree", levels=[0.5], places=100, allowance=ONE)[0] == BinTree.over(100)
+    radii = [getattr(chosen(name, levels=[0.5], places=9, allowance=ONE)[0], "radius", 0) for name in METHODS]
     assert dict(zip(METHODS, radii, strict=True)) == dict.fromkeys(METHODS, 0) | {"smooth": 1}
 
 
@@ -134,7 +136,7 @@ def test_what_a_method_does_not_know_is_refused(
     method: str, more: dict[str, typing.Any], remedy: str
 ) -> None:
     with pytest.raises(InvalidParameter, match=f"must be left out with the method '{method}'.*{remedy}"):
-        chosen(method, at=[0.5], places=9, allowance=ONE, tuning=Tuning(**more))
+        chosen(method, levels=[0.5], places=9, allowance=ONE, tuning=Tuning(**more))
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,7 @@ def test_bad_settings_name_themselves(name: str, bad: object) -> None:
 
 @pytest.mark.parametrize("more", [{"places": 1 << 42}, {"allowance": Allowance(budget=Fraction(1000))}])
 def test_auto_leaves_the_joint_method_where_floats_would_not_do(more: typing.Any) -> None:
-    common: typing.Any = {"at": evenly(29), "places": 1001, "allowance": ONE} | more
+    common: typing.Any = {"levels": evenly(29), "places": 1001, "allowance": ONE} | more
     assert chosen("auto", **common)[1].name == "recursive"
     with pytest.raises(InvalidParameter, match="JointExponential"):
         chosen("joint", **common)
@@ -167,7 +169,7 @@ def test_the_allowance_is_spent_and_never_exceeded(
 ) -> None:
     allowance = Allowance(budget=budget, squared=squared, values=values, groups=groups)
     try:
-        mechanism, _ = chosen(name, at=evenly(m), places=64, allowance=allowance, neighbours=relation)
+        mechanism, _ = chosen(name, levels=evenly(m), places=64, allowance=allowance, neighbours=relation)
     except InvalidParameter:
         assert name == "joint"  # whose floats would not do for so small or so large an epsilon
         return
@@ -179,7 +181,7 @@ def test_the_allowance_is_spent_and_never_exceeded(
 
 def test_cut_points_go_by_the_declared_size() -> None:
     cuts = [
-        getattr(chosen("histogram", at=[0.5], places=10**6, allowance=ONE, size=size)[0], "cuts", None)
+        getattr(chosen("histogram", levels=[0.5], places=10**6, allowance=ONE, size=size)[0], "cuts", None)
         for size in (None, 0, 10_000)
     ]
     assert cuts == [1000, 2, 1629]  # 1.5 n / log n
@@ -187,4 +189,4 @@ def test_cut_points_go_by_the_declared_size() -> None:
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(InvalidParameter, match="'method' of quantiles must be one of auto, tree, joint"):
-        chosen("magic", at=[0.5], places=9, allowance=ONE)
+        chosen("magic", levels=[0.5], places=9, allowance=ONE)

@@ -31,7 +31,7 @@ def errors(
         values = np.sort(make(rng, n))
         truth = values[[math.ceil(i * n / 10) - 1 for i in range(1, 10)]]
         found = quantiles(
-            values, at=DECILES, bounds=bounds, epsilon=1, method=method, size=n, bits=bits
+            values, levels=DECILES, bounds=bounds, epsilon=1, method=method, size=n, bits=bits
         ).values
         square.append(math.sqrt(np.mean((found - truth) ** 2)))
         off.append(np.mean(np.abs(np.searchsorted(values, found) - np.arange(1, 10) * n / 10)))
@@ -91,7 +91,13 @@ def test_a_radius_saves_repeated_values() -> None:
     def mean_error(method: str, samples: int) -> float:
         found = [
             quantiles(
-                values, at=[0.5], bounds=(0, 500_000), epsilon=0.5, method=method, granularity=1, bits=bits
+                values,
+                levels=[0.5],
+                bounds=(0, 500_000),
+                epsilon=0.5,
+                method=method,
+                granularity=1,
+                bits=bits,
             ).values[0]
             for _ in range(samples)
         ]

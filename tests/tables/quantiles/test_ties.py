@@ -65,7 +65,7 @@ def test_the_median_of_repeated_values_is_the_value(name: str, relation: Neighbo
     found = [
         quantiles(
             source.places,
-            at=[0.5],
+            levels=[0.5],
             bounds=(0, places - 1),
             granularity=1,
             epsilon=1,
@@ -105,7 +105,7 @@ def test_ranks_stay_within_what_is_told(method: str, name: str) -> None:
         for epsilon in (Fraction(1), Fraction(20)):
             mechanism = named(
                 method,
-                at=levels,
+                levels=levels,
                 places=places,
                 allowance=Allowance(budget=epsilon),
                 neighbours=relation,
@@ -121,7 +121,7 @@ def test_ranks_stay_within_what_is_told(method: str, name: str) -> None:
 def test_a_radius_is_told_of() -> None:
     """Of the answers themselves nothing is known where values are equal, and the bound does not say so."""
     source, places = CASES["5000 answers"]
-    smooth = named("smooth", at=[0.5], places=places, allowance=Allowance(budget=Fraction(1)))
+    smooth = named("smooth", levels=[0.5], places=places, allowance=Allowance(budget=Fraction(1)))
     drawn, told = smooth.draw(source, 100, SeededBits(1)), smooth.ranks_off(0.95)
     assert told is not None
     assert smooth.near == 1
@@ -143,7 +143,7 @@ def test_forecasts_of_counts_in_bins_hold(name: str) -> None:
     source, places = CASES[name]
     column = {"x": {"type": "integer", "lower": 0, "upper": places - 1}}
     table = Table(pa.table({"x": source.places}), unit="record", columns=column, size=source.size)
-    plan = table.plan({"name": "q", "ask": [{"quantiles": "x", "at": DECILES}]}, epsilon=1)
+    plan = table.plan({"name": "q", "ask": [{"quantiles": "x", "levels": DECILES}]}, epsilon=1)
     (told,) = forecasts(plan)
     tree = plan.lines[0].measurement.tree(plan.schema)
     assert (tree.height, tree.leaf > 1) == (1, True)
@@ -163,7 +163,7 @@ def test_a_query_takes_what_quantiles_take() -> None:
     table = Table(pa.table({"x": [5] * 30}), unit="record", columns=column, size=30)
 
     def line(**more: Any) -> Any:
-        plan = table.plan({"name": "q", "ask": [{"quantiles": "x", "at": [0.5], **more}]}, epsilon=0.5)
+        plan = table.plan({"name": "q", "ask": [{"quantiles": "x", "levels": [0.5], **more}]}, epsilon=0.5)
         return plan.lines[0]
 
     assert line(method="smooth", radius=9).mechanism.radius == 9
@@ -173,7 +173,7 @@ def test_a_query_takes_what_quantiles_take() -> None:
     assert line(ties=True).choice.name == "inverse"
     same = chosen(
         "auto",
-        at=[0.5],
+        levels=[0.5],
         places=1001,
         allowance=Allowance(budget=Fraction(1, 2)),
         neighbours=ADD_REMOVE,

@@ -36,7 +36,10 @@ QUERIES: list[dict[str, Any]] = [
     },
     {
         "name": "ranks",
-        "ask": [{"quantiles": "age", "at": [0.1, 0.5]}, {"quantiles": "pay", "at": [0.5], "method": "tree"}],
+        "ask": [
+            {"quantiles": "age", "levels": [0.1, 0.5]},
+            {"quantiles": "pay", "levels": [0.5], "method": "tree"},
+        ],
     },
     {"name": "streets", "ask": ["count", {"mean": "score"}], "by": ["street"]},
 ]

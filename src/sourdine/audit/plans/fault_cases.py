@@ -24,8 +24,8 @@ _BROUGHT = {"region": {"type": "category", "keys": ["north", "south"]}}
 QUERIES: tuple[dict[str, Any], ...] = (
     {"name": "sums", "ask": ["count", {"sum": "pay"}, {"variance": "age"}], "by": ["site"], "weight": 3},
     {"name": "some", "ask": [{"mean": "age"}], "by": ["site"], "where": {"well": [True]}},
-    {"name": "ranks", "ask": [{"quantiles": "age", "at": [0.5], "method": "tree"}], "by": ["site"]},
-    {"name": "order", "ask": [{"quantiles": "age", "at": [0.5], "method": "inverse"}], "by": ["site"]},
+    {"name": "ranks", "ask": [{"quantiles": "age", "levels": [0.5], "method": "tree"}], "by": ["site"]},
+    {"name": "order", "ask": [{"quantiles": "age", "levels": [0.5], "method": "inverse"}], "by": ["site"]},
     {"name": "bins", "ask": [{"histogram": "age", "edges": [-3, 5, 21]}]},
     {"name": "best", "ask": [{"top": "site", "k": 1}]},
     {"name": "table", "ask": [{"contingency": ["site", "well"], "consistent": True}]},

@@ -184,7 +184,7 @@ def _distances(
 def _histogram(size: int, epsilon: Fraction, decile: int) -> QuantileMethod:
     """One of nine deciles, with its share."""
     share = Allowance(budget=epsilon / 9)
-    return named("histogram", at=[decile / 10], places=UNIFORM.grid.places, allowance=share, size=size)
+    return named("histogram", levels=[decile / 10], places=UNIFORM.grid.places, allowance=share, size=size)
 
 
 def _tails(scale: int, bits: Bits) -> list[Trial]:

@@ -69,7 +69,7 @@ def true_deciles(ordered: Floats) -> Floats:
 def method_for(name: str, places: int, epsilon: float, size: int) -> QuantileMethod:
     """The method under a name that people read, for nine deciles that share epsilon."""
     exact = Fraction(str(epsilon))
-    return named(METHODS[name], at=DECILES, places=places, allowance=Allowance(budget=exact), size=size)
+    return named(METHODS[name], levels=DECILES, places=places, allowance=Allowance(budget=exact), size=size)
 
 
 def rmse(method: QuantileMethod, ordered: Floats, grid: Grid, count: int, bits: Bits) -> Floats:

@@ -176,7 +176,7 @@ def _curve(settings: Settings, trials: int) -> tuple[TextTable, dict[str, object
         y=Axis(field="all", title="trials with all ten answers within τ", form=".0%"),
         series=Series(field="way", names=tuple(WAYS.values())),
         band=Band(lower="lower", upper="upper"),
-        at=_plan(Fraction(1)).published,
+        mark=_plan(Fraction(1)).published,
     )
     table = TextTable(
         name="ways",

@@ -73,7 +73,7 @@ def draw_lines(
     band: Band | None = None,
     bars: Band | None = None,
     slider: Slider | None = None,
-    at: float | None = None,
+    mark: float | None = None,
 ) -> Spec:
     """Lines with points that tell their values; a dashed rule stands at the case in hand."""
     import altair as alt
@@ -82,8 +82,8 @@ def draw_lines(
     across, up, colour = across_of(x), up_of(y), colour_of(series)
     tips = [alt.Tooltip(f"{series.field}:N", title=" "), _tip(x), _tip(y)]
     layers: list[alt.Chart] = []
-    if at is not None:
-        place = alt.Chart(alt.InlineData(values=[{x.field: at}]))
+    if mark is not None:
+        place = alt.Chart(alt.InlineData(values=[{x.field: mark}]))
         layers.append(place.mark_rule(strokeDash=[4, 4], color=GREY).encode(alt.X(f"{x.field}:Q")))
     if band is not None:
         low, high = alt.Y(f"{band.lower}:Q", title=title_of(y.title)), alt.Y2(f"{band.upper}:Q")
@@ -97,7 +97,7 @@ def draw_lines(
 
 
 def draw_heat(
-    rows: Sequence[Row], *, x: Axis, y: Axis, colour: Axis, at: tuple[float, float] | None = None
+    rows: Sequence[Row], *, x: Axis, y: Axis, colour: Axis, mark: tuple[float, float] | None = None
 ) -> Spec:
     """Coloured cells over two ordered fields, with the value in each; a frame stands at the case in hand."""
     import altair as alt
@@ -119,8 +119,8 @@ def draw_heat(
     ink = alt.condition(f"datum['{colour.field}'] > {middle}", alt.value("white"), alt.value(INK))
     text = alt.Text(f"{colour.field}:Q", format=colour.form)
     layers.append(chart.mark_text(fontSize=10).encode(across, up, text=text, color=ink, tooltip=tips))
-    if at is not None:
-        place = alt.Chart(alt.InlineData(values=[{x.field: at[0], y.field: at[1]}]))
+    if mark is not None:
+        place = alt.Chart(alt.InlineData(values=[{x.field: mark[0], y.field: mark[1]}]))
         frame = place.mark_rect(filled=False, stroke=COLOURS[1], strokeWidth=3)
         layers.append(frame.encode(across, up))
     return finish(alt.layer(*layers), rows)

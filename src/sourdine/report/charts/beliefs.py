@@ -136,7 +136,7 @@ def draw_family(epsilons: Sequence[float]) -> Spec:
     return finish(alt.layer(diagonal, lines), rows)
 
 
-def draw_roc(curves: dict[str, Curve], *, log: bool = False, at: float | None = None) -> Spec:
+def draw_roc(curves: dict[str, Curve], *, log: bool = False, mark: float | None = None) -> Spec:
     """The most true positives at each rate of false positives, above the diagonal of blind guessing."""
     import altair as alt
 
@@ -170,8 +170,8 @@ def draw_roc(curves: dict[str, Curve], *, log: bool = False, at: float | None = 
             tooltip=tips,
         )
     ]
-    if at is not None:
-        place = alt.Chart(alt.InlineData(values=[{"false": at}]))
+    if mark is not None:
+        place = alt.Chart(alt.InlineData(values=[{"false": mark}]))
         layers.insert(0, place.mark_rule(strokeDash=[4, 4], color=GREY).encode(across_of(false)))
     return finish(alt.layer(*layers), rows)
 

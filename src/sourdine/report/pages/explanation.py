@@ -205,7 +205,7 @@ def _attacks(explanation: Explanation) -> Section:
             ),
             Figure(
                 title=f"At 1{GAP}% false alarms it finds at most {percent_up(found, 3)} of true cases",
-                chart=draw_roc(curves, log=True, at=_FEW),
+                chart=draw_roc(curves, log=True, mark=_FEW),
                 note="The same curve on logarithmic scales, where careful attacks live.",
             ),
         ),

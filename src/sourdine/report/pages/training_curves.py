@@ -209,7 +209,7 @@ def _lines(plan: Values, curve: _Curve, found: list[_Point]) -> Figure:
             series=_METHODS,
             band=_BAND,
             slider=curve.slider,
-            at=plan[curve.x.field],
+            mark=plan[curve.x.field],
         ),
         note=curve.note,
     )
@@ -228,7 +228,7 @@ def _heat(plan: Values, found: list[tuple[Values, float]]) -> Figure:
             x=Axis(field="batch", title="examples in a batch", form=","),
             y=Axis(field="noise", title="noise, in clipping norms", form=".3~g"),
             colour=Axis(field="epsilon", title="ε (upper end)", log=True, form=".2~g"),
-            at=(plan["batch"], plan["noise"]),
+            mark=(plan["batch"], plan["noise"]),
         ),
         note="The frame stands at the run; the epochs and δ are those of the run.",
     )

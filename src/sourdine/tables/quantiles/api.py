@@ -136,7 +136,7 @@ def _round(wide: Fraction) -> Fraction:
 def quantiles(
     values: ArrayLike,
     *,
-    at: Sequence[float],
+    levels: Sequence[float],
     bounds: tuple[float, float],
     epsilon: Fraction | float,
     method: str = "auto",
@@ -166,7 +166,7 @@ def quantiles(
 
     >>> from sourdine.testing import SeededBits
     >>> ages = range(101)
-    >>> found = quantiles(ages, at=[0.5], bounds=(0, 100), epsilon=20, granularity=1, bits=SeededBits(2))
+    >>> found = quantiles(ages, levels=[0.5], bounds=(0, 100), epsilon=20, granularity=1, bits=SeededBits(2))
     >>> found.values
     array([50.])
     >>> found.notes[0][:24]
@@ -179,7 +179,7 @@ def quantiles(
     related = check.member("quantiles", "neighbours", neighbours, Neighbours)
     tuning = Tuning(radius=radius, cuts=cuts, bins=bins, ties=ties)
     spend, tree, choice = _planned(
-        method, grid, at=at, epsilon=epsilon, neighbours=related, size=size, tuning=tuning
+        method, grid, levels=levels, epsilon=epsilon, neighbours=related, size=size, tuning=tuning
     )
     secure = bool(getattr(bits, "secure", False))
     stated = {"bounds": json.dumps([grid.lower, grid.upper]), "step": repr(grid.step)}
@@ -195,12 +195,12 @@ def quantiles(
         assert isinstance(spend.mechanism, QuantileMethod)
         places = spend.mechanism.sample(found, bits)
     else:
-        levels = [float(level) for level in levels_of(at)]
+        exact = [float(level) for level in levels_of(levels)]
         read = read_quantiles(
             SeparateRanks.alone(found),
             tree,
             mechanism=spend.mechanism,
-            levels=levels,
+            levels=exact,
             confidence=sure,
             bits=bits,
         )
@@ -221,7 +221,7 @@ def _planned(
     method: str,
     grid: Grid,
     *,
-    at: Sequence[float],
+    levels: Sequence[float],
     epsilon: Fraction | float,
     neighbours: Neighbours,
     size: int | None,
@@ -231,7 +231,7 @@ def _planned(
     allowance = Allowance(budget=check.between("quantiles", "epsilon", epsilon, *EPSILONS))
     found, choice = chosen(
         method,
-        at=at,
+        levels=levels,
         places=grid.places,
         allowance=allowance,
         neighbours=neighbours,

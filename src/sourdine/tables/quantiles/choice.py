@@ -204,7 +204,7 @@ class Asked:
 def chosen(
     method: str,
     *,
-    at: Sequence[float],
+    levels: Sequence[float],
     places: int,
     allowance: Allowance,
     neighbours: Neighbours = Neighbours.REPLACE,
@@ -216,7 +216,7 @@ def chosen(
 
     `counted` says that values can only be counted where they are, as on a cluster.
     """
-    levels, more = levels_of(at), tuning or Tuning()
+    exact, more = levels_of(levels), tuning or Tuning()
     if size is not None:
         size = check.integer("quantiles", "size", size, 0, 1 << 62)
     if method not in (AUTO, TREE, *METHODS):
@@ -227,7 +227,7 @@ def chosen(
         must = "be replace or add-remove"
         raise check.fail("quantiles", "neighbours", must, str(neighbours), "Quantiles have no other.")
     asked = Asked(
-        levels=levels, places=places, allowance=allowance, neighbours=neighbours, size=size, tuning=more
+        levels=exact, places=places, allowance=allowance, neighbours=neighbours, size=size, tuning=more
     )
     if method == TREE:
         return asked.tree, MethodChoice(TREE, _ASKED)
@@ -239,7 +239,7 @@ def chosen(
 def named(
     method: str,
     *,
-    at: Sequence[float],
+    levels: Sequence[float],
     places: int,
     allowance: Allowance,
     neighbours: Neighbours = Neighbours.REPLACE,
@@ -247,7 +247,7 @@ def named(
 ) -> QuantileMethod:
     """The mechanism of one of METHODS."""
     asked = Asked(
-        levels=levels_of(at),
+        levels=levels_of(levels),
         places=places,
         allowance=allowance,
         neighbours=neighbours,
@@ -290,8 +290,10 @@ def _best(asked: Asked, counted: bool) -> tuple[QuantileMethod | BinTree, Method
         return asked.mechanism("recursive"), MethodChoice("recursive", why)
 
 
-def levels_of(at: object) -> tuple[Fraction, ...]:
+def levels_of(levels: object) -> tuple[Fraction, ...]:
     """The levels that were asked for, as fractions."""
-    if not isinstance(at, tuple | list | np.ndarray):
-        raise check.fail("quantiles", "at", "be a list of numbers", at, "Write at=[0.5] for the median.")
-    return check_levels("quantiles", tuple(at), "at")
+    if not isinstance(levels, tuple | list | np.ndarray):
+        raise check.fail(
+            "quantiles", "levels", "be a list of numbers", levels, "Write levels=[0.5] for the median."
+        )
+    return check_levels("quantiles", tuple(levels), "levels")

@@ -50,7 +50,7 @@ class NoisyRanks(Reading):
 class Ordered(ColumnMeasured):
     """The values of a column in their order, in each group, for quantiles at some levels."""
 
-    at: tuple[float, ...]
+    levels: tuple[float, ...]
     name: str
     alone: ClassVar[bool] = True
 
@@ -76,7 +76,7 @@ class Ordered(ColumnMeasured):
             where=self.scope.sql(source),
             places=self.width(source.schema) + 1,
             cuts=self.cuts(source.schema),
-            near=self.at,
+            near=self.levels,
         )
         return [found]
 
@@ -125,7 +125,7 @@ class TreeCounts(Ordered):
             values,
             self.tree(context.schema),
             mechanism=line.mechanism,
-            levels=self.at,
+            levels=self.levels,
             confidence=context.confidence,
             bits=bits,
         )
@@ -161,7 +161,7 @@ class Order(Ordered):
         try:
             found, choice = chosen(
                 self.method,
-                at=self.at,
+                levels=self.levels,
                 places=places,
                 allowance=allowance,
                 neighbours=Neighbours.ADD_REMOVE if moves else context.neighbours,
@@ -175,7 +175,9 @@ class Order(Ordered):
         picked = self.method == AUTO
         if isinstance(found, BinTree):
             bins = found.fan if found.leaf > 1 or found.height == 1 else None
-            tree = TreeCounts(scope=self.scope, column=self.column, at=self.at, name=self.name, bins=bins)
+            tree = TreeCounts(
+                scope=self.scope, column=self.column, levels=self.levels, name=self.name, bins=bins
+            )
             return replace(tree.line(context, share), choice=choice, picked=picked, wanted=self)
         return PlannedMeasurement(
             measurement=self,

@@ -54,7 +54,7 @@ class Quantiles(OfColumn):
     """
 
     kind: Literal["quantiles"] = "quantiles"
-    at: tuple[float, ...] = Field(min_length=1, max_length=999)
+    levels: tuple[float, ...] = Field(min_length=1, max_length=999)
     method: MethodName = "auto"
     law: Literal["uniform"] | Normal | None = None
     ties: bool | None = None
@@ -62,14 +62,14 @@ class Quantiles(OfColumn):
     cuts: int | None = Field(default=None, ge=1, le=MOST_CUTS)
     bins: int | None = Field(default=None, ge=1, le=MOST_BINS)
     style: ClassVar[Style] = Style(Chart.CURVE)
-    example: ClassVar[str] = '{ quantiles = "pay", at = [0.5] }'
+    example: ClassVar[str] = '{ quantiles = "pay", levels = [0.5] }'
     bounded: ClassVar[bool] = False
 
     @by_hand
     def __init__(
         self,
         column: str,
-        at: float | Sequence[float],
+        levels: float | Sequence[float],
         *,
         method: MethodName = "auto",
         law: Literal["uniform"] | Normal | None = None,
@@ -78,21 +78,21 @@ class Quantiles(OfColumn):
         cuts: int | None = None,
         bins: int | None = None,
     ) -> None:
-        levels = tuple(at) if isinstance(at, Sequence) else (at,)
+        exact = tuple(levels) if isinstance(levels, Sequence) else (levels,)
         given = {"method": method, "law": law, "ties": ties, "radius": radius, "cuts": cuts, "bins": bins}
-        declare(super().__init__, "Quantiles", column=column, at=levels, **given)
+        declare(super().__init__, "Quantiles", column=column, levels=exact, **given)
 
     @model_validator(mode="before")
     @classmethod
     def _listed(cls, given: Any) -> Any:
-        return as_tuple(given, "at")
+        return as_tuple(given, "levels")
 
     @model_validator(mode="after")
     def _rising(self) -> "Quantiles":
-        if not all(0 < level < 1 for level in self.at):
-            raise ValueError("at must lie strictly between 0 and 1, as in at = [0.25, 0.5, 0.75]")
-        if not all(a < b for a, b in pairwise(self.at)):
-            raise ValueError("at must rise, as in at = [0.25, 0.5, 0.75]")
+        if not all(0 < level < 1 for level in self.levels):
+            raise ValueError("levels must lie strictly between 0 and 1, as in levels = [0.25, 0.5, 0.75]")
+        if not all(a < b for a, b in pairwise(self.levels)):
+            raise ValueError("levels must rise, as in levels = [0.25, 0.5, 0.75]")
         return self
 
     @property
@@ -116,11 +116,11 @@ class Quantiles(OfColumn):
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         if self.method == TREE:
             name = f"ranks of {self.column}"
-            return TreeCounts(scope=scope, column=self.column, at=self.at, name=name, bins=self.bins)
+            return TreeCounts(scope=scope, column=self.column, levels=self.levels, name=name, bins=self.bins)
         return Order(
             scope=scope,
             column=self.column,
-            at=self.at,
+            levels=self.levels,
             name=self.label,
             method=self.method,
             tuning=self.tuning,
@@ -131,7 +131,9 @@ class Quantiles(OfColumn):
         on_grid = GroupEstimate(
             *(_steps(part, column) for part in (places.value, places.lower, places.upper))
         )
-        return Estimates(on_grid, tuple((*key, level) for key in measured.keys(schema) for level in self.at))
+        return Estimates(
+            on_grid, tuple((*key, level) for key in measured.keys(schema) for level in self.levels)
+        )
 
     def span(self, schema: Schema) -> tuple[float, float] | None:
         return self.between(schema)
@@ -147,16 +149,16 @@ class Quantiles(OfColumn):
             bound = mechanism.ranks_off(context.confidence)
             if bound is None:
                 return Expected(None, note=_BY_RADIUS)
-            off, near, noted = dict.fromkeys(self.at, bound), mechanism.near * step, _AT_MOST
+            off, near, noted = dict.fromkeys(self.levels, bound), mechanism.near * step, _AT_MOST
             if near:
                 noted = (
                     f"at most, of a value within {short(near)} of the answer; mostly far less; no interval"
                 )
         else:
             tree = expect(TreeCounts, line.measurement).tree(context.schema)
-            off = {level: _noisy_rank(tree.spread(level), line, context) for level in self.at}
+            off = {level: _noisy_rank(tree.spread(level), line, context) for level in self.levels}
             # other places of the quantiles have more noises below them, and of wide bins only edges are known
-            noted = EVENLY if self.at != (0.5,) else ""
+            noted = EVENLY if self.levels != (0.5,) else ""
             if tree.leaf > 1:
                 within = f"within bins of {short(tree.leaf * step)}"
                 noted = f"{noted} and {within}" if noted else f"if values are spread evenly {within}"
@@ -173,8 +175,8 @@ class Quantiles(OfColumn):
     def examples(cls, schema: Schema) -> Iterator[Self]:
         for name in numbers_of(schema):
             for method in (AUTO, TREE, *METHODS):
-                yield cls.model_validate({"column": name, "at": [0.5], "method": method})
-                yield cls.model_validate({"column": name, "at": [0.25, 0.75], "method": method})
+                yield cls.model_validate({"column": name, "levels": [0.5], "method": method})
+                yield cls.model_validate({"column": name, "levels": [0.25, 0.75], "method": method})
 
 
 def _steps(places: NDArray[np.float64], column: Number) -> NDArray[np.float64]:
