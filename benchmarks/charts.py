@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sourdine.core.figure import Figure
 from sourdine.report.charts.base import Axis, Row, Series, draw_lines
-from sourdine.report.pages.page import Figure
 
 _TENS = tuple(10.0**power for power in range(-4, 10))
 _SECONDS = Axis(field="seconds", title="seconds, log scale", log=True, form="~g", ticks=_TENS)
@@ -78,7 +78,7 @@ FIGURES: Mapping[str, Callable[[Measures], dict[str, Figure]]] = {
 
 def draw(name: str, measures: Path, folder: Path) -> list[tuple[Path, Figure]]:
     """Draw the charts of a benchmark into a folder; nothing if it left no measures."""
-    from sourdine.report.pages.page import picture
+    from sourdine.core.figure import picture
 
     if name not in FIGURES or not measures.exists():
         return []

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.finding import BETTER, MET, MISSED, findings
-from sourdine.report.pages.page import Figure
+from sourdine.core.figure import Figure
 
 _HEAD = """# Benchmarks
 

@@ -7,11 +7,12 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from sourdine.core.figure import picture
 from sourdine.experiments import find_experiments
 from sourdine.experiments.cache import read
 from sourdine.experiments.registry import Result
 from sourdine.experiments.summary import whole
-from sourdine.report.pages.page import Section, picture
+from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
 
 CHAPTER = Path(__file__).parents[1] / "reproduced"

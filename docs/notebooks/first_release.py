@@ -8,8 +8,8 @@
 from pathlib import Path
 
 import sourdine as sd
+from sourdine.core.figure import Figure
 from sourdine.report.charts.answers import draw_answer
-from sourdine.report.pages.page import Figure
 from sourdine.tables import forecasts
 from sourdine.tables.mock import draw_register
 

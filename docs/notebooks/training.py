@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 import sourdine as sd
+from sourdine.core.figure import Figure
 from sourdine.report.charts.base import Axis, Series, draw_lines
-from sourdine.report.pages.page import Figure
 
 # %% [markdown]
 # Made-up patients: whether they fall ill depends on ten measurements. The last thousand serve as public

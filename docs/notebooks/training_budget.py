@@ -9,8 +9,8 @@
 from dataclasses import replace
 
 from sourdine.accounting import Sampler, Training, cost_of_training, dpsgd_epsilon, noise_for
+from sourdine.core.figure import Figure
 from sourdine.report.charts.base import Axis, Series, draw_lines
-from sourdine.report.pages.page import Figure
 
 run = Training(size=60_000, batch_size=64, noise_multiplier=1.0, epochs=15)
 cost = cost_of_training(run, delta=1e-5)

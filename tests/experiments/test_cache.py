@@ -4,10 +4,11 @@ from pathlib import Path
 import pytest
 
 from sourdine.accounting.accountant import Bracket
+from sourdine.core.figure import Figure
 from sourdine.experiments import cache
 from sourdine.experiments.cache import FOLDER, forget, from_json, run_or_read, to_json
 from sourdine.experiments.registry import ClaimVerdict, Experiment, Result, Settings, Standing
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
 
 RESULT = Result(

@@ -7,11 +7,11 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
+from sourdine.core.figure import Figure
 from sourdine.experiments import Result, Settings, Standing, find_experiments
 from sourdine.experiments.rappor import exponential_law, home_pages, normal_law, one_life, processes
 from sourdine.experiments.rappor.collecting import Finds, WordLaw, collect, spread
 from sourdine.local.rappor import Rappor
-from sourdine.report.pages.page import Figure
 from sourdine.testing import SeededBits
 from tests.experiments.results import table, verdict
 

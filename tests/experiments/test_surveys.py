@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from sourdine.core.figure import Figure
 from sourdine.experiments import Result, Settings, Standing, find_experiments
 from sourdine.experiments.surveys import coins, endpoint, queries
 from sourdine.experiments.surveys.proportions import frequency, mean, root_mean_square
 from sourdine.local.surveys.design import Survey
 from sourdine.mechanisms import OneCoin, TwoCoins, Warner
-from sourdine.report.pages.page import Figure
 from tests.experiments.results import table, verdict
 
 

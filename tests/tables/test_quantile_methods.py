@@ -304,7 +304,7 @@ def test_every_form_says_that_there_is_no_interval(tmp_path: Path) -> None:
     plain = json.loads(answers.json())["rows"]
     assert (plain[0]["lower"], plain[0]["upper"], plain[0]["note"]) == (None, None, "no interval")
     assert "note" not in plain[-1]
-    assert "no interval" in answers._repr_html_()
+    assert "No interval" in answers._repr_html_()
     assert "nan" not in answers._repr_html_().lower()
     write_answers(answers, tmp_path / "answers.parquet")
     rows = duckdb.read_parquet(str(tmp_path / "answers.parquet")).fetchall()

@@ -12,11 +12,13 @@ from typing import Generic, TypeVar
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import UnsupportedLoss
+from sourdine.core.format import shorten_down, shorten_up
 from sourdine.core.loss import PrivacyLoss
+from sourdine.core.view import Viewable
 
 
 @dataclass(frozen=True)
-class Bracket:
+class Bracket(Viewable):
     """Proven bounds on one number; `upper` is the claim.
 
     >>> Bracket(0.61, 0.62).width
@@ -30,6 +32,10 @@ class Bracket:
     def width(self) -> float:
         """How much is left open."""
         return round(self.upper - self.lower, 15) if self.upper != self.lower else 0.0
+
+    def __str__(self) -> str:
+        """Both ends in a few digits, rounded outwards."""
+        return f"{shorten_down(self.lower)} to {shorten_up(self.upper)}"
 
     def __contains__(self, number: float) -> bool:
         return self.lower <= number <= self.upper

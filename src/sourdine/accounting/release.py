@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,11 @@ from sourdine.accounting.ledger import Entry, Ledger, Receipt, Terms
 from sourdine.accounting.ledger.budget import amount
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.ledger.terms import declared_digest, typed
-from sourdine.accounting.spend import Spend, foreign_names, foreign_words
+from sourdine.accounting.spend import Spend, foreign_names
 from sourdine.core.errors import LedgerError, SourdineError, UnknownName
+from sourdine.core.format import plain, shorten_up
+from sourdine.core.terminal import tame
+from sourdine.core.view import Viewable
 
 _FORMAT = 1
 _FOREIGN = "not_of_this_package"
@@ -29,7 +31,7 @@ def digest(path: Path) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Certificate:
+class Certificate(Viewable):
     """A machine-readable statement that goes with a release.
 
     It says what was paid, from which ledger, for which unit and neighbours, by which mechanisms, and whether
@@ -64,6 +66,14 @@ class Certificate:
     declared: Mapping[str, str] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
     software: str
+
+    def __repr__(self) -> str:
+        delta = "" if self.delta is None else f", delta {plain(self.delta)}"
+        seeded = "" if self.secure else ", seeded: protects nobody"
+        return tame(
+            f"<Certificate of epsilon {shorten_up(self.epsilon)}{delta} for each {self.unit}, "
+            f"line {self.number} of ledger {self.ledger[:8]}{seeded}>"
+        )
 
     @property
     def foreign(self) -> tuple[str, ...]:
@@ -181,7 +191,7 @@ class Certificate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Release:
+class Release(Viewable):
     """A private result. Read `values` with `intervals`; hand out the certificate with both.
 
     `notes` say what was chosen by declarations, and why, and what is not known, such as an interval.
@@ -242,12 +252,3 @@ class Release:
         )
         made._compare(entry, terms)
         return made
-
-    def _repr_html_(self) -> str:
-        body = self.values._repr_html_() if hasattr(self.values, "_repr_html_") else escape(repr(self.values))
-        warning = "" if self.secure else "<p><b>Made with seeded noise: it protects nobody.</b></p>"
-        paid = self.receipt._repr_html_() if self.receipt else "<p>Not paid from a ledger.</p>"
-        foreign = foreign_names(self.spends)
-        told = (*self.notes, *((foreign_words(foreign),) if foreign else ()))
-        notes = "".join(f"<p>{escape(note)}</p>" for note in told)
-        return f"<div>{warning}{body}{notes}{paid}</div>"

@@ -19,10 +19,11 @@ from sourdine.anonymity import (
     measure_records,
 )
 from sourdine.audit.attacks import AttackChart, ChartPoint
+from sourdine.core.figure import Figure
 from sourdine.experiments.registry import ClaimVerdict, Result, Settings, Standing, experiment
 from sourdine.frames.output import relation_of_cells
 from sourdine.report.pages.attack import draw_attack
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, TextTable
 
 if TYPE_CHECKING:

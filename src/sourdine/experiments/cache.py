@@ -12,9 +12,10 @@ from typing import Any
 import sourdine
 from sourdine.accounting.accountant import Bracket
 from sourdine.core import disk
+from sourdine.core.figure import Figure
 from sourdine.experiments.data import data_sentence
 from sourdine.experiments.registry import ClaimVerdict, Experiment, Result, Settings, Standing
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, TextTable
 
 FOLDER = ".done"

@@ -14,12 +14,13 @@ from sourdine.accounting.explain import (
 from sourdine.accounting.explain.explanation import PREMIUM
 from sourdine.accounting.explain.words import money_up
 from sourdine.core.distributions import GaussianLaw
+from sourdine.core.figure import Figure
 from sourdine.core.format import shorten_up
 from sourdine.core.loss import PrivacyLoss
 from sourdine.experiments.registry import ClaimVerdict, Result, Settings, Standing, experiment
 from sourdine.report.charts.beliefs import draw_bounds, draw_family
 from sourdine.report.pages.explanation import FAMILY, GAP, belief_tables
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
 
 # greatest beliefs in per cent, as printed: a row for each belief before, a column for each epsilon

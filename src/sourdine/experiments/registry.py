@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sourdine.core import check, disk
-from sourdine.report.pages.page import Page, Section, Watch, picture, unwatched
+from sourdine.core.figure import picture
+from sourdine.report.pages.page import Page, Section, Watch, unwatched
 from sourdine.report.table import TextTable
 
 

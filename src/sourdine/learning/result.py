@@ -60,10 +60,6 @@ class Trained(Release):
         """The run as people read it, line by line."""
         return self.plan.words()
 
-    def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in self.words().items())
-        return f"<table>{rows}</table>" + super()._repr_html_()
-
 
 _LIMITS = (
     "Noise and sums are in 32-bit floating point; the proof is for real numbers.",

@@ -1,22 +1,27 @@
 """What a collector keeps and reads off it: counts that add up, and values with variances and intervals."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.figure import Figure
+from sourdine.core.format import counted
+from sourdine.core.view import Viewable, figure_of
 from sourdine.local.intervals.inversion import Bools, PeopleRange, people_behind
 from sourdine.mechanisms.randomized_response import Channel
 
 Floats = NDArray[np.float64]
+_LISTED = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(Viewable):
     """Unbiased values with the variance of the reports' noise, and intervals at a confidence.
 
     The values are about those who reported: a share may come out below 0 or above 1, and means no more than
@@ -34,6 +39,16 @@ class Estimate:
     reports: int
     confidence: float = 0.95
     unlikely: Bools | None = None
+
+    def __repr__(self) -> str:
+        ends = zip(self.value.flat, self.lower.flat, self.upper.flat, strict=True)
+        told = [f"{value:.4g} ({low:.4g} to {high:.4g})" for value, low, high in islice(ends, _LISTED)]
+        more = f", … {self.value.size:,} values" if self.value.size > _LISTED else ""
+        return f"<Estimate {', '.join(told)}{more} from {counted(self.reports, 'report')}>"
+
+    def chart(self, labels: Sequence[str] = ()) -> Figure:
+        """The values as bars with their intervals, under the labels of the categories if there are any."""
+        return figure_of(self, *labels)
 
 
 def deviations(confidence: float) -> float:

@@ -1,7 +1,8 @@
 """What people read: tables, charts and pages that stand on their own."""
 
+from sourdine.core.figure import Figure
 from sourdine.report.charts.base import Axis, Band, Series, Slider, draw_heat, draw_lines
-from sourdine.report.pages.page import Figure, Page, Section
+from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import TextTable
 
 __all__ = [

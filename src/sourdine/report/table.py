@@ -3,12 +3,14 @@
 import csv
 import io
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
 from sourdine.accounting.accountant import Bracket
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import shorten_down, shorten_up
+from sourdine.core.terminal import tame
 
 Cell = str | int | float | Decimal | Bracket | None
 _LONG = 24  # characters of a cell that needs a line of its own
@@ -55,6 +57,23 @@ class TextTable:
     def shown(self) -> tuple[tuple[str, ...], ...]:
         """The cells as people read them."""
         return tuple(tuple(show(cell) for cell in row) for row in self.rows)
+
+    def lines(self) -> Iterator[str]:
+        """The table as lines of text, for terminals."""
+        numbers = self.numbers
+        grid = [self.columns, *self.shown()]
+        cells = [[tame(cell) for cell in row] for row in grid]
+        wide = [max(len(row[place]) for row in cells) for place in range(len(self.columns))]
+        if self.title:
+            yield tame(self.title)
+        for row in cells:
+            aligned = (
+                cell.rjust(wide[k]) if self.columns[k] in numbers else cell.ljust(wide[k])
+                for k, cell in enumerate(row)
+            )
+            yield "  ".join(aligned).rstrip()
+        if self.note:
+            yield tame(self.note)
 
     def csv(self) -> str:
         """The whole table as CSV; a bracket takes two columns."""

@@ -4,8 +4,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from html import escape
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,9 @@ from numpy.typing import NDArray
 
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.figure import Figure
 from sourdine.core.spreadsheet import csv_text, inert
+from sourdine.core.view import Viewable, figure_of
 from sourdine.frames.output import write_columns
 from sourdine.tables.estimate import GroupEstimate
 
@@ -28,13 +29,13 @@ Cell = str | int | float | bool | None
 ALL = "all"
 NO_INTERVAL = "no interval"
 _LISTED = 8
+_SHOWN = 4  # values in a line
 _ENDS = ("lower", "upper")
 _BEFORE, _AFTER, _NOTE = ("query", "statistic"), ("value", *_ENDS, "measure"), "note"
-_SHOWN = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class Answer(Viewable):
     """One aggregate of one query: a value and an interval for each combination of keys.
 
     `measure` names what the values are counted in; `whole` says that they are whole numbers; `span` is the
@@ -53,6 +54,17 @@ class Answer:
     whole: bool = False
     span: tuple[float, float] | None = None
     chosen: tuple[str, ...] = ()
+    confidence: float = 0.95
+
+    def __repr__(self) -> str:
+        told = (self._told(*row) for row in islice(self.rows(), _SHOWN))
+        more = f", … {len(self.keys):,} groups" if len(self.keys) > _SHOWN else ""
+        ends = f"{100 * self.confidence:g} % confidence intervals" if self.bounded else NO_INTERVAL
+        return f"<Answer {self.query!r}, {self.statistic!r}: {', '.join(told)}{more}; {ends}>"
+
+    def _told(self, key: tuple[Cell, ...], value: float, low: float, high: float) -> str:
+        group = f"{', '.join(map(repr, key))}: " if key else ""
+        return f"{group}{value:,.12g}" + (f" ({low:,.12g} to {high:,.12g})" if self.bounded else "")
 
     def rows(self) -> Iterator[tuple[tuple[Cell, ...], float, float, float]]:
         """Key, value, lower and upper end, group by group; ends that are not known are NaN."""
@@ -76,6 +88,26 @@ class Answer:
         """Whether an interval is all that is possible, so that its value says nothing."""
         return self.span is not None and low <= self.span[0] and high >= self.span[1]
 
+    def to_pandas(self) -> "pd.DataFrame":
+        """Its values as a tidy pandas frame."""
+        return self._alone.to_pandas()
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Its values as a tidy Polars frame."""
+        return self._alone.to_polars()
+
+    def to_arrow(self) -> "pa.Table":
+        """Its values as a tidy Arrow table."""
+        return self._alone.to_arrow()
+
+    def chart(self) -> Figure:
+        """Its values with their intervals."""
+        return figure_of(self)
+
+    @property
+    def _alone(self) -> "Answers":
+        return Answers((self,), self.confidence)
+
     def at(self, *key: str | int | bool | float) -> tuple[float, float, float]:
         """The value and the ends of its interval for one combination of keys."""
         for found, value, low, high in self.rows():
@@ -90,14 +122,29 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Answers:
+class Answers(Viewable):
     """All answers of a release, in the order of the queries."""
 
     each: tuple[Answer, ...]
     confidence: float
 
+    def __post_init__(self) -> None:
+        """What holds for all holds for each, also when it is looked at by itself."""
+        told = (
+            a if a.confidence == self.confidence else replace(a, confidence=self.confidence)
+            for a in self.each
+        )
+        object.__setattr__(self, "each", tuple(told))
+
     def __repr__(self) -> str:
-        return f"<Answers {self._listed} with {100 * self.confidence:g} % confidence intervals>"
+        return f"<Answers {self.summary}>"
+
+    @property
+    def summary(self) -> str:
+        """The answers in a line: with their values where they are few."""
+        if len(self.each) == 1:
+            return repr(self.each[0]).removeprefix("<Answer ").removesuffix(">")
+        return f"{self._listed} with {100 * self.confidence:g} % confidence intervals"
 
     @property
     def _listed(self) -> str:
@@ -191,12 +238,9 @@ class Answers:
         ]
         return json.dumps({"confidence": self.confidence, "rows": rows}, indent=1, ensure_ascii=False)
 
-    def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
-        rows = list(self.rows())
-        body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:_SHOWN])
-        more = f"<p>{len(rows) - _SHOWN:,} more rows.</p>" if len(rows) > _SHOWN else ""
-        return f"<table><tr>{head}</tr>{body}</table>{more}"
+    def chart(self, query: str | None = None, statistic: str | None = None) -> Figure:
+        """A query's answers with their intervals: all its statistics, or one."""
+        return figure_of(self, query, statistic)
 
 
 def _of_one_type(cells: list[Cell]) -> list[Cell]:
@@ -242,9 +286,3 @@ def _array(cells: Sequence[Cell], number: bool) -> NDArray[Any]:
     kept: list[object] = [(0.0 if number else "") if c is None else c if number else str(c) for c in cells]
     made = np.array(kept, dtype=np.float64 if number else np.object_)
     return np.ma.MaskedArray(made, mask=[c is None for c in cells])
-
-
-def _cell(cell: Cell) -> str:
-    if cell is None:
-        return "<td></td>"
-    return f"<td>{cell:,.6g}</td>" if isinstance(cell, float) else f"<td>{escape(str(cell))}</td>"

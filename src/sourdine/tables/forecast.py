@@ -33,6 +33,10 @@ class Forecast:
     measure: str
     note: str = ""
 
+    def __repr__(self) -> str:
+        note = f", {self.note}" if self.note else ""
+        return f"<Forecast {self.query!r}, {self.statistic!r}: {self.words}{note}>"
+
     @property
     def words(self) -> str:
         """The error as people read it, without its note."""

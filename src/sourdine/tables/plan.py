@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from html import escape
+from typing import TYPE_CHECKING
 
 from sourdine.accounting.dpsgd.training import warn_of_delta
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.figure import Figure
+from sourdine.core.view import Viewable, figure_of
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.statistics.quality import all_cells
@@ -24,9 +26,12 @@ from sourdine.tables.quality.private import Quality, quality_share
 from sourdine.tables.query import Query, columns_of
 from sourdine.tables.statistics import Statistic
 
+if TYPE_CHECKING:
+    from sourdine.tables.forecast import Forecast
+
 
 @dataclass(frozen=True, kw_only=True)
-class ReleasePlan:
+class ReleasePlan(Viewable):
     """Queries on a declared table under one guarantee.
 
     With `quality`, a small part of the budget tells how many records do not fit what is declared of the
@@ -218,15 +223,12 @@ class ReleasePlan:
         )
         return f"<ReleasePlan of {asked} at {self.privacy.words}; nothing is spent>"
 
-    def _repr_html_(self) -> str:
-        from sourdine.tables.forecast import forecasts, quality_forecast
+    def forecast(self) -> "tuple[Forecast, ...]":
+        """The error of every answer before anything is spent, and from how many units on a key is shown."""
+        from sourdine.tables.forecast import forecasts
 
-        head = "<tr><th>query</th><th>statistic</th><th>noise</th><th>share</th><th>error</th></tr>"
-        rows = "".join(
-            f"<tr><td>{escape(each.query)}</td><td>{escape(each.statistic)}</td><td>{escape(each.noise)}</td>"
-            f"<td>{float(each.share):.0%}</td><td>{escape(each.words)}</td></tr>"
-            for each in (*forecasts(self), *filter(None, [quality_forecast(self)]))
-        )
-        return (
-            f"<p>A plan at {escape(self.privacy.words)}; nothing is spent yet.</p><table>{head}{rows}</table>"
-        )
+        return tuple(forecasts(self))
+
+    def chart(self, query: str | None = None) -> Figure:
+        """The errors of a query by epsilon; with one query it need not be named."""
+        return figure_of(self, query)

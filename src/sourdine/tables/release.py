@@ -14,8 +14,10 @@ from sourdine.accounting.ledger import Ledger, PureBudget, Receipt
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.release import Release
 from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.core.figure import Figure
 from sourdine.core.format import plain
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.view import figure_of
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.partitions import TextKey, with_keys
 from sourdine.frames.statistics.totals import MOST_GROUPS
@@ -75,7 +77,7 @@ class TableRelease(Release):
     def __repr__(self) -> str:
         paid = "not paid" if self.receipt is None else f"paid by line {self.receipt.number} of its ledger"
         seeded = "" if self.secure else ", seeded: protects nobody"
-        return f"<TableRelease: {self.values!r}, {paid}{seeded}>"
+        return f"<TableRelease {self.values.summary}, {paid}{seeded}>"
 
     def __getitem__(self, name: tuple[str, str] | str) -> Answer:
         """The answer with a query's name, and with a statistic's where the query asks for several."""
@@ -98,11 +100,12 @@ class TableRelease(Release):
         """What was declared and what was picked by it, for the certificate."""
         return dict(self.declarations or {})
 
-    def _repr_html_(self) -> str:
-        if self.quality is None:
-            return super()._repr_html_()
-        told = f"<details><summary>Data quality</summary>{self.quality.answers._repr_html_()}</details>"
-        return f"<div>{super()._repr_html_()}{told}</div>"
+    def chart(self, query: str | None = None, statistic: str | None = None) -> Figure:
+        """A query's answers with their intervals: all its statistics, or one.
+
+        Where there is one query it need not be named.
+        """
+        return figure_of(self, query, statistic)
 
 
 def release(

@@ -11,6 +11,8 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.terminal import tame
+from sourdine.core.view import Viewable
 from sourdine.frames.joins import open_joined, read_joins
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
@@ -29,7 +31,7 @@ _LONGEST = 200  # characters of what the ledger notes
 
 
 @dataclass(frozen=True, init=False)
-class Table:
+class Table(Viewable):
     """A file, or a frame of pandas, Polars, Arrow, DuckDB or Spark, and what is declared of it.
 
     A unit given by name means that each record is one. The guarantee of a release is epsilon (or epsilon and
@@ -91,7 +93,9 @@ class Table:
     def __repr__(self) -> str:
         size = "" if self.size is None else f", about {self.size:,} records"
         columns = ", ".join(self.schema.columns)
-        return f"<Table of {plural(self.unit.name)}, {self.neighbours} neighbours{size}; columns: {columns}>"
+        return tame(
+            f"<Table of {plural(self.unit.name)}, {self.neighbours} neighbours{size}; columns: {columns}>"
+        )
 
     def plan(
         self,

@@ -3,8 +3,9 @@ import json
 import pytest
 import vl_convert
 
+from sourdine.core.figure import Spec
 from sourdine.report import Axis, Band, Series, Slider, draw_heat, draw_lines
-from sourdine.report.charts.base import COLOURS, Row, Spec
+from sourdine.report.charts.base import COLOURS, Row
 
 X = Axis(field="size", title="examples in the data", log=True, form=",")
 Y = Axis(field="epsilon", title="ε")

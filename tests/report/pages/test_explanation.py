@@ -5,7 +5,7 @@ import pytest
 
 from sourdine.accounting.dpsgd.training import Training
 from sourdine.accounting.explain import explain_guarantee, explain_training
-from sourdine.report.charts.base import Spec
+from sourdine.core.figure import Spec
 from sourdine.report.charts.beliefs import draw_beliefs, draw_family, draw_roc
 from sourdine.report.pages.explanation import ExplanationPage, belief_tables, explanation_page
 

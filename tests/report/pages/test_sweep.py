@@ -1,6 +1,6 @@
 import itertools
 
-from sourdine.report.pages.page import picture
+from sourdine.core.figure import picture
 from sourdine.report.pages.sweep import sweep_figures, sweep_page, sweep_rows
 
 

@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("torch")
 
 from sourdine.audit.training import TrainingAudit
-from sourdine.report.pages.page import picture
+from sourdine.core.figure import picture
 from sourdine.report.pages.training_audit import draw_roc, training_audit_page
 
 

@@ -20,6 +20,7 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw, LossDistribution, RhoLaw, float_above
 from sourdine.core.format import counted
 from sourdine.core.loss import LeakyLaw, PrivacyLoss
+from sourdine.core.view import Viewable
 
 FALSE_POSITIVES = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5)
 _BATCHES = {
@@ -34,7 +35,7 @@ PREMIUM, COVER = 2000, 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explanation:
+class Explanation(Viewable):
     """What a guarantee lets somebody learn about one unit.
 
     >>> explanation = explain_guarantee(1.17)

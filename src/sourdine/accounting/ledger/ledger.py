@@ -24,11 +24,14 @@ from sourdine.accounting.ledger.terms import Period, Terms, declarations, declar
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError
+from sourdine.core.figure import Figure
+from sourdine.core.terminal import tame
+from sourdine.core.view import Viewable, figure_of
 
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Ledger:
+class Ledger(Viewable):
     """A budget in a file, safe for many processes and threads at once.
 
     A charge is a block fixed beforehand. Blocks add up by the budget's currency, which stays valid when the
@@ -123,7 +126,9 @@ class Ledger:
     def __repr__(self) -> str:
         terms = self.terms
         limit = f"{terms.budget.symbol} {room(terms.budget.limit)}"
-        return f"<Ledger {str(self.path)!r}: {limit} for each {terms.unit}, {terms.neighbours} neighbours>"
+        return tame(
+            f"<Ledger {str(self.path)!r}: {limit} for each {terms.unit}, {terms.neighbours} neighbours>"
+        )
 
     @property
     def path(self) -> Path:
@@ -299,8 +304,9 @@ class Ledger:
             fits = min(fits, int((status.selection_delta - status.selection_delta_spent) // delta))
         return fits
 
-    def _repr_html_(self) -> str:
-        return self.status()._repr_html_()
+    def chart(self) -> Figure:
+        """What was spent, charge by charge, under the limit."""
+        return figure_of(self)
 
     def _in_period(self, price: Fraction, time: datetime, last: LedgerLine | None) -> str:
         """The stretch the charge falls in and its total; a clock set back does not open an old one."""

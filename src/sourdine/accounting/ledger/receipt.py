@@ -4,17 +4,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from html import escape
 
 from sourdine.accounting.ledger.budget import UNLIMITED
 from sourdine.accounting.spend import Spend, foreign_names, foreign_words
-from sourdine.core.format import plain, shorten_down, shorten_up
+from sourdine.core.format import counted, plain, shorten_down, shorten_up
+from sourdine.core.view import Viewable
 
 _DIGITS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Receipt:
+class Receipt(Viewable):
     """Proof that a block was paid, before any noise was drawn.
 
     `fingerprint` is the mark of the line in the ledger's chain; `spent` is the total with this charge.
@@ -38,12 +38,9 @@ class Receipt:
         """What the charge left of the budget."""
         return self.limit - self.spent
 
-    def _repr_html_(self) -> str:
-        also = f" and delta {readable(self.delta)}" if self.delta else ""
-        return (
-            f"<p>Paid {self.currency} {readable(self.price)}{also}, line {self.number} of ledger "
-            f"{self.ledger[:8]}; {remaining(self.left, self.limit)} left.</p>"
-        )
+    def __repr__(self) -> str:
+        paid = f"{self.currency} {readable(self.price)}"
+        return f"<Receipt for {paid}, line {self.number} of ledger {self.ledger[:8]}, {room(self.left)} left>"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +76,7 @@ class Entry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Status:
+class Status(Viewable):
     """Where a ledger stands.
 
     Everything paid is (`epsilon`, `delta`)-DP, and all that can be paid (`epsilon_limit`, `delta`)-DP. Of
@@ -105,24 +102,9 @@ class Status:
     selection_delta: Fraction | None = None
     selection_delta_spent: Fraction | None = None
 
-    def _repr_html_(self) -> str:
-        rows = {
-            "unit": self.unit,
-            "neighbours": self.neighbours,
-            f"{self.currency} spent": f"{readable(self.spent)} of {room(self.limit)}",
-            "left": remaining(self.left, self.limit),
-            "blocks": str(self.blocks),
-        }
-        if self.selection_delta is not None and self.selection_delta_spent is not None:
-            rows["delta for keys spent"] = (
-                f"{readable(self.selection_delta_spent)} of {room(self.selection_delta)}"
-            )
-        if self.is_backup:
-            rows["backup"] = "pays for nothing"
-        cells = "".join(
-            f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows.items()
-        )
-        return f"<table>{cells}</table>"
+    def __repr__(self) -> str:
+        spent = f"{self.currency} {readable(self.spent)} of {room(self.limit)} spent"
+        return f"<Status of ledger {self.ledger[:8]}: {spent} by {counted(self.blocks, 'charge')}>"
 
 
 def foreign_lines(entries: Iterable[Entry]) -> str:

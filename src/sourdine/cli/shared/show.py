@@ -12,7 +12,6 @@ import re
 import sys
 import textwrap
 import time
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -25,19 +24,7 @@ from rich.text import Text
 
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
-
-_ODD = re.compile(r"[^\x20-\x7e]")
-
-
-def tame(text: str) -> str:
-    r"""A text in one line: what has no shape is shown by its number; spaces of any kind are spaces.
-
-    >>> print(tame("\x1b[2Jpeople\n"))
-    \x1b[2Jpeople\n
-    >>> tame("naïve 人口")
-    'naïve 人口'
-    """
-    return _ODD.sub(_shown, text)
+from sourdine.core.terminal import has_shape, tame
 
 
 def tame_json(text: str) -> str:
@@ -49,20 +36,9 @@ def tame_json(text: str) -> str:
     return re.sub(r"[^\n\x20-\x7e]", _in_json, text)
 
 
-def _has_shape(letter: str) -> bool:
-    return letter.isprintable() or unicodedata.category(letter) == "Zs"
-
-
-def _shown(found: re.Match[str]) -> str:
-    letter = found.group()
-    if _has_shape(letter):
-        return letter
-    return letter.encode("unicode_escape", "surrogatepass").decode("ascii")
-
-
 def _in_json(found: re.Match[str]) -> str:
     letter = found.group()
-    if _has_shape(letter):
+    if has_shape(letter):
         return letter
     units = letter.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[k : k + 2].hex()}" for k in range(0, len(units), 2))

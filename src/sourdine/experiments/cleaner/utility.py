@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from sourdine.core.figure import Figure, Spec
 from sourdine.experiments.cleaner.measure import (
     JUDGED,
     LABELS,
@@ -19,8 +20,8 @@ from sourdine.experiments.cleaner.measure import (
 from sourdine.experiments.cleaner.pima import Floats, Pima, read_pima
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing, compare
 from sourdine.local.cleaner import Method
-from sourdine.report.charts.base import ROWS, Axis, Row, Series, Spec, across_of, colour_of, finish, up_of
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.charts.base import ROWS, Axis, Row, Series, across_of, colour_of, finish, up_of
+from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, TextTable
 from sourdine.testing import SeededBits
 

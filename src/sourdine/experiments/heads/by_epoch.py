@@ -4,11 +4,12 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from sourdine.core.figure import Figure
 from sourdine.experiments.budget.flowers import DELTA, SIZE
 from sourdine.experiments.heads.setting import HeadExamples, open_head, source_head
 from sourdine.experiments.registry import ExperimentPart, Settings
 from sourdine.report.charts.base import Axis, Band, Row, Series, draw_lines
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 
 RATES = (0.001, 0.01, 0.1, 0.5)
 BATCHES = (16, 64, 256, 1024)

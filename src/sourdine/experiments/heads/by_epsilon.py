@@ -4,10 +4,11 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable
 
+from sourdine.core.figure import Figure
 from sourdine.experiments.heads.setting import LINEAR, PERCEPTRON, SQUARES, HeadExamples, our_head, squares
 from sourdine.experiments.registry import ExperimentPart, Settings
 from sourdine.report.charts.base import Axis, Band, Row, Series, draw_lines
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
 
 DELTA = 1e-5

@@ -1,9 +1,10 @@
 """What is learnt: the published accuracies beside those of the same settings, and of better ones."""
 
+from sourdine.core.figure import Figure
 from sourdine.experiments.mnist.runs import NAMES, OURS, PLAIN, PRIVATE, DigitImages, RunsOutcome, outcomes
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.report.charts.base import COLOURS, Axis, Row, Series, draw_lines
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
 
 PUBLISHED = {PLAIN: 99.0, PRIVATE: 91.2}

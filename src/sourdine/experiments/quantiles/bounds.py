@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
+from sourdine.core.figure import Figure
 from sourdine.experiments.quantiles.measure import read_pairs
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing, compare
 from sourdine.report.charts.base import Axis, Row, Series, Slider, draw_lines
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
 from sourdine.tables.quantiles.histogram_bounds import Stated, histogram_error, least_size
 from sourdine.tables.quantiles.inverse_bounds import inverse_error

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from sourdine.core.figure import Spec
 from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.registry import Settings
 from sourdine.frames.statistics.group_ranks import SortedPlaces
-from sourdine.report.charts.base import Axis, Row, Series, Slider, Spec, draw_lines
+from sourdine.report.charts.base import Axis, Row, Series, Slider, draw_lines
 from sourdine.report.table import TextTable
 from sourdine.tables.quantiles import QuantileMethod
 from sourdine.tables.quantiles.api import Grid

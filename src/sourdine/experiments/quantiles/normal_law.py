@@ -1,8 +1,9 @@
 """Figure 4: errors on standard normal values, against n."""
 
+from sourdine.core.figure import Figure
 from sourdine.experiments.quantiles.measure import NORMAL, Curve, Errors, near, read_methods
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.testing import SeededBits
 
 SIZES = (100, 200, 400, 700, 1000, 2000, 4000, 7000, 10000)

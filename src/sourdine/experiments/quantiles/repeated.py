@@ -5,11 +5,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.core.figure import Figure
 from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.quantiles.measure import LEVELS, draw_errors, method_for, rmse, uniform
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.report.charts.base import Axis, Row
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
 from sourdine.tables.quantiles import InverseSensitivity, QuantileMethod
 from sourdine.tables.quantiles.api import Grid

@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.core.figure import Figure
 from sourdine.experiments.data import SALARY, read_numbers, salaries_in
 from sourdine.experiments.quantiles.measure import METHODS, ByEpsilon, method_for, rmse
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.tables.quantiles.api import Grid
 from sourdine.testing import SeededBits
 

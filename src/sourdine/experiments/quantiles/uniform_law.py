@@ -1,5 +1,6 @@
 """Figure 3: errors on uniform values, against n and against epsilon, and the fits read off them."""
 
+from sourdine.core.figure import Figure
 from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.quantiles.measure import (
     METHODS,
@@ -15,7 +16,7 @@ from sourdine.experiments.quantiles.measure import (
     rmse,
 )
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing, compare
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
 from sourdine.tables.quantiles.api import Grid
 from sourdine.testing import SeededBits

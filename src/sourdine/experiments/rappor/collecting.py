@@ -7,23 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.core.figure import Spec
 from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.registry import Settings
 from sourdine.local.estimate import Counts
 from sourdine.local.rappor.decode import Decoding
 from sourdine.local.rappor.rappor import BloomOracle, Filters
-from sourdine.report.charts.base import (
-    COLOURS,
-    GREY,
-    ROWS,
-    Axis,
-    Row,
-    Series,
-    Spec,
-    across_of,
-    colour_of,
-    finish,
-)
+from sourdine.report.charts.base import COLOURS, GREY, ROWS, Axis, Row, Series, across_of, colour_of, finish
 
 if TYPE_CHECKING:
     import altair as alt

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.core.figure import Figure
 from sourdine.experiments.rappor.collecting import (
     Finds,
     WordLaw,
@@ -25,7 +26,7 @@ from sourdine.local.rappor.decode import (
     decode_by_least_squares,
 )
 from sourdine.report.charts.base import Axis, Row
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, TextTable
 from sourdine.testing import SeededBits
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
+from sourdine.core.figure import Figure
 from sourdine.experiments.rappor.collecting import WordLaw, collect, draw_ranks, standing_words
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing, compare
 from sourdine.local.rappor import Rappor
@@ -21,7 +22,7 @@ from sourdine.local.rappor.decode import (
 )
 from sourdine.local.rappor.rappor import BloomOracle
 from sourdine.report.charts.base import Axis, Row
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
 from sourdine.testing import SeededBits
 

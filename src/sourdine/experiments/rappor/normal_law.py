@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from sourdine.core.figure import Figure
 from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.rappor.collecting import draw_ranks
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
@@ -15,7 +16,7 @@ from sourdine.local.estimate import Estimate
 from sourdine.local.rappor import BasicRappor
 from sourdine.local.rappor.decode import Correction
 from sourdine.report.charts.base import Axis, Row
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
 from sourdine.testing import SeededBits
 

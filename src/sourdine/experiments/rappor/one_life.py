@@ -5,12 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from sourdine.core.figure import Figure
 from sourdine.core.format import shorten_up
 from sourdine.experiments.rappor.collecting import draw_bits
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.local.rappor import Device, Life, Rappor
 from sourdine.report.charts.base import Row
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, TextTable
 from sourdine.testing import SeededBits
 

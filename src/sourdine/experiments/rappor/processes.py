@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from sourdine.core.figure import Figure
 from sourdine.experiments.rappor.collecting import Finds, WordLaw, collect, draw_names, spread, standing_words
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing, compare
 from sourdine.local.rappor import Rappor
@@ -17,7 +18,7 @@ from sourdine.local.rappor.decode import (
     decode_by_lasso,
 )
 from sourdine.report.charts.base import Axis, Row
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
 from sourdine.testing import SeededBits
 

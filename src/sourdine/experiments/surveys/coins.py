@@ -5,13 +5,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from sourdine.core.figure import Figure
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.experiments.surveys.proportions import MeasuredNumber, mean
 from sourdine.local.estimate import needed
 from sourdine.local.surveys.design import Survey, best_survey
 from sourdine.mechanisms import BinaryResponse, KaryResponse, OneCoin, TwoCoins, Warner
 from sourdine.report.charts.base import COLOURS, GREY, Axis, Row, Series, draw_lines
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, TextTable
 from sourdine.testing import SeededBits
 

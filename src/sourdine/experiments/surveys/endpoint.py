@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from sourdine.core.figure import Figure
 from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.experiments.surveys.proportions import MeasuredNumber, root_mean_square, uniform
@@ -16,7 +17,7 @@ from sourdine.local.surveys.endpoint import (
     QueriedEndpoint,
 )
 from sourdine.report.charts.base import GREY, Axis, Band, Row, Series, draw_lines
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, TextTable
 from sourdine.testing import SeededBits
 

@@ -6,12 +6,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.core.figure import Figure
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
 from sourdine.experiments.surveys.proportions import MeasuredNumber, frequency, uniform
 from sourdine.local.surveys.design import Survey, coverage
 from sourdine.local.surveys.statistical_query import Query, QueryPlan, best_each
 from sourdine.report.charts.base import Axis, Band, Row, Series, draw_lines
-from sourdine.report.pages.page import Figure, Section
+from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, TextTable
 from sourdine.testing import SeededBits
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sourdine.anonymity import Measures
-from sourdine.report.charts.base import COLOURS, ROWS, Axis, Row, Series, Spec, draw_lines, finish
+from sourdine.core.figure import Spec
+from sourdine.report.charts.base import COLOURS, ROWS, Axis, Row, Series, draw_lines, finish
 
 if TYPE_CHECKING:
     import altair as alt

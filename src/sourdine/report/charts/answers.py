@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, assert_never
 
-from sourdine.report.charts.base import COLOURS, INK, ROWS, Row, Series, Spec, colour_of, finish
+from sourdine.core.figure import Spec
+from sourdine.report.charts.base import COLOURS, INK, ROWS, Row, Series, colour_of, finish
 from sourdine.report.finding import Cell, cells, name_group, name_key, show_cell
 from sourdine.tables import Answer
 from sourdine.tables.statistics import Chart, Scale, style_of
@@ -39,6 +40,35 @@ def draw_answer(answer: Answer) -> Spec | None:
             return _bars(answer, found)
         case _:
             assert_never(chart)
+
+
+def draw_alone(answer: Answer) -> Spec | None:
+    """The chart of an answer that is asked for by itself, also of one number; none where there is none."""
+    found = cells(answer)
+    if not found or style_of(answer.kind).chart is Chart.LIST:
+        return None
+    return draw_answer(answer) or _bars(answer, found)
+
+
+def draw_intervals(rows: Sequence[Row], title: str) -> Spec:
+    """Bars to the right with intervals; a row has a group, a value, and a lower and an upper end."""
+    import altair as alt
+
+    chart = alt.Chart(alt.NamedData(ROWS))
+    groups = [str(row["group"]) for row in rows]
+    up = alt.Y("group:N", title=None, sort=groups, axis=alt.Axis(labelLimit=_LABEL, ticks=False))
+    across = alt.X("value:Q", title=title, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5))
+    tips = [
+        alt.Tooltip("group:N", title=" "),
+        *(alt.Tooltip(f"{end}:Q", format=",.4~g") for end in ("value", "lower", "upper")),
+    ]
+    layers = [
+        chart.mark_bar(opacity=0.8, color=COLOURS[0]).encode(across, up, tooltip=tips),
+        chart.mark_rule(color=INK, strokeWidth=_WIDE).encode(
+            alt.X("lower:Q", title=title), alt.X2("upper:Q"), up, tooltip=tips
+        ),
+    ]
+    return dict(finish(alt.layer(*layers), rows)) | {"height": (_PER_BAR + 8) * len(groups)}
 
 
 def count_missing(answer: Answer, chart: Spec) -> int:

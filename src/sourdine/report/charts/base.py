@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sourdine.core.figure import Spec
+
 if TYPE_CHECKING:  # altair takes half a second to import, so only drawing does it
     import altair as alt
 
-Spec = Mapping[str, object]
 Row = Mapping[str, str | int | float | None]
 
 # colours that colour-blind readers tell apart (Okabe and Ito 2008)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from sourdine.accounting.explain import Curve, posterior_bounds
+from sourdine.core.figure import Spec
 from sourdine.report.charts.base import (
     COLOURS,
     GREY,
@@ -15,7 +16,6 @@ from sourdine.report.charts.base import (
     Axis,
     Row,
     Series,
-    Spec,
     across_of,
     colour_of,
     finish,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from sourdine.accounting.dpsgd.training import Training, step_loss
 from sourdine.accounting.rdp.accountant import SOURCE_ORDERS, Renyi
+from sourdine.core.figure import Spec
 from sourdine.report.charts.base import (
     COLOURS,
     GREY,
@@ -19,7 +20,6 @@ from sourdine.report.charts.base import (
     Band,
     Row,
     Series,
-    Spec,
     across_of,
     colour_of,
     draw_lines,

@@ -4,8 +4,9 @@ import math
 from collections.abc import Iterator
 
 from sourdine.anonymity import NOT_FOR_PUBLICATION, Generalised, Measures, Sensitivity
+from sourdine.core.figure import Figure
 from sourdine.report.charts.anonymity import MADE, RAW, draw_columns, draw_hiding, draw_sizes
-from sourdine.report.pages.page import Figure, Page, Section
+from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import Cell, TextTable
 
 MOST_SUBSETS = 15

@@ -4,6 +4,7 @@ from typing import Any
 
 from sourdine.audit.attacks import AttackChart, Found
 from sourdine.audit.attacks.attack import BLIND, MOST, PROTECTED, UNPROTECTED, percent
+from sourdine.core.figure import Figure, Spec
 from sourdine.report.charts.base import (
     COLOURS,
     GREY,
@@ -13,13 +14,12 @@ from sourdine.report.charts.base import (
     Band,
     Row,
     Series,
-    Spec,
     colour_of,
     draw_lines,
     finish,
     title_of,
 )
-from sourdine.report.pages.page import Figure, Page, Section
+from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import TextTable
 
 _COLOURS = {UNPROTECTED: COLOURS[1], PROTECTED: COLOURS[0]}

@@ -17,9 +17,10 @@ from sourdine.accounting.explain import (
 from sourdine.accounting.explain.deployments import UNITS_DIFFER
 from sourdine.accounting.explain.explanation import COVER, FALSE_POSITIVES, PREMIUM, explain_guarantee
 from sourdine.accounting.explain.words import at_most, money_up, percent_down, percent_up, say_beliefs
+from sourdine.core.figure import Figure
 from sourdine.core.format import plain, shorten_down, shorten_up
 from sourdine.report.charts.beliefs import draw_beliefs, draw_family, draw_roc
-from sourdine.report.pages.page import Figure, Page, Section
+from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import Cell, TextTable
 
 FAMILY = (0.1, 0.5, 1.0, 2.0, 3.0, 5.0)

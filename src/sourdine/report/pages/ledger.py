@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from sourdine.accounting.ledger import Entry, Status, Terms
 from sourdine.accounting.ledger.receipt import foreign_lines, readable, remaining, room
+from sourdine.core.figure import Figure, Spec
 from sourdine.core.format import counted, plain
-from sourdine.report.charts.base import COLOURS, GREY, ROWS, Row, Spec, finish
-from sourdine.report.pages.page import Figure, Page, Section
+from sourdine.report.charts.base import COLOURS, GREY, ROWS, Row, finish
+from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import TextTable
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Pag
             *_for_keys(status),
             *((told,) if (told := foreign_lines(entries)) else ()),
         ),
-        figures=(_figure(entries, status),) if entries else (),
+        figures=(spending_figure(entries, status),) if entries else (),
     )
     return Page(
         title="A privacy budget over time",
@@ -78,7 +79,8 @@ def _for_keys(status: Status) -> tuple[str, ...]:
     return (f"For choosing keys privately, delta {spent} of {whole} is spent.",)
 
 
-def _figure(entries: Sequence[Entry], status: Status) -> Figure:
+def spending_figure(entries: Sequence[Entry], status: Status) -> Figure:
+    """How the budget was spent, charge by charge."""
     near = " The charges came within a minute, so they stand side by side." if _at_once(entries) else ""
     used = 100 * float(status.spent / status.limit)
     return Figure(

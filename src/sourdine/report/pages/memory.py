@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+from sourdine.core.figure import Figure
 from sourdine.learning.memory.lines import (
     BACKWARD,
     RESIDENT,
@@ -16,7 +17,7 @@ from sourdine.learning.memory.model import FIRST, Stage
 from sourdine.learning.memory.table import MeasuredMemory, MemoryCase
 from sourdine.report.charts.base import Row
 from sourdine.report.charts.training import draw_memory, draw_residuals
-from sourdine.report.pages.page import Figure, Page, Section
+from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import TextTable
 
 _MB = 1e6

@@ -1,34 +1,21 @@
 """One HTML page that needs nothing else: its style, its scripts and its data are inside.
 
-Its charts can be kept as pictures too, for papers and slides; long work tells how far it is.
+Long work on one tells how far it is.
 """
 
 import json
-import struct
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from sourdine.core import disk
-from sourdine.report.charts.base import Spec
+from sourdine.core.figure import Figure, Spec
 from sourdine.report.table import TextTable
 
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """A chart under a title that says what it shows."""
-
-    title: str
-    chart: Spec
-    note: str = ""
-
-    def _repr_png_(self) -> bytes:
-        """Notebooks show a figure as a picture."""
-
-        return picture(self)
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,22 +48,31 @@ class Page:
 
     def html(self) -> str:
         """The whole page."""
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
-        loader = PackageLoader("sourdine.report", "templates")
-        environment = Environment(
-            loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-        )
         charts = [figure.chart for section in self.sections for figure in section.figures]
-        return environment.get_template(self.template).render(
-            page=self,
-            specifications=[_inside_script(chart) for chart in charts],
-            library=_library() if charts else "",
+        return (
+            _templates()
+            .get_template(self.template)
+            .render(
+                page=self,
+                specifications=[_inside_script(chart) for chart in charts],
+                library=_library() if charts else "",
+            )
         )
 
     def write(self, path: Path) -> None:
         """Keep the page in a file. It appears whole or not at all, and is for its owner."""
         disk.write_whole(path, self.html())
+
+
+@cache
+def _templates() -> "Environment":
+    """The templates of pages and of views; every text in them is escaped."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("sourdine.report", "templates")
+    return Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
 
 
 def _inside_script(chart: Spec) -> str:
@@ -90,48 +86,6 @@ def _library() -> str:
     import vl_convert
 
     return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
-
-
-_WIDTH = 640
-_SCALE = 2.0
-_LINE = 80  # characters of a title on one line
-_HEAD = 8  # bytes of a PNG before its first chunk
-
-
-def picture(figure: Figure, *, scale: float = _SCALE) -> bytes:
-    """A figure as PNG, with its title above; a slider stands where it begins."""
-    import textwrap
-
-    import vl_convert
-
-    title = {"text": textwrap.wrap(figure.title, _LINE), "anchor": "start", "fontSize": 14, "offset": 12}
-    told = figure.chart.get("title")
-    if isinstance(told, dict) and "text" in told:
-        title["subtitle"] = told["text"]
-    chart = {**figure.chart, "width": _WIDTH, "background": "white", "title": title}
-    return _packed(bytes(vl_convert.vegalite_to_png(chart, scale=scale)))
-
-
-def _packed(png: bytes) -> bytes:
-    """The same picture in a quarter of the bytes: the renderer packs for speed."""
-    chunks = list(_chunks(png))
-    pixels = zlib.decompress(b"".join(body for kind, body in chunks if kind == b"IDAT"))
-    first = next(at for at, (kind, _) in enumerate(chunks) if kind == b"IDAT")
-    others = [(kind, body) for kind, body in chunks if kind != b"IDAT"]
-    others.insert(first, (b"IDAT", zlib.compress(pixels, 9)))
-    return png[:_HEAD] + b"".join(
-        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-        for kind, body in others
-    )
-
-
-def _chunks(png: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The kind and content of every part of a PNG."""
-    at = _HEAD
-    while at < len(png):
-        (size,) = struct.unpack(">I", png[at : at + 4])
-        yield png[at + 4 : at + 8], png[at + 8 : at + 8 + size]
-        at += 12 + size
 
 
 T = TypeVar("T")

@@ -2,33 +2,29 @@
 
 import math
 from collections.abc import Iterator
-from itertools import islice
-from typing import assert_never
 
 from sourdine.accounting.explain import Explanation, explain_guarantee, sentences
 from sourdine.accounting.explain.words import percent_down, percent_up
-from sourdine.accounting.ledger.receipt import readable, remaining, room
 from sourdine.accounting.release import Certificate
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.format import plain, shorten_up
-from sourdine.report.charts.answers import count_missing, draw_answer
-from sourdine.report.charts.base import Spec
+from sourdine.core.figure import Figure
+from sourdine.core.format import shorten_up
+from sourdine.report.charts.answers import draw_answer
 from sourdine.report.charts.beliefs import draw_bounds
-from sourdine.report.finding import finding, written
+from sourdine.report.finding import finding
+from sourdine.report.pages.answers import answer_table, reading_note
+from sourdine.report.pages.certificate import certificate_table, epsilon_words
 from sourdine.report.pages.methods import GAP, _several, methods_section, percent
-from sourdine.report.pages.page import Figure, Page, Section
+from sourdine.report.pages.page import Page, Section
 from sourdine.report.pages.quality import misfit_section, quality_section
-from sourdine.report.table import Cell as Shown
-from sourdine.report.table import TextTable
 from sourdine.tables import Answer, ReleasePlan
 from sourdine.tables.answer import NO_INTERVAL
 from sourdine.tables.measurement import plural
 from sourdine.tables.quality.exact import CHECKED_WORDS
 from sourdine.tables.record import Record
-from sourdine.tables.statistics import Chart, Scale, style_of
+from sourdine.tables.statistics import style_of
 
-MOST_ROWS = 200
 _MOST_NAMES = 6
 _WEAK = 10  # an epsilon above it promises next to nothing
 
@@ -75,7 +71,7 @@ def _lead(record: Record, certificate: Certificate) -> str:
     return (
         f"Statistics of a table about {people}, released {certificate.time:%Y-%m-%d} with noise that "
         f"{'hardly ' if certificate.epsilon > _WEAK else ''}protects each {certificate.unit}: "
-        f"{_epsilon(certificate)}. Every number below is noisy. It stands "
+        f"{epsilon_words(certificate)}. Every number below is noisy. It stands "
         f"with an interval that holds, {percent(record.answers.confidence)} of the time, what would have "
         f"been published without noise{_unless(record)}."
     )
@@ -109,7 +105,7 @@ def _found(record: Record, plan: ReleasePlan) -> Section:
         if chart is None:
             alone.append(f"{told}. {where}".strip())
         else:
-            note = f"Query '{answer.query}'. {where} {_note(answer, chart, confidence)}"
+            note = f"Query '{answer.query}'. {where} {reading_note(answer, chart, confidence)}"
             figures.append(Figure(title=told, chart=chart, note=" ".join(note.split())))
     return Section(title="What was found", points=tuple(alone), figures=tuple(figures))
 
@@ -118,7 +114,7 @@ def _values(record: Record, plan: ReleasePlan) -> Section:
     return Section(
         title="All values",
         paragraphs=("Each with the ends of its interval, where one is known.",),
-        tables=tuple(_table(answer, plan) for answer in record.answers.each),
+        tables=tuple(answer_table(answer, _where(plan, answer)) for answer in record.answers.each),
     )
 
 
@@ -138,72 +134,6 @@ def _capped(plan: ReleasePlan, answer: Answer) -> str:
         f" (at most {unit.max_rows:,} {_several('record', unit.max_rows)} of each {unit.name} "
         f"{'counts' if unit.max_rows == 1 else 'count'})"
     )
-
-
-def _note(answer: Answer, chart: Spec, confidence: float) -> str:
-    """How to read a chart, and what it leaves out."""
-    said, chart_of = [], style_of(answer.kind).chart
-    lines = f"intervals of {percent(confidence)}; some may be too short to be seen."
-    match chart_of:
-        case Chart.UPRIGHT:
-            said.append("A bar's height is a count, however wide its bin.")
-        case Chart.NESTED:
-            said.append("Larger levels are in the table, with intervals of their own.")
-        case Chart.HEAT:
-            said.append("The sums over rows and columns are in the table, with intervals of their own.")
-        case Chart.LIST:
-            said.append("Only the order was published, no counts.")
-        case Chart.BARS | Chart.CURVE:
-            pass
-        case _:
-            assert_never(chart_of)
-    if chart_of not in (Chart.HEAT, Chart.LIST):
-        bare = "There is no interval: the method by which these values were found gives none."
-        drawn = "Upright" if chart_of is Chart.CURVE else "Dark"
-        said.append(f"{drawn} lines: {lines}" if answer.bounded else bare)
-    if any(answer.blind(low, high) for _, _, low, high in answer.rows()):
-        said.append("Where only an interval is drawn, nothing can be said: it is all that is possible.")
-    if missing := count_missing(answer, chart):
-        said.append(f"{missing:,} values are not drawn; the file of answers has them all.")
-    return " ".join(said)
-
-
-def _table(answer: Answer, plan: ReleasePlan) -> TextTable:
-    """Every value with its interval; shares in per cent."""
-    rows: list[tuple[Shown, ...]] = []
-    style = style_of(answer.kind)
-    ends = 3 if answer.bounded else 1
-    for key, *numbers in islice(answer.rows(), MOST_ROWS):
-        told = numbers[:ends]
-        rows.append((*map(_key, key), *(written(each, answer) for each in told)))
-    unit = ", in %" if style.scale is Scale.SHARE else ""
-    if style.chart in (Chart.UPRIGHT, Chart.HEAT, Chart.NESTED):
-        unit = f", in {answer.measure}"
-    hidden = len(answer.keys) - MOST_ROWS
-    more = f" {hidden:,} more rows are in the file of answers." if hidden > 0 else ""
-    return TextTable(
-        name=f"{answer.query} {answer.statistic}",
-        title=f"{answer.query}: {answer.statistic}{unit}",
-        columns=(*answer.columns, "value", *(("at least", "at most") if answer.bounded else ())),
-        rows=tuple(rows),
-        note=" ".join(part for part in (_said(answer), _where(plan, answer), more.strip()) if part),
-    )
-
-
-def _said(answer: Answer) -> str:
-    """What is to be known of the values of an answer."""
-    told = [] if answer.bounded else ["No interval is known."]
-    if answer.chosen:
-        told.append(f"Which keys of {' and '.join(answer.chosen)} stand here was chosen privately.")
-    if not answer.keys:
-        told.append("No key reached the threshold.")
-    return " ".join(told)
-
-
-def _key(part: object) -> Shown:
-    if isinstance(part, bool):
-        return "yes" if part else "no"
-    return part if isinstance(part, int | float) else str(part)
 
 
 def _guarantee(explanation: Explanation, certificate: Certificate) -> Section:
@@ -238,7 +168,7 @@ def _guarantee(explanation: Explanation, certificate: Certificate) -> Section:
 
 def _likely(certificate: Certificate) -> str:
     """How much the chances of answers may differ, in plain words."""
-    epsilon, told = certificate.epsilon, _epsilon(certificate)
+    epsilon, told = certificate.epsilon, epsilon_words(certificate)
     but = "" if certificate.delta is None else " (but for the chance δ)"
     if epsilon > _WEAK:
         return (
@@ -253,26 +183,10 @@ def _likely(certificate: Certificate) -> str:
 
 
 def _payment(record: Record, certificate: Certificate) -> Section:
-    left = certificate.left
     share = float(record.spent / record.limit)
-    also = "" if certificate.currency == "epsilon" else f", that is {_epsilon(certificate)}"
-    facts: tuple[tuple[Shown, ...], ...] = (
-        ("paid", f"{certificate.currency} {readable(certificate.price)}{also}"),
-        (
-            "left of the budget",
-            f"{certificate.currency} {remaining(left, record.limit)} of {room(record.limit)}",
-        ),
-        ("protects", f"each {certificate.unit} ({certificate.neighbours} neighbours)"),
-        ("ledger", f"{certificate.ledger[:8]}, line {certificate.number}"),
-        ("fingerprint of the line", f"{certificate.fingerprint[:16]}…"),
-        ("time (UTC)", f"{certificate.time:%Y-%m-%d %H:%M}"),
-        ("noise", "cryptographic" if certificate.secure else "SEEDED"),
-        ("made with", certificate.software or "sourdine"),
-        *((("not of this package", ", ".join(certificate.foreign)),) if certificate.foreign else ()),
-    )
     rest = (
         "Nothing is left: no more can be published about these people from this ledger."
-        if left == 0
+        if certificate.left == 0
         else f"{100 * share:.3g}{GAP}% of the budget was spent after this release."
     )
     return Section(
@@ -282,10 +196,5 @@ def _payment(record: Record, certificate: Certificate) -> Section:
             "with: sourdine certificate verify FOLDER --ledger FILE. The ledger vouches for the payment, not "
             "for the numbers; the certificate holds digests of the files they were published in.",
         ),
-        tables=(TextTable(name="certificate", title="Certificate", columns=("what", "stated"), rows=facts),),
+        tables=(certificate_table(certificate, record.limit),),
     )
-
-
-def _epsilon(certificate: Certificate) -> str:
-    small = "" if certificate.delta is None else f", δ = {plain(certificate.delta)}"
-    return f"ε = {shorten_up(certificate.epsilon)}{small}"

@@ -5,9 +5,10 @@ import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from sourdine.core.figure import Figure
 from sourdine.core.format import counted
 from sourdine.report.charts.training import draw_curves, draw_points
-from sourdine.report.pages.page import Figure, Page, Section
+from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import TextTable
 
 Given = Mapping[str, str | int | float | None]

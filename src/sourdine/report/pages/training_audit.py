@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sourdine.core.figure import Figure, Spec
 from sourdine.core.format import plain
-from sourdine.report.charts.base import COLOURS, GREY, Axis, Row, Series, Spec, draw_lines
-from sourdine.report.pages.page import Figure, Page, Section
+from sourdine.report.charts.base import COLOURS, GREY, Axis, Row, Series, draw_lines
+from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import TextTable
 
 if TYPE_CHECKING:  # it needs torch, which a page does not

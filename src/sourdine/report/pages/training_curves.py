@@ -9,10 +9,11 @@ from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.dpsgd.cost import cost_of_training
 from sourdine.accounting.dpsgd.training import Training, dpsgd_epsilon, step_loss
 from sourdine.accounting.rdp.accountant import SOURCE_ORDERS, Conversion, Renyi
+from sourdine.core.figure import Figure
 from sourdine.core.format import plain, shorten_up
 from sourdine.report.charts.base import COLOURS, Axis, Band, Row, Series, Slider, draw_heat, draw_lines
 from sourdine.report.charts.training import draw_orders
-from sourdine.report.pages.page import Figure, Page, Section, Watch, unwatched
+from sourdine.report.pages.page import Page, Section, Watch, unwatched
 
 _CERTIFIED, _TIGHT, _OLDER = "certified bracket", "Rényi, tight conversion", "Rényi, 2017 conversion"
 _METHODS = Series(field="method", names=(_CERTIFIED, _TIGHT, _OLDER))

@@ -9,13 +9,13 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.randomness.bits import SYSTEM
 from sourdine.core.toml import parse_toml
+from sourdine.core.view import Viewable
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.quality import CellState, all_cells, cells_of, quality_counts, records_without
@@ -37,7 +37,7 @@ _UNCHECKED = re.compile(r"^([ \t]*checked[ \t]*=[ \t]*)false\b", re.M)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExactQuality:
+class ExactQuality(Viewable):
     """Exact counts of records: in all, without a unit, and in each cell of each column. They are not private.
 
     `without_unit` is None where each record is a unit.
@@ -69,9 +69,6 @@ class ExactQuality:
 
     def _said(self, many: int) -> str:
         return f"{many:,} ({100 * many / max(1, self.records):.3g} %)"
-
-    def _repr_html_(self) -> str:
-        return "".join(f"<div>{escape(line)}</div>" for line in self.lines())
 
 
 def exact_quality(source: Source, columns: Sequence[str], unit: PrivacyUnit) -> ExactQuality:

@@ -7,7 +7,6 @@ how small a share of the records they would show.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from html import escape
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import Bits
+from sourdine.core.view import Viewable
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import LONGEST_KEY, Column, Flag, Integer, Real, Schema, Text
 from sourdine.frames.source import Source
@@ -51,7 +51,7 @@ ADVICE = (
 
 
 @dataclass(frozen=True)
-class DataQuality:
+class DataQuality(Viewable):
     """How many records were read, and how many of them are in each cell of each column, with intervals.
 
     `answers` is a tidy table of its own; `warnings` name what is beyond what noise explains. Where a column
@@ -80,10 +80,6 @@ class DataQuality:
         if len(found) == 2:
             for (key, *count), (_, *share) in zip(found[0].rows(), found[1].rows(), strict=True):
                 yield str(key[0]), str(key[1]), (count[0], count[1], count[2]), (share[0], share[1], share[2])
-
-    def _repr_html_(self) -> str:
-        told = "".join(f"<p><b>{escape(each)}</b></p>" for each in self.warnings)
-        return f"<div>{told}{self.answers._repr_html_()}</div>"
 
 
 def told_rows(quality: DataQuality) -> list[tuple[str, ...]]:

@@ -154,6 +154,7 @@ class Statistic(Declared, ABC):
             whole=found.whole,
             span=span,
             chosen=measured.scope.open,
+            confidence=context.confidence,
         )
 
 

@@ -2,8 +2,8 @@ import zlib
 
 import vl_convert
 
+from sourdine.core.figure import Figure, _packed, picture
 from sourdine.report.charts.base import Axis, Series, draw_lines
-from sourdine.report.pages.page import Figure, _packed, picture
 
 
 def test_a_figure_becomes_a_png() -> None:

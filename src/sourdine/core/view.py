@@ -1,0 +1,68 @@
+"""How objects show themselves, in notebooks and where they are printed.
+
+What people read is made in `report`, above all that can be shown, and nothing below may import it. So a
+class says no more than that it is `Viewable`. When one is first shown, the module of `report.views` with
+the name of its package is loaded, and registers its views here.
+"""
+
+from functools import singledispatch
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Protocol
+
+from sourdine.core.figure import Figure
+
+_VIEWS = "sourdine.report.views"
+
+
+class Readable(Protocol):
+    """What is shown of an object, for two kinds of places."""
+
+    def html(self) -> str:
+        """For a notebook: a part of a page."""
+
+    def text(self) -> str:
+        """For a terminal: lines."""
+
+
+@singledispatch
+def view(thing: object) -> Readable:
+    """What is shown of an object; `report.views` registers one function for each class."""
+    raise TypeError(f"There is no view of {type(thing).__name__}")
+
+
+@singledispatch
+def figure(thing: object, *which: str | None) -> Figure:
+    """The figure of an object, or of the part of it that is named; registered like views."""
+    raise TypeError(f"There is no figure of {type(thing).__name__}")
+
+
+def view_of(thing: object) -> Readable:
+    """What is shown of an object."""
+    _load(type(thing))
+    return view(thing)
+
+
+def figure_of(thing: object, *which: str | None) -> Figure:
+    """The figure of an object."""
+    _load(type(thing))
+    return figure(thing, *which)
+
+
+def _load(kind: type) -> None:
+    """Load the views of the packages that a class and its parents come from."""
+    for parent in kind.__mro__:
+        package, _, rest = parent.__module__.partition(".")
+        name = f"{_VIEWS}.{rest.partition('.')[0]}"
+        if package == "sourdine" and rest and find_spec(name):
+            import_module(name)
+
+
+class Viewable:
+    """Shows itself in notebooks and where it is printed; `repr` stays one line."""
+
+    def _repr_html_(self) -> str:
+        return view_of(self).html()
+
+    def __str__(self) -> str:
+        return view_of(self).text()

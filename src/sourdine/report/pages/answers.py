@@ -1,0 +1,81 @@
+"""One answer as people read it: a table of its values, and how to read its chart."""
+
+from itertools import islice
+from typing import assert_never
+
+from sourdine.core.figure import Spec
+from sourdine.report.charts.answers import count_missing
+from sourdine.report.finding import written
+from sourdine.report.pages.methods import percent
+from sourdine.report.table import Cell as Shown
+from sourdine.report.table import TextTable
+from sourdine.tables import Answer
+from sourdine.tables.statistics import Chart, Scale, style_of
+
+MOST_ROWS = 200
+
+
+def answer_table(answer: Answer, where: str = "", most: int = MOST_ROWS) -> TextTable:
+    """Every value with its interval, but for those beyond so many rows; shares in per cent."""
+    rows: list[tuple[Shown, ...]] = []
+    style = style_of(answer.kind)
+    ends = 3 if answer.bounded else 1
+    for key, *numbers in islice(answer.rows(), most):
+        told = numbers[:ends]
+        rows.append((*map(_key, key), *(written(each, answer) for each in told)))
+    unit = ", in %" if style.scale is Scale.SHARE else ""
+    if style.chart in (Chart.UPRIGHT, Chart.HEAT, Chart.NESTED):
+        unit = f", in {answer.measure}"
+    hidden = len(answer.keys) - most
+    more = f" {hidden:,} more rows are in the file of answers." if hidden > 0 else ""
+    return TextTable(
+        name=f"{answer.query} {answer.statistic}",
+        title=f"{answer.query}: {answer.statistic}{unit}",
+        columns=(*answer.columns, "value", *(("at least", "at most") if answer.bounded else ())),
+        rows=tuple(rows),
+        note=" ".join(part for part in (_said(answer), where, more.strip()) if part),
+    )
+
+
+def reading_note(answer: Answer, chart: Spec, confidence: float) -> str:
+    """How to read a chart, and what it leaves out."""
+    said, chart_of = [], style_of(answer.kind).chart
+    lines = f"intervals of {percent(confidence)}; some may be too short to be seen."
+    match chart_of:
+        case Chart.UPRIGHT:
+            said.append("A bar's height is a count, however wide its bin.")
+        case Chart.NESTED:
+            said.append("Larger levels are in the table, with intervals of their own.")
+        case Chart.HEAT:
+            said.append("The sums over rows and columns are in the table, with intervals of their own.")
+        case Chart.LIST:
+            said.append("Only the order was published, no counts.")
+        case Chart.BARS | Chart.CURVE:
+            pass
+        case _:
+            assert_never(chart_of)
+    if chart_of not in (Chart.HEAT, Chart.LIST):
+        bare = "There is no interval: the method by which these values were found gives none."
+        drawn = "Upright" if chart_of is Chart.CURVE else "Dark"
+        said.append(f"{drawn} lines: {lines}" if answer.bounded else bare)
+    if any(answer.blind(low, high) for _, _, low, high in answer.rows()):
+        said.append("Where only an interval is drawn, nothing can be said: it is all that is possible.")
+    if missing := count_missing(answer, chart):
+        said.append(f"{missing:,} values are not drawn; the file of answers has them all.")
+    return " ".join(said)
+
+
+def _said(answer: Answer) -> str:
+    """What is to be known of the values of an answer."""
+    told = [] if answer.bounded else ["No interval is known."]
+    if answer.chosen:
+        told.append(f"Which keys of {' and '.join(answer.chosen)} stand here was chosen privately.")
+    if not answer.keys:
+        told.append("No key reached the threshold.")
+    return " ".join(told)
+
+
+def _key(part: object) -> Shown:
+    if isinstance(part, bool):
+        return "yes" if part else "no"
+    return part if isinstance(part, int | float) else str(part)

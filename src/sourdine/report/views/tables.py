@@ -1,0 +1,229 @@
+"""What tables, plans, releases and answers show of themselves.
+
+A table shows what is declared of it, and nothing that was read.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.core.figure import Figure, stack
+from sourdine.core.view import figure, view
+from sourdine.frames.schema import Category, Column, Flag, Integer, Real, Text
+from sourdine.report.charts.answers import draw_alone
+from sourdine.report.charts.forecasts import draw_forecasts
+from sourdine.report.finding import finding
+from sourdine.report.pages.answers import answer_table, reading_note
+from sourdine.report.pages.methods import percent
+from sourdine.report.pages.page import Section
+from sourdine.report.pages.quality import quality_section
+from sourdine.report.table import Cell, TextTable
+from sourdine.report.views.accounting import release_view
+from sourdine.report.views.view import View
+from sourdine.tables import Answer, Answers, FoundBounds, ReleasePlan, Table, TableRelease
+from sourdine.tables.forecast import quality_forecast
+from sourdine.tables.measurement import plural
+from sourdine.tables.quality.exact import CHECKED_WORDS, ExactQuality
+from sourdine.tables.quality.private import DataQuality, said
+
+_MOST_ROWS = 20  # of one answer
+_MOST_ANSWERS = 12
+_FEW_KEYS = 6
+
+
+@view.register
+def _table(table: Table) -> View:
+    size = "" if table.size is None else f"About {table.size:,} records. "
+    rows = [
+        (name, column.type, _declared(column), _missing(column))
+        for name, column in table.schema.columns.items()
+    ]
+    declared = TextTable(
+        name="columns", title="", columns=("column", "type", "declared", "missing values"), rows=tuple(rows)
+    )
+    notes = (*table.text.caveats, *((f"{CHECKED_WORDS}.",) if table.checked else ()))
+    return View(
+        title=f"Table of {plural(table.unit.name)}",
+        lead=f"{size}{_unit(table)} Guarantees are for {table.neighbours} neighbours.",
+        sections=(Section(title="", tables=(declared,), points=notes),),
+    )
+
+
+@view.register
+def _plan(plan: ReleasePlan) -> View:
+    told = [*plan.forecast(), *filter(None, [quality_forecast(plan)])]
+    rows: list[tuple[Cell, ...]] = [
+        (each.query, each.statistic, each.words, each.note, each.noise, f"{100 * float(each.share):.3g} %")
+        for each in told
+    ]
+    table = TextTable(
+        name="plan",
+        title="",
+        columns=("query", "statistic", "error", "note", "noise", "share of the budget"),
+        rows=tuple(rows),
+        note=f"Errors stay within this with {percent(plan.confidence)} confidence, each by itself.",
+    )
+    notes = (*((plan.warning,) if plan.warning else ()), *plan.notes)
+    return View(
+        title=f"Plan at {plan.privacy.words} for each {plan.unit.name}; nothing is spent",
+        sections=(
+            Section(title="", tables=(table,)),
+            *((Section(title="Notes", points=notes),) if notes else ()),
+        ),
+    )
+
+
+@figure.register
+def _errors(plan: ReleasePlan, query: str | None = None, *_: str | None) -> Figure:
+    return draw_forecasts(plan, _one_query(query, [each.name for each in plan.queries]))
+
+
+@view.register
+def _release(release: TableRelease) -> View:
+    names = ", ".join(query.name for query in release.plan.queries[:_FEW_KEYS])
+    return release_view(
+        release,
+        f"Release of {names}: {release.plan.privacy.words} for each {release.plan.unit.name}",
+        *_values(release.values),
+        *(
+            replace(each, title="Data quality")
+            for each in quality_section(release.quality, release.plan.unit)
+        ),
+    )
+
+
+@figure.register
+def _release_figure(release: TableRelease, query: str | None = None, statistic: str | None = None) -> Figure:
+    return _answers_figure(release.values, query, statistic)
+
+
+@view.register
+def _answers(answers: Answers) -> View:
+    count = len(answers.each)
+    return View(
+        title=f"{count} {'answer' if count == 1 else 'answers'} with {percent(answers.confidence)} "
+        "confidence intervals",
+        sections=_values(answers),
+    )
+
+
+@figure.register
+def _answers_figure(answers: Answers, query: str | None = None, statistic: str | None = None) -> Figure:
+    """The figure of one answer, or those of all statistics of a query below each other."""
+    name = _one_query(query, list(dict.fromkeys(each.query for each in answers.each)))
+    asked = [answers[name, statistic]] if statistic else [each for each in answers.each if each.query == name]
+    drawn = [_draw(each) for each in asked]
+    figures = [each for each in drawn if each is not None]
+    if not figures:
+        raise _nothing_to_draw(asked[0])
+    if len(figures) == 1:
+        return figures[0]
+    notes = dict.fromkeys(each.note for each in figures)
+    return Figure(title=name, chart=stack(figures), note=" ".join(notes))
+
+
+@view.register
+def _answer(answer: Answer) -> View:
+    return View(
+        title=finding(answer, answer.confidence),
+        sections=(Section(title="", tables=(answer_table(answer, most=_MOST_ROWS),)),),
+    )
+
+
+@figure.register
+def _answer_figure(answer: Answer, *_: str | None) -> Figure:
+    drawn = _draw(answer)
+    if drawn is None:
+        raise _nothing_to_draw(answer)
+    return drawn
+
+
+@view.register
+def _quality(quality: DataQuality) -> View:
+    return View(
+        title="Data quality",
+        lead="Noisy counts of records that do not fit what is declared.",
+        sections=(Section(title="", points=quality.warnings), *_values(quality.answers)),
+    )
+
+
+@view.register
+def _exact(quality: ExactQuality) -> View:
+    """Every line has the notice, so that none is passed on without it."""
+    return View(title=quality.notice, sections=(Section(title="", points=tuple(quality.lines())),))
+
+
+@view.register
+def _bounds(bounds: FoundBounds) -> View:
+    lower, upper = bounds.values
+    return release_view(
+        bounds,
+        f"Bounds of {bounds.plan.column}: {said(lower)} to {said(upper)}",
+        Section(title="", paragraphs=(bounds.plan.words,)),
+    )
+
+
+def _values(answers: Answers) -> tuple[Section, ...]:
+    tables = tuple(answer_table(each, most=_MOST_ROWS) for each in answers.each[:_MOST_ANSWERS])
+    hidden = len(answers.each) - _MOST_ANSWERS
+    more = (f"{hidden:,} more answers: name one, or use to_pandas().",) if hidden > 0 else ()
+    return (Section(title="", points=more, tables=tables),)
+
+
+def _draw(answer: Answer) -> Figure | None:
+    chart = draw_alone(answer)
+    if chart is None:
+        return None
+    title = f"{finding(answer, answer.confidence)}"
+    return Figure(title=title, chart=chart, note=reading_note(answer, chart, answer.confidence))
+
+
+def _nothing_to_draw(answer: Answer) -> InvalidParameter:
+    reason = "only an order was published, without counts" if answer.keys else "no key reached the threshold"
+    return InvalidParameter(
+        f"The answer '{answer.statistic}' of '{answer.query}' has nothing to draw: {reason}. Print it."
+    )
+
+
+def _one_query(name: str | None, names: list[str]) -> str:
+    if name is None and len(names) == 1:
+        return names[0]
+    if name in names:
+        return str(name)
+    listed = ", ".join(map(repr, names))
+    wrong = "Which query is to be drawn?" if name is None else f"There is no query {name!r} to draw."
+    raise InvalidParameter(f"{wrong} Name one of {listed}.")
+
+
+def _unit(table: Table) -> str:
+    unit = table.unit
+    if unit.column is None:
+        return f"Every record is one {unit.name}."
+    rows, groups = (_several(n, what) for n, what in ((unit.max_rows, "record"), (unit.max_groups, "group")))
+    return f"Records with the same '{unit.column}' are one {unit.name}, who counts with {rows} in {groups}."
+
+
+def _several(number: int, noun: str) -> str:
+    return f"at most {number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _declared(column: Column) -> str:
+    match column:
+        case Integer() | Real():
+            return f"from {said(column.lower)} to {said(column.upper)}"
+        case Category():
+            return _listed(column.keys)
+        case Flag():
+            return "true or false"
+        case Text():
+            return "keys are chosen privately"
+
+
+def _listed(keys: Iterable[object]) -> str:
+    names = [str(key) for key in keys]
+    more = f" and {len(names) - _FEW_KEYS:,} more" if len(names) > _FEW_KEYS else ""
+    return f"{', '.join(names[:_FEW_KEYS])}{more}"
+
+
+def _missing(column: Column) -> str:
+    return "left out" if column.missing == "drop" else f"count as {said(column.missing)}"
