@@ -1,12 +1,14 @@
+import json
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from sourdine.accounting.accountant import Bracket
+from sourdine.core.codec import decoded, encoded
 from sourdine.core.figure import Figure
 from sourdine.experiments import cache
-from sourdine.experiments.cache import FOLDER, forget, from_json, run_or_read, to_json
+from sourdine.experiments.cache import FOLDER, forget, run_or_read
 from sourdine.experiments.registry import ClaimVerdict, Experiment, Result, Settings, Standing
 from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
@@ -45,7 +47,7 @@ def toy(seen: list[Settings]) -> Experiment:
 
 
 def test_json_gives_an_equal_result() -> None:
-    assert from_json(to_json(RESULT)) == RESULT
+    assert decoded(Result, json.loads(json.dumps(encoded(RESULT))), strict=True) == RESULT
 
 
 def test_what_was_done_is_not_done_twice(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from sourdine.accounting.ledger import Entry, Ledger, Receipt, Terms
-from sourdine.accounting.ledger.budget import amount
 from sourdine.accounting.ledger.ledger import opened
-from sourdine.accounting.ledger.terms import declared_digest, typed
+from sourdine.accounting.ledger.terms import declared_digest
 from sourdine.accounting.spend import Spend, foreign_names
+from sourdine.core.codec import added, decoded, encoded
 from sourdine.core.errors import LedgerError, SourdineError, UnknownName
 from sourdine.core.format import plain, shorten_up
 from sourdine.core.terminal import tame
@@ -49,6 +49,7 @@ class Certificate(Viewable):
     certificate came.
     """
 
+    software: str
     ledger: str
     number: int
     fingerprint: str
@@ -60,12 +61,11 @@ class Certificate(Viewable):
     left: Fraction
     epsilon: float
     delta: float | None
-    spends: tuple[Spend, ...]
     secure: bool
-    selection_delta: Fraction = Fraction(0)
     declared: Mapping[str, str] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
-    software: str
+    spends: tuple[Spend, ...]
+    selection_delta: Fraction = added(Fraction(0), name=_SELECTION)
 
     def __repr__(self) -> str:
         delta = "" if self.delta is None else f", delta {plain(self.delta)}"
@@ -82,60 +82,22 @@ class Certificate(Viewable):
 
     def to_json(self) -> str:
         """The certificate as text."""
-        return json.dumps(
-            {
-                "format": _FORMAT,
-                "software": self.software,
-                "ledger": self.ledger,
-                "number": self.number,
-                "fingerprint": self.fingerprint,
-                "time": self.time.isoformat(),
-                "unit": self.unit,
-                "neighbours": self.neighbours,
-                "currency": self.currency,
-                "price": str(self.price),
-                "left": str(self.left),
-                "epsilon": self.epsilon,
-                "delta": self.delta,
-                "secure": self.secure,
-                "declared": dict(self.declared),
-                "digests": dict(self.digests),
-                "spends": [spend.to_json() for spend in self.spends],
-            }
-            | ({_SELECTION: str(self.selection_delta)} if self.selection_delta else {})
-            | ({_FOREIGN: list(self.foreign)} if self.foreign else {}),
-            indent=2,
-        )
+        foreign = {_FOREIGN: list(self.foreign)} if self.foreign else {}
+        return json.dumps({"format": _FORMAT} | encoded(self) | foreign, indent=2)
 
     @classmethod
     def from_json(cls, text: str) -> "Certificate":
         """A certificate read back."""
         try:
-            held = typed(dict, json.loads(text))
-            if held["format"] != _FORMAT:
+            held = dict(json.loads(text))
+            foreign = held.pop(_FOREIGN, [])
+            if held.pop("format") != _FORMAT or "declared" not in held:
                 raise ValueError("unknown format")
-            declared, digests = typed(dict, held["declared"]), typed(dict, held.get("digests", {}))
-            made = cls(
-                ledger=typed(str, held["ledger"]),
-                number=typed(int, held["number"]),
-                fingerprint=typed(str, held["fingerprint"]),
-                time=datetime.fromisoformat(typed(str, held["time"])),
-                unit=typed(str, held["unit"]),
-                neighbours=typed(str, held["neighbours"]),
-                currency=typed(str, held["currency"]),
-                price=amount(held["price"]),
-                left=amount(held["left"]),
-                epsilon=typed(float, held["epsilon"]),
-                delta=None if held["delta"] is None else typed(float, held["delta"]),
-                selection_delta=amount(held.get(_SELECTION, "0")),
-                spends=tuple(Spend.from_json(typed(dict, spend)) for spend in typed(list, held["spends"])),
-                secure=typed(bool, held["secure"]),
-                declared={name: typed(str, value) for name, value in declared.items()},
-                digests={name: typed(str, value) for name, value in digests.items()},
-                software=typed(str, held["software"]),
-            )
-            if held.get(_FOREIGN, []) != list(made.foreign):
+            made = decoded(cls, held, strict=True)
+            if foreign != list(made.foreign):
                 raise ValueError("other names than those of the spends")
+            if min(made.price, made.left, made.selection_delta) < 0:
+                raise ValueError("no amounts")
         except UnknownName as problem:
             raise LedgerError(f"The certificate cannot be read. {problem}") from problem
         except (SourdineError, KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as problem:

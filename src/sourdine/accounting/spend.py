@@ -13,7 +13,7 @@ from sourdine.accounting.transforms import parallel
 from sourdine.core import check
 from sourdine.core.codec import decoded, encoded
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.errors import InvalidParameter, UnsupportedLoss
+from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.registry import is_ours, name_of
@@ -94,31 +94,12 @@ class Spend:
 
     def to_json(self) -> dict[str, object]:
         """A description that `from_json` turns back into an equal spend."""
-        return {
-            "mechanism": self.mechanism.to_json(),
-            "distance": encoded(self.distance),
-            "count": self.count,
-            "sampling": None if self.sampling is None else self.sampling.to_json(),
-            "part": None if self.part is None else encoded(self.part),
-        }
+        return encoded(self)
 
     @classmethod
     def from_json(cls, description: Mapping[str, object]) -> "Spend":
         """The spend that a description tells of."""
-        inner = {name: description.get(name) for name in ("mechanism", "distance", "sampling", "part")}
-        for name, value in inner.items():
-            if not isinstance(value, Mapping) and (value is not None or name not in _OPTIONAL):
-                raise InvalidParameter(f"The '{name}' in a description of a spend must be an object.")
-        if unknown := sorted(set(description) - {*inner, "count"}):
-            raise InvalidParameter(f"A description of a spend has no field '{unknown[0]}'.")
-        sampling, part = inner["sampling"], inner["part"]
-        return cls(
-            mechanism=Mechanism.from_json(inner["mechanism"]),  # type: ignore[arg-type]
-            distance=decoded(Distance, inner["distance"]),  # type: ignore[arg-type]
-            count=description.get("count", 1),  # type: ignore[arg-type]
-            sampling=None if sampling is None else Sampling.from_json(sampling),  # type: ignore[arg-type]
-            part=None if part is None else decoded(DisjointPart, part),  # type: ignore[arg-type]
-        )
+        return decoded(cls, description)
 
 
 def foreign_names(spends: Iterable[Spend]) -> tuple[str, ...]:

@@ -1,32 +1,39 @@
-"""Plain frozen dataclasses as JSON and back, without losing a digit.
+"""Plain frozen dataclasses as JSON and back, without losing a digit: what every program here writes.
 
-Fields are Fraction, int, bool, str, Enum or None, or a tuple of those; a Fraction is written as '3/2'.
+Fields are Fraction, int, bool, str, Enum or None, a tuple of those, or what is declared as float, datetime,
+Decimal, a mapping by texts, another dataclass, or a class that knows its own description (`to_json` and
+`from_json`). A Fraction is written as '3/2'. What people write is read by pydantic (`frames.schema`).
 """
 
 import dataclasses
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
+from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from functools import cache, partial
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from sourdine.core.errors import InvalidParameter
 
 Plain = str | int | bool | None
-Json = dict[str, Plain | list[Plain]]
+Json = dict[str, Any]
 T = TypeVar("T")
-_NUMBER = re.compile(r"-?\d{1,400}(/\d{1,400})?")
+Convert = Callable[[Any], Any]
+_NUMBER = re.compile(r"-?\d{1,4000}(/\d{1,4000})?")
+_DECIMAL = "decimal"
 
 
-def added(default: T) -> T:
+def added(default: T, name: str | None = None) -> T:
     """A field that a class got after files had been written of it; its default means what they mean.
 
     The default is not written, so that what hangs on the old fields, such as the fingerprint of a question,
-    stays as it was.
+    stays as it was. Files may know the field by another name.
     """
-    made: T = dataclasses.field(default=default, metadata={"added": True})
+    known = {} if name is None else written(name)
+    made: T = dataclasses.field(default=default, metadata={"added": True, **known})
     return made
 
 
@@ -40,49 +47,102 @@ def written(name: str) -> dict[str, str]:
     return {"written": name}
 
 
-def encoded(instance: object) -> Json:
-    """The fields of a dataclass instance, ready for JSON."""
-    fields = dataclasses.fields(instance)  # type: ignore[arg-type]
-    held = {field: getattr(instance, field.name) for field in fields}
+def encoded(instance: object, *, exact: bool = False) -> Json:
+    """The fields of a dataclass instance, ready for JSON.
+
+    With `exact` all must be exact and plain: a float, such as a noise scale, is refused.
+    """
+    encoders = _encoders(type(instance), exact)  # type: ignore[arg-type]  # classes are hashable
+    held = {field: getattr(instance, field.name) for field in dataclasses.fields(instance)}  # type: ignore[arg-type]
     return {
-        field.metadata.get("written", field.name): _encoded(value)
+        _name(field): encoders[_name(field)](value)
         for field, value in held.items()
         if not field.metadata.get("added") or value != field.default
     }
 
 
-def decoded(kind: type[T], given: Mapping[str, object]) -> T:
-    """The instance of a dataclass that these fields describe."""
-    decoders = _decoders(kind)  # type: ignore[arg-type]  # classes are hashable
+def decoded(kind: type[T], given: Mapping[str, object], *, strict: bool = False) -> T:
+    """The instance of a dataclass that these fields describe.
+
+    With `strict` a text, a number or a truth must be one: bool('false') would be True, and True would pass
+    for the number 1. Without it that is left to the checks of the class.
+    """
+    decoders = _decoders(kind, strict)  # type: ignore[arg-type]  # classes are hashable
     if unknown := sorted(set(given) - decoders.keys()):
         raise InvalidParameter(
             f"A description of {kind.__name__} has no field '{unknown[0]}'. "
             f"Its fields are {', '.join(sorted(decoders))}."
         )
+    names = {_name(field): field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     try:
-        return kind(**dict(decoders[name](value) for name, value in given.items()))
+        return kind(**{names[name]: decoders[name](value) for name, value in given.items()})
     except (TypeError, ZeroDivisionError) as problem:
         message = f"A description of {kind.__name__} is incomplete or malformed."
         raise InvalidParameter(message) from problem
 
 
+def _name(field: "dataclasses.Field[Any]") -> str:
+    """What files call a field."""
+    return field.metadata.get("written", field.name)
+
+
 @cache
-def _decoders(kind: type[Any]) -> dict[str, Callable[[object], tuple[str, object]]]:
-    """How each field of a class is read, by its name in files; to work out its types takes longer than all
-    the rest."""
+def _encoders(kind: type[Any], exact: bool) -> dict[str, Convert]:
+    """How each field of a class is written; to work out its types takes longer than all the rest."""
     hints = get_type_hints(kind)
-    return {
-        field.metadata.get("written", field.name): partial(_field, field.name, _decoder(hints[field.name]))
-        for field in dataclasses.fields(kind)
-    }
+    return {_name(field): _encoder(hints[field.name], exact) for field in dataclasses.fields(kind)}
 
 
-def _field(name: str, decoder: Callable[[object], object], value: object) -> tuple[str, object]:
-    return name, decoder(value)
+@cache
+def _decoders(kind: type[Any], strict: bool) -> dict[str, Convert]:
+    """How each field of a class is read."""
+    hints = get_type_hints(kind)
+    return {_name(field): _decoder(hints[field.name], strict) for field in dataclasses.fields(kind)}
 
 
-def _encoded(value: object) -> Plain | list[Plain]:
-    return [_encode(item) for item in value] if isinstance(value, tuple) else _encode(value)
+def _choices(hint: Any) -> list[Any] | None:
+    """The types that a union offers beside None; None for what is no union."""
+    if get_origin(hint) not in (Union, UnionType):
+        return None
+    return [choice for choice in get_args(hint) if choice is not NoneType]
+
+
+def _encoder(hint: Any, exact: bool = False) -> Convert:
+    """How a field of this type is written."""
+    if exact:
+        return lambda value: list(map(_encode, value)) if isinstance(value, tuple) else _encode(value)
+    if choices := _choices(hint):
+        one = _encoder(choices[0]) if len(choices) == 1 else _encode_one_of(choices)
+        return lambda value: None if value is None else one(value)
+    origin = get_origin(hint)
+    if origin is tuple:
+        item = _encoder(get_args(hint)[0])
+        return lambda value: [item(each) for each in value]
+    if origin in (dict, Mapping):
+        item = _encoder(get_args(hint)[1])
+        return lambda value: {name: item(each) for name, each in value.items()}
+    if hasattr(hint, "to_json"):
+        return lambda value: value.to_json()
+    if dataclasses.is_dataclass(hint):
+        return encoded
+    if hint is datetime:
+        return datetime.isoformat
+    if hint is Decimal:
+        return lambda value: {_DECIMAL: str(value)}
+    return (lambda value: value) if hint in (float, Any, object) else _encode
+
+
+def _encode_one_of(choices: list[Any]) -> Convert:
+    """How a value of one of several types is written: by what it is."""
+    encoders = {choice: _encoder(choice) for choice in choices}
+
+    def write(value: object) -> object:
+        for kind, encoder in encoders.items():
+            if isinstance(kind, type) and isinstance(value, kind):
+                return encoder(value)
+        return _encode(value)
+
+    return write
 
 
 def _encode(value: object) -> Plain:
@@ -95,19 +155,73 @@ def _encode(value: object) -> Plain:
     raise TypeError(f"A field of type {type(value).__name__} has no JSON form.")
 
 
-def _decoder(hint: Any) -> Callable[[object], object]:
+def _decoder(hint: Any, strict: bool) -> Convert:
     """How a field of this type is read; what is not of its form is left to the checks of the class."""
-    if get_origin(hint) in (Union, UnionType):
-        one = _decoder(next(choice for choice in get_args(hint) if choice is not type(None)))
+    if choices := _choices(hint):
+        one = _decoder(choices[0], strict) if len(choices) == 1 else _decode_one_of(choices)
         return lambda value: None if value is None else one(value)
-    if get_origin(hint) is tuple:
-        item = _decoder(get_args(hint)[0])
-        return lambda value: tuple(map(item, value)) if isinstance(value, list | tuple) else value
+    origin = get_origin(hint)
+    if origin is tuple:
+        item = _decoder(get_args(hint)[0], strict)
+        return partial(_sequence, item, strict)
+    if origin in (dict, Mapping):
+        item = _decoder(get_args(hint)[1], strict)
+        return lambda value: {name: item(each) for name, each in _object(value).items()}
     if hint is Fraction:
-        return _fraction
+        return _exact(str, _fraction) if strict else _fraction
     if isinstance(hint, type) and issubclass(hint, Enum):
         return partial(_member, hint)
-    return lambda value: value
+    if hasattr(hint, "from_json"):
+        return lambda value: hint.from_json(_object(value))
+    if dataclasses.is_dataclass(hint):
+        return lambda value: decoded(hint, _object(value), strict=strict)  # type: ignore[arg-type]
+    if hint is datetime:
+        return _exact(str, datetime.fromisoformat)
+    if hint is Decimal:
+        return lambda value: Decimal(_object(value)[_DECIMAL])
+    return _exact(hint) if strict and hint in (str, int, bool, float) else lambda value: value
+
+
+def _decode_one_of(choices: list[Any]) -> Convert:
+    """How a value of one of several types is read: an object by its fields, anything else as it stands."""
+    objects = {
+        frozenset(_decoders(choice, True)): _decoder(choice, True)  # type: ignore[arg-type]
+        for choice in choices
+        if dataclasses.is_dataclass(choice)
+    }
+    objects[frozenset([_DECIMAL])] = _decoder(Decimal, True)
+    if not objects.keys() - {frozenset([_DECIMAL])} and Decimal not in choices:
+        return _decoder(choices[0], False)
+
+    def read(value: Any) -> Any:
+        return objects[frozenset(value)](value) if isinstance(value, Mapping) else value
+
+    return read
+
+
+def _exact(kind: type[Any], then: Convert = lambda value: value) -> Convert:
+    """A value of exactly this type, and what becomes of it."""
+
+    def read(value: Any) -> Any:
+        if type(value) is not kind:
+            raise TypeError(f"not a {kind.__name__}")
+        return then(value)
+
+    return read
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError("not an object")
+    return value
+
+
+def _sequence(item: Convert, strict: bool, value: object) -> object:
+    if isinstance(value, list | tuple):
+        return tuple(map(item, value))
+    if strict:
+        raise TypeError("not a list")
+    return value
 
 
 def _fraction(value: object) -> object:

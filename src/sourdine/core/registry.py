@@ -132,7 +132,7 @@ class Named(ABC):
         """A description that `from_json` turns back into an equal one; a class without a name is refused."""
         name = name_of(type(self))
         try:
-            return {self._key: name} | encoded(self)
+            return {self._key: name} | encoded(self, exact=True)
         except TypeError as problem:
             raise InvalidParameter(
                 f"A field of {type(self).__name__} has no exact form in a file. Keep its numbers as int or "

@@ -2,21 +2,15 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
-from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import sourdine
-from sourdine.accounting.accountant import Bracket
 from sourdine.core import disk
-from sourdine.core.figure import Figure
+from sourdine.core.codec import decoded, encoded
+from sourdine.core.errors import InvalidParameter
 from sourdine.experiments.data import data_sentence
-from sourdine.experiments.registry import ClaimVerdict, Experiment, Result, Settings, Standing
-from sourdine.report.pages.page import Section
-from sourdine.report.table import Cell, TextTable
+from sourdine.experiments.registry import Experiment, Result, Settings
 
 FOLDER = ".done"
 
@@ -30,19 +24,20 @@ def run_or_read(experiment: Experiment, settings: Settings, folder: Path) -> tup
     try:
         held = json.loads(place.read_text(encoding="utf-8"))
         if held["mark"] == mark:
-            return from_json(held["result"]), True
-    except (OSError, ValueError, KeyError, TypeError):
+            return decoded(Result, held["result"], strict=True), True
+    except (OSError, ValueError, KeyError, TypeError, InvalidParameter):
         pass  # none, or not whole
     result = experiment.run(settings)
     place.parent.mkdir(parents=True, exist_ok=True)
-    disk.write_whole(place, json.dumps({"mark": mark, "result": to_json(result)}))
+    disk.write_whole(place, json.dumps({"mark": mark, "result": encoded(result)}))
     return result, False
 
 
 def read(experiment: Experiment, folder: Path) -> Result | None:
     """What a run left in a folder, by whatever code and settings it was made; or none."""
     try:
-        return from_json(json.loads(_place(experiment, folder).read_text(encoding="utf-8"))["result"])
+        held = json.loads(_place(experiment, folder).read_text(encoding="utf-8"))
+        return decoded(Result, held["result"], strict=True)
     except OSError:
         return None
 
@@ -69,81 +64,3 @@ def _code() -> str:
     for path in sorted(root.rglob("*.py")):
         found.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return found.hexdigest()
-
-
-def to_json(result: Result) -> dict[str, Any]:
-    """A result as plain data that `from_json` turns back into an equal one."""
-    return {
-        "name": result.name,
-        "title": result.title,
-        "lead": result.lead,
-        "verdicts": [asdict(each) for each in result.verdicts],
-        "sections": [
-            {
-                "title": each.title,
-                "chapter": each.chapter,
-                "paragraphs": each.paragraphs,
-                "points": each.points,
-                "tables": [_of_table(table) for table in each.tables],
-                "figures": [asdict(figure) for figure in each.figures],
-            }
-            for each in result.sections
-        ],
-    }
-
-
-def from_json(held: Mapping[str, Any]) -> Result:
-    """The result of such data."""
-    return Result(
-        name=held["name"],
-        title=held["title"],
-        lead=held["lead"],
-        verdicts=tuple(
-            ClaimVerdict(**{**each, "standing": Standing(each["standing"])}) for each in held["verdicts"]
-        ),
-        sections=tuple(
-            Section(
-                title=each["title"],
-                chapter=each["chapter"],
-                paragraphs=tuple(each["paragraphs"]),
-                points=tuple(each["points"]),
-                tables=tuple(map(_table, each["tables"])),
-                figures=tuple(Figure(**figure) for figure in each["figures"]),
-            )
-            for each in held["sections"]
-        ),
-    )
-
-
-def _of_table(table: TextTable) -> dict[str, Any]:
-    return {
-        "name": table.name,
-        "title": table.title,
-        "columns": table.columns,
-        "rows": [[_of_cell(cell) for cell in row] for row in table.rows],
-        "note": table.note,
-    }
-
-
-def _table(held: Mapping[str, Any]) -> TextTable:
-    rows = tuple(tuple(_cell(cell) for cell in row) for row in held["rows"])
-    return TextTable(
-        name=held["name"],
-        title=held["title"],
-        columns=tuple(held["columns"]),
-        rows=rows,
-        note=held["note"],
-    )
-
-
-def _of_cell(cell: Cell) -> object:
-    if isinstance(cell, Bracket):
-        return {"lower": cell.lower, "upper": cell.upper}
-    return {"decimal": str(cell)} if isinstance(cell, Decimal) else cell
-
-
-def _cell(held: Any) -> Cell:
-    if isinstance(held, Mapping):
-        return Decimal(held["decimal"]) if "decimal" in held else Bracket(held["lower"], held["upper"])
-    found: Cell = held
-    return found

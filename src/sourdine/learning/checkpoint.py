@@ -10,20 +10,18 @@ import json
 import pickle
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from sourdine.accounting.ledger import Ledger, Receipt
-from sourdine.accounting.ledger.budget import amount
 from sourdine.core import disk
+from sourdine.core.codec import decoded, encoded
 from sourdine.core.errors import InvalidParameter, LedgerError
 
 _FORMAT = 1
-_AMOUNTS = ("price", "spent", "limit", "delta", "selection_delta_left")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,19 +137,11 @@ def check_same(path: Path, state: State, settings: dict[str, str], ledger: Ledge
 
 
 def _written(receipt: Receipt) -> str:
-    return json.dumps(
-        {
-            name: value.isoformat() if isinstance(value, datetime) else str(value)
-            for name, value in asdict(receipt).items()
-            if value is not None
-        }
-    )
+    return json.dumps(encoded(receipt))
 
 
 def _read(text: str) -> Receipt:
     held = json.loads(text)
     if "reserve_left" in held:  # as version 0.1 wrote it
         held["selection_delta_left"] = held.pop("reserve_left")
-    exact = {name: amount(held[name]) for name in _AMOUNTS if name in held}
-    number, time = int(held["number"]), datetime.fromisoformat(held["time"])
-    return Receipt(**(held | exact | {"number": number, "time": time}))
+    return decoded(Receipt, held | {"number": int(held["number"])}, strict=True)  # it was once a text

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from benchmarks.ledger.crash import torment
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, Period, PureBudget, RenyiBudget, Terms
-from sourdine.accounting.ledger.budget import budget_from_json
+from sourdine.accounting.ledger.budget import Budget
 from sourdine.accounting.spend import DisjointPart, Spend
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, UnsupportedLoss
@@ -126,7 +126,7 @@ def test_a_target_becomes_the_largest_rho_within_it() -> None:
 
 def test_privacy_loss_distributions_do_not_add_up_across_blocks() -> None:
     with pytest.raises(InvalidParameter, match="spent adaptively"):
-        budget_from_json({"name": "pld", "limit": "1"})
+        Budget.from_json({"name": "pld", "limit": "1"})
 
 
 def test_history_replays_to_the_same_total_and_keeps_the_spends(path: Path) -> None:

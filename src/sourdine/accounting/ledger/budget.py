@@ -10,6 +10,7 @@ exact fractions that stay short.
 import math
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -113,6 +114,20 @@ class Budget(ABC):
     def to_json(self) -> dict[str, str]:
         """The budget as the ledger's terms hold it."""
         return {"name": self.name, "limit": str(self.limit)}
+
+    @staticmethod
+    def from_json(terms: Mapping[str, str]) -> "Budget":
+        """The budget that terms describe."""
+        kinds: dict[str, type[Budget]] = {
+            kind.name: kind
+            for kind in (PureBudget, ConcentratedBudget, RenyiBudget, GaussianBudget, OdometerBudget)
+        }
+        name = terms["name"]
+        if name == "pld":
+            raise InvalidParameter(WHY_NOT_PLD)
+        if name not in kinds:
+            raise check.fail("Ledger", "budget", f"be one of {', '.join(kinds)}", name)
+        return kinds[name](**{key: amount(value) for key, value in terms.items() if key != "name"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,17 +249,3 @@ class GaussianBudget(Budget):
 
     def epsilon(self, spent: Fraction, delta: float) -> float:
         return gdp_epsilon(spent, delta)
-
-
-def budget_from_json(terms: dict[str, str]) -> Budget:
-    """The budget that terms describe."""
-    kinds: dict[str, type[Budget]] = {
-        kind.name: kind
-        for kind in (PureBudget, ConcentratedBudget, RenyiBudget, GaussianBudget, OdometerBudget)
-    }
-    name = terms["name"]
-    if name == "pld":
-        raise InvalidParameter(WHY_NOT_PLD)
-    if name not in kinds:
-        raise check.fail("Ledger", "budget", f"be one of {', '.join(kinds)}", name)
-    return kinds[name](**{key: amount(value) for key, value in terms.items() if key != "name"})

@@ -15,14 +15,14 @@ from fractions import Fraction
 from typing import TypeVar
 
 from sourdine.accounting.accountant import left_of
-from sourdine.accounting.ledger.budget import Budget, amount, budget_from_json
+from sourdine.accounting.ledger.budget import Budget
 from sourdine.core import check
+from sourdine.core.codec import added, decoded, encoded
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import float_above
 from sourdine.core.format import plain
 
 _MOST_TEXT = 1000
-_SELECTION = "reserve"  # the name of the selection delta in files
 
 
 def check_text(name: str, value: object) -> None:
@@ -97,14 +97,14 @@ class Terms:
     no rest, so its selection delta may be all of delta, and is if no delta is given.
     """
 
+    identity: str = ""
     budget: Budget
     unit: str
     neighbours: Neighbours
     delta: float | None = None
     period: Period | None = None
     period_limit: Fraction | None = None
-    selection_delta: Fraction | None = None
-    identity: str = ""
+    selection_delta: Fraction | None = added(None, name="reserve")
 
     def __post_init__(self) -> None:
         check.member("Ledger", "neighbours", self.neighbours, Neighbours)
@@ -159,31 +159,9 @@ class Terms:
 
     def to_json(self) -> str:
         """The terms as the file holds them."""
-        kept = {} if self.selection_delta is None else {_SELECTION: str(self.selection_delta)}
-        return json.dumps(
-            {
-                "identity": self.identity,
-                "budget": self.budget.to_json(),
-                "unit": self.unit,
-                "neighbours": self.neighbours.value,
-                "delta": self.delta,
-                "period": self.period.value if self.period else None,
-                "period_limit": str(self.period_limit) if self.period_limit else None,
-            }
-            | kept
-        )
+        return json.dumps(encoded(self))
 
     @classmethod
     def from_json(cls, text: str) -> "Terms":
         """The terms of a file."""
-        terms = json.loads(text)
-        return cls(
-            budget=budget_from_json(terms["budget"]),
-            unit=terms["unit"],
-            neighbours=Neighbours(terms["neighbours"]),
-            delta=terms["delta"],
-            period=Period(terms["period"]) if terms["period"] else None,
-            period_limit=amount(terms["period_limit"]) if terms["period_limit"] else None,
-            selection_delta=amount(terms[_SELECTION]) if _SELECTION in terms else None,
-            identity=terms["identity"],
-        )
+        return decoded(cls, json.loads(text))

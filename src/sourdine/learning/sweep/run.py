@@ -12,11 +12,12 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.ledger import opened
+from sourdine.core.codec import decoded, encoded
 from sourdine.core.errors import InvalidParameter, LedgerError
 from sourdine.core.randomness.bits import SYSTEM
 from sourdine.learning.checkpoint import Checkpoint
@@ -56,8 +57,8 @@ class Journal:
             first, *lines = [json.loads(line) for line in whole.splitlines()]
             if first["format"] != _FORMAT:
                 raise ValueError("unknown format")
-            done = [Finished(**{**line, "history": tuple(line["history"])}) for line in lines]
-        except (KeyError, TypeError, ValueError) as problem:
+            done = [decoded(Finished, line) for line in lines]
+        except (KeyError, TypeError, ValueError, InvalidParameter) as problem:
             raise InvalidParameter(
                 f"The journal {self.path} cannot be read. Move it away to begin anew, which costs anew."
             ) from problem
@@ -74,7 +75,7 @@ class Journal:
 
     def add(self, run: Finished) -> None:
         """A finished run; it is on the disk when this returns."""
-        self._append(asdict(run))
+        self._append(encoded(run))
 
     def _append(self, content: Mapping[str, object]) -> None:
         with self.path.open("ab") as file:
