@@ -83,7 +83,7 @@ def decoded(kind: type[T], given: Mapping[str, object], *, strict: bool = False)
 
 def _name(field: "dataclasses.Field[Any]") -> str:
     """What files call a field."""
-    return field.metadata.get("written", field.name)
+    return str(field.metadata.get("written", field.name))
 
 
 @cache
