@@ -1,6 +1,7 @@
 """Every block of code in the README and the documentation runs, and the pages they point to exist."""
 
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -89,3 +90,13 @@ def test_examples_on_spark_run() -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\(([^)#\s]+)[^)\s]*\)", page.read_text()):
         assert "://" in link or (page.parent / link).exists(), link
+
+
+def test_the_way_of_a_row_is_drawn_as_it_is() -> None:
+    drawn = runpy.run_path(str(ROOT / "docs" / "generate" / "row.py"))
+    assert drawn["picture"]() == (ROOT / "docs" / "pictures" / "row.svg").read_text(encoding="utf-8")
+    package = ROOT / "src" / "sourdine"
+    lost = [
+        name for name in drawn["modules"]() if not list(package.glob(f"{name}.py")) + list(package.glob(name))
+    ]
+    assert lost == []
