@@ -21,19 +21,19 @@ def law(logs: list[float]) -> dict[int, float]:
 
 @pytest.mark.parametrize("logs", [[5.0], [0.0, 0.0], [1.0, 2.0, 3.0], LOGS])
 def test_picks_follow_the_law(logs: list[float]) -> None:
-    assert fit(pick(np.array(logs), 100_000, SeededBits(7)), law(logs)) > ALARM
+    assert fit(pick(np.array([logs]), np.zeros(100_000, np.int64), SeededBits(7)), law(logs)) > ALARM
 
 
 def test_a_law_ten_percent_off_is_refused() -> None:
-    drawn = pick(np.array(LOGS), 100_000, SeededBits(8))
+    drawn = pick(np.array([LOGS]), np.zeros(100_000, np.int64), SeededBits(8))
     assert fit(drawn, law([each * 1.1 for each in LOGS])) < ALARM
 
 
 def test_what_weighs_nothing_is_never_picked() -> None:
     logs = np.full(9, -np.inf)
     logs[5] = -1e6
-    assert pick(logs, 1000, SeededBits(1)).tolist() == [5] * 1000
-    assert pick(logs, 1, ScriptedBits([0] * 8)) == 5
+    assert pick(logs[None], np.zeros(1000, np.int64), SeededBits(1)).tolist() == [5] * 1000
+    assert pick(logs[None], np.zeros(1, np.int64), ScriptedBits([0] * 8)) == 5
 
 
 @pytest.mark.parametrize("drop", [100.0, 744.0, 2000.0])
@@ -41,8 +41,8 @@ def test_no_weight_is_too_small_to_be_picked(drop: float) -> None:
     """Enough zeros bring up what no float could hold; one more bit brings down the other."""
     words = math.ceil(drop / math.log(2) / 64) + 1
     logs = np.array([0.0, -drop])
-    assert pick(logs, 1, ScriptedBits([0] * words)) == 1
-    assert pick(logs, 1, ScriptedBits([0] * (words - 2) + [WORD - 1])) == 0
+    assert pick(logs[None], np.zeros(1, np.int64), ScriptedBits([0] * words)) == 1
+    assert pick(logs[None], np.zeros(1, np.int64), ScriptedBits([0] * (words - 2) + [WORD - 1])) == 0
 
 
 @given(st.floats(-60, 60), st.integers(-40_000, 40_000))
@@ -54,7 +54,7 @@ def test_a_coin_is_exact_next_to_its_share(difference: float, offset: int) -> No
     share = mpmath.exp(mpmath.mpf(lighter))
     word = min(max(int(share * WORD) + offset, 0), WORD - 1)
     bits = ScriptedBits([word, 1 << 63])
-    chosen = int(pick(logs, 1, bits)[0])
+    chosen = int(pick(logs[None], np.zeros(1, np.int64), bits)[0])
     drawn = mpmath.mpf(word) / WORD
     if bits.left == 0:
         drawn += mpmath.mpf(1 << 63) / mpmath.mpf(WORD) ** 2
@@ -66,6 +66,9 @@ def test_small_weights_keep_their_ratio_beside_a_large_one() -> None:
     """A cumulative sum of floats would lose them; here a script leads to them, and then they are fair."""
     logs = np.array([0.0, -40.0, -41.0, -42.0])
     heavy = int(mpmath.exp(float(np.logaddexp(-41.0, -42.0) - np.logaddexp.reduce(logs))) * WORD) - 1
-    drawn = [int(pick(logs, 1, ScriptedBits([heavy // 2], seed=i))[0]) for i in range(4000)]
+    drawn = [
+        int(pick(logs[None], np.zeros(1, np.int64), ScriptedBits([heavy // 2], seed=i))[0])
+        for i in range(4000)
+    ]
     share = math.exp(-1) / (1 + math.exp(-1))
     assert fit(np.array(drawn), {2: 1 - share, 3: share}) > ALARM

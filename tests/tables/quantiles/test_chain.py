@@ -1,5 +1,7 @@
 import itertools
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import mpmath
@@ -8,11 +10,56 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sourdine.tables.quantiles.joint import Chain, Stretch, _sliding
+from sourdine.tables.quantiles.chains import Chains, Stretches, sliding
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM, fit
 
 RATE = 0.37
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The ranks that one output may have, from `first` on, and how many places each leaves for it."""
+
+    first: int
+    sizes: np.ndarray
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.sizes)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """One group: stretches of ranks for m outputs, and the steps wanted before, between and after them."""
+
+    stretches: Sequence[Stretch]
+    steps: Sequence[Fraction]
+    total: int
+    rate: float
+
+    def forward(self) -> list[np.ndarray]:
+        tables = side_by_side([self]).forward()
+        return [rows[:, 0, : len(each.sizes)] for rows, each in zip(tables, self.stretches, strict=True)]
+
+    def draw(self, count: int, bits: SeededBits) -> np.ndarray:
+        return side_by_side([self]).draw(np.zeros(count, np.int64), bits)
+
+
+def side_by_side(groups: Sequence[Chain]) -> Chains:
+    """Groups with as many outputs and one rate, in arrays."""
+    unit = math.lcm(*(step.denominator for group in groups for step in group.steps))
+    length = np.array([[len(each.sizes) for each in group.stretches] for group in groups])
+    edges = np.full((*length.shape, length.max() + 1), 99)
+    for g, group in enumerate(groups):
+        for j, each in enumerate(group.stretches):
+            edges[g, j, : len(each.sizes) + 1] = [-1, *(np.cumsum(each.sizes) - 1)]
+    first = np.array([[each.first for each in group.stretches] for group in groups])
+    exact = [[int(step * unit) for step in group.steps] for group in groups]
+    large = any(step * unit >= 1 << 52 for group in groups for step in group.steps)
+    steps = np.array(exact, object if large else np.int64)
+    total = np.array([group.total for group in groups])
+    return Chains(Stretches(first, length, edges), steps, unit, total, groups[0].rate)
 
 
 def multisets(size: int, count: int) -> int:
@@ -80,6 +127,30 @@ def test_every_drawn_chain_is_one_that_weighs_something(chain: Chain) -> None:
         assert drawn <= held.keys()
 
 
+@given(st.lists(chains(), min_size=2, max_size=4))
+def test_groups_side_by_side_do_not_feel_each_other(groups: list[Chain]) -> None:
+    alike = [
+        Chain(group.stretches, group.steps, group.total, RATE)
+        for group in groups
+        if len(group.stretches) == len(groups[0].stretches)
+    ]
+    together = side_by_side(alike).forward()
+    for number, group in enumerate(alike):
+        for rows, alone, each in zip(together, group.forward(), group.stretches, strict=True):
+            np.testing.assert_allclose(rows[:, number, : len(each.sizes)], alone, rtol=1e-13)
+            assert np.all(rows[:, number, len(each.sizes) :] == -np.inf)
+
+
+def test_a_chain_is_drawn_from_its_own_group() -> None:
+    groups = [example(), Chain([Stretch(3, np.array([1]))] * 3, example().steps, 6, RATE)]
+    owner = np.tile([0, 1], 20_000)
+    drawn = side_by_side(groups).draw(owner, SeededBits(4))
+    assert np.all(drawn[1::2] == 3)
+    held = weights(groups[0])
+    law = {a * 100 + b * 10 + c: w / sum(held.values()) for (a, b, c), w in held.items()}
+    assert fit(drawn[::2] @ np.array([100, 10, 1]), law) > ALARM
+
+
 def example(rate: float = RATE) -> Chain:
     sizes = np.array([2, 0, 3, 1, 4, 0, 2])
     steps = [Fraction(6, 5), Fraction(9, 5), Fraction(1), Fraction(2)]
@@ -137,7 +208,7 @@ def test_sliding_sums_are_those_of_each_range() -> None:
         logs = rng.normal(0, 30, size)
         logs[rng.random(size) < 0.2] = -np.inf
         first = int(rng.integers(-60, 50)) + np.arange(int(rng.integers(0, 90)))
-        found = _sliding(logs, first, first + length)
+        (found,) = sliding(logs[None], first[None], first[None] + length)
         for value, low in zip(found, first, strict=True):
             held = logs[max(low, 0) : max(low + length, 0)]
             true = np.logaddexp.reduce(held) if held.size else -np.inf

@@ -150,12 +150,12 @@ def test_naive_laplace() -> None:
 def test_multisets_are_all_equally_likely(size: int, count: int) -> None:
     held = list(itertools.combinations_with_replacement(range(size), count))
     bits = SeededBits(size)
-    drawn = multisets(size, count, 3000, bits)
+    drawn = multisets(np.full(3000, size), count, bits)
     assert fits(drawn, dict.fromkeys(held, 1 / len(held))) > ALARM
 
 
 def test_multisets_of_many_places() -> None:
-    drawn = multisets(1 << 61, 999, 1, SeededBits(1))[0]
+    drawn = multisets(np.array([1 << 61]), 999, SeededBits(1))[0]
     assert np.all(np.diff(drawn) >= 0)
     assert 0 <= drawn.min() <= drawn.max() < 1 << 61
 

@@ -5,13 +5,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import chi2_contingency
 
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.frames.statistics.group_ranks import SortedPlaces
-from sourdine.tables.quantiles import JointExponential, jitter
-from sourdine.tables.quantiles.jitter import Jittered
+from sourdine.frames.statistics.group_ranks import SeparateRanks, SortedPlaces
+from sourdine.tables.quantiles import JointExponential, jitter, joint
+from sourdine.tables.quantiles.jitter import Jittered, JitteredGroups, SetApart
 from sourdine.testing import SeededBits
+from tests.statistics import ALARM
 
 DECILES = tuple(Fraction(i, 10) for i in range(1, 10))
 
@@ -39,9 +41,11 @@ def test_what_only_one_window_holds_weighs_next_to_nothing(
         for one, two in ((values, other), (other, values)):
             mine, theirs = held(one, places), held(two, places)
             strays = [mechanism._astray(mine, float(level * one.size)) for level in levels]
-            for level, window in zip(levels, mechanism._chain(theirs)[0].stretches, strict=True):
+            window = mechanism._window(theirs)
+            lows, lengths = window.first[0].tolist(), window.length[0].tolist()
+            for level, low, length in zip(levels, lows, lengths, strict=True):
                 aim = float(level * one.size)
-                for rank, end in ((window.first, 0), (window.last - 1, two.size)):
+                for rank, end in ((low, 0), (low + length - 1, two.size)):
                     if rank != end:
                         # one rank further lies beyond; the same place has a rank within one of it here
                         off = abs(rank + (1 if rank > aim else -1) - aim) - 1
@@ -50,21 +54,70 @@ def test_what_only_one_window_holds_weighs_next_to_nothing(
 
 def test_windows_hold_all_ranks_of_few_values() -> None:
     mechanism = JointExponential(epsilon=1, levels=DECILES, places=100)
-    chain, edges = mechanism._chain(held(np.arange(100), 100))
-    assert {(each.first, each.last) for each in chain.stretches} == {(0, 101)}
-    assert all(int(each.sizes.sum()) == 100 << 20 for each in chain.stretches)
-    assert {(int(each[0]), int(each[-1])) for each in edges} == {(-1, (100 << 20) - 1)}
+    window = mechanism._window(held(np.arange(100), 100))
+    assert np.all(window.first == 0)
+    assert np.all(window.length == 101)
+    assert np.all(window.sizes.sum(axis=2) == 100 << 20)
+    assert np.all(window.edges[..., 0] == -1)
+    assert np.all(window.edges[..., -1] == (100 << 20) - 1)
 
 
 def test_a_window_leaves_out_what_lies_far_off() -> None:
     mechanism = JointExponential(epsilon=1, levels=DECILES, places=1 << 20)
     values = np.sort(np.random.default_rng(1).integers(0, 1 << 20, 10**5))
-    chain, edges = mechanism._chain(held(values, 1 << 20))
-    for level, stretch, edge in zip(DECILES, chain.stretches, edges, strict=True):
-        assert stretch.last - stretch.first < 6000
-        assert stretch.first < level * 10**5 < stretch.last
-        coarse = edge >> 20
-        np.testing.assert_array_equal(coarse, values[stretch.first - 1 : stretch.last])
+    window = mechanism._window(held(values, 1 << 20))
+    ends = zip(DECILES, window.first[0].tolist(), window.length[0].tolist(), window.edges[0], strict=True)
+    for level, first, length, edges in ends:
+        assert length < 6000
+        assert first < level * 10**5 < first + length
+        np.testing.assert_array_equal(edges[: length + 1] >> 20, values[first - 1 : first + length])
+
+
+@pytest.mark.parametrize("fine", [0, 2, 20])
+def test_windows_of_groups_are_those_of_each(fine: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where values crowd fine places, of groups of every size, of none and of one value."""
+    monkeypatch.setattr(jitter, "_FINE", fine)
+    monkeypatch.setattr(joint, "_NEAR", 1)
+    rng, places = np.random.default_rng(fine), 40
+    mechanism = JointExponential(
+        epsilon=40, levels=(Fraction(1, 7), Fraction(1, 2), Fraction(9, 10)), places=places
+    )
+    values = [np.sort(rng.integers(0, places, size)) for size in (0, 1, 2, 30, 700)]
+    groups = SeparateRanks((), tuple(map(SortedPlaces, [*values, np.full(300, 17)])))
+    fines = JitteredGroups.of(groups, np.arange(len(groups)), places, SeededBits(1))
+    windows = mechanism._windows(fines)
+    for g, start in enumerate(fines.starts.tolist()):
+        mine = fines.places[start + 1 : start + 1 + int(fines.counts[g])]
+        assert np.array_equal(mine >> jitter.fine_bits(places), groups.values_of(np.array([g])))
+        alone = mechanism._window(SetApart(mine, places, jitter.fine_bits(places)))
+        assert np.array_equal(windows.first[g], alone.first[0])
+        assert np.array_equal(windows.length[g], alone.length[0])
+        for j, length in enumerate(alone.length[0].tolist()):
+            assert np.array_equal(windows.edges[g, j, : length + 1], alone.edges[0, j, : length + 1])
+
+
+def test_groups_are_answered_by_the_same_law_as_each_alone() -> None:
+    """Copies of one small group beside others, against answers of it by itself."""
+    mechanism = JointExponential(epsilon=3, levels=(Fraction(1, 4), Fraction(3, 5)), places=4)
+    mine, other = SortedPlaces(np.array([0, 1, 1, 3])), SortedPlaces(np.full(90, 2))
+    drawn = mechanism.draw_groups(SeparateRanks((), (mine, other, mine) * 4000), SeededBits(5))
+    together = np.concatenate([drawn[0::3], drawn[2::3]]) @ [4, 1]
+    bits = SeededBits(6)
+    apart = np.concatenate([mechanism.given(Jittered(mine, 4, bits), 1, bits) for _ in range(3000)]) @ [4, 1]
+    seen = np.array([np.bincount(each, minlength=16) for each in (together, apart)])
+    assert chi2_contingency(seen[:, seen.sum(axis=0) > 0]).pvalue > ALARM
+    assert np.all(drawn[1::3] == 2)
+
+
+def test_groups_too_large_to_set_apart_at_once_go_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joint, "_WHOLE", 50)
+    monkeypatch.setattr(joint, "_CELLS", 1000)
+    mechanism = JointExponential(epsilon=1 << 10, levels=DECILES, places=1000)
+    values = [np.arange(size) * 1000 // size for size in (100, 40, 50, 51, 1000, 1)]
+    found = mechanism.draw_groups(SeparateRanks((), tuple(map(SortedPlaces, values))), SeededBits(1))
+    for row, mine in zip(found, values, strict=True):
+        ranks = np.array([float(level) for level in DECILES]) * len(mine)
+        assert np.abs(np.searchsorted(mine, row) - ranks).max() <= 2
 
 
 @pytest.mark.parametrize(("m", "epsilon"), [(1, 0.01), (9, 0.1), (9, 1), (29, 1), (29, 30)])

@@ -190,23 +190,27 @@ def _below(sizes: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
     return (products >> np.uint64(32)).astype(np.int64)
 
 
-def pick(logs: Floats, count: int, bits: Bits) -> NDArray[np.int64]:
-    """So many indices, i with probability proportional to e^logs[i]; at least one is not minus infinity."""
+def pick(logs: Floats, which: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
+    """An index for each row that is named: i with probability proportional to e^row[i].
+
+    At least one number of a row is not minus infinity.
+    """
     levels = _levels(logs)
-    place = np.zeros(count, np.int64)
+    place = np.zeros(len(which), np.int64)
     for sums in levels[-2::-1]:
-        left, right = sums[2 * place], sums[2 * place + 1]
+        left, right = sums[which, 2 * place], sums[which, 2 * place + 1]
         small = _coins(np.minimum(left, right) - np.logaddexp(left, right), bits)
         place = 2 * place + np.where(left <= right, ~small, small)
     return place
 
 
 def _levels(logs: Floats) -> list[Floats]:
-    """Sums of pairs, and of pairs of pairs, up to the whole."""
-    size = 1 << max(len(logs) - 1, 0).bit_length()
-    levels = [np.concatenate([logs, np.full(size - len(logs), -np.inf)])]
-    while len(levels[-1]) > 1:
-        levels.append(np.logaddexp(levels[-1][0::2], levels[-1][1::2]))
+    """In each row sums of pairs, and of pairs of pairs, up to the whole."""
+    rows, items = logs.shape
+    size = 1 << max(items - 1, 0).bit_length()
+    levels = [np.concatenate([logs, np.full((rows, size - items), -np.inf)], axis=1)]
+    while levels[-1].shape[1] > 1:
+        levels.append(np.logaddexp(levels[-1][:, 0::2], levels[-1][:, 1::2]))
     return levels
 
 
@@ -288,21 +292,25 @@ def _sums_segments(segments: Segments, rate: Fraction) -> list[arb]:
 
 
 def places_in(segments: Segments, chosen: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
-    """A uniform whole number in each chosen segment.
+    """A uniform whole number in each chosen segment."""
+    return segments.first[chosen] + uniform_below(segments.size[chosen], bits)
+
+
+def uniform_below(sizes: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
+    """A uniform whole number below each size.
 
     Words are cut to the length of the size, and those too large drawn again. How often that happens says
     nothing about the number that comes out.
     """
-    sizes = segments.size[chosen]
     spare = (64 - _bit_lengths(sizes - 1)).astype(np.uint64)
-    out = np.zeros(len(chosen), np.int64)
+    out = np.zeros(len(sizes), np.int64)
     todo = np.flatnonzero(sizes > 1)
     while len(todo):
         drawn = bits.words(len(todo)) >> spare[todo]
         fits = drawn < sizes[todo].astype(np.uint64)
         out[todo[fits]] = drawn[fits].astype(np.int64)
         todo = todo[~fits]
-    return segments.first[chosen] + out
+    return out
 
 
 def _bit_lengths(numbers: NDArray[np.int64]) -> NDArray[np.int64]:

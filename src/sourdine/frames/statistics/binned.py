@@ -6,6 +6,7 @@ is cut finer beforehand, and what only when it is looked at, makes no difference
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expression import Grouping
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.group_ranks import GroupRanks
+from sourdine.frames.statistics.group_ranks import GroupRanks, all_values
 
 Ints = NDArray[np.int64]
 MOST_ROWS = 1 << 20
@@ -208,6 +209,13 @@ class BinnedGroups(GroupRanks):
 
     def part(self, group: int) -> Binned:
         return self.bins[group]
+
+    @cached_property
+    def sizes(self) -> Ints:
+        return np.array([held.size for held in self.bins], np.int64)
+
+    def values_of(self, groups: Ints) -> Ints:
+        return all_values(self.bins[group] for group in groups.tolist())
 
     def count_below(self, groups: Ints, places: Ints) -> Ints:
         members = [(self.bins[number], groups == number) for number in np.unique(groups).tolist()]

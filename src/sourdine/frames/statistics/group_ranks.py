@@ -1,7 +1,7 @@
 """Values in their order, group by group: how many lie below a place, for many groups and places at once."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -102,6 +102,15 @@ class GroupRanks(Mapping[Keys, RankSource], ABC):
         """How many values of each group lie below the place beside it."""
 
     @cached_property
+    @abstractmethod
+    def sizes(self) -> Ints:
+        """How many values each group has."""
+
+    @abstractmethod
+    def values_of(self, groups: Ints) -> Ints:
+        """All values of some groups, each group's in rising order, one group after the other."""
+
+    @cached_property
     def _numbers(self) -> dict[Keys, int]:
         return {key: number for number, key in enumerate(combinations(self.by))}
 
@@ -117,6 +126,17 @@ class GroupRanks(Mapping[Keys, RankSource], ABC):
     def parts(self) -> Iterator[RankSource]:
         """The values of each group in turn."""
         return map(self.part, range(len(self)))
+
+
+def runs(begins: Ints, sizes: Ints) -> Ints:
+    """Whole numbers from each beginning on, so many of each, one run after the other."""
+    before = np.cumsum(sizes) - sizes
+    return np.repeat(begins - before, sizes) + np.arange(sizes.sum())
+
+
+def all_values(sources: Iterable[RankSource]) -> Ints:
+    """The values of one after the other."""
+    return np.concatenate([np.zeros(0, np.int64), *(each.values_between(0, each.size) for each in sources)])
 
 
 @dataclass(frozen=True)
@@ -135,6 +155,13 @@ class SeparateRanks(GroupRanks):
 
     def part(self, group: int) -> RankSource:
         return self.sources[group]
+
+    @cached_property
+    def sizes(self) -> Ints:
+        return np.array([each.size for each in self.sources], np.int64)
+
+    def values_of(self, groups: Ints) -> Ints:
+        return all_values(self.sources[group] for group in groups.tolist())
 
     def count_below(self, groups: Ints, places: Ints) -> Ints:
         found = np.empty(groups.shape, np.int64)
@@ -156,6 +183,15 @@ class SortedGroups(GroupRanks):
         # in their own type, or the search would copy them all
         firsts = (np.arange(len(self) + 1) * self.places).astype(self.codes.dtype)
         return np.searchsorted(self.codes, firsts)
+
+    @cached_property
+    def sizes(self) -> Ints:
+        return np.diff(self._edges)
+
+    def values_of(self, groups: Ints) -> Ints:
+        sizes = self.sizes[groups]
+        places = self.codes[runs(self._edges[groups], sizes)].astype(np.int64)
+        return places - np.repeat(groups * self.places, sizes)
 
     def part(self, group: int) -> SortedPlaces:
         begin, end = self._edges[group : group + 2].tolist()
@@ -187,8 +223,22 @@ class CountedGroups(GroupRanks):
     def _below(self, codes: Ints) -> Ints:
         return self._before[np.searchsorted(self.codes, codes)]
 
+    @cached_property
+    def _edges(self) -> Ints:
+        return np.searchsorted(self.codes, np.arange(len(self) + 1) * self.places)
+
+    @cached_property
+    def sizes(self) -> Ints:
+        return np.diff(self._before[self._edges])
+
+    def values_of(self, groups: Ints) -> Ints:
+        begin, many = self._edges[groups], np.diff(self._edges)[groups]
+        here = runs(begin, many)
+        values = self.codes[here] - np.repeat(groups * self.places, many)
+        return np.repeat(values, self._before[here + 1] - self._before[here])
+
     def part(self, group: int) -> CountedValues:
-        begin, end = np.searchsorted(self.codes, [group * self.places, (group + 1) * self.places]).tolist()
+        begin, end = self._edges[group : group + 2].tolist()
         return CountedValues(
             self.codes[begin:end] - group * self.places, self.cumulative[begin:end] - self._before[begin]
         )

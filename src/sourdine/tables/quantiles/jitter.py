@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.statistics.group_ranks import RankSource
+from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, runs
 
 Ints = NDArray[np.int64]
 _FINE = 20  # bits a step is cut into, at most
@@ -134,6 +134,57 @@ class Jittered:
         joined = np.concatenate([self._drawn[block] for block in blocks])
         start = first - blocks[0] * _BLOCK
         return joined[start : start + last - first]
+
+
+@dataclass(frozen=True)
+class JitteredGroups:
+    """All values of some groups on the finer grid, the ends of the grid before and after those of each.
+
+    `places` are the fine places of one group after the other, each with -1 before and the last one after;
+    `starts` is where a group's begin.
+    """
+
+    places: Ints
+    starts: Ints
+    counts: Ints
+
+    @classmethod
+    def of(cls, values: GroupRanks, groups: Ints, places: int, bits: Bits) -> "JitteredGroups":
+        """Each value gets its random part; one sort serves all groups, kept apart by what is added."""
+        shift, counts = fine_bits(places), values.sizes[groups]
+        size, spare = places << shift, np.uint64(_WORD - shift)
+        coarse = values.values_of(groups) << shift
+        parts = bits.words(coarse.size) >> spare if shift else np.zeros(coarse.size, np.uint64)
+        apart = np.repeat(np.arange(len(groups)) * size, counts)
+        fine = np.sort(coarse + parts.astype(np.int64) + apart) - apart
+        starts = np.cumsum(counts + 2) - (counts + 2)
+        held = np.full(int((counts + 2).sum()), -1, np.int64)
+        held[starts + counts + 1] = size - 1
+        held[runs(starts + 1, counts)] = fine
+        return cls(held, starts, counts)
+
+    def edges(self, low: Ints, high: Ints) -> Ints:
+        """The fine places that bound the ranks low .. high of each group: one row for each of them.
+
+        Rows are as long as the longest; what is beyond the others' ends does not count.
+        """
+        wide = np.arange(int((high - low).max(initial=0)) + 2)
+        index = (self.starts[:, None] + low)[:, :, None] + wide
+        found: Ints = self.places[np.minimum(index, self.places.size - 1)]
+        return found
+
+    def astray(self, below: Ints, above: Ints, aims: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How far from each aim the nearest rank is that leaves a place; the aim lies between two ranks."""
+        free = np.append(np.diff(self.places) > 0, False)
+        free[self.starts + self.counts + 1] = False  # from one group to the next there is no rank
+        here, none = np.arange(free.size), free.size
+        before = np.maximum.accumulate(np.where(free, here, -1))
+        after = np.minimum.accumulate(np.where(free, here, none)[::-1])[::-1]
+        first, last = self.starts[:, None], (self.starts + self.counts)[:, None]
+        lower, upper = before[first + below], after[first + above]
+        down = np.where(lower >= first, aims - (lower - first), np.inf)
+        up = np.where(upper <= last, upper - first - aims, np.inf)
+        return np.minimum(down, up)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from sourdine.core.grid import numbers
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.randomness.selection import Segments
-from sourdine.frames.statistics.group_ranks import RankSource, SortedPlaces
+from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SortedPlaces
 
 Ints = NDArray[np.int64]
 
@@ -208,6 +208,15 @@ class QuantileMethod(Mechanism):
     @abstractmethod
     def draw(self, source: RankSource, count: int, bits: Bits = SYSTEM) -> NDArray[np.int64]:
         """So many independent answers for the same values: one row an answer, one column a level."""
+
+    def draw_groups(self, values: GroupRanks, bits: Bits = SYSTEM) -> NDArray[np.int64]:
+        """An independent answer for each group: one row a group, one column a level."""
+        drawn = [self.draw(group, 1, bits) for group in values.parts()]
+        return np.concatenate([np.zeros((0, len(self.levels)), np.int64), *drawn])
+
+    def sample_groups(self, values: GroupRanks, bits: Bits = SYSTEM) -> NDArray[np.int64]:
+        """The places of the quantiles of each group in rising order, one row a group."""
+        return np.sort(self.draw_groups(values, bits), axis=-1)
 
     def sample(self, values: Values, bits: Bits = SYSTEM) -> NDArray[Any]:
         """The places of the quantiles of a RankSource, or of places along the last axis of an array.

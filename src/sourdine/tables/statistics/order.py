@@ -197,8 +197,7 @@ class Order(Ordered):
         self, values: GroupRanks, line: PlannedMeasurement, context: Context, bits: Bits
     ) -> GroupEstimate:
         assert isinstance(line.mechanism, QuantileMethod)
-        places = [line.mechanism.sample(group, bits) for group in values.parts()]
-        found = np.concatenate([np.zeros(0), *places])
+        found = line.mechanism.sample_groups(values, bits).ravel().astype(float)
         return GroupEstimate(found, np.full(found.shape, np.nan), np.full(found.shape, np.nan))
 
     def note(self, line: PlannedMeasurement) -> str:
