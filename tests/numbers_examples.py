@@ -406,7 +406,7 @@ ACCOUNTING = {
     ),
     "accounting.Curve.accuracy": of(CURVE.accuracy, prior=QUARTER),
     "accounting.Curve.exceeding": of(CURVE.exceeding, epsilon=HALF),
-    "accounting.Curve.expected": of(CURVE.expected, mean=100, most=1000),
+    "accounting.Curve.expected": of(CURVE.expected, mean=100, upper=1000),
     "accounting.Curve.posterior": of(CURVE.posterior, prior=QUARTER, chance=QUARTER),
     "accounting.Curve.precision": of(CURVE.precision, prior=QUARTER, false_positives=QUARTER),
     "accounting.Curve.reach": of(CURVE.reach, chance=QUARTER),
@@ -683,10 +683,10 @@ FRAMES = {
         frames.CountedValues(np.array([3, 5]), np.array([60, 120])).values_between, first=50, last=100
     ),
     "frames.Integer": _numbers(frames.Integer, lower=0, upper=100, missing=50),
-    "frames.BernsteinSums": of(frames.BernsteinSums, width=100, degree=2, most=100),
+    "frames.BernsteinSums": of(frames.BernsteinSums, width=100, degree=2, max_rows=100),
     "frames.Real": _numbers(frames.Real, lower=0, upper=100, granularity=QUARTER, missing=50),
     "frames.Text": _numbers(frames.Text, at_least=100),
-    "frames.PlainSum": of(lambda **n: frames.PlainSum(value="1", **n), reach=100, most=100),
+    "frames.PlainSum": of(lambda **n: frames.PlainSum(value="1", **n), reach=100, max_rows=100),
     "frames.PrivacyUnit": of(
         lambda **n: frames.PrivacyUnit(name="person", column="id", **n), max_rows=100, max_groups=100
     ),

@@ -1,9 +1,14 @@
 """Things stand in one place: a public name means one thing in the whole package, and SQL is for `frames`."""
 
 import ast
+import importlib
 import re
+import sys
 from collections import Counter
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from types import FunctionType
 
 import sourdine
 
@@ -34,3 +39,75 @@ def test_sql_over_tables_is_written_in_frames_alone() -> None:
         if isinstance(node, ast.Constant | ast.JoinedStr) and _SQL.search(ast.unparse(node))
     }
     assert found == set()
+
+
+# one idea has one name: these were other names of it
+OLD_NAMES = {
+    "reserve": "selection_delta",
+    "at": "levels",
+    "rate": "sampling_rate",
+    "least": "lower or minimum",
+    "most": "upper or a maximum by name",
+}
+LATER = "sourdine.learning"  # its parameters are being grouped
+
+
+@cache
+def parsed(module: str) -> list[ast.stmt]:
+    return ast.parse(Path(str(sys.modules[module].__file__)).read_text(encoding="utf-8")).body
+
+
+def public() -> Iterator[tuple[str, str, ast.arg | ast.AnnAssign | ast.FunctionDef]]:
+    """What the packages export: a name, the module, and each parameter, field and result of it."""
+    root = Path(sourdine.__file__).parent
+    packages = [".".join(path.parent.relative_to(root.parent).parts) for path in root.rglob("__init__.py")]
+    inner = ("sourdine.cli", "sourdine.experiments", LATER, "sourdine.audit.training")
+    seen: set[int] = set()
+    for package in sorted(name for name in packages if not name.startswith(inner)):
+        module = importlib.import_module(package)
+        for name in getattr(module, "__all__", ()):
+            thing = None if f"{package}.{name}".startswith(inner) else getattr(module, name)
+            home = str(getattr(thing, "__module__", ""))
+            if not isinstance(thing, type | FunctionType) or id(thing) in seen or home.startswith(inner):
+                continue
+            seen.add(id(thing))
+            for node in parsed(home):
+                if getattr(node, "name", "") == thing.__name__:
+                    yield from ((each, home, part) for each, part in parts(node))
+
+
+def parts(node: ast.AST, owner: str = "") -> Iterator[tuple[str, ast.arg | ast.AnnAssign | ast.FunctionDef]]:
+    if isinstance(node, ast.FunctionDef) and (not node.name.startswith("_") or node.name == "__init__"):
+        name, given = f"{owner}{node.name}", node.args
+        yield name, node
+        yield from ((name, each) for each in (*given.posonlyargs, *given.args, *given.kwonlyargs))
+    elif isinstance(node, ast.ClassDef):
+        for each in node.body:
+            if isinstance(each, ast.AnnAssign):
+                yield node.name, each
+            yield from parts(each, f"{node.name}.")
+
+
+def test_a_parameter_has_the_same_name_everywhere() -> None:
+    found = list(public())
+    assert len(found) > 1500
+    old = []
+    for owner, home, part in found:
+        name = part.arg if isinstance(part, ast.arg) else ""
+        if isinstance(part, ast.AnnAssign):
+            name = ast.unparse(part.target)
+        if name in OLD_NAMES:
+            old.append(f"{home}: {owner}({name}=) is called {OLD_NAMES[name]}")
+    assert not old, "\n".join(old)
+
+
+def test_public_signatures_tell_their_types() -> None:
+    vague = []
+    for owner, home, part in public():
+        hint = part.returns if isinstance(part, ast.FunctionDef) else part.annotation
+        told = "" if hint is None else ast.unparse(hint)
+        for generic in ("NDArray[Any]", "Accountant[Any]", "MaskedArray[Any, Any]", "tuple[Any, ...]"):
+            told = told.replace(generic, "")  # of any kind, which is what is meant
+        if re.search(r"\bAny\b", told):
+            vague.append(f"{home}: {owner}: {told}")
+    assert vague == ["sourdine.local.rappor.decode.decoding: Candidates.design: Any"]  # scipy has no types

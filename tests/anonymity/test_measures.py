@@ -230,7 +230,7 @@ def test_declared_columns_follow_their_declaration() -> None:
         }
     )
     table = pa.table({"age": [20, 70, 90, None], "sex": ["f", "m", "m", "m"], "s": list("xyzx")})
-    found = measure(table, quasi=["age", "sex"], sensitive=["s"], schema=schema)
+    found = measure(table, quasi=["age", "sex"], sensitive=["s"], columns=schema)
     assert (found.records, found.dropped, found.sizes) == (3, 1, ((1, 1), (2, 1)))
 
 

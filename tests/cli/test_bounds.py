@@ -188,10 +188,10 @@ def test_hierarchies_and_joins_come_from_files(spec: Path) -> None:
     assert value["all", "all", None] == value["x", "all", None] + value["y", "all", None]
     assert value["x", "all", None] == value["x", "a", None] + value["x", "b", None]
     assert abs(value[None, None, "north"] - 2000) < 200
-    code, _, err = run("report", spec.parent / "out", "-o", spec.parent / "again.html")
+    code, _, err = run("report", spec.parent / "out", "--html", spec.parent / "again.html")
     assert code == 0, err  # a record needs no public file any more
     (spec.parent / "lands.csv").unlink()
-    code, _, err = run("report", spec.parent / "out", "-o", spec.parent / "third.html")
+    code, _, err = run("report", spec.parent / "out", "--html", spec.parent / "third.html")
     assert code == 0, err
 
 

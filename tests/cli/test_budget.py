@@ -191,11 +191,11 @@ def test_curves_are_kept_on_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("sourdine.report.pages.training_curves.curves_page", page)
     place = tmp_path / "budget.html"
-    result = run("curves", "-o", str(place))
+    result = run("curves", "--html", str(place))
     assert result.exit_code == 0
     assert "- ε falls" in result.stdout
     assert "<h1>Curves</h1>" in place.read_text(encoding="utf-8")
-    assert found("curves", "-o", str(place), "-n", "2")["figures"] == ["ε falls"]
+    assert found("curves", "--html", str(place), "-n", "2")["figures"] == ["ε falls"]
     assert [(one.noise_multiplier, one.size, delta) for one, delta in asked] == [
         (1, 60000, 1e-5),
         (2, 60000, 1e-5),
@@ -205,7 +205,7 @@ def test_curves_are_kept_on_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.slow
 def test_the_real_curves_load_nothing(tmp_path: Path) -> None:
     place = tmp_path / "budget.html"
-    assert run("curves", "-o", str(place)).exit_code == 0
+    assert run("curves", "--html", str(place)).exit_code == 0
     page = place.read_text(encoding="utf-8")
     assert page.count("<figure>") == 8
     assert 'src="http' not in page
@@ -291,8 +291,8 @@ def test_every_verb_has_help_with_an_example(verb: str) -> None:
         (("calibrate", "--epsilon", "1", "--mechanism", "laplace", "--sensitivity", "0.5"), "--granularity"),
         (("calibrate", "--epsilon", "1", "--mechanism", "laplace", "--granularity", "0.3"), "power of two"),
         (("curves", "-n", "-1"), "The 'noise-multiplier' of curves"),
-        (("curves", "-o", "/"), "is a folder"),
-        (("curves", "-o", "/no/such/folder/page.html"), "does not exist"),
+        (("curves", "--html", "/"), "is a folder"),
+        (("curves", "--html", "/no/such/folder/page.html"), "does not exist"),
         (("nonsense",), "No such command"),
     ],
 )

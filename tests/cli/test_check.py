@@ -62,7 +62,7 @@ def test_plan_certificate_and_report_show_the_mark(case: Case) -> None:
     assert "nothing of it depends on the data" not in page
     assert run("certificate", "verify", folder, "--ledger", case.ledger)[0] == 0
     again = case.folder / "again.html"
-    assert run("report", folder, "-o", again)[0] == 0
+    assert run("report", folder, "--html", again)[0] == 0
     assert "The declarations were checked against the data" in again.read_text()
 
 

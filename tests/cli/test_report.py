@@ -28,7 +28,7 @@ def test_the_page_is_made_again_from_what_was_published(folder: Path) -> None:
 
 def test_it_goes_where_it_is_told(folder: Path, tmp_path: Path) -> None:
     place = tmp_path / "page.html"
-    code, out, _ = run("report", folder, "-o", place, "--json")
+    code, out, _ = run("report", folder, "--html", place, "--json")
     assert code == 0
     assert json.loads(out)["report"] == str(place)
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]

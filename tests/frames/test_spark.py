@@ -181,8 +181,8 @@ def test_no_more_of_a_unit_counts_than_is_declared(spark: Any) -> None:
     def counted(source: Any, unit: PrivacyUnit) -> list[Any]:
         value = source.place_of("x")
         statistics = [
-            BernsteinSums(most=unit.max_rows),
-            BernsteinSums(value=value, width=9, degree=2, most=unit.max_rows),
+            BernsteinSums(max_rows=unit.max_rows),
+            BernsteinSums(value=value, width=9, degree=2, max_rows=unit.max_rows),
         ]
         by, bits = [source.grouping("site")], SeededBits(1)
         found = totals(source, by=by, statistics=statistics, unit=unit, bits=bits)

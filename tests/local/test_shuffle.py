@@ -75,11 +75,11 @@ def test_nothing_is_lost_and_the_order_is_forgotten() -> None:
 def test_small_crowds_do_not_pass() -> None:
     crowds = ["large"] * 30 + ["small"] * 9
     sealed = encode(ORACLE, np.zeros(39, int), crowds, key=KEY, bits=SeededBits(1))
-    assert len(shuffle(sealed, rule=CrowdRule(least=10))) == 30
-    assert len(shuffle(sealed, rule=CrowdRule(least=9))) == 39
-    assert len(shuffle(sealed, rule=CrowdRule(least=31))) == 0
+    assert len(shuffle(sealed, rule=CrowdRule(minimum=10))) == 30
+    assert len(shuffle(sealed, rule=CrowdRule(minimum=9))) == 39
+    assert len(shuffle(sealed, rule=CrowdRule(minimum=31))) == 0
     halves = [Sealed(sealed.fingerprint, sealed.crowds[i::2], sealed.rows[i::2]) for i in (0, 1)]
-    assert len(shuffle(*halves, rule=CrowdRule(least=10))) == 30
+    assert len(shuffle(*halves, rule=CrowdRule(minimum=10))) == 30
 
 
 def test_names_of_crowds_are_blinded_by_the_key() -> None:
@@ -100,25 +100,25 @@ def passing_law(rule: CrowdRule, size: int) -> dict[int, float]:
     for noise in range(-400, 401):
         mass = (1 - rate) / (1 + rate) * rate ** abs(noise)
         left = size - max(0, rule.shift + noise)
-        left = left if left >= rule.least else 0
+        left = left if left >= rule.minimum else 0
         law[left] = law.get(left, 0.0) + mass
     return law
 
 
-RULE = CrowdRule(least=5, epsilon=Fraction(1, 2), delta=Fraction(1, 1000))
+RULE = CrowdRule(minimum=5, epsilon=Fraction(1, 2), delta=Fraction(1, 1000))
 
 
 def test_sizes_follow_their_law() -> None:
     passing = RULE.passing(np.full(100_000, 20), SeededBits(3))
     assert fit(passing, passing_law(RULE, 20)) > ALARM
-    wrong = CrowdRule(least=5, epsilon=Fraction(11, 20), delta=Fraction(1, 1000))
+    wrong = CrowdRule(minimum=5, epsilon=Fraction(11, 20), delta=Fraction(1, 1000))
     assert fit(passing, passing_law(wrong, 20)) < ALARM
 
 
 @pytest.mark.parametrize("least", [1, 5, 20])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(1, 2), 2])
 def test_sizes_are_as_private_as_stated(least: int, epsilon: Fraction) -> None:
-    rule = CrowdRule(least=least, epsilon=epsilon, delta=Fraction(1, 1000))
+    rule = CrowdRule(minimum=least, epsilon=epsilon, delta=Fraction(1, 1000))
     for size in range(40):
         one, other = passing_law(rule, size), passing_law(rule, size + 1)
         for a, b in ((one, other), (other, one)):
@@ -132,7 +132,7 @@ def test_sizes_are_as_private_as_stated(least: int, epsilon: Fraction) -> None:
 def test_who_is_left_out_of_a_crowd_is_chosen_evenly() -> None:
     rows = np.arange(6, dtype=np.uint8)[:, None]
     sealed = Sealed("x", np.zeros((6, 16), np.uint8), rows)
-    rule = CrowdRule(least=1, epsilon=8, delta=Fraction(1, 4000))
+    rule = CrowdRule(minimum=1, epsilon=8, delta=Fraction(1, 4000))
     bits = SeededBits(4)
     kept = np.concatenate([shuffle(sealed, rule=rule, bits=bits).ravel() for _ in range(1500)])
     sizes = np.bincount(kept, minlength=6)
@@ -291,7 +291,7 @@ def test_reports_of_other_parameters_are_not_mixed() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"least": 0}, "'least'"),
+        ({"minimum": 0}, "'minimum'"),
         ({"epsilon": 1}, "'delta'"),
         ({"delta": 0.1}, "'delta'"),
         ({"epsilon": 0, "delta": 0.1}, "'epsilon'"),

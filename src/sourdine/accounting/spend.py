@@ -4,7 +4,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sourdine.accounting.accountant import Accountant
 from sourdine.accounting.pld.joint import together
@@ -86,7 +86,7 @@ class Spend:
 
         return spends_of_event(event, neighbours)
 
-    def to_dp_event(self) -> Any:
+    def to_dp_event(self) -> object:
         """An event of dp_accounting, which must be installed, that is never less than this spend."""
         from sourdine.accounting.dp_events import event_of_spend
 

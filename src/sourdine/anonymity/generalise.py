@@ -12,7 +12,6 @@ from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,9 +137,9 @@ def generalise(
     distances: Mapping[str, Ground | GeneralisationHierarchy] = EQUAL,
     suppress: Fraction | float = 0,
     method: GeneralisationMethod = GeneralisationMethod.FULL,
-    schema: Schema | None = None,
+    columns: Mapping[str, object] | Schema | None = None,
     missing: Missing = Missing.VALUE,
-    text: TextFormat | Mapping[str, Any] = AS_IT_IS,
+    text: TextFormat | Mapping[str, object] = AS_IT_IS,
     watch: Watch | None = None,
 ) -> Generalised:
     """A table made coarser until it satisfies a demand, with as little loss as can be.
@@ -162,7 +161,7 @@ def generalise(
         quasi=quasi,
         sensitive=sensitive,
         others=others,
-        schema=schema,
+        columns=columns,
         missing=missing,
         text=text,
     )

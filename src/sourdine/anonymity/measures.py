@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -153,9 +152,9 @@ def measure(
     population: object = None,
     threshold: Fraction | float = Fraction(1, 5),
     subsets: int = 0,
-    schema: Schema | None = None,
+    columns: Mapping[str, object] | Schema | None = None,
     missing: Missing = Missing.VALUE,
-    text: TextFormat | Mapping[str, Any] = AS_IT_IS,
+    text: TextFormat | Mapping[str, object] = AS_IT_IS,
 ) -> Measures:
     """Every measure of a table, from one reading of it.
 
@@ -163,10 +162,12 @@ def measure(
     tree. `subsets` says up to which size combinations of quasi-identifiers are looked at. With a `population`
     there is a journalist's risk.
     """
-    records = Records.read(table, quasi=quasi, sensitive=sensitive, schema=schema, missing=missing, text=text)
+    records = Records.read(
+        table, quasi=quasi, sensitive=sensitive, columns=columns, missing=missing, text=text
+    )
     whole = None
     if population is not None:
-        whole = Records.read(population, quasi=quasi, schema=schema, missing=missing, text=text)
+        whole = Records.read(population, quasi=quasi, columns=columns, missing=missing, text=text)
     return measure_records(
         records, distances=distances, population=whole, threshold=threshold, subsets=subsets
     )

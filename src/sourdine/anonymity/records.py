@@ -81,25 +81,26 @@ class Records:
         quasi: Sequence[str],
         sensitive: Sequence[str] = (),
         others: Sequence[str] = (),
-        schema: Schema | None = None,
+        columns: Mapping[str, object] | Schema | None = None,
         missing: Missing = Missing.VALUE,
-        text: TextFormat | Mapping[str, Any] = AS_IT_IS,
+        text: TextFormat | Mapping[str, object] = AS_IT_IS,
     ) -> "Records":
         """The records of a file, or of a frame of pandas, Polars, Arrow or DuckDB.
 
-        Columns that the schema declares follow it: numbers are clamped to their bounds and put on their grid,
+        Columns that `columns` declares follow it: numbers are clamped to their bounds and put on their grid,
         unknown keys are missing, and missing values follow the declared rule. `missing` is the rule for the
         others.
         """
         names = _checked(quasi, sensitive, others)
         check.member("Records", "missing", missing, Missing)
-        known = {} if schema is None else {n: c for n, c in schema.columns.items() if n in names}
+        schema = columns if isinstance(columns, Schema) else Schema.read(columns or {})
+        known = {name: column for name, column in schema.columns.items() if name in names}
         declared = Schema(columns={n: c for n, c in known.items() if not isinstance(c, Text)})
         source = open_source(table, declared, names, text=text, spark=False)
         drop = {n: missing is Missing.DROP or n in declared.columns for n in names}
         slow = isinstance(table, str | Path) and kind_of(Path(table)) in TEXT
-        columns, counts = _encode(source, names, drop, slow)
-        places = iter(columns)
+        codes, counts = _encode(source, names, drop, slow)
+        places = iter(codes)
         groups = [tuple(next(places) for _ in group) for group in (quasi, sensitive, others)]
         whole = np.ones(len(counts), np.bool_)
         for column in groups[0]:

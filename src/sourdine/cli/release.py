@@ -218,13 +218,13 @@ def report(
     folder: Annotated[Path, typer.Argument(help="The folder of a release.")],
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The page. Without it: report.html in the folder.")
+        Path | None, typer.Option("--html", help="The page. Without it: report.html in the folder.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Make the report of a release again, from its answers and its certificate. Nothing is read or spent.
 
-    Example: sourdine report people-release -o people.html
+    Example: sourdine report people-release --html people.html
     """
     from sourdine.accounting.release import Certificate, digest
     from sourdine.report.pages.release import release_page

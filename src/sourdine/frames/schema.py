@@ -181,7 +181,7 @@ class Schema(Declared):
         return self
 
     @classmethod
-    def read(cls, columns: Mapping[str, Any]) -> "Schema":
+    def read(cls, columns: Mapping[str, object]) -> "Schema":
         """The schema of a `[columns]` block; a mistake is named by its field."""
         try:
             return cls.model_validate({"columns": dict(columns)})

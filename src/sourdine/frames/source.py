@@ -161,7 +161,7 @@ def open_source(
     schema: Schema,
     others: Sequence[str] = (),
     *,
-    text: TextFormat | Mapping[str, Any] = AS_IT_IS,
+    text: TextFormat | Mapping[str, object] = AS_IT_IS,
     spark: bool = True,
 ) -> Source:
     """Files, or a frame of pandas, Polars, Arrow, DuckDB or Spark, checked against what is declared.

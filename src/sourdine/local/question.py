@@ -132,7 +132,7 @@ class Question:
             "labels": list(self.labels),
         }
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The specification for a file."""
         return {**self._body(self.format), "fingerprint": self.fingerprint}
 

@@ -42,7 +42,7 @@ class Sealed:
 
 @dataclass(frozen=True, kw_only=True)
 class CrowdRule:
-    """Which crowds pass. Those with fewer than `least` reports never do.
+    """Which crowds pass. Those with fewer than `minimum` reports never do.
 
     With an `epsilon`, a random number of reports is taken out of each crowd before it is measured:
     max(0, shift + Z), Z being two-sided geometric of scale 1/epsilon and shift the least whole number with
@@ -50,16 +50,16 @@ class CrowdRule:
     for one person added or removed (docs/guarantees/shuffle.md). Without, the sizes of crowds are not
     protected at all.
 
-    >>> CrowdRule(least=20, epsilon=1, delta=1e-6).shift
+    >>> CrowdRule(minimum=20, epsilon=1, delta=1e-6).shift
     14
     """
 
-    least: int = 1
+    minimum: int = 1
     epsilon: Fraction | None = None
     delta: Fraction | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "least", check.integer("CrowdRule", "least", self.least, 1, 1 << 40))
+        object.__setattr__(self, "minimum", check.integer("CrowdRule", "minimum", self.minimum, 1, 1 << 40))
         if (self.epsilon is None) != (self.delta is None):
             raise check.fail("CrowdRule", "delta", "be given with 'epsilon', or neither", self.delta)
         if self.epsilon is not None:
@@ -87,7 +87,7 @@ class CrowdRule:
         if self.epsilon is not None:
             noise = exact.laplace(1 / self.epsilon, len(sizes), bits)
             left = sizes - np.maximum(0, self.shift + noise)
-        return np.where(left >= self.least, left, 0)
+        return np.where(left >= self.minimum, left, 0)
 
 
 EVERYONE = CrowdRule()

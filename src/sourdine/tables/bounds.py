@@ -148,7 +148,7 @@ class FoundBounds(Release):
         return f"privately, for epsilon {float(self.plan.epsilon):g}{line}"
 
     @property
-    def declared(self) -> dict[str, Any]:
+    def declared(self) -> dict[str, object]:
         """The same declaration for `Table(columns=...)`."""
         lower, upper = self.values
         return {"type": self.plan.kind, "lower": lower, "upper": upper, "found": self.found}
@@ -166,7 +166,7 @@ def find_bounds(
     neighbours: Neighbours = Neighbours.ADD_REMOVE,
     size: int | None = None,
     confidence: float = 0.95,
-    text: TextFormat | Mapping[str, Any] = AS_IT_IS,
+    text: TextFormat | Mapping[str, object] = AS_IT_IS,
     bits: Bits = SYSTEM,
 ) -> FoundBounds:
     """Bounds between which all but a small share of a column's numbers lie, paid from a ledger.
@@ -201,7 +201,9 @@ def check_numbers(source: Source, column: str, remedy: str) -> None:
         )
 
 
-def open_column(table: object, plan: BoundsPlan, text: TextFormat | Mapping[str, Any] = AS_IT_IS) -> Source:
+def open_column(
+    table: object, plan: BoundsPlan, text: TextFormat | Mapping[str, object] = AS_IT_IS
+) -> Source:
     """The table with the one column whose bounds are looked for."""
     others = [] if plan.unit.column is None else [plan.unit.column]
     return open_source(table, Schema(columns={plan.column: _ANY}), others, text=text)

@@ -63,7 +63,7 @@ class GroupSums(Measurement):
         return moved(
             neighbours,
             squared,
-            length=held.reach * held.most,
+            length=held.reach * held.max_rows,
             copies=groups,
             each=held.coordinates,
             signed=self.signed,
@@ -113,7 +113,7 @@ class RecordCounts(GroupSums):
         return self.within
 
     def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
-        return sums.BernsteinSums(value=value, most=unit.max_rows)
+        return sums.BernsteinSums(value=value, max_rows=unit.max_rows)
 
     def reading(self, noisy: Noisy, schema: Schema) -> Reading:
         return Counted(noisy)
@@ -130,7 +130,7 @@ class UnitCounts(GroupSums):
         return "units"
 
     def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
-        return sums.BernsteinSums(value=value, most=1)
+        return sums.BernsteinSums(value=value, max_rows=1)
 
     def reading(self, noisy: Noisy, schema: Schema) -> Reading:
         return Counted(noisy)
@@ -148,7 +148,7 @@ class Total(ColumnMeasurement, GroupSums):
 
     def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
         reach = max(map(abs, span(self.number(schema))))
-        return sums.PlainSum(value=value, reach=reach, most=unit.max_rows)
+        return sums.PlainSum(value=value, reach=reach, max_rows=unit.max_rows)
 
     def value(self, source: Source) -> str:
         return source.steps_of(self.column)
@@ -180,7 +180,7 @@ class Moments(ColumnMeasurement, GroupSums):
 
     def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
         return sums.BernsteinSums(
-            value=value, width=self.width(schema), degree=self.degree, most=unit.max_rows
+            value=value, width=self.width(schema), degree=self.degree, max_rows=unit.max_rows
         )
 
     def value(self, source: Source) -> str:

@@ -50,7 +50,7 @@ class Query(Declared):
         ask: Asking | Sequence[Asking],
         *,
         by: str | Sequence[str] = (),
-        where: Mapping[str, Any] | Sequence[Condition] = (),
+        where: Mapping[str, object] | Sequence[Condition] = (),
         weight: float = 1,
     ) -> None:
         by = (by,) if isinstance(by, str) else tuple(by)
@@ -76,7 +76,7 @@ class Query(Declared):
         return self
 
     @classmethod
-    def read(cls, block: Mapping[str, Any]) -> "Query":
+    def read(cls, block: Mapping[str, object]) -> "Query":
         """The query of a `[[queries]]` block, in its short form; a mistake is named by its field."""
         if not isinstance(block, Mapping):
             raise InvalidParameter(
@@ -153,12 +153,12 @@ class Query(Declared):
         return [(each, part * needed.count(each)) for each in found]
 
 
-def _owner(block: Mapping[str, Any]) -> str:
+def _owner(block: Mapping[str, object]) -> str:
     name = block.get("name")
     return f"queries.{name}" if isinstance(name, str) and name else "queries"
 
 
-def _given(block: Mapping[str, Any]) -> dict[str, Any]:
+def _given(block: Mapping[str, object]) -> dict[str, Any]:
     """What a query is made of, in its long form."""
     given = dict(block)
     if "ask" in given:

@@ -131,10 +131,10 @@ class Specification(Declared):
 
     table: TableBlock
     privacy: PrivacyBlock
-    columns: Mapping[str, Any] = Field(default_factory=dict)
-    joins: Mapping[str, Any] = Field(default_factory=dict)
-    hierarchies: Mapping[str, Any] = Field(default_factory=dict)
-    queries: tuple[Any, ...] = Field(min_length=1, max_length=_MOST_QUERIES)
+    columns: Mapping[str, object] = Field(default_factory=dict)
+    joins: Mapping[str, object] = Field(default_factory=dict)
+    hierarchies: Mapping[str, object] = Field(default_factory=dict)
+    queries: tuple[object, ...] = Field(min_length=1, max_length=_MOST_QUERIES)
     folder: Path = Path()
 
     @classmethod
@@ -161,7 +161,7 @@ class Specification(Declared):
         return cls.read(held, path.parent)
 
     @classmethod
-    def read(cls, held: Mapping[str, Any], folder: Path = Path()) -> "Specification":
+    def read(cls, held: Mapping[str, object], folder: Path = Path()) -> "Specification":
         """The specification of these blocks."""
         for name in held:
             if name not in _BLOCKS:
@@ -170,7 +170,7 @@ class Specification(Declared):
                 raise InvalidParameter(
                     f"A specification has no block '{name}'.{meant} Its blocks are {', '.join(_BLOCKS)}."
                 )
-        given = {**held, "folder": folder}
+        given: dict[str, Any] = {**held, "folder": folder}
         for old, new in _old_words(held):
             block, word = old.split(".")
             renamed = {word: new.split(".")[1]}
@@ -260,7 +260,9 @@ class Specification(Declared):
             checked=self.table.checked,
         )
 
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> "Specification":
+    def model_copy(
+        self, *, update: Mapping[str, object] | None = None, deep: bool = False
+    ) -> "Specification":
         """A copy with other fields, which reads what is declared anew."""
         copied = super().model_copy(update=update, deep=deep)
         for name in set(vars(copied)) - set(type(copied).model_fields):

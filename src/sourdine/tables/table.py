@@ -69,11 +69,11 @@ class Table(Viewable):
         source: object,
         *,
         unit: PrivacyUnit | str,
-        columns: Mapping[str, Any] | Schema,
+        columns: Mapping[str, object] | Schema,
         size: int | None = None,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
-        text: TextFormat | Mapping[str, Any] = AS_IT_IS,
-        joins: Mapping[str, Any] = MappingProxyType({}),
+        text: TextFormat | Mapping[str, object] = AS_IT_IS,
+        joins: Mapping[str, object] = MappingProxyType({}),
         checked: bool = False,
     ) -> None:
         whose = PrivacyUnit(name=unit) if isinstance(unit, str) else unit
@@ -99,7 +99,7 @@ class Table(Viewable):
 
     def plan(
         self,
-        *queries: Query | Mapping[str, Any],
+        *queries: Query | Mapping[str, object],
         epsilon: Fraction | float,
         delta: float | None = None,
         selection_delta: float | None = None,
@@ -176,7 +176,7 @@ class Table(Viewable):
         outside: float = 0.01,
         neighbours: Neighbours = Neighbours.ADD_REMOVE,
         size: int | None = None,
-        text: TextFormat | Mapping[str, Any] = AS_IT_IS,
+        text: TextFormat | Mapping[str, object] = AS_IT_IS,
         bits: Bits = SYSTEM,
     ) -> FoundBounds:
         """Bounds of a column of which nobody knows any, before it is declared: a spend of its own.

@@ -32,8 +32,8 @@ def out(hits: int, tries: int = 1000) -> Outcome:
 
 def test_the_least_success_is_that_of_clopper_and_pearson() -> None:
     assert out(900).success == 0.9
-    assert out(900).least == pytest.approx(beta.ppf(BETA, 900, 101))
-    assert out(0).least == 0.0
+    assert out(900).lower == pytest.approx(beta.ppf(BETA, 900, 101))
+    assert out(0).lower == 0.0
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def test_without_a_name_it_lists_them() -> None:
 
 def test_figures_a_lesson_and_a_page(tmp_path: Path) -> None:
     page = tmp_path / "local.html"
-    shown = run("local", "-o", str(page))
+    shown = run("local", "--html", str(page))
     assert shown.exit_code == 0
     assert "100\N{NO-BREAK SPACE}% of the answers are known" in shown.stdout
     for told in ("fresh noise every day", "memo: one report for ever", "seeing nothing", "1,000", "23.2"):
@@ -81,8 +81,8 @@ def test_an_attack_that_goes_otherwise_ends_in_code_1(
     ("args", "told"),
     [
         (("gossip",), "The 'name' of audit attack must be one of linkage, traces"),
-        (("-o", "page.html"), "Which attack is the page about?"),
-        (("local", "-o", "nowhere/page.html"), "does not exist"),
+        (("--html", "page.html"), "Which attack is the page about?"),
+        (("local", "--html", "nowhere/page.html"), "does not exist"),
         (("local", "--seed", "-1"), "The 'seed' of audit attack must lie between 0"),
         (("local", "--seed", "x"), "'--seed' must be a whole number"),
         (("local", "linkage"), "linkage"),

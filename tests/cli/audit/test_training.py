@@ -29,7 +29,7 @@ def _keep(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 
 def test_canaries_alone_with_a_page(tmp_path: Path) -> None:
     page = tmp_path / "audit.html"
-    shown = run(*QUICK, "-o", page)
+    shown = run(*QUICK, "--html", page)
     assert shown.exit_code == 0, shown.output
     assert "Not refuted: ε is at least" in shown.stdout
     assert "about 400 canaries" in shown.stdout

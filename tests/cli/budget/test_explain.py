@@ -79,7 +79,7 @@ def test_the_whole_table() -> None:
 
 def test_the_page(tmp_path: Path) -> None:
     path = tmp_path / "meaning.html"
-    result = run("0.5", "-o", str(path))
+    result = run("0.5", "--html", str(path))
     assert f"The page is in {path}." in result.stdout.replace("\n", "")
     assert "<h1>What ε = 0.5 means</h1>" in path.read_text(encoding="utf-8")
 
@@ -89,15 +89,15 @@ def test_the_page(tmp_path: Path) -> None:
     [
         ((), "Say what to explain"),
         (("1", *RUN), "More than one thing to explain was given."),
-        (("-s", "60000", "-b", "64"), "A training run also needs --noise."),
-        (("-n", "1"), "A training run also needs --size and --batch and --epochs."),
+        (("-s", "60000", "-b", "64"), "A training run also needs --noise-multiplier."),
+        (("-n", "1"), "A training run also needs --size and --batch-size and --epochs."),
         (("much",), "The 'epsilon' of explain must be a finite number."),
         (("1", "--delta", "1"), "The 'delta' of explain must"),
         (("1", "--prior", "2"), "The 'prior' of explain must"),
         ((*RUN, "--sampler", "cards"), "The 'sampler' of explain must be one of poisson, fixed, shuffle,"),
         ((*RUN, "-d", "0"), "'delta'"),
-        (("1", "-o", "/nowhere/at/all.html"), "The folder of /nowhere/at/all.html does not exist."),
-        (("1", "-o", "/"), "/ is a folder."),
+        (("1", "--html", "/nowhere/at/all.html"), "The folder of /nowhere/at/all.html does not exist."),
+        (("1", "--html", "/"), "/ is a folder."),
         (("1", "--neighbours", "friends"), "'--neighbours' is not possible: 'friends' is not one of"),
         (("1", "--unit", "per\x1b[31mson"), "The 'unit' of explain must be one line"),
         (("-1",), "its minus sign reads like an option"),
@@ -121,4 +121,4 @@ def test_a_place_is_checked_before_the_work(monkeypatch: pytest.MonkeyPatch) -> 
         pytest.fail("the work was begun")
 
     monkeypatch.setattr("sourdine.accounting.explain.explain_training", work)
-    assert "does not exist" in run(*RUN, "-o", "/nowhere/at/all.html").stderr
+    assert "does not exist" in run(*RUN, "--html", "/nowhere/at/all.html").stderr

@@ -55,7 +55,7 @@ def test_history_export_and_page_agree(path: Path, tmp_path: Path) -> None:
     assert [row["total"] for row in rows] == ["1/10", "1/5", "3/10"]
     assert Spend.from_json(json.loads(rows[0]["spends"])[0]) == COUNT
     page = tmp_path / "spending.html"
-    assert run("ledger", "history", path, "-o", page)[0] == 0
+    assert run("ledger", "history", path, "--html", page)[0] == 0
     text = page.read_text()
     assert "30 % of the budget is spent, in 3 charges" in text
     assert "count 2" in text
@@ -146,7 +146,7 @@ def test_damaged_files_end_in_one_sentence(path: Path, tmp_path: Path, text: str
 def test_a_ledger_without_charges_says_so(path: Path, tmp_path: Path) -> None:
     assert run("ledger", "history", path) == (0, "No charge yet.\n", "")
     page = tmp_path / "empty.html"
-    assert run("ledger", "history", path, "-o", page)[1].startswith("No charge yet.\nDrawn in ")
+    assert run("ledger", "history", path, "--html", page)[1].startswith("No charge yet.\nDrawn in ")
     assert "0 charges" in page.read_text(encoding="utf-8")
     assert json.loads(run("ledger", "history", path, "--json")[1]) == {"entries": []}
 
@@ -320,8 +320,8 @@ def test_a_ledger_is_explained(tmp_path: Path, budget: tuple[str, ...]) -> None:
 
 def test_nothing_is_written_over_a_ledger(path: Path) -> None:
     before = path.read_bytes()
-    for verb, why in (("export", "is not written over"), ("history", "ends in .html")):
-        code, _, err = run("ledger", verb, path, "-o", path)
+    for verb, to, why in (("export", "-o", "is not written over"), ("history", "--html", "ends in .html")):
+        code, _, err = run("ledger", verb, path, to, path)
         assert (code, err.count("\n")) == (2, 1)
         assert why in err
     assert path.read_bytes() == before
@@ -330,7 +330,7 @@ def test_nothing_is_written_over_a_ledger(path: Path) -> None:
 def test_a_page_that_cannot_be_written_is_one_sentence(path: Path, tmp_path: Path) -> None:
     for words in (
         ("export", path, "-o", tmp_path / "no" / "a.csv"),
-        ("history", path, "-o", tmp_path / "no" / "a.html"),
+        ("history", path, "--html", tmp_path / "no" / "a.html"),
     ):
         code, _, err = run("ledger", *words)
         assert (code, err.count("\n")) == (2, 1)

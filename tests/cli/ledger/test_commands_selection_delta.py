@@ -51,7 +51,7 @@ def test_history_and_export_tell_the_deltas(path: Path, tmp_path: Path) -> None:
     assert run("ledger", "export", path, "-o", table)[0] == 0
     with table.open(newline="") as file:
         assert next(csv.DictReader(file))["delta"] == delta
-    assert run("ledger", "history", path, "-o", page)[0] == 0
+    assert run("ledger", "history", path, "--html", page)[0] == 0
     assert "For choosing keys privately" in page.read_text()
     status = json.loads(run("ledger", "status", path, "--json")[1])
     assert (status["selection_delta"], status["selection_delta_spent"]) == ("1/2000000", delta)

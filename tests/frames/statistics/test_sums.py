@@ -59,7 +59,7 @@ def test_a_unit_weighs_at_most_what_its_records_may(
     drawn: tuple[int, list[int]], degree: int, most: int, absent: int
 ) -> None:
     width, values = drawn
-    statistic = BernsteinSums(value="x", width=width, degree=degree, most=most)
+    statistic = BernsteinSums(value="x", width=width, degree=degree, max_rows=most)
     exact = bernstein(values, width, degree)
     found = capped(statistic, powers(values, absent, degree))
     assert all(part >= 0 for part in found)
@@ -72,7 +72,7 @@ def test_a_unit_weighs_at_most_what_its_records_may(
 @given(st.lists(st.integers(-(2**48), 2**48), max_size=30), st.integers(1, 40))
 def test_a_plain_sum_shrinks_towards_zero(values: list[int], most: int) -> None:
     reach = max(map(abs, values), default=1)
-    (found,) = capped(PlainSum(value="", reach=reach, most=most), [len(values), sum(values)])
+    (found,) = capped(PlainSum(value="", reach=reach, max_rows=most), [len(values), sum(values)])
     share = Fraction(min(most, len(values)), max(len(values), 1)) * sum(values)
     assert abs(found) <= abs(share)
     assert abs(found - share) < 1
@@ -81,10 +81,10 @@ def test_a_plain_sum_shrinks_towards_zero(values: list[int], most: int) -> None:
 
 def test_the_largest_unit_there_can_be_fits_in_the_engine() -> None:
     rows, most, width = 1 << 40, 1 << 20, (1 << 31) + 1
-    statistic = BernsteinSums(value="x", width=width, degree=2, most=most)
+    statistic = BernsteinSums(value="x", width=width, degree=2, max_rows=most)
     assert capped(statistic, [rows, rows * width, rows * width**2, rows]) == [0, 0, most * width**2]
     assert capped(statistic, [rows, 0, 0, rows]) == [most * width**2, 0, 0]
-    assert capped(PlainSum(value="", reach=1 << 48, most=most), [rows, -rows << 48]) == [-most << 48]
+    assert capped(PlainSum(value="", reach=1 << 48, max_rows=most), [rows, -rows << 48]) == [-most << 48]
 
 
 @pytest.mark.parametrize(("field", "value"), [("degree", 3), ("degree", -1), ("width", 0)])

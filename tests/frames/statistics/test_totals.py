@@ -57,9 +57,9 @@ def asked(source: Source, by: list[str], unit: PrivacyUnit = EACH, where: str = 
         source,
         by=[grouping(name, SCHEMA.columns[name], kinds[name]) for name in by],
         statistics=[
-            BernsteinSums(most=unit.max_rows),
-            PlainSum(value=value, reach=high, most=unit.max_rows),
-            BernsteinSums(value=f"({value}) - ({low})", width=high - low, degree=2, most=unit.max_rows),
+            BernsteinSums(max_rows=unit.max_rows),
+            PlainSum(value=value, reach=high, max_rows=unit.max_rows),
+            BernsteinSums(value=f"({value}) - ({low})", width=high - low, degree=2, max_rows=unit.max_rows),
         ],
         unit=unit,
         bits=SeededBits(1),

@@ -201,12 +201,12 @@ class Curve:
         """
         return posterior_bounds(prior, self.reach(chance))
 
-    def expected(self, mean: float, most: float) -> float:
-        """The largest mean, if the suspicion is true, of a sum in [0, most] that has this mean if it is not.
+    def expected(self, mean: float, upper: float) -> float:
+        """The largest mean, if the suspicion is true, of a sum in [0, upper] that has this mean if it is not.
 
-        Such a sum over `most` is a randomised test, so its mean is `most` times a rate of true positives.
+        Such a sum over `upper` is a randomised test, so its mean is `upper` times a rate of true positives.
         """
-        top = check.positive("expected", "most", most)
+        top = check.positive("expected", "upper", upper)
         share = check.between("expected", "mean", mean, Fraction(0), top) / top
         return float(top) * float(self.true_positives(float(share)))
 

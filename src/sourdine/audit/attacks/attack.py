@@ -30,7 +30,7 @@ class Outcome:
         return self.hits / self.tries
 
     @property
-    def least(self) -> float:
+    def lower(self) -> float:
         """The probability of being right is below this once in a million runs at most."""
         return binomial.least(self.hits, self.tries, BETA)
 
@@ -96,12 +96,12 @@ class Found:
     @property
     def succeeds(self) -> bool:
         """Whether the target without protection falls: above chance, and above what protection allows."""
-        return self.unprotected.least > max(self.chance, self.limit)
+        return self.unprotected.lower > max(self.chance, self.limit)
 
     @property
     def stopped(self) -> bool:
         """Whether nothing that was seen contradicts the limit of the protection."""
-        return self.protected.least <= self.limit
+        return self.protected.lower <= self.limit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -110,7 +110,7 @@ def _view(change: Callable[[str, str], str]) -> tuple[object, str, Wrap]:
 
 
 def _uncapped(original: Any) -> Any:
-    return lambda held, *given: original(replace(held, most=_MANY), *given)
+    return lambda held, *given: original(replace(held, max_rows=_MANY), *given)
 
 
 def _in_all_groups(original: Any) -> Any:

@@ -92,7 +92,7 @@ def generalise(
         quasi=known,
         sensitive=secret,
         others=options.names(others),
-        schema=options.schema_of(spec),
+        columns=options.schema_of(spec),
         missing=options.one_of("missing", missing, Missing),
         text={"encoding": encoding},
     )

@@ -65,7 +65,7 @@ def measure(
         population=population,
         threshold=limit,
         subsets=subsets,
-        schema=options.schema_of(spec),
+        columns=options.schema_of(spec),
         missing=options.one_of("missing", missing, Missing),
         text={"encoding": encoding},
     )

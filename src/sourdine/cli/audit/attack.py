@@ -19,7 +19,7 @@ def attack(
     *,
     name: Annotated[str | None, typer.Argument(help="An attack. Without it: which there are.")] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write a page with charts to this file.")
+        Path | None, typer.Option("--html", help="Write a page with charts to this file.")
     ] = None,
     seed: GivenSeed = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -28,7 +28,7 @@ def attack(
 
     Exit code 1 means that it failed where it should succeed, or got through where it should be stopped.
 
-    Examples: sourdine audit attack · sourdine audit attack reconstruction -o reconstruction.html
+    Examples: sourdine audit attack · sourdine audit attack reconstruction --html reconstruction.html
     """
     from sourdine.audit.attacks import ATTACKS
 

@@ -79,7 +79,7 @@ def training(
     spec: Spec = None,
     target: Target = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write a page with charts to this file.")
+        Path | None, typer.Option("--html", help="Write a page with charts to this file.")
     ] = None,
     seed: Seed = None,
     as_json: AsJson = False,
@@ -93,7 +93,7 @@ def training(
     that a mutant got away. On data, the audit is a run like any other and costs its epsilon.
 
     Examples: sourdine audit training · sourdine audit training --mutants ·
-    sourdine audit training mnist --epsilon 3 --epochs 2 --batch 500 -o audit.html
+    sourdine audit training mnist --epsilon 3 --epochs 2 --batch 500 --html audit.html
     """
     need_torch()
 

@@ -175,16 +175,14 @@ def curves(
     ] = "1.0",
     epochs: Epochs = 15,
     delta: Annotated[str, typer.Option("--delta", "-d", help="The delta of the guarantee.")] = "1e-5",
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the page goes.")] = Path(
-        "budget.html"
-    ),
+    output: Annotated[Path, typer.Option("--html", help="Where the page goes.")] = Path("budget.html"),
     as_json: AsJson = False,
 ) -> None:
     """Draw epsilon against order, size, batch, noise, epochs and delta, around one run, on one page.
 
     The page holds everything it needs and loads nothing.
 
-    Example: sourdine budget curves -s 60000 -b 64 -n 1.0 -e 15 -o budget.html
+    Example: sourdine budget curves -s 60000 -b 64 -n 1.0 -e 15 --html budget.html
     """
     from sourdine.report.pages.training_curves import curves_page
 

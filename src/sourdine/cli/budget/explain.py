@@ -52,14 +52,14 @@ def explain(
     prior: Annotated[str, typer.Option(help="The belief before, between 0 and 1.")] = "1/2",
     table: Annotated[bool, typer.Option("--table", help="Print beliefs for other epsilons too.")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write a page with charts and sliders.")
+        Path | None, typer.Option("--html", help="Write a page with charts and sliders.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what an epsilon, an (epsilon, delta), a training run or a ledger means.
 
     Examples: sourdine budget explain 1.17 · sourdine budget explain 1 --delta 1e-5 --prior 0.1 ·
-    sourdine budget explain -s 60000 -b 64 -n 1.0 -e 15 -o meaning.html ·
+    sourdine budget explain -s 60000 -b 64 -n 1.0 -e 15 --html meaning.html ·
     sourdine budget explain --ledger survey.ledger
     """
     from sourdine.cli.shared import show

@@ -124,12 +124,13 @@ def status(path: Where, *, as_json: AsJson = False) -> None:
 def history(
     path: Where,
     *,
-    page: Annotated[Path | None, typer.Option("--output", "-o", help="Also draw it as a page.")] = None,
+    page: Annotated[Path | None, typer.Option("--html", help="Also draw it as a page.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List every charge, replayed and checked against the chain.
 
-    Examples: sourdine ledger history survey.ledger · sourdine ledger history survey.ledger -o spending.html
+    Examples: sourdine ledger history survey.ledger · sourdine ledger history survey.ledger --html
+    spending.html
     """
     from sourdine.accounting.ledger import Ledger
 

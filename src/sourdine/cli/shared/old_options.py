@@ -11,12 +11,17 @@ _RUN = {
     "--noise": "--noise-multiplier",
     "--rate": "--sampling-rate",
 }
+_PAGE = {"-o": "--html", "--output": "--html"}
 RENAMED: Mapping[str, Mapping[str, str]] = {  # since 0.2; by verb
+    "audit attack": _PAGE,
+    "audit training": _PAGE,
     "budget calibrate": _RUN,
-    "budget curves": _RUN,
+    "budget curves": _RUN | _PAGE,
     "budget dpsgd": _RUN,
-    "budget explain": _RUN,
+    "budget explain": _RUN | _PAGE,
     "ledger create": {"--reserve": "--selection-delta"},
+    "ledger history": _PAGE,
+    "report": _PAGE,
     "train fit": {"--most": "--max-batch-size"},
     "train plan": {"--most": "--max-batch-size"},
 }

@@ -34,12 +34,12 @@ class BernsteinSums:
     value: str = EVERYTHING
     width: int = 1
     degree: int = 0
-    most: int = 1
+    max_rows: int = 1
 
     def __post_init__(self) -> None:
         check.keep(self, degree=check.integer("BernsteinSums", "degree", self.degree, 0, 2))
         check.keep(self, width=check.integer("BernsteinSums", "width", self.width, 1, 1 << 32))
-        check.keep(self, most=check.integer("BernsteinSums", "most", self.most, 1, 1 << 62))
+        check.keep(self, max_rows=check.integer("BernsteinSums", "max_rows", self.max_rows, 1, 1 << 62))
 
     @property
     def coordinates(self) -> int:
@@ -79,7 +79,7 @@ class BernsteinSums:
         """The same in SQL for the records of one unit in one group, at most as if they were `most`."""
         wide, count = f"CAST({self.width} AS {dialect.wide})", columns[0]
         if self.degree == 0:
-            return [f"least({count}, {self.most})"]
+            return [f"least({count}, {self.max_rows})"]
         absent = f"({columns[-1]} - {count})"
         first = f"({columns[1]} + {absent})"
         if self.degree == 1:
@@ -91,7 +91,7 @@ class BernsteinSums:
                 f"(2 * ({wide} * {first} - {second}))",
                 second,
             ]
-        return [_scaled(part, count, self.most, dialect) for part in parts]
+        return [_scaled(part, count, self.max_rows, dialect) for part in parts]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,11 +100,11 @@ class PlainSum:
 
     value: str
     reach: int
-    most: int = 1
+    max_rows: int = 1
 
     def __post_init__(self) -> None:
         check.keep(self, reach=check.integer("PlainSum", "reach", self.reach, 0, 1 << 62))
-        check.keep(self, most=check.integer("PlainSum", "most", self.most, 1, 1 << 62))
+        check.keep(self, max_rows=check.integer("PlainSum", "max_rows", self.max_rows, 1, 1 << 62))
 
     @property
     def coordinates(self) -> int:
@@ -121,12 +121,12 @@ class PlainSum:
 
     def capped(self, columns: Sequence[str], dialect: Dialect = DUCKDB) -> list[str]:
         """The sum over the records of one unit in one group, at most as if they were `most`."""
-        return [_scaled(columns[1], columns[0], self.most, dialect)]
+        return [_scaled(columns[1], columns[0], self.max_rows, dialect)]
 
 
 Statistic = BernsteinSums | PlainSum
 
 
-def _scaled(part: str, count: str, most: int, dialect: Dialect) -> str:
+def _scaled(part: str, count: str, max_rows: int, dialect: Dialect) -> str:
     """Whole numbers only: division of whole numbers never rounds their size up."""
-    return f"CASE WHEN {count} > {most} THEN {dialect.scaled(part, most, count)} ELSE {part} END"
+    return f"CASE WHEN {count} > {max_rows} THEN {dialect.scaled(part, max_rows, count)} ELSE {part} END"

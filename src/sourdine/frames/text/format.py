@@ -79,7 +79,7 @@ class TextFormat(Declared):
         return self
 
     @classmethod
-    def read(cls, given: "TextFormat | Mapping[str, Any]") -> "TextFormat":
+    def read(cls, given: "TextFormat | Mapping[str, object]") -> "TextFormat":
         """The format of plain fields; a mistake is named by its field."""
         if isinstance(given, TextFormat):
             return given

@@ -63,7 +63,7 @@ class Cleaner:
 
     def __init__(
         self,
-        columns: Mapping[str, Any] | Schema,
+        columns: Mapping[str, object] | Schema,
         *,
         epsilon: Fraction | float | None = None,
         each: Fraction | float | None = None,
@@ -128,7 +128,7 @@ class Cleaner:
         """What was declared of the columns, for a ledger and a certificate."""
         return {name: column.model_dump_json() for name, column in self.schema.columns.items()}
 
-    def open(self, table: object, text: TextFormat | Mapping[str, Any] = AS_IT_IS) -> Source:
+    def open(self, table: object, text: TextFormat | Mapping[str, object] = AS_IT_IS) -> Source:
         """A table to be cleaned, of which only names and types are looked at."""
         return open_source(table, self.schema, text=text, spark=False)
 
@@ -139,7 +139,7 @@ class Cleaner:
         ledger: Ledger | Path | str | None = None,
         purpose: str = "a cleaned table",
         keep_order: bool = False,
-        text: TextFormat | Mapping[str, Any] = AS_IT_IS,
+        text: TextFormat | Mapping[str, object] = AS_IT_IS,
         bits: Bits = SYSTEM,
         watch: Watch = lambda columns: columns,
     ) -> "CleanTable":
@@ -349,7 +349,7 @@ def _divided(
     return {**dict.fromkeys(rest, left / max(1, len(rest))), **costs}
 
 
-def _known(what: str, given: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def _known(what: str, given: Mapping[str, object], names: Iterable[str]) -> dict[str, Any]:
     for name in given:
         if name not in names:
             raise InvalidParameter(

@@ -60,7 +60,7 @@ class Margins(GroupSums):
         return self.asked.axes
 
     def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
-        return sums.BernsteinSums(value=value, most=unit.max_rows)
+        return sums.BernsteinSums(value=value, max_rows=unit.max_rows)
 
     def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
         held = self.asked.structure(schema)

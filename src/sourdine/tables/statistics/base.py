@@ -106,7 +106,7 @@ class Statistic(Declared, ABC):
         return ()
 
     @classmethod
-    def long(cls, kind: str, value: object, rest: Mapping[str, Any], query: str) -> Mapping[str, Any]:
+    def long(cls, kind: str, value: object, rest: Mapping[str, object], query: str) -> Mapping[str, object]:
         """The long form of { kind = value, ... }."""
         return {"kind": kind, "column": value, **rest}
 

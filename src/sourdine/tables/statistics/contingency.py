@@ -102,7 +102,7 @@ class Contingency(Statistic):
         return tuple(map(KeyAxis, self.columns))
 
     @classmethod
-    def long(cls, kind: str, value: object, rest: Mapping[str, Any], query: str) -> Mapping[str, Any]:
+    def long(cls, kind: str, value: object, rest: Mapping[str, object], query: str) -> Mapping[str, object]:
         return {"kind": kind, "columns": value, **rest}
 
     def check(self, schema: Schema, owner: str) -> None:

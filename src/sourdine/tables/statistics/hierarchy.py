@@ -99,7 +99,7 @@ class Hierarchy(Statistic):
         return (KeyAxis(self.column),)
 
     @classmethod
-    def long(cls, kind: str, value: object, rest: Mapping[str, Any], query: str) -> Mapping[str, Any]:
+    def long(cls, kind: str, value: object, rest: Mapping[str, object], query: str) -> Mapping[str, object]:
         if isinstance(value, str):
             raise InvalidParameter(
                 f"The query '{query}' asks for the hierarchy '{value}', which no [hierarchies] block "
@@ -208,7 +208,7 @@ def _rows(path: Path, levels: Sequence[str]) -> tuple[Path_, ...]:
     return tuple(dict.fromkeys(row for row in rows if all(row)))
 
 
-def with_hierarchies(block: Mapping[str, Any], hierarchies: Mapping[str, Hierarchy]) -> dict[str, Any]:
+def with_hierarchies(block: Mapping[str, object], hierarchies: Mapping[str, Hierarchy]) -> dict[str, Any]:
     """A query's block in which { hierarchy = "place" } has become the hierarchy of that name."""
     asked = block.get("ask")
     listed = asked if isinstance(asked, list | tuple) else [asked]
@@ -226,7 +226,7 @@ def with_hierarchies(block: Mapping[str, Any], hierarchies: Mapping[str, Hierarc
     return {**block, "ask": found}
 
 
-def with_columns(columns: Mapping[str, Any], hierarchies: Mapping[str, Hierarchy]) -> dict[str, Any]:
+def with_columns(columns: Mapping[str, object], hierarchies: Mapping[str, Hierarchy]) -> dict[str, Any]:
     """Declared columns, and the finest levels of hierarchies that nobody declared: their keys are known."""
     more = {
         each.column: Category(keys=tuple(row[-1] for row in each.rows)).model_dump()  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,7 +137,7 @@ class Holds(GroupSums):
         return f"proportion with {self.of.words}"
 
     def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
-        return sums.BernsteinSums(value=value, width=1, degree=1, most=unit.max_rows)
+        return sums.BernsteinSums(value=value, width=1, degree=1, max_rows=unit.max_rows)
 
     def value(self, source: Source) -> str:
         return indicator(self.of.sql(source))
@@ -169,7 +169,7 @@ class Proportion(Single):
         return (self.of.column,)
 
     @classmethod
-    def long(cls, kind: str, value: object, rest: Mapping[str, Any], query: str) -> Mapping[str, Any]:
+    def long(cls, kind: str, value: object, rest: Mapping[str, object], query: str) -> Mapping[str, object]:
         """Of a flag alone, the share of those for which it is true."""
         held = {"keys" if name == "of" else name: each for name, each in rest.items()} or {"keys": True}
         return {"kind": kind, "of": {"column": value, **held}}

@@ -60,7 +60,7 @@ class Ranked(GroupSums):
         return (KeyAxis(self.column),)
 
     def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
-        return sums.BernsteinSums(value=value, most=1)
+        return sums.BernsteinSums(value=value, max_rows=1)
 
     def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
         """Counts of units change by one."""
