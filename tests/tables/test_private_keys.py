@@ -19,9 +19,9 @@ from sourdine.frames import PrivacyUnit
 from sourdine.mechanisms import PartitionThreshold
 from sourdine.report.pages.release import release_page
 from sourdine.tables import ReleasePlan, Specification, Table, forecasts, rehearse
-from sourdine.tables.partitions import Partitions
 from sourdine.tables.record import Record
 from sourdine.tables.release import _carry_out, exact_of, keyed, scans
+from sourdine.tables.statistics.partitions import Partitions
 from sourdine.testing import SeededBits
 from tests.frames.engines import ENGINES
 from tests.statistics import ALARM

@@ -7,11 +7,22 @@ from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Category, Column, Flag, Integer, Schema, Text
 from sourdine.frames.source import Source, open_source
 
+MOST_ROWS = 200_000
+_ROWS = 10_000  # where no size is declared
 _MADE_UP = 12  # keys where nobody declared any
 
 
-def mock_source(schema: Schema, unit: PrivacyUnit, rows: int) -> Source:
-    """A made-up table: values spread evenly between their bounds, keys equally frequent, or made up."""
+def mock_source(schema: Schema, unit: PrivacyUnit, size: int | None) -> Source:
+    """A made-up table: values spread evenly between their bounds, keys equally frequent, or made up.
+
+    It holds nothing of the real table, which is not opened.
+
+    >>> schema = Schema.read({"age": {"type": "integer", "lower": 0, "upper": 120}})
+    >>> made = mock_source(schema, PrivacyUnit("person"), 3)
+    >>> made.ask(f"SELECT count(age), min(age) >= 0, max(age) <= 120 FROM {made.name}")
+    [(3, True, True)]
+    """
+    rows = min(size or _ROWS, MOST_ROWS)
     names = dict(schema.columns)
     columns = [f"{_value(name, column)} AS {quoted(name)}" for name, column in names.items()]
     if unit.column is not None and unit.column not in names:

@@ -20,7 +20,6 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.toml import read_toml
 from sourdine.frames.mistakes import told
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Real, Schema, decimal
@@ -32,7 +31,7 @@ from sourdine.frames.text.format import TextFormat
 from sourdine.tables.measurement import EACH_RECORD
 from sourdine.tables.quantiles.histogram import ThresholdHistogram
 from sourdine.tables.release import silence
-from sourdine.tables.specification import NO_QUERIES, Specification, check_filled
+from sourdine.tables.specification import NO_QUERIES, Specification, check_filled, read_blocks
 
 Kind = Literal["integer", "real"]
 _HIDDEN = Fraction(1, 5)  # of the records, from which on bounds are not worth their price
@@ -274,12 +273,7 @@ def _mirrored(held: CountedValues, places: int) -> CountedValues:
 
 def load_draft(path: Path) -> tuple[Specification, Mapping[str, Any]]:
     """What a specification says of its table and its guarantee, while its columns still wait for bounds."""
-    try:
-        held = read_toml(path)
-    except OSError:
-        raise InvalidParameter(
-            f"The specification {path} cannot be read. Check the path, or write one with 'sourdine init'."
-        ) from None
+    held = read_blocks(path)
     given = {name: held[name] for name in ("table", "privacy") if name in held}
     check_filled(given, path)
     try:

@@ -1,7 +1,7 @@
-"""Made-up tables: a register of people of whom nobody exists, and a twin of a declared table to rehearse on.
+"""A made-up register of people of whom nobody exists.
 
-People of the register are drawn from plausible distributions by inverting them at uniform numbers, so that
-the same seed gives the same register everywhere. A twin is made up from the declarations alone.
+People are drawn from plausible distributions by inverting them at uniform numbers, so that the same seed
+gives the same register everywhere. A made-up twin of a declared table is `frames.mock`.
 """
 
 import csv
@@ -16,10 +16,6 @@ from scipy.special import ndtri
 
 from sourdine.core import disk
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.mock import mock_source
-from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
-from sourdine.frames.source import Source
 from sourdine.testing import SeededBits
 
 Floats = NDArray[np.float64]
@@ -107,14 +103,3 @@ def _choose(shares: Floats | Sequence[Sequence[float]], bits: Bits) -> NDArray[n
 def _uniform(count: int, bits: Bits) -> Floats:
     """Numbers strictly between 0 and 1."""
     return ((bits.words(count) >> np.uint64(12)).astype(float) + 0.5) * 2.0**-52
-
-
-MOST_ROWS = 200_000
-
-
-def twin(schema: Schema, unit: PrivacyUnit, size: int | None) -> Source:
-    """A made-up table: values spread evenly between their bounds, keys equally frequent, or made up.
-
-    It holds nothing of the real table, which is not opened.
-    """
-    return mock_source(schema, unit, min(size or 10_000, MOST_ROWS))

@@ -20,11 +20,11 @@ from sourdine.frames.statistics.quality import all_cells
 from sourdine.frames.statistics.totals import check_groups
 from sourdine.mechanisms import PartitionThreshold
 from sourdine.tables.measurement import EACH_RECORD, Context, Measurement, PlannedMeasurement, expect
-from sourdine.tables.partitions import Partitions
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.quality.private import Quality, quality_share
 from sourdine.tables.query import Query, columns_of
 from sourdine.tables.statistics import Statistic
+from sourdine.tables.statistics.partitions import Partitions
 
 if TYPE_CHECKING:
     from sourdine.tables.forecast import Forecast

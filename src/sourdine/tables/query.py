@@ -12,8 +12,8 @@ from sourdine.frames.mistakes import told
 from sourdine.frames.schema import Declared, Schema, by_hand, decimal, declare
 from sourdine.tables.condition import Condition, check_column
 from sourdine.tables.measurement import Measurement, Scope
-from sourdine.tables.partitions import Partitions
 from sourdine.tables.statistics import BY_KIND, STATISTICS, Statistic
+from sourdine.tables.statistics.partitions import Partitions
 
 _MOST_WEIGHT = 10**6
 _OTHER_NAMES = {name: kind for kind, each in BY_KIND.items() for name in each.other_names}

@@ -24,9 +24,9 @@ from sourdine.frames.statistics.totals import MOST_GROUPS
 from sourdine.tables.answer import Answer, Answers
 from sourdine.tables.estimate import Noisy
 from sourdine.tables.measurement import ChosenKeys, Exact, PlannedMeasurement, expect
-from sourdine.tables.partitions import ShownKeys
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.quality.private import DataQuality, Quality, data_quality
+from sourdine.tables.statistics.partitions import ShownKeys
 
 if TYPE_CHECKING:
     import pandas as pd

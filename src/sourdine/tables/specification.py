@@ -98,6 +98,16 @@ class TableBlock(TextFormat):
         return (self.source,) if isinstance(self.source, str) else self.source
 
 
+def read_blocks(path: Path) -> dict[str, Any]:
+    """The blocks of a specification as they are written in a file."""
+    try:
+        return read_toml(path)
+    except OSError:
+        raise InvalidParameter(
+            f"The specification {path} cannot be read. Check the path, or write one with 'sourdine init'."
+        ) from None
+
+
 class PrivacyBlock(Declared):
     """Whom the release protects, how much, and what pays for it."""
 
@@ -145,12 +155,7 @@ class Specification(Declared):
                 f"{path} is a table, not a specification. Write a specification for it with: "
                 f"sourdine init {quote(str(path))}"
             )
-        try:
-            held = read_toml(path)
-        except OSError:
-            raise InvalidParameter(
-                f"The specification {path} cannot be read. Check the path, or write one with 'sourdine init'."
-            ) from None
+        held = read_blocks(path)
         check_filled(held, path)
         if words := [f"'{old}' is called '{new}'" for old, new in _old_words(held)]:
             warnings.warn(

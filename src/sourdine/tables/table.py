@@ -14,13 +14,13 @@ from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.terminal import tame
 from sourdine.core.view import Viewable
 from sourdine.frames.joins import open_joined, read_joins
+from sourdine.frames.mock import mock_source
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import AS_IT_IS, Source
 from sourdine.frames.text.format import TextFormat
 from sourdine.tables.bounds import FoundBounds, find_bounds
 from sourdine.tables.measurement import plural
-from sourdine.tables.mock import twin
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.quality.exact import ExactQuality, exact_quality
@@ -211,7 +211,7 @@ def _asked(query: object) -> Mapping[str, Any]:
 
 def rehearse(plan: ReleasePlan) -> TableRelease:
     """The same plan on a synthetic twin: what a release will look like, without reading or spending."""
-    return _carry_out(plan, twin(plan.schema, plan.unit, plan.size))
+    return _carry_out(plan, mock_source(plan.schema, plan.unit, plan.size))
 
 
 def described(queries: Sequence[Query]) -> str:

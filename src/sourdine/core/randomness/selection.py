@@ -14,9 +14,10 @@ Where weights are constant along segments of whole numbers, floats decide which 
 provably can, and balls the rest; a number is then drawn from it evenly.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -100,7 +101,7 @@ def choose(scored: Scores, rate: Fraction, bits: Bits) -> NDArray[np.int64]:
         answers[:] = np.count_nonzero(ahead <= 0, axis=0)
         close = (np.abs(ahead) <= margin * sums[-1]).any(axis=0)
         for i in np.flatnonzero(close):
-            answers[i] = _settle(int(words[i]), rows[i], rate, bits)
+            answers[i] = _settle(int(words[i]), partial(_sums, rows[i], rate), _GUARD, bits)
     return out
 
 
@@ -150,12 +151,12 @@ def _coin(word: int, row: Scores, index: int, rate: Fraction, bits: Bits) -> boo
     return gap is not None and exp_coin(word, gap * rate, bits)
 
 
-def _settle(word: int, row: Scores, rate: Fraction, bits: Bits) -> int:
-    """The choice of a U that begins with this word."""
+def _settle(word: int, sums_of: Callable[[], list[arb]], guard: int, bits: Bits) -> int:
+    """The choice of a U that begins with this word, by cumulative weights at the ambient precision."""
     size = 64
     while True:
-        with precision(size + _GUARD):
-            *sums, total = _sums(row, rate)
+        with precision(size + guard):
+            *sums, total = sums_of()
             low, high = (arb(fmpz(word + end)) / arb(fmpz(1) << size) * total for end in (0, 1))
             choice = next((k for k, at in enumerate(sums) if not low >= at), len(sums))
             if choice == len(sums) or high <= sums[choice]:
@@ -265,24 +266,11 @@ def choose_segments(segments: Segments, rate: Fraction, count: int, bits: Bits) 
     found = np.searchsorted(sums[:-1], points, side="right")
     below = np.where(found > 0, sums[np.maximum(found - 1, 0)], -np.inf)
     above = np.where(found < sums.size - 1, sums[np.minimum(found, sums.size - 1)], np.inf)
+    guard = _GUARD + len(segments.gap).bit_length()
     for i in np.flatnonzero(np.minimum(points - below, above - points) <= margin):
-        found[i] = _settle_segments(int(words[i]), segments, rate, bits)
+        found[i] = _settle(int(words[i]), partial(_sums_segments, segments, rate), guard, bits)
     answer: NDArray[np.int64] = found.astype(np.int64)
     return answer
-
-
-def _settle_segments(word: int, segments: Segments, rate: Fraction, bits: Bits) -> int:
-    """The choice of a U that begins with this word."""
-    size = 64
-    while True:
-        with precision(size + _GUARD + len(segments.gap).bit_length()):
-            *sums, total = _sums_segments(segments, rate)
-            low, high = (arb(fmpz(word + end)) / arb(fmpz(1) << size) * total for end in (0, 1))
-            choice = next((k for k, at in enumerate(sums) if not low >= at), len(sums))
-            if choice == len(sums) or high <= sums[choice]:
-                return choice
-        word = word << 64 | int(bits.words(1)[0])
-        size += 64
 
 
 def _sums_segments(segments: Segments, rate: Fraction) -> list[arb]:
