@@ -1,25 +1,36 @@
 """The chapter of reproduced experiments, from what `sourdine reproduce all` left in a folder.
 
-`make reproduce` runs both; `python docs/generate/reproduced.py FOLDER` writes the chapter alone.
+`make reproduce` runs both; `python docs/generate/reproduced.py FOLDER` writes the chapter alone. What is not
+in the folder stays as it is: the page, tables and pictures of an experiment, and its verdicts, which
+`verdicts.csv` keeps.
 """
 
+import csv
+import re
 import sys
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from sourdine.core.figure import picture
 from sourdine.experiments import find_experiments
 from sourdine.experiments.cache import read
-from sourdine.experiments.registry import Result
-from sourdine.experiments.summary import whole
+from sourdine.experiments.pages import ONCE, TITLE, by_source, meanings, source_page, standings, told
+from sourdine.experiments.registry import ANSWERED, ClaimVerdict, Result
+from sourdine.experiments.statements import SOURCES, STATEMENTS, Standing
 from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
 
 CHAPTER = Path(__file__).parents[1] / "reproduced"
+BEFORE = Path(__file__).with_name("verdicts_before.csv")
+_VERDICTS = "verdicts.csv"
 _SCALE = 1.25  # of the pictures, small enough to be kept with the source
 _MOST = 40  # rows of a table that are shown; the rest is in its CSV
-_HOW = """
-Made by `make reproduce DATA=FOLDER`, which is
+_COLUMNS = ("experiment", "statement", "source", "place", "sentence", "published", "ours", "verdict", "why")
+_HOW = """## How it is made
+
+By `make reproduce DATA=FOLDER`, which is
 
 ```text
 sourdine reproduce all --data FOLDER -o reproduced
@@ -31,29 +42,57 @@ takes most of an hour on two idle cores; `sourdine reproduce all --quick` takes 
 here as CSV with all its digits. Seconds are by the clock, and the machine had other work for most of the run.
 """
 
+Kept = dict[str, list[ClaimVerdict]]  # the verdicts of each experiment
+
 
 def main() -> None:
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    held = {each.title: read(each, Path(sys.argv[1])) for each in find_experiments().values()}
-    results = [each for each in held.values() if each is not None]
-    missing = [title for title, each in held.items() if each is None]
     CHAPTER.mkdir(exist_ok=True)
-    for old in CHAPTER.iterdir():
-        old.unlink()
-    page = whole(results)
-    lines = [f"# {page.title}", "", page.lead, _HOW, *_tables("all", page.sections[0])]
-    lines += [f"Not in this run: {', '.join(missing)}.", ""] if missing else []
-    for result in results:
-        lines += _experiment(result)
-    (CHAPTER / "README.md").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    kept, titles = _kept(), {}
+    for name, experiment in find_experiments().items():
+        result = read(experiment, Path(sys.argv[1]))
+        if result is not None:
+            kept[name] = [replace(each, statement=STATEMENTS[each.statement.name]) for each in result.verdicts]
+            _experiment(result)
+        titles[name] = _title(CHAPTER / f"{name}.md")
+    verdicts = [each for name in titles for each in kept.get(name, [])]
+    _keep(kept)
+    for source, some in by_source(verdicts).items():
+        page = source_page(source, some)
+        lines = [f"# {page.title}", "", page.lead, ""]
+        for section in page.sections:
+            lines += [f"## {_escaped(section.title)}", ""]
+            lines += [line for each in section.paragraphs for line in (_escaped(each), "")]
+        _write(f"{source.name}.md", lines)
+    _changes(verdicts)
+    _contents(verdicts, titles)
 
 
-def _experiment(result: Result) -> list[str]:
+def _contents(verdicts: Sequence[ClaimVerdict], titles: dict[str, str]) -> None:
+    """The first page: verdicts, how many of each, and links to all pages."""
+    tables = Section(title="", tables=(standings(verdicts), meanings()))
+    lines = [f"# {TITLE}", "", told(verdicts), "", "## How the statements stand", "", ONCE, ""]
+    lines += [
+        *_tables("all", tables),
+        f"All of them in one table: [CSV]({_VERDICTS}). What changed since the first",
+    ]
+    lines += ["judgement, and why: [Before and after](changes.md).", "", "## Statement by statement", ""]
+    lines += [f"- [{source.title}]({source.name}.md): {source.document}" for source in SOURCES]
+    lines += ["", "## Experiments, with their tables and figures", ""]
+    ordered = sorted(titles.items(), key=lambda each: each[0] == "errors")
+    lines += [f"- [{title}]({name}.md)" for name, title in ordered if title]
+    _write("README.md", [*lines, "", _HOW])
+
+
+def _experiment(result: Result) -> None:
     """One experiment: what was found, its tables and its figures."""
-    lines, number = [f"## {result.title}", "", result.lead, ""], 0
-    for section in result.told():
-        lines += [f"### {section.title}", "", *(line for each in section.paragraphs for line in (each, ""))]
+    for old in CHAPTER.glob(f"{result.name}_*"):
+        if old.suffix in (".csv", ".png"):
+            old.unlink()
+    lines, number = [f"# {result.title}", "", result.lead, "", *_sources(result.verdicts)], 0
+    for section in result.sections:
+        lines += [f"## {section.title}", "", *(line for each in section.paragraphs for line in (each, ""))]
         lines += [*(f"- {each}" for each in section.points), ""] if section.points else []
         lines += _tables(result.name, section)
         for figure in section.figures:
@@ -61,7 +100,109 @@ def _experiment(result: Result) -> list[str]:
             name = f"{result.name}_{number}.png"
             (CHAPTER / name).write_bytes(picture(figure, scale=_SCALE))
             lines += [f"![{figure.title}]({name})", "", *([figure.note, ""] if figure.note else [])]
-    return lines
+    _write(f"{result.name}.md", lines)
+
+
+def _sources(verdicts: Sequence[ClaimVerdict]) -> list[str]:
+    """Where the statements stand that an experiment judges."""
+    links = [f"[{source.title}]({source.name}.md)" for source in by_source(verdicts)]
+    return [f"Statements and verdicts: {', '.join(links)}.", ""] if links else []
+
+
+def _changes(verdicts: Sequence[ClaimVerdict]) -> None:
+    """Every verdict of the first judgement beside the one of today, with the reason."""
+    now = {each.statement.name: each for each in verdicts}
+    with BEFORE.open(encoding="utf-8", newline="") as file:
+        before = list(csv.DictReader(file))
+    rows = []
+    for row in before:
+        names = row["statement"].split()
+        after = "; ".join(dict.fromkeys(now[name].word for name in names)) if names else "not counted"
+        rows.append((row["claim"], row["before"], after, row["reason"]))
+    known = {name for row in before for name in row["statement"].split()}
+    rows += [
+        (each.statement.claim, "–", each.word, "New: the first judgement had left it out.")
+        for name, each in now.items()
+        if name not in known
+    ]
+    table = TextTable(
+        name="changes",
+        title="Every verdict, before and after",
+        columns=("statement", "before", "after", "why it changed"),
+        rows=tuple(rows),
+    )
+    counts = [Counter(row["before"] for row in before), Counter(each.word for each in verdicts)]
+    words = dict.fromkeys([*map(str, Standing), *counts[0], ANSWERED])
+    summary = TextTable(
+        name="changes_counts",
+        title="How many",
+        columns=("verdict", "before", "after"),
+        rows=tuple((word, counts[0][word], counts[1][word]) for word in words),
+        note="Before, understated and overstated were verdicts of their own, and 14 statements were counted "
+        "twice.",
+    )
+    lines = ["# Verdicts, before and after", "", _WHY_CHANGED, ""]
+    changed = TextTable(
+        name="changes",
+        title=table.title,
+        columns=table.columns,
+        rows=tuple(row for row in table.rows if row[3]),
+        note=f"{sum(not row[3] for row in table.rows)} more stand as they stood; the CSV has them too.",
+    )
+    lines += _tables("all", Section(title="", tables=(summary,)))
+    (CHAPTER / "all_changes.csv").write_text(table.csv(), encoding="utf-8")
+    lines += [
+        f"**{changed.title}** ([CSV](all_changes.csv))",
+        "",
+        *_rows(changed, len(changed.rows)),
+        "",
+        changed.note,
+    ]
+    _write("changes.md", lines)
+
+
+_WHY_CHANGED = (
+    "The statements were judged a second time, sentence by sentence against the texts. Numbers that were "
+    "called published and stand nowhere in print are no longer; what a source leaves open, or objects to "
+    "itself, is not held against it; what was tried on other data than the source's is not tested."
+)
+
+
+def _kept() -> Kept:
+    """The verdicts that the chapter has."""
+    found: Kept = {}
+    if (CHAPTER / _VERDICTS).exists():
+        with (CHAPTER / _VERDICTS).open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                standing = None if row["verdict"] == ANSWERED else Standing(row["verdict"])
+                verdict = ClaimVerdict(
+                    statement=STATEMENTS[row["statement"]],
+                    found=row["ours"],
+                    standing=standing,
+                    why=row["why"],
+                )
+                found.setdefault(row["experiment"], []).append(verdict)
+    return found
+
+
+def _keep(kept: Kept) -> None:
+    rows = [
+        (
+            name,
+            each.statement.name,
+            each.statement.source.title,
+            each.statement.place,
+            each.statement.sentence,
+            each.statement.published,
+            each.found,
+            each.word,
+            each.why,
+        )
+        for name, some in sorted(kept.items())
+        for each in some
+    ]
+    table = TextTable(name="verdicts", title="", columns=_COLUMNS, rows=tuple(rows))
+    (CHAPTER / _VERDICTS).write_text(table.csv(), encoding="utf-8")
 
 
 def _tables(name: str, section: Section) -> list[str]:
@@ -70,20 +211,33 @@ def _tables(name: str, section: Section) -> list[str]:
     for table in section.tables:
         file = f"{name}_{table.name}.csv"
         (CHAPTER / file).write_text(table.csv(), encoding="utf-8")
-        lines += [f"**{table.title}** ([CSV]({file}))", "", *_rows(table), ""]
+        lines += [f"**{table.title}** ([CSV]({file}))", "", *_rows(table, _MOST), ""]
         lines += [table.note, ""] if table.note else []
     return lines
 
 
-def _rows(table: TextTable) -> list[str]:
+def _rows(table: TextTable, most: int) -> list[str]:
     """A table as Markdown, or its first rows."""
     shown = table.shown()
-    lines = [_row(table.columns), _row("---" for _ in table.columns), *map(_row, shown[:_MOST])]
-    return lines + ([f"\n… and {len(shown) - _MOST} more rows."] if len(shown) > _MOST else [])
+    lines = [_row(table.columns), _row("---" for _ in table.columns), *map(_row, shown[:most])]
+    return lines + ([f"\n… and {len(shown) - most} more rows."] if len(shown) > most else [])
 
 
 def _row(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _escaped(text: str) -> str:
+    """Words that Markdown shall not take for its own."""
+    return re.sub(r"([\\`*_\[\]#])", r"\\\1", text)
+
+
+def _title(page: Path) -> str:
+    return page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") if page.exists() else ""
+
+
+def _write(name: str, lines: Iterable[str]) -> None:
+    (CHAPTER / name).write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,12 +7,12 @@ from typer.testing import Result as Shown
 
 from sourdine.cli import app
 from sourdine.experiments import (
-    ClaimVerdict,
     Result,
     Settings,
     Standing,
     experiment,
     find_experiments,
+    judge,
     registry,
 )
 
@@ -26,9 +26,7 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
 
     def run(settings: Settings) -> Result:
         seen.append(settings)
-        verdict = ClaimVerdict(
-            claim="one", published="1", found="2", standing=Standing.UNDERSTATED, why="So it is."
-        )
+        verdict = judge("thesis.order", found="2", standing=Standing.WRONG, why="So it is.")
         return Result(name=f"toy{len(seen)}", title="A toy", lead="", verdicts=(verdict,), sections=())
 
     experiment("toy1", "The first")(run)
@@ -43,7 +41,7 @@ def reproduce(*args: str) -> Shown:
 def test_verdicts_are_shown_and_pages_kept(tmp_path: Path, toys: list[Settings]) -> None:
     result = reproduce("toy1", "-o", str(tmp_path / "out"))
     assert result.exit_code == 0
-    assert "understated. So it is." in result.stdout
+    assert "wrong. So it is." in result.stdout
     assert (tmp_path / "out" / "toy1.html").exists()
     assert (tmp_path / "out" / "toy1_verdicts.csv").exists()
     assert (toys[0].quick, toys[0].data) == (False, None)
@@ -53,9 +51,11 @@ def test_all_with_data_as_json(tmp_path: Path, toys: list[Settings]) -> None:
     result = reproduce("all", "--quick", "--data", str(tmp_path), "-o", str(tmp_path / "out"), "--json")
     found = json.loads(result.stdout)["experiments"]
     assert [one["name"] for one in found] == ["toy1", "toy2"]
-    assert found[0]["verdicts"] == [
-        {"claim": "one", "published": "1", "found": "2", "standing": "understated", "why": "So it is."}
-    ]
+    (told,) = found[0]["verdicts"]
+    assert (told["name"], told["published"], told["found"]) == ("thesis.order", "13", "2")
+    assert (told["standing"], told["why"]) == ("wrong", "So it is.")
+    assert told["sentence"] == "The optimal α is 13.0."
+    assert "4.1.1" in told["place"]
     assert all(Path(path).exists() for one in found for path in one["files"])
     assert [(one.quick, one.data) for one in toys] == [(True, tmp_path)] * 2
 
@@ -83,12 +83,16 @@ def test_bad_input_ends_in_one_sentence_and_code_2(tmp_path: Path) -> None:
         assert told in result.stderr
 
 
-def test_all_comes_on_one_page_and_is_not_done_twice(tmp_path: Path, toys: list[Settings]) -> None:
+def test_all_has_a_page_of_contents_and_one_a_source_and_is_not_done_twice(
+    tmp_path: Path, toys: list[Settings]
+) -> None:
     first = reproduce("all", "-o", str(tmp_path / "out"))
     assert first.exit_code == 0
     page = tmp_path / "out" / "all.html"
     assert str(page.name) in first.stdout.replace("\n", "")
     assert "A toy" in page.read_text()
+    assert 'href="thesis_learning.html"' in page.read_text()
+    assert "The optimal α is 13.0." in (tmp_path / "out" / "thesis_learning.html").read_text()
     assert len(toys) == 2
     again = reproduce("all", "-o", str(tmp_path / "out"))
     assert "earlier run" in again.stdout

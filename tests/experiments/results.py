@@ -4,8 +4,8 @@ from sourdine.experiments import ClaimVerdict, Result
 from sourdine.report import TextTable
 
 
-def verdict(result: Result, claim: str) -> ClaimVerdict:
-    (found,) = [each for each in result.verdicts if claim in each.claim]
+def verdict(result: Result, name: str) -> ClaimVerdict:
+    (found,) = [each for each in result.verdicts if each.statement.name == name]
     return found
 
 

@@ -7,9 +7,8 @@ import pytest
 from sourdine.accounting.accountant import Bracket
 from sourdine.core.codec import decoded, encoded
 from sourdine.core.figure import Figure
-from sourdine.experiments import cache
+from sourdine.experiments import Experiment, Result, Settings, Standing, answer, cache, judge
 from sourdine.experiments.cache import FOLDER, forget, run_or_read
-from sourdine.experiments.registry import ClaimVerdict, Experiment, Result, Settings, Standing
 from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
 
@@ -17,12 +16,16 @@ RESULT = Result(
     name="toy",
     title="A toy",
     lead="It is small.",
-    verdicts=(ClaimVerdict(claim="one", published="1", found="2", standing=Standing.WRONG, why="So."),),
+    verdicts=(
+        judge("thesis.steps", found="2", standing=Standing.WRONG, why="So."),
+        answer("slides.total", found="9"),
+    ),
     sections=(
         Section(
             title="All",
             paragraphs=("Words.",),
             points=("A point.",),
+            links=(("Elsewhere", "elsewhere.html"),),
             tables=(
                 TextTable(
                     name="cells",

@@ -26,19 +26,27 @@ def result() -> Result:
         patch.undo()
 
 
-def test_every_published_row_has_a_verdict_and_none_is_a_guarantee(result: Result) -> None:
-    for number, published, same in ((1, "6.2", "7.33"), (2, "5.8", "6.81")):
-        found = verdict(result, f"row {number}:")
-        assert found.published == published
-        assert found.found.startswith(same)
-        assert found.standing is Standing.UNDERSTATED
-        assert "with Poisson batches; as batches were drawn, between" in found.why
-    assert verdict(result, "are guarantees").standing is Standing.WRONG
+def test_flowers_are_not_tested_on_other_images_and_no_row_is_a_guarantee(result: Result) -> None:
+    for name in ("plain", "reach", "accuracy"):
+        assert verdict(result, f"thesis.flowers.{name}").standing is Standing.UNTESTED
+    assert [row[-1] for row in table(result, "published").rows] == ["wrong", "wrong"]
     for row in table(result, "published").rows:
         same, poisson, shuffled = row[7:10]
         assert poisson.upper < same  # the certified one is closer
         assert shuffled.upper > 5 * poisson.upper
         assert row[2] in (10.0, 12.0)
+
+
+def test_flowers_are_judged_where_they_are_at_hand() -> None:
+    from sourdine.experiments.heads.table import _judged
+
+    rows = [(0, 0, 0, 0, 0, 0, row.accuracy + 1.5, 58.0, 50.0) for row in ROWS]
+    plain, reach, accuracy = _judged(rows)
+    assert plain.standing is Standing.UNTESTED
+    assert (reach.standing, accuracy.standing) == (Standing.REPRODUCED, Standing.REPRODUCED)
+    assert accuracy.found == "45.1 to 58.5 %, off by 1.5 points at most"
+    _, reach, accuracy = _judged([(*row[:6], 30.0, 70.0, 50.0) for row in rows])
+    assert (reach.standing, accuracy.standing) == (Standing.OTHERWISE, Standing.OTHERWISE)
 
 
 def test_a_table_like_the_published_one_from_made_up_images_says_so(result: Result) -> None:
@@ -82,9 +90,13 @@ def test_made_up_images_are_the_same_each_time() -> None:
     assert len(first.test) == 10
 
 
-def test_memory_that_privacy_adds_is_judged_by_its_slope() -> None:
-    from sourdine.experiments.heads.memory import _verdict
+def test_memory_of_another_program_is_not_tested() -> None:
+    from sourdine.experiments.heads.memory import _verdicts
 
-    assert _verdict({True: 4.0, False: 3.5}).standing is Standing.OVERSTATED
-    assert _verdict({True: 4.0, False: 3.5}).found == "0.50 MB"
-    assert _verdict({True: 60.0, False: 3.5}).standing is Standing.REPRODUCED
+    added, images = _verdicts(0.5)
+    assert added.standing is Standing.UNTESTED
+    assert "0.50 MB" in added.found
+    assert images.standing is Standing.WRONG
+    assert (
+        "9,633,792 bytes" in images.found
+    )  # four bytes for each of 224 x 224 x 3 values, 64 images, a quarter

@@ -25,14 +25,16 @@ def test_the_printed_table_is_what_the_formula_says() -> None:
 
 
 def test_verdicts(result: Result) -> None:
-    table, bounds, premium, variation, delta = result.verdicts
+    table, bounds, premium, variation, delta, total, density = result.verdicts
     assert table.found == "88 of 88 equal to the printed digit"
     assert {each.standing for each in (table, bounds, premium)} == {Standing.REPRODUCED}
     assert "2,020.11" in premium.found
     assert "0.4621" in variation.found
     assert variation.standing is Standing.WRONG
     assert delta.standing is Standing.WRONG
-    assert delta.found == "can be 0.269"
+    assert delta.found.startswith("can be 0.269 ")
+    assert total.found == "ε; so 0.25 at ε = 0.25"
+    assert {each.standing for each in (total, density)} == {Standing.WRONG}
 
 
 def test_a_misprint_would_show(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,10 +39,10 @@ def numbers(rows: list[dict[str, float | str | None]], field: str) -> np.ndarray
 
 
 def test_epsilons_are_those_of_the_source(result: Result) -> None:
-    assert verdict(result, "a normal law, f = 0").found == "1.0986 a report"
-    assert verdict(result, "process names: ε₁").standing is Standing.REPRODUCED
-    assert verdict(result, "home pages: ε₁").standing is Standing.REPRODUCED
-    assert verdict(result, "2 hashes: ε = ln 3").found == "ε₁ = 1.075, ε∞ = 4.395"
+    assert verdict(result, "rappor.processes.epsilon").standing is Standing.REPRODUCED
+    assert verdict(result, "rappor.pages.epsilon").standing is Standing.REPRODUCED
+    assert verdict(result, "rappor.ln3").found.startswith("1.0986 for one bit a value and f = 0; ")
+    assert "ε₁ = 1.075, ε∞ = 4.395" in verdict(result, "rappor.ln3").found
     rows = {str(row[0]): row[1:] for row in table(result, "costs").rows}
     assert rows["endlessly many"] == pytest.approx((8 * math.log(3), 4 * math.log(3)))
     star = math.log(11 / 16 * 7 / 16 / (9 / 16 * 5 / 16))  # q* = 11/16 and p* = 9/16
@@ -63,7 +63,7 @@ def test_the_life_of_a_report(result: Result) -> None:
 
 
 def test_a_normal_law_appears_with_reports(result: Result) -> None:
-    assert verdict(result, "a normal law: 10,000").standing is Standing.REPRODUCED
+    assert verdict(result, "rappor.normal").standing is Standing.REPRODUCED
     for reports, error, formula, height, _, _ in table(result, "normal").rows:
         # 101 squared errors in units of a deviation that is nearly 2/sqrt(n): a chi-square
         assert float(error) / float(formula) == pytest.approx(1, abs=5 / math.sqrt(2 * 101))  # type: ignore[arg-type]
@@ -87,9 +87,9 @@ def test_an_exponential_law(result: Result) -> None:
     assert 38 <= found[1] <= 48
     assert bonferroni[3] == 0
     assert rate[5] == 24
-    assert verdict(result, "strings found").standing is Standing.OVERSTATED
-    assert verdict(result, "strings found").published == "47, 2 of them false"
-    assert verdict(result, "every string above 1 %").standing is Standing.OVERSTATED  # by Bonferroni
+    assert verdict(result, "rappor.exponential").standing is Standing.OTHERWISE
+    assert verdict(result, "rappor.exponential").statement.published == "47, 2 of them false"
+    assert verdict(result, "rappor.frequent").standing is Standing.OTHERWISE  # by Bonferroni
     assert float(rate[4]) > float(bonferroni[4])  # type: ignore[arg-type]
     (bars,) = [figure for figure in figures(result) if "where 47 were published" in figure.title]
     drawn = {(row["rule"], row["kind"]): row["count"] for row in rows_of(bars)}
@@ -103,8 +103,8 @@ def test_names_of_processes(result: Result) -> None:
     assert law.shares[law.words.index(processes.MALWARE)] == pytest.approx(0.026)
     assert len(set(law.words)) == processes.CANDIDATES
     assert np.all(np.diff(law.shares[: int(law.present.sum()) - 1]) < 0)
-    assert verdict(result, "names found").standing is Standing.REPRODUCED
-    assert verdict(result, "share of the malware").standing is Standing.REPRODUCED
+    assert verdict(result, "rappor.processes").standing is Standing.REPRODUCED
+    assert verdict(result, "rappor.malware").standing is Standing.UNTESTED
     (rows,) = [rows_of(figure) for figure in figures(result) if "malware" in figure.title]
     assert [row["word"] for row in rows] == list(law.words[:20])
 
@@ -115,8 +115,8 @@ def test_home_pages(result: Result) -> None:
     assert law.shares[:43].sum() == pytest.approx(0.85)
     assert 12e6 * law.shares[42] == pytest.approx(14_000)
     assert len(set(law.words)) == 8600
-    found = verdict(result, "users that a page needs")
-    assert found.standing is Standing.UNDERSTATED
+    found = verdict(result, "rappor.pages.least")
+    assert found.standing is Standing.OTHERWISE
     # p*(1-p*)/(q*-p*)^2 = 0.5938 x 0.4062 / 0.0625^2 = 61.75, halved by two hashes
     assert home_pages.error_in_users(home_pages.ORACLE, 12_000_000) == pytest.approx(
         math.sqrt(61.75 / 2 * 12e6)
@@ -127,8 +127,8 @@ def test_home_pages(result: Result) -> None:
     )
     one, endless = table(result, "pages").rows
     assert float(one[5]) < float(endless[5])  # type: ignore[arg-type]
-    assert "quick: 600,000 reports" in verdict(result, "unexpected pages").claim
-    assert "too small to judge" in verdict(result, "unexpected pages").why
+    assert "quick: 600,000 reports" in verdict(result, "rappor.pages.unexpected").found
+    assert "too small to judge" in verdict(result, "rappor.pages.unexpected").why
 
 
 def test_a_quick_run_says_so(result: Result) -> None:
@@ -174,4 +174,4 @@ def test_a_bent_channel_would_show(monkeypatch: pytest.MonkeyPatch) -> None:
     truth = normal_law.TRUTH[::-1] ** 3
     monkeypatch.setattr(normal_law, "TRUTH", np.roll(truth / truth.sum(), 25))
     monkeypatch.setattr(normal_law, "SIZES", (10_000, 20_000, 30_000))
-    assert normal_law.reproduce(Settings(quick=True)).verdicts[0].standing is Standing.WRONG
+    assert normal_law.reproduce(Settings(quick=True)).verdicts[0].standing is Standing.OTHERWISE

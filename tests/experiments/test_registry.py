@@ -5,13 +5,13 @@ import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.experiments import (
-    ClaimVerdict,
     Result,
     Settings,
     Standing,
     compare,
     experiment,
     find_experiments,
+    judge,
     registry,
 )
 from sourdine.report import Section, TextTable
@@ -19,9 +19,7 @@ from sourdine.report import Section, TextTable
 
 def result() -> Result:
     table = TextTable(name="squares", title="Squares", columns=("x", "y"), rows=((1, 1), (2, 4)))
-    verdict = ClaimVerdict(
-        claim="two squared", published="5", found="4", standing=Standing.OVERSTATED, why="Count."
-    )
+    verdict = judge("thesis.order", found="4", standing=Standing.OTHERWISE, why="Count.")
     section = Section(title="Numbers", tables=(table,))
     return Result(name="toy", title="A toy", lead="Small.", verdicts=(verdict,), sections=(section,))
 
@@ -50,7 +48,7 @@ def test_the_page_begins_with_the_verdicts_and_tables_are_kept(tmp_path: Path) -
     kept = result().write(tmp_path / "new" / "folder")
     assert [path.name for path in kept] == ["toy.html", "toy_verdicts.csv", "toy_squares.csv"]
     page = kept[0].read_text(encoding="utf-8")
-    assert page.index("Verdicts") < page.index("overstated") < page.index("Squares")
+    assert page.index("Verdicts") < page.index("not reproduced") < page.index("Squares")
     with kept[2].open(encoding="utf-8") as file:
         assert list(csv.DictReader(file)) == [{"x": "1", "y": "1"}, {"x": "2", "y": "4"}]
 
@@ -59,9 +57,9 @@ def test_the_page_begins_with_the_verdicts_and_tables_are_kept(tmp_path: Path) -
     ("published", "found", "standing"),
     [
         ("1.17", 1.1663, Standing.REPRODUCED),
-        ("1.17", 1.164, Standing.OVERSTATED),
+        ("1.17", 1.164, Standing.WRONG),
         ("13", 13.4, Standing.REPRODUCED),
-        ("13", 13.6, Standing.UNDERSTATED),
+        ("13", 13.6, Standing.WRONG),
         ("5.0", 4.994, Standing.REPRODUCED),
     ],
 )

@@ -35,15 +35,15 @@ def reproduce(
     The folder of --data holds what was downloaded, as it is unpacked: mnist, 102flowers with vgg16*.pth
     beside it, pima or diabetes.csv, salaries.csv. Each experiment says whether it ran on real data.
 
-    With all, everything comes on one page as well, all.html. Results are kept as they are found: a run that
-    was broken off goes on where it was.
+    With all, there is a page for each source as well, with every statement in its words, and all.html leads
+    to them. Results are kept as they are found: a run that was broken off goes on where it was.
 
     Examples: sourdine reproduce budget · sourdine reproduce all --quick -o reproduced
     """
     from sourdine.experiments import Settings, find_experiments
     from sourdine.experiments.cache import forget, run_or_read
     from sourdine.experiments.data import data_sentence, unused_in
-    from sourdine.experiments.summary import whole
+    from sourdine.experiments.pages import write_pages
 
     known = find_experiments()
     if name is None:
@@ -77,12 +77,11 @@ def reproduce(
         show.line(unused)
     page = None
     if name == "all":
-        page = output / "all.html"
-        whole(results, quick=quick).write(page)
+        page = write_pages(results, output, quick=quick)
     if as_json:
         show.document({"experiments": told} | ({} if page is None else {"page": str(page)}))
     elif page is not None:
-        show.line(f"All of it is on one page: {page}")
+        show.line(f"Start with {page}: it leads to a page for each source and for each experiment.")
 
 
 def _list(known: "dict[str, Experiment]", as_json: bool) -> None:
@@ -97,10 +96,10 @@ def _print(result: "Result", kept: tuple[Path, ...], earlier: bool) -> None:
     show.line(result.title + (" (from an earlier run; --again does it anew)" if earlier else ""))
     rows = [
         (
-            each.claim,
-            each.published,
+            each.statement.claim,
+            each.statement.published,
             each.found,
-            f"{each.standing}. {each.why}" if each.why else each.standing,
+            f"{each.word}. {each.why}" if each.why else each.word,
         )
         for each in result.verdicts
     ]
@@ -120,10 +119,14 @@ def _plain(result: "Result", kept: tuple[Path, ...]) -> dict[str, object]:
         "title": result.title,
         "verdicts": [
             {
-                "claim": each.claim,
-                "published": each.published,
+                "name": each.statement.name,
+                "claim": each.statement.claim,
+                "source": each.statement.source.document,
+                "place": each.statement.place,
+                "sentence": each.statement.sentence,
+                "published": each.statement.published,
                 "found": each.found,
-                "standing": str(each.standing),
+                "standing": None if each.standing is None else str(each.standing),
                 "why": each.why or None,
             }
             for each in result.verdicts

@@ -5,19 +5,27 @@ from sourdine.experiments.registry import (
     Experiment,
     Result,
     Settings,
-    Standing,
+    answer,
     compare,
     experiment,
     find_experiments,
+    judge,
 )
+from sourdine.experiments.statements import SOURCES, STATEMENTS, Source, Standing, Statement
 
 __all__ = [
+    "SOURCES",
+    "STATEMENTS",
     "ClaimVerdict",
     "Experiment",
     "Result",
     "Settings",
+    "Source",
     "Standing",
+    "Statement",
+    "answer",
     "compare",
     "experiment",
     "find_experiments",
+    "judge",
 ]

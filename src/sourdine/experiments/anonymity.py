@@ -20,7 +20,8 @@ from sourdine.anonymity import (
 )
 from sourdine.audit.attacks import AttackChart, ChartPoint
 from sourdine.core.figure import Figure
-from sourdine.experiments.registry import ClaimVerdict, Result, Settings, Standing, experiment
+from sourdine.experiments.registry import ClaimVerdict, Result, Settings, experiment, judge
+from sourdine.experiments.statements import Standing
 from sourdine.frames.output import relation_of_cells
 from sourdine.report.pages.attack import draw_attack
 from sourdine.report.pages.page import Section
@@ -87,7 +88,6 @@ def run(settings: Settings) -> Result:
             _risk(found[_TWO]),
             _leak(found[_TWO]),
             _excluded(made[_TWO]),
-            _t(found[_TWO]),
             _diverse(made, found),
             _close(made, found),
         ),
@@ -135,9 +135,8 @@ def believed(made: Generalised) -> float:
 def _table(made: Generalised) -> ClaimVerdict:
     rows = sorted(made.rows(), key=str)
     same = rows == sorted(PRINTED, key=str)
-    return ClaimVerdict(
-        claim="the six patients, generalised",
-        published="age bands and districts, k = 2",
+    return judge(
+        "thesis.table",
         found="the same six rows, and no other choice of levels loses less"
         if same and made.proven
         else "other rows",
@@ -148,9 +147,8 @@ def _table(made: Generalised) -> ClaimVerdict:
 
 def _risk(measures: Measures) -> ClaimVerdict:
     worst = Fraction(measures.prosecutor.highest)
-    return ClaimVerdict(
-        claim="the probability of being identified, at worst",
-        published="1/k = 1/2",
+    return judge(
+        "thesis.risk",
         found=str(worst),
         standing=Standing.REPRODUCED if worst == Fraction(1, 2) else Standing.WRONG,
         why="By age and postcode alone. Whoever knows more may still single people out, and nobody has to be "
@@ -161,9 +159,8 @@ def _risk(measures: Measures) -> ClaimVerdict:
 def _leak(measures: Measures) -> ClaimVerdict:
     (secret,) = measures.sensitive
     leaks = secret.diversity == 1 and secret.homogeneous == 2
-    return ClaimVerdict(
-        claim=f"{LEAK} is certain for 60+ in Besançon",
-        published="certain",
+    return judge(
+        "thesis.leak",
         found=f"l = {secret.diversity}: {secret.homogeneous} of {measures.records} patients are in a class "
         "of one treatment",
         standing=Standing.REPRODUCED if leaks else Standing.WRONG,
@@ -175,35 +172,20 @@ def _excluded(made: Generalised) -> ClaimVerdict:
     without = sum(share == 0 for by_value in held.values() for share in by_value.values())
     whole = sum(map(len, held.values()))
     impossible = held["35-45, Montbéliard"]["asthma"] == 0
-    return ClaimVerdict(
-        claim="some values are excluded: no asthma for 35-45 in Montbéliard",
-        published="excluded",
+    return judge(
+        "thesis.excluded",
         found=f"{without} of {whole} pairs of a class and a treatment are excluded",
         standing=Standing.REPRODUCED if impossible else Standing.WRONG,
         why="So delta-disclosure is infinite: what cannot be is knowledge too.",
     )
 
 
-def _t(measures: Measures) -> ClaimVerdict:
-    (secret,) = measures.sensitive
-    t = Fraction(secret.closeness).limit_denominator(1000)
-    return ClaimVerdict(
-        claim="how close the classes are to the whole",
-        published="not told",
-        found=f"t = {t}",
-        standing=Standing.ANSWERED,
-        why="The worst class is 60+ in Besançon: leukaemia has a third of all patients and all of these. The "
-        "distance is that of total variation.",
-    )
-
-
 def _diverse(made: dict[str, Generalised], found: dict[str, Measures]) -> ClaimVerdict:
     loss = [made[name].loss.ncp for name in (_TWO, _DIVERSE)]
-    return ClaimVerdict(
-        claim="l-diversity avoids the leak",
-        published="asked for, not done",
+    return judge(
+        "thesis.diverse",
         found=f"l = {found[_DIVERSE].l}: ages go, districts stay; loss {loss[0]:.2f} becomes {loss[1]:.2f}",
-        standing=Standing.ANSWERED,
+        standing=Standing.REPRODUCED if believed(made[_DIVERSE]) < 1 else Standing.WRONG,
         why=f"Belief in {LEAK} falls from 1 to {believed(made[_DIVERSE]):g}, where the whole table has 1/3. "
         "Loss is the normalised certainty penalty, from 0 to 1.",
     )
@@ -212,11 +194,10 @@ def _diverse(made: dict[str, Generalised], found: dict[str, Measures]) -> ClaimV
 def _close(made: dict[str, Generalised], found: dict[str, Measures]) -> ClaimVerdict:
     one = found[_CLOSE].classes == 1
     least = Fraction(found[_DIVERSE].t or 0.0).limit_denominator(1000)
-    return ClaimVerdict(
-        claim="t-closeness may erase what the table was for",
-        published="a risk",
+    return judge(
+        "thesis.close",
         found=f"for any t below {least} a single class is left, which says nothing about age or place",
-        standing=Standing.REPRODUCED if one and made[_CLOSE].loss.ncp > 1 - 1e-9 else Standing.OVERSTATED,
+        standing=Standing.REPRODUCED if one and made[_CLOSE].loss.ncp > 1 - 1e-9 else Standing.OTHERWISE,
         why="Of six patients little can be kept. Larger tables lose less, and the same in kind.",
     )
 
@@ -268,7 +249,8 @@ def _measured(made: dict[str, Generalised], found: dict[str, Measures]) -> Secti
                 columns=("table", "k", "classes", "l", "t", "patients known for certain", "loss (NCP)"),
                 rows=tuple(rows),
                 note="Each is the table of least loss that satisfies its demand, by the printed bands and "
-                "districts.",
+                "districts. The printed table has t = 2/3, the distance of total variation: leukaemia is a "
+                "third of all patients and all of 60+ in Besançon.",
             ),
         ),
     )

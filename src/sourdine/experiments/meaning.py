@@ -1,6 +1,7 @@
 """What epsilon means: the source's table of beliefs, its two figures and its example, beside ours."""
 
 import math
+from fractions import Fraction
 
 from sourdine.accounting.approximate import known
 from sourdine.accounting.explain import (
@@ -13,11 +14,14 @@ from sourdine.accounting.explain import (
 )
 from sourdine.accounting.explain.explanation import PREMIUM
 from sourdine.accounting.explain.words import money_up
+from sourdine.core.distance import Distance
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.figure import Figure
 from sourdine.core.format import shorten_up
 from sourdine.core.loss import PrivacyLoss
-from sourdine.experiments.registry import ClaimVerdict, Result, Settings, Standing, experiment
+from sourdine.experiments.registry import ClaimVerdict, Result, Settings, experiment, judge
+from sourdine.experiments.statements import Standing
+from sourdine.mechanisms import Laplace
 from sourdine.report.charts.beliefs import draw_bounds, draw_family
 from sourdine.report.pages.explanation import FAMILY, GAP, belief_tables
 from sourdine.report.pages.page import Section
@@ -52,7 +56,7 @@ def run(settings: Settings) -> Result:
             "The source bounds what somebody may believe after an answer by what they believed before and by "
             "ε. Its table, figures and example are done again here, with what has to be said otherwise."
         ),
-        verdicts=(_table(), _bounds(), _premium(), _variation(), _delta()),
+        verdicts=(_table(), _bounds(), _premium(), _variation(), _delta(), _sum(), _density()),
         sections=(_beliefs(), _curves(), _losses()),
     )
 
@@ -61,18 +65,16 @@ def _table() -> ClaimVerdict:
     cells = [cell for row in PRINTED for cell in row]
     ours = [f"{100 * bounds.upper:.2f}" for row in posterior_table() for bounds in row]
     equal = sum(printed == found for printed, found in zip(cells, ours, strict=True))
-    return ClaimVerdict(
-        claim="the table of greatest beliefs",
-        published=f"{len(cells)} numbers",
+    return judge(
+        "thesis.beliefs",
         found=f"{equal} of {len(cells)} equal to the printed digit",
         standing=Standing.REPRODUCED if equal == len(cells) else Standing.WRONG,
     )
 
 
 def _bounds() -> ClaimVerdict:
-    return ClaimVerdict(
-        claim="bounds on belief",
-        published="p/(p + e^ε(1−p)) < p′ < p/(p + e^−ε(1−p))",
+    return judge(
+        "thesis.bounds",
         found="the same, with ≤",
         standing=Standing.REPRODUCED,
         why="Randomized response and Laplace noise reach both ends, so the inequalities are not strict.",
@@ -81,10 +83,9 @@ def _bounds() -> ClaimVerdict:
 
 def _premium() -> ClaimVerdict:
     at_most = explain_guarantee(0.01).premium
-    return ClaimVerdict(
-        claim=f"Gertrude's premium of {PREMIUM:,} at ε = 0.01",
-        published="at most about 2,020",
-        found=f"at most {money_up(at_most)} on average",
+    return judge(
+        "thesis.premium",
+        found=f"at most {money_up(at_most)} on average, from {PREMIUM:,}",
         standing=Standing.REPRODUCED,
         why="e^ε bounds the mean over the noise. The source rounds e^0.01 down to 1.01.",
     )
@@ -93,10 +94,9 @@ def _premium() -> ClaimVerdict:
 def _variation() -> ClaimVerdict:
     epsilon = 1.0
     exact = Curve.of_loss(PrivacyLoss.pure(epsilon)).advantage
-    return ClaimVerdict(
-        claim="total variation that ε allows, at ε = 1",
-        published=f"1 − e^ε = {-math.expm1(epsilon):.4f}",
-        found=f"(e^ε − 1)/(e^ε + 1) = {exact:.4f}",
+    return judge(
+        "thesis.variation",
+        found=f"(e^ε − 1)/(e^ε + 1); so {exact:.4f} at ε = {epsilon:g}",
         standing=Standing.WRONG,
         why="As printed it is negative. Even 1 − e^−ε, which was meant, is larger than what is true.",
     )
@@ -104,15 +104,35 @@ def _variation() -> ClaimVerdict:
 
 def _delta() -> ClaimVerdict:
     above = float(PrivacyLoss.pure(1 + _HAIR).remove.survival(1.0).p)
-    return ClaimVerdict(
-        claim="(ε, δ) means P(loss ≤ ε) ≥ 1 − δ, at ε = 1 and δ = 1e-5",
-        published=f"{1 - _DELTA}",
-        found=f"can be {1 - above:.3f}",
+    return judge(
+        "notes.loss",
+        found=f"can be {1 - above:.3f} at ε = 1 and δ = 1e-5",
         standing=Standing.WRONG,
         why=(
             "δ bounds an excess of probability over e^ε, not a probability. Randomized response a hair above "
             "1 is within (1, 1e-5), and its loss is above 1 nearly three times in four."
         ),
+    )
+
+
+def _sum() -> ClaimVerdict:
+    epsilon = Fraction(1, 4)
+    exact = Laplace(scale=1 / epsilon).loss(Distance.l1(1, coordinates=1)).epsilon
+    return judge(
+        "thesis.sum",
+        found=f"ε; so {float(exact):g} at ε = {float(epsilon):g}",
+        standing=Standing.WRONG if exact == epsilon else Standing.REPRODUCED,
+        why="Noise of scale 1/ε on a sum that one record moves by 1 is ε-private, as the lines before it "
+        "show.",
+    )
+
+
+def _density() -> ClaimVerdict:
+    return judge(
+        "thesis.density",
+        found="(2λ)^−d exp(−‖v‖₁/λ)",
+        standing=Standing.WRONG,
+        why="As printed it integrates to (2λ)^(d−1), which is 1 in one dimension only.",
     )
 
 

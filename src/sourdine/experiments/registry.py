@@ -3,13 +3,13 @@
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 from sourdine.core import check, disk
 from sourdine.core.figure import picture
+from sourdine.experiments.statements import STATEMENTS, Standing, Statement
 from sourdine.report.pages.page import Page, Section, Watch, unwatched
 from sourdine.report.table import TextTable
 
@@ -23,26 +23,41 @@ class Settings:
     watch: Watch = unwatched
 
 
-class Standing(StrEnum):
-    """How a published statement stands beside ours."""
-
-    REPRODUCED = "reproduced"
-    LOOSE = "true, but loose"
-    UNDERSTATED = "understated"
-    OVERSTATED = "overstated"
-    WRONG = "wrong"
-    ANSWERED = "left open, answered here"
-
-
 @dataclass(frozen=True, kw_only=True)
 class ClaimVerdict:
-    """One published statement, what we find, and how it stands."""
+    """One statement of a source, what we find, and how it stands; a question that it leaves open has no "
+    "verdict."""
 
-    claim: str
-    published: str
+    statement: Statement
     found: str
-    standing: Standing
+    standing: Standing | None
     why: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.standing is None) is not self.statement.question:
+            raise check.fail("ClaimVerdict", "standing", "be none for a question, and for nothing else", None)
+
+    @property
+    def word(self) -> str:
+        """The verdict, or that a question is answered."""
+        return ANSWERED if self.standing is None else str(self.standing)
+
+
+ANSWERED = "left open, answered here"
+
+
+def judge(name: str, *, found: str, standing: Standing, why: str = "") -> ClaimVerdict:
+    """The verdict on a statement, by its name.
+
+    >>> judge("thesis.steps", found="14070", standing=Standing.REPRODUCED).statement.published
+    '14070'
+    """
+    return ClaimVerdict(statement=STATEMENTS[name], found=found, standing=standing, why=why)
+
+
+def answer(name: str, *, found: str, why: str = "") -> ClaimVerdict:
+    """The answer to a question that a source leaves open, by its name."""
+    return ClaimVerdict(statement=STATEMENTS[name], found=found, standing=None, why=why)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +75,16 @@ class Result:
         return TextTable(
             name="verdicts",
             title="Published beside ours",
-            columns=("claim", "published", "ours", "verdict", "why"),
+            columns=("statement", "where", "published", "ours", "verdict", "why"),
             rows=tuple(
-                (each.claim, each.published, each.found, str(each.standing), each.why)
+                (
+                    each.statement.claim,
+                    f"{each.statement.source.title}, {each.statement.place}",
+                    each.statement.published,
+                    each.found,
+                    each.word,
+                    each.why,
+                )
                 for each in self.verdicts
             ),
         )
@@ -128,17 +150,14 @@ def find_experiments() -> dict[str, Experiment]:
     return dict(sorted(_KNOWN.items()))
 
 
-def compare(published: str, found: float) -> Standing:
-    """How a published number stands beside ours, at the digits it was published with.
+def compare(published: str, found: float, away: Standing = Standing.WRONG) -> Standing:
+    """Reproduced if a number is ours at the digits it was published with, or else what is said of it then.
 
     >>> compare("1.17", 1.1663), compare("6.2", 7.33)
-    (<Standing.REPRODUCED: 'reproduced'>, <Standing.UNDERSTATED: 'understated'>)
+    (<Standing.REPRODUCED: 'reproduced'>, <Standing.WRONG: 'wrong'>)
     """
     digits = len(published.partition(".")[2])
-    shown = float(published)
-    if round(found, digits) == shown:
-        return Standing.REPRODUCED
-    return Standing.UNDERSTATED if shown < found else Standing.OVERSTATED
+    return Standing.REPRODUCED if round(found, digits) == float(published) else away
 
 
 class ExperimentPart(NamedTuple):

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from sourdine.accounting import TrainingCost, cost_of_training
 from sourdine.experiments.budget.printed_run import DELTA, RUN
-from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
+from sourdine.experiments.registry import ExperimentPart, Settings, judge
+from sourdine.experiments.statements import Standing
 from sourdine.report.pages.page import Section
 from sourdine.report.pages.training_curves import curve_figures
 from sourdine.report.table import TextTable
@@ -20,39 +21,36 @@ def reproduce(settings: Settings) -> ExperimentPart:
     half = cost_of_training(replace(RUN, batch_size=32), DELTA)
     less, least = (cost_of_training(RUN, delta) for delta in (1e-6, 1e-7))
     verdicts = (
-        ClaimVerdict(
-            claim="smaller batches cost less",
-            published="falls",
+        judge(
+            "thesis.batch",
             found=f"batch 64: {_both(here)}; batch 32: {_both(half)}",
             standing=_when(
                 half.epsilon.upper < here.epsilon.lower and half.source.epsilon < here.source.epsilon,
                 Standing.REPRODUCED,
             ),
         ),
-        ClaimVerdict(
-            claim="beyond some size, more data hardly lower ε",
-            published="flattens",
+        judge(
+            "thesis.size",
             found=f"{RUN.size:,}: {_both(here)}; {_MANY:,}: {_both(more)}",
             standing=_when(
                 here.epsilon.lower / more.epsilon.upper > 2 * here.source.epsilon / more.source.epsilon,
                 Standing.WRONG,
             ),
-            why="The flattening belongs to the conversion of 2017, not to privacy.",
+            why="The thesis's own curve flattens. That belongs to the conversion of 2017, not to privacy: "
+            "sixteen times the data cost a fifth.",
         ),
-        ClaimVerdict(
-            claim="the first epoch already costs a considerable ε",
-            published="a high start",
+        judge(
+            "thesis.first",
             found=f"1 epoch: {_both(first)}; {RUN.epochs}: {_both(here)}",
             standing=_when(
-                first.source.epsilon > 0.8 * here.source.epsilon
-                and first.epsilon.upper < 0.3 * here.epsilon.lower,
-                Standing.WRONG,
+                first.source.epsilon > 0.5 and first.epsilon.lower > 0.1 * here.epsilon.upper,
+                Standing.REPRODUCED,
             ),
-            why="The start, too, belongs to the conversion: log(1/δ)/(order - 1) is paid before any step.",
+            why="Certified, too, one epoch of fifteen costs a quarter of the whole. Most of the high start "
+            "of the curve belongs to the conversion: log(1/δ)/(order − 1) is paid before any step.",
         ),
-        ClaimVerdict(
-            claim="a smaller δ has its price in ε",
-            published="rises",
+        judge(
+            "thesis.price",
             found=f"1e-5: {_both(here)}; 1e-6: {_both(less)}; 1e-7: {_both(least)}",
             standing=_when(
                 here.epsilon.upper < less.epsilon.lower
@@ -84,7 +82,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
         paragraphs=(
             "The thesis draws ε against the Rényi order, the size of the data, the batch, the noise, the "
             "epochs, δ and its logarithm, and noise and batch together, all with the conversion of 2017. "
-            "Two of its readings are about that conversion rather than about training.",
+            "One of its readings is about that conversion rather than about training.",
         ),
         tables=(table,),
         figures=() if settings.quick else curve_figures(RUN, DELTA, settings.watch),

@@ -10,7 +10,8 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.format import plain, shorten_up
 from sourdine.core.loss import PrivacyLoss
-from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, judge
+from sourdine.experiments.statements import Standing
 from sourdine.mechanisms import Laplace
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, TextTable
@@ -56,29 +57,13 @@ def _gaussian() -> tuple[tuple[ClaimVerdict, ...], TextTable]:
         worst_printed, worst_textbook = max(worst_printed, found[0]), max(worst_textbook, found[1])
         fails = min(fails, epsilon) if found[1] > DELTA else fails
         rows.append((epsilon, printed, found[0], textbook, found[1], noise_for(epsilon, DELTA, 1.0, 1)))
-    beyond = float(GaussianLaw(1 / noise_for(1.0, DELTA, 1.0, 1)).survival(1.0).p)
     verdicts = (
-        ClaimVerdict(
-            claim="Gaussian noise of variance sqrt(2 log(1.25/δ)) Δ/ε is (ε, δ)-DP",
-            published=f"δ = {plain(DELTA)}",
-            found=f"δ up to {worst_printed:.2g}",
+        judge(
+            "notes.gaussian",
+            found=f"δ up to {worst_printed:.2g} instead of {plain(DELTA)}",
             standing=_false(worst_printed > DELTA),
-            why="The formula is the standard deviation, not the variance.",
-        ),
-        ClaimVerdict(
-            claim="as a standard deviation the formula holds for every ε",
-            published=f"δ = {plain(DELTA)}",
-            found=f"δ up to {worst_textbook:.2g}",
-            standing=_false(worst_textbook > DELTA),
-            why=f"It is proven for ε below 1. Here it fails from ε = {fails:g} on; below, it is more noise "
-            "than needed.",
-        ),
-        ClaimVerdict(
-            claim="(ε, δ)-DP means that the loss stays below ε with probability 1 - δ",
-            published=f"beyond ε at most {plain(DELTA)}",
-            found=f"beyond ε {beyond:.2g}",
-            standing=_false(beyond > DELTA),
-            why="For the least Gaussian noise at ε = 1. δ weighs by how much ε is exceeded.",
+            why="The formula is the standard deviation, not the variance. As a standard deviation, too, it "
+            f"is proven for ε below 1 only: from ε = {fails:g} on, δ is up to {worst_textbook:.2g}.",
         ),
     )
     table = TextTable(
@@ -109,23 +94,20 @@ def _errors() -> tuple[tuple[ClaimVerdict, ...], TextTable]:
     quantile = Laplace(scale=scale).error(0.95)
     mean = 1 / (float(scale) * math.sinh(1 / scale))  # of discrete Laplace noise, in scales
     verdicts = (
-        ClaimVerdict(
-            claim="Laplace noise has a mean error of at most Δ/ε for each number",
-            published="1",
+        judge(
+            "notes.laplace.mean",
             found=f"{mean:.4f} Δ/ε for counts at ε = 0.1",
             standing=Standing.REPRODUCED if mean <= 1 else Standing.WRONG,
         ),
-        ClaimVerdict(
-            claim="the largest of K Laplace errors stays within log(K/β) Δ/ε",
-            published="holds",
+        judge(
+            "notes.laplace.largest",
             found=f"K = 1, β = 0.05: exactly {math.log(20):.3f} Δ/ε, which is the bound",
             standing=Standing.REPRODUCED if laplace_holds else Standing.WRONG,
             why=f"For real numbers. Counts move in whole steps: at ε = 0.1 they keep to {quantile:g}, the "
             f"next whole number after {math.log(20) * scale:.2f}.",
         ),
-        ClaimVerdict(
-            claim="the largest of K Gaussian errors stays within sqrt(2 log(1.25/δ)) log(K/β) Δ/ε",
-            published="holds",
+        judge(
+            "notes.gaussian.largest",
             found=f"fails at K = 1, β = 0.6; elsewhere up to {loosest:.1f} times the truth",
             standing=_false(not gaussian_holds),
             why="The tail is σ sqrt(2 log(K/β)).",
@@ -165,16 +147,14 @@ def _composition() -> tuple[tuple[ClaimVerdict, ...], TextTable]:
         for relation in (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
     )
     verdicts = (
-        ClaimVerdict(
-            claim="100 mechanisms of ε = 0.1 together cost ε = 10",
-            published="10",
+        judge(
+            "notes.sum",
             found=f"{shorten_up(hundred)} at δ = {plain(slack)}",
             standing=Standing.LOOSE if hundred < 10 else Standing.REPRODUCED,
             why="The sum is what holds at δ = 0; optimal composition uses a small δ.",
         ),
-        ClaimVerdict(
-            claim="a 2 x 2 table of ε-DP counts is ε-DP, since a person is in one cell",
-            published="ε",
+        judge(
+            "notes.parallel",
             found=f"{added:g} ε if a person is added or removed, {replaced:g} ε if one is replaced",
             standing=Standing.REPRODUCED if added == 1 else Standing.WRONG,
             why="The notes' neighbours are add-remove. A person who is replaced may touch two cells.",
@@ -199,9 +179,8 @@ def _groups() -> tuple[tuple[ClaimVerdict, ...], TextTable]:
         printed = size * math.exp(size * epsilon) * delta
         found = float(group(known(epsilon, delta), size).profile(size * epsilon))
         rows.append((size, size * epsilon, printed, found))
-    verdict = ClaimVerdict(
-        claim="a group of 50 at (0.1, 1e-6) has δ = 50 e^5 1e-6",
-        published=f"{printed:.2g}",
+    verdict = judge(
+        "notes.group",
         found=f"{found:.2g}",
         standing=Standing.LOOSE if found < printed else Standing.WRONG,
         why="δ (e^{Kε} - 1)/(e^ε - 1), which is the sum before it is bounded.",

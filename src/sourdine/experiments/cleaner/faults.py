@@ -5,7 +5,8 @@ from fractions import Fraction
 from sourdine.core.distance import Distance
 from sourdine.experiments.cleaner.measure import uncalibrated
 from sourdine.experiments.cleaner.pima import FEATURES
-from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Standing
+from sourdine.experiments.registry import ExperimentPart, answer, judge
+from sourdine.experiments.statements import Standing
 from sourdine.local.cleaner import Method
 from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
@@ -18,28 +19,24 @@ def reproduce() -> ExperimentPart:
     levels = [(each, _level(each, Method.LAPLACE), _level(each, Method.STAIRCASE)) for each in _EPSILONS]
     _, laplace, staircase = levels[1]
     verdicts = (
-        ClaimVerdict(
-            claim="bounded Laplace noise by rejection, of scale range/ε, is ε-private",
-            published="so at ε = 1",
-            found=f"{laplace:g} exactly",
+        judge(
+            "slides.laplace",
+            found=f"{laplace:g} exactly at ε = 1",
             standing=Standing.REPRODUCED,
             why="Over the whole declared range the normalisers cancel. With the table's own bounds it fails.",
         ),
-        ClaimVerdict(
-            claim="bounded staircase noise by rejection is ε-private",
-            published="admitted, at ε = 1",
-            found=f"{staircase:.3f}",
+        judge(
+            "slides.staircase",
+            found=f"{staircase:.3f} at ε = 1",
             standing=Standing.WRONG,
             why=(
                 "A step already takes all of ε, and what rejection leaves differs between inputs as well. "
                 "The drop has to be made smaller until the exact worst ratio is ε."
             ),
         ),
-        ClaimVerdict(
-            claim="what ε = 1 a column costs a person",
-            published="left as a question",
+        answer(
+            "slides.total",
             found=f"{len(FEATURES) + 1}",
-            standing=Standing.UNDERSTATED,
             why="One record has nine cells, and what they cost adds up.",
         ),
     )

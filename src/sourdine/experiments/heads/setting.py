@@ -35,6 +35,7 @@ class HeadExamples:
     train: "Labelled"
     test: "Labelled"
     said: str
+    flowers: bool = False  # the published ones, seen by VGG16
 
 
 def read_examples(settings: Settings) -> HeadExamples:
@@ -102,7 +103,7 @@ def _flowers(place: Path, weights: Path, settings: Settings) -> HeadExamples:
         f"public. Their features are fixed: {features.numbers(parts.train.shape):,} numbers that VGG16 with "
         f"the published weights sees in images of {_FLOWER} x {_FLOWER} pixels, the same for all heads."
     )
-    return HeadExamples(train=held[0], test=held[1], said=said)
+    return HeadExamples(train=held[0], test=held[1], said=said, flowers=True)
 
 
 def made_up(train: int, test: int) -> "Parts":

@@ -4,22 +4,22 @@ from importlib.util import find_spec
 
 from sourdine.experiments.mnist import accounting, accuracy
 from sourdine.experiments.mnist.runs import FOLDER, folder_of, read_digits
-from sourdine.experiments.registry import Experiment, Result, Settings, experiment
+from sourdine.experiments.registry import ClaimVerdict, Experiment, Result, Settings, experiment
 from sourdine.report.pages.page import Section
 
 
 @experiment("mnist", "Handwritten digits, learnt with and without privacy")
 def mnist(settings: Settings) -> Result:
     """Accuracies of the source's settings and of ours; without the images, the accounting alone."""
-    priced = accounting.reproduce()
-    verdicts, sections = priced.verdicts, [priced.section]
+    verdicts: tuple[ClaimVerdict, ...] = ()
+    sections = [accounting.reproduce()]
     missing = _missing(settings)
     folder = None if missing else folder_of(settings.data)
     if folder is None:
         sections.append(Section(title="What is learnt", paragraphs=(missing or _NO_IMAGES,)))
     else:
         learnt = accuracy.reproduce(read_digits(folder, settings), settings)
-        verdicts = (*learnt.verdicts, *verdicts)
+        verdicts = learnt.verdicts
         sections.insert(0, learnt.section)
     return Result(
         name="mnist",

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from sourdine.core.figure import Figure
 from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.quantiles.measure import LEVELS, draw_errors, method_for, rmse, uniform
-from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
+from sourdine.experiments.registry import ExperimentPart, Settings, answer, judge
+from sourdine.experiments.statements import Standing
 from sourdine.report.charts.base import Axis, Row
 from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
@@ -64,20 +65,17 @@ def reproduce(settings: Settings) -> ExperimentPart:
     ]
     counts, lost, narrow, wide, best = (found[name, 1.0] for name in methods)
     verdicts = (
-        ClaimVerdict(
-            claim="inverse sensitivity fails on repeated values",
-            published="a uniform answer when all are equal",
+        judge(
+            "report.uniform",
             found=f"off by {lost:,.0f} of {RANGE:,.0f} when all are equal",
             standing=Standing.REPRODUCED if lost > 0.1 * RANGE else Standing.WRONG,
         ),
-        ClaimVerdict(
-            claim="there the histogram may be better (left open), all values equal",
-            published="to be compared",
-            found=f"{counts:,.0f} against {lost:,.0f}; smooth {narrow:.2g} (ρ = 1), {wide:.2g} (ρ = 100); "
-            f"joint {best:.2g}",
-            standing=Standing.REPRODUCED if counts < lost else Standing.WRONG,
-            why="Yes. But a radius that fits the data is better still, and takes no longer (O(n) after a "
-            "sort, where the source knows O(n² log n)), and joint answers need none.",
+        answer(
+            "report.repeated",
+            found=f"{'yes' if counts < lost else 'no'}: off by {counts:,.0f} against {lost:,.0f}; smooth "
+            f"{narrow:.2g} (ρ = 1), {wide:.2g} (ρ = 100); joint {best:.2g}",
+            why="Where all values are equal. But a radius that fits the data is better still, and takes no "
+            "longer (O(n) after a sort, where the source knows O(n² log n)), and joint answers need none.",
         ),
     )
     section = Section(

@@ -16,7 +16,8 @@ from sourdine.experiments.rappor.collecting import (
     standing_words,
 )
 from sourdine.experiments.rappor.one_life import WORDS as ORACLE
-from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, judge
+from sourdine.experiments.statements import Standing
 from sourdine.local.rappor.decode import (
     Candidates,
     Correction,
@@ -102,13 +103,10 @@ def _mean(runs: list[CrowdRun], rule: str) -> float:
 
 
 def _found(runs: list[CrowdRun]) -> ClaimVerdict:
-    return ClaimVerdict(
-        claim="an exponential law, 1,000,000 reports: strings found at Bonferroni's 5 %",
-        published=f"{PUBLISHED.found}, {PUBLISHED.false} of them false",
+    return judge(
+        "rappor.exponential",
         found=_told(runs, BONFERRONI),
-        standing=Standing.OVERSTATED
-        if _mean(runs, BONFERRONI) < PUBLISHED.found - 5
-        else Standing.REPRODUCED,
+        standing=Standing.OTHERWISE if _mean(runs, BONFERRONI) < PUBLISHED.found - 5 else Standing.REPRODUCED,
         why=f"The corrected level finds strings down to 1 %. A false-discovery rate of 5 % finds "
         f"{_told(runs, BH)}; least squares {_told(runs, SQUARES)}. Without any correction it would be "
         f"{_told(runs, PLAIN)}.",
@@ -120,11 +118,10 @@ def _frequent(runs: list[CrowdRun]) -> ClaimVerdict:
     strict, loose = (
         float(np.mean([run.above(rule, 0.01) for run in runs])) for rule in (BONFERRONI, SQUARES)
     )
-    return ClaimVerdict(
-        claim="every string above 1 % is found",
-        published=f"all {many}",
+    return judge(
+        "rappor.frequent",
         found=f"{strict:.1f} of {many} by Bonferroni; {loose:.1f} by a false-discovery rate of 5 %",
-        standing=Standing.REPRODUCED if strict >= many - 0.5 else Standing.OVERSTATED,
+        standing=Standing.REPRODUCED if strict >= many - 0.5 else Standing.OTHERWISE,
         why="On average. Every string above 1.5 % was found in every crowd by the latter."
         if all(run.above(SQUARES, 0.015) == int((LAW.shares > 0.015).sum()) for run in runs)
         else "On average.",
@@ -134,11 +131,10 @@ def _frequent(runs: list[CrowdRun]) -> ClaimVerdict:
 def _p_values(runs: list[CrowdRun]) -> ClaimVerdict:
     ten, twenty = (float(np.median([run.worst(count) for run in runs])) for count in (10, 20))
     reached = sum(run.worst(10) < 1e-31 for run in runs), sum(run.worst(20) < 1e-10 for run in runs)
-    return ClaimVerdict(
-        claim="p-values of the 10 and 20 most frequent strings",
-        published="below 1e-31 and 1e-10",
+    return judge(
+        "rappor.values",
         found=f"below {ten:.0e} and {twenty:.0e} in half of {len(runs)} crowds",
-        standing=Standing.REPRODUCED if all(reached) else Standing.OVERSTATED,
+        standing=Standing.REPRODUCED if all(reached) else Standing.OTHERWISE,
         why=f"The published numbers are reached in {reached[0]} and {reached[1]} of {len(runs)} crowds: so "
         "small a p-value moves by powers of ten from crowd to crowd.",
     )

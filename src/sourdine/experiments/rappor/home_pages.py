@@ -10,7 +10,8 @@ from scipy.special import ndtri
 
 from sourdine.core.figure import Figure
 from sourdine.experiments.rappor.collecting import WordLaw, collect, draw_ranks, standing_words
-from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing, compare
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, compare, judge
+from sourdine.experiments.statements import Standing
 from sourdine.local.rappor import Rappor
 from sourdine.local.rappor.decode import (
     Candidates,
@@ -34,6 +35,7 @@ CANDIDATES = 8_600  # of which 43 are the published 0.5 %
 ORACLE = Rappor(bits=128, hashes=2, cohorts=32, f=Fraction(3, 4), p=Fraction(1, 2), q=Fraction(3, 4))
 ONE, ENDLESS = "one report a user", "endlessly many reports a user"
 _LEVEL = 0.05
+_ELSEWHERE = "The pages of the source's users are not at hand."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +118,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
     law = law_of(size)
     kinds: dict[str, BloomOracle] = {ONE: ORACLE, ENDLESS: ORACLE.once()}
     seen = {name: _collect(name, oracle, law, size, settings) for name, oracle in kinds.items()}
-    verdicts = (_least(), _pages(seen, size), _mass(seen, size), _epsilon())
+    verdicts = (_least(), _pages(seen, size), _candidates(seen, size), _mass(seen, size), _epsilon())
     return ExperimentPart(verdicts, _section(seen, size))
 
 
@@ -136,11 +138,10 @@ def _collect(name: str, oracle: BloomOracle, law: WordLaw, size: Size, settings:
 def _least() -> ClaimVerdict:
     one, endless = (error_in_users(oracle, REPORTS) for oracle in (ORACLE, ORACLE.once()))
     needed = needed_users(ORACLE, REPORTS, CANDIDATES)
-    return ClaimVerdict(
-        claim="home pages, 12 million reports: users that a page needs to be seen",
-        published=f"about {LEAST:,}",
+    return judge(
+        "rappor.pages.least",
         found=f"about {_rounded(needed)}, by formula",
-        standing=Standing.UNDERSTATED if needed > 1.5 * LEAST else Standing.REPRODUCED,
+        standing=Standing.OTHERWISE if needed > 1.5 * LEAST else Standing.REPRODUCED,
         why=f"One standard error of a count is {_rounded(one)} users, with one report by each of 12 million. "
         f"Where everybody reports endlessly, only the permanent noise is left, {_rounded(endless)} users: "
         f"{LEAST:,} are {LEAST / endless:.1f} of those.",
@@ -154,31 +155,41 @@ def _rounded(users: float) -> str:
 def _pages(seen: dict[str, Seen], size: Size) -> ClaimVerdict:
     one, endless = seen[ONE], seen[ENDLESS]
     many = PAGES - EXPECTED
-    return ClaimVerdict(
-        claim="home pages: unexpected pages found" + _how_many(size),
-        published=f"{many}",
-        found=f"{one.unexpected} of {many}; {endless.unexpected} where users report endlessly",
-        standing=compare(f"{many}", one.unexpected),
-        why=f"On a made-up law whose rarest page has {LEAST:,} of 12 million users, by LASSO and Bonferroni."
+    return judge(
+        "rappor.pages.unexpected",
+        found=f"{one.unexpected} of {many}; {endless.unexpected} where users report endlessly"
+        + _how_many(size),
+        standing=Standing.UNTESTED,
+        why=f"{_ELSEWHERE} This is on a made-up law whose rarest page has {LEAST:,} of 12 million users, by "
+        "LASSO and Bonferroni." + _not_all(size),
+    )
+
+
+def _candidates(seen: dict[str, Seen], size: Size) -> ClaimVerdict:
+    one, endless = (100 * (each.pages + each.others) / size.candidates for each in (seen[ONE], seen[ENDLESS]))
+    return judge(
+        "rappor.pages.candidates",
+        found=f"{one:.2f} %; {endless:.2f} % where users report endlessly" + _how_many(size),
+        standing=Standing.UNTESTED,
+        why=f"{_ELSEWHERE} The made-up list is so long that its {PAGES} pages are 0.5 % of it."
         + _not_all(size),
     )
 
 
 def _mass(seen: dict[str, Seen], size: Size) -> ClaimVerdict:
     one, endless = (100 * each.decoding.mass for each in (seen[ONE], seen[ENDLESS]))
-    return ClaimVerdict(
-        claim="home pages: the pages that are found make up most of all" + _how_many(size),
-        published="85 %",
-        found=f"{one:.0f} %; {endless:.0f} % where users report endlessly",
-        standing=compare("85", one),
-        why="By the estimates. Frequent pages are found even where rare ones are missed." + _not_all(size),
+    return judge(
+        "rappor.pages.mass",
+        found=f"{one:.0f} %; {endless:.0f} % where users report endlessly" + _how_many(size),
+        standing=Standing.UNTESTED,
+        why=f"{_ELSEWHERE} On a made-up law, by the estimates. Frequent pages are found even where rare ones "
+        "are missed." + _not_all(size),
     )
 
 
 def _epsilon() -> ClaimVerdict:
-    return ClaimVerdict(
-        claim="home pages: ε₁",
-        published="0.53",
+    return judge(
+        "rappor.pages.epsilon",
         found=f"{ORACLE.epsilon_one:.4f}",
         standing=compare("0.53", ORACLE.epsilon_one),
         why=f"Of one report. A device that reports on one page for ever reveals up to "

@@ -1,6 +1,5 @@
 """Whole numbers by a normal law, a bit each: how many reports show the bell."""
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,7 +10,8 @@ from scipy.special import log_ndtr, ndtr, ndtri
 from sourdine.core.figure import Figure
 from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.rappor.collecting import draw_ranks
-from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, judge
+from sourdine.experiments.statements import Standing
 from sourdine.local.estimate import Estimate
 from sourdine.local.rappor import BasicRappor
 from sourdine.local.rappor.decode import Correction
@@ -64,7 +64,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
     """The three sizes of the source."""
     bits = SeededBits(50)
     bells = [_collect(size, bits, settings) for size in SIZES]
-    return ExperimentPart((_sizes(bells), _epsilon()), _section(bells))
+    return ExperimentPart((_sizes(bells),), _section(bells))
 
 
 def _collect(people: int, bits: Bits, settings: Settings) -> Bell:
@@ -83,25 +83,12 @@ def _values(count: int, bits: Bits) -> NDArray[np.int64]:
 def _sizes(bells: list[Bell]) -> ClaimVerdict:
     few, some, many = bells
     right = few.alike < 0.8 and some.alike > 0.8 and many.alike > 0.99
-    return ClaimVerdict(
-        claim="a normal law: 10,000 reports are too few, 100,000 show the bell, 1,000,000 draw it precisely",
-        published="by eye, from a figure",
+    return judge(
+        "rappor.normal",
         found=f"correlation with the truth {few.alike:.2f}, {some.alike:.2f} and {many.alike:.3f}",
-        standing=Standing.REPRODUCED if right else Standing.WRONG,
+        standing=Standing.REPRODUCED if right else Standing.OTHERWISE,
         why=f"The peak stands {few.height:.1f}, {some.height:.1f} and {many.height:.0f} standard errors "
         f"high; {few.seen}, {some.seen} and {many.seen} of the {LAST + 1} values stand out.",
-    )
-
-
-def _epsilon() -> ClaimVerdict:
-    found = ORACLE.epsilon_one
-    return ClaimVerdict(
-        claim="a normal law, f = 0: ε = ln 3",
-        published=f"{math.log(3):.4f}",
-        found=f"{found:.4f} a report",
-        standing=Standing.REPRODUCED if abs(found - math.log(3)) < 1e-9 else Standing.WRONG,
-        why="For one report, and one bit a value. At f = 0 nothing is remembered: every further report costs "
-        "as much again, without a limit.",
     )
 
 

@@ -8,8 +8,9 @@ import numpy as np
 from sourdine.core.figure import Figure
 from sourdine.core.format import shorten_up
 from sourdine.experiments.rappor.collecting import draw_bits
-from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
-from sourdine.local.rappor import Device, Life, Rappor
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, judge
+from sourdine.experiments.statements import Standing
+from sourdine.local.rappor import BasicRappor, Device, Life, Rappor
 from sourdine.report.charts.base import Row
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, TextTable
@@ -17,6 +18,7 @@ from sourdine.testing import SeededBits
 
 ORACLE = Rappor(bits=256, hashes=4, cohorts=1, f=Fraction(1, 2), p=Fraction(1, 2), q=Fraction(3, 4))
 WORDS = Rappor(bits=128, hashes=2, cohorts=16, f=Fraction(1, 2), p=Fraction(1, 2), q=Fraction(3, 4))
+NUMBERS = BasicRappor(categories=101, f=Fraction(0), p=Fraction(1, 2), q=Fraction(3, 4))
 VALUE = "68"
 SET, OTHER = "set by the value", "noise"
 _REPORTS = (1, 2, 5, 10, 20, 100)
@@ -29,13 +31,16 @@ def reproduce(settings: Settings) -> ExperimentPart:
 
 
 def _ln3() -> ClaimVerdict:
-    return ClaimVerdict(
-        claim="words with p = 0.5, q = 0.75, f = 0.5 and 2 hashes: ε = ln 3",
-        published=f"{math.log(3):.4f}",
-        found=f"ε₁ = {shorten_up(WORDS.epsilon_one, 4)}, ε∞ = {shorten_up(WORDS.epsilon_infinity, 4)}",
-        standing=Standing.LOOSE,
-        why="One report costs a little less than ln 3. All reports of a device on one word cost 4 ln 3, and "
-        "a device that reports on several words pays that for each.",
+    single = NUMBERS.epsilon_one
+    exact = abs(single - math.log(3)) < 1e-9 and WORDS.epsilon_one < single
+    return judge(
+        "rappor.ln3",
+        found=f"{single:.4f} for one bit a value and f = 0; ε₁ = {shorten_up(WORDS.epsilon_one, 4)}, ε∞ = "
+        f"{shorten_up(WORDS.epsilon_infinity, 4)} for words with f = 0.5 and 2 hashes",
+        standing=Standing.LOOSE if exact else Standing.WRONG,
+        why="Exactly ln 3 for the normal law, a little less for words, and half of it for home pages: of one "
+        "report. At f = 0 every further report costs as much again. With f = 0.5 all reports of a device on "
+        "one word cost 4 ln 3, and a device that reports on several words pays that for each.",
     )
 
 

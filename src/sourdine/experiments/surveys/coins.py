@@ -6,7 +6,8 @@ from fractions import Fraction
 import numpy as np
 
 from sourdine.core.figure import Figure
-from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, answer, judge
+from sourdine.experiments.statements import Standing
 from sourdine.experiments.surveys.proportions import MeasuredNumber, mean
 from sourdine.local.estimate import needed
 from sourdine.local.surveys.design import Survey, best_survey
@@ -44,7 +45,7 @@ DESIGNS = {
 def reproduce(settings: Settings) -> ExperimentPart:
     """Estimates tried out, designs compared, and how many people they need."""
     found = _try(2000 if settings.quick else 20_000)
-    return ExperimentPart((*_verdicts(found), _kary()), _section(found))
+    return ExperimentPart((*_verdicts(found), *_kary()), _section(found))
 
 
 def _try(trials: int) -> dict[str, tuple[MeasuredNumber, float]]:
@@ -65,66 +66,81 @@ def _verdicts(found: dict[str, tuple[MeasuredNumber, float]]) -> tuple[ClaimVerd
     formula = math.sqrt(float(two.variance(SHARE, PEOPLE)))
     unbiased = all(abs(each.value) <= each.upper - each.lower for each, _ in found.values())
     warner = Survey.of(TRIED["Warner, truth 0.8"])
+    single = found["one coin"][0]
     return (
-        ClaimVerdict(
-            claim="two coins: the share of yes is p ≈ 2r − 1/2; is it biased?",
-            published="left open; one may hope not",
-            found=f"no: mean error {bias.value:+.5f} ± {(bias.upper - bias.lower) / 2:.5f}",
-            standing=Standing.ANSWERED if unbiased else Standing.WRONG,
+        answer(
+            "slides.biased",
+            found=f"{'no' if unbiased else 'yes'}: mean error {bias.value:+.5f} ± "
+            f"{(bias.upper - bias.lower) / 2:.5f}",
             why="r has mean p/2 + 1/4 exactly. So has every design here, by its own formula.",
         ),
-        ClaimVerdict(
-            claim="two coins: what of the variance?",
-            published="left open",
+        answer(
+            "slides.variance",
             found=f"3/(4n); {PEOPLE:,} people: deviation {formula:.4f}, measured {deviation:.4f}",
-            standing=Standing.ANSWERED if abs(deviation / formula - 1) < 0.05 else Standing.WRONG,
             why="For the people at hand, whatever the share p. If they were drawn from a population, p(1 − "
             "p)/n comes on top.",
         ),
-        ClaimVerdict(
-            claim="two coins are ln 3-private",
-            published="ratio at most 3",
+        judge(
+            "slides.ln3",
             found=f"ratio exactly {math.exp(two.epsilon):.0f}, ε = {two.epsilon:.4f}",
-            standing=Standing.REPRODUCED,
+            standing=Standing.REPRODUCED if abs(two.epsilon - LN3) < 1e-9 else Standing.WRONG,
             why="The printed proof divides a probability by itself; 3/4 over 1/4 was meant, in both "
             "directions.",
         ),
-        ClaimVerdict(
-            claim="two coins: other probabilities than 1/2, 1/2?",
-            published="left open",
+        answer(
+            "slides.others",
             found="a fair second coin is best; the first has odds (e^ε − 1)/2",
-            standing=Standing.ANSWERED,
             why="Any ε-private yes or no can be made from Warner's answer with truth e^ε/(1 + e^ε), so none "
             "tells more. Two coins with a fair second one are Warner's in another dress.",
         ),
-        ClaimVerdict(
-            claim="one coin (heads: truth, tails: yes): p ≈ 2r − 1, with plausible denial",
-            published="a yes is deniable",
-            found="the estimate is right, but ε is infinite" if one.epsilon == math.inf else "finite ε",
-            standing=Standing.OVERSTATED,
-            why="Only a true no ever says no, and half of them do: each of those is known for certain.",
+        judge(
+            "thesis.coin",
+            found=f"a true no says yes half of the time; the estimate is off by {single.value:+.5f} ± "
+            f"{(single.upper - single.lower) / 2:.5f} on average",
+            standing=Standing.REPRODUCED
+            if abs(single.value) <= single.upper - single.lower
+            else Standing.OTHERWISE,
         ),
-        ClaimVerdict(
-            claim="Warner's biased coin protects even better than two coins",
-            published="better",
+        judge(
+            "thesis.objection",
+            found="ε is infinite" if one.epsilon == math.inf else f"ε = {one.epsilon:g}",
+            standing=Standing.REPRODUCED if one.epsilon == math.inf else Standing.WRONG,
+            why="Only a true no ever says no, and half of them do: each of those is known for certain. The "
+            "thesis goes on to the second coin for this reason.",
+        ),
+        judge(
+            "thesis.warner",
             found=f"truth 3/4 is the same, 0.8 is worse (ε = {warner.epsilon:.3f}), 0.6 better",
-            standing=Standing.OVERSTATED,
+            standing=Standing.WRONG if warner.epsilon > two.epsilon else Standing.REPRODUCED,
             why="Protection is the coin's: ε = ln(t/(1 − t)). At equal ε both designs are one and the same "
             "law.",
         ),
     )
 
 
-def _kary() -> ClaimVerdict:
-    """The printed mean squared error of k-ary response."""
+def _kary() -> tuple[ClaimVerdict, ...]:
+    """The printed estimate of k-ary response, and its mean squared error."""
     response, people, share = KaryResponse(epsilon=Fraction(1), categories=10), 1000, 0.5
     printed, true = (float(response.variance(f, people)) for f in (0.0, share))
-    return ClaimVerdict(
-        claim="k-ary response: mean squared error (K − 2 + e^ε)/(n(e^ε − 1)²), at K = 10, ε = 1, n = 1,000",
-        published=f"{printed:.5f} for every share",
-        found=f"{true:.5f} at share 0.5",
-        standing=Standing.UNDERSTATED,
-        why="A term h(K − 2)/(n(e^ε − 1)) is missing: the formula holds at share 0, or for K = 2.",
+    factor = (math.e + 9) / (math.e - 1)
+    seen = (share * math.e + (1 - share)) / (
+        math.e + 9
+    )  # how often a category is reported that half of people have
+    return (
+        judge(
+            "notes.kary.estimate",
+            found=f"((e^ε + K − 1) mean − 1)/(e^ε − 1); where {share:g} is true, at K = 10 and ε = 1, it has "
+            f"mean {(seen * (math.e + 9) - 1) / (math.e - 1):g} and the printed one "
+            f"{factor * (seen - 1):.2f}",
+            standing=Standing.WRONG,
+            why="So is the form before the last equals sign: it should divide by p.",
+        ),
+        judge(
+            "notes.kary.error",
+            found=f"{true:.5f} at share 0.5, {printed:.5f} at share 0",
+            standing=Standing.WRONG if true > 1.1 * printed else Standing.REPRODUCED,
+            why="A term h(K − 2)/(n(e^ε − 1)) is missing: the formula holds at share 0, or for K = 2.",
+        ),
     )
 
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from sourdine.core.figure import Figure
 from sourdine.core.randomness.bits import Bits
-from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, judge
+from sourdine.experiments.statements import Standing
 from sourdine.experiments.surveys.proportions import MeasuredNumber, root_mean_square, uniform
 from sourdine.local.surveys.endpoint import (
     CentralEndpoint,
@@ -74,32 +75,30 @@ def _verdicts(found: Found, largest: MeasuredNumber) -> tuple[ClaimVerdict, ...]
     error = {name: found[name, JUDGED][0].value for name in METHODS}
     exact = METHODS[PLAIN].deviation(END, JUDGED)
     return (
-        ClaimVerdict(
-            claim=f"the end of Unif[0, b] without privacy: the maximum; b = {END:g}, n = {JUDGED:,}",
-            published="max",
-            found=f"max (n + 1)/n, without bias: off by {error[PLAIN]:.2g}",
+        judge(
+            "notes.end.plain",
+            found=f"max (n + 1)/n, without bias: off by {error[PLAIN]:.2g} for b = {END:g}, n = {JUDGED:,}",
             standing=Standing.REPRODUCED,
             why=f"The maximum itself is always too small. The formula says b/√(n(n + 2)) = {exact:.2g}.",
         ),
-        ClaimVerdict(
-            claim=f"the same with a curator: the maximum and noise; b at most {BOUND} is declared, ε = 1",
-            published="max + noise",
-            found=f"off by {error[NOISY]:.2g} however many values; a high quantile by {error[CENTRAL]:.2g}",
-            standing=Standing.WRONG,
-            why="One value can move the maximum over the whole declared range, so its noise never shrinks. "
-            "The rank of a quantile moves by one.",
+        judge(
+            "notes.end.central",
+            found=f"off by {error[NOISY]:.2g} however many values, where b at most {BOUND} is declared and ε "
+            f"= 1; a high quantile by {error[CENTRAL]:.2g}",
+            standing=Standing.LOOSE,
+            why="Private, and of no use: one value can move the maximum over the whole declared range, so "
+            "its noise never shrinks. The rank of a quantile moves by one.",
         ),
-        ClaimVerdict(
-            claim="the same by local reports: the largest of everyone's noisy values",
-            published="max of noisy values",
+        judge(
+            "notes.end.local",
             found=f"off by {largest.value:,.0f}; twice a mean by {error[TWICE]:.2g}, thresholds by "
             f"{error[QUERIED]:.2g}",
-            standing=Standing.WRONG,
-            why="The largest of n Laplace noises grows like ln n: more people make it worse. Means do not.",
+            standing=Standing.LOOSE,
+            why="Private, and of no use: the largest of n Laplace noises grows like ln n: more people make "
+            "it worse. Means do not.",
         ),
-        ClaimVerdict(
-            claim="the same by statistical queries: about log many thresholds",
-            published="a search by halving",
+        judge(
+            "notes.end.queries",
             found="log₂(B/b) + 2 queries, within 1.5 τ b",
             standing=Standing.REPRODUCED,
             why="Halving finds the size of b; one more threshold just below it gives b itself.",

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.figure import Figure
 from sourdine.core.randomness.bits import Bits
-from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, judge
+from sourdine.experiments.statements import Standing
 from sourdine.local.surveys.design import Comparison, best_survey
 from sourdine.report.charts.base import COLOURS, Axis, Band, Row, Series, draw_lines
 from sourdine.report.pages.page import Section
@@ -121,9 +122,8 @@ def _factor(found: Found, people: int) -> ClaimVerdict:
     measured = (found[True, False, people].value / found[False, False, people].value) ** 2
     both = Comparison(epsilon=EPSILON, people=10**9, share=SHARE)
     stays = both.drawn_local / both.drawn_central
-    return ClaimVerdict(
-        claim="local reports lose a factor 1/n to a curator, inevitably",
-        published="1/n in squared error",
+    return judge(
+        "notes.factor",
         found=f"2/n exactly, whatever ε; measured 1/{measured:,.0f} at n = {people:,}",
         standing=Standing.REPRODUCED,
         why="About the people at hand, and in squared error: the error itself loses √(n/2). About a "
@@ -135,13 +135,12 @@ def _factor(found: Found, people: int) -> ClaimVerdict:
 def _laplace() -> ClaimVerdict:
     people = 1000
     printed = 1 / people**2
-    return ClaimVerdict(
-        claim=f"squared error of a share with central Laplace noise, at ε = 1 and n = {people:,}",
-        published=f"about 1/(n²ε²) = {printed:.1e}",
-        found=f"2/(n²ε²) = {2 * printed:.1e}",
-        standing=Standing.UNDERSTATED,
-        why="Laplace noise of scale b has variance 2b². The printed scale ε/(nΔ) is upside down, too: it is "
-        "Δ/ε, where Δ = 1/n.",
+    return judge(
+        "notes.central",
+        found=f"2/(n²ε²); so {2 * printed:.1e} instead of {printed:.1e} at ε = 1 and n = {people:,}",
+        standing=Standing.WRONG,
+        why="Right in its order. Laplace noise of scale b has variance 2b², as the notes say on p. 8. The "
+        "printed scale ε/(nΔ) is upside down, too: it is Δ/ε, where Δ = 1/n.",
     )
 
 

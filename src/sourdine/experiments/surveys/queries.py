@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.figure import Figure
-from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, Standing
+from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, judge
+from sourdine.experiments.statements import Standing
 from sourdine.experiments.surveys.proportions import MeasuredNumber, frequency, uniform
 from sourdine.local.surveys.design import Survey, coverage
 from sourdine.local.surveys.statistical_query import Query, QueryPlan, best_each
@@ -78,11 +79,10 @@ def _exactly(plan: QueryPlan, people: int) -> tuple[float, float]:
 def _verdict(sizes: dict[Fraction, dict[str, int]]) -> ClaimVerdict:
     one = sizes[Fraction(1)]
     single, together = (100 * share for share in _exactly(_plan(Fraction(1)), one["published"]))
-    return ClaimVerdict(
-        claim=f"t queries within τ need n = t/(ε²τ²); here t = {QUERIES}, τ = {TOLERANCE}, ε = 1",
-        published=f"{one['published']:,}",
+    return judge(
+        "notes.queries",
         found=f"{one['exact']:,} for 95 %, {one['surely']:,} by Hoeffding",
-        standing=Standing.UNDERSTATED,
+        standing=Standing.WRONG if one["exact"] > 1.1 * one["published"] else Standing.REPRODUCED,
         why="The published number makes the standard error about τ, and larger for ε above 1: of single "
         f"answers {single:.0f} % are within τ, and all ten together in {together:.1f} % of cases. A factor "
         "ln(t/β) is missing.",

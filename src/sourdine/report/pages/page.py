@@ -20,15 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Paragraphs, then points, then tables, then figures.
-
-    A section that opens a chapter has a name, by which the contents at the top of a page lead to it.
-    """
+    """Paragraphs, then points, then links to files beside the page, then tables, then figures."""
 
     title: str
-    chapter: str = ""
     paragraphs: tuple[str, ...] = ()
     points: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()  # words, and the file they lead to
     tables: tuple[TextTable, ...] = ()
     figures: tuple[Figure, ...] = ()
 

@@ -1,0 +1,52 @@
+"""What a statement of a source document is: where it stands, in its own words and in English."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Standing(StrEnum):
+    """The five verdicts on a statement."""
+
+    REPRODUCED = "reproduced"
+    LOOSE = "true, but loose"
+    OTHERWISE = "not reproduced"
+    WRONG = "wrong"
+    UNTESTED = "not tested here"
+
+
+MEANING = {
+    Standing.REPRODUCED: "What is stated comes out here as well: a number at the digits that are printed, a "
+    "measurement within its own chance, a comparison with the same side ahead.",
+    Standing.LOOSE: "A bound, a cost or a method that holds as stated, where a clearly smaller cost or error "
+    "is proven or shown here.",
+    Standing.OTHERWISE: "A measurement that comes out otherwise here, done as the source describes it. It "
+    "may have been right for the code and the data that the source had.",
+    Standing.WRONG: "A formula, a theorem, a guarantee or a number that a proof contradicts, or a "
+    "computation from what the source itself prints.",
+    Standing.UNTESTED: "The data or the program that the statement is about are not at hand. What stands "
+    "beside it is about something else, and says so.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A document, or a part of one that has a page of its own here."""
+
+    name: str
+    title: str
+    document: str  # who wrote what, and when
+    places: str  # how places in it are told
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """One sentence of a source, counted once."""
+
+    name: str
+    source: Source
+    place: str  # section and page, as far as the text tells them
+    sentence: str  # in the words of the source; … where something is left out
+    english: str
+    claim: str  # in a few words
+    published: str  # what is printed; what only follows from it says so
+    question: bool = False  # left open by the source itself: answered here, and not judged
