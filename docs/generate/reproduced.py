@@ -26,7 +26,8 @@ CHAPTER = Path(__file__).parents[1] / "reproduced"
 BEFORE = Path(__file__).with_name("verdicts_before.csv")
 _VERDICTS = "verdicts.csv"
 _SCALE = 1.25  # of the pictures, small enough to be kept with the source
-_MOST = 40  # rows of a table that are shown; the rest is in its CSV
+_MOST = 13  # rows of a longer table that are shown; the rest is in its CSV
+_WORDS = 30  # rows of a table of sentences that is shown whole
 _COLUMNS = ("experiment", "statement", "source", "place", "sentence", "published", "ours", "verdict", "why")
 _HOW = """## How it is made
 
@@ -211,9 +212,13 @@ def _tables(name: str, section: Section) -> list[str]:
     for table in section.tables:
         file = f"{name}_{table.name}.csv"
         (CHAPTER / file).write_text(table.csv(), encoding="utf-8")
-        lines += [f"**{table.title}** ([CSV]({file}))", "", *_rows(table, _MOST), ""]
+        lines += [f"**{table.title}** ([CSV]({file}))", "", *_rows(table, _shown(table)), ""]
         lines += [table.note, ""] if table.note else []
     return lines
+
+
+def _shown(table: TextTable) -> int:
+    return _WORDS if table.wordy and len(table.rows) <= _WORDS else _MOST
 
 
 def _rows(table: TextTable, most: int) -> list[str]:
