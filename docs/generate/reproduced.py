@@ -54,7 +54,9 @@ def main() -> None:
     for name, experiment in find_experiments().items():
         result = read(experiment, Path(sys.argv[1]))
         if result is not None:
-            kept[name] = [replace(each, statement=STATEMENTS[each.statement.name]) for each in result.verdicts]
+            kept[name] = [
+                replace(each, statement=STATEMENTS[each.statement.name]) for each in result.verdicts
+            ]
             _experiment(result)
         titles[name] = _title(CHAPTER / f"{name}.md")
     verdicts = [each for name in titles for each in kept.get(name, [])]
