@@ -1,6 +1,8 @@
 # Everything runs from .venv, which these rules make. The only needs are python3 (3.11 or later) and make.
 PYTHON ?= python3
 BIN := .venv/bin
+# tests and benchmarks start many processes, and each would compile the package anew
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: demo install dev test test-slow coverage check format bench reproduce docs clean

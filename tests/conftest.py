@@ -1,18 +1,41 @@
 """What all tests share: properties without a deadline, and one Spark on this machine."""
 
+import functools
 import shutil
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import settings
+
+from sourdine.report.pages.page import picture
 
 # how long an example takes hangs on what else the machine does: it says nothing about the code
 # and a change is judged by the same examples each time; the slow tests look for new ones
 settings.register_profile("sourdine", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)
 settings.load_profile("sourdine")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_command_line() -> Iterator[None]:
+    """The tree of commands is built once, and not for each of a thousand calls."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(typer.testing, "_get_command", functools.cache(typer.main.get_command))
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def small_pictures() -> Iterator[None]:
+    """Pictures with a sixteenth of the pixels: the same is on them, and packing takes most of the time."""
+    patch = pytest.MonkeyPatch()
+    patch.setitem(picture.__kwdefaults__, "scale", 0.5)
+    yield
+    patch.undo()
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ from sourdine.core.randomness.bits import SYSTEM
 from sourdine.testing import SeededBits
 
 ALL = [pytest.param(mutant, id=mutant.name) for mutant in all_mutants()]
+HONEST = {repr((each.values[0].honest.mechanism, each.values[0].honest.value)): each for each in ALL}.values()
 ALARM = 1e-6 / len(ALL)
 SAMPLES = (20_000, 250_000, 10**6)  # few show most faults; some take a million answers
 
@@ -31,7 +32,7 @@ def test_every_mutant_is_caught(mutant: Mutant) -> None:
     pytest.fail(str(verdict))
 
 
-@pytest.mark.parametrize("mutant", ALL)
+@pytest.mark.parametrize("mutant", HONEST)
 def test_no_honest_sampler_is_accused(mutant: Mutant) -> None:
     honest = replace(mutant, sampler=mutant.honest.mechanism.sample)
     verdict = honest.examine(samples=20_000, false_alarm=1e-3, bits=SeededBits(2))

@@ -404,6 +404,16 @@ def test_killed_between_charge_and_output_the_spend_stands_alone(case: Case) -> 
     assert case.spent() == "1/2"
 
 
+def test_the_last_of_three_releases_is_not_paid(case: Case) -> None:
+    case.change("epsilon = 0.5", "epsilon = 0.4")
+    told = [run("release", case.spec, "--no-report", "-o", case.folder / f"out{k}") for k in range(3)]
+    assert [code for code, _, _ in told] == [0, 0, 2]
+    assert "Nothing was spent" in told[2][2]
+    assert case.spent() == "4/5"
+    assert [(case.folder / f"out{k}").exists() for k in range(3)] == [True, True, False]
+
+
+@pytest.mark.slow
 def test_processes_that_release_at_once_never_overspend(case: Case) -> None:
     case.change("epsilon = 0.5", "epsilon = 0.4")
     program = "from sourdine.cli import main; main()"

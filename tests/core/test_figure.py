@@ -15,8 +15,8 @@ def test_a_figure_becomes_a_png() -> None:
         series=Series(field="who", names=("a",)),
     )
     figure = Figure(title="A long title that says the finding. " * 4, chart=chart)
-    found = picture(figure)
-    assert figure._repr_png_() == found  # what a notebook shows
+    found = picture(figure, scale=2)
+    assert figure._repr_png_() == picture(figure)  # what a notebook shows
     assert found.startswith(b"\x89PNG")
     width, height = (int.from_bytes(found[at : at + 4], "big") for at in (16, 20))
     assert width > 1000

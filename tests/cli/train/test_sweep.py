@@ -80,13 +80,49 @@ def test_a_sweep_writes_means_curves_and_a_page_and_says_what_it_cost(digits: Pa
     assert "is of a sweep with another 'learning_rate'" in other.stderr
 
 
-def test_killed_half_way_it_goes_on_without_repeating_a_run(digits: Path, here: Path) -> None:
-    """The whole process group is killed as soon as some runs are finished, and others are not."""
-    words = [str(digits), *SMALL, "--repeats", "2", "--output", "killed.csv", "--ledger", "paid.ledger"]
+PAID = ("--repeats", "2", "--output", "killed.csv", "--ledger", "paid.ledger")
+
+
+def open_ledger(here: Path) -> None:
     terms = Terms(
         budget=RenyiBudget(limit=10**4, order=4), unit="example", neighbours=Neighbours.ADD_REMOVE, delta=1e-3
     )
     Ledger.create(here / "paid.ledger", terms).close()
+
+
+def check_it_goes_on(here: Path, words: list[str]) -> None:
+    """From a journal that ends half way: no run is repeated, and nothing is paid again."""
+    journal = here / "killed.journal"
+    before = journal.read_text().splitlines()[1:]
+    assert 2 <= len(before) < 8
+    found = json.loads(run(*words, "--json").stdout)
+    assert found["resumed"] == len(before)
+    lines = journal.read_text().splitlines()[1:]
+    assert lines[: len(before)] == before
+    done = [(line["setting"], line["repeat"]) for line in map(json.loads, lines)]
+    assert len(done) == len(set(done)) == 8
+    with Ledger.open(here / "paid.ledger") as ledger:
+        assert len(ledger.history()) == 1
+    assert found["line"] == 1
+
+
+def test_cut_half_way_it_goes_on_without_repeating_a_run(digits: Path, here: Path) -> None:
+    """As if it had ended after three runs, when nothing but the journal was there yet."""
+    words = [str(digits), *SMALL, *PAID]
+    open_ledger(here)
+    run(*words)
+    for name in ("killed.csv", "killed.epochs.csv", "killed.html"):
+        (here / name).unlink()
+    journal = here / "killed.journal"
+    journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:4]))
+    check_it_goes_on(here, words)
+
+
+@pytest.mark.slow
+def test_killed_half_way_it_goes_on_without_repeating_a_run(digits: Path, here: Path) -> None:
+    """The whole process group is killed as soon as some runs are finished, and others are not."""
+    words = [str(digits), *SMALL, *PAID]
+    open_ledger(here)
     journal = here / "killed.journal"
     begun = subprocess.Popen(
         [sys.executable, "-c", "from sourdine.cli import main; main()", "train", "sweep", *words],
@@ -101,17 +137,7 @@ def test_killed_half_way_it_goes_on_without_repeating_a_run(digits: Path, here: 
     finally:
         os.killpg(begun.pid, signal.SIGKILL)
     assert begun.wait() == -signal.SIGKILL
-    before = journal.read_text().splitlines()[1:]
-    assert 2 <= len(before) < 8
-    found = json.loads(run(*words, "--json").stdout)
-    assert found["resumed"] == len(before)
-    lines = journal.read_text().splitlines()[1:]
-    assert lines[: len(before)] == before
-    done = [(line["setting"], line["repeat"]) for line in map(json.loads, lines)]
-    assert len(done) == len(set(done)) == 8
-    with Ledger.open(here / "paid.ledger") as ledger:
-        assert len(ledger.history()) == 1
-    assert found["line"] == 1
+    check_it_goes_on(here, words)
 
 
 def test_some_settings_at_random_are_the_same_when_it_goes_on(digits: Path, here: Path) -> None:
