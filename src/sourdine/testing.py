@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from sourdine.core.randomness.bits import keystream
 
+_AHEAD = 1 << 12
+
 
 class SeededBits:
     """The same words for the same seed; a release made with it protects nobody.
@@ -21,12 +23,17 @@ class SeededBits:
     def __init__(self, seed: int) -> None:
         self._key = hashlib.sha256(f"sourdine.testing {seed}".encode()).digest()
         self._block = 0
+        self._ahead, self._begin = np.empty(0, np.uint8), 0  # bytes from a block on: most requests are short
 
     def words(self, count: int, /) -> NDArray[np.uint64]:
         size = -(-8 * count // 16) * 16
-        out = keystream(self._key, size, self._block)
-        self._block += size // 16
-        return out.view(np.uint64)[:count]
+        block, self._block = self._block, self._block + size // 16
+        if size > _AHEAD:
+            return keystream(self._key, size, block).view(np.uint64)[:count]
+        start = 16 * (block - self._begin)
+        if start + size > len(self._ahead):
+            self._ahead, self._begin, start = keystream(self._key, _AHEAD, block), block, 0
+        return self._ahead[start : start + size].view(np.uint64)[:count]
 
 
 class ScriptedBits:

@@ -54,3 +54,12 @@ def test_seeded_words_repeat_and_do_not_depend_on_how_they_are_asked_for() -> No
     assert not np.array_equal(SeededBits(5).words(10), SeededBits(6).words(10))
     assert not SeededBits(5).secure
     assert SYSTEM.secure
+
+
+def test_seeded_words_are_one_stream_however_they_are_asked_for() -> None:
+    """By whole blocks: a request for an odd number of words leaves the last word of its block out."""
+    bits, seen = SeededBits(5), 0
+    whole = SeededBits(5).words(6000)
+    for count in (1, 2, 3, 0, 500, 7, 511, 512, 513, 4, 1000, 1, 600):
+        assert np.array_equal(bits.words(count), whole[seen : seen + count])
+        seen += count + count % 2

@@ -24,7 +24,7 @@ from sourdine.learning.planning import plan
 from sourdine.testing import ScriptedBits, SeededBits
 from tests.statistics import ALARM, fit
 
-MANY = 10_000
+MANY = 6_000
 Codes = NDArray[np.int64]
 
 
