@@ -69,10 +69,11 @@ def test_an_inverse_sensitivity_ten_percent_off_is_refused() -> None:
     assert fit(drawn, laws[1]) < ALARM
 
 
+@pytest.mark.parametrize("count", [1000, pytest.param(4000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("radius", [0, 2])
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_tails_are_drawn_by_rejection(
-    relation: Neighbours, radius: int, monkeypatch: pytest.MonkeyPatch
+    relation: Neighbours, radius: int, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the reach cut short most places are in the tails, and the law is the same."""
     monkeypatch.setattr(inverse_file, "_NEGLIGIBLE", -3.6)
@@ -86,7 +87,7 @@ def test_tails_are_drawn_by_rejection(
         places=44,
         rate=rate,
         radius=radius,
-        count=4000,
+        count=count,
         bits=SeededBits(5),
     )
     law = dict(enumerate(brute.inverse(values, level, relation, 44, radius, epsilon)))
