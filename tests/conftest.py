@@ -40,7 +40,10 @@ def small_pictures() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """A session of Spark that nobody else can reach; without Java or PySpark its tests are skipped."""
+    """A session of Spark that nobody else can reach; without Java or PySpark its tests are skipped.
+
+    Starting it takes long: the quick ones are in tests/tables/test_spark.py, and all others are slow.
+    """
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java, which is not installed")
     sql = pytest.importorskip("pyspark.sql", reason="PySpark is not installed")
@@ -53,6 +56,7 @@ def spark() -> Iterator[Any]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",  # compiling takes longer than such small tables do
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # nor does it pay here
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -128,6 +128,7 @@ def test_what_is_wrong_is_said(block: dict[str, object], said: str) -> None:
         open_joined(people, schema, read_joins({"places": block}))
 
 
+@pytest.mark.slow
 def test_a_cluster_joins_alike(spark: Any) -> None:
     people = pa.table({"town": ["Lille", "Lille", "Nice", "nowhere", None], "age": [1, 2, 3, 4, 5]})
     assert by_region(spark.createDataFrame(people), read_joins({"places": ON})) == [2, 1]

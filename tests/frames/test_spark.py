@@ -42,6 +42,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.slow
 def test_names_and_constants_are_taken_as_they_are(spark: Any) -> None:
     texts = ", ".join(map(SPARK.literal, TEXTS))
     floats = [0.1, -0.0, 5e-324, 1.7976931348623157e308, math.inf, -math.inf, 1 / 3, 1e-7, 123456789.0]
@@ -107,6 +108,7 @@ NUMBERS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ansi", [True, False])
 def test_every_cell_counts_as_it_does_elsewhere(spark: Any, ansi: bool) -> None:
     """Places, whole keys, flags and texts of every type; numbers in text come from a file elsewhere."""
@@ -144,6 +146,7 @@ def test_every_cell_counts_as_it_does_elsewhere(spark: Any, ansi: bool) -> None:
     spark.conf.unset("spark.sql.ansi.enabled")
 
 
+@pytest.mark.slow
 def test_scaling_is_exact_for_the_largest_numbers(spark: Any) -> None:
     chance = random.Random(3)
     cases = [(2**62 * 7, 5, 7), (-(2**31) * 9, 2, 9), (2**62 * (2**40) - 1, 2**20, 2**40), (0, 1, 2)]
@@ -160,6 +163,7 @@ def test_scaling_is_exact_for_the_largest_numbers(spark: Any) -> None:
     assert [int(each) for each in found] == [towards_zero(part * most, count) for part, most, count in cases]
 
 
+@pytest.mark.slow
 def test_no_more_of_a_unit_counts_than_is_declared(spark: Any) -> None:
     """And what counts is a part of what there is; with room for everything, it is the same as elsewhere."""
     chance = random.Random(5)
@@ -203,6 +207,7 @@ def test_no_more_of_a_unit_counts_than_is_declared(spark: Any) -> None:
     assert 0 < sum(moved) <= 2 * 9**2
 
 
+@pytest.mark.slow
 def test_bytes_that_are_no_text_are_no_keys(spark: Any) -> None:
     cells = ["61", "61FF", "FF", "C1A1", "EDA080", "C361", "C3A9E280A8", "610A"]
     rows = " UNION ALL ".join(f"SELECT CAST(X'{cell}' AS STRING) AS town" for cell in cells)
@@ -212,6 +217,7 @@ def test_bytes_that_are_no_text_are_no_keys(spark: Any) -> None:
     assert found.units.tolist() == [1, 1]
 
 
+@pytest.mark.slow
 def test_nothing_stays_in_the_session(spark: Any) -> None:
     before = {each.name for each in spark.catalog.listTables()}
     source = open_source(spark.createDataFrame(pa.table({"x": [1]})), Schema.read({"x": NUMBERS["whole"]}))
@@ -222,6 +228,7 @@ def test_nothing_stays_in_the_session(spark: Any) -> None:
     assert {each.name for each in spark.catalog.listTables()} == before
 
 
+@pytest.mark.slow
 def test_what_a_cluster_cannot_answer_is_refused(spark: Any) -> None:
     frame = spark.createDataFrame(pa.table({"x": [1], "X": [2], "name": ["a"]}))
     schema = Schema.read({"x": NUMBERS["whole"]})
@@ -273,6 +280,7 @@ def test_bins_cut_where_they_are_looked_at_tell_the_same_as_a_sorted_list(
             )
 
 
+@pytest.mark.slow
 def test_every_record_is_in_the_same_cell_as_elsewhere(spark: Any) -> None:
     table = cells()
     towns = [None, "", " ", "  ", "Lille", "a" * 201, "two\nlines", "nan", "f", "F "]
@@ -309,6 +317,7 @@ def test_every_record_is_in_the_same_cell_as_elsewhere(spark: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_unit_counts_in_few_cells(spark: Any) -> None:
     rows = [(who, age) for who in ("a", "b", "c", None) for age in (1, 50, 500, None, 7, -2)] + [("d", 3)]
     frame = spark.createDataFrame(rows, "who string, age bigint")

@@ -684,6 +684,7 @@ def test_numbers_in_text_are_what_the_definition_says() -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_spark_reads_text_as_the_definition_says(spark: Any) -> None:
     chance = random.Random(4)
     short = ["".join(chance.choices("01.e+-_ xd,", k=chance.randrange(1, 6))) for _ in range(400)]

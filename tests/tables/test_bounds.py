@@ -184,6 +184,7 @@ def test_of_too_few_by_declaration_nothing_is_paid(tmp_path: Path) -> None:
         assert book.status().spent == 1  # though there are two: they are not counted before
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same(spark: Any) -> None:
     table = pa.table({"pay": [1.5 * i - 100 for i in range(400)] + [float("nan"), float("inf"), None]})
     plan = BoundsPlan(column="pay", epsilon=Fraction(8), outside=0.1)
