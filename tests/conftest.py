@@ -11,7 +11,7 @@ import typer.main
 import typer.testing
 from hypothesis import settings
 
-from sourdine.report.pages.page import picture
+from sourdine.core.figure import picture
 
 # how long an example takes hangs on what else the machine does: it says nothing about the code
 # and a change is judged by the same examples each time; the slow tests look for new ones
