@@ -134,15 +134,19 @@ def _linear() -> Any:
 
 def _fit(**given: Any) -> Any:
     _, x, y = _torch()
-    found = learning.fit(_linear(), (x, y), bits=SeededBits(1), **given)
+    groups = {"plan": learning.TrainingPlan, "execution": learning.Execution}
+    asked = {name: kind(**given.pop(name)) for name, kind in groups.items() if name in given}
+    asked = {"execution": learning.Execution(physical_batch_size=10)} | asked | given
+    found = learning.fit(_linear(), (x, y), bits=SeededBits(1), **asked)
     return found.plan, [tensor.tolist() for tensor in found.model.state_dict().values()]
+
+
+_TWO_STEPS = {"delta": SMALL, "noise_multiplier": 2, "steps": 2, "batch_size": 10}
 
 
 def _fit_in_steps(every: int) -> Any:
     with tempfile.TemporaryDirectory() as folder:
-        return _fit(
-            delta=SMALL, noise=2, steps=2, batch=10, physical=10, checkpoint=Path(folder) / "run", every=every
-        )
+        return _fit(plan=_TWO_STEPS, checkpoint=learning.Checkpoint(Path(folder) / "run", every=every))
 
 
 def _measure(**given: Any) -> None:
@@ -150,9 +154,9 @@ def _measure(**given: Any) -> None:
     learning.measure(_linear(), _torch()[1:], **given)
 
 
-def _step(noise: float, batch: int) -> Any:
-    step = learning.Step(_linear(), noise=noise, batch=batch, bits=SeededBits(1))
-    return step.mechanism, step.batch
+def _step(**given: Any) -> Any:
+    step = learning.Step(_linear(), bits=SeededBits(1), **given)
+    return step.mechanism, step.batch_size
 
 
 def _clipped(examples_per_unit: int) -> Any:
@@ -169,7 +173,7 @@ def _clipped(examples_per_unit: int) -> Any:
 def _added(examples_per_unit: int) -> Any:
     torch, x, y = _torch()
     model = _linear()
-    step = learning.Step(model, noise=1.0, batch=10, bits=SeededBits(1))
+    step = learning.Step(model, noise_multiplier=1.0, batch_size=10, bits=SeededBits(1))
     step.add(
         lambda: torch.nn.functional.cross_entropy(model(x), y, reduction="none"),
         examples_per_unit=examples_per_unit,
@@ -226,7 +230,7 @@ def _error(mechanism: Any, **numbers: Any) -> tuple[Example, ...]:
     return of(mechanism.error, confidence=HALF, **numbers)
 
 
-_BATCHES = {"size": 100, "batch": 50, "epochs": 2}
+_BATCHES = {"size": 100, "batch_size": 50, "epochs": 2}
 _RANGE = {"lower": 0, "upper": 1}
 
 CORE = {
@@ -718,14 +722,14 @@ AUDIT = {
 
 LEARNING = {
     "learning.AllocatedBatches": of(
-        learning.AllocatedBatches, size=100, batch=50, epochs=100, present=100, group=1
+        learning.AllocatedBatches, size=100, batch_size=50, epochs=100, present=100, group=1
     ),
     "learning.AllocatedBatches.drawn": of(
         lambda after: list(learning.AllocatedBatches(**_BATCHES).drawn(SeededBits(1), after=after)),
         after=2,
     ),
     "learning.TruncatedBatches": of(
-        learning.TruncatedBatches, size=100, batch=50, epochs=100, most=60, group=1
+        learning.TruncatedBatches, size=100, batch_size=50, epochs=100, max_batch_size=60, group=1
     ),
     "learning.TruncatedBatches.drawn": of(
         lambda after: list(learning.TruncatedBatches(**_BATCHES).drawn(SeededBits(1), after=after)),
@@ -735,12 +739,12 @@ LEARNING = {
     "learning.Flat": of(learning.Flat, norm=2),
     "learning.PerLayer": of(learning.PerLayer, norm=2),
     "learning.Engine.clipped_sum": of(_clipped, examples_per_unit=2),
-    "learning.FixedBatches": of(learning.FixedBatches, size=100, batch=50, epochs=100, group=1),
+    "learning.FixedBatches": of(learning.FixedBatches, size=100, batch_size=50, epochs=100, group=1),
     "learning.PoissonBatches": of(
-        learning.PoissonBatches, size=100, batch=50, epochs=100, present=100, group=2
+        learning.PoissonBatches, size=100, batch_size=50, epochs=100, present=100, group=2
     ),
-    "learning.ShuffledBatches": of(learning.ShuffledBatches, size=100, batch=50, epochs=100, group=1),
-    "learning.Batches.training": of(learning.PoissonBatches(**_BATCHES).training, noise=2),
+    "learning.ShuffledBatches": of(learning.ShuffledBatches, size=100, batch_size=50, epochs=100, group=1),
+    "learning.Batches.training": of(learning.PoissonBatches(**_BATCHES).training, noise_multiplier=2),
     "learning.FixedBatches.drawn": of(
         lambda after: list(learning.FixedBatches(**_BATCHES).drawn(SeededBits(1), after=after)),
         after=2,
@@ -757,38 +761,27 @@ LEARNING = {
     "learning.Memory.peak": of(lambda units: _memory().peak(units), units=100),
     "learning.NoisyGradient": of(learning.NoisyGradient, sigma=100),
     "learning.NoisyGradient.error": _error(learning.NoisyGradient(sigma=100)),
-    "learning.TrainingPlan.spend": of(
-        lambda norm: learning.plan(size=100, batch=50, epochs=1, noise=2, delta=SMALL).spend(norm), norm=2
+    "learning.PricedPlan.spend": of(
+        lambda norm: learning.plan(
+            learning.TrainingPlan(size=100, batch_size=50, epochs=1, noise_multiplier=2, delta=SMALL)
+        ).spend(norm),
+        norm=2,
     ),
-    "learning.Step": of(_step, noise=2, batch=10),
+    "learning.Step": of(_step, noise_multiplier=2, batch_size=10),
     "learning.Step.add": of(_added, examples_per_unit=1),
     "learning.fit": (
+        Example(lambda **n: _fit(plan=_TWO_STEPS, **n), {"averaging": HALF}),
+        Example(lambda **n: _fit(plan=_TWO_STEPS | n), {"size": 40, "group": 2}),
+        Example(lambda **n: _fit(plan=_TWO_STEPS, execution=n), {"physical_batch_size": 10}),
         Example(
-            _fit,
-            {
-                "delta": SMALL,
-                "noise": 2,
-                "steps": 2,
-                "batch": 10,
-                "size": 40,
-                "averaging": HALF,
-                "physical": 10,
-                "group": 2,
-            },
-        ),
-        Example(
-            lambda **n: _fit(delta=SMALL, noise=2, epochs=1, batch=10, physical=10, sampler="truncated", **n),
-            {"most": 30},
-        ),
-        Example(lambda **n: _fit(delta=SMALL, physical=10, **n), {"epsilon": 2, "epochs": 1}),
-        Example(
-            lambda **n: _fit(
-                delta=SMALL, noise=2, steps=2, batch=10, unit=np.arange(40) // 2, physical=10, **n
-            ),
-            {"examples_per_unit": 2},
+            lambda **n: _fit(plan=_TWO_STEPS, units=learning.UnitIds(np.arange(40) // 2, **n)),
+            {"max_examples": 2},
         ),
         Example(_fit_in_steps, {"every": 1}),
     ),
+    "learning.Checkpoint": of(lambda every: learning.Checkpoint("run", every=every).every, every=2),
+    "learning.Execution": of(learning.Execution, physical_batch_size=10),
+    "learning.UnitIds": of(lambda **n: learning.UnitIds([1, 2], **n).max_examples, max_examples=2),
     "learning.measure": of(_measure, examples_per_unit=2, memory=1 << 30),
     "learning.memory_of": of(
         lambda examples_per_unit: learning.memory_of(
@@ -796,18 +789,22 @@ LEARNING = {
         ),
         examples_per_unit=2,
     ),
-    "learning.plan": (
-        Example(learning.plan, {"size": 100, "delta": SMALL, "epsilon": 2, "epochs": 2, "batch": 50}),
-        Example(lambda **n: learning.plan(size=100, delta=SMALL, batch=50, **n), {"noise": 2, "steps": 100}),
+    "learning.TrainingPlan": (
         Example(
-            lambda **n: learning.plan(size=100, delta=SMALL, batch=50, noise=2, epochs=1, **n), {"group": 2}
+            learning.TrainingPlan,
+            {"size": 100, "delta": SMALL, "epsilon": 2, "epochs": 2, "batch_size": 50, "group": 2},
         ),
+        Example(lambda **n: learning.TrainingPlan(delta=SMALL, **n), {"noise_multiplier": 2, "steps": 100}),
         Example(
-            lambda **n: learning.plan(
-                size=100, delta=SMALL, batch=50, noise=2, epochs=1, sampler="truncated", **n
-            ),
-            {"most": 60},
+            lambda **n: learning.TrainingPlan(delta=SMALL, epsilon=2, epochs=1, sampler="truncated", **n),
+            {"max_batch_size": 60},
         ),
+    ),
+    "learning.plan": of(
+        lambda size: learning.plan(
+            learning.TrainingPlan(delta=SMALL, noise_multiplier=2, steps=2, batch_size=10), size=size
+        ),
+        size=100,
     ),
     "learning.repeat": of(lambda times: learning.repeat(times, lambda: None), times=2),
     "learning.solve": of(_solve, classes=2, epsilon=2, delta=SMALL, norm=2, most=50, ridge=QUARTER),
@@ -848,6 +845,7 @@ RECORDS = {
     "audit.Verdict",
     "frames.RankSource.values_between",
     "frames.ranks",
+    "learning.PricedPlan",
     "learning.StepForecast",
     "learning.TrainingPlan",
     "learning.Progress",

@@ -44,8 +44,8 @@ class Recomputed(nn.Module):
 def trained(model: nn.Module, inputs: Tensor, targets: Tensor, epochs: int) -> tuple[float, list[float]]:
     """The accuracy of a seeded run, and the seconds of the processor for each of its epochs."""
     bits = SeededBits(7)
-    batches = PoissonBatches(size=len(inputs), batch=_BATCH, epochs=epochs)
-    step = Step(model, noise=0.1, batch=_BATCH, clipping=Flat(norm=1.0), bits=bits)
+    batches = PoissonBatches(size=len(inputs), batch_size=_BATCH, epochs=epochs)
+    step = Step(model, noise_multiplier=0.1, batch_size=_BATCH, clipping=Flat(norm=1.0), bits=bits)
     optimizer = SGD([value for value in model.parameters() if value.requires_grad], lr=0.5)
     drawn, taken = batches.drawn(bits), []
     for _ in range(epochs):

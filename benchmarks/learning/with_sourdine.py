@@ -14,7 +14,7 @@ def private(case: Case) -> Stages:
     """A private step; the stage is the clipped sum."""
     model, (x, y) = case.model(), case.batch_of_data()
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
-    step = Step(model, noise=NOISE, batch=case.batch, clipping=Flat(norm=NORM))
+    step = Step(model, noise_multiplier=NOISE, batch_size=case.batch, clipping=Flat(norm=NORM))
 
     def one() -> tuple[float, ...]:
         start = time.perf_counter()

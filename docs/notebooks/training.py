@@ -5,6 +5,7 @@
 # more than epsilon allows. It takes torch, and one call.
 
 # %%
+from dataclasses import replace
 
 import torch
 from torch import nn
@@ -29,8 +30,8 @@ model = nn.Sequential(nn.Linear(10, 32), nn.Tanh(), nn.Linear(32, 2))
 # ## Plan
 
 # %%
-plan = sd.learning.plan(size=5000, epsilon=3, delta=1e-5, epochs=8, batch=500)
-for name, words in plan.words().items():
+plan = sd.learning.TrainingPlan(epsilon=3, delta=1e-5, epochs=8, batch_size=500)
+for name, words in sd.learning.plan(plan, size=5000).words().items():
     print(f"{name:<10} {words}")
 
 # %% [markdown]
@@ -40,8 +41,7 @@ for name, words in plan.words().items():
 
 # %%
 ledger = sd.Ledger.create("patients.ledger", order=8, divergence=3, delta=1e-5, unit="patient")
-options = {"delta": 1e-5, "epochs": 8, "batch": 500, "public": public}
-trained = sd.learning.fit(model, private, epsilon=3, ledger=ledger, **options)
+trained = sd.learning.fit(model, private, plan, public=public, ledger=ledger)
 print(f"epsilon {trained.epsilon.upper:.3f}, accuracy {trained.accuracy:.1%}")
 
 # %% [markdown]
@@ -52,7 +52,7 @@ print(f"epsilon {trained.epsilon.upper:.3f}, accuracy {trained.accuracy:.1%}")
 # %%
 rows = []
 for epsilon in (0.1, 1, 10):
-    once = sd.learning.fit(model, private, epsilon=epsilon, **options)
+    once = sd.learning.fit(model, private, replace(plan, epsilon=epsilon), public=public)
     rows.append({"epsilon": epsilon, "accuracy": once.accuracy, "run": "private"})
 Figure(
     title="Accuracy against epsilon, 5,000 patients",

@@ -15,7 +15,7 @@ from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
 from sourdine.accounting.release import Certificate
 from sourdine.cli import train
 from sourdine.cli.shared.app import OneSentence
-from sourdine.cli.train.options import ChosenModel
+from sourdine.cli.train.model import ModelOptions
 from sourdine.cli.train.progress import told, training_bar
 from sourdine.core.distance import Neighbours
 from sourdine.learning.models import linear
@@ -25,7 +25,7 @@ from tests.learning.idx_files import write_digits
 app = typer.Typer(cls=OneSentence)
 app.add_typer(train.app, name="train")
 app.callback()(lambda: None)
-BUDGET = ("--epsilon", "8", "--delta", "1e-3", "--batch", "50", "--epochs", "3")
+BUDGET = ("--epsilon", "8", "--delta", "1e-3", "--batch-size", "50", "--epochs", "3")
 PEOPLE = """\
 [columns.age]
 type = "integer"
@@ -261,12 +261,12 @@ def test_a_table_is_learnt_by_its_declarations(here: Path) -> None:
         ),
         (
             ("plan", "--epsilon", 1, "-s", 10, "-b", 64),
-            "The 'batch' of plan must not be larger than the data, 10. Got 64. "
+            "The 'batch_size' of TrainingPlan must not be larger than the data, 10. Got 64. "
             "Batches are parts of the data.",
         ),
         (
             ("plan", "--epsilon", 1, "-s", 100, "--sampler", "luck", "-b", 4),
-            "The 'sampler' of plan must be one of poisson, fixed, shuffle, truncated, allocation. "
+            "The 'sampler' of TrainingPlan must be one of poisson, fixed, shuffle, truncated, allocation. "
             "Got 'luck'.",
         ),
         (
@@ -285,7 +285,7 @@ def test_bad_input_ends_in_one_sentence(words: tuple[object, ...], sentence: str
 
 def test_a_budget_that_is_spent_trains_nothing(digits: Path, here: Path) -> None:
     ledger = ledger_at(here / "small.ledger", limit=1)
-    words = ("fit", digits, "-m", "linear", "--noise", 0.5, "-b", 50, "-e", 1, "--ledger", ledger)
+    words = ("fit", digits, "-m", "linear", "--noise-multiplier", 0.5, "-b", 50, "-e", 1, "--ledger", ledger)
     result = run(*words, code=2)
     assert len(result.stderr.strip().splitlines()) == 1
     assert "left" in result.stderr
@@ -306,13 +306,13 @@ def test_the_bar_tells_epsilon_so_far_and_the_last_accuracy(capsys: pytest.Captu
     assert told(now, []) == "epsilon 0.568 so far"
     assert told(now, [0.5, 0.75]) == "epsilon 0.568 so far, accuracy 75.00 %"
     assert told(Progress(step=1, steps=2, epoch=0, epsilon=float("inf")), []) == "NOT private"
-    with training_bar("training") as watch:
-        watch(now)
+    with training_bar("training") as tell:
+        tell(now)
     assert capsys.readouterr().out == ""
 
 
 def test_a_delta_that_is_too_large_is_told_before_training(digits: Path, here: Path) -> None:
-    large = ("-m", "linear", "--epsilon", 8, "--delta", 0.1, "--batch", 50, "--epochs", 1)
+    large = ("-m", "linear", "--epsilon", 8, "--delta", 0.1, "--batch-size", 50, "--epochs", 1)
     told = "WARNING: The delta of 0.1 is above 1 divided by the 200"
     assert run("fit", digits, *large, "-o", "one").stdout.startswith(told)
     assert told in run("plan", digits, *large).stdout
@@ -368,15 +368,6 @@ def test_an_ample_budget_is_used_for_longer_training(epsilon: str, epochs: int) 
 def test_what_is_usual_depends_on_features_and_budget(
     features: str | None, model: str | None, epsilon: float | None, expected: tuple[int, float]
 ) -> None:
-    chosen = ChosenModel.read(
-        "fit",
-        model=model,
-        features=features,
-        weights=None,
-        reduce=1,
-        patches=None,
-        hidden=None,
-        extra=None,
-    )
+    chosen = ModelOptions(model=model, features=features).choose("fit")
     found = chosen.recipe(epsilon)
     assert (found.epochs, found.learning_rate) == expected

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from sourdine.accounting.ledger import Ledger
-from sourdine.learning import Automatic, Flat, PerLayer, fit
+from sourdine.learning import Automatic, Checkpoint, Execution, Flat, PerLayer, TrainingPlan, UnitIds, fit
 from sourdine.learning.sweep.run import run_sweep
 from sourdine.learning.sweep.settings import Sweep, product
 
@@ -29,19 +29,16 @@ RUNS: dict[str, dict[str, Any]] = {  # by the ledger that pays, and what differs
     },
     "people": {
         "ledger": "renyi",
-        "unit": [i // 3 for i in range(48)],
-        "examples_per_unit": 2,
-        "batch": 4,
+        "units": UnitIds([i // 3 for i in range(48)], max_examples=2),
+        "plan": {"batch_size": 4},
         "clipping": Automatic(norm=1),
     },
     "fixed": {
         "ledger": "fixed",
-        "sampler": "fixed",
+        "plan": {"sampler": "fixed", "steps": None, "epochs": 2},
         "clipping": PerLayer(norm=2),
-        "steps": None,
-        "epochs": 2,
     },
-    "shuffled": {"ledger": "zero_out", "sampler": "shuffle", "steps": None, "epochs": 2},
+    "shuffled": {"ledger": "zero_out", "plan": {"sampler": "shuffle", "steps": None, "epochs": 2}},
 }
 
 
@@ -55,20 +52,14 @@ def model() -> nn.Module:
     return nn.Linear(3, 2)
 
 
-def train(name: str, checkpoint: Path, ledgers: Path, watch: Callable[[Any], None] | None = None) -> Any:
+def train(name: str, checkpoint: Path, ledgers: Path, progress: Callable[[Any], None] | None = None) -> Any:
     """Begin a run, or go on with it."""
-    stated: dict[str, Any] = {
-        "noise": 2.0,
-        "delta": 1e-3,
-        "steps": STEPS,
-        "batch": 12,
-        "physical": 48,
-        "every": 1,
-    }
-    stated |= RUNS[name]
+    stated = dict(RUNS[name])
+    plan = {"noise_multiplier": 2.0, "delta": 1e-3, "steps": STEPS, "batch_size": 12} | stated.pop("plan", {})
     with Ledger.open(ledgers / f"{stated.pop('ledger')}.ledger") as ledger:
         return fit(
-            model(), (X, Y), public=(X, Y), checkpoint=checkpoint, ledger=ledger, watch=watch,
+            model(), (X, Y), TrainingPlan(**plan), public=(X, Y), checkpoint=Checkpoint(checkpoint, every=1),
+            execution=Execution(physical_batch_size=48), ledger=ledger, progress=progress,
             purpose=f"train, {name}", **stated,
         )  # fmt: skip
 
@@ -76,12 +67,12 @@ def train(name: str, checkpoint: Path, ledgers: Path, watch: Callable[[Any], Non
 def kill(name: str, checkpoint: Path, ledgers: Path) -> None:
     """A run that ends too early."""
 
-    def watch(now: Any) -> None:
+    def stop(now: Any) -> None:
         if now.step == KILLED:
             raise Killed
 
     try:
-        train(name, checkpoint, ledgers, watch)
+        train(name, checkpoint, ledgers, stop)
     except Killed:
         return
     raise AssertionError("the run was not killed")
@@ -89,14 +80,17 @@ def kill(name: str, checkpoint: Path, ledgers: Path) -> None:
 
 def sweep(journal: Path, ledgers: Path) -> Any:
     """A small sweep, begun or gone on with."""
-    settings = product(learning_rate=[0.1, 1.0], batch=[12], epochs=[1], clip=[1.0], noise=[2.0])
+    settings = product(
+        learning_rate=[0.1, 1.0], batch_size=[12], epochs=[1], clip=[1.0], noise_multiplier=[2.0]
+    )
     made = Sweep(settings=settings, repeats=2, size=48, delta=1e-3)
 
     def one(setting: Any, planned: Any) -> Any:
-        return fit(
-            model(), (X, Y), delta=planned.delta, noise=planned.noise, epochs=setting.epochs,
-            batch=setting.batch, physical=48, public=(X, Y),
+        plan = TrainingPlan(
+            delta=planned.delta, noise_multiplier=planned.noise_multiplier, epochs=setting.epochs,
+            batch_size=setting.batch_size,
         )  # fmt: skip
+        return fit(model(), (X, Y), plan, public=(X, Y), execution=Execution(physical_batch_size=48))
 
     with Ledger.open(ledgers / "renyi.ledger") as ledger:
         return run_sweep(made, one, journal, about={"data": "toys", "model": "linear"}, ledger=ledger)

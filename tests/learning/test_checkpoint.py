@@ -12,14 +12,15 @@ from torch import nn
 from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, LedgerError
-from sourdine.learning import Progress, fit
+from sourdine.learning import Execution, Progress, TrainingPlan, fit
 from sourdine.learning.checkpoint import Checkpoint
 from sourdine.testing import SeededBits
 
 SOURCE = torch.Generator().manual_seed(7)
 X = torch.randn(200, 4, generator=SOURCE)
 Y = (X[:, 0] > 0).long()
-RUN = {"noise": 1.5, "delta": 1e-3, "epochs": 4, "batch": 20, "physical": 64}
+RUN = {"noise_multiplier": 1.5, "delta": 1e-3, "epochs": 4, "batch_size": 20}
+FEW = Execution(physical_batch_size=64)
 
 
 class Killed(Exception):
@@ -49,20 +50,21 @@ def model() -> nn.Module:
     ("killed", "every", "resumed_at"), [(25, None, 20), (25, 4, 24), (3, None, 0), (40, None, 40)]
 )
 def test_a_killed_run_goes_on_paid_once_and_costs_the_same(tmp_path, killed, every, resumed_at) -> None:
-    whole = fit(model(), (X, Y), **RUN)
+    whole = fit(model(), (X, Y), TrainingPlan(**RUN), execution=FEW)
     ledger, path = ledger_at(tmp_path / "l"), tmp_path / "run.pt"
-    options = RUN | {
+    options = {
+        "plan": TrainingPlan(**RUN),
+        "execution": FEW,
         "ledger": ledger,
-        "checkpoint": path,
-        "every": every,
+        "checkpoint": Checkpoint(path, every=every),
         "averaging": 0.9,
         "optimizer": partial(torch.optim.SGD, lr=0.1, momentum=0.9),
     }
     with pytest.raises(Killed):
-        fit(model(), (X, Y), watch=stop_at(killed), **options)
+        fit(model(), (X, Y), progress=stop_at(killed), **options)
     assert Checkpoint(path).load().step == resumed_at
     seen: list[int] = []
-    found = fit(model(), (X, Y), watch=lambda now: seen.append(now.step), **options)
+    found = fit(model(), (X, Y), progress=lambda now: seen.append(now.step), **options)
     assert seen == list(range(resumed_at + 1, 41))
     assert found.resumed
     assert found.epsilon == whole.epsilon
@@ -74,33 +76,36 @@ def test_a_killed_run_goes_on_paid_once_and_costs_the_same(tmp_path, killed, eve
 
 def test_a_run_cut_in_two_is_the_run_in_one_piece(tmp_path) -> None:
     """Without noise and with full batches nothing is random: model, optimizer and schedule must all go on."""
+    wanted = TrainingPlan(noise_multiplier=2.0**-20, delta=1e-3, epochs=12, batch_size=200)
     options = {
-        "noise": 2.0**-20, "delta": 1e-3, "epochs": 12, "batch": 200, "physical": 64, "averaging": 0.8,
+        "plan": wanted, "execution": FEW, "averaging": 0.8,
         "optimizer": partial(torch.optim.Adam, lr=0.05),
         "schedule": lambda made: torch.optim.lr_scheduler.StepLR(made, 3, 0.5),
     }  # fmt: skip
     whole = fit(model(), (X, Y), **options).model
     with pytest.raises(Killed):
-        fit(model(), (X, Y), checkpoint=tmp_path / "run.pt", watch=stop_at(7), **options)
+        fit(model(), (X, Y), checkpoint=tmp_path / "run.pt", progress=stop_at(7), **options)
     again = fit(model(), (X, Y), checkpoint=tmp_path / "run.pt", **options).model
     assert torch.allclose(whole.weight, again.weight, atol=1e-4)
-    other = fit(model(), (X, Y), **(options | {"epochs": 5})).model
+    other = fit(model(), (X, Y), **(options | {"plan": replace(wanted, epochs=5)})).model
     assert not torch.allclose(whole.weight, other.weight, atol=1e-3)
 
 
 def test_noise_after_a_resumption_is_fresh(tmp_path) -> None:
     path = tmp_path / "run.pt"
     with pytest.raises(Killed):
-        fit(model(), (X, Y), checkpoint=path, watch=stop_at(20), **RUN)
+        fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, progress=stop_at(20), execution=FEW)
     held = path.read_bytes()
-    first = fit(model(), (X, Y), checkpoint=path, **RUN).model.weight
+    first = fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, execution=FEW).model.weight
     path.write_bytes(held)
-    assert not torch.equal(first, fit(model(), (X, Y), checkpoint=path, **RUN).model.weight)
+    assert not torch.equal(
+        first, fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, execution=FEW).model.weight
+    )
 
 
 def test_it_holds_neither_data_nor_bits(tmp_path) -> None:
     path = tmp_path / "run.pt"
-    fit(model(), (X, Y), checkpoint=path, **RUN)
+    fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, execution=FEW)
     held = torch.load(path, weights_only=True)
     assert {each.name for each in tmp_path.iterdir()} == {"run.pt", "run.pt.lock"}
     assert (tmp_path / "run.pt.lock").stat().st_size == 0
@@ -110,8 +115,26 @@ def test_it_holds_neither_data_nor_bits(tmp_path) -> None:
 
 def test_a_finished_run_is_handed_over_again_and_not_continued(tmp_path) -> None:
     path, ledger = tmp_path / "run.pt", ledger_at(tmp_path / "l")
-    first = fit(model(), (X, Y), checkpoint=path, ledger=ledger, averaging=0.9, public=(X, Y), **RUN)
-    second = fit(model(), (X, Y), checkpoint=path, ledger=ledger, averaging=0.9, public=(X, Y), **RUN)
+    first = fit(
+        model(),
+        (X, Y),
+        TrainingPlan(**RUN),
+        checkpoint=path,
+        ledger=ledger,
+        averaging=0.9,
+        public=(X, Y),
+        execution=FEW,
+    )
+    second = fit(
+        model(),
+        (X, Y),
+        TrainingPlan(**RUN),
+        checkpoint=path,
+        ledger=ledger,
+        averaging=0.9,
+        public=(X, Y),
+        execution=FEW,
+    )
     assert torch.equal(first.model.weight, second.model.weight)
     assert first.history == second.history
     assert first.receipt == second.receipt
@@ -119,58 +142,77 @@ def test_a_finished_run_is_handed_over_again_and_not_continued(tmp_path) -> None
 
 
 def test_shuffled_epochs_go_on_at_the_start_of_one(tmp_path) -> None:
-    options = RUN | {"sampler": "shuffle", "checkpoint": tmp_path / "run.pt", "every": 3}
+    options = {
+        "plan": TrainingPlan(**RUN, sampler="shuffle"),
+        "execution": FEW,
+        "checkpoint": Checkpoint(tmp_path / "run.pt", every=3),
+    }
     with pytest.raises(Killed):
-        fit(model(), (X, Y), watch=stop_at(17), **options)
+        fit(model(), (X, Y), progress=stop_at(17), **options)
     seen: list[int] = []
-    fit(model(), (X, Y), watch=lambda now: seen.append(now.step), **options)
+    fit(model(), (X, Y), progress=lambda now: seen.append(now.step), **options)
     assert seen[0] == 11
 
 
 @pytest.mark.parametrize(
-    "change", [{"epochs": 5}, {"batch": 40}, {"noise": 2}, {"delta": 1e-4}, {"sampler": "shuffle"}]
+    "change",
+    [{"epochs": 5}, {"batch_size": 40}, {"noise_multiplier": 2}, {"delta": 1e-4}, {"sampler": "shuffle"}],
 )
 def test_other_settings_are_refused(tmp_path, change: dict) -> None:
     path = tmp_path / "run.pt"
-    fit(model(), (X, Y), checkpoint=path, **RUN)
+    fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, execution=FEW)
     with pytest.raises(InvalidParameter, match=r"run in the checkpoint .* has another"):
-        fit(model(), (X, Y), checkpoint=path, **(RUN | change))
+        fit(model(), (X, Y), TrainingPlan(**RUN | change), checkpoint=path)
 
 
 def test_another_model_is_refused(tmp_path) -> None:
     path = tmp_path / "run.pt"
-    fit(model(), (X, Y), checkpoint=path, **RUN)
+    fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, execution=FEW)
     with pytest.raises(InvalidParameter, match="another model or optimizer"):
-        fit(nn.Linear(4, 3), (X, Y), checkpoint=path, **RUN)
+        fit(nn.Linear(4, 3), (X, Y), TrainingPlan(**RUN), checkpoint=path, execution=FEW)
 
 
 def test_a_missing_folder_says_so(tmp_path) -> None:
     with pytest.raises(InvalidParameter, match="no folder"):
-        fit(model(), (X, Y), checkpoint=tmp_path / "none" / "run.pt", **RUN)
+        fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=tmp_path / "none" / "run.pt", execution=FEW)
 
 
 def test_another_ledger_is_refused(tmp_path) -> None:
     path = tmp_path / "run.pt"
-    fit(model(), (X, Y), checkpoint=path, ledger=ledger_at(tmp_path / "one"), **RUN)
+    fit(
+        model(),
+        (X, Y),
+        TrainingPlan(**RUN),
+        checkpoint=path,
+        ledger=ledger_at(tmp_path / "one"),
+        execution=FEW,
+    )
     with pytest.raises(LedgerError, match="not paid from this ledger"):
-        fit(model(), (X, Y), checkpoint=path, ledger=ledger_at(tmp_path / "two"), **RUN)
+        fit(
+            model(),
+            (X, Y),
+            TrainingPlan(**RUN),
+            checkpoint=path,
+            ledger=ledger_at(tmp_path / "two"),
+            execution=FEW,
+        )
 
 
 def test_a_forged_payment_is_refused(tmp_path) -> None:
     path, ledger = tmp_path / "run.pt", ledger_at(tmp_path / "l")
-    fit(model(), (X, Y), checkpoint=path, ledger=ledger, **RUN)
+    fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, ledger=ledger, execution=FEW)
     file = Checkpoint(path)
     state = file.load()
     file.save(replace(state, receipt=replace(state.receipt, fingerprint="0" * 64)))
     with pytest.raises(LedgerError, match="does not hold the payment"):
-        fit(model(), (X, Y), checkpoint=path, ledger=ledger, **RUN)
+        fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, ledger=ledger, execution=FEW)
 
 
 def test_two_at_once_are_refused(tmp_path) -> None:
     file = Checkpoint(tmp_path / "run.pt")
     with file.held(), pytest.raises(InvalidParameter, match="Another process"):
-        fit(model(), (X, Y), checkpoint=file.path, **RUN)
-    fit(model(), (X, Y), checkpoint=file.path, **RUN)
+        fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=file.path, execution=FEW)
+    fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=file.path, execution=FEW)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a checkpoint", b"PK\x03\x04"])
@@ -178,14 +220,22 @@ def test_a_broken_file_says_so(tmp_path, content: bytes) -> None:
     path = tmp_path / "run.pt"
     path.write_bytes(content)
     with pytest.raises(InvalidParameter, match="cannot be read"):
-        fit(model(), (X, Y), checkpoint=path, **RUN)
+        fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, execution=FEW)
 
 
 def test_seeded_noise_anywhere_marks_the_whole_run(tmp_path) -> None:
     path = tmp_path / "run.pt"
     with pytest.raises(Killed):
-        fit(model(), (X, Y), checkpoint=path, watch=stop_at(20), bits=SeededBits(1), **RUN)
-    assert not fit(model(), (X, Y), checkpoint=path, **RUN).secure
+        fit(
+            model(),
+            (X, Y),
+            TrainingPlan(**RUN),
+            checkpoint=path,
+            progress=stop_at(20),
+            bits=SeededBits(1),
+            execution=FEW,
+        )
+    assert not fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, execution=FEW).secure
 
 
 PROGRAM = """
@@ -214,6 +264,6 @@ def test_a_process_killed_for_good_goes_on(tmp_path) -> None:
         process.send_signal(signal.SIGKILL)
     told = subprocess.run([*command, "0"], capture_output=True, text=True, check=True).stdout.split()
     assert told[0] == "11"
-    whole = fit(model(), (X, Y), **RUN)
+    whole = fit(model(), (X, Y), TrainingPlan(**RUN), execution=FEW)
     assert told[-3:] == ["epsilon", str(whole.epsilon.upper), "True"]
     assert ledger.status().blocks == 1

@@ -11,15 +11,27 @@ from sourdine.accounting import Sampler
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, RenyiBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError, UnsupportedLoss
-from sourdine.learning import Flat, Trained, card_of, fit, plan, repeat
+from sourdine.learning import (
+    Checkpoint,
+    Execution,
+    Flat,
+    Trained,
+    TrainingPlan,
+    UnitIds,
+    card_of,
+    fit,
+    plan,
+    repeat,
+)
 from sourdine.testing import SeededBits
 
 SOURCE = torch.Generator().manual_seed(7)
 X = torch.randn(400, 6, generator=SOURCE)
 Y = (X @ torch.tensor([1.0, -1, 0.5, 0, 0, 2]) > 0).long()
-QUIET = {"noise": 2.0**-20, "delta": 1e-3}  # too little noise to matter: for comparing gradients
-PAID = {"noise": 0.8, "delta": 1e-3, "physical": 64}
-BUDGET = {"epsilon": 8, "delta": 1e-3, "physical": 64}
+QUIET = {"noise_multiplier": 2.0**-20, "delta": 1e-3}  # too little noise to matter: for comparing gradients
+PAID = {"noise_multiplier": 0.8, "delta": 1e-3}
+BUDGET = {"epsilon": 8, "delta": 1e-3}
+FEW = Execution(physical_batch_size=64)
 
 
 def linear() -> nn.Module:
@@ -44,7 +56,9 @@ def ledger_at(path, limit: float = 1000, neighbours: Neighbours = Neighbours.ADD
 def test_it_learns_and_leaves_the_model_as_it_was() -> None:
     model = linear()
     before = copy.deepcopy(model.state_dict())
-    trained = fit(model, (X, Y), epochs=10, batch=50, public=(X, Y), **BUDGET)
+    trained = fit(
+        model, (X, Y), TrainingPlan(epochs=10, batch_size=50, **BUDGET), public=(X, Y), execution=FEW
+    )
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     assert trained.accuracy > 0.85
     assert trained.epsilon.upper <= 8
@@ -61,12 +75,10 @@ def test_one_full_step_is_clipped_descent(physical: int) -> None:
     trained = fit(
         model,
         (X, Y),
-        steps=1,
-        batch=400,
-        physical=physical,
+        TrainingPlan(steps=1, batch_size=400, **QUIET),
+        execution=Execution(physical_batch_size=physical),
         clipping=Flat(norm=0.2),
         optimizer=sgd(1.0),
-        **QUIET,
     )
     total = [torch.zeros_like(value) for value in model.parameters()]
     for i in range(400):
@@ -89,14 +101,32 @@ def test_one_full_step_is_clipped_descent(physical: int) -> None:
     ids=["arrays", "dataset", "loader"],
 )
 def test_every_form_of_data_trains_alike(data: object) -> None:
-    expected = fit(linear(), (X, Y), steps=3, batch=400, physical=64, **QUIET).model
-    found = fit(linear(), data, steps=3, batch=400, physical=64, **QUIET).model
+    expected = fit(
+        linear(),
+        (X, Y),
+        TrainingPlan(steps=3, batch_size=400, **QUIET),
+        execution=Execution(physical_batch_size=64),
+    ).model
+    found = fit(
+        linear(),
+        data,
+        TrainingPlan(steps=3, batch_size=400, **QUIET),
+        execution=Execution(physical_batch_size=64),
+    ).model
     assert torch.allclose(found.weight, expected.weight, atol=1e-4)
 
 
 def test_a_loader_declares_the_batch() -> None:
     loader = DataLoader(TensorDataset(X, Y), batch_size=40, shuffle=True)
-    assert fit(linear(), loader, epochs=1, physical=64, noise=1, delta=1e-3).plan.batch == 40
+    assert (
+        fit(
+            linear(),
+            loader,
+            TrainingPlan(epochs=1, noise_multiplier=1, delta=1e-3),
+            execution=Execution(physical_batch_size=64),
+        ).plan.batch_size
+        == 40
+    )
 
 
 @pytest.mark.parametrize("sampler", Sampler)
@@ -105,11 +135,9 @@ def test_every_sampler_runs_its_epochs(sampler: Sampler) -> None:
     trained = fit(
         linear(),
         (X, Y),
-        epochs=2,
-        batch=150,
-        sampler=sampler,
-        watch=lambda now: seen.append(now.step),
-        **BUDGET,
+        TrainingPlan(epochs=2, batch_size=150, sampler=sampler, **BUDGET),
+        progress=lambda now: seen.append(now.step),
+        execution=FEW,
     )
     assert seen == [1, 2, 3, 4, 5, 6]
     assert trained.epsilon.upper <= 8
@@ -118,19 +146,32 @@ def test_every_sampler_runs_its_epochs(sampler: Sampler) -> None:
 
 def test_progress_tells_a_growing_epsilon_and_public_numbers_only() -> None:
     told = []
-    trained = fit(linear(), (X, Y), epochs=4, batch=100, watch=told.append, **PAID)
+    trained = fit(
+        linear(), (X, Y), TrainingPlan(epochs=4, batch_size=100, **PAID), progress=told.append, execution=FEW
+    )
     epsilons = [now.epsilon for now in told]
     assert epsilons == sorted(epsilons)
     assert epsilons[0] < 0.9 * epsilons[-1]
     assert epsilons[-1] == trained.epsilon.upper
     assert all(now.loss is None and now.accuracy is None for now in told)
     assert [now.epoch for now in trained.history] == [1, 2, 3, 4]
-    judged = fit(linear(), (X, Y), epochs=2, batch=100, public=(X[:50], Y[:50]), **PAID)
+    judged = fit(
+        linear(),
+        (X, Y),
+        TrainingPlan(epochs=2, batch_size=100, **PAID),
+        public=(X[:50], Y[:50]),
+        execution=FEW,
+    )
     assert all(0 <= now.accuracy <= 1 and now.loss > 0 for now in judged.history)
 
 
 def test_training_stops_at_the_budget() -> None:
-    trained = fit(linear(), (X, Y), epsilon=2, delta=1e-3, noise=2.0, epochs=1000, batch=40, physical=64)
+    trained = fit(
+        linear(),
+        (X, Y),
+        TrainingPlan(epsilon=2, delta=1e-3, noise_multiplier=2.0, epochs=1000, batch_size=40),
+        execution=Execution(physical_batch_size=64),
+    )
     assert trained.epsilon.upper <= 2
     assert trained.plan.steps < 10_000
     assert trained.history[-1].step == trained.plan.steps
@@ -148,7 +189,9 @@ def test_the_ledger_pays_before_data_are_touched(tmp_path) -> None:
             return X[at], Y[at]
 
     ledger = ledger_at(tmp_path / "l")
-    trained = fit(linear(), Watched(), epochs=1, batch=50, ledger=ledger, **PAID)
+    trained = fit(
+        linear(), Watched(), TrainingPlan(epochs=1, batch_size=50, **PAID), ledger=ledger, execution=FEW
+    )
     shapes, rest = [n for n in Watched.touched if n == 0], [n for n in Watched.touched if n]
     assert set(rest) == {1}
     assert len(shapes) == 1  # for its shape
@@ -162,21 +205,29 @@ def test_the_ledger_pays_before_data_are_touched(tmp_path) -> None:
 
 def test_the_path_of_a_ledger_pays_as_well(tmp_path) -> None:
     ledger_at(tmp_path / "l").close()
-    trained = fit(linear(), (X, Y), epochs=1, batch=50, ledger=tmp_path / "l", **PAID)
+    trained = fit(
+        linear(), (X, Y), TrainingPlan(epochs=1, batch_size=50, **PAID), ledger=tmp_path / "l", execution=FEW
+    )
     assert card_of(trained, str(tmp_path / "l")).certificate is not None
     with pytest.raises(LedgerError):
-        fit(linear(), (X, Y), epochs=1, batch=50, ledger=tmp_path / "none", **PAID)
+        fit(
+            linear(),
+            (X, Y),
+            TrainingPlan(epochs=1, batch_size=50, **PAID),
+            ledger=tmp_path / "none",
+            execution=FEW,
+        )
     assert not (tmp_path / "none").exists()
 
 
 def test_a_budget_that_is_spent_says_so(tmp_path) -> None:
     price = ledger_at(tmp_path / "any").price(
-        plan(size=400, epochs=1, batch=50, noise=0.8, delta=1e-3).spend()
+        plan(TrainingPlan(size=400, epochs=1, batch_size=50, noise_multiplier=0.8, delta=1e-3)).spend()
     )
     ledger = ledger_at(tmp_path / "l", limit=1.5 * float(price))
-    fit(linear(), (X, Y), epochs=1, batch=50, ledger=ledger, **PAID)
+    fit(linear(), (X, Y), TrainingPlan(epochs=1, batch_size=50, **PAID), ledger=ledger, execution=FEW)
     with pytest.raises(BudgetExceeded, match="Nothing was spent"):
-        fit(linear(), (X, Y), epochs=1, batch=50, ledger=ledger, **PAID)
+        fit(linear(), (X, Y), TrainingPlan(epochs=1, batch_size=50, **PAID), ledger=ledger, execution=FEW)
     assert ledger.status().blocks == 1
 
 
@@ -185,11 +236,23 @@ def test_a_ledger_of_another_kind_says_so(tmp_path) -> None:
         budget=ConcentratedBudget(limit=9), unit="person", neighbours=Neighbours.ADD_REMOVE, delta=1e-5
     )
     with pytest.raises(UnsupportedLoss, match="renyi ledger"):
-        fit(linear(), (X, Y), epochs=1, batch=50, ledger=Ledger.create(tmp_path / "z", terms), **PAID)
+        fit(
+            linear(),
+            (X, Y),
+            TrainingPlan(epochs=1, batch_size=50, **PAID),
+            ledger=Ledger.create(tmp_path / "z", terms),
+            execution=FEW,
+        )
     replacing = ledger_at(tmp_path / "r", neighbours=Neighbours.REPLACE)
     with pytest.raises(InvalidParameter, match="replace neighbours"):
-        fit(linear(), (X, Y), epochs=1, batch=50, ledger=replacing, **PAID)
-    assert fit(linear(), (X, Y), epochs=1, batch=50, sampler="fixed", ledger=replacing, **PAID).receipt
+        fit(linear(), (X, Y), TrainingPlan(epochs=1, batch_size=50, **PAID), ledger=replacing, execution=FEW)
+    assert fit(
+        linear(),
+        (X, Y),
+        TrainingPlan(epochs=1, batch_size=50, sampler="fixed", **PAID),
+        ledger=replacing,
+        execution=FEW,
+    ).receipt
 
 
 BAD = [float("nan"), float("inf"), -float("inf"), 1e38]
@@ -202,9 +265,9 @@ def test_examples_that_are_not_finite_count_nothing(bad: float, make) -> None:
     spoiled[::4, 2] = bad
     kept = torch.ones(400, dtype=torch.bool)
     kept[::4] = False
-    options = {"steps": 1, "optimizer": sgd(1.0), "physical": 400, **QUIET}
-    found = fit(make(), (spoiled, Y), batch=400, **options).model
-    without = fit(make(), (X[kept], Y[kept]), batch=300, **options).model
+    options = {"optimizer": sgd(1.0), "execution": Execution(physical_batch_size=400)}
+    found = fit(make(), (spoiled, Y), TrainingPlan(steps=1, batch_size=400, **QUIET), **options).model
+    without = fit(make(), (X[kept], Y[kept]), TrainingPlan(steps=1, batch_size=300, **QUIET), **options).model
     start = make()
     for a, b, c in zip(found.parameters(), without.parameters(), start.parameters(), strict=True):
         assert torch.isfinite(a).all()
@@ -219,20 +282,39 @@ def test_targets_that_are_not_finite_count_nothing() -> None:
     def squared(outputs: Tensor, wanted: Tensor) -> Tensor:
         return (outputs - wanted).square().sum(1)
 
-    trained = fit(nn.Linear(6, 1), (X, targets), loss=squared, steps=3, batch=400, physical=100, **QUIET)
+    trained = fit(
+        nn.Linear(6, 1),
+        (X, targets),
+        TrainingPlan(steps=3, batch_size=400, **QUIET),
+        execution=Execution(physical_batch_size=100),
+        loss=squared,
+    )
     assert all(torch.isfinite(value).all() for value in trained.model.parameters())
 
 
 def test_labels_of_no_class_raise_nothing() -> None:
     labels = Y.clone()
     labels[:9] = 77
-    fit(linear(), (X, labels), steps=2, batch=400, physical=100, **QUIET)
+    fit(
+        linear(),
+        (X, labels),
+        TrainingPlan(steps=2, batch_size=400, **QUIET),
+        execution=Execution(physical_batch_size=100),
+    )
 
 
 def test_people_are_clipped_whole() -> None:
     ids = np.arange(400) // 8  # eight examples each
-    options = {"steps": 1, "batch": 50, "optimizer": sgd(1.0), "clipping": Flat(norm=0.1), **QUIET}
-    found = fit(linear(), (X, Y), unit=ids, examples_per_unit=8, physical=7, **options)
+    planned = TrainingPlan(steps=1, batch_size=50, **QUIET)
+    options = {"optimizer": sgd(1.0), "clipping": Flat(norm=0.1)}
+    found = fit(
+        linear(),
+        (X, Y),
+        planned,
+        units=UnitIds(ids, max_examples=8),
+        execution=Execution(physical_batch_size=7),
+        **options,
+    )
     model = linear()
     total = [torch.zeros_like(value) for value in model.parameters()]
     for one in range(50):
@@ -253,26 +335,20 @@ def test_one_person_moves_the_sum_by_one_norm() -> None:
     with_them = fit(
         linear(),
         (X, Y),
-        unit=ids,
-        examples_per_unit=50,
-        steps=1,
-        batch=201,
-        physical=500,
+        TrainingPlan(steps=1, batch_size=201, **QUIET),
+        units=UnitIds(ids, max_examples=50),
+        execution=Execution(physical_batch_size=500),
         clipping=Flat(norm=0.5),
         optimizer=sgd(201.0),
-        **QUIET,
     ).model
     without = fit(
         linear(),
         (X[200:], Y[200:]),
-        unit=ids[200:],
-        examples_per_unit=50,
-        steps=1,
-        batch=200,
-        physical=500,
+        TrainingPlan(steps=1, batch_size=200, **QUIET),
+        units=UnitIds(ids[200:], max_examples=50),
+        execution=Execution(physical_batch_size=500),
         clipping=Flat(norm=0.5),
         optimizer=sgd(200.0),
-        **QUIET,
     ).model
     moved = torch.sqrt(
         sum(((a - b) ** 2).sum() for a, b in zip(with_them.parameters(), without.parameters(), strict=True))
@@ -281,27 +357,47 @@ def test_one_person_moves_the_sum_by_one_norm() -> None:
 
 
 def test_a_declared_size_fixes_the_rate() -> None:
-    trained = fit(linear(), (X, Y), size=1000, epochs=1, batch=100, noise=1.0, delta=1e-3, physical=64)
-    assert trained.plan.rate == 0.1
+    trained = fit(
+        linear(),
+        (X, Y),
+        TrainingPlan(size=1000, epochs=1, batch_size=100, noise_multiplier=1.0, delta=1e-3),
+        execution=Execution(physical_batch_size=64),
+    )
+    assert trained.plan.sampling_rate == 0.1
     assert trained.plan.steps == 10
     with pytest.raises(InvalidParameter, match="'size'"):
-        fit(linear(), (X, Y), size=1000, epochs=1, batch=100, noise=1.0, delta=1e-3, sampler="shuffle")
+        fit(
+            linear(),
+            (X, Y),
+            TrainingPlan(
+                size=1000, epochs=1, batch_size=100, noise_multiplier=1.0, delta=1e-3, sampler="shuffle"
+            ),
+        )
 
 
 def test_averaging_and_schedule_are_used() -> None:
-    steady = fit(linear(), (X, Y), steps=20, batch=400, physical=400, optimizer=sgd(0.1), **QUIET).model
+    steady = fit(
+        linear(),
+        (X, Y),
+        TrainingPlan(steps=20, batch_size=400, **QUIET),
+        execution=Execution(physical_batch_size=400),
+        optimizer=sgd(0.1),
+    ).model
     averaged = fit(
-        linear(), (X, Y), steps=20, batch=400, physical=400, averaging=0.9, optimizer=sgd(0.1), **QUIET
+        linear(),
+        (X, Y),
+        TrainingPlan(steps=20, batch_size=400, **QUIET),
+        execution=Execution(physical_batch_size=400),
+        averaging=0.9,
+        optimizer=sgd(0.1),
     ).model
     stopped = fit(
         linear(),
         (X, Y),
-        steps=20,
-        batch=400,
-        physical=400,
+        TrainingPlan(steps=20, batch_size=400, **QUIET),
+        execution=Execution(physical_batch_size=400),
         optimizer=sgd(0.1),
         schedule=lambda made: torch.optim.lr_scheduler.LambdaLR(made, lambda step: 0.0),
-        **QUIET,
     ).model
     start = linear()
     moved = [float((each.weight - start.weight).detach().norm()) for each in (steady, averaged, stopped)]
@@ -310,15 +406,28 @@ def test_averaging_and_schedule_are_used() -> None:
 
 
 def test_seeded_noise_is_marked() -> None:
-    first, same = (fit(linear(), (X, Y), epochs=1, batch=50, bits=SeededBits(1), **PAID) for _ in range(2))
+    first, same = (
+        fit(
+            linear(), (X, Y), TrainingPlan(epochs=1, batch_size=50, **PAID), bits=SeededBits(1), execution=FEW
+        )
+        for _ in range(2)
+    )
     assert not first.secure
     assert torch.equal(first.model.weight, same.model.weight)
-    fresh = [fit(linear(), (X, Y), epochs=1, batch=50, **PAID).model.weight for _ in range(2)]
+    fresh = [
+        fit(linear(), (X, Y), TrainingPlan(epochs=1, batch_size=50, **PAID), execution=FEW).model.weight
+        for _ in range(2)
+    ]
     assert not torch.equal(*fresh)
 
 
 def test_repeats_tell_mean_and_deviation_and_what_all_cost() -> None:
-    found = repeat(3, lambda: fit(linear(), (X, Y), epochs=1, batch=50, public=(X, Y), **PAID))
+    found = repeat(
+        3,
+        lambda: fit(
+            linear(), (X, Y), TrainingPlan(epochs=1, batch_size=50, **PAID), public=(X, Y), execution=FEW
+        ),
+    )
     rates = [run.accuracy for run in found.runs]
     assert found.mean == pytest.approx(np.mean(rates))
     assert found.deviation == pytest.approx(np.std(rates, ddof=1))
@@ -336,11 +445,15 @@ def test_dropout_and_embeddings_pass() -> None:
             return self.out(self.drop(self.table(x).mean(1)))
 
     tokens = torch.randint(0, 10, (400, 5), generator=SOURCE)
-    assert isinstance(fit(Words(), (tokens, Y), epochs=1, batch=50, noise=1, delta=1e-3), Trained)
+    assert isinstance(
+        fit(Words(), (tokens, Y), TrainingPlan(epochs=1, batch_size=50, noise_multiplier=1, delta=1e-3)),
+        Trained,
+    )
 
 
 def bad(**given: object) -> dict:
-    return {"model": linear(), "data": (X, Y), "epochs": 1, "batch": 50, **BUDGET} | given
+    stated = {"epochs": 1, "batch_size": 50, **BUDGET}
+    return {"model": linear(), "data": (X, Y), "plan": TrainingPlan(**stated)} | given
 
 
 @pytest.mark.parametrize(
@@ -349,15 +462,18 @@ def bad(**given: object) -> dict:
         (bad(model=nn.Sequential(nn.Linear(6, 2), nn.BatchNorm1d(2))), "layer '1' is a BatchNorm1d"),
         (bad(loss=nn.CrossEntropyLoss()), "reduction='none'"),
         (bad(loss=nn.functional.cross_entropy), "one number for each example"),
-        (bad(batch=401), "'batch' of plan must not be larger than the data, 400"),
-        (bad(unit=np.arange(10), examples_per_unit=1), "one id for each of the 400"),
-        (bad(unit=np.arange(400)), "'examples_per_unit'"),
-        (bad(examples_per_unit=3), "'unit'"),
+        (
+            bad(plan=TrainingPlan(epochs=1, batch_size=401, **BUDGET)),
+            "'batch_size' of TrainingPlan must not be larger than the data, 400",
+        ),
+        (bad(plan={"epsilon": 3}), "'plan' of fit must be a TrainingPlan"),
+        (bad(plan=plan(TrainingPlan(size=400, epochs=1, batch_size=50, **BUDGET))), "must be a TrainingPlan"),
+        (bad(units=np.arange(10)), "one id for each of the 400"),
+        (bad(units=[None] * 400), "hold no id at all"),
         (bad(optimizer=torch.optim.SGD(linear().parameters(), lr=1)), "function that makes one"),
         (bad(optimizer=torch.optim.LBFGS), "LBFGS"),
-        (bad(physical=0), "'physical'"),
+        (bad(execution=64), "'execution' of fit must be an Execution"),
         (bad(model=nn.Linear(5, 2)), "failed in a rehearsal"),
-        (bad(epsilon=None), "'epsilon'"),
         (bad(averaging=2), "'averaging'"),
     ],
 )
@@ -366,9 +482,37 @@ def test_bad_input_is_told_in_one_message_before_anything_is_paid(
 ) -> None:
     ledger = ledger_at(tmp_path / "l")
     with pytest.raises(InvalidParameter, match=message) as caught:
-        fit(given.pop("model"), given.pop("data"), ledger=ledger, **given)
+        fit(ledger=ledger, **given)
     assert len(str(caught.value)) < 400
     assert ledger.status().blocks == 0
+
+
+def test_ids_alone_let_one_example_of_each_count() -> None:
+    ids = np.arange(400) // 4
+    wanted = TrainingPlan(epochs=1, batch_size=50, **PAID)
+    stated = fit(
+        linear(), (X, Y), wanted, units=UnitIds(ids, max_examples=1), bits=SeededBits(1), execution=FEW
+    )
+    alone = fit(linear(), (X, Y), wanted, units=ids, bits=SeededBits(1), execution=FEW)
+    assert alone.plan.size == 100
+    assert alone.max_examples_per_unit == 1
+    assert torch.equal(alone.model.weight, stated.model.weight)
+
+
+def test_groups_are_checked_when_they_are_made() -> None:
+    with pytest.raises(InvalidParameter, match="'physical_batch_size' of Execution must lie between 1"):
+        Execution(physical_batch_size=0)
+    with pytest.raises(InvalidParameter, match="'max_examples' of UnitIds must lie between 1"):
+        UnitIds([1, 2], max_examples=0)
+    with pytest.raises(InvalidParameter, match="'every' of Checkpoint must lie between 1"):
+        Checkpoint("run.pt", every=0)
+
+
+def test_the_example_of_the_readme_runs_as_written(tmp_path) -> None:
+    ledger = ledger_at(tmp_path / "l")
+    trained = fit(linear(), (X, Y), TrainingPlan(epsilon=3, delta=1e-5, epochs=10), ledger=ledger)
+    assert trained.epsilon.upper <= 3
+    assert trained.receipt is not None
 
 
 class Keeping(nn.Module):
@@ -385,7 +529,7 @@ class Keeping(nn.Module):
 
 
 def test_the_model_that_is_handed_out_keeps_nothing_of_the_data() -> None:
-    found = fit(Keeping(), (X, Y), epochs=1, batch=100, **PAID).model
+    found = fit(Keeping(), (X, Y), TrainingPlan(epochs=1, batch_size=100, **PAID), execution=FEW).model
     assert not hasattr(found, "last")
     assert found.seen == []
     assert not found.training
@@ -397,7 +541,16 @@ def test_nobody_knows_what_is_dropped() -> None:
     def run() -> Tensor:
         torch.manual_seed(3)
         model = nn.Sequential(nn.Dropout(0.5), nn.Linear(6, 2))
-        return fit(model, (X, Y), epochs=1, batch=400, physical=400, **QUIET).model[1].weight
+        return (
+            fit(
+                model,
+                (X, Y),
+                TrainingPlan(epochs=1, batch_size=400, **QUIET),
+                execution=Execution(physical_batch_size=400),
+            )
+            .model[1]
+            .weight
+        )
 
     before = torch.get_rng_state()
     assert (run() - run()).abs().max() > 1e-3

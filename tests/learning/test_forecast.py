@@ -27,11 +27,11 @@ def test_the_physical_batch_fits_into_the_memory_given() -> None:
     model = nn.Linear(1000, 2)
     rich = measure(model, DATA, memory=1 << 34)
     poor = measure(model, DATA, memory=1 << 20)
-    assert rich.physical == 1024
-    assert 1 <= poor.physical < rich.physical
-    assert poor.memory.peak(poor.physical, parts=True) <= 1 << 20
-    assert poor.memory.peak(2 * poor.physical, parts=True) > 1 << 20
-    assert measure(model, DATA, memory=1).physical == 1
+    assert rich.physical_batch_size == 1024
+    assert 1 <= poor.physical_batch_size < rich.physical_batch_size
+    assert poor.memory.peak(poor.physical_batch_size, parts=True) <= 1 << 20
+    assert poor.memory.peak(2 * poor.physical_batch_size, parts=True) > 1 << 20
+    assert measure(model, DATA, memory=1).physical_batch_size == 1
 
 
 def test_the_model_and_the_data_are_not_touched() -> None:

@@ -21,7 +21,8 @@ def test_nothing_else_is_there() -> None:
 def test_planning_needs_no_torch() -> None:
     program = (
         "import sys, sourdine as sd\n"
-        "sd.learning.plan(size=1000, noise=2, delta=1e-4, epochs=1, batch=10).words()\n"
+        "plan = sd.learning.TrainingPlan(noise_multiplier=2, delta=1e-4, epochs=1, batch_size=10)\n"
+        "sd.learning.plan(plan, size=1000).words()\n"
         "print('torch' in sys.modules)"
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

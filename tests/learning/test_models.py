@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning import fit
+from sourdine.learning import Execution, TrainingPlan, fit
 from sourdine.learning.baseline import fit_without_privacy
 from sourdine.learning.features.pipeline import Features
 from sourdine.learning.models import RECIPES, Model, Whole, cnn, features_of, linear, mlp, model_of, recipe_of
@@ -39,15 +39,20 @@ def test_models_by_name_take_what_they_are_for() -> None:
 def test_models_train_privately(kind: Model) -> None:
     data = (torch.rand(20, 1, 28, 28, generator=SOURCE), torch.randint(0, 3, (20,), generator=SOURCE))
     made = model_of(kind, (1, 28, 28), 3)
-    trained = fit(made, data, noise=1.0, delta=1e-3, steps=2, batch=5, physical=8)
+    trained = fit(
+        made,
+        data,
+        TrainingPlan(noise_multiplier=1.0, delta=1e-3, steps=2, batch_size=5),
+        execution=Execution(physical_batch_size=8),
+    )
     moved = zip(made.parameters(), trained.model.parameters(), strict=True)
     assert all(not torch.equal(before, after) for before, after in moved)
 
 
 def test_the_usual_batch_is_a_part_of_the_data() -> None:
     usual = RECIPES[Model.SCATTERING]
-    assert [usual.batch_for(size) for size in (5, 400, 60_000)] == [1, 50, 4096]
-    assert RECIPES[Model.CNN].batch_for(60_000) is None
+    assert [usual.batch_size_for(size) for size in (5, 400, 60_000)] == [1, 50, 4096]
+    assert RECIPES[Model.CNN].batch_size_for(60_000) is None
 
 
 @pytest.mark.parametrize("epsilon", [None, 0.5, 1.99])
@@ -107,7 +112,7 @@ def test_ordinary_training_is_plain_descent_on_the_mean_loss() -> None:
         start,
         (inputs, targets),
         epochs=3,
-        batch=6,
+        batch_size=6,
         optimizer=lambda values: torch.optim.SGD(values, lr=0.5),
         public=(inputs, targets),
     )

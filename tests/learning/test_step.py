@@ -34,7 +34,7 @@ def clipped_by_hand(model: nn.Module, x: torch.Tensor, y: torch.Tensor, norm: fl
 @pytest.mark.parametrize("cuts", [[20], [1, 19], [7, 7, 6]])
 def test_physical_batches_of_any_size_add_up(cuts: list[int]) -> None:
     model, x, y = small(), torch.randn(20, 4), torch.randint(0, 3, (20,))
-    step = Step(model, noise=QUIET, batch=32, clipping=Flat(norm=0.3))
+    step = Step(model, noise_multiplier=QUIET, batch_size=32, clipping=Flat(norm=0.3))
     for xs, ys in zip(x.split(cuts), y.split(cuts), strict=True):
         step.add(losses(model, xs, ys))
     step.close()
@@ -44,7 +44,7 @@ def test_physical_batches_of_any_size_add_up(cuts: list[int]) -> None:
 
 def test_steps_do_not_remember_each_other() -> None:
     model, x, y = small(), torch.randn(5, 4), torch.randint(0, 3, (5,))
-    step = Step(model, noise=QUIET, batch=5)
+    step = Step(model, noise_multiplier=QUIET, batch_size=5)
     step.add(losses(model, x, y))
     step.close()
     first = [value.grad.clone() for value in model.parameters()]
@@ -56,7 +56,7 @@ def test_steps_do_not_remember_each_other() -> None:
 
 def test_an_empty_batch_is_noise_of_the_right_law() -> None:
     model = nn.Linear(200, 100)
-    step = Step(model, noise=1.5, batch=10, clipping=Flat(norm=2.0), bits=SeededBits(1))
+    step = Step(model, noise_multiplier=1.5, batch_size=10, clipping=Flat(norm=2.0), bits=SeededBits(1))
     step.close()
     found = torch.cat([value.grad.flatten() for value in model.parameters()]).numpy()
     assert kstest(found, "norm", args=(0, 1.5 * 2.0 / 10)).pvalue > 1e-6
@@ -65,7 +65,7 @@ def test_an_empty_batch_is_noise_of_the_right_law() -> None:
 
 def test_noise_is_drawn_once_a_batch_and_afresh_each_time() -> None:
     model, x, y = nn.Linear(50, 100), torch.zeros(6, 50), torch.zeros(6, dtype=torch.int64)
-    step = Step(model, noise=1.0, batch=1, clipping=Flat(norm=1.0), bits=SeededBits(2))
+    step = Step(model, noise_multiplier=1.0, batch_size=1, clipping=Flat(norm=1.0), bits=SeededBits(2))
     spreads, first = [], None
     for parts in (1, 6):
         for some in torch.arange(6).chunk(parts):
@@ -82,7 +82,7 @@ def test_nothing_is_left_on_the_model_and_frozen_parts_stay() -> None:
     model = small()
     model[0].requires_grad_(False)
     before = set(model.__dict__), [set(layer.__dict__) for layer in model]
-    step = Step(model, noise=1.0, batch=4)
+    step = Step(model, noise_multiplier=1.0, batch_size=4)
     step.add(losses(model, torch.randn(4, 4), torch.zeros(4, dtype=torch.int64)))
     step.close()
     assert before == (set(model.__dict__), [set(layer.__dict__) for layer in model])
@@ -96,7 +96,7 @@ def test_nothing_is_left_on_the_model_and_frozen_parts_stay() -> None:
 def test_any_optimizer_steps_on_it(kind: type) -> None:
     model = small()
     before = [value.detach().clone() for value in model.parameters()]
-    step = Step(model, noise=1.0, batch=4)
+    step = Step(model, noise_multiplier=1.0, batch_size=4)
     optimizer = kind(model.parameters(), lr=0.01)
     step.close()
     optimizer.step()
@@ -105,20 +105,23 @@ def test_any_optimizer_steps_on_it(kind: type) -> None:
 
 def test_half_precision_gets_noise_in_single() -> None:
     model = nn.Linear(3, 2).to(torch.bfloat16)
-    step = Step(model, noise=1.0, batch=1)
+    step = Step(model, noise_multiplier=1.0, batch_size=1)
     step.close()
     assert model.weight.grad.dtype == torch.bfloat16
 
 
-@pytest.mark.parametrize(("field", "bad"), [("noise", 0), ("noise", -1), ("batch", 0), ("batch", 2.5)])
+@pytest.mark.parametrize(
+    ("field", "bad"),
+    [("noise_multiplier", 0), ("noise_multiplier", -1), ("batch_size", 0), ("batch_size", 2.5)],
+)
 def test_bad_parameters_name_themselves(field: str, bad: float) -> None:
     with pytest.raises(InvalidParameter, match=f"'{field}' of Step"):
-        Step(small(), **({"noise": 1.0, "batch": 4} | {field: bad}))
+        Step(small(), **({"noise_multiplier": 1.0, "batch_size": 4} | {field: bad}))
 
 
 def test_a_mean_over_the_batch_is_refused() -> None:
     model = small()
-    step = Step(model, noise=1.0, batch=4)
+    step = Step(model, noise_multiplier=1.0, batch_size=4)
     with pytest.raises(InvalidParameter, match="one number for each example"):
         step.add(lambda: nn.functional.cross_entropy(model(torch.randn(4, 4)), torch.zeros(4).long()))
 
@@ -126,7 +129,7 @@ def test_a_mean_over_the_batch_is_refused() -> None:
 def test_noise_hides_all_digits_of_a_double() -> None:
     # float32 noise on a float64 sum would leave the sum's last digits to be read off
     model = nn.Linear(3, 2).double()
-    step = Step(model, noise=1.0, batch=1)
+    step = Step(model, noise_multiplier=1.0, batch_size=1)
     step.add(lambda: model(torch.rand(5, 3, dtype=torch.float64)).sum(1))
     step.close()
     for value in model.parameters():
@@ -138,4 +141,4 @@ def test_losses_that_were_computed_before_are_refused() -> None:
     model = small()
     computed = losses(model, torch.randn(5, 4), torch.zeros(5, dtype=torch.int64))()
     with pytest.raises(InvalidParameter, match="lambda"):
-        Step(model, noise=1.0, batch=5).add(computed)
+        Step(model, noise_multiplier=1.0, batch_size=5).add(computed)

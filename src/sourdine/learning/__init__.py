@@ -12,11 +12,14 @@ if TYPE_CHECKING:
     from sourdine.accounting.dpsgd.training import Sampler as Sampler
     from sourdine.learning.baseline import Repeats as Repeats
     from sourdine.learning.baseline import repeat as repeat
+    from sourdine.learning.checkpoint import Checkpoint as Checkpoint
     from sourdine.learning.data.batches import AllocatedBatches as AllocatedBatches
     from sourdine.learning.data.batches import FixedBatches as FixedBatches
     from sourdine.learning.data.batches import PoissonBatches as PoissonBatches
     from sourdine.learning.data.batches import ShuffledBatches as ShuffledBatches
     from sourdine.learning.data.batches import TruncatedBatches as TruncatedBatches
+    from sourdine.learning.data.units import UnitIds as UnitIds
+    from sourdine.learning.execution import Execution as Execution
     from sourdine.learning.fitting import fit as fit
     from sourdine.learning.forecast import measure as measure
     from sourdine.learning.gradients.clipping import Automatic as Automatic
@@ -30,9 +33,10 @@ if TYPE_CHECKING:
     from sourdine.learning.memory.dry_run import memory_of as memory_of
     from sourdine.learning.memory.model import Memory as Memory
     from sourdine.learning.models import with_group_norm as with_group_norm
-    from sourdine.learning.planning import StepForecast as StepForecast
     from sourdine.learning.planning import TrainingPlan as TrainingPlan
     from sourdine.learning.planning import plan as plan
+    from sourdine.learning.pricing import PricedPlan as PricedPlan
+    from sourdine.learning.pricing import StepForecast as StepForecast
     from sourdine.learning.result import Card as Card
     from sourdine.learning.result import Progress as Progress
     from sourdine.learning.result import Trained as Trained
@@ -47,7 +51,11 @@ _HOMES = {
     "Engine": "learning.gradients.engine",
     "FixedBatches": "learning.data.batches",
     "Flat": "learning.gradients.clipping",
-    "StepForecast": "learning.planning",
+    "StepForecast": "learning.pricing",
+    "PricedPlan": "learning.pricing",
+    "UnitIds": "learning.data.units",
+    "Execution": "learning.execution",
+    "Checkpoint": "learning.checkpoint",
     "Memory": "learning.memory.model",
     "NoisyGradient": "learning.gradients.noisy_gradient",
     "PerLayer": "learning.gradients.clipping",
@@ -75,14 +83,17 @@ __all__ = [
     "AllocatedBatches",
     "Automatic",
     "Card",
+    "Checkpoint",
     "Clipping",
     "Engine",
+    "Execution",
     "FixedBatches",
     "Flat",
     "Memory",
     "NoisyGradient",
     "PerLayer",
     "PoissonBatches",
+    "PricedPlan",
     "Progress",
     "Repeats",
     "Sampler",
@@ -93,6 +104,7 @@ __all__ = [
     "Trained",
     "TrainingPlan",
     "TruncatedBatches",
+    "UnitIds",
     "card_of",
     "fit",
     "measure",

@@ -21,7 +21,7 @@ from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.learning.data.batches import ShuffledBatches
 from sourdine.learning.data.examples import Examples, examples_of
 from sourdine.learning.result import Progress, Trained
-from sourdine.learning.run import MakeOptimizer, Watch
+from sourdine.learning.run import MakeOptimizer, ReportProgress
 from sourdine.learning.task import Task, cross_entropy
 
 _AT_ONCE = 1000
@@ -45,10 +45,10 @@ def fit_without_privacy(
     data: object,
     *,
     epochs: int,
-    batch: int,
+    batch_size: int,
     optimizer: MakeOptimizer,
     public: object = None,
-    watch: Watch | None = None,
+    progress: ReportProgress | None = None,
     bits: Bits = SYSTEM,
 ) -> Unprotected:
     """Train a copy of a model by shuffled epochs, on the mean cross entropy of each batch.
@@ -58,7 +58,7 @@ def fit_without_privacy(
     ...     nn.Linear(1, 2),
     ...     (x, torch.tensor([0, 1])),
     ...     epochs=20,
-    ...     batch=2,
+    ...     batch_size=2,
     ...     optimizer=lambda values: torch.optim.SGD(values, lr=1.0),
     ...     public=(x, torch.tensor([0, 1])),
     ... )
@@ -68,7 +68,7 @@ def fit_without_privacy(
     task = Task(copy.deepcopy(model).train(), cross_entropy)
     examples = examples_of(data)
     judges = None if public is None else examples_of(public)
-    batches = ShuffledBatches(size=examples.size, batch=batch, epochs=epochs)
+    batches = ShuffledBatches(size=examples.size, batch_size=batch_size, epochs=epochs)
     stepper = optimizer(task.model.parameters())
     each = batches.steps // epochs
     history: list[Progress] = []
@@ -80,8 +80,8 @@ def fit_without_privacy(
         if step % each == 0:
             now = now if judges is None else _judged(task, now, judges)
             history.append(now)
-        if watch is not None:
-            watch(now)
+        if progress is not None:
+            progress(now)
     stepper.zero_grad()
     return Unprotected(model=task.model.eval(), history=tuple(history))
 
@@ -139,9 +139,10 @@ def repeat(times: int, train: Callable[[], Trained]) -> Repeats:
     """So many runs, each from a fresh start: `train` makes a model and fits it.
 
     >>> import torch
-    >>> from sourdine.learning import fit
+    >>> from sourdine.learning import TrainingPlan, fit
     >>> data = (torch.zeros(50, 2), torch.zeros(50, dtype=torch.int64))
-    >>> found = repeat(2, lambda: fit(torch.nn.Linear(2, 2), data, noise=2, delta=1e-3, epochs=1, batch=10))
+    >>> plan = TrainingPlan(noise_multiplier=2, delta=1e-3, epochs=1, batch_size=10)
+    >>> found = repeat(2, lambda: fit(torch.nn.Linear(2, 2), data, plan))
     >>> len(found.runs), found.epsilon.upper > found.runs[0].epsilon.upper
     (2, True)
     """

@@ -17,11 +17,17 @@ from typing import Any
 import torch
 
 from sourdine.accounting.ledger import Ledger, Receipt
-from sourdine.core import disk
+from sourdine.core import check, disk
 from sourdine.core.codec import decoded, encoded
 from sourdine.core.errors import InvalidParameter, LedgerError
 
 _FORMAT = 1
+_PARAMETERS = {  # what some settings are called in Python; on disk they keep the name they were given first
+    "batch": "batch_size",
+    "noise": "noise_multiplier",
+    "most": "max_batch_size",
+    "unit": "units",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +43,14 @@ class State:
 
 
 class Checkpoint:
-    """The file of one run. Only one process may go on with it at a time."""
+    """The file of one run. Only one process may go on with it at a time.
 
-    def __init__(self, path: Path | str) -> None:
+    It is written after each epoch, and after `every` steps where a step can be drawn by itself.
+    """
+
+    def __init__(self, path: Path | str, *, every: int | None = None) -> None:
         self.path = Path(path)
+        self.every = None if every is None else check.integer("Checkpoint", "every", every, 1, 1 << 40)
 
     def save(self, state: State) -> None:
         """Put a state in the place of the last; a kill in between leaves one of the two."""
@@ -119,7 +129,7 @@ def check_same(path: Path, state: State, settings: dict[str, str], ledger: Ledge
         name for name in settings | state.settings if settings.get(name) != state.settings.get(name)
     ):
         raise InvalidParameter(
-            f"The run in the checkpoint {path} has another {differ[0]}. "
+            f"The run in the checkpoint {path} has another {_PARAMETERS.get(differ[0], differ[0])}. "
             "Its epsilon holds for its own settings. Repeat them, or take another path."
         )
     if ledger is None:

@@ -11,23 +11,21 @@ from numpy.typing import ArrayLike
 from torch import nn
 from torch.optim import SGD, Optimizer
 
-from sourdine.accounting.dpsgd.training import Sampler
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.core import check
-from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.learning.checkpoint import Checkpoint
-from sourdine.learning.data.batches import UnitExamples
-from sourdine.learning.data.examples import Examples, RepeatedExamples, batch_of, examples_of
-from sourdine.learning.forecast import measure
+from sourdine.learning.data.examples import Examples, batch_of, examples_of
+from sourdine.learning.data.units import UnitIds
+from sourdine.learning.execution import Execution, check_execution
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.gradients.engine import check_model
-from sourdine.learning.gradients.self_test import REHEARSED, self_test
-from sourdine.learning.planning import plan
+from sourdine.learning.planning import TrainingPlan, check_plan
+from sourdine.learning.planning import plan as price
 from sourdine.learning.result import Trained
-from sourdine.learning.run import MakeOptimizer, MakeSchedule, Run, Watch
+from sourdine.learning.run import MakeOptimizer, MakeSchedule, ReportProgress, Run
 from sourdine.learning.task import Losses, Task, check_loss, cross_entropy
 
 _LEARNING_RATE = 0.5
@@ -36,136 +34,111 @@ _LEARNING_RATE = 0.5
 def fit(
     model: nn.Module,
     data: object,
+    plan: TrainingPlan,
     *,
-    delta: float,
-    epsilon: float | None = None,
-    noise: float | None = None,
-    epochs: int | None = None,
-    steps: int | None = None,
-    batch: int | None = None,
-    sampler: Sampler | str = Sampler.POISSON,
-    most: int | None = None,
-    neighbours: Neighbours | str | None = None,
-    group: int = 1,
-    size: int | None = None,
-    unit: ArrayLike | Iterable[object] | None = None,
-    examples_per_unit: int | None = None,
+    units: UnitIds | ArrayLike | Iterable[object] | None = None,
     loss: Losses | None = None,
     clipping: Clipping | None = None,
     optimizer: MakeOptimizer | None = None,
     schedule: MakeSchedule | None = None,
     averaging: float | None = None,
-    physical: int | None = None,
     public: object = None,
-    rehearsal: object = None,
-    checkpoint: Path | str | None = None,
-    every: int | None = None,
-    watch: Watch | None = None,
+    checkpoint: Checkpoint | Path | str | None = None,
+    execution: Execution | None = None,
+    progress: ReportProgress | None = None,
     ledger: Ledger | Path | str | None = None,
     purpose: str = "train a model",
     bits: Bits = SYSTEM,
 ) -> Trained:
-    """Train a copy of a model on sensitive data, within (epsilon, delta).
+    """Train a copy of a model on sensitive data, within the (epsilon, delta) of a plan.
 
-    `data` is (inputs, targets), a torch Dataset, or a DataLoader, whose dataset is then sampled anew. With
-    `epsilon` the noise follows from the epochs (or steps); with `noise` the epsilon does; with both, training
-    stops where the budget ends. The ledger, or the one in a file, is charged before an example is looked at.
+    `data` is (inputs, targets), a torch Dataset, or a DataLoader, whose dataset is then sampled anew, in
+    batches of its size unless the plan states one. The ledger, or the one in a file, is charged before an
+    example is looked at.
 
-    - `sampler`: "poisson" or "allocation" (the guarantee is for adding or removing a unit), "fixed"
-    (replacing one), "truncated" or "shuffle" (leaving one out), each with its own epsilon. With "allocation"
-    each unit is in exactly one batch of each epoch; with "truncated" no batch is larger than `most`.
-    - `neighbours`: "add-remove", "zero-out" or "replace", where the sampler is accounted for others than its
-    own. - `group`: how many units are protected together, for Poisson batches.
-    - `size`: a public number of units for the sampling rate, if the true one is not public.
-    - `unit`: an id for each example; all examples of one id are protected together, and at most
-      `examples_per_unit` of them count each time.
+    - `plan`: the budget, the length of the run and how batches are drawn.
+    - `units`: an id for each example, whose examples are protected together; `UnitIds` says how many of one
+      id may count each time, one unless told.
     - `loss`: gives one number for each example; cross entropy unless told.
     - `optimizer` and `schedule`: functions that make them, from the parameters and from the
       optimizer; both step once a batch.
     - `averaging`: the decay of an average of the parameters over the steps, which is then the model.
-    - `physical`: how many units are computed at once, which changes nothing else.
     - `public`: examples that are nobody's secret, to tell accuracy on after each epoch.
-    - `rehearsal`: a few public examples for the self-test; made-up ones unless given.
     - `checkpoint`: a file; a run that was killed goes on from it, is paid once and costs the same epsilon.
-      It is written after each epoch, and after `every` steps.
+      It is written after each epoch; `Checkpoint` may say more often.
+    - `execution`: how much is computed at once, which changes nothing else.
+    - `progress`: told after each step how far the run is.
 
     >>> import torch
     >>> x = torch.randn(200, 5, generator=torch.Generator().manual_seed(1))
     >>> y = (x[:, 0] > 0).long()
-    >>> trained = fit(nn.Linear(5, 2), (x, y), epsilon=8, delta=1e-3, epochs=5, batch=40)
+    >>> plan = TrainingPlan(epsilon=8, delta=1e-3, epochs=5, batch_size=40)
+    >>> trained = fit(nn.Linear(5, 2), (x, y), plan)
     >>> trained.plan.steps, trained.epsilon.upper <= 8, sorted(trained.model.state_dict())
     (25, True, ['bias', 'weight'])
     """
-    check_model(model)
-    task = Task(copy.deepcopy(model).train(), cross_entropy if loss is None else check_loss(loss))
-    if isinstance(optimizer, Optimizer):
-        raise InvalidParameter(
-            "The 'optimizer' of fit must be a function that makes one from parameters, since a copy of the "
-            "model is trained. Pass for example lambda parameters: torch.optim.SGD(parameters, lr=0.1)."
-        )
+    task = task_of(model, loss)
+    check_optimizer("fit", optimizer)
     examples = examples_of(data)
-    people = _people(unit, examples_per_unit, examples)
-    present = examples.size if people is None else len(people)
-    planned = plan(
-        size=present if size is None else size,
-        delta=delta,
-        epsilon=epsilon,
-        noise=noise,
-        epochs=epochs,
-        steps=steps,
-        batch=batch if batch is not None else batch_of(data),
-        sampler=sampler,
-        most=most,
-        neighbours=neighbours,
-        group=group,
-    )
-    if not planned.batches.hides_size and planned.size != present:
-        raise check.fail("fit", "size", "be left out unless batches are drawn by Poisson sampling", size)
+    owners = _owners(units, examples)
+    present = examples.size if owners is None else len(owners)
+    wanted = check_plan("fit", plan)
+    if wanted.batch_size is None:
+        wanted = replace(wanted, batch_size=batch_of(data))
+    priced = price(wanted, size=present)
+    if not priced.batches.hides_size and priced.size != present:
+        raise check.fail(
+            "fit", "size", "be left out unless batches are drawn by Poisson sampling", priced.size
+        )
     clip = Flat() if clipping is None else clipping
-    per_unit = 1 if people is None else people.most
-    rehearsed = examples if rehearsal is None else RepeatedExamples(examples_of(rehearsal))
-    self_test(task, rehearsed.made_up(REHEARSED))
-    if physical is None:
-        measured = measure(model, rehearsed, loss=loss, clipping=clip, examples_per_unit=per_unit)
-        planned, physical = replace(planned, forecast=measured), measured.physical
+    physical, forecast = check_execution("fit", execution).prepare(
+        model, task, examples, clipping=clip, examples_per_unit=1 if owners is None else owners.max_examples
+    )
     run = Run(
         task=task,
         given=model,
-        plan=planned,
+        plan=replace(priced, forecast=forecast),
         clipping=clip,
         examples=examples,
-        people=people,
+        units=owners,
         optimizer=partial(SGD, lr=_LEARNING_RATE) if optimizer is None else optimizer,
         schedule=schedule,
         averaging=averaging,
-        physical=check.integer("fit", "physical", physical, 1, 1 << 30),
+        physical_batch_size=physical,
         public=None if public is None else examples_of(public),
-        every=None if every is None else check.integer("fit", "every", every, 1, 1 << 40),
-        watch=watch,
+        progress=progress,
         bits=bits,
     )
-    file = None if checkpoint is None else Checkpoint(checkpoint)
+    file = checkpoint if checkpoint is None or isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
     with opened(ledger) as payer, nullcontext() if file is None else file.held():
         return run.done(file, payer, purpose)
 
 
-def _people(
-    ids: ArrayLike | Iterable[object] | None, most: int | None, examples: Examples
-) -> UnitExamples | None:
-    """Whose examples they are, if that was said."""
-    if ids is None:
-        if most is not None:
-            raise check.fail("fit", "examples_per_unit", "come with 'unit', an id for each example", most)
-        return None
-    if most is None:
-        remedy = "Say how many examples of one person may count each time."
-        raise check.fail("fit", "examples_per_unit", "be given with 'unit'", None, remedy)
-    people = UnitExamples(ids, most)
-    if people.examples != examples.size:
+def task_of(model: nn.Module, loss: Losses | None) -> Task:
+    """A copy of a model to train and its loss, or why it cannot be trained privately."""
+    check_model(model)
+    return Task(copy.deepcopy(model).train(), cross_entropy if loss is None else check_loss(loss))
+
+
+def check_optimizer(owner: str, optimizer: object) -> None:
+    """Refuse an optimizer that exists already: it would step the parameters of another model."""
+    if isinstance(optimizer, Optimizer):
         raise InvalidParameter(
-            f"The 'unit' of fit must hold one id for each of the {examples.size:,} examples. "
-            f"It holds {people.examples:,}."
+            f"The 'optimizer' of {owner} must be a function that makes one from parameters, since a copy of "
+            "the model is trained. Pass for example lambda parameters: torch.optim.SGD(parameters, lr=0.1)."
         )
-    if not len(people):
-        raise InvalidParameter("The 'unit' of fit holds no id at all, so there is nobody to learn from.")
-    return people
+
+
+def _owners(given: UnitIds | ArrayLike | Iterable[object] | None, examples: Examples) -> UnitIds | None:
+    """Whose examples they are, if that was said."""
+    if given is None:
+        return None
+    units = given if isinstance(given, UnitIds) else UnitIds(given)
+    if units.examples != examples.size:
+        raise InvalidParameter(
+            f"The 'units' of fit must hold one id for each of the {examples.size:,} examples. "
+            f"They hold {units.examples:,}."
+        )
+    if not len(units):
+        raise InvalidParameter("The 'units' of fit hold no id at all, so there is nobody to learn from.")
+    return units

@@ -10,7 +10,7 @@ from sourdine.core import check
 from sourdine.learning.data.examples import Examples, examples_of
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.memory.dry_run import MakeSteps, memory_of
-from sourdine.learning.planning import StepForecast
+from sourdine.learning.pricing import StepForecast
 from sourdine.learning.step import Step
 from sourdine.learning.task import Losses, Task, check_loss, cross_entropy
 
@@ -38,13 +38,15 @@ def measure(
     not.
 
     >>> forecast = measure(torch.nn.Linear(20, 2), (torch.zeros(1, 20), torch.zeros(1, dtype=torch.int64)))
-    >>> forecast.parameters, forecast.physical
+    >>> forecast.parameters, forecast.physical_batch_size
     (42, 1024)
     """
     room = int(_SHARE * _free()) if memory is None else check.integer("measure", "memory", memory, 1, 1 << 60)
     examples_per_unit = check.integer("measure", "examples_per_unit", examples_per_unit, 1, 1 << 20)
     task = Task(copy.deepcopy(model).train(), cross_entropy if loss is None else check_loss(loss))
-    step = Step(task.model, noise=1.0, batch=1, clipping=Flat() if clipping is None else clipping)
+    step = Step(
+        task.model, noise_multiplier=1.0, batch_size=1, clipping=Flat() if clipping is None else clipping
+    )
     examples = examples_of(data)
     taken = memory_of(
         task.model,
@@ -62,7 +64,7 @@ def measure(
     quick = max((many - few) / (count - _FEW), 0.0)
     return StepForecast(
         parameters=sum(value.numel() for value in task.model.parameters() if value.requires_grad),
-        physical=physical,
+        physical_batch_size=physical,
         memory=taken,
         seconds=max(few - _FEW * quick, 0.0),
         seconds_each=quick,

@@ -41,11 +41,11 @@ class Recipe:
     momentum: float
     clip: float
     averaging: float | None
-    batch: int | None = None
+    batch_size: int | None = None
 
-    def batch_for(self, size: int) -> int | None:
+    def batch_size_for(self, size: int) -> int | None:
         """The usual batch, or an eighth of few data; None where the planner is to choose."""
-        return None if self.batch is None else max(1, min(self.batch, size // 8))
+        return None if self.batch_size is None else max(1, min(self.batch_size, size // 8))
 
 
 RECIPES = {
@@ -53,7 +53,7 @@ RECIPES = {
     Model.MLP: Recipe(epochs=15, learning_rate=0.5, momentum=0.0, clip=1.0, averaging=0.98),
     Model.LINEAR: Recipe(epochs=15, learning_rate=0.5, momentum=0.9, clip=1.0, averaging=0.98),
     Model.SCATTERING: Recipe(
-        epochs=25, learning_rate=0.25, momentum=0.9, clip=1.0, averaging=0.98, batch=4096
+        epochs=25, learning_rate=0.25, momentum=0.9, clip=1.0, averaging=0.98, batch_size=4096
     ),
     Model.VGG13: Recipe(epochs=15, learning_rate=0.1, momentum=0.0, clip=1.0, averaging=0.98),
     Model.VGG16: Recipe(epochs=15, learning_rate=0.1, momentum=0.0, clip=1.0, averaging=0.98),

@@ -10,7 +10,7 @@ from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.release import Certificate, Release
 from sourdine.core.format import plain
-from sourdine.learning.planning import TrainingPlan
+from sourdine.learning.pricing import PricedPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +33,11 @@ class Progress:
 class Trained(Release):
     """A trained model with its certificate; `values` is the model, an ordinary one of torch."""
 
-    plan: TrainingPlan
+    plan: PricedPlan
     clipping: str
     history: tuple[Progress, ...] = ()
     unit: str = "example"
-    examples_per_unit: int = 1
+    max_examples_per_unit: int = 1
     resumed: bool = field(default=False, compare=False)
 
     @property
@@ -105,7 +105,7 @@ class Card:
 def card_of(trained: Trained, ledger: Ledger | Path | str | None = None, *, name: str | None = None) -> Card:
     """The card of a trained model; with the ledger that paid, its certificate is part of it."""
     plan, model = trained.plan, trained.model
-    each = trained.examples_per_unit
+    each = trained.max_examples_per_unit
     most = "" if each == 1 else f", at most {each} examples of each at a time"
     facts = plan.words() | {
         "model": type(model).__name__,

@@ -25,10 +25,11 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 from sourdine.core.randomness.bits import Bits
 from sourdine.learning.checkpoint import Checkpoint, State, check_same
-from sourdine.learning.data.batches import Batches, IndependentBatches, Indices, UnitExamples
+from sourdine.learning.data.batches import Batches, IndependentBatches, Indices
 from sourdine.learning.data.examples import Examples
+from sourdine.learning.data.units import UnitIds
 from sourdine.learning.gradients.clipping import Clipping
-from sourdine.learning.planning import TrainingPlan
+from sourdine.learning.pricing import PricedPlan
 from sourdine.learning.result import Progress, Trained
 from sourdine.learning.step import Step
 from sourdine.learning.task import Task, cross_entropy
@@ -94,7 +95,7 @@ class Average:
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
 MakeSchedule = Callable[[Optimizer], LRScheduler]
-Watch = Callable[[Progress], None]
+ReportProgress = Callable[[Progress], None]
 _MARKS = 20  # how often on the way epsilon is computed anew
 _HOPELESS = 1000.0
 _CHANGED = {
@@ -111,17 +112,16 @@ class Run:
 
     task: Task
     given: nn.Module  # the model of which the task trains a copy
-    plan: TrainingPlan
+    plan: PricedPlan
     clipping: Clipping
     examples: Examples
-    people: UnitExamples | None
+    units: UnitIds | None
     optimizer: MakeOptimizer
     schedule: MakeSchedule | None
     averaging: float | None
-    physical: int
+    physical_batch_size: int
     public: Examples | None
-    every: int | None
-    watch: Watch | None
+    progress: ReportProgress | None
     bits: Bits
 
     def done(self, file: Checkpoint | None, ledger: Ledger | None, purpose: str) -> Trained:
@@ -167,8 +167,8 @@ class Run:
             plan=self.plan,
             clipping=repr(self.clipping),
             history=history,
-            unit="example" if self.people is None else "person",
-            examples_per_unit=self._per_unit,
+            unit="example" if self.units is None else "person",
+            max_examples_per_unit=self._per_unit,
             resumed=resumed,
         )
 
@@ -176,7 +176,11 @@ class Run:
         """What clips and adds the noise; an audit has a kind of run of its own, which watches it."""
         plan = self.plan
         return Step(
-            self.task.model, noise=plan.noise, batch=plan.batch, clipping=self.clipping, bits=self.bits
+            self.task.model,
+            noise_multiplier=plan.noise_multiplier,
+            batch_size=plan.batch_size,
+            clipping=self.clipping,
+            bits=self.bits,
         )
 
     @property
@@ -194,21 +198,21 @@ class Run:
 
     @property
     def settings(self) -> dict[str, str]:
-        """What the epsilon rests on."""
-        more = {} if self.plan.most is None else {"most": str(self.plan.most)}
+        """What the epsilon rests on, by the names that ledgers and checkpoints have held since the first."""
+        more = {} if self.plan.max_batch_size is None else {"most": str(self.plan.max_batch_size)}
         if self.plan.neighbours is not self.plan.sampler.relations[0]:
             more["neighbours"] = str(self.plan.neighbours)
         if self.plan.group > 1:
             more["group"] = str(self.plan.group)
         return {
             "size": str(self.plan.size),
-            "batch": str(self.plan.batch),
+            "batch": str(self.plan.batch_size),
             "steps": str(self.plan.steps),
-            "noise": repr(self.plan.noise),
+            "noise": repr(self.plan.noise_multiplier),
             "delta": repr(self.plan.delta),
             "sampler": str(self.plan.sampler),
             "clipping": repr(self.clipping),
-            "unit": "example" if self.people is None else f"id with at most {self._per_unit} examples",
+            "unit": "example" if self.units is None else f"id with at most {self._per_unit} examples",
             **more,
         }
 
@@ -216,7 +220,7 @@ class Run:
     def _assumptions(self) -> tuple[str, ...]:
         """What the epsilon rests on, in words; a person with an id is more than an example."""
         told = self.plan.cost.assumptions
-        if self.people is None:
+        if self.units is None:
             return told
         group = self.plan.group
         who = "one person" if group == 1 else f"any {group:,} persons together"
@@ -229,18 +233,19 @@ class Run:
 
     @property
     def _per_unit(self) -> int:
-        return 1 if self.people is None else self.people.most
+        return 1 if self.units is None else self.units.max_examples
 
     @cached_property
     def _batches(self) -> Batches:
         drawn = self.plan.batches
         if isinstance(drawn, IndependentBatches):
-            present = self.examples.size if self.people is None else len(self.people)
+            present = self.examples.size if self.units is None else len(self.units)
             return replace(drawn, present=present)
         return drawn
 
     def _trained(self, moving: "_Moving", state: State, file: Checkpoint | None) -> tuple[Progress, ...]:
         steps, epoch = self.plan.steps, self._epoch
+        every = None if file is None else file.every
         history = [Progress(**each) for each in state.history]
 
         def save(step: int) -> None:
@@ -260,21 +265,21 @@ class Run:
                 save(step)  # before anything is told: what was told of a step must not be drawn again
                 now = self._judged(now, moving)
                 history.append(now)
-            elif self.every and step % self.every == 0 and not self.plan.sampler.by_epoch:
+            elif every and step % every == 0 and not self.plan.sampler.by_epoch:
                 save(step)
-            if self.watch is not None:
-                self.watch(now)
+            if self.progress is not None:
+                self.progress(now)
         save(steps)
         return tuple(history)
 
     def _take(self, units: Indices, moving: "_Moving") -> None:
         """One logical batch, in physical ones."""
-        for start in range(0, len(units), self.physical):
-            some = units[start : start + self.physical]
-            if self.people is None:
+        for start in range(0, len(units), self.physical_batch_size):
+            some = units[start : start + self.physical_batch_size]
+            if self.units is None:
                 batch, weights = self.examples.batch(some), None
             else:
-                chosen = self.people.drawn(some, self.bits)
+                chosen = self.units.drawn(some, self.bits)
                 batch, weights = self.examples.batch(chosen.places), torch.from_numpy(chosen.weights)
             moving.step.add(lambda: self.task.losses(batch, weights), examples_per_unit=self._per_unit)  # noqa: B023
         moving.close()
@@ -282,7 +287,7 @@ class Run:
     @property
     def _epoch(self) -> int:
         """How many steps an epoch has."""
-        return -(-self.plan.size // self.plan.batch)
+        return -(-self.plan.size // self.plan.batch_size)
 
     def _at(self, step: int) -> Progress:
         """How far the run is after a step, with what it cost so far at most.
@@ -290,7 +295,7 @@ class Run:
         Epsilon is computed at some marks; between two, that of the next is told.
         """
         epsilon = self.plan.epsilon.upper
-        if self.watch is not None or step % self._epoch == 0:
+        if self.progress is not None or step % self._epoch == 0:
             mark = -(-step * _MARKS // self.plan.steps)
             if mark not in self._marks:
                 self._marks[mark] = self._cost_until(-(-mark * self.plan.steps // _MARKS))

@@ -18,13 +18,13 @@ class Step:
     """The noisy gradient of one logical batch, for any optimizer of torch.
 
     `add` takes a physical batch, as often as there are some; `close` adds noise once, divides by the declared
-    `batch`, a public constant, and writes `.grad`. A batch without examples is closed like any other. The
-    noise has a standard deviation of `noise` clipping norms, so what a step costs is what the accounting says
-    of `noise` and the way the batches were drawn.
+    `batch_size`, a public constant, and writes `.grad`. A batch without examples is closed like any other.
+    The noise has a standard deviation of `noise_multiplier` clipping norms, so what a step costs is what the
+    accounting says of it and of the way the batches were drawn.
 
     >>> model = nn.Linear(3, 1)
     >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    >>> step = Step(model, noise=1.1, batch=2)
+    >>> step = Step(model, noise_multiplier=1.1, batch_size=2)
     >>> step.add(lambda: model(torch.ones(2, 3)).squeeze(1))
     >>> step.close()
     >>> optimizer.step()
@@ -34,14 +34,14 @@ class Step:
         self,
         model: nn.Module,
         *,
-        noise: float,
-        batch: int,
+        noise_multiplier: float,
+        batch_size: int,
         clipping: Clipping | None = None,
         bits: Bits = SYSTEM,
     ) -> None:
         self.clipping = Flat() if clipping is None else clipping
-        deviations = check.positive("Step", "noise", noise, 1 << 20)
-        self.batch = check.integer("Step", "batch", batch, 1, 1 << 40)
+        deviations = check.positive("Step", "noise_multiplier", noise_multiplier, 1 << 20)
+        self.batch_size = check.integer("Step", "batch_size", batch_size, 1, 1 << 40)
         self.mechanism = NoisyGradient(sigma=deviations * check.rational("Step", "norm", self.clipping.norm))
         self._engine = Engine(model, self.clipping)
         self._bits = bits
@@ -75,7 +75,7 @@ class Step:
                 # rounded to what the noise is made of: below its last bits nothing would hide a float64
                 total = torch.zeros_like(value, dtype=torch.float32) if total is None else total.float()
                 total.add_(noise.to(value.device).view_as(value), alpha=sigma)
-                value.grad = total.div_(self.batch).to(value.dtype)
+                value.grad = total.div_(self.batch_size).to(value.dtype)
 
     def _noise(self, count: int) -> Tensor:
         """Standard normal numbers, one for each parameter."""

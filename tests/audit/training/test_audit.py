@@ -8,10 +8,11 @@ from torch import nn
 from torch.optim import SGD
 
 from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
-from sourdine.audit.training import Canaries, TrainingAudit, audit_training, pixel_canaries
+from sourdine.audit.training import Canaries, Secrecy, TrainingAudit, audit_training, pixel_canaries
 from sourdine.audit.training.mutants import BROKEN
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.learning import Execution, TrainingPlan
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.models import linear
 from sourdine.testing import SeededBits
@@ -19,21 +20,18 @@ from sourdine.testing import SeededBits
 COUNT, PROBES = 1200, 400
 
 
-def audit(clipping: Clipping, epsilon: float = 4.0, **other: object) -> TrainingAudit:
-    settings: dict[str, object] = {
-        "steps": 20,
-        "batch": (COUNT + PROBES) // 2,
-        "delta": 1e-6,
-        "physical": 600,
-        "gradients": PROBES,
-    } | other
+def audit(clipping: Clipping, plan: dict | None = None, **other: object) -> TrainingAudit:
+    stated = {"steps": 20, "batch_size": (COUNT + PROBES) // 2, "delta": 1e-6} | (plan or {})
     return audit_training(
         linear((COUNT,), 10),
+        None,
+        TrainingPlan(epsilon=4.0, **stated),
         canaries=pixel_canaries((COUNT,), 10, COUNT),
-        epsilon=epsilon,
         clipping=clipping,
+        gradients=PROBES,
+        execution=Execution(physical_batch_size=600),
         bits=SeededBits(1),
-        **settings,  # type: ignore[arg-type]
+        **other,
     )
 
 
@@ -60,15 +58,31 @@ def test_answers_alone_tell_too() -> None:
     assert not audit(Flat(norm=1.0), score="loss").exceeded
 
 
-def test_canaries_among_data() -> None:
+def ledger_at(path: Path) -> Ledger:
+    terms = Terms(
+        budget=RenyiBudget(limit=100, order=4), unit="example", neighbours=Neighbours.ADD_REMOVE, delta=1e-6
+    )
+    return Ledger.create(path, terms)
+
+
+def among_data(clipping: Clipping, epochs: int = 10, **other: object) -> TrainingAudit:
     numbers = torch.Generator().manual_seed(1)
     data = torch.rand(500, 1, 20, 20, generator=numbers), torch.randint(0, 10, (500,), generator=numbers)
-    common = {"epsilon": 1.0, "delta": 1e-6, "epochs": 10, "batch": 475, "canaries": 500, "physical": 1000}
-    common["gradients"] = 200
-    honest, broken = (
-        audit_training(linear((1, 20, 20), 10), data, clipping=each, bits=SeededBits(2), **common)
-        for each in (Flat(norm=1.0), BROKEN[0].clipping)
+    return audit_training(
+        linear((1, 20, 20), 10),
+        data,
+        TrainingPlan(epsilon=1.0, delta=1e-6, epochs=epochs, batch_size=475),
+        canaries=500,
+        gradients=200,
+        clipping=clipping,
+        execution=Execution(physical_batch_size=1000),
+        bits=SeededBits(2),
+        **other,
     )
+
+
+def test_canaries_among_data() -> None:
+    honest, broken = (among_data(each) for each in (Flat(norm=1.0), BROKEN[0].clipping))
     assert honest.canaries == broken.canaries == 500
     assert honest.audited <= honest.claimed <= 1 < broken.audited
     # beside data no more is told of the steps than whether they are as claimed
@@ -78,12 +92,41 @@ def test_canaries_among_data() -> None:
     assert {(each.found, each.chance) for each in broken.faults} == {("", 0.0)}
 
 
+def test_what_a_ledger_pays_for_tells_nothing_that_was_not_paid(tmp_path: Path) -> None:
+    """Noise and draws are secrets of the run: even a verdict on them would cost delta beyond its own."""
+    with ledger_at(tmp_path / "paid.ledger") as ledger:
+        found = among_data(Flat(norm=1.0), epochs=1, ledger=ledger)
+    assert found.secrecy is Secrecy.PAID
+    assert {each.name for each in found.checks} == {"gradient canaries", "clipping", "steps"}
+    free = among_data(Flat(norm=1.0), epochs=1)
+    assert free.secrecy is Secrecy.DATA
+    assert len(free.checks) == 8
+    assert (free.audited, free.gradients.audited) == (found.audited, found.gradients.audited)
+
+
+def test_what_is_told_of_a_paid_run_follows_from_its_noisy_sums(tmp_path: Path) -> None:
+    """Other data with the same noise and draws: clipping and steps hold all the same."""
+    told = []
+    for place, scale in enumerate((1.0, 1e4)):
+        data = torch.full((200, 1, 10, 10), scale), torch.zeros(200, dtype=torch.int64)
+        with ledger_at(tmp_path / f"{place}.ledger") as ledger:
+            found = audit_training(
+                linear((1, 10, 10), 10),
+                data,
+                TrainingPlan(epsilon=1.0, delta=1e-6, steps=3, batch_size=100),
+                canaries=100,
+                gradients=100,
+                execution=Execution(physical_batch_size=1000),
+                ledger=ledger,
+                bits=SeededBits(2),
+            )
+        told.append([(each.name, each.found, each.chance) for each in found.checks[1:]])
+    assert told[0] == told[1]
+
+
 def test_it_is_the_run_that_is_paid(tmp_path: Path) -> None:
-    terms = Terms(
-        budget=RenyiBudget(limit=100, order=4), unit="example", neighbours=Neighbours.ADD_REMOVE, delta=1e-6
-    )
-    with Ledger.create(tmp_path / "paid.ledger", terms) as ledger:
-        audit(Flat(norm=1.0), ledger=tmp_path / "paid.ledger", steps=2)
+    with ledger_at(tmp_path / "paid.ledger") as ledger:
+        audit(Flat(norm=1.0), ledger=tmp_path / "paid.ledger", plan={"steps": 2})
         (line,) = ledger.history()
     assert line.purpose == "audit training"
     assert line.spends[0].count == 2
@@ -109,24 +152,39 @@ def test_rates_of_recognition() -> None:
 def test_what_cannot_be_audited_is_refused() -> None:
     model = linear((100,), 2)
     made = pixel_canaries((100,), 2, 100)
-    run = {"epsilon": 1, "steps": 1, "batch": 10}
+    run = {"epsilon": 1, "steps": 1, "batch_size": 10}
     with pytest.raises(InvalidParameter, match=r"'delta' of audit_training must lie below 0\.001 for 100"):
-        audit_training(model, canaries=made, delta=2e-3, **run)
+        audit_training(model, None, TrainingPlan(delta=2e-3, **run), canaries=made)
     with pytest.raises(InvalidParameter, match="'score' of audit_training must be one of gradient, loss"):
-        audit_training(model, canaries=made, delta=1e-6, score="luck", **run)
+        audit_training(model, None, TrainingPlan(delta=1e-6, **run), canaries=made, score="luck")
     with pytest.raises(InvalidParameter, match="'gradients' of audit_training must lie between 64"):
-        audit_training(model, canaries=made, delta=1e-6, gradients=3, **run)
+        audit_training(model, None, TrainingPlan(delta=1e-6, **run), canaries=made, gradients=3)
     with pytest.raises(InvalidParameter, match="must be a function that makes one"):
-        audit_training(model, canaries=made, delta=1e-6, optimizer=SGD(model.parameters()), **run)
+        audit_training(
+            model, None, TrainingPlan(delta=1e-6, **run), canaries=made, optimizer=SGD(model.parameters())
+        )
     with pytest.raises(InvalidParameter, match="half precision"):
-        audit_training(linear((100,), 2).half(), canaries=made, delta=1e-6, **run)
+        audit_training(linear((100,), 2).half(), None, TrainingPlan(delta=1e-6, **run), canaries=made)
     with pytest.raises(InvalidParameter, match="protects nobody"):
-        audit_training(model, (made.inputs, made.targets), canaries=made, delta=1e-6, broken=BROKEN[3], **run)
+        audit_training(
+            model,
+            (made.inputs, made.targets),
+            TrainingPlan(delta=1e-6, **run),
+            canaries=made,
+            broken=BROKEN[3],
+        )
     with pytest.raises(InvalidParameter, match="pixel_canaries"):
-        audit_training(model, canaries=100, delta=1e-6, **run)
+        audit_training(model, None, TrainingPlan(delta=1e-6, **run), canaries=100)
     words = torch.zeros(10, 3, dtype=torch.int64), torch.zeros(10, dtype=torch.int64)
     with pytest.raises(InvalidParameter, match="Pass your own"):
-        audit_training(nn.Embedding(3, 2), words, canaries=100, delta=1e-6, **run)
+        audit_training(nn.Embedding(3, 2), words, TrainingPlan(delta=1e-6, **run), canaries=100)
+    for other, name in (
+        ({"sampler": "fixed", "steps": None, "epochs": 1}, "sampler"),
+        ({"neighbours": "replace"}, "neighbours"),
+        ({"group": 2}, "group"),
+    ):
+        with pytest.raises(InvalidParameter, match=f"'{name}' of audit_training must be"):
+            audit_training(model, None, TrainingPlan(**({"delta": 1e-6} | run | other)), canaries=made)
     few = Canaries(made.inputs[:10], made.targets[:10])
     with pytest.raises(InvalidParameter, match="'canaries' of audit_training"):
-        audit_training(model, canaries=few, delta=1e-6, **run)
+        audit_training(model, None, TrainingPlan(delta=1e-6, **run), canaries=few)

@@ -4,6 +4,7 @@ import torch
 
 from sourdine.audit.training import TrainingAudit, audit_training, pixel_canaries
 from sourdine.audit.training.mutants import BROKEN, BrokenTraining
+from sourdine.learning import Execution, TrainingPlan
 from sourdine.learning.gradients.clipping import Automatic, Clipping, PerLayer
 from sourdine.learning.models import linear
 from sourdine.testing import SeededBits
@@ -34,13 +35,11 @@ def audit(broken: BrokenTraining | None, seed: int = 1, clipping: Clipping | Non
     torch.manual_seed(1)
     return audit_training(
         linear((64,), 10),
+        None,
+        TrainingPlan(noise_multiplier=3.8, delta=1e-6, steps=10, batch_size=500),
+        execution=Execution(physical_batch_size=2000),
         canaries=pixel_canaries((64,), 10, 64),
         gradients=2000,
-        noise=3.8,
-        delta=1e-6,
-        steps=10,
-        batch=500,
-        physical=2000,
         clipping=clipping,
         broken=broken,
         bits=SeededBits(seed),

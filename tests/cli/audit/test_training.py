@@ -79,7 +79,19 @@ def test_mutants_that_get_away_end_in_code_1(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_on_data_it_is_paid_or_says_that_it_was_not(tmp_path: Path) -> None:
     digits = write_digits(tmp_path / "digits", 200, 50)
-    words = (digits, "--epsilon", 8, "--epochs", 1, "--batch", 100, "--canaries", 100, "--gradients", 100)
+    words = (
+        digits,
+        "--epsilon",
+        8,
+        "--epochs",
+        1,
+        "--batch-size",
+        100,
+        "--canaries",
+        100,
+        "--gradients",
+        100,
+    )
     shown = run(*words)
     assert shown.exit_code == 0, shown.output
     assert "It was not paid from a ledger." in shown.stdout

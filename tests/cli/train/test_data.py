@@ -12,7 +12,19 @@ from sourdine.learning.features.vgg import BLOCKS, VGG
 from tests.cli.test_train import here, ledger_at, run  # noqa: F401
 from tests.learning.data_files import cifar_pickle, write_archive, write_cifar, write_flowers, write_images
 
-TRAIN = ("--model", "linear", "--noise", "1", "--delta", "1e-3", "--steps", "2", "--batch", "5", "--json")
+TRAIN = (
+    "--model",
+    "linear",
+    "--noise-multiplier",
+    "1",
+    "--delta",
+    "1e-3",
+    "--steps",
+    "2",
+    "--batch-size",
+    "5",
+    "--json",
+)
 pytestmark = pytest.mark.usefixtures("here")
 
 

@@ -15,7 +15,7 @@ from tests.learning.memory.test_table import made
 app = typer.Typer(cls=OneSentence)
 app.add_typer(train.app, name="train")
 app.callback()(lambda: None)
-SIZES = ("--hidden", "8,64", "--batch", "4,8,15,16,17", "--reduce", "1,2", "--side", "64")
+SIZES = ("--hidden", "8,64", "--batch-size", "4,8,15,16,17", "--reduce", "1,2", "--side", "64")
 
 
 def run(*args: object, code: int = 0) -> Result:
@@ -64,8 +64,11 @@ def test_machines_read_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("--batch", "4,x"), "The 'batch' of train memory must be whole numbers with commas between them."),
-        (("--batch", "0"), "The 'batch' of train memory"),
+        (
+            ("--batch-size", "4,x"),
+            "The 'batch-size' of train memory must be whole numbers with commas between them.",
+        ),
+        (("--batch-size", "0"), "The 'batch-size' of train memory"),
         (("--reduce", "8"), "The 'reduce' of train memory must leave 32 of 224 pixels."),
         (("--optimizer", "luck"), "The 'optimizer' of train memory must be one of sgd, momentum, adam."),
         (("--repeats", "0"), "The 'repeats' of train memory"),

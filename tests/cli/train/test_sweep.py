@@ -19,8 +19,9 @@ from sourdine.cli import train
 from sourdine.cli.shared import show
 from sourdine.cli.shared.app import OneSentence
 from sourdine.cli.train.lists import Lists
-from sourdine.cli.train.options import ChosenModel
-from sourdine.cli.train.sweep import _cost_words, _sweep_bar
+from sourdine.cli.train.model import ModelOptions
+from sourdine.cli.train.progress import sweep_bar
+from sourdine.cli.train.sweep_report import cost_words
 from sourdine.core.distance import Neighbours
 from sourdine.learning.result import Progress
 from sourdine.learning.sweep.run import Swept
@@ -198,12 +199,12 @@ def test_results_of_others_are_not_written_over_and_a_table_needs_a_test(digits:
 
 def _of(count: int) -> Sweep:
     rates = [0.1 * (place + 1) for place in range(count)]
-    settings = product(learning_rate=rates, batch=[50], epochs=[2], clip=[1.0], noise=[2.0])
+    settings = product(learning_rate=rates, batch_size=[50], epochs=[2], clip=[1.0], noise_multiplier=[2.0])
     return Sweep(settings=settings, repeats=1, size=200, delta=1e-3)
 
 
 def _cost(sweep: Sweep) -> str:
-    return " ".join(_cost_words(Swept(sweep=sweep, runs=(), line=None, before=0)))
+    return " ".join(cost_words(Swept(sweep=sweep, runs=(), line=None, before=0)))
 
 
 def test_the_smaller_of_two_prices_is_told() -> None:
@@ -218,12 +219,10 @@ def test_the_smaller_of_two_prices_is_told() -> None:
 
 
 def test_what_is_usual_follows_each_budget(digits: Path, here: Path) -> None:
-    chosen = ChosenModel.read(
-        "sweep", model=None, features=None, weights=None, reduce=1, patches=None, hidden=None, extra=None
-    )
+    chosen = ModelOptions().choose("sweep")
     read = partial(Lists.read, chosen, batches=None, noises=None, clips=None, hidden=None)
     found = read(rates=None, epochs=None, epsilons="1,2,3").settings(800)
-    assert [(each.epsilon, each.epochs, each.learning_rate, each.batch) for each in found] == [
+    assert [(each.epsilon, each.epochs, each.learning_rate, each.batch_size) for each in found] == [
         (1.0, 25, 0.25, 100),
         (2.0, 40, 0.5, 100),
         (3.0, 40, 0.5, 100),
@@ -236,7 +235,7 @@ def test_long_sweeps_are_told_in_plain_lines(monkeypatch: pytest.MonkeyPatch, ca
     times = iter([0.0, 1.0, 12.0, 13.0])
     monkeypatch.setattr(show, "time", SimpleNamespace(monotonic=lambda: next(times)))
     made = _of(3)
-    with _sweep_bar(made) as bar:
+    with sweep_bar(made) as bar:
         bar.begins(made.settings[1], 1)
         bar.moved(Progress(step=3, steps=8, epoch=0, epsilon=1.0))
         bar.moved(Progress(step=4, steps=8, epoch=1, epsilon=1.0, accuracy=0.5))

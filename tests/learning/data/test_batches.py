@@ -20,7 +20,7 @@ from sourdine.learning.data.batches import (
     TruncatedBatches,
     shuffled,
 )
-from sourdine.learning.planning import plan
+from sourdine.learning.planning import TrainingPlan, plan
 from sourdine.testing import ScriptedBits, SeededBits
 from tests.statistics import ALARM, fit
 
@@ -46,12 +46,12 @@ def fixed_law(size: int, batch: int) -> dict[int, float]:
 
 @cache
 def poisson(seed: int) -> Codes:
-    return subsets(list(PoissonBatches(size=5, batch=2, epochs=MANY // 3).drawn(SeededBits(seed))))
+    return subsets(list(PoissonBatches(size=5, batch_size=2, epochs=MANY // 3).drawn(SeededBits(seed))))
 
 
 @cache
 def fixed(seed: int) -> Codes:
-    return subsets(list(FixedBatches(size=5, batch=2, epochs=MANY // 3).drawn(SeededBits(seed))))
+    return subsets(list(FixedBatches(size=5, batch_size=2, epochs=MANY // 3).drawn(SeededBits(seed))))
 
 
 def test_poisson_batches_are_independent_choices_of_each_unit() -> None:
@@ -115,7 +115,7 @@ def test_an_order_with_equal_words_is_drawn_again() -> None:
 
 
 def test_every_epoch_of_a_shuffle_holds_everyone_once() -> None:
-    batches = list(ShuffledBatches(size=10, batch=4, epochs=3).drawn(SeededBits(5)))
+    batches = list(ShuffledBatches(size=10, batch_size=4, epochs=3).drawn(SeededBits(5)))
     assert [len(batch) for batch in batches] == [4, 4, 2] * 3
     epochs = [np.concatenate(batches[i : i + 3]) for i in (0, 3, 6)]
     assert all(sorted(each.tolist()) == list(range(10)) for each in epochs)
@@ -135,13 +135,13 @@ def truncated_law(size: int, rate: float, most: int) -> dict[int, float]:
 
 
 def test_truncated_batches_keep_any_choice_of_those_that_came() -> None:
-    batches = TruncatedBatches(size=5, batch=2, epochs=MANY // 3, most=3)
+    batches = TruncatedBatches(size=5, batch_size=2, epochs=MANY // 3, max_batch_size=3)
     codes = subsets(list(batches.drawn(SeededBits(8))))
     assert fit(codes, truncated_law(5, 2 / 5, 3)) > ALARM
     assert fit(codes, poisson_law(5, 2 / 5)) < ALARM
     assert fit(codes, truncated_law(5, 2 / 5 + 0.04, 3)) < ALARM
     first = subsets(
-        [batch[:3] for batch in PoissonBatches(size=5, batch=2, epochs=MANY // 3).drawn(SeededBits(9))]
+        [batch[:3] for batch in PoissonBatches(size=5, batch_size=2, epochs=MANY // 3).drawn(SeededBits(9))]
     )
     assert fit(first, truncated_law(5, 2 / 5, 3)) < ALARM  # the first to come is no choice
     single = truncated_law(5, 2 / 5, 3)
@@ -150,25 +150,25 @@ def test_truncated_batches_keep_any_choice_of_those_that_came() -> None:
 
 
 def test_truncated_batches_have_a_maximum_unless_told() -> None:
-    assert TruncatedBatches(size=60_000, batch=64, epochs=1).most == 104
-    assert TruncatedBatches(size=100, batch=90, epochs=1).most == 100
+    assert TruncatedBatches(size=60_000, batch_size=64, epochs=1).max_batch_size == 104
+    assert TruncatedBatches(size=100, batch_size=90, epochs=1).max_batch_size == 100
 
 
 def test_allocation_puts_each_unit_anywhere_for_itself() -> None:
     """Four units in two batches: sixteen ways alike in each epoch, and epochs apart from each other."""
-    batches = AllocatedBatches(size=4, batch=2, epochs=MANY)
+    batches = AllocatedBatches(size=4, batch_size=2, epochs=MANY)
     codes = subsets(list(batches.drawn(SeededBits(10))))
     first, second = codes[0::2], codes[1::2]
     assert np.all(first ^ second == 15)  # everybody once
     uniform = dict.fromkeys(range(16), 1 / 16)
     assert fit(first, uniform) > ALARM
     assert fit(16 * first[0:-1:2] + first[1::2], dict.fromkeys(range(256), 1 / 256)) > ALARM
-    cut = subsets(list(ShuffledBatches(size=4, batch=2, epochs=MANY).drawn(SeededBits(11))))
+    cut = subsets(list(ShuffledBatches(size=4, batch_size=2, epochs=MANY).drawn(SeededBits(11))))
     assert fit(cut[0::2], uniform) < ALARM  # a shuffle fixes how many there are
 
 
 def test_allocation_is_as_likely_in_each_batch() -> None:
-    batches = AllocatedBatches(size=7, batch=3, epochs=MANY, present=1)
+    batches = AllocatedBatches(size=7, batch_size=3, epochs=MANY, present=1)
     drawn = list(batches.drawn(SeededBits(12)))
     where = np.array([i % 3 for i, batch in enumerate(drawn) if len(batch)])
     assert len(where) == MANY
@@ -180,7 +180,7 @@ KINDS = [PoissonBatches, FixedBatches, ShuffledBatches, TruncatedBatches, Alloca
 
 
 def test_no_kind_is_forgotten() -> None:
-    assert {kind(size=10, batch=4, epochs=1).sampler for kind in KINDS} == set(Sampler)
+    assert {kind(size=10, batch_size=4, epochs=1).sampler for kind in KINDS} == set(Sampler)
     kinds = {*Batches.__subclasses__(), *IndependentBatches.__subclasses__()}
     assert kinds - {IndependentBatches} == set(KINDS)
 
@@ -188,7 +188,9 @@ def test_no_kind_is_forgotten() -> None:
 @pytest.mark.parametrize("sampler", Sampler)
 def test_what_draws_is_what_is_paid(sampler: Sampler) -> None:
     """The plan charges the sampling of the very object that draws its batches, as often as it is used."""
-    planned = plan(size=300, batch=30, epochs=3, noise=2.0, delta=1e-5, sampler=sampler)
+    planned = plan(
+        TrainingPlan(size=300, batch_size=30, epochs=3, noise_multiplier=2.0, delta=1e-5, sampler=sampler)
+    )
     spend, run = planned.spend(), planned.batches.training(2.0)
     assert planned.batches.sampler is sampler
     assert (spend.sampling, spend.count) == (run.sampling, run.uses)
@@ -202,13 +204,23 @@ def test_what_draws_is_what_is_paid(sampler: Sampler) -> None:
     ("neighbours", "group"), [("zero-out", 1), ("replace", 1), ("add-remove", 2), ("replace", 3)]
 )
 def test_whom_poisson_batches_protect_is_paid(neighbours: str, group: int) -> None:
-    planned = plan(size=300, batch=30, epochs=3, noise=3.0, delta=1e-5, neighbours=neighbours, group=group)
+    planned = plan(
+        TrainingPlan(
+            size=300,
+            batch_size=30,
+            epochs=3,
+            noise_multiplier=3.0,
+            delta=1e-5,
+            neighbours=neighbours,
+            group=group,
+        )
+    )
     spend = planned.spend(0.5)
     assert str(spend.distance.neighbours) == neighbours
     accountant = PLD()
     paid = accountant.epsilon(accountant.repeat(accountant.lift(spend.one_loss()), spend.count), 1e-5)
     assert paid.upper == pytest.approx(planned.epsilon.upper, abs=2e-3)
-    alone = plan(size=300, batch=30, epochs=3, noise=3.0, delta=1e-5)
+    alone = plan(TrainingPlan(size=300, batch_size=30, epochs=3, noise_multiplier=3.0, delta=1e-5))
     assert planned.epsilon.upper >= alone.epsilon.lower
 
 
@@ -221,21 +233,23 @@ def test_whom_poisson_batches_protect_is_paid(neighbours: str, group: int) -> No
         ),
         ({"sampler": "shuffle", "neighbours": "add-remove"}, "be zero-out for shuffle batches"),
         ({"sampler": "allocation", "group": 2}, "'group' of Training must be 1 unless"),
-        ({"most": 40}, "'most' of plan must not be given for poisson batches"),
-        ({"sampler": "truncated", "most": 20}, "'most' of Training"),
-        ({"sampler": "truncated", "most": 301}, "'most' of Training"),
-        ({"neighbours": "cousins"}, "'neighbours' of plan must be one of"),
-        ({"group": 0}, "'group' of Training"),
+        ({"max_batch_size": 40}, "'max_batch_size' of TrainingPlan must not be given for poisson batches"),
+        ({"sampler": "truncated", "max_batch_size": 20}, "'max_batch_size' of TrainingPlan"),
+        ({"sampler": "truncated", "max_batch_size": 301}, "'max_batch_size' of TrainingPlan"),
+        ({"neighbours": "cousins"}, "'neighbours' of TrainingPlan must be one of"),
+        ({"group": 0}, "'group' of TrainingPlan"),
     ],
 )
 def test_what_is_not_accounted_for_is_refused(stated: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
-        plan(**{"size": 300, "batch": 30, "epochs": 3, "noise": 2.0, "delta": 1e-5} | stated)
+        TrainingPlan(
+            **{"size": 300, "batch_size": 30, "epochs": 3, "noise_multiplier": 2.0, "delta": 1e-5} | stated
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_rest_follows_after_a_break(kind: type[Batches]) -> None:
-    batches = kind(size=10, batch=4, epochs=4)
+    batches = kind(size=10, batch_size=4, epochs=4)
     assert batches.steps == 12
     assert len(list(batches.drawn(SeededBits(6)))) == 12
     assert len(list(batches.drawn(SeededBits(6), after=9))) == 3
@@ -245,7 +259,7 @@ def test_the_rest_follows_after_a_break(kind: type[Batches]) -> None:
 @pytest.mark.parametrize("kind", [ShuffledBatches, AllocatedBatches])
 def test_an_epoch_that_is_drawn_at_once_cannot_go_on_within(kind: type[Batches]) -> None:
     with pytest.raises(InvalidParameter, match="whole number of epochs"):
-        next(iter(kind(size=10, batch=4, epochs=4).drawn(after=4)))
+        next(iter(kind(size=10, batch_size=4, epochs=4).drawn(after=4)))
 
 
 def test_the_accounting_follows_from_the_kind() -> None:
@@ -257,12 +271,12 @@ def test_the_accounting_follows_from_the_kind() -> None:
         AllocatedBatches: Sampler.ALLOCATION,
     }
     for kind, sampler in kinds.items():
-        training = kind(size=100, batch=10, epochs=3).training(1.5)
+        training = kind(size=100, batch_size=10, epochs=3).training(1.5)
         assert (training.sampler, training.size, training.batch, training.steps) == (sampler, 100, 10, 30)
 
 
 def test_fewer_people_than_declared_keep_their_chance() -> None:
-    batches = PoissonBatches(size=10, batch=5, epochs=MANY // 2, present=3)
+    batches = PoissonBatches(size=10, batch_size=5, epochs=MANY // 2, present=3)
     assert fit(subsets(list(batches.drawn(SeededBits(7)))), poisson_law(3, 0.5)) > ALARM
 
 
@@ -270,12 +284,12 @@ def test_fewer_people_than_declared_keep_their_chance() -> None:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"batch": 11}, "'batch' of .* not be larger than the data"),
-        ({"batch": 0}, "'batch'"),
+        ({"batch_size": 11}, "'batch_size' of .* not be larger than the data"),
+        ({"batch_size": 0}, "'batch_size'"),
         ({"size": 0}, "'size'"),
         ({"epochs": 0}, "'epochs'"),
     ],
 )
 def test_bad_numbers_are_refused(kind: type[Batches], bad: dict[str, int], message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
-        kind(**{"size": 10, "batch": 5, "epochs": 1} | bad)
+        kind(**{"size": 10, "batch_size": 5, "epochs": 1} | bad)

@@ -113,7 +113,7 @@ def test_a_damaged_file_is_told(tmp_path: Path, raw: bytes | None) -> None:
 
 def test_numbers_that_half_precision_cannot_hold_become_its_largest() -> None:
     class Loud(RandomFilters):
-        def __call__(self, given: torch.Tensor, watch=iter) -> torch.Tensor:
+        def __call__(self, given: torch.Tensor, progress=iter) -> torch.Tensor:
             return torch.tensor([[1e9, -1e9, 1.0]])
 
     assert Loud().rows(images(1)).tolist() == [[65504.0, -65504.0, 1.0]]

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning import fit
+from sourdine.learning import Execution, TrainingPlan, fit
 from sourdine.learning.features.vgg import BLOCKS, DEVIATIONS, MEANS, VGG, VggFeatures, coloured
 from sourdine.learning.models import Model, model_of
 
@@ -187,7 +187,12 @@ def test_what_does_not_fit_is_said(make, message: str) -> None:
 def test_the_whole_network_trains_privately_its_convolutions_too() -> None:
     data = (torch.rand(12, 3, 32, 32), torch.arange(12) % 3)
     made = small(dropout=0.2)
-    trained = fit(made, data, noise=1.0, delta=1e-3, steps=2, batch=6, physical=6)
+    trained = fit(
+        made,
+        data,
+        TrainingPlan(noise_multiplier=1.0, delta=1e-3, steps=2, batch_size=6),
+        execution=Execution(physical_batch_size=6),
+    )
     moved = {
         name
         for (name, before), after in zip(made.named_parameters(), trained.model.parameters(), strict=True)

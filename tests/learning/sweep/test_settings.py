@@ -11,8 +11,9 @@ from sourdine.accounting.dpsgd.training import Sampler
 from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError
-from sourdine.learning import fit
+from sourdine.learning import Execution, fit
 from sourdine.learning.planning import TrainingPlan, plan
+from sourdine.learning.pricing import PricedPlan
 from sourdine.learning.result import Trained
 from sourdine.learning.sweep.run import Finished, Journal, as_csv, epochs, means, run_sweep
 from sourdine.learning.sweep.settings import Setting, Sweep, product, some_of
@@ -24,7 +25,9 @@ ABOUT = {"data": "toys"}
 
 
 def sweep(**other: object) -> Sweep:
-    settings = product(learning_rate=[0.1, 1.0], batch=[10, 20], epochs=[2], clip=[1.0], noise=[2.0])
+    settings = product(
+        learning_rate=[0.1, 1.0], batch_size=[10, 20], epochs=[2], clip=[1.0], noise_multiplier=[2.0]
+    )
     stated = {"settings": settings, "repeats": 2, "size": 60, "delta": 1e-3} | other
     return Sweep(**stated)  # type: ignore[arg-type]
 
@@ -36,18 +39,20 @@ class Counted:
         self.asked: list[Setting] = []
         self.last = last
 
-    def __call__(self, setting: Setting, planned: TrainingPlan) -> Trained:
+    def __call__(self, setting: Setting, planned: PricedPlan) -> Trained:
         if len(self.asked) >= self.last:
             raise KeyboardInterrupt
         self.asked.append(setting)
         return fit(
             nn.Linear(3, 2),
             (X, Y),
-            delta=planned.delta,
-            noise=planned.noise,
-            epochs=setting.epochs,
-            batch=setting.batch,
-            physical=60,
+            TrainingPlan(
+                delta=planned.delta,
+                noise_multiplier=planned.noise_multiplier,
+                epochs=setting.epochs,
+                batch_size=setting.batch_size,
+            ),
+            execution=Execution(physical_batch_size=60),
             public=(X, Y),
         )
 
@@ -62,10 +67,10 @@ def ledger_at(path: Path, limit: int = 10**4) -> Path:
 
 def test_every_combination_once() -> None:
     made = product(
-        learning_rate=[0.1, 1], batch=[8, 16, 32], epochs=[1, 2], clip=[1], epsilon=[1, 3], hidden=[4, 5]
+        learning_rate=[0.1, 1], batch_size=[8, 16, 32], epochs=[1, 2], clip=[1], epsilon=[1, 3], hidden=[4, 5]
     )
     assert len(made) == len(set(made)) == 48
-    assert {each.noise for each in made} == {None}
+    assert {each.noise_multiplier for each in made} == {None}
     drawn = some_of(made, 10, SeededBits(1))
     assert len(set(drawn)) == 10
     assert set(drawn) <= set(made)
@@ -77,20 +82,24 @@ def test_settings_that_cost_the_same_share_a_plan() -> None:
     made = sweep()
     assert made.runs == 8
     assert made.plans[0] is made.plans[2]
-    assert made.plans[0].batch == 10
-    assert made.plans[1].batch == 20
+    assert made.plans[0].batch_size == 10
+    assert made.plans[1].batch_size == 20
     assert made.steps == 2 * 2 * (12 + 6)
 
 
 def test_all_runs_cost_what_one_long_run_would() -> None:
     """Equal settings are one mechanism with more steps, whose cost is known otherwise."""
-    same = product(learning_rate=[0.1, 0.2, 0.3], batch=[20], epochs=[2], clip=[1.0], noise=[2.0])
+    same = product(
+        learning_rate=[0.1, 0.2, 0.3], batch_size=[20], epochs=[2], clip=[1.0], noise_multiplier=[2.0]
+    )
     made = sweep(settings=same)
-    long = plan(size=60, batch=20, steps=6 * 6, noise=2.0, delta=1e-3)
+    long = plan(TrainingPlan(size=60, batch_size=20, steps=6 * 6, noise_multiplier=2.0, delta=1e-3))
     assert made.epsilon.upper == pytest.approx(long.epsilon.upper, abs=5e-3)
     assert made.epsilon.lower <= long.epsilon.upper
     assert made.epsilon_of_best > made.plans[0].epsilon.upper
-    clipped = product(learning_rate=[0.1], batch=[20], epochs=[2], clip=[0.5, 1.0, 7.0], noise=[2.0])
+    clipped = product(
+        learning_rate=[0.1], batch_size=[20], epochs=[2], clip=[0.5, 1.0, 7.0], noise_multiplier=[2.0]
+    )
     assert sweep(settings=clipped).epsilon == made.epsilon  # noise goes with the norm
 
 
@@ -101,7 +110,7 @@ def test_shuffled_epochs_cost_as_such() -> None:
 
 
 def test_loud_runs_get_an_epsilon_all_the_same() -> None:
-    loud = product(learning_rate=[0.1], batch=[60], epochs=[50], clip=[1.0], noise=[0.1])
+    loud = product(learning_rate=[0.1], batch_size=[60], epochs=[50], clip=[1.0], noise_multiplier=[0.1])
     assert 1000 < sweep(settings=loud).epsilon.upper < math.inf
 
 
@@ -120,7 +129,7 @@ def test_a_sweep_that_stopped_goes_on_without_repeating_a_run(tmp_path: Path) ->
         second,
         journal,
         about=ABOUT,
-        watch=lambda each, done: begun.append((each.learning_rate, done)),
+        progress=lambda each, done: begun.append((each.learning_rate, done)),
     )
     assert swept.before == 3
     assert len(first.asked) + len(second.asked) == 8
@@ -181,7 +190,7 @@ def test_all_runs_are_paid_at_once_before_the_first_and_never_again(tmp_path: Pa
 
 def test_what_cannot_be_paid_is_not_begun(tmp_path: Path) -> None:
     poor, never = ledger_at(tmp_path / "poor.ledger", 1), Counted()
-    loud = product(learning_rate=[0.1], batch=[60], epochs=[50], clip=[1.0], noise=[0.5])
+    loud = product(learning_rate=[0.1], batch_size=[60], epochs=[50], clip=[1.0], noise_multiplier=[0.5])
     with Ledger.open(poor) as ledger, pytest.raises(BudgetExceeded):
         run_sweep(sweep(settings=loud), never, tmp_path / "toys.journal", about=ABOUT, ledger=ledger)
     assert never.asked == []
@@ -222,20 +231,28 @@ def test_means_and_curves_as_rows() -> None:
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"epsilon": [1], "noise": [1]}, "'epsilon' of a sweep must be listed, or else 'noise'"),
-        ({}, "'epsilon' of a sweep must be listed, or else 'noise'"),
-        ({"noise": [1], "batch": []}, "'batch' of a sweep must list each value once"),
-        ({"noise": [1, 1.0]}, "'noise' of a sweep must list each value once"),
+        (
+            {"epsilon": [1], "noise_multiplier": [1]},
+            "'epsilon' of a sweep must be listed, or else 'noise_multiplier'",
+        ),
+        ({}, "'epsilon' of a sweep must be listed, or else 'noise_multiplier'"),
+        ({"noise_multiplier": [1], "batch_size": []}, "'batch_size' of a sweep must list each value once"),
+        ({"noise_multiplier": [1, 1.0]}, "'noise_multiplier' of a sweep must list each value once"),
     ],
 )
 def test_wrong_lists_are_refused(wrong: dict[str, list[float]], told: str) -> None:
     with pytest.raises(InvalidParameter, match=told):
-        product(**({"learning_rate": [1], "batch": [1], "epochs": [1], "clip": [1]} | wrong))
+        product(**({"learning_rate": [1], "batch_size": [1], "epochs": [1], "clip": [1]} | wrong))
 
 
 def test_accuracy_needs_public_examples(tmp_path: Path) -> None:
-    def blind(setting: Setting, planned: TrainingPlan) -> Trained:
-        return fit(nn.Linear(3, 2), (X, Y), delta=1e-3, noise=2, epochs=1, batch=10, physical=60)
+    def blind(setting: Setting, planned: PricedPlan) -> Trained:
+        return fit(
+            nn.Linear(3, 2),
+            (X, Y),
+            TrainingPlan(delta=1e-3, noise_multiplier=2, epochs=1, batch_size=10),
+            execution=Execution(physical_batch_size=60),
+        )
 
     with pytest.raises(InvalidParameter, match="nothing public to tell it on"):
         run_sweep(sweep(), blind, tmp_path / "toys.journal", about=ABOUT)

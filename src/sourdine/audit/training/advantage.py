@@ -15,7 +15,7 @@ from sourdine.accounting.pld.accountant import PLD
 from sourdine.audit import binomial
 from sourdine.audit.one_run import Flags
 from sourdine.audit.training.checks import SEEN, Check, Floats
-from sourdine.learning.planning import TrainingPlan
+from sourdine.learning.pricing import PricedPlan
 
 _LEAST, _MOST = math.log(1 / 16), math.log(2**20)  # of noise, beyond which nothing is told
 _STEP, _CLOSE = 0.25, 1e-3  # in its logarithm: of the search, and how near is near enough
@@ -25,15 +25,15 @@ _STEP, _CLOSE = 0.25, 1e-3  # in its logarithm: of the search, and how near is n
 class GradientAudit:
     """What canaries in gradient space showed, with every noisy sum seen.
 
-    The run tells as much as one whose noise is at most `noise` clipping norms; such a run has an epsilon
-    of at least `audited`, at the delta of the claim. `typical` is what a run without any fault shows on
-    average, and `least_noise` the share of the claimed noise below which the canaries alone refute a run in
-    19 of 20.
+    The run tells as much as one whose noise is at most `noise_multiplier` clipping norms; such a run has an
+    epsilon of at least `audited`, at the delta of the claim. `typical` is what a run without any fault shows
+    on average, and `least_noise` the share of the claimed noise below which the canaries alone refute a run
+    in 19 of 20.
     """
 
     audited: float
-    noise: float
-    claimed_noise: float
+    noise_multiplier: float
+    claimed_noise_multiplier: float
     typical: float
     least_noise: float
     right: int
@@ -43,7 +43,7 @@ class GradientAudit:
 
 
 def audit_gradients(
-    evidence: Floats, included: Flags, plan: TrainingPlan, *, confidence: float, alarm: float
+    evidence: Floats, included: Flags, plan: PricedPlan, *, confidence: float, alarm: float
 ) -> tuple[GradientAudit, Check]:
     """Guess that a canary is in where the evidence speaks for it, and bound the noise by the right guesses.
 
@@ -52,17 +52,17 @@ def audit_gradients(
     """
     count = len(included)
     right = int(((evidence > 0) == included).sum())
-    claimed = told_apart(plan.noise, plan.rate, plan.steps)
+    claimed = told_apart(plan.noise_multiplier, plan.sampling_rate, plan.steps)
     noise = noise_from_guesses(right, count, plan, 1 - confidence)
     usual = noise_from_guesses(round(count * (1 + claimed) / 2), count, plan, 1 - confidence)
     chance = binomial_tail(right, count, (1 + claimed) / 2)
     needed = _needed(count, claimed, alarm)
     seen = GradientAudit(
         audited=_epsilon(noise, plan),
-        noise=noise,
-        claimed_noise=plan.noise,
+        noise_multiplier=noise,
+        claimed_noise_multiplier=plan.noise_multiplier,
         typical=_epsilon(usual, plan),
-        least_noise=min(1.0, _noise_for(2 * needed - 1, plan) / plan.noise),
+        least_noise=min(1.0, _noise_for(2 * needed - 1, plan) / plan.noise_multiplier),
         right=right,
         canaries=count,
         evidence=evidence,
@@ -91,7 +91,7 @@ def _profile(noise: float, rate: float, steps: int) -> float:
     return PLD().delta(steps_cost(noise, rate, steps), 0.0).upper
 
 
-def noise_from_guesses(right: int, guesses: int, plan: TrainingPlan, beta: float) -> float:
+def noise_from_guesses(right: int, guesses: int, plan: PricedPlan, beta: float) -> float:
     """What the noise of a run shaped like the plan is at most, wrong with a chance of at most beta."""
     return _noise_for(2 * binomial.least(right, guesses, beta) - 1, plan)
 
@@ -101,15 +101,15 @@ def binomial_tail(right: int, guesses: int, chance: float) -> float:
     return float(betainc(right, guesses - right + 1, chance)) if right > 0 else 1.0
 
 
-def _noise_for(apart: float, plan: TrainingPlan) -> float:
+def _noise_for(apart: float, plan: PricedPlan) -> float:
     """The least noise, from above, by which a run of the plan's shape tells neighbours apart less well."""
     if apart <= 0:
         return math.inf
 
     def less(log_noise: float) -> bool:
-        return told_apart(math.exp(log_noise), plan.rate, plan.steps) < apart
+        return told_apart(math.exp(log_noise), plan.sampling_rate, plan.steps) < apart
 
-    low = high = math.log(plan.noise)
+    low = high = math.log(plan.noise_multiplier)
     while not less(high):
         low, high = high, high + _STEP
         if high > _MOST:
@@ -124,11 +124,11 @@ def _noise_for(apart: float, plan: TrainingPlan) -> float:
     return math.exp(high)
 
 
-def _epsilon(noise: float, plan: TrainingPlan) -> float:
+def _epsilon(noise: float, plan: PricedPlan) -> float:
     """What a run with so much noise loses at least, at the plan's delta."""
     if not math.isfinite(noise):
         return 0.0
-    return PLD(width=1e-3).epsilon(steps_cost(noise, plan.rate, plan.steps), plan.delta).lower
+    return PLD(width=1e-3).epsilon(steps_cost(noise, plan.sampling_rate, plan.steps), plan.delta).lower
 
 
 def _needed(count: int, claimed: float, alarm: float) -> float:

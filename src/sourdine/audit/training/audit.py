@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
+from sourdine.accounting.dpsgd.training import Sampler
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.audit.one_run import Flags, Floats, farthest, guess
@@ -18,13 +19,17 @@ from sourdine.audit.training.canaries import Canaries, Score, WithCanaries, pixe
 from sourdine.audit.training.checks import Check
 from sourdine.audit.training.mutants import BrokenTraining
 from sourdine.audit.training.trace import TrainingFault
-from sourdine.audit.training.watched import Watched
+from sourdine.audit.training.watched import Secrecy, Watched
 from sourdine.core import check
+from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import SYSTEM, Bits, coins
 from sourdine.learning.data.examples import Examples, Tensors, examples_of
+from sourdine.learning.execution import Execution, check_execution
+from sourdine.learning.fitting import check_optimizer
 from sourdine.learning.gradients.clipping import Clipping
-from sourdine.learning.run import MakeOptimizer, Watch
+from sourdine.learning.planning import TrainingPlan, check_plan
+from sourdine.learning.run import MakeOptimizer, ReportProgress
 from sourdine.learning.task import Losses, Task, cross_entropy
 
 CANARIES, GRADIENTS, CONFIDENCE = 2000, 20_000, 0.95
@@ -41,7 +46,8 @@ class TrainingAudit:
 
     `claimed` is what the run states at the same delta. `scores` and `included` tell of each canary how much
     the model looks like having seen it, and whether it had. `gradients` is what the canaries in gradient
-    space show, with every step seen, and `checks` what noise, batches and clipping of all steps show.
+    space show, with every step seen, and `checks` what noise, batches and clipping of all steps show, as far
+    as the `secrecy` of the run allows it to be told.
     """
 
     claimed: float
@@ -54,6 +60,7 @@ class TrainingAudit:
     included: Flags
     gradients: GradientAudit | None = None
     checks: tuple[Check, ...] = ()
+    secrecy: Secrecy = Secrecy.NONE
 
     @property
     def canaries(self) -> int:
@@ -96,23 +103,18 @@ class TrainingAudit:
 
 def audit_training(
     model: nn.Module,
-    data: object = None,
+    data: object,
+    plan: TrainingPlan,
     *,
-    delta: float,
-    epsilon: float | None = None,
-    noise: float | None = None,
-    epochs: int | None = None,
-    steps: int | None = None,
-    batch: int | None = None,
     canaries: int | Canaries = CANARIES,
     gradients: int = GRADIENTS,
+    score: Score | str = Score.GRADIENT,
+    confidence: float = CONFIDENCE,
     loss: Losses | None = None,
     clipping: Clipping | None = None,
     optimizer: MakeOptimizer | None = None,
-    score: Score | str = Score.GRADIENT,
-    confidence: float = CONFIDENCE,
-    physical: int | None = None,
-    watch: Watch | None = None,
+    execution: Execution | None = None,
+    progress: ReportProgress | None = None,
     ledger: Ledger | Path | str | None = None,
     broken: BrokenTraining | None = None,
     bits: Bits = SYSTEM,
@@ -123,41 +125,43 @@ def audit_training(
     removing one example. Every step is watched: the noise, who was drawn, how far canaries move a sum. An
     audit can refute the claim of a run, never prove it.
 
-    - `data`: what is trained on beside the canaries. It may be left out, if the canaries are given: they are
+    - `data`: what is trained on beside the canaries. It may be None, if the canaries are given: they are
       then all there is, and nothing else hides them.
+    - `plan`: the claim, and the run that makes it. Canaries count beside the size of the data.
     - `canaries`: how many `pixel_canaries` to make, or your own.
     - `gradients`: how many canaries in gradient space to add, each with a direction of its own.
-    - `optimizer`: steps so small that gradients stay what they are at the start, unless given.
     - `score`: "gradient" needs the weights before and after, and sees most; "loss" needs the answers only.
-
+    - `optimizer`: steps so small that gradients stay what they are at the start, unless given.
     - `broken`: a fault that is put in on purpose, to see whether the audit catches it; not with data.
 
-    What comes back is computed from noisy sums and from canaries, so on sensitive data it costs what the run
-    costs: the ledger pays for it as for any other. The trace of the steps is given up, and with `data` each
-    check tells only whether it holds, as it does for an honest run but once in a million: figures of the
-    noise beside a noisy model would take the noise away again. These verdicts cost e^epsilon 10^-6 of delta
-    at most beside the run, for which no ledger pays: keep them to yourself where its delta has to hold. If
-    the claim is false, so is what was paid.
+    The other parameters are those of `fit`. What comes back is computed from noisy sums and from canaries,
+    so on sensitive data it costs what the run costs: the ledger pays for it as for any other. The checks of
+    the noise and of who was drawn look at what no noise hides. Without data they are told as they are. With
+    data they tell only whether they hold, as they do for an honest run but once in a million: beside the
+    model that costs up to (1 + e^epsilon) 10^-6 of delta, so keep it to yourself. With data and a ledger they
+    are left out, since no ledger could pay for them. If the claim is false, so is what was paid.
 
     >>> from sourdine.learning.models import linear
     >>> from sourdine.testing import SeededBits
     >>> found = audit_training(
-    ...     linear((100,), 2), epsilon=2, delta=1e-5, steps=4, batch=50,
+    ...     linear((100,), 2), None, TrainingPlan(epsilon=2, delta=1e-5, steps=4, batch_size=50),
     ...     canaries=pixel_canaries((100,), 2, 100), gradients=500, bits=SeededBits(1)
     ... )
     >>> found.audited <= found.claimed <= 2, found.faults
     (True, ())
     """
+    plan = _audited(plan)
     kind = _score(score)
     confidence = check.confidence(_OWNER, confidence)
+    check_optimizer(_OWNER, optimizer)
     losses = cross_entropy if loss is None else loss
     held = None if data is None else examples_of(data)
     made = canaries if isinstance(canaries, Canaries) else _made(model, held, canaries)
     count = check.integer(_OWNER, "canaries", len(made), LEAST, MOST)
-    if count * delta / 2 >= 1 - confidence:
+    if count * plan.delta / 2 >= 1 - confidence:
         remedy = "Take a smaller delta, or fewer canaries."
         must = f"lie below {2 * (1 - confidence) / count:.3g} for {count:,} canaries at this confidence"
-        raise check.fail(_OWNER, "delta", must, delta, remedy)
+        raise check.fail(_OWNER, "delta", must, plan.delta, remedy)
     probes = check.integer(_OWNER, "gradients", gradients, LEAST, MOST)
     if broken is not None and (data is not None or ledger is not None):
         raise InvalidParameter(
@@ -173,32 +177,29 @@ def audit_training(
         examples,
         canaries=made,
         gradients=coins(bits, probes),
-        # how many really came in is a secret of the coins
-        size=(0 if held is None else held.size) + count // 2 + probes // 2,
-        sealed=held is not None,
+        data=0 if held is None else held.size,
         loss=losses,
         clipping=clipping if broken is None or broken.clipping is None else broken.clipping,
         fault=TrainingFault() if broken is None else broken.how,
         bits=bits,
     )
-    planned = watched.planned(
-        delta=delta, epsilon=epsilon, noise=noise, epochs=epochs, steps=steps, batch=batch
-    )
+    priced = watched.priced(plan)
     with opened(ledger) as payer:
         trained = watched.trained(
-            planned,
+            priced,
             optimizer=_slowly if optimizer is None else optimizer,
-            physical=physical,
-            watch=watch,
+            execution=check_execution(_OWNER, execution),
+            progress=progress,
             ledger=payer,
         )
-    gradient, checks = watched.examined(planned, confidence)
+    secrecy = Secrecy.NONE if held is None else Secrecy.DATA if ledger is None else Secrecy.PAID
+    gradient, checks = watched.examined(priced, confidence, secrecy)
     found = scores(kind, start.eval(), trained, losses, made)
-    best = guess(found, included, delta=delta, confidence=confidence)
+    best = guess(found, included, delta=plan.delta, confidence=confidence)
     return TrainingAudit(
-        claimed=planned.epsilon.upper,
+        claimed=priced.epsilon.upper,
         audited=best.epsilon,
-        delta=float(delta),
+        delta=plan.delta,
         confidence=float(confidence),
         right=best.right,
         guesses=best.guesses,
@@ -206,7 +207,23 @@ def audit_training(
         included=included,
         gradients=gradient,
         checks=checks,
+        secrecy=secrecy,
     )
+
+
+def _audited(given: TrainingPlan) -> TrainingPlan:
+    """A plan whose guarantee the canaries can question: one example more or less, in Poisson batches."""
+    plan = check_plan(_OWNER, given)
+    if plan.sampler is not Sampler.POISSON:
+        remedy = "Batches of other laws are not audited."
+        raise check.fail(_OWNER, "sampler", "be poisson", str(plan.sampler), remedy)
+    if plan.neighbours not in (None, Neighbours.ADD_REMOVE):
+        remedy = "Canaries are added or left out. Leave it out of the plan."
+        raise check.fail(_OWNER, "neighbours", "be add-remove", str(plan.neighbours), remedy)
+    if plan.group > 1:
+        remedy = "Each canary is one example. Audit the run for one."
+        raise check.fail(_OWNER, "group", "be 1", plan.group, remedy)
+    return plan
 
 
 def _slowly(values: object) -> SGD:

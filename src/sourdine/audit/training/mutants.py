@@ -59,7 +59,7 @@ class NoiseOfTheMean(Step):
     """Noise for the mean of a batch, added to the sum."""
 
     def _noise(self, count: int) -> Tensor:
-        return super()._noise(count) / self.batch
+        return super()._noise(count) / self.batch_size
 
 
 class ReusedNoise(Step):
@@ -128,7 +128,7 @@ class DividedByDrawn(Step):
         super().close()
         for value in self._wanted.values():
             if value.grad is not None:
-                value.grad.mul_(self.batch / max(1, self._drawn))
+                value.grad.mul_(self.batch_size / max(1, self._drawn))
         self._drawn = 0
 
 
@@ -149,7 +149,7 @@ class OrderedBatches(_Broken):
     """One random order, cut into batches, and the same in every epoch."""
 
     def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
-        parts = np.array_split(shuffled(self.population, bits), max(1, round(self.size / self.batch)))
+        parts = np.array_split(shuffled(self.population, bits), max(1, round(self.size / self.batch_size)))
         for step in range(after, self.steps):
             yield np.sort(parts[step % len(parts)])
 
@@ -167,17 +167,19 @@ class EvenBatches(_Broken):
     """As many units in every batch, drawn afresh."""
 
     def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
-        size = round(self.population * self.batch / self.size)
-        yield from FixedBatches(size=self.population, batch=size, epochs=self.epochs).drawn(bits, after=after)
+        size = round(self.population * self.batch_size / self.size)
+        yield from FixedBatches(size=self.population, batch_size=size, epochs=self.epochs).drawn(
+            bits, after=after
+        )
 
 
 class OftenBatches(_Broken):
     """Units come in a tenth more often than claimed."""
 
     def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
-        often = min(self.size, round(1.1 * self.batch))
+        often = min(self.size, round(1.1 * self.batch_size))
         steps = self.steps
-        more = PoissonBatches(size=self.size, batch=often, epochs=2 * self.epochs, present=self.present)
+        more = PoissonBatches(size=self.size, batch_size=often, epochs=2 * self.epochs, present=self.present)
         for _, units in zip(range(after, steps), more.drawn(bits), strict=False):
             yield units
 
@@ -205,7 +207,7 @@ class BrokenTraining:
 def _drawn(kind: type[_Broken]) -> TrainingFault:
     def broken(honest: Batches) -> Batches:
         present = honest.present if isinstance(honest, PoissonBatches) else None
-        return kind(size=honest.size, batch=honest.batch, epochs=honest.epochs, present=present)
+        return kind(size=honest.size, batch_size=honest.batch_size, epochs=honest.epochs, present=present)
 
     return TrainingFault(batches=broken)
 

@@ -100,9 +100,9 @@ class TracedStep(Step):
 
     def __init__(self, inner: Step, claimed: "TracedRun") -> None:
         self.inner, self.trace, self._examples = inner, claimed.trace, claimed.watched
-        self.clipping, self.batch, self.mechanism = inner.clipping, inner.batch, inner.mechanism
-        self._norm, self._noise_claimed = float(claimed.clipping.norm), claimed.plan.noise
-        self._divisor, self._rate = claimed.plan.batch, claimed.plan.rate
+        self.clipping, self.batch_size, self.mechanism = inner.clipping, inner.batch_size, inner.mechanism
+        self._norm, self._noise_claimed = float(claimed.clipping.norm), claimed.plan.noise_multiplier
+        self._divisor, self._rate = claimed.plan.batch_size, claimed.plan.sampling_rate
 
     def add(self, losses: Callable[[], Tensor], *, examples_per_unit: int = 1) -> None:
         self.inner.add(losses, examples_per_unit=examples_per_unit)
@@ -156,7 +156,11 @@ class TracedRun(Run):
     def made_step(self) -> Step:
         plan = self.plan
         inner = self.fault.step(
-            self.task.model, noise=plan.noise, batch=plan.batch, clipping=self.clipping, bits=self.bits
+            self.task.model,
+            noise_multiplier=plan.noise_multiplier,
+            batch_size=plan.batch_size,
+            clipping=self.clipping,
+            bits=self.bits,
         )
         return TracedStep(inner, self)
 

@@ -1,12 +1,13 @@
 """A run under audit: the model with its canaries, trained by the engine itself with every step watched."""
 
 import copy
+from dataclasses import replace
+from enum import Enum
 from fractions import Fraction
 
 import numpy as np
 import torch
 from torch import nn
-from torch.optim import Optimizer
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.audit.one_run import Flags
@@ -17,26 +18,38 @@ from sourdine.audit.training.checks import ALARM, Check
 from sourdine.audit.training.noise_checks import law_check, reuse_check, scale_check
 from sourdine.audit.training.probe import Probed, ProbedExamples, probed_loss
 from sourdine.audit.training.trace import Trace, TracedRun, TrainingFault
-from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import Bits
 from sourdine.learning.data.examples import Examples
-from sourdine.learning.forecast import measure
+from sourdine.learning.execution import Execution
+from sourdine.learning.fitting import task_of
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.gradients.engine import Engine, check_model
-from sourdine.learning.gradients.self_test import REHEARSED, self_test
-from sourdine.learning.planning import TrainingPlan, plan
-from sourdine.learning.run import MakeOptimizer, Watch
+from sourdine.learning.planning import TrainingPlan
+from sourdine.learning.planning import plan as price
+from sourdine.learning.pricing import PricedPlan
+from sourdine.learning.run import MakeOptimizer, ReportProgress
 from sourdine.learning.task import Losses, Task, check_loss
 
-_OWNER = "audit_training"
 _CHECKS = 8  # that share the false alarm
 _SINGLE = 16  # canaries that are clipped one by one
 _PRECISE = (torch.float32, torch.float64)
 
 
+class Secrecy(Enum):
+    """What a run under audit has to hide, which decides what is told of its steps."""
+
+    NONE = "canaries alone"  # everything is told
+    DATA = "data"  # no more than whether the checks hold
+    PAID = "data that a ledger protects"  # nothing beyond what was paid for
+
+
 class Watched:
-    """A model, examples and canaries in gradient space, each of these in or out by a coin."""
+    """A model, examples and canaries in gradient space, each of these in or out by a coin.
+
+    `data` is how many of the examples are no canaries. How many of those really came in is a secret of the
+    coins, so that half of them count in the price.
+    """
 
     def __init__(
         self,
@@ -45,8 +58,7 @@ class Watched:
         *,
         canaries: Canaries,
         gradients: Flags,
-        size: int,
-        sealed: bool,
+        data: int,
         loss: Losses,
         clipping: Clipping | None,
         fault: TrainingFault,
@@ -58,74 +70,48 @@ class Watched:
                 "An audit compares the noise of a step with its law, for which a model in half precision "
                 "rounds too much. Audit it in float32: model.float()."
             )
-        self._loss, self._bits, self._fault, self._size = check_loss(loss), bits, fault, size
+        self._loss, self._bits, self._fault, self._data = check_loss(loss), bits, fault, data
         self._clipping = Flat() if clipping is None else clipping
         self._model, self._canaries, self._included = model, canaries, gradients
-        self._sealed = sealed
         self._examples = ProbedExamples(examples, torch.from_numpy(np.flatnonzero(gradients) + 1))
         self._trace: Trace | None = None
 
-    def planned(
-        self,
-        *,
-        delta: float,
-        epsilon: float | None,
-        noise: float | None,
-        epochs: int | None,
-        steps: int | None,
-        batch: int | None,
-    ) -> TrainingPlan:
-        """The run that is claimed."""
-        return plan(
-            size=self._size,
-            delta=delta,
-            epsilon=epsilon,
-            noise=noise,
-            epochs=epochs,
-            steps=steps,
-            batch=batch,
-        )
+    def priced(self, plan: TrainingPlan) -> PricedPlan:
+        """The run that is claimed, on the units of the plan or of the data, and half of the canaries."""
+        units = self._data if plan.size is None else plan.size
+        return price(replace(plan, size=units + len(self._canaries) // 2 + len(self._included) // 2))
 
     def trained(
         self,
-        planned: TrainingPlan,
+        priced: PricedPlan,
         *,
         optimizer: MakeOptimizer,
-        physical: int | None,
-        watch: Watch | None,
+        execution: Execution,
+        progress: ReportProgress | None,
         ledger: Ledger | None,
     ) -> nn.Module:
         """The model after the run, as `fit` would train it."""
-        if isinstance(optimizer, Optimizer):
-            raise InvalidParameter(
-                "The 'optimizer' of audit_training must be a function that makes one from parameters. Pass "
-                "for example lambda parameters: torch.optim.SGD(parameters, lr=0.1)."
-            )
         given = Probed(self._model, len(self._included))
-        loss: Losses = probed_loss(self._loss)  # type: ignore[assignment]
-        task = Task(copy.deepcopy(given).train(), loss)
-        self_test(task, self._examples.made_up(REHEARSED))
-        if physical is None:
-            physical = measure(given, self._examples, loss=loss, clipping=self._clipping).physical
+        task = task_of(given, probed_loss(self._loss))  # type: ignore[arg-type]
+        physical, _ = execution.prepare(given, task, self._examples, clipping=self._clipping)
         layers = {name: value.numel() for name, value in task.model.named_parameters() if value.requires_grad}
         self._trace = Trace(
-            layers, steps=planned.steps, units=self._examples.size, canaries=len(self._included)
+            layers, steps=priced.steps, units=self._examples.size, canaries=len(self._included)
         )
         self._examples.asked = []
         run = TracedRun(
             task=task,
             given=given,
-            plan=planned,
+            plan=priced,
             clipping=self._clipping,
             examples=self._examples,
-            people=None,
+            units=None,
             optimizer=optimizer,
             schedule=None,
             averaging=None,
-            physical=check.integer(_OWNER, "physical", physical, 1, 1 << 30),
+            physical_batch_size=physical,
             public=None,
-            every=None,
-            watch=watch,
+            progress=progress,
             bits=self._bits,
             trace=self._trace,
             watched=self._examples,
@@ -134,29 +120,34 @@ class Watched:
         trained: nn.Module = run.done(None, ledger, "audit training").model.model  # type: ignore[assignment]
         return trained
 
-    def examined(self, planned: TrainingPlan, confidence: float) -> tuple[GradientAudit, tuple[Check, ...]]:
-        """What the steps showed; the trace is given up afterwards.
-
-        Beside somebody's data no more is told of the checks than whether they hold.
-        """
+    def examined(
+        self, priced: PricedPlan, confidence: float, secrecy: Secrecy
+    ) -> tuple[GradientAudit, tuple[Check, ...]]:
+        """What the steps showed, as far as it may be told; the trace is given up afterwards."""
         trace, self._trace = self._trace, None
         assert trace is not None
-        alarm, rate = ALARM / _CHECKS, Fraction(planned.batch, planned.size)
+        alarm, rate = ALARM / _CHECKS, Fraction(priced.batch_size, priced.size)
         seen, told = audit_gradients(
-            trace.evidence, self._included, planned, confidence=confidence, alarm=alarm
+            trace.evidence, self._included, priced, confidence=confidence, alarm=alarm
         )
-        checks = (
+        # of noisy sums and of canaries, which whoever pays for the run has paid for
+        of_canaries = (
             told,
+            clipping_check(trace, self._single(), alarm),
+            steps_check(trace, priced.steps, alarm),
+        )
+        if secrecy is Secrecy.PAID:
+            return seen, of_canaries
+        of_secrets = (
             scale_check(trace, alarm),
             law_check(trace, alarm),
             reuse_check(trace, alarm),
-            size_check(trace, planned.size, rate, alarm, self._bits),
-            drawing_check(trace, planned.size, rate, alarm, self._bits),
-            clipping_check(trace, self._single(), alarm),
-            steps_check(trace, planned.steps, alarm),
+            size_check(trace, priced.size, rate, alarm, self._bits),
+            drawing_check(trace, priced.size, rate, alarm, self._bits),
         )
+        checks = of_canaries + of_secrets
         assert len(checks) == _CHECKS
-        return seen, tuple(each.sealed() for each in checks) if self._sealed else checks
+        return seen, checks if secrecy is Secrecy.NONE else tuple(each.sealed() for each in checks)
 
     def _single(self) -> float:
         """The most that one canary of the data's shape moves the sum by, in clipping norms."""

@@ -3,28 +3,24 @@
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sourdine.cli.shared import show
+from sourdine.cli.shared.option_groups import with_groups
 from sourdine.cli.shared.parse import Seed, bits_of, check_seed, number
 from sourdine.cli.train.options import (
     AsJson,
-    Classes,
+    DataOptions,
     Epochs,
-    Grey,
     Noise,
-    Side,
-    Spec,
-    StatedRun,
+    PlanOptions,
     Steps,
-    Target,
     need_torch,
     read_model,
-    read_parts,
 )
 from sourdine.cli.train.progress import training_bar
 from sourdine.core import check
@@ -37,6 +33,7 @@ if TYPE_CHECKING:
     from sourdine.core.randomness.bits import Bits
     from sourdine.learning.data.labelled import Labelled
     from sourdine.learning.models import Model
+    from sourdine.learning.planning import TrainingPlan
 
 _OWNER = "audit training"
 _CANARIES, _GRADIENTS, _STEPS, _CLASSES = 2000, 20_000, 20, 10
@@ -44,6 +41,7 @@ _CANARIES, _GRADIENTS, _STEPS, _CLASSES = 2000, 20_000, 20, 10
 _PHYSICAL = 1024  # canaries alone take little memory, so that none is measured
 
 
+@with_groups
 def training(
     data: Annotated[
         Path | None,
@@ -59,7 +57,8 @@ def training(
     epochs: Epochs = None,
     steps: Steps = None,
     batch: Annotated[
-        int | None, typer.Option("--batch", "-b", help="Units in a batch on average. Without: half of all.")
+        int | None,
+        typer.Option("--batch-size", "-b", help="Units in a batch on average. Without: half of all."),
     ] = None,
     canaries: Annotated[int, typer.Option("--canaries", help="How many canaries.")] = _CANARIES,
     gradients: Annotated[
@@ -73,11 +72,7 @@ def training(
         bool, typer.Option("--mutants", help="Audit training broken on purpose: all must be caught.")
     ] = False,
     ledger: Annotated[Path | None, typer.Option(help="Pay from this ledger before training begins.")] = None,
-    classes: Classes = _CLASSES,
-    side: Side = 32,
-    grey: Grey = False,
-    spec: Spec = None,
-    target: Target = None,
+    reading: DataOptions,
     output: Annotated[
         Path | None, typer.Option("--html", help="Write a page with charts to this file.")
     ] = None,
@@ -90,10 +85,11 @@ def training(
     batches and clipping are checked against the claim, with at most one false alarm in a million. A bound
     by the trained model above the claim refutes it too, at the stated confidence. What is not refuted is not
     proven: the report says which faults would have been seen. Exit code 1 means that the claim is refuted, or
-    that a mutant got away. On data, the audit is a run like any other and costs its epsilon.
+    that a mutant got away. On data, the audit is a run like any other and costs its epsilon; where a ledger
+    pays for it, the checks of noise and batches are left out.
 
     Examples: sourdine audit training · sourdine audit training --mutants ·
-    sourdine audit training mnist --epsilon 3 --epochs 2 --batch 500 --html audit.html
+    sourdine audit training mnist --epsilon 3 --epochs 2 --batch-size 500 --html audit.html
     """
     need_torch()
 
@@ -106,22 +102,22 @@ def training(
     if seed is not None and data is not None:
         raise InvalidParameter("Noise that can be repeated protects nobody. Leave out --seed, or the data.")
     show.check_page(output)
+    lasts = epochs is None and steps is None and (epsilon is None or noise is None)
     job = _Job.read(
-        data=data,
+        PlanOptions(
+            epsilon="4" if epsilon is None and noise is None else epsilon,
+            noise_multiplier=noise,
+            delta=delta,
+            epochs=epochs,
+            steps=_STEPS if lasts else steps,
+            batch_size=batch,
+        ),
         model=model,
-        epsilon="4" if epsilon is None and noise is None else epsilon,
-        noise=noise,
-        delta=delta,
-        epochs=epochs,
-        steps=steps,
-        batch=batch,
         canaries=canaries,
         gradients=gradients,
         score=score,
         confidence=confidence,
-        read=lambda path: (
-            read_parts(path, classes=classes, side=side, grey=grey, spec=spec, target=target, test=None).train
-        ),
+        read=lambda: None if data is None else reading.read(data).train,
     )
     if broken:
         raise typer.Exit(0 if _mutants(job, seed, as_json) else 1)
@@ -142,8 +138,7 @@ class _Job:
     """An audit as it was asked for."""
 
     kind: "Model"
-    stated: StatedRun
-    batch: int | None
+    plan: "TrainingPlan"
     canaries: int
     gradients: int
     score: str
@@ -153,38 +148,21 @@ class _Job:
     @classmethod
     def read(
         cls,
+        options: PlanOptions,
         *,
-        data: Path | None,
         model: str,
-        epsilon: str | None,
-        noise: str | None,
-        delta: str,
-        epochs: int | None,
-        steps: int | None,
-        batch: int | None,
         canaries: int,
         gradients: int,
         score: str,
         confidence: str,
-        read: "Callable[[Path], Labelled]",
+        read: "Callable[[], Labelled | None]",
     ) -> "_Job":
         from sourdine.audit.training.audit import LEAST, MOST
         from sourdine.learning.models import RECIPES, features_of
 
         kind = read_model(_OWNER, model)
-        lasts = epochs is None and steps is None and (epsilon is None or noise is None)
-        stated = StatedRun.read(
-            _OWNER,
-            RECIPES[kind],
-            epsilon=epsilon,
-            noise=noise,
-            delta=delta,
-            epochs=epochs,
-            steps=_STEPS if lasts else steps,
-            sampler="poisson",
-            size=None,
-        )
-        train = None if data is None else read(data)
+        plan = options.plan(_OWNER, RECIPES[kind])
+        train = read()
         shape = (1, 28, 28) if train is None else train.shape
         if features_of(kind, shape) is not None:
             raise check.fail(_OWNER, "model", "see its examples as they are", model, "Take linear.")
@@ -194,8 +172,7 @@ class _Job:
             )
         return cls(
             kind=kind,
-            stated=stated,
-            batch=batch,
+            plan=plan,
             canaries=check.integer(_OWNER, "canaries", canaries, LEAST, MOST),
             gradients=check.integer(_OWNER, "gradients", gradients, LEAST, MOST),
             score=score,
@@ -219,6 +196,7 @@ class _Job:
         from sourdine.accounting.ledger import Ledger
         from sourdine.audit.training import audit_training, pixel_canaries
         from sourdine.experiments.heads.setting import one_thread
+        from sourdine.learning.execution import Execution
         from sourdine.learning.models import model_of
 
         train, count = self.train, self.canaries
@@ -231,28 +209,24 @@ class _Job:
                 pixel_canaries(train.shape, classes, count),
             )
         everybody = (0 if train is None else len(train)) + count // 2 + self.gradients // 2
+        plan = self.plan if self.plan.batch_size else replace(self.plan, batch_size=everybody // 2)
         with (
-            training_bar(label) as watch,
+            training_bar(label) as progress,
             nullcontext() if ledger is None else Ledger.open(ledger) as paid,
             one_thread() if train is None else nullcontext(),  # canaries alone are small tensors
         ):
             return audit_training(
                 model,
                 None if train is None else train.pair,
-                delta=self.stated.delta,
-                epsilon=self.stated.epsilon,
-                noise=self.stated.noise,
-                epochs=self.stated.epochs,
-                steps=self.stated.steps,
-                batch=everybody // 2 if self.batch is None else self.batch,
+                plan,
                 canaries=made,
                 gradients=self.gradients,
-                broken=broken,
                 score=self.score,
                 confidence=self.confidence,
-                physical=_PHYSICAL if train is None else None,
-                watch=watch,
+                execution=Execution(physical_batch_size=_PHYSICAL if train is None else None),
+                progress=progress,
                 ledger=paid,
+                broken=broken,
                 bits=bits,
             )
 
@@ -276,8 +250,8 @@ def plain(found: "TrainingAudit") -> dict[str, object]:
         if seen is None
         else {
             "audited": seen.audited,
-            "noise": seen.noise if math.isfinite(seen.noise) else None,
-            "claimed_noise": seen.claimed_noise,
+            "noise_multiplier": seen.noise_multiplier if math.isfinite(seen.noise_multiplier) else None,
+            "claimed_noise_multiplier": seen.claimed_noise_multiplier,
             "typical": seen.typical,
             "least_noise": seen.least_noise,
             "canaries": seen.canaries,
@@ -294,11 +268,13 @@ def plain(found: "TrainingAudit") -> dict[str, object]:
             }
             for each in found.checks
         ],
+        "secrecy": found.secrecy.value,
         "roc": {"false_positives": others.tolist(), "true_positives": members.tolist()},
     }
 
 
 def _print(found: "TrainingAudit", job: _Job, ledger: Path | None, output: Path | None) -> None:
+    from sourdine.audit.training import Secrecy
     from sourdine.report.pages.training_audit import CHECK_COLUMNS, audit_words, check_rows, verdict
 
     show.line(verdict(found) + ".")
@@ -313,6 +289,11 @@ def _print(found: "TrainingAudit", job: _Job, ledger: Path | None, output: Path 
         show.say(
             "It was not paid from a ledger. The audit trained on your data: whatever you tell of it costs "
             "the epsilon of the run, or more if the claim is false."
+        )
+    if found.secrecy is Secrecy.PAID:
+        show.say(
+            "The checks of noise and batches are left out: beside the model they would cost delta that no "
+            "ledger could pay. Audit canaries alone, without data, to see them."
         )
     if output is not None:
         show.line(f"Wrote {output}.")

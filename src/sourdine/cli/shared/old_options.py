@@ -14,7 +14,7 @@ _RUN = {
 _PAGE = {"-o": "--html", "--output": "--html"}
 RENAMED: Mapping[str, Mapping[str, str]] = {  # since 0.2; by verb
     "audit attack": _PAGE,
-    "audit training": _PAGE,
+    "audit training": _RUN | _PAGE,
     "budget calibrate": _RUN,
     "budget curves": _RUN | _PAGE,
     "budget dpsgd": _RUN,
@@ -22,8 +22,10 @@ RENAMED: Mapping[str, Mapping[str, str]] = {  # since 0.2; by verb
     "ledger create": {"--reserve": "--selection-delta"},
     "ledger history": _PAGE,
     "report": _PAGE,
-    "train fit": {"--most": "--max-batch-size"},
-    "train plan": {"--most": "--max-batch-size"},
+    "train fit": _RUN,
+    "train memory": _RUN,
+    "train plan": _RUN,
+    "train sweep": _RUN,
 }
 
 

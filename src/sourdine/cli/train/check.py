@@ -40,11 +40,11 @@ def check(
         )
     listed: list[Sequence[tuple[Path, int]]] = []
 
-    def watch(images: Sequence[tuple[Path, int]]) -> Iterable[tuple[Path, int]]:
+    def progress(images: Sequence[tuple[Path, int]]) -> Iterable[tuple[Path, int]]:
         listed.append(images)
         return show.progress("reading images", images)
 
-    train = read_data(data, classes=classes, side=4, watch=watch).train
+    train = read_data(data, classes=classes, side=4, progress=progress).train
     places = [place for place, target in enumerate(train.targets.tolist()) if target < 0]
     files = [str(listed[0][place][0]) for place in places] if listed else []
     if as_json:

@@ -5,7 +5,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sourdine.cli.shared.parse import number
-from sourdine.cli.train.options import EPSILON, NOISE, ChosenModel
+from sourdine.cli.train.model import ChosenModel
+from sourdine.cli.train.options import EPSILON, NOISE
 from sourdine.core import check
 
 if TYPE_CHECKING:
@@ -46,16 +47,18 @@ class Lists:
 
         if (epsilons is None) == (noises is None):
             remedy = "Of a list of both, one would decide the other."
-            raise check.fail(SWEEP, "epsilon", "be listed, or else 'noise', and not both", epsilons, remedy)
+            raise check.fail(
+                SWEEP, "epsilon", "be listed, or else 'noise-multiplier', and not both", epsilons, remedy
+            )
         if hidden is not None and chosen.kind not in LAYERED:
             raise check.fail(SWEEP, "hidden", f"be left out for the model {chosen.kind}", hidden)
         return cls(
             chosen=chosen,
             rates=_values("learning-rate", rates, Fraction(1, 10**9), 10**6),
-            batches=_whole("batch", batches, 1 << 40),
+            batches=_whole("batch-size", batches, 1 << 40),
             epochs=_whole("epochs", epochs, 1 << 20),
             epsilons=_values("epsilon", epsilons, *EPSILON),
-            noises=_values("noise", noises, *NOISE),
+            noises=_values("noise-multiplier", noises, *NOISE),
             clips=_values("clip", clips, Fraction(1, 10**6), 10**6),
             hidden=_whole("hidden", hidden, 1 << 16),
         )
@@ -72,20 +75,22 @@ class Lists:
             for usual, epsilons in (alike or {self.chosen.recipe(None): []}).items()
             for setting in product(
                 learning_rate=self.rates or (usual.learning_rate,),
-                batch=self.batches or (_usual_batch(usual, size),),
+                batch_size=self.batches or (_usual_batch(usual, size),),
                 epochs=self.epochs or (usual.epochs,),
                 clip=self.clips or (usual.clip,),
                 epsilon=epsilons,
-                noise=self.noises,
+                noise_multiplier=self.noises,
                 hidden=self.hidden,
             )
         )
 
 
 def _usual_batch(usual: "Recipe", size: int) -> int:
-    batch = usual.batch_for(size)
+    batch = usual.batch_size_for(size)
     if batch is None:
-        raise check.fail(SWEEP, "batch", "be listed for this model", None, "Write --batch 256,1024.")
+        raise check.fail(
+            SWEEP, "batch-size", "be listed for this model", None, "Write --batch-size 256,1024."
+        )
     return batch
 
 

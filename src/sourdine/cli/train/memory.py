@@ -21,7 +21,7 @@ def memory(
     *,
     hidden: Annotated[str, typer.Option("--hidden", help="Hidden units of the perceptron.")] = "512",
     batch: Annotated[
-        str, typer.Option("--batch", "-b", help="Batches: beside powers of two, to see jumps.")
+        str, typer.Option("--batch-size", "-b", help="Batches: beside powers of two, to see jumps.")
     ] = "4,8,15,16,17,31,32,33",
     reduce: Annotated[str, typer.Option("--reduce", help="What images are reduced by.")] = "4",
     side: Annotated[int, typer.Option("--side", help="Pixels of a whole image, in height and width.")] = 224,
@@ -44,7 +44,7 @@ def memory(
     after the model, the batch, the backward pass and the step, the most at once, and the process's own
     peak. Every case has a fresh process. Nothing private is read and nothing is spent.
 
-    Example: sourdine train memory --hidden 128,512 --batch 16,32,64 --reduce 1,2 --html memory.html
+    Example: sourdine train memory --hidden 128,512 --batch-size 16,32,64 --reduce 1,2 --html memory.html
     """
     need_torch()
     from sourdine.learning.memory.lines import fits, jumps
@@ -52,7 +52,7 @@ def memory(
 
     cases = grid(
         _numbers("hidden", hidden),
-        _numbers("batch", batch),
+        _numbers("batch-size", batch),
         _numbers("reduce", reduce),
         side=side,
         depth=depth,

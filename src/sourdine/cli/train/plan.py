@@ -6,66 +6,33 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sourdine.cli.budget.options import Group, MaxBatchSize, Relation
 from sourdine.cli.shared import show
+from sourdine.cli.shared.option_groups import with_groups
 from sourdine.cli.shared.parse import number, plain_bracket
-from sourdine.cli.train.options import (
-    AsJson,
-    Batch,
-    Classes,
-    Delta,
-    Drawn,
-    Epochs,
-    Epsilon,
-    Grey,
-    Kind,
-    Noise,
-    Side,
-    Spec,
-    StatedRun,
-    Steps,
-    Target,
-    Units,
-    read_epsilon,
-    read_model,
-    read_parts,
-)
+from sourdine.cli.train.options import AsJson, DataOptions, Kind, PlanOptions, read_model, with_usual_batch
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sourdine.learning.models import Model
-    from sourdine.learning.planning import StepForecast, TrainingPlan
+    from sourdine.learning.pricing import PricedPlan, StepForecast
 
 
+@with_groups
 def plan(
     data: Annotated[
         Path | None, typer.Argument(help="A folder of images or IDX files, or a table. Or say --size.")
     ] = None,
     *,
     model: Kind = "scattering",
-    epsilon: Epsilon = None,
-    delta: Delta = "1e-5",
-    noise: Noise = None,
-    epochs: Epochs = None,
-    steps: Steps = None,
-    batch: Batch = None,
-    sampler: Drawn = "poisson",
-    most: MaxBatchSize = None,
-    neighbours: Relation = None,
-    group: Group = 1,
-    size: Units = None,
+    plan: PlanOptions,
     shape: Annotated[
         str, typer.Option("--shape", help="Without data: the shape of an example, such as 3x32x32.")
     ] = "1x28x28",
     memory: Annotated[
         str | None, typer.Option("--memory", help="MiB that the tensors of a step may take.")
     ] = None,
-    classes: Classes = 10,
-    side: Side = 32,
-    grey: Grey = False,
-    spec: Spec = None,
-    target: Target = None,
+    reading: DataOptions,
     as_json: AsJson = False,
 ) -> None:
     """Say what a run costs and takes: noise, batch, epsilon, memory, time, and how loud the noise is.
@@ -79,48 +46,22 @@ def plan(
     owner = "train plan"
     kind = read_model(owner, model)
     from sourdine.learning.models import recipe_of
-    from sourdine.learning.planning import plan as made_plan
+    from sourdine.learning.planning import plan as price
 
-    recipe = recipe_of(kind, read_epsilon(owner, epsilon))
-    stated = StatedRun.read(
-        owner,
-        recipe,
-        epsilon=epsilon,
-        noise=noise,
-        delta=delta,
-        epochs=epochs,
-        steps=steps,
-        sampler=sampler,
-        size=size,
-        most=most,
-        neighbours=neighbours,
-        group=group,
-    )
+    recipe = recipe_of(kind, plan.level(owner))
+    stated = plan.plan(owner, recipe)
     room = None if memory is None else int(number(owner, "memory", memory, 1, 1 << 30)) << 20
     if data is None:
-        present, like = size, _shape(owner, shape)
+        present, like, classes = stated.size, _shape(owner, shape), reading.classes
         if present is None:
             raise InvalidParameter("Name the data, or say how many examples there are with --size.")
     else:
-        parts = read_parts(data, classes=classes, side=side, grey=grey, spec=spec, target=target, test=None)
-        present, like, classes = len(parts.train), parts.train.shape, len(parts.train.classes)
-    units = present if size is None else size
-    found = made_plan(
-        size=units,
-        delta=stated.delta,
-        epsilon=stated.epsilon,
-        noise=stated.noise,
-        epochs=stated.epochs,
-        steps=stated.steps,
-        batch=recipe.batch_for(units) if batch is None else batch,
-        sampler=stated.sampler,
-        most=stated.most,
-        neighbours=stated.neighbours,
-        group=stated.group,
-        forecast=_forecast(kind, like, classes, room),
-    )
+        train = reading.read(data).train
+        present, like, classes = len(train), train.shape, len(train.classes)
+    forecast = _forecast(kind, like, classes, room)
+    found = price(with_usual_batch(stated, recipe, present), size=present, forecast=forecast)
     if as_json:
-        show.document(plain(found))
+        show.document(plain_plan(found))
     else:
         _print(found)
 
@@ -154,24 +95,24 @@ def _forecast(kind: "Model", shape: tuple[int, ...], classes: int, memory: int |
     )
 
 
-def plain(found: "TrainingPlan") -> dict[str, object]:
+def plain_plan(found: "PricedPlan") -> dict[str, object]:
     """A plan for machines."""
     forecast = found.forecast
     return {
         "size": found.size,
-        "batch": found.batch,
+        "batch_size": found.batch_size,
         "steps": found.steps,
         "epochs": found.epochs,
-        "rate": found.rate,
-        "noise": found.noise,
+        "sampling_rate": found.sampling_rate,
+        "noise_multiplier": found.noise_multiplier,
         "epsilon": plain_bracket(found.epsilon),
         "delta": found.delta,
         "sampler": str(found.sampler),
         "neighbours": str(found.neighbours),
-        "most": found.most,
+        "max_batch_size": found.max_batch_size,
         "group": found.group,
         "parameters": None if forecast is None else forecast.parameters,
-        "physical": None if forecast is None else forecast.physical,
+        "physical_batch_size": None if forecast is None else forecast.physical_batch_size,
         "memory": found.memory,
         "seconds": found.seconds,
         "signal_to_noise": found.signal_to_noise,
@@ -180,7 +121,7 @@ def plain(found: "TrainingPlan") -> dict[str, object]:
     }
 
 
-def _print(found: "TrainingPlan") -> None:
+def _print(found: "PricedPlan") -> None:
     for name, value in found.words().items():
         show.line(f"{name.capitalize():<16} {value}")
     if found.warning:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from sourdine.cli.shared import show
+from sourdine.cli.train.options import PlanOptions
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -10,10 +11,24 @@ if TYPE_CHECKING:
     from sourdine.learning.data.labelled import Labelled
     from sourdine.learning.least_squares.solve import Solved
 
+_USELESS = (  # of what a plan may state
+    "noise_multiplier",
+    "epochs",
+    "steps",
+    "batch_size",
+    "size",
+    "sampler",
+    "max_batch_size",
+    "neighbours",
+    "group",
+)
 
-def refuse(**given: object) -> None:
+
+def refuse(plan: PlanOptions, **given: object) -> None:
     """Name what least squares has no use for."""
-    for name, value in given.items():
+    usual = PlanOptions()
+    stated = {name: getattr(plan, name) for name in _USELESS if getattr(plan, name) != getattr(usual, name)}
+    for name, value in (stated | given).items():
         if value is not None:
             raise InvalidParameter(
                 f"Least squares is solved in one release and takes no --{name.replace('_', '-')}. Leave it "
@@ -41,5 +56,5 @@ def solve_privately(
         public=None if test is None else test.pair,
         ledger=ledger,
         purpose=purpose,
-        watch=lambda starts: show.progress("adding up", starts),
+        progress=lambda starts: show.progress("adding up", starts),
     )

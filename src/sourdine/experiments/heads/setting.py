@@ -159,20 +159,17 @@ def source_head(
     """The source's: a perceptron with 512 units between, plain steps, small batches."""
     from torch.optim import SGD
 
-    from sourdine.learning import Flat, fit
+    from sourdine.learning import Execution, Flat, TrainingPlan, fit
     from sourdine.learning.models import mlp
 
     return fit(
         mlp(examples.train.shape, len(examples.train.classes), (HIDDEN,)),
         examples.train.pair,
-        noise=noise,
-        delta=delta,
-        epochs=epochs,
-        batch=batch,
+        TrainingPlan(noise_multiplier=noise, delta=delta, epochs=epochs, batch_size=batch),
         clipping=Flat(norm=clip),
         optimizer=lambda values: SGD(values, lr=rate),
         public=examples.test.pair,
-        physical=2 * batch,
+        execution=Execution(physical_batch_size=2 * batch),
     )
 
 
@@ -187,7 +184,7 @@ def open_head(examples: HeadExamples, *, batch: int, rate: float, epochs: int) -
         mlp(examples.train.shape, len(examples.train.classes), (HIDDEN,)),
         examples.train.pair,
         epochs=epochs,
-        batch=batch,
+        batch_size=batch,
         optimizer=lambda values: SGD(values, lr=rate),
         public=examples.test.pair,
     )
@@ -197,22 +194,20 @@ def our_head(examples: HeadExamples, *, epsilon: float, delta: float, hidden: in
     """Large batches, momentum, an average over the steps; linear, or with some units between."""
     from torch.optim import SGD
 
-    from sourdine.learning import Flat, fit
+    from sourdine.learning import Execution, Flat, TrainingPlan, fit
     from sourdine.learning.models import linear, mlp
 
     shape, classes = examples.train.shape, len(examples.train.classes)
+    size = max(1, len(examples.train) // 15)
     return fit(
         linear(shape, classes) if hidden is None else mlp(shape, classes, (hidden,)),
         examples.train.pair,
-        epsilon=epsilon,
-        delta=delta,
-        epochs=_EPOCHS,
-        batch=max(1, len(examples.train) // 15),
+        TrainingPlan(epsilon=epsilon, delta=delta, epochs=_EPOCHS, batch_size=size),
         clipping=Flat(norm=1.0),
         optimizer=lambda values: SGD(values, lr=_RATE, momentum=_MOMENTUM),
         averaging=_AVERAGING,
         public=examples.test.pair,
-        physical=1024,
+        execution=Execution(physical_batch_size=1024),
     )
 
 

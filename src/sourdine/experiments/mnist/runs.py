@@ -123,7 +123,7 @@ def _plain(digits: DigitImages, settings: Settings) -> "Unprotected":
         cnn(digits.train.shape, 10),
         digits.train.pair,
         epochs=_QUICK_EPOCHS if settings.quick else EPOCHS,
-        batch=BATCH,
+        batch_size=BATCH,
         optimizer=lambda values: SGD(values, lr=RATE),
         public=digits.test.pair,
     )
@@ -132,16 +132,14 @@ def _plain(digits: DigitImages, settings: Settings) -> "Unprotected":
 def _private(digits: DigitImages, settings: Settings) -> "Trained":
     from torch.optim import SGD
 
-    from sourdine.learning import Flat, fit
+    from sourdine.learning import Flat, TrainingPlan, fit
     from sourdine.learning.models import cnn
 
+    epochs = _QUICK_EPOCHS if settings.quick else EPOCHS
     return fit(
         cnn(digits.train.shape, 10),
         digits.train.pair,
-        noise=NOISE,
-        delta=DELTA,
-        epochs=_QUICK_EPOCHS if settings.quick else EPOCHS,
-        batch=BATCH,
+        TrainingPlan(noise_multiplier=NOISE, delta=DELTA, epochs=epochs, batch_size=BATCH),
         clipping=Flat(norm=1.0),
         optimizer=lambda values: SGD(values, lr=RATE),
         public=digits.test.pair,
@@ -151,17 +149,20 @@ def _private(digits: DigitImages, settings: Settings) -> "Trained":
 def _ours(digits: DigitImages, settings: Settings, epsilon: int) -> "Callable[[], Trained]":
     from torch.optim import SGD
 
-    from sourdine.learning import Flat, fit
+    from sourdine.learning import Flat, TrainingPlan, fit
     from sourdine.learning.models import linear
 
     train, test = digits.features
-    return lambda: fit(
-        linear(train.shape, 10),
-        train.pair,
+    plan = TrainingPlan(
         epsilon=epsilon,
         delta=DELTA,
         epochs=_QUICK_EPOCHS * 2 if settings.quick else _OUR_EPOCHS[epsilon],
-        batch=min(_OUR_BATCH, len(train) // 2),
+        batch_size=min(_OUR_BATCH, len(train) // 2),
+    )
+    return lambda: fit(
+        linear(train.shape, 10),
+        train.pair,
+        plan,
         clipping=Flat(norm=1.0),
         optimizer=lambda values: SGD(values, lr=_OUR_RATES[epsilon], momentum=_MOMENTUM),
         averaging=_AVERAGING,
@@ -193,4 +194,4 @@ def _said(run: "Trained | Unprotected") -> str:
     if not isinstance(run, Trained):
         return f"{run.history[-1].epoch} epochs of shuffled batches of {BATCH}"
     plan = run.plan
-    return f"{plan.steps:,} steps, Poisson batches of {plan.batch:,}, noise {plan.noise:.4g}"
+    return f"{plan.steps:,} steps, Poisson batches of {plan.batch_size:,}, noise {plan.noise_multiplier:.4g}"

@@ -1,14 +1,13 @@
-"""How batches are drawn, each way tied to the accounting that is true for it, by example or by person."""
+"""How batches are drawn, each way tied to the accounting that is true for it."""
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sourdine.accounting.dpsgd.training import Sampler, Training
 from sourdine.core import check
@@ -21,14 +20,14 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Batches(ABC):
-    """Batches of about `batch` out of `size` units, for so many epochs; its type decides the accounting.
+    """Batches of about `batch_size` out of `size` units, for so many epochs; its type decides the accounting.
 
     It draws the batches and states the run that is paid for, so that the two cannot differ. `neighbours` and
     `group` say whom the price protects, as in `Training`.
     """
 
     size: int
-    batch: int
+    batch_size: int
     epochs: int
     neighbours: Neighbours | None = None
     group: int = 1
@@ -37,10 +36,10 @@ class Batches(ABC):
     def __post_init__(self) -> None:
         name = type(self).__name__
         check.keep(self, size=check.integer(name, "size", self.size, 1, 1 << 40))
-        check.keep(self, batch=check.integer(name, "batch", self.batch, 1, 1 << 40))
-        if self.batch > self.size:
+        check.keep(self, batch_size=check.integer(name, "batch_size", self.batch_size, 1, 1 << 40))
+        if self.batch_size > self.size:
             remedy = f"There are {self.size:,} examples."
-            raise check.fail(name, "batch", "not be larger than the data", self.batch, remedy)
+            raise check.fail(name, "batch_size", "not be larger than the data", self.batch_size, remedy)
         check.keep(self, epochs=check.integer(name, "epochs", self.epochs, 1, 1 << 30))
         check.keep(self, group=self.training(1.0).group)  # which refuses what is not accounted for
 
@@ -67,12 +66,12 @@ class Batches(ABC):
             raise check.fail(type(self).__name__, "after", "be a whole number of epochs", after)
         return done
 
-    def training(self, noise: float) -> Training:
+    def training(self, noise_multiplier: float) -> Training:
         """The run that the accountants are asked about."""
         return Training(
             size=self.size,
-            batch_size=self.batch,
-            noise_multiplier=noise,
+            batch_size=self.batch_size,
+            noise_multiplier=noise_multiplier,
             epochs=self.epochs,
             sampler=self.sampler,
             max_batch_size=self.largest,
@@ -88,7 +87,7 @@ class Batches(ABC):
     @property
     def steps(self) -> int:
         """How many batches there are."""
-        return self.epochs * -(-self.size // self.batch)
+        return self.epochs * -(-self.size // self.batch_size)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,27 +114,27 @@ class IndependentBatches(Batches):
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonBatches(IndependentBatches):
-    """Each unit comes into each batch with probability batch/size, independently of all else."""
+    """Each unit comes into each batch with probability batch_size/size, independently of all else."""
 
     @property
     def sampler(self) -> Sampler:
         return Sampler.POISSON
 
     def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
-        rate = Fraction(self.batch, self.size)
+        rate = Fraction(self.batch_size, self.size)
         for _ in range(self._counted(after), self.steps):
             yield np.flatnonzero(exact.bernoulli(rate, self.population, bits))
 
 
 @dataclass(frozen=True, kw_only=True)
 class TruncatedBatches(Batches):
-    """Poisson batches, of which any `most` units are kept, every choice alike, where more came."""
+    """Poisson batches, of which any `max_batch_size` units are kept, every choice alike, where more came."""
 
-    most: int | None = None
+    max_batch_size: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check.keep(self, most=self.training(1.0).max_batch_size)
+        check.keep(self, max_batch_size=self.training(1.0).max_batch_size)
 
     @property
     def sampler(self) -> Sampler:
@@ -143,10 +142,10 @@ class TruncatedBatches(Batches):
 
     @property
     def largest(self) -> int | None:
-        return self.most
+        return self.max_batch_size
 
     def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
-        rate, most = Fraction(self.batch, self.size), self.most or self.size
+        rate, most = Fraction(self.batch_size, self.size), self.max_batch_size or self.size
         for _ in range(self._counted(after), self.steps):
             came = np.flatnonzero(exact.bernoulli(rate, self.size, bits))
             if len(came) > most:
@@ -173,7 +172,7 @@ class AllocatedBatches(IndependentBatches):
 
 @dataclass(frozen=True, kw_only=True)
 class FixedBatches(Batches):
-    """Each batch is a fresh choice of exactly `batch` units, every choice alike."""
+    """Each batch is a fresh choice of exactly `batch_size` units, every choice alike."""
 
     @property
     def sampler(self) -> Sampler:
@@ -181,7 +180,7 @@ class FixedBatches(Batches):
 
     def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
         for _ in range(self._counted(after), self.steps):
-            yield np.sort(shuffled(self.size, bits)[: self.batch])
+            yield np.sort(shuffled(self.size, bits)[: self.batch_size])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,8 +194,8 @@ class ShuffledBatches(Batches):
     def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
         for _ in range(self._epochs_done(after), self.epochs):
             order = shuffled(self.size, bits)
-            for start in range(0, self.size, self.batch):
-                yield order[start : start + self.batch]
+            for start in range(0, self.size, self.batch_size):
+                yield order[start : start + self.batch_size]
 
 
 def shuffled(size: int, bits: Bits) -> Indices:
@@ -207,62 +206,3 @@ def shuffled(size: int, bits: Bits) -> Indices:
         held = words[order]
         if not (held[1:] == held[:-1]).any():
             return order.astype(np.int64, copy=False)
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """Examples of some people, equally many places for each; those that only fill up weigh nothing."""
-
-    places: Indices
-    weights: NDArray[np.float32]
-
-
-class UnitExamples:
-    """The units of the data, and where the examples of each are.
-
-    Each time a person is drawn, at most `most` of their examples count, chosen afresh at random, each with a
-    weight of one over their number. So a person moves a sum by one clipped gradient, whatever they own.
-    Examples without an id (None, NaN) belong to nobody and are left out.
-
-    >>> people = UnitExamples(["ann", "bob", "ann", None], most=2)
-    >>> len(people), people.drawn(np.array([1])).weights.tolist()
-    (2, [1.0, 0.0])
-    """
-
-    def __init__(self, ids: ArrayLike | Iterable[object], most: int) -> None:
-        self.most = check.integer("fit", "examples_per_unit", most, 1, 1 << 20)
-        codes: dict[object, int] = {}
-        listed = ids.tolist() if hasattr(ids, "tolist") else list(ids)  # type: ignore[arg-type]
-        held = np.array([_code(each, codes) for each in listed], np.int64)
-        self.examples = len(held)
-        order = np.argsort(held, kind="stable")
-        self._places = order[np.searchsorted(held[order], 0) :]
-        self._counts = np.bincount(held[self._places], minlength=len(codes))
-        self._starts = np.cumsum(self._counts) - self._counts
-
-    def __len__(self) -> int:
-        return len(self._counts)
-
-    def drawn(self, people: Indices, bits: Bits = SYSTEM) -> Drawn:
-        """The examples that count when these people are drawn."""
-        counts = self._counts[people]
-        owner = np.repeat(np.arange(len(people)), counts)
-        first = np.cumsum(counts) - counts
-        rank = np.arange(len(owner)) - first[owner]
-        found = self._places[self._starts[people][owner] + rank]
-        order = np.lexsort(
-            (bits.words(len(owner)), owner)
-        )  # each person's examples stay together, in any order
-        kept = rank < self.most
-        places = np.repeat(found[order][first], self.most).reshape(len(people), self.most)
-        places[owner[kept], rank[kept]] = found[order][kept]
-        taken = np.minimum(counts, self.most)
-        filled = np.arange(self.most) < taken[:, None]
-        weights = np.where(filled, 1 / taken[:, None], 0.0).astype(np.float32)
-        return Drawn(places.ravel(), weights.ravel())
-
-
-def _code(one: object, codes: dict[object, int]) -> int:
-    if one is None or (isinstance(one, float) and math.isnan(one)):
-        return -1
-    return codes.setdefault(one, len(codes))

@@ -23,7 +23,7 @@ from sourdine.learning.data.cifar import (
     read_cifar_folder,
 )
 from sourdine.learning.data.flowers import is_flowers_folder, read_flowers_folder
-from sourdine.learning.data.images import Watch, is_image_folder, read_image_folder
+from sourdine.learning.data.images import ShowProgress, is_image_folder, read_image_folder
 from sourdine.learning.data.labelled import Labelled, Parts, content, scaled
 from sourdine.learning.data.table import read_columns, read_table
 
@@ -122,7 +122,7 @@ def read_data(
     columns: Path | None = None,
     target: str | None = None,
     test: Path | None = None,
-    watch: Watch = iter,
+    progress: ShowProgress = iter,
 ) -> Parts:
     """A folder of IDX files, of CIFAR-10 (or its archive), of 102 flowers or of images; or a table.
 
@@ -139,9 +139,9 @@ def read_data(
         if is_cifar_folder(path):
             return read_cifar_folder(path)
         if is_flowers_folder(path):
-            return read_flowers_folder(path, side, grey=grey, watch=watch)
+            return read_flowers_folder(path, side, grey=grey, progress=progress)
         if is_image_folder(path):
-            return read_image_folder(path, side, grey=grey, watch=watch)
+            return read_image_folder(path, side, grey=grey, progress=progress)
         raise InvalidParameter(
             f"The folder {path} holds no data that is known: four IDX files (train-images-idx3-ubyte, ...), "
             "CIFAR-10 (data_batch_1, ...), 102 flowers (jpg, imagelabels.mat, setid.mat), or a folder of PNG "

@@ -16,7 +16,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.learning.data.images import (
     NOBODY,
     Listed,
-    Watch,
+    ShowProgress,
     class_names,
     judged,
     read_images,
@@ -43,7 +43,7 @@ def read_flowers_folder(
     grey: bool = False,
     learn: Sequence[str] = (LEARN,),
     judge: Sequence[str] = (JUDGE,),
-    watch: Watch = iter,
+    progress: ShowProgress = iter,
 ) -> Parts:
     """The images of some of the three sets to learn from, and of others to judge by.
 
@@ -66,7 +66,7 @@ def read_flowers_folder(
     listed = [_listed(folder, places, labels) for places in chosen]
     refuse_twice([path for images in listed for path, _ in images])
     classes = class_names(folder, [str(number) for number in range(1, CLASSES + 1)])
-    train, test = (Labelled(*read_images(images, decode, watch), classes) for images in listed)
+    train, test = (Labelled(*read_images(images, decode, progress), classes) for images in listed)
     return Parts(train, judged(test))
 
 

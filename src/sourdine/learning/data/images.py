@@ -20,7 +20,7 @@ _JUDGES = ("test", "valid", "val")  # the first that is there is taken to judge 
 NAMES = "cat_to_name.json"
 NOBODY = -1  # the class of an example that counts for nothing
 Listed = Sequence[tuple[Path, int]]
-Watch = Callable[[Listed], Iterable[tuple[Path, int]]]
+ShowProgress = Callable[[Listed], Iterable[tuple[Path, int]]]
 
 
 def is_image_folder(folder: Path) -> bool:
@@ -29,7 +29,9 @@ def is_image_folder(folder: Path) -> bool:
     return any(_images(each) for each in _classes(held))
 
 
-def read_image_folder(folder: Path, side: int = 32, *, grey: bool = False, watch: Watch = iter) -> Parts:
+def read_image_folder(
+    folder: Path, side: int = 32, *, grey: bool = False, progress: ShowProgress = iter
+) -> Parts:
     """The images in `train` and `test` below a folder, or in the folder itself, to learn from.
 
     Without `test`, those in `valid` are there to judge by. Folders that are named by numbers may have the
@@ -43,13 +45,13 @@ def read_image_folder(folder: Path, side: int = 32, *, grey: bool = False, watch
     judges = [folder / part for part in _JUDGES if parted and (folder / part).is_dir()][:1]
     listed = [_list(each) for each in (folder / "train" if parted else folder, *judges)]
     refuse_twice([path for images, _ in listed for path, _ in images])
-    train, *test = (read_images(images, decode, watch) for images, _ in listed)
+    train, *test = (read_images(images, decode, progress) for images, _ in listed)
     return Parts(Labelled(*train, listed[0][1]), judged(Labelled(*test[0], listed[1][1])) if test else None)
 
 
-def read_images(listed: Listed, decode: Decode, watch: Watch) -> tuple[torch.Tensor, torch.Tensor]:
+def read_images(listed: Listed, decode: Decode, progress: ShowProgress) -> tuple[torch.Tensor, torch.Tensor]:
     """The images of some files with their classes; of none where a file holds no image."""
-    found = [(decode(path), place) for path, place in watch(listed)]
+    found = [(decode(path), place) for path, place in progress(listed)]
     blank = next((torch.zeros_like(image) for image, _ in found if image is not None), None)
     if blank is None:
         raise InvalidParameter(

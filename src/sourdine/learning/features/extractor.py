@@ -20,7 +20,7 @@ from torch.nn import functional
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
-Watch = Callable[[Sequence[int]], Iterable[int]]
+ShowProgress = Callable[[Sequence[int]], Iterable[int]]
 REDUCTIONS = (1, 2, 4)
 _AT_ONCE = 1024
 
@@ -38,19 +38,26 @@ class Extractor(ABC):
         """How many numbers an image of a shape (colours, height, width) gives; or why it cannot be."""
 
     @abstractmethod
-    def __call__(self, images: Tensor, watch: Watch = iter) -> Tensor:
+    def __call__(self, images: Tensor, progress: ShowProgress = iter) -> Tensor:
         """The features of images, one row each, chunk by chunk."""
 
-    def rows(self, images: Tensor, watch: Watch = iter, *, dtype: torch.dtype = torch.float16) -> Tensor:
+    def rows(
+        self, images: Tensor, progress: ShowProgress = iter, *, dtype: torch.dtype = torch.float16
+    ) -> Tensor:
         """The features of images in numbers of a type; what that cannot hold becomes its largest number."""
         if dtype not in _TYPES:
             raise check.fail("Extractor", "dtype", "be float16 or float32", dtype)
         most = torch.finfo(dtype).max
-        found = self(images, watch)
+        found = self(images, progress)
         return found if found.dtype == dtype else found.clamp_(-most, most).to(dtype)
 
     def kept(
-        self, images: Tensor, folder: Path, watch: Watch = iter, *, dtype: torch.dtype = torch.float16
+        self,
+        images: Tensor,
+        folder: Path,
+        progress: ShowProgress = iter,
+        *,
+        dtype: torch.dtype = torch.float16,
     ) -> Tensor:
         """The features of images from a file in a folder, which is made if it is not there.
 
@@ -60,7 +67,7 @@ class Extractor(ABC):
         """
         place = folder / f"features-{self._digest(images, dtype)}.npy"
         if not place.exists():
-            made = self.rows(images, watch, dtype=dtype)
+            made = self.rows(images, progress, dtype=dtype)
             _write(place, made)
             return made
         try:

@@ -17,7 +17,7 @@ from torch.nn import functional
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.data.labelled import said
-from sourdine.learning.features.extractor import Extractor, Watch
+from sourdine.learning.features.extractor import Extractor, ShowProgress
 from sourdine.learning.features.random_filters import RandomFilters
 from sourdine.learning.features.scattering import Scattering
 from sourdine.learning.features.vgg import VggFeatures
@@ -65,9 +65,9 @@ class Features(Extractor):
             )
         return shape[0] * math.prod(self.scattering.shape)
 
-    def __call__(self, images: Tensor, watch: Watch = iter) -> Tensor:
+    def __call__(self, images: Tensor, progress: ShowProgress = iter) -> Tensor:
         """The features of images, one row each."""
-        found = self.scattering(images, watch)
+        found = self.scattering(images, progress)
         groups = self.groups * images.shape[1]
         for start in range(0, len(found), _AT_ONCE):
             some = found[start : start + _AT_ONCE]

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.features.extractor import Extractor, Watch
+from sourdine.learning.features.extractor import Extractor, ShowProgress
 
 _AT_ONCE = 256
 _STABILITY = 1e-5
@@ -55,11 +55,11 @@ class RandomFilters(Extractor):
             )
         return 2 * self.filters * self.patches**2
 
-    def __call__(self, images: Tensor, watch: Watch = iter) -> Tensor:
+    def __call__(self, images: Tensor, progress: ShowProgress = iter) -> Tensor:
         found = torch.empty(len(images), self.numbers(images.shape[1:]))
         weights = self._weights(images.shape[1])
         with torch.no_grad():
-            for start in watch(range(0, len(images), _AT_ONCE)):
+            for start in progress(range(0, len(images), _AT_ONCE)):
                 some = functional.conv2d(images[start : start + _AT_ONCE].to(torch.float32), weights)
                 both = torch.cat([some.clamp(min=0), (-some).clamp(min=0)], 1)
                 patches = functional.adaptive_avg_pool2d(both, self.patches).flatten(1)

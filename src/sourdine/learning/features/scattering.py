@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.features.extractor import Watch
+from sourdine.learning.features.extractor import ShowProgress
 
 _WIDTH = 0.8  # of the finest wavelet, in pixels
 _FREQUENCY = 3 * math.pi / 4
@@ -63,7 +63,7 @@ class Scattering:
         patch = 2**self.scales
         return self.channels, -(-self.height // patch), -(-self.width // patch)
 
-    def __call__(self, images: Tensor, watch: Watch = iter) -> Tensor:
+    def __call__(self, images: Tensor, progress: ShowProgress = iter) -> Tensor:
         """The coefficients of images (examples, colours, height, width), one colour after the other."""
         if images.ndim != 4 or images.shape[2:] != (self.height, self.width):
             raise InvalidParameter(
@@ -83,7 +83,7 @@ class Scattering:
         starts = range(0, len(images), _AT_ONCE)
         with _apart() as workers, ThreadPoolExecutor(workers) as pool:
             done = [pool.submit(put, start) for start in starts]
-            for _, each in zip(watch(starts), done, strict=True):
+            for _, each in zip(progress(starts), done, strict=True):
                 each.result()
         return found
 

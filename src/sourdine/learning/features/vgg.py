@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.features.extractor import Extractor, Watch
+from sourdine.learning.features.extractor import Extractor, ShowProgress
 
 Blocks = tuple[tuple[int, ...], ...]
 BLOCKS: dict[int, Blocks] = {
@@ -223,10 +223,10 @@ class VggFeatures(Extractor):
         grid = self.patches**2 if self.patches else (shape[1] // least) * (shape[2] // least)
         return self._blocks[-1][-1] * grid
 
-    def __call__(self, images: Tensor, watch: Watch = iter) -> Tensor:
+    def __call__(self, images: Tensor, progress: ShowProgress = iter) -> Tensor:
         found = torch.empty(len(images), self.numbers(images.shape[1:]))
         with torch.no_grad():
-            for start in watch(range(0, len(images), _AT_ONCE)):
+            for start in progress(range(0, len(images), _AT_ONCE)):
                 some = self.network(coloured(images[start : start + _AT_ONCE].to(torch.float32)))
                 if self.patches:
                     some = functional.adaptive_avg_pool2d(some, self.patches)

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from sourdine.core import check
 from sourdine.core.distance import Distance
-from sourdine.learning.features.extractor import Watch
+from sourdine.learning.features.extractor import ShowProgress
 
 
 class Projection(nn.Module):
@@ -136,7 +136,9 @@ class NormalEquations:
             square=2 * self.unit**4, coordinates=inner * (inner + 1) // 2 + inner * self.classes
         )
 
-    def sums(self, rows: Tensor, targets: Tensor, steps: WholeRows, watch: Watch = iter) -> NDArray[np.int64]:
+    def sums(
+        self, rows: Tensor, targets: Tensor, steps: WholeRows, progress: ShowProgress = iter
+    ) -> NDArray[np.int64]:
         """The upper triangle and the columns of the classes, in one line. Exact, and total over any values.
 
         Whole numbers below 2^53 add up in float64 without rounding, in whatever order.
@@ -144,7 +146,7 @@ class NormalEquations:
         inner = self.width + 1
         products = torch.zeros(inner, inner, dtype=torch.float64)
         by_class = torch.zeros(inner, self.classes, dtype=torch.float64)
-        for start in watch(range(0, len(rows), _AT_ONCE)):
+        for start in progress(range(0, len(rows), _AT_ONCE)):
             some, names = rows[start : start + _AT_ONCE], targets[start : start + _AT_ONCE]
             known = (names >= 0) & (names < self.classes)
             whole = self._steps(steps(some, SHARE * self.unit)) * known[:, None]

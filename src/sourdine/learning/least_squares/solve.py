@@ -23,7 +23,7 @@ from sourdine.core.distance import Neighbours, root_above
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted, plain
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.learning.features.extractor import Watch
+from sourdine.learning.features.extractor import ShowProgress
 from sourdine.learning.least_squares.equations import (
     COARSEST,
     CONSTANT,
@@ -120,7 +120,7 @@ def solve(
     public: tuple[Tensor, Tensor] | None = None,
     ledger: Ledger | Path | str | None = None,
     purpose: str = "solve least squares",
-    watch: Watch = iter,
+    progress: ShowProgress = iter,
     bits: Bits = SYSTEM,
 ) -> Solved:
     """A linear head by private least squares, within (epsilon, delta) for adding or removing an example.
@@ -167,7 +167,7 @@ def solve(
     with opened(ledger) as payer:
         if payer is not None:
             receipt = payer.charge(spend, purpose=purpose, secure=bits.secure, declared=declared)
-    sums = equations.sums(rows, targets, WholeRows(projection=projection, norm=norm), watch)
+    sums = equations.sums(rows, targets, WholeRows(projection=projection, norm=norm), progress)
     noise = float(mechanism.sigma) / equations.unit**2
     weights = _solved(*equations.read(mechanism.sample(sums, bits)), strength * noise * math.sqrt(width + 1))
     model = _head(looked, weights)

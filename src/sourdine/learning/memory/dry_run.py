@@ -53,7 +53,8 @@ def cycle(
     taken = batch()
     watch(Stage.BATCH)
     stepper = optimizer([value for value in task.model.parameters() if value.requires_grad])
-    step = Step(task.model, noise=1.0, batch=len(taken[0]), clipping=clipping) if private else None
+    size = len(taken[0])
+    step = Step(task.model, noise_multiplier=1.0, batch_size=size, clipping=clipping) if private else None
 
     def add() -> None:
         if step is None:

@@ -21,7 +21,7 @@ from sourdine.core.codec import decoded, encoded
 from sourdine.core.errors import InvalidParameter, LedgerError
 from sourdine.core.randomness.bits import SYSTEM
 from sourdine.learning.checkpoint import Checkpoint
-from sourdine.learning.planning import TrainingPlan
+from sourdine.learning.pricing import PricedPlan
 from sourdine.learning.result import Trained
 from sourdine.learning.sweep.settings import Setting, Sweep
 
@@ -84,8 +84,9 @@ class Journal:
             os.fsync(file.fileno())
 
 
-Train = Callable[[Setting, TrainingPlan], Trained]
+Train = Callable[[Setting, PricedPlan], Trained]
 _PAID = "paid"
+_PARAMETERS = {"batch": "batch_size", "noise": "noise_multiplier"}  # by their names in a journal
 _Paid = dict[str, str]
 
 
@@ -106,13 +107,13 @@ def run_sweep(
     *,
     about: Mapping[str, object],
     ledger: Ledger | Path | str | None = None,
-    watch: Callable[[Setting, int], None] | None = None,
+    progress: Callable[[Setting, int], None] | None = None,
 ) -> Swept:
     """Train every setting as often as stated, and note each run in a journal as soon as it is finished.
 
     `train` makes a fresh model and fits it with accuracy on public data; it may tell nobody how that goes.
     `about` says what is trained on what, so that a journal is not taken for that of another sweep. The
-    ledger is charged for all runs at once, before the first. `watch` is told which run begins.
+    ledger is charged for all runs at once, before the first. `progress` is told which run begins.
     """
     file = Journal(journal)
     with opened(ledger) as payer, Checkpoint(journal).held():
@@ -131,8 +132,8 @@ def run_sweep(
             for place, (setting, planned) in enumerate(zip(sweep.settings, sweep.plans, strict=True)):
                 if (place, repeat) in finished:
                     continue
-                if watch is not None:
-                    watch(setting, len(finished))
+                if progress is not None:
+                    progress(setting, len(finished))
                 start = time.perf_counter()
                 run = _finished(place, repeat, train(setting, planned), time.perf_counter() - start)
                 file.add(run)
@@ -164,7 +165,7 @@ def _what(sweep: Sweep, about: Mapping[str, object]) -> dict[str, object]:
     return {
         "about": dict(about),
         "settings": [each.to_json() for each in sweep.settings],
-        "noise": [each.noise for each in sweep.plans],
+        "noise": [each.noise_multiplier for each in sweep.plans],
         "repeats": sweep.repeats,
         "size": sweep.size,
         "delta": sweep.delta,
@@ -210,7 +211,7 @@ def _changed(held: object, asked: object) -> str:
     if isinstance(held, list) and isinstance(asked, list):
         for name in asked[0]:
             if {str(each.get(name)) for each in held} != {str(each[name]) for each in asked}:
-                return str(name)
+                return _PARAMETERS.get(str(name), str(name))
     return "settings"
 
 
@@ -247,14 +248,14 @@ def means(sweep: Sweep, runs: Sequence[Finished]) -> list[Row]:
         rows.append(
             {
                 "learning_rate": setting.learning_rate,
-                "batch_size": setting.batch,
+                "batch_size": setting.batch_size,
                 "n_epochs": setting.epochs,
                 "accuracy": statistics.mean(accuracies),
                 "n_times_for_avg": len(found),
                 "accuracy_std": statistics.stdev(accuracies) if len(found) > 1 else None,
                 "epsilon": planned.epsilon.upper,
                 "delta": sweep.delta,
-                "noise": planned.noise,
+                "noise": planned.noise_multiplier,
                 "clip": setting.clip,
                 "hidden_units": setting.hidden,
                 "sampler": str(sweep.sampler),
@@ -272,7 +273,7 @@ def epochs(sweep: Sweep, runs: Sequence[Finished]) -> list[Row]:
         _named(sweep.settings[run.setting])
         | {
             "epsilon": sweep.plans[run.setting].epsilon.upper,
-            "noise": sweep.plans[run.setting].noise,
+            "noise": sweep.plans[run.setting].noise_multiplier,
             "epsilon_asked": sweep.settings[run.setting].epsilon,
             "repeat": run.repeat + 1,
             "epoch": epoch,
@@ -299,7 +300,7 @@ def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
 def _named(setting: Setting) -> Row:
     return {
         "learning_rate": setting.learning_rate,
-        "batch_size": setting.batch,
+        "batch_size": setting.batch_size,
         "n_epochs": setting.epochs,
         "clip": setting.clip,
         "hidden_units": setting.hidden,

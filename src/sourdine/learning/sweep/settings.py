@@ -17,53 +17,59 @@ from sourdine.core import check
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.learning.planning import TrainingPlan, plan
+from sourdine.learning.pricing import PricedPlan
 
 MOST_RUNS = 10**5
 _HOPELESS = 1000.0  # an epsilon beyond which nothing is promised, and a closer look would take long
 _OPEN = 1e-3  # how much of epsilon may stay open, relative
 
 
+_IN_JOURNALS = {"batch_size": "batch", "noise_multiplier": "noise"}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One choice of everything that is varied; of `epsilon` and `noise` one is stated."""
+    """One choice of everything that is varied; of `epsilon` and `noise_multiplier` one is stated."""
 
     learning_rate: float
-    batch: int
+    batch_size: int
     epochs: int
     clip: float
     epsilon: float | None = None
-    noise: float | None = None
+    noise_multiplier: float | None = None
     hidden: int | None = None
 
     def to_json(self) -> dict[str, object]:
-        """The setting as a journal holds it."""
-        return asdict(self)
+        """The setting as a journal holds it, by the names that the first journals had."""
+        return {_IN_JOURNALS.get(name, name): value for name, value in asdict(self).items()}
 
 
 def product(
     *,
     learning_rate: Sequence[float],
-    batch: Sequence[int],
+    batch_size: Sequence[int],
     epochs: Sequence[int],
     clip: Sequence[float],
     epsilon: Sequence[float] = (),
-    noise: Sequence[float] = (),
+    noise_multiplier: Sequence[float] = (),
     hidden: Sequence[int] = (),
 ) -> tuple[Setting, ...]:
     """Every combination of the listed values, the last list running fastest.
 
-    >>> [each.batch for each in product(learning_rate=[0.1], batch=[8, 16], epochs=[1], clip=[1], noise=[2])]
+    >>> made = product(learning_rate=[1], batch_size=[8, 16], epochs=[1], clip=[1], noise_multiplier=[2])
+    >>> [each.batch_size for each in made]
     [8, 16]
     """
-    if bool(epsilon) == bool(noise):
-        raise check.fail("a sweep", "epsilon", "be listed, or else 'noise', and not both", tuple(epsilon))
+    if bool(epsilon) == bool(noise_multiplier):
+        must = "be listed, or else 'noise_multiplier', and not both"
+        raise check.fail("a sweep", "epsilon", must, tuple(epsilon))
     lists: dict[str, Sequence[float | None]] = {
         "learning_rate": learning_rate,
-        "batch": batch,
+        "batch_size": batch_size,
         "epochs": epochs,
         "clip": clip,
         "epsilon": epsilon or (None,),
-        "noise": noise or (None,),
+        "noise_multiplier": noise_multiplier or (None,),
         "hidden": hidden or (None,),
     }
     for name, values in lists.items():
@@ -71,10 +77,22 @@ def product(
             raise check.fail("a sweep", name, "list each value once, and at least one", tuple(values))
     return tuple(
         Setting(
-            learning_rate=step, batch=of, epochs=long, clip=norm, epsilon=level, noise=scale, hidden=units
+            learning_rate=step,
+            batch_size=of,
+            epochs=long,
+            clip=norm,
+            epsilon=level,
+            noise_multiplier=scale,
+            hidden=units,
         )
         for step, of, long, norm, level, scale, units in itertools.product(
-            learning_rate, batch, epochs, clip, epsilon or (None,), noise or (None,), hidden or (None,)
+            learning_rate,
+            batch_size,
+            epochs,
+            clip,
+            epsilon or (None,),
+            noise_multiplier or (None,),
+            hidden or (None,),
         )
     )
 
@@ -110,22 +128,26 @@ class Sweep:
         return self.repeats * len(self.settings)
 
     @cached_property
-    def plans(self) -> tuple[TrainingPlan, ...]:
+    def plans(self) -> tuple[PricedPlan, ...]:
         """The plan of each setting; those that cost the same are computed once."""
-        made: dict[tuple[object, ...], TrainingPlan] = {}
+        made: dict[tuple[object, ...], PricedPlan] = {}
         for each in self.settings:
             key = self._key(each)
             if key not in made:
-                made[key] = plan(
-                    size=self.size,
-                    delta=self.delta,
-                    epsilon=each.epsilon,
-                    noise=each.noise,
-                    epochs=each.epochs,
-                    batch=each.batch,
-                    sampler=self.sampler,
-                )
+                made[key] = plan(self.plan_of(each))
         return tuple(made[self._key(each)] for each in self.settings)
+
+    def plan_of(self, setting: Setting) -> TrainingPlan:
+        """What one setting asks for."""
+        return TrainingPlan(
+            size=self.size,
+            delta=self.delta,
+            epsilon=setting.epsilon,
+            noise_multiplier=setting.noise_multiplier,
+            epochs=setting.epochs,
+            batch_size=setting.batch_size,
+            sampler=self.sampler,
+        )
 
     @property
     def steps(self) -> int:
@@ -161,4 +183,4 @@ class Sweep:
         return best_of_runs(np.array(moments.orders), np.max(curves, axis=0), self.runs, self.delta)
 
     def _key(self, setting: Setting) -> tuple[object, ...]:
-        return setting.batch, setting.epochs, setting.epsilon, setting.noise
+        return setting.batch_size, setting.epochs, setting.epsilon, setting.noise_multiplier

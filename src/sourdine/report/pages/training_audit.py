@@ -76,11 +76,12 @@ def audit_words(found: "TrainingAudit") -> dict[str, str]:
     seen = found.gradients
     if seen is None:
         return told
+    noise = seen.noise_multiplier
     return told | {
         "every step": f"at least {seen.audited:.4g}, {sure}, by "
         f"{seen.right:,} of {seen.canaries:,} gradient canaries guessed right",
-        "noise": (f"at most {seen.noise:.4g}" if math.isfinite(seen.noise) else "any number of")
-        + f" clipping norms, {seen.claimed_noise:.4g} claimed",
+        "noise": (f"at most {noise:.4g}" if math.isfinite(noise) else "any number of")
+        + f" clipping norms, {seen.claimed_noise_multiplier:.4g} claimed",
         "power": f"a faultless run shows {seen.typical:.3g} on average; noise below {seen.least_noise:.3g} "
         "times the claim is refuted by gradient canaries alone in 19 of 20 runs",
     }
@@ -104,7 +105,12 @@ def checks_table(found: "TrainingAudit") -> TextTable:
         title="Every step, checked against the claim",
         columns=CHECK_COLUMNS,
         rows=check_rows(found),
-        note="A run without any fault fails in one of these at most once in a million audits.",
+        note="A run without any fault fails in one of these at most once in a million audits."
+        + (
+            " Noise and batches are not told of: no ledger could pay for what that says beside the model."
+            if found.secrecy.name == "PAID"
+            else ""
+        ),
     )
 
 

@@ -3,14 +3,14 @@ import pytest
 from scipy.stats import chisquare
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.data.batches import UnitExamples
+from sourdine.learning.data.units import UnitIds
 from sourdine.testing import SeededBits
 
 IDS = np.array(["b", "a", "b", "c", "b", "a", "b"])
 
 
 def test_each_person_has_so_many_places_of_their_own() -> None:
-    people = UnitExamples(IDS, most=3)
+    people = UnitIds(IDS, max_examples=3)
     assert len(people) == 3
     drawn = people.drawn(np.array([0, 1, 2]), SeededBits(1))
     places, weights = drawn.places.reshape(3, 3), drawn.weights.reshape(3, 3)
@@ -22,7 +22,7 @@ def test_each_person_has_so_many_places_of_their_own() -> None:
 
 
 def test_those_who_have_more_are_chosen_from_at_random_each_time() -> None:
-    people, bits = UnitExamples(IDS, most=2), SeededBits(2)
+    people, bits = UnitIds(IDS, max_examples=2), SeededBits(2)
     pairs: dict[tuple[int, ...], int] = {}
     for _ in range(6000):
         pair = tuple(sorted(people.drawn(np.array([0]), bits).places.tolist()))
@@ -32,15 +32,15 @@ def test_those_who_have_more_are_chosen_from_at_random_each_time() -> None:
 
 
 def test_nobody_drawn_is_nothing() -> None:
-    assert UnitExamples(IDS, most=2).drawn(np.array([], np.int64)).places.size == 0
+    assert UnitIds(IDS, max_examples=2).drawn(np.array([], np.int64)).places.size == 0
 
 
 def test_examples_of_nobody_never_count() -> None:
-    people = UnitExamples([None, float("nan"), 7, 7.5, None], most=2)
+    people = UnitIds([None, float("nan"), 7, 7.5, None], max_examples=2)
     assert len(people) == 2
     assert set(people.drawn(np.array([0, 1])).places) == {2, 3}
 
 
 def test_the_bound_must_be_a_count() -> None:
-    with pytest.raises(InvalidParameter, match="'examples_per_unit'"):
-        UnitExamples(IDS, most=0)
+    with pytest.raises(InvalidParameter, match="'max_examples'"):
+        UnitIds(IDS, max_examples=0)

@@ -1,0 +1,63 @@
+"""How a run is carried out on this machine: how much at once, and what is tried before anything is paid."""
+
+from dataclasses import dataclass
+
+from torch import nn
+
+from sourdine.core import check
+from sourdine.learning.data.examples import Examples, RepeatedExamples, examples_of
+from sourdine.learning.forecast import measure
+from sourdine.learning.gradients.clipping import Clipping
+from sourdine.learning.gradients.self_test import REHEARSED, self_test
+from sourdine.learning.pricing import StepForecast
+from sourdine.learning.task import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """What changes memory and time of a run, and neither its model nor its price.
+
+    - `physical_batch_size`: how many units are computed at once. Unless given, it is measured.
+    - `rehearsal`: a few public examples, by which the gradients of the model are tested and a step is
+      measured before anything is paid; made-up ones of the data's shape unless given.
+
+    >>> Execution(physical_batch_size=64).physical_batch_size
+    64
+    """
+
+    physical_batch_size: int | None = None
+    rehearsal: object = None
+
+    def __post_init__(self) -> None:
+        if self.physical_batch_size is not None:
+            size = check.integer("Execution", "physical_batch_size", self.physical_batch_size, 1, 1 << 30)
+            check.keep(self, physical_batch_size=size)
+
+    def prepare(
+        self,
+        model: nn.Module,
+        task: Task,
+        examples: Examples,
+        *,
+        clipping: Clipping,
+        examples_per_unit: int = 1,
+    ) -> tuple[int, StepForecast | None]:
+        """Test the gradients of a task; how many units are computed at once, and a forecast if measured."""
+        tried = examples if self.rehearsal is None else RepeatedExamples(examples_of(self.rehearsal))
+        self_test(task, tried.made_up(REHEARSED))
+        if self.physical_batch_size is not None:
+            return self.physical_batch_size, None
+        forecast = measure(
+            model, tried, loss=task.loss, clipping=clipping, examples_per_unit=examples_per_unit
+        )
+        return forecast.physical_batch_size, forecast
+
+
+def check_execution(owner: str, given: object) -> Execution:
+    """How a run is carried out, as usual unless told."""
+    if given is None:
+        return Execution()
+    if not isinstance(given, Execution):
+        remedy = "Write Execution(physical_batch_size=64), for example."
+        raise check.fail(owner, "execution", "be an Execution", given, remedy)
+    return given

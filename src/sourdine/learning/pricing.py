@@ -1,0 +1,232 @@
+"""A run whose size, length, noise and price are settled, before it is paid.
+
+Beside the price it tells memory, time, and how loud the signal is beside the noise.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sourdine.accounting.accountant import Bracket
+from sourdine.accounting.dpsgd.cost import TrainingCost
+from sourdine.accounting.dpsgd.training import Sampler, largest_batch, warn_of_delta
+from sourdine.accounting.spend import Spend
+from sourdine.core import check
+from sourdine.core.distance import Distance, Neighbours
+from sourdine.core.format import counted, plain
+from sourdine.learning.data.batches import (
+    AllocatedBatches,
+    Batches,
+    FixedBatches,
+    PoissonBatches,
+    ShuffledBatches,
+    TruncatedBatches,
+)
+from sourdine.learning.gradients.noisy_gradient import NoisyGradient
+from sourdine.learning.memory.model import Memory
+
+_KINDS: dict[Sampler, type[Batches]] = {
+    Sampler.POISSON: PoissonBatches,
+    Sampler.FIXED: FixedBatches,
+    Sampler.SHUFFLE: ShuffledBatches,
+    Sampler.ALLOCATION: AllocatedBatches,
+}
+
+
+def batches_of(
+    sampler: Sampler,
+    *,
+    size: int,
+    batch_size: int,
+    epochs: int,
+    max_batch_size: int | None = None,
+    neighbours: Neighbours | None = None,
+    group: int = 1,
+) -> Batches:
+    """What draws the batches of a run, and states what it costs."""
+    if sampler is Sampler.TRUNCATED:
+        return TruncatedBatches(
+            size=size,
+            batch_size=batch_size,
+            epochs=epochs,
+            neighbours=neighbours,
+            group=group,
+            max_batch_size=max_batch_size,
+        )
+    if max_batch_size is not None:
+        must = f"not be given for {sampler} batches"
+        remedy = "Only truncated batches have a maximum: take the sampler 'truncated'."
+        raise check.fail("TrainingPlan", "max_batch_size", must, max_batch_size, remedy)
+    return _KINDS[sampler](
+        size=size, batch_size=batch_size, epochs=epochs, neighbours=neighbours, group=group
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepForecast:
+    """What steps take on this machine, measured on made-up examples.
+
+    `physical_batch_size` is how many units fit into memory at once. Memory is that of tensors. It does not
+    count the data, nor what torch itself takes.
+    """
+
+    parameters: int
+    physical_batch_size: int
+    memory: Memory
+    seconds: float
+    seconds_each: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PricedPlan:
+    """A run of private training, all of it public: what `plan` makes of a TrainingPlan, to read and to pay.
+
+    `size` and `batch_size` count units: examples, or people. `forecast` is there if a model was measured.
+    """
+
+    size: int
+    batch_size: int
+    steps: int
+    noise_multiplier: float
+    delta: float
+    sampler: Sampler
+    cost: TrainingCost
+    forecast: StepForecast | None = None
+    max_batch_size: int | None = None
+    group: int = 1
+
+    @property
+    def sampling_rate(self) -> float:
+        """The share of the units in a batch."""
+        return self.batch_size / self.size
+
+    @property
+    def epochs(self) -> float:
+        """How often a unit is used on average."""
+        return self.steps * self.batch_size / self.size
+
+    @property
+    def epsilon(self) -> Bracket:
+        """What the whole run costs; the upper end is the claim."""
+        return self.cost.epsilon
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The pairs of data sets that the guarantee is about."""
+        return self.cost.neighbours
+
+    @property
+    def batches(self) -> Batches:
+        """What draws the batches; the run stops after `steps` of them."""
+        each = -(-self.size // self.batch_size)
+        return batches_of(
+            self.sampler,
+            size=self.size,
+            batch_size=self.batch_size,
+            epochs=-(-self.steps // each),
+            max_batch_size=self.max_batch_size,
+            neighbours=self.neighbours,
+            group=self.group,
+        )
+
+    @property
+    def order(self) -> float:
+        """The Renyi order of a ledger that would find the run cheapest."""
+        return self.cost.renyi.order
+
+    @property
+    def signal_to_noise(self) -> float | None:
+        """The length of the sum of a batch beside that of its noise, if all clipped gradients agree.
+
+        The noise has a length of about the noise multiplier times the square root of the number of
+        parameters. Below 1 a single step is mostly noise; over the run it averages out by the square root of
+        the steps.
+        """
+        if self.forecast is None:
+            return None
+        return self.batch_size / (self.noise_multiplier * math.sqrt(self.forecast.parameters))
+
+    @property
+    def memory(self) -> int | None:
+        """The bytes that the tensors of training should take at most.
+
+        Batches that are drawn unit by unit are larger than `batch_size` at times: five standard deviations
+        are allowed for.
+        """
+        if self.forecast is None:
+            return None
+        largest, physical = self.batch_size, self.forecast.physical_batch_size
+        if self.max_batch_size is not None:
+            largest = self.max_batch_size
+        elif self.sampler in (Sampler.POISSON, Sampler.ALLOCATION):
+            largest = largest_batch(largest, self.size)
+        return self.forecast.memory.peak(min(physical, largest), parts=largest > physical)
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the run should take on this machine."""
+        if self.forecast is None:
+            return None
+        return self.steps * (self.forecast.seconds + self.batch_size * self.forecast.seconds_each)
+
+    def spend(self, norm: float = 1.0) -> Spend:
+        """What a ledger is charged, for gradients clipped to a norm."""
+        clipped = check.positive("PricedPlan", "norm", norm, 1 << 40)
+        run = self.batches.training(self.noise_multiplier)
+        return Spend(
+            mechanism=NoisyGradient(sigma=Fraction(self.noise_multiplier) * clipped),
+            distance=Distance.l2(run.moved * clipped, neighbours=run.relation),
+            count=run.uses if self.sampler.by_epoch else self.steps,
+            sampling=run.sampling,
+        )
+
+    @property
+    def warning(self) -> str:
+        """What is doubtful about the guarantee; empty if nothing is."""
+        return warn_of_delta(self.delta, self.size, f"the {counted(self.size, 'unit')}")
+
+    def words(self) -> dict[str, str]:
+        """The plan as people read it, line by line."""
+        share = f"{100 * self.sampling_rate:.3g} % of the units"
+        told = {
+            "units": f"{self.size:,}",
+            "batch": f"{self.batch_size:,} ({_DRAWN[self.sampler]}), {share}",
+            "steps": f"{self.steps:,} ({counted(self.epochs, 'epoch', '.4g')})",
+            "noise": f"{self.noise_multiplier:.6g} clipping norms",
+            "epsilon": f"{self.epsilon.upper:.4g} at delta {plain(self.delta)}, {self.neighbours} neighbours",
+        }
+        if self.max_batch_size is not None:
+            told["batch"] += f", at most {self.max_batch_size:,}"
+        if self.group > 1:
+            told["epsilon"] += f", for {self.group:,} units together"
+        if self.forecast is not None:
+            ratio = self.signal_to_noise or 0.0
+            told |= {
+                "parameters": f"{self.forecast.parameters:,}",
+                "physical batch": f"{self.forecast.physical_batch_size:,}",
+                "memory": f"about {(self.memory or 0) / 2**20:,.3g} MiB for tensors",
+                "time": f"about {_duration(self.seconds or 0.0)} on this machine",
+                "signal to noise": f"{ratio:.3g} a step, {ratio * math.sqrt(self.steps):.3g} over the run",
+            }
+        return told
+
+
+def _duration(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> _duration(90), _duration(7500), _duration(4)
+    ('1.5 minutes', '2.1 hours', '4.0 seconds')
+    """
+    for unit, size in (("hours", 3600), ("minutes", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} seconds"
+
+
+_DRAWN = {
+    Sampler.POISSON: "each unit drawn independently",
+    Sampler.FIXED: "exactly so many drawn afresh",
+    Sampler.SHUFFLE: "cut from shuffled epochs",
+    Sampler.TRUNCATED: "each unit drawn independently, cut where they are too many",
+    Sampler.ALLOCATION: "each unit in one batch of each epoch, drawn independently",
+}
