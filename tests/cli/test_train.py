@@ -201,7 +201,7 @@ def test_a_table_is_learnt_by_its_declarations(here: Path) -> None:
         (("fit", "none", "--epsilon", 1), "There is nothing at none. Check the path."),
         (
             ("fit", "none"),
-            "The 'epsilon' of train fit must be given, or else 'noise'. Got None.",
+            "The 'epsilon' of train fit must be given, or else 'noise-multiplier'. Got None.",
         ),
         (
             ("fit", "none", "-m", "oracle", "--epsilon", 1),

@@ -68,7 +68,7 @@ def test_machines_read_json(tmp_path: Path) -> None:
             ("--batch-size", "4,x"),
             "The 'batch-size' of train memory must be whole numbers with commas between them.",
         ),
-        (("--batch-size", "0"), "The 'batch-size' of train memory"),
+        (("--batch-size", "0"), "The 'batch' of train memory"),
         (("--reduce", "8"), "The 'reduce' of train memory must leave 32 of 224 pixels."),
         (("--optimizer", "luck"), "The 'optimizer' of train memory must be one of sgd, momentum, adam."),
         (("--repeats", "0"), "The 'repeats' of train memory"),

@@ -166,12 +166,15 @@ def test_hidden_units_and_budgets(digits: Path, here: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("-n", "1", "--epsilon", "1"), "'epsilon' of train sweep must be listed, or else 'noise'"),
-        ((), "'epsilon' of train sweep must be listed, or else 'noise'"),
+        (
+            ("-n", "1", "--epsilon", "1"),
+            "'epsilon' of train sweep must be listed, or else 'noise-multiplier'",
+        ),
+        ((), "'epsilon' of train sweep must be listed, or else 'noise-multiplier'"),
         (("-n", "1", "--lr", "0.1,0.1"), "'learning-rate' of train sweep must list each value once"),
         (("-n", "1", "--lr", "0.1,x"), "'learning-rate' of train sweep must be a finite number"),
-        (("-n", "1", "-b", "2.5"), "'batch' of train sweep must list whole numbers"),
-        (("-n", "1"), "'batch' of train sweep must be listed for this model"),
+        (("-n", "1", "-b", "2.5"), "'batch-size' of train sweep must list whole numbers"),
+        (("-n", "1"), "'batch-size' of train sweep must be listed for this model"),
         (("-n", "1", "--hidden", "3"), "'hidden' of train sweep must be left out for the model linear"),
         (("-n", "1", "-b", "5", "--random", "2"), "'random' of train sweep must lie between 1 and 1"),
         (("-n", "1", "-b", "5", "--sampler", "x"), "'sampler' of train sweep must be one of poisson"),

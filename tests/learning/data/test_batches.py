@@ -272,7 +272,12 @@ def test_the_accounting_follows_from_the_kind() -> None:
     }
     for kind, sampler in kinds.items():
         training = kind(size=100, batch_size=10, epochs=3).training(1.5)
-        assert (training.sampler, training.size, training.batch, training.steps) == (sampler, 100, 10, 30)
+        assert (training.sampler, training.size, training.batch_size, training.steps) == (
+            sampler,
+            100,
+            10,
+            30,
+        )
 
 
 def test_fewer_people_than_declared_keep_their_chance() -> None:

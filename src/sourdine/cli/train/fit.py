@@ -256,7 +256,8 @@ def _refuse(**given: object) -> None:
     for name, value in given.items():
         if value is not None:
             raise InvalidParameter(
-                f"Training without privacy takes no --{name.replace('_', '-')}. Leave it out, or leave out --without-privacy."
+                f"Training without privacy takes no --{name.replace('_', '-')}. Leave it out, or leave out "
+                "--without-privacy."
             )
 
 

@@ -86,8 +86,8 @@ def sweep(
     all its runs cost together: that is told before it begins, and paid if there is a ledger.
 
     Examples: sourdine train sweep mnist --model linear --lr 0.1,0.5 --batch-size 64,512 --epsilon 1,3 ·
-    sourdine train sweep mnist --model cnn --lr 0.05,0.1,0.5 --batch-size 256 --noise-multiplier 0.8,1,1.5 --clip 0.5,1
-    --epochs 5,10 --repeats 3 --random 10 --ledger mnist.ledger -o digits.csv
+    sourdine train sweep mnist --model cnn --lr 0.05,0.1,0.5 --batch-size 256 --noise-multiplier 0.8,1,1.5
+    --clip 0.5,1 --epochs 5,10 --repeats 3 --random 10 --ledger mnist.ledger -o digits.csv
     """
     chosen = model.choose(SWEEP)
     if chosen.kind is None:

@@ -44,7 +44,7 @@ class MemoryCase:
     def __post_init__(self) -> None:
         owner = "train memory"
         check.keep(self, hidden=check.integer(owner, "hidden", self.hidden, 1, 1 << 16))
-        check.keep(self, batch=check.integer(owner, "batch-size", self.batch, 1, 1 << 20))
+        check.keep(self, batch=check.integer(owner, "batch", self.batch, 1, 1 << 20))
         check.keep(self, reduce=check.integer(owner, "reduce", self.reduce, 1, 64))
         check.keep(self, side=check.integer(owner, "side", self.side, 32, 1 << 12))
         check.keep(self, classes=check.integer(owner, "classes", self.classes, 2, 1 << 16))
