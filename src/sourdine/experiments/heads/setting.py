@@ -88,9 +88,9 @@ def _flowers(place: Path, weights: Path, settings: Settings) -> HeadExamples:
     watch: Callable[[Sequence[tuple[Path, int]]], Iterable[tuple[Path, int]]]
     watch = lambda images: settings.watch("reading flowers", images)
     if is_flowers_folder(place):
-        parts = read_flowers_folder(place, _FLOWER, learn=(JUDGE,), judge=(LEARN, CHOOSE), watch=watch)
+        parts = read_flowers_folder(place, _FLOWER, learn=(JUDGE,), judge=(LEARN, CHOOSE), progress=watch)
     else:
-        parts = read_image_folder(place, _FLOWER, watch=watch)
+        parts = read_image_folder(place, _FLOWER, progress=watch)
     assert parts.test is not None
     features = VggFeatures(weights=weights)
     held = []
