@@ -845,6 +845,7 @@ RECORDS = {
     "audit.Verdict",
     "frames.RankSource.values_between",
     "frames.ranks",
+    "learning.Execution.prepare",
     "learning.PricedPlan",
     "learning.StepForecast",
     "learning.TrainingPlan",
