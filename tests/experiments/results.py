@@ -1,5 +1,8 @@
 """What tests look up in the result of an experiment."""
 
+import csv
+from pathlib import Path
+
 from sourdine.experiments import ClaimVerdict, Result
 from sourdine.report import TextTable
 
@@ -12,3 +15,19 @@ def verdict(result: Result, name: str) -> ClaimVerdict:
 def table(result: Result, name: str) -> TextTable:
     (found,) = [each for section in result.sections for each in section.tables if each.name == name]
     return found
+
+
+def written(experiment: str) -> list[tuple[str, str, str, str]]:
+    """The verdicts on an experiment's statements that stand in the documentation."""
+    path = Path(__file__).parents[2] / "docs" / "reproduced" / "verdicts.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            (row["statement"], row["ours"], row["verdict"], row["why"])
+            for row in csv.DictReader(file)
+            if row["experiment"] == experiment
+        ]
+
+
+def told(result: Result) -> list[tuple[str, str, str, str]]:
+    """The same of a result."""
+    return [(each.statement.name, each.found, each.word, each.why) for each in result.verdicts]

@@ -8,7 +8,7 @@ import pytest
 
 from sourdine.experiments import Result, Settings, Standing, find_experiments
 from sourdine.experiments import anonymity as module
-from tests.experiments.results import table, verdict
+from tests.experiments.results import table, told, verdict, written
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +98,7 @@ def test_it_can_be_kept(result: Result, tmp_path: Path) -> None:
     assert {"anonymity.html", "anonymity_verdicts.csv", "anonymity_figure_2.png"} <= names
     with (tmp_path / "anonymity_patients.csv").open(encoding="utf-8") as file:
         assert list(csv.reader(file))[-1] == ["61", "25000", "60+", "Besançon", "leukaemia"]
+
+
+def test_the_documentation_has_these_verdicts(result: Result) -> None:
+    assert told(result) == written("anonymity")

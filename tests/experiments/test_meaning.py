@@ -8,6 +8,7 @@ from sourdine.accounting.explain import EPSILONS, PRIORS
 from sourdine.experiments import Result, Settings, Standing, find_experiments
 from sourdine.experiments import meaning as module
 from sourdine.experiments.meaning import PRINTED
+from tests.experiments.results import told, written
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +66,7 @@ def test_it_can_be_kept(result: Result, tmp_path: Path) -> None:
     names = {path.name for path in result.write(tmp_path)}
     assert {"meaning.html", "meaning_verdicts.csv", "meaning_printed.csv", "meaning_losses.csv"} <= names
     assert "16.87" in (tmp_path / "meaning_printed.csv").read_text(encoding="utf-8")
+
+
+def test_the_documentation_has_these_verdicts(result: Result) -> None:
+    assert told(result) == written("meaning")

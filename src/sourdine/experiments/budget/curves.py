@@ -32,12 +32,11 @@ def reproduce(settings: Settings) -> ExperimentPart:
         judge(
             "thesis.size",
             found=f"{RUN.size:,}: {_both(here)}; {_MANY:,}: {_both(more)}",
-            standing=_when(
-                here.epsilon.lower / more.epsilon.upper > 2 * here.source.epsilon / more.source.epsilon,
-                Standing.WRONG,
-            ),
-            why="The thesis's own curve flattens. That belongs to the conversion of 2017, not to privacy: "
-            "sixteen times the data cost a fifth.",
+            standing=Standing.LOOSE
+            if here.epsilon.lower / more.epsilon.upper > 2 * here.source.epsilon / more.source.epsilon
+            else Standing.REPRODUCED,
+            why="It reads the thesis's own curve, and rightly. That the curve flattens is how loose the "
+            "conversion of 2017 is: certified, sixteen times the data cost a fifth.",
         ),
         judge(
             "thesis.first",

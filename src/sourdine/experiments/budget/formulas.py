@@ -57,14 +57,20 @@ def reproduce(settings: Settings) -> ExperimentPart:
         "ε is missing, and Δ stands above where it belongs below: 5/4 exp(-(σε/Δ)²/2).",
     )
     names = ("thesis.renyi", "thesis.curve", "thesis.moments", "thesis.delta")
+    cases = (
+        f" at α = {ORDER} for Gaussians one deviation apart",
+        " there",
+        " there",
+        f" there, at ε = {EPSILON:g}",
+    )
     verdicts = tuple(
         judge(
             name,
-            found=f"{right:.4g}",
+            found=f"{right:.4g}{case}",
             standing=Standing.WRONG if printed < 0.9 * right else Standing.REPRODUCED,
             why=why,
         )
-        for name, (_, printed, right), why in zip(names, rows, reasons, strict=True)
+        for name, (_, printed, right), why, case in zip(names, rows, reasons, cases, strict=True)
     )
     least = noise_for(EPSILON, DELTA, 1.0, 1)
     enough = judge(

@@ -69,6 +69,8 @@ def reproduce(settings: Settings) -> ExperimentPart:
             "report.uniform",
             found=f"off by {lost:,.0f} of {RANGE:,.0f} when all are equal",
             standing=Standing.REPRODUCED if lost > 0.1 * RANGE else Standing.WRONG,
+            why="Among the reals one value has no length, so the answer is uniform. On a grid of 2^50 steps, "
+            "as here, it keeps one step: the middle deciles come out, and the outer ones are lost.",
         ),
         answer(
             "report.repeated",
