@@ -59,6 +59,22 @@ _HOMES = {
     "quantiles": "tables.quantiles",
 }
 
+_RENAMED = {
+    "Deviation": "statistics.StdDev",
+    "KaryOracle": "local.GRR",
+    "KeyThreshold": "mechanisms.PartitionThreshold",
+    "Law": "core.distributions.LossDistribution",
+    "LocalHashing": "local.OLH",
+    "Loss": "core.loss.PrivacyLoss",
+    "OptimalUnary": "local.OUE",
+    "Plan": "tables.ReleasePlan",
+    "SymmetricUnary": "local.SUE",
+    "Unit": "PrivacyUnit",
+    "epsilon_of_steps": "dpsgd_epsilon",
+    "fit": "learning.fit",
+    "rehearse": "tables.rehearse",
+}
+
 __all__ = [
     "BudgetExceeded",
     "Distance",
@@ -97,7 +113,12 @@ def __getattr__(name: str) -> object:
         return import_module(f"sourdine.{_PACKAGES.get(name, name)}")
     if name in _HOMES:
         return getattr(import_module(f"sourdine.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'sourdine' has no attribute '{name}'")
+    raise AttributeError(f"module 'sourdine' has no attribute '{name}'.{_elsewhere(name)}", name=name)
+
+
+def _elsewhere(name: str) -> str:
+    """Where to find what was renamed."""
+    return f" It is sourdine.{_RENAMED[name]} now." if name in _RENAMED else ""
 
 
 def __dir__() -> list[str]:

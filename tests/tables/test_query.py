@@ -25,7 +25,7 @@ def test_a_query_can_be_written_in_python() -> None:
         (lambda: statistics.Quantiles("pay", [2]), "strictly between 0 and 1"),
         (lambda: statistics.Histogram("pay", [1]), "'Histogram.edges' is wrong"),
         (lambda: Query("pay", []), "'queries.pay.ask' is wrong"),
-        (lambda: Query("pay", 3), "no text and no table"),  # type: ignore[arg-type]
+        (lambda: Query("pay", 3), "no statistic"),  # type: ignore[arg-type]
     ],
 )
 def test_mistakes_in_python_are_one_sentence(make: Callable[[], object], told: str) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.notation import block
 from sourdine.frames.dialect import Dialect
 from sourdine.frames.engine import NOTHING, Lent, TableEngine
 from sourdine.frames.schema import Column, Schema
@@ -93,7 +94,7 @@ def _names(given: object, owner: str) -> tuple[str, ...]:
 def _wrong(owner: str, reason: str) -> InvalidParameter:
     return InvalidParameter(
         f"The declaration '{owner}' is wrong: {reason}. Write it like "
-        '[joins.places] file = "places.csv", on = "town", columns = ["region"].'
+        f"{block('joins', 'places', file='places.csv', on='town', columns=['region'])}."
     )
 
 

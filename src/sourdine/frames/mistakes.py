@@ -5,7 +5,9 @@ import difflib
 from pydantic import ValidationError
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.notation import either, entry, setting, value
 
+_NESTED = ("columns", "joins", "hierarchies", "text")
 _TYPES = ("integer", "real", "category", "flag", "text")
 _PLAIN = {
     "tuple_type": "it must be a list",
@@ -29,52 +31,64 @@ _PLAIN = {
     "union_tag_invalid": "its {discriminator} must be one of {expected_tags}",
     "union_tag_not_found": "its {discriminator} is missing",
 }
-_EXAMPLES = {
-    "ask": 'ask = ["count", { mean = "pay" }]',
-    "at_least": "at_least = 18",
-    "below": "below = 65",
-    "by": 'by = ["sex"]',
-    "column": 'column = "person_id"',
-    "columns": 'columns = ["region"]',
-    "confidence": "confidence = 0.95",
-    "decimal": 'decimal = ","',
-    "delimiter": 'delimiter = ";"',
-    "delta": "delta = 1e-6",
-    "edges": "edges = [0, 20, 40]",
-    "encoding": 'encoding = "utf-8"',
-    "epsilon": "epsilon = 1.0",
-    "file": 'file = "places.csv"',
-    "granularity": "granularity = 0.01",
-    "header": "header = false",
-    "keys": 'keys = ["a", "b"]',
-    "k": "k = 10",
-    "ledger": 'ledger = "people.ledger"',
-    "hierarchies.levels": 'levels = ["region", "town"]',
-    "levels": "levels = [0.25, 0.5, 0.75]",
-    "lower": "lower = 0",
-    "max_groups": "max_groups = 3",
-    "max_rows": "max_rows = 5",
-    "method": 'method = "auto"',
-    "missing": 'missing = "drop"',
-    "multiline": "multiline = true",
-    "name": 'name = "people"',
-    "names": 'names = ["age", "sex"]',
-    "neighbours": 'neighbours = "add-remove"',
-    "on": 'on = "town"',
-    "other": 'other = "others"',
+_EXAMPLES: dict[str, object] = {
+    "at_least": 18,
+    "below": 65,
+    "by": ["sex"],
+    "column": "person_id",
+    "columns": ["region"],
+    "confidence": 0.95,
+    "decimal": ",",
+    "delimiter": ";",
+    "delta": 1e-06,
+    "edges": [0, 20, 40],
+    "encoding": "utf-8",
+    "epsilon": 1.0,
+    "file": "places.csv",
+    "granularity": 0.01,
+    "header": False,
+    "keys": ["a", "b"],
+    "k": 10,
+    "ledger": "people.ledger",
+    "levels": [0.25, 0.5, 0.75],
+    "hierarchies.levels": ["region", "town"],
+    "lower": 0,
+    "max_groups": 3,
+    "max_rows": 5,
+    "method": "auto",
+    "missing": "drop",
+    "multiline": True,
+    "name": "people",
+    "names": ["age", "sex"],
+    "neighbours": "add-remove",
+    "on": "town",
+    "other": "others",
+    "selection_delta": 5e-07,
+    "rows": [["north", "Lille"], ["south", "Toulon"]],
+    "size": 50000,
+    "source": "people.csv",
+    "thousands": ".",
+    "type": "integer",
+    "unit": "person",
+    "upper": 120,
+    "weight": 2,
+    "where": {"age": {"at_least": 18}, "sex": ["f"]},
+}
+_BLOCKS = {  # of a specification
     "privacy": '[privacy] with unit = "person" and epsilon = 1.0',
     "queries": '[[queries]] with name = "people" and ask = ["count"]',
-    "selection_delta": "selection_delta = 5e-7",
-    "rows": 'rows = [["north", "Lille"], ["south", "Toulon"]]',
-    "size": "size = 50000",
-    "source": 'source = "people.csv"',
     "table": '[table] with source = "people.csv"',
-    "thousands": 'thousands = "."',
-    "type": 'type = "integer"',
-    "unit": 'unit = "person"',
-    "upper": "upper = 120",
-    "weight": "weight = 2",
-    "where": 'where = { age = { at_least = 18 }, sex = ["f"] }',
+}
+_MEANT = {  # words of others
+    "bounds": "lower and upper",
+    "categories": "keys",
+    "filter": "where",
+    "group_by": "by",
+    "groupby": "by",
+    "max": "upper",
+    "min": "lower",
+    "step": "granularity",
+    "values": "keys",
 }
 
 
@@ -85,7 +99,7 @@ def told(problem: ValidationError, root: str) -> InvalidParameter:
         beside = (each for each in others if each["type"] == "extra_forbidden")
         first = next((each for each in beside if each["loc"][:-1] == first["loc"][:-1]), first)
     held = first.get("ctx", {})
-    path, either = _path(first["loc"], [value for value in held.values() if isinstance(value, str)])
+    path, unsure = _path(first["loc"], [value for value in held.values() if isinstance(value, str)])
     where, name = ".".join(path if root in ("", *path[:1]) else [root, *path]), (path or [root])[-1]
     if first["type"] == "missing":
         return InvalidParameter(
@@ -93,10 +107,9 @@ def told(problem: ValidationError, root: str) -> InvalidParameter:
         )
     if first["type"] == "extra_forbidden":
         if "where" in path:
-            remedy = f"Write conditions{_example('where', ' like ')}."
+            remedy = f"Write conditions{_example('where', ' like ', where)}."
             return InvalidParameter(f"The declaration '{where}' is unknown. {remedy}")
-        fields = [field for field, example in _EXAMPLES.items() if example.startswith(field)]
-        near = difflib.get_close_matches(name, fields, n=1)
+        near = [_MEANT[name]] if name in _MEANT else difflib.get_close_matches(name, ["ask", *_EXAMPLES], n=1)
         meant = f" Did you mean '{near[0]}'?" if near and near[0] != name else ""
         return InvalidParameter(
             f"The declaration '{where}' is unknown.{meant} Check its spelling, or leave it out."
@@ -104,12 +117,13 @@ def told(problem: ValidationError, root: str) -> InvalidParameter:
     reason = _PLAIN.get(first["type"]) or first["msg"].removeprefix("Value error, ")
     numbers = {key: f"{value:,g}" for key, value in held.items() if isinstance(value, float)}
     reason = reason.format(**{**held, **numbers}).replace("Input should be", "it must be")
-    reason = "it must be a number" if either and first["type"].endswith("_type") else reason
+    reason = "it must be a number" if unsure and first["type"].endswith("_type") else reason
     remedy = _example(name, " Write it like ", where) if first["type"] in _PLAIN else ""
     if "type" in str(held.get("discriminator", "")):
-        remedy = _example("type", " Write it like ")
+        remedy = _example("type", " Write it like ", where)
     if not remedy and reason.endswith("a block of fields"):
-        remedy = f" Write it under [{where}]"
+        column = {"type": "integer", "lower": 0, "upper": 120}
+        remedy = either(f" Write it like {value(column)}", f" Write it under [{where}]")
     return InvalidParameter(f"The declaration '{where}' is wrong: {reason}.{remedy}{'.' if remedy else ''}")
 
 
@@ -127,7 +141,13 @@ def _path(place: tuple[str | int, ...], kinds: list[str]) -> tuple[list[str], bo
     return (path[:-1] if either else path), either
 
 
-def _example(name: str, before: str, where: str = "") -> str:
-    block = where.split(".", maxsplit=1)[0]
-    example = _EXAMPLES.get(f"{block}.{name}", _EXAMPLES.get(name))
-    return f"{before}{example}" if example else ""
+def _example(name: str, before: str, where: str) -> str:
+    """A field with a value, as an argument or within a block; of a block of a file, what stands in it."""
+    if name in _BLOCKS:
+        return f"{before}{_BLOCKS[name]}"
+    if name == "ask":
+        asked = either('ask=[Count(), Mean("pay")]', 'ask = ["count", { mean = "pay" }]')
+        return f"{before}{asked}"
+    kind = where.split(".", maxsplit=1)[0]
+    given = _EXAMPLES.get(f"{kind}.{name}", _EXAMPLES.get(name))
+    return "" if given is None else before + (entry if kind in _NESTED else setting)(name, given)

@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeVar
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.notation import block, either, entry, value
 from sourdine.frames.mistakes import told
 
 MOST_STEPS = 1 << 31  # between two bounds, so that the square of a number of steps fits in 62 bits
@@ -115,6 +117,10 @@ class Category(Declared):
     def _listed(cls, given: Any) -> Any:
         held = as_tuples(given, "keys")
         keys = held.get("keys") if isinstance(held, dict) else None
+        if hasattr(keys, "__array__"):
+            raise ValueError(
+                "keys must be a list that is written out: one that is taken from the data tells what is in it"
+            )
         if isinstance(keys, tuple) and len({isinstance(key, str) for key in keys}) > 1:
             raise ValueError("keys must be all texts or all whole numbers; write each in quotes, or none")
         return held
@@ -155,7 +161,9 @@ class Text(Declared):
     @model_validator(mode="after")
     def _named(self) -> "Text":
         if self.missing == "other" and self.other is None:
-            raise ValueError('missing = "other" needs a name for the others, as in other = "others"')
+            raise ValueError(
+                f"{entry('missing', 'other')} needs a name for the others, as in {entry('other', 'others')}"
+            )
         if self.other is not None and not self.other.isprintable():
             raise ValueError("other must be a text without control characters")
         return self
@@ -183,8 +191,15 @@ class Schema(Declared):
     @classmethod
     def read(cls, columns: Mapping[str, object]) -> "Schema":
         """The schema of a `[columns]` block; a mistake is named by its field."""
+        given: object = columns
+        if not isinstance(given, Mapping):
+            column = {"type": "integer", "lower": 0, "upper": 120}
+            raise InvalidParameter(
+                "The columns must be declared by their names: what each holds is never taken from the data. "
+                f"Write them like {value({'age': column})}."
+            )
         try:
-            return cls.model_validate({"columns": dict(columns)})
+            return cls.model_validate({"columns": {name: _plain(each) for name, each in columns.items()}})
         except ValidationError as problem:
             raise told(problem, "columns") from None
 
@@ -194,7 +209,7 @@ class Schema(Declared):
         if not isinstance(found, Integer | Real):
             raise InvalidParameter(
                 f"{owner} needs numbers, and the column '{name}' is not declared as integer or real. "
-                f'Declare it with bounds, as in [columns.{name}] type = "real", lower = 0, upper = 100.'
+                f"Declare it with bounds, as in {block('columns', name, type='real', lower=0, upper=100)}."
             )
         return found
 
@@ -213,12 +228,12 @@ class Schema(Declared):
         if isinstance(found, Integer | Real):
             raise InvalidParameter(
                 f"Grouping needs known keys, and the column '{name}' is declared to hold numbers. Ask for "
-                f'{{ histogram = "{name}", edges = [...] }}, or declare it as a category with its keys.'
+                f"{_histogram(name)}, or declare it as a category with its keys."
             )
         raise InvalidParameter(
             f"Grouping needs known keys, and the column '{name}' has none declared. "
-            f'Declare them, as in [columns.{name}] type = "category", keys = ["a", "b"], or let them be '
-            f'chosen privately with type = "text".'
+            f"Declare them, as in {block('columns', name, type='category', keys=['a', 'b'])}, or let them be "
+            f"chosen privately with {entry('type', 'text')}."
         )
 
     def open(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -230,6 +245,18 @@ class Schema(Declared):
         found = self.columns[name]
         assert isinstance(found, Text)
         return found
+
+
+def _plain(column: object) -> object:
+    """A declaration with numbers of NumPy as Python's own; its arrays may be taken from data, and stay."""
+    if not isinstance(column, Mapping):
+        return column
+    return {name: each.item() if isinstance(each, np.number) else each for name, each in column.items()}
+
+
+def _histogram(name: str) -> str:
+    edges = [0, 20, 40]
+    return either(f"Histogram({value(name)}, {edges})", value({"histogram": name, "edges": edges}))
 
 
 def as_tuples(given: Any, *names: str) -> Any:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
+from sourdine.core.notation import group
 from sourdine.frames.closed import closed_connection
 from sourdine.frames.dialect import Dialect
 from sourdine.frames.engine import NOTHING, InDuckDB, Lent, TableEngine
@@ -37,10 +38,6 @@ _BESIDE = "sourdine_beside"
 AS_IT_IS = TextFormat()
 _NAMED = 3  # missing columns in an error; the rest are counted
 _SPELT = "Check how the table spells it, letter by letter."
-_IN_FILE = (
-    "Check how the first line of the file spells it, letter by letter. If that line is a record, the file "
-    'has no header: add one, or declare header = false and names = ["...", "..."] for all its columns.'
-)
 _IN_LIST = "Check the list of names that is declared for the file."
 
 
@@ -187,6 +184,14 @@ def open_source(
     return source
 
 
+def _in_file() -> str:
+    return (
+        "Check how the first line of the file spells it, letter by letter. If that line is a record, the "
+        f"file has no header: add one, or declare {group('text', header=False, names=['...', '...'])} for "
+        "all its columns."
+    )
+
+
 def _check_names(found: Sequence[str], schema: Schema, others: Sequence[str], remedy: str = _SPELT) -> None:
     """Refuse a table without a column that is needed.
 
@@ -262,7 +267,7 @@ def _text(
     numbers = [name for name, each in schema.columns.items() if isinstance(each, Integer | Real)]
     held = TextFiles.open(files.paths, text, wanted, numbers, files.partitions)
     if held.names is not None:
-        _check_names(held.names, schema, others, _IN_FILE if text.header else _IN_LIST)
+        _check_names(held.names, schema, others, _in_file() if text.header else _IN_LIST)
         check_alike(held.names, schema, others)
     connection = closed_connection(directories=[f"{PROTOCOL}://{k}" for k in range(len(files.paths))])
     relation = connection.sql(held.nothing())
@@ -349,4 +354,9 @@ def _known_frame(table: object, spark: bool) -> "nw.DataFrame[Any] | nw.LazyFram
 def _unknown(table: object, spark: bool) -> InvalidParameter:
     kinds = "pandas, Polars, Arrow, DuckDB or Spark" if spark else "pandas, Polars, Arrow or DuckDB"
     found = "frame of Spark" if is_spark(table) else type(table).__name__
-    return InvalidParameter(f"The table must be a path or a frame of {kinds}. Got a {found}.")
+    made = ""
+    if isinstance(table, Mapping | list | tuple):
+        made = " Make a frame of it first, as in pandas.DataFrame(...)."
+    elif found == "Series":
+        made = " Make a frame of it first, with to_frame()."
+    return InvalidParameter(f"The table must be a path or a frame of {kinds}. Got a {found}.{made}")

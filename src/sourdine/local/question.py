@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Mechanism
+from sourdine.core.notation import either
 from sourdine.local.estimate import Counts, Estimate
 from sourdine.local.oracle import Bytes, FrequencyOracle, Oracle, digest, first_written
 
@@ -141,20 +142,16 @@ class Question:
         """A specification read back; one that was changed by hand no longer has its fingerprint."""
         forms = {text: form for form, text in FORMATS.items()}
         if not isinstance(held, Mapping) or set(held) != _FIELDS or held["format"] not in FORMATS.values():
-            raise InvalidParameter(
-                "This is no specification of a question. Make one with 'sourdine local spec'."
-            )
+            raise InvalidParameter(f"This is no specification of a question. Make one with {_maker()}.")
         oracle, labels = held["oracle"], held["labels"]
         if not isinstance(oracle, Mapping) or not isinstance(labels, list):
-            raise InvalidParameter(
-                "The specification is malformed. Make it again with 'sourdine local spec'."
-            )
+            raise InvalidParameter(f"The specification is malformed. Make it again with {_maker()}.")
         form = forms[held["format"]]
         made = cls(name=held["question"], oracle=_oracle(oracle), labels=tuple(labels), format=form)
         if held["fingerprint"] != made.fingerprint:
             raise InvalidParameter(
                 "The specification does not match its own fingerprint: it was changed after it was made. "
-                "Make a new one with 'sourdine local spec', and collect under that."
+                f"Make a new one with {_maker()}, and collect under that."
             )
         return made
 
@@ -247,3 +244,7 @@ def _refusal(lines: NDArray[np.uint8], named: NDArray[np.bool_], i: int, head: i
     return InvalidParameter(
         f"Line {i + 1} of the reports is damaged. Nothing was counted. Get the file again, or take it out."
     )
+
+
+def _maker() -> str:
+    return either("Question(...).to_json()", "'sourdine local spec'")

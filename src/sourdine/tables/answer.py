@@ -108,8 +108,10 @@ class Answer(Viewable):
     def _alone(self) -> "Answers":
         return Answers((self,), self.confidence)
 
-    def at(self, *key: str | int | bool | float) -> tuple[float, float, float]:
+    def at(self, *key: Cell | Sequence[Cell]) -> tuple[float, float, float]:
         """The value and the ends of its interval for one combination of keys."""
+        if len(key) == 1 and isinstance(key[0], tuple | list):
+            key = tuple(key[0])
         for found, value, low, high in self.rows():
             if found == key:
                 return value, low, high
@@ -138,6 +140,12 @@ class Answers(Viewable):
 
     def __repr__(self) -> str:
         return f"<Answers {self.summary}>"
+
+    def __iter__(self) -> Iterator[Answer]:
+        return iter(self.each)
+
+    def __len__(self) -> int:
+        return len(self.each)
 
     @property
     def summary(self) -> str:

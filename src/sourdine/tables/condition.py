@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import model_validator
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.notation import either, value
 from sourdine.core.toml import toml_key
 from sourdine.frames.filter import among, between
 from sourdine.frames.schema import LONGEST_KEY, Column, Declared, Flag, Integer, Real, Schema, Text, sensible
@@ -77,7 +78,7 @@ class Condition(Declared):
         if unknown and self.keys == (True,):
             raise InvalidParameter(
                 f"The query '{owner}' does not say which keys of the column '{self.column}' it is about. "
-                'Name them, as in { proportion = "region", of = ["north"] }.'
+                f"Name them, as in {_proportion()}."
             )
         if unknown:
             raise InvalidParameter(
@@ -92,7 +93,7 @@ class Condition(Declared):
                 raise InvalidParameter(
                     f"The query '{owner}' has a condition on the column '{self.column}' with a key that is "
                     f"no text of 1 to {LONGEST_KEY} characters. Name such texts, as in "
-                    f'{{ {self.column} = ["a"] }}.'
+                    f"{value({self.column: ['a']})}."
                 )
 
     def _known(self, column: Column) -> tuple[str | int | bool, ...]:
@@ -113,7 +114,11 @@ def check_column(name: str, schema: Schema, owner: str) -> None:
         return
     near = difflib.get_close_matches(name, schema.columns, n=1)
     remedy = f"Did you mean '{near[0]}'? If not, declare" if near else "Declare"
+    where = either(f"in the columns of the table, as {value(name)}", f"under [columns.{toml_key(name)}]")
     raise InvalidParameter(
-        f"In the query '{owner}' the column '{name}' is not declared. "
-        f"{remedy} it under [columns.{toml_key(name)}]."
+        f"In the query '{owner}' the column '{name}' is not declared. {remedy} it {where}."
     )
+
+
+def _proportion() -> str:
+    return either('Proportion("region", of=["north"])', '{ proportion = "region", of = ["north"] }')

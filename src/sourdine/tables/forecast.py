@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.notation import either
 from sourdine.frames.statistics.quality import all_cells
 from sourdine.mechanisms import PartitionThreshold
 from sourdine.tables.measurement import PlannedMeasurement, expect
@@ -82,7 +83,8 @@ def advice(plan: ReleasePlan) -> str:
     least = "nothing" if seen >= 1 else f"no share below {100 * seen:.2g} %"
     return (
         f"Data quality would see {least} of {plan.size:,} records at this budget, which is of little use. "
-        "Leave it out with quality = false under [privacy], and its part goes to the answers."
+        f"Leave it out with {either('quality=False', 'quality = false under [privacy]')}, and its part goes "
+        "to the answers."
     )
 
 

@@ -13,6 +13,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.figure import Figure
+from sourdine.core.notation import setting
 from sourdine.core.view import Viewable, figure_of
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
@@ -90,7 +91,8 @@ class ReleasePlan(Viewable):
             raise InvalidParameter(
                 f"The query '{measured.scope.query}' needs the {measured.label}, which are chosen privately. "
                 "That takes a small delta, the chance that a key is shown which one "
-                f"{self.unit.name} alone has. Declare one, such as delta = 1e-6, or declare the keys."
+                f"{self.unit.name} alone has. Declare one, such as {setting('delta', 1e-6)}, or declare the "
+                "keys."
             )
 
     @cached_property

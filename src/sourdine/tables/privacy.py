@@ -6,6 +6,7 @@ from functools import cached_property
 
 from sourdine.accounting.accountant import left_of
 from sourdine.accounting.ledger.budget import ConcentratedBudget
+from sourdine.accounting.ledger.making import exact
 from sourdine.core import check
 from sourdine.core.format import plain
 
@@ -29,8 +30,8 @@ class Privacy:
     selection_delta: float | None = None
 
     def __post_init__(self) -> None:
-        exact = check.positive("Privacy", "epsilon", self.epsilon, MOST_EPSILON)
-        object.__setattr__(self, "epsilon", exact)
+        meant = exact("Privacy", "epsilon", self.epsilon)  # ten times 0.1 are 1, as in the ledger that pays
+        check.keep(self, epsilon=check.positive("Privacy", "epsilon", meant, MOST_EPSILON))
         if self.delta is not None:
             check.keep(self, delta=float(check.inside("Privacy", "delta", self.delta, 0, 1)))
         if self.selection_delta is not None:

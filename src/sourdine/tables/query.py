@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.notation import either, setting, value
 from sourdine.frames.mistakes import told
 from sourdine.frames.schema import Declared, Schema, by_hand, decimal, declare
 from sourdine.tables.condition import Condition, check_column
@@ -80,8 +81,7 @@ class Query(Declared):
         """The query of a `[[queries]]` block, in its short form; a mistake is named by its field."""
         if not isinstance(block, Mapping):
             raise InvalidParameter(
-                "A query must be a table with a name and what to ask. "
-                'Write it like { name = "people", ask = ["count"] }.'
+                f"A query must be a table with a name and what to ask. Write it like {_example()}."
             )
         try:
             return cls.model_validate(_given(block))
@@ -197,14 +197,13 @@ def _long(item: object, query: str) -> object:
         return item
     if not isinstance(item, str | Mapping):
         raise InvalidParameter(
-            f"The query '{query}' asks for something that is no text and no table. "
-            'Write it like "count" or { mean = "pay" }.'
+            f"The query '{query}' asks for something that is no statistic. "
+            f"Write it like {BY_KIND['count'].how()} or {BY_KIND['mean'].how()}."
         )
     if isinstance(item, str):
         if not _known(item, query).bare:
             raise InvalidParameter(
-                f"The query '{query}' asks for the {item} of no column. "
-                f"Write it like {BY_KIND[item].example}."
+                f"The query '{query}' asks for the {item} of no column. Write it like {BY_KIND[item].how()}."
             )
         return {"kind": item}
     if "kind" in item:
@@ -214,10 +213,18 @@ def _long(item: object, query: str) -> object:
     statistic = _known(kind, query)
     if statistic.bare:
         raise InvalidParameter(
-            f"The query '{query}' asks for the {kind} of a column. Write \"{kind}\" alone."
+            f"The query '{query}' asks for the {kind} of a column. Write {statistic.how()} alone."
         )
     rest = {name: value for name, value in item.items() if name != kind}
     return statistic.long(kind, item[kind], rest, query)
+
+
+def _example() -> str:
+    return either('Query("people", [Count()])', value({"name": "people", "ask": ["count"]}))
+
+
+def _quantiles(*levels: float) -> str:
+    return BY_KIND["quantiles"].how({"quantiles": "age", "levels": list(levels)})
 
 
 def _known(kind: object, query: str) -> type[Statistic]:
@@ -225,16 +232,14 @@ def _known(kind: object, query: str) -> type[Statistic]:
     if kind in ("min", "max", "minimum", "maximum"):
         raise InvalidParameter(
             f"The query '{query}' asks for the {kind}, which is the value of one record, so that no noise of "
-            'use could hide it. Ask for a quantile, such as { quantiles = "age", levels = [0.01, 0.99] }.'
+            f"use could hide it. Ask for a quantile, such as {_quantiles(0.01, 0.99)}."
         )
     if kind in ("median", "quantile"):
-        raise InvalidParameter(
-            f"The query '{query}' asks for the {kind}. Write it as {{ quantiles = \"age\", levels = [0.5] }}."
-        )
+        raise InvalidParameter(f"The query '{query}' asks for the {kind}. Write it as {_quantiles(0.5)}.")
     if isinstance(kind, str) and kind.lower() in _OTHER_NAMES:
         name = _OTHER_NAMES[kind.lower()]
         raise InvalidParameter(
-            f"The query '{query}' asks for the {kind}. It is called {name}: write {BY_KIND[name].example}."
+            f"The query '{query}' asks for the {kind}. It is called {name}: write {BY_KIND[name].how()}."
         )
     if not isinstance(kind, str) or kind not in BY_KIND:
         near = difflib.get_close_matches(str(kind).lower(), BY_KIND, n=1)
@@ -253,7 +258,7 @@ def _conditions(where: object, owner: str) -> tuple[object, ...]:
     if not isinstance(where, Mapping):
         raise InvalidParameter(
             f"The declaration '{owner}.where' is wrong: it must be a table. "
-            "Write it as where = { age = { at_least = 18 } }."
+            f"Write it as {setting('where', {'age': {'at_least': 18}})}."
         )
     return tuple(
         {"column": name, **bounds} if isinstance(bounds, Mapping) else {"column": name, "keys": bounds}

@@ -16,6 +16,7 @@ from sourdine.accounting.release import Release
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.figure import Figure
 from sourdine.core.format import plain
+from sourdine.core.notation import either, setting
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.view import figure_of
 from sourdine.frames.source import Source
@@ -83,6 +84,12 @@ class TableRelease(Release):
         """The answer with a query's name, and with a statistic's where the query asks for several."""
         return self.values[name]
 
+    def __iter__(self) -> Iterator[Answer]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
     def to_pandas(self) -> "pd.DataFrame":
         """All answers as a tidy pandas frame."""
         return self.values.to_pandas()
@@ -126,7 +133,7 @@ def release(
     if not isinstance(ledger, Ledger | Path | str):
         raise InvalidParameter(
             "A release must be paid for: give the ledger, or the path of its file. "
-            "Make one with Ledger.create or 'sourdine ledger create'."
+            f"Make one with {either('Ledger.create', '`sourdine ledger create`')}."
         )
     secure = bool(getattr(bits, "secure", False))
     check_release(plan, source)
@@ -210,7 +217,7 @@ def check_ledger(plan: ReleasePlan, ledger: Ledger) -> None:
     if terms.neighbours is not plan.neighbours:
         raise InvalidParameter(
             f"The ledger is for {terms.neighbours} neighbours and the plan for {plan.neighbours} ones. "
-            f'Their costs do not add up. Declare neighbours = "{terms.neighbours}".'
+            f"Their costs do not add up. Declare {setting('neighbours', terms.neighbours.value)}."
         )
     if plan.privacy.squared and isinstance(terms.budget, PureBudget):
         remedy = (

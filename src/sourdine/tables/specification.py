@@ -19,6 +19,7 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, OldWord
 from sourdine.core.format import plain
+from sourdine.core.notation import in_files
 from sourdine.core.toml import read_toml
 from sourdine.frames.files import ENDINGS, TEXT, check_ending
 from sourdine.frames.joins import check_brought, check_join, open_joined, read_join, read_joins
@@ -148,8 +149,10 @@ class Specification(Declared):
     folder: Path = Path()
 
     @classmethod
-    def load(cls, path: Path) -> "Specification":
+    @in_files()
+    def load(cls, path: Path | str) -> "Specification":
         """The specification in a file; a mistake is told in one sentence with its place."""
+        path = Path(path)
         if path.suffix.lower() in ENDINGS:
             raise InvalidParameter(
                 f"{path} is a table, not a specification. Write a specification for it with: "
@@ -166,6 +169,7 @@ class Specification(Declared):
         return cls.read(held, path.parent)
 
     @classmethod
+    @in_files()
     def read(cls, held: Mapping[str, object], folder: Path = Path()) -> "Specification":
         """The specification of these blocks."""
         for name in held:
@@ -243,6 +247,7 @@ class Specification(Declared):
         """Where the ledger is."""
         return None if self.privacy.ledger is None else self.folder / self.privacy.ledger
 
+    @in_files()
     def plan(self, epsilon: Fraction | None = None) -> ReleasePlan:
         """The plan of the queries, at the declared epsilon or another."""
         return self._plan if epsilon is None else self._at(epsilon)
@@ -284,12 +289,14 @@ class Specification(Declared):
         """Whether something lies where the table should; a pattern is looked for when it is opened."""
         return all(place.exists() or any(mark in str(place) for mark in "*?[") for place in self.places)
 
+    @in_files()
     def open(self) -> Source:
         """The table, checked against what is declared; only names and types are looked at."""
         others = [] if self.privacy.column is None else [self.privacy.column]
         joins = read_joins(self.joins, self.folder)
         return open_joined(self.places, self.schema_of, joins, others, text=self.table.text)
 
+    @in_files()
     def look(self) -> Source | None:
         """The table as a release opens it, or None if there is none yet; then public ones are read alone."""
         if self.is_there:
@@ -307,6 +314,7 @@ class Specification(Declared):
                 check_join(join, schema)
         return None
 
+    @in_files()
     def open_ledger(self, epsilon: Fraction | None = None) -> Ledger:
         """The ledger that pays; if there is none, the error says how to make one with this epsilon."""
         path = self.ledger_path

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from sourdine.accounting.ledger import Ledger
+from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import SYSTEM, Bits
@@ -71,19 +72,24 @@ class Table(Viewable):
         unit: PrivacyUnit | str,
         columns: Mapping[str, object] | Schema,
         size: int | None = None,
-        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        neighbours: Neighbours | str = Neighbours.ADD_REMOVE,
         text: TextFormat | Mapping[str, object] = AS_IT_IS,
         joins: Mapping[str, object] = MappingProxyType({}),
         checked: bool = False,
     ) -> None:
-        whose = PrivacyUnit(name=unit) if isinstance(unit, str) else unit
+        whose: object = PrivacyUnit(name=unit) if isinstance(unit, str) else unit
+        if not isinstance(whose, PrivacyUnit):
+            like = 'Write unit="person", or PrivacyUnit("person", column="id") if one has several records.'
+            raise check.fail("Table", "unit", "be a PrivacyUnit or its name", unit, like)
+        if neighbours in tuple(Neighbours):  # its name in a text will do
+            neighbours = Neighbours(neighbours)
         schema = columns if isinstance(columns, Schema) else Schema.read(columns)
         others = [] if whose.column is None else [whose.column]
         for name, value in {
             "unit": whose,
             "schema": schema,
-            "size": size,
-            "neighbours": neighbours,
+            "size": None if size is None else check.integer("Table", "size", size, 1, 1 << 40),
+            "neighbours": check.member("Table", "neighbours", neighbours, Neighbours),
             "text": TextFormat.read(text),
             "checked": bool(checked),
             "source": open_joined(source, schema, read_joins(joins), others, text=text),
@@ -100,7 +106,7 @@ class Table(Viewable):
     def plan(
         self,
         *queries: Query | Mapping[str, object],
-        epsilon: Fraction | float,
+        epsilon: Fraction | float | str,
         delta: float | None = None,
         selection_delta: float | None = None,
         confidence: float = 0.95,
@@ -204,7 +210,7 @@ def _asked(query: object) -> Mapping[str, Any]:
         return query
     listed = isinstance(query, list | tuple)
     raise InvalidParameter(
-        f"A query is written like {{'name': 'people', 'ask': ['count']}}. Got a {type(query).__name__}."
+        f'A query is written like Query("people", [Count()], by="sex"). Got a {type(query).__name__}.'
         + (" Give each query on its own, or write * before the list." if listed else "")
     )
 

@@ -118,8 +118,8 @@ def test_a_file_without_a_header_has_declared_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"header": False}, "names and header = false come together"),
-        ({"names": ["a"]}, "names and header = false come together"),
+        ({"header": False}, 'names and "header": False come together'),
+        ({"names": ["a"]}, 'names and "header": False come together'),
         ({"header": False, "names": ["a"], "encoding": "utf-16"}, "write utf-16-le or utf-16-be"),
         ({"encoding": "ebcdic"}, "must be one of utf-8"),
         ({"delimiter": ";;"}, "one ASCII character"),
@@ -128,7 +128,7 @@ def test_a_file_without_a_header_has_declared_names(tmp_path: Path) -> None:
         ({"thousands": ",", "decimal": ","}, "different marks"),
         ({"decimal": ";"}, "'.' or ','"),
         ({"names": ["a", "a"], "header": False}, "must not repeat"),
-        ({"sep": ";"}, "'sep' is unknown"),
+        ({"sep": ";"}, "'text.sep' is unknown"),
     ],
 )
 def test_a_format_that_makes_no_sense_is_refused(given: dict[str, Any], sentence: str) -> None:

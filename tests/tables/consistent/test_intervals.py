@@ -171,7 +171,7 @@ def test_a_rehearsal_adds_up_too() -> None:
         ({"hierarchy": ["region", "town"], "rows": [["n", "x"]]}, "has no row in"),
         ({"hierarchy": ["region", "town"], "rows": [["n"]]}, "a key for each level"),
         ({"hierarchy": ["region", "town"], "rows": [["all", "x"]]}, "names the sums"),
-        ({"hierarchy": "place"}, "no .hierarchies. block"),
+        ({"hierarchy": "place"}, "which only a specification can name"),
     ],
 )
 def test_what_cannot_add_up_is_refused(ask: dict[str, Any], said: str) -> None:

@@ -13,6 +13,7 @@ from scipy.stats import binom
 from sourdine.audit.plans import audit_plan
 from sourdine.audit.plans.engines import ENGINES
 from sourdine.audit.plans.random_plans import FORMS, KINDS, random_plan
+from sourdine.core.notation import in_files
 from sourdine.frames import PrivacyUnit, Schema, Source, open_source
 from sourdine.report.charts.answers import draw_answer
 from sourdine.report.finding import finding, named_rows
@@ -100,10 +101,11 @@ def test_says_how_it_is_asked_for_and_shown(kind: type[Statistic]) -> None:
     assert BY_KIND[name] is kind
     assert kind.__doc__
     assert kind.style
-    asked = tomllib.loads(f"ask = [{kind.example}]")["ask"]
-    if name != "hierarchy":  # which a specification knows by name
-        (found,) = Query.read({"name": "q", "ask": asked}).ask
-        assert isinstance(found, kind)
+    with in_files():
+        asked = tomllib.loads(f"ask = [{kind.how()}]")["ask"]
+    (found,) = Query.read({"name": "q", "ask": asked}).ask
+    assert isinstance(found, kind)
+    assert found == eval(kind.how(), {kind.__name__: kind})  # and in Python
     assert not set(kind.other_names) & set(BY_KIND)
     assert name in TRUTHS, "write what it is in tests/tables/statistics/truths.py"
 

@@ -55,7 +55,7 @@ def _levels(records: Records, asked: Any) -> dict[tuple[Any, ...], float]:
 
 def _quantiles(records: Records, asked: Any) -> dict[tuple[Any, ...], float]:
     values = np.sort([record[asked.column] for record in records])
-    return {(level,): float(values[int(np.ceil(level * len(values))) - 1]) for level in asked.at}
+    return {(level,): float(values[int(np.ceil(level * len(values))) - 1]) for level in asked.levels}
 
 
 def _order(records: Records, asked: Any) -> dict[tuple[Any, ...], float]:

@@ -18,7 +18,7 @@ from sourdine.accounting.pld.accountant import PLD, PldCost
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw, LossDistribution, RhoLaw, float_above
-from sourdine.core.format import counted
+from sourdine.core.format import counted, plain, shorten_up
 from sourdine.core.loss import LeakyLaw, PrivacyLoss
 from sourdine.core.view import Viewable
 
@@ -51,6 +51,10 @@ class Explanation(Viewable):
     curve: Curve
     whole: bool = False  # whether the curve says more than one epsilon and one delta
     assumptions: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        delta = f", delta {plain(self.delta)}" if self.delta else ""
+        return f"<Explanation of epsilon {shorten_up(self.epsilon.upper)}{delta} for one {self.unit}>"
 
     @property
     def chance(self) -> float:

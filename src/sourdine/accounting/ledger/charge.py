@@ -14,6 +14,7 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError, UnsupportedLoss
+from sourdine.core.notation import either
 
 
 class Cost(NamedTuple):
@@ -49,7 +50,10 @@ def _cost_one(terms: Terms, spend: Spend) -> Cost:
         raise UnsupportedLoss(
             "A spend chooses keys privately, which takes a delta of its own, and this ledger keeps none "
             "for that. Nothing was spent. Declare the keys, or make a ledger with a selection delta, such as "
-            "`sourdine ledger create NEW --epsilon 3 --delta 1e-6 --selection-delta 5e-7`."
+            + either(
+                "Ledger.create(path, epsilon=3, delta=1e-6, selection_delta=5e-7).",
+                "`sourdine ledger create NEW --epsilon 3 --delta 1e-6 --selection-delta 5e-7`.",
+            )
         )
     return Cost(spend.count * terms.budget.price(loss), spend.count * Fraction(loss.delta))
 

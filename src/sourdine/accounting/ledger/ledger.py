@@ -22,9 +22,11 @@ from sourdine.accounting.ledger.receipt import Entry, Receipt, Status, readable,
 from sourdine.accounting.ledger.store import Store
 from sourdine.accounting.ledger.terms import Period, Terms, declarations, declared_digest
 from sourdine.accounting.spend import Spend
+from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError
 from sourdine.core.figure import Figure
+from sourdine.core.notation import either
 from sourdine.core.terminal import tame
 from sourdine.core.view import Viewable, figure_of
 
@@ -47,7 +49,12 @@ class Ledger(Viewable):
     Fraction(3, 4)
     """
 
-    def __init__(self, store: Store, terms: Terms) -> None:
+    def __init__(self, store: Store, terms: Terms | None = None) -> None:
+        given: object = store
+        if not isinstance(given, Store) or terms is None:
+            raise InvalidParameter(
+                "A ledger is opened with Ledger.open(path), and made with Ledger.create(path, epsilon=3)."
+            )
         self._store = store
         self._blocks = Blocks(terms)
         self._reader = Reader(store.path, terms, self._blocks)
@@ -85,6 +92,8 @@ class Ledger(Viewable):
         a delta there is no limit, and the epsilon of its status holds at all times at once. Or give `terms`
         alone.
         """
+        if terms is not None and not isinstance(terms, Terms):
+            raise check.fail("Ledger.create", "terms", "be Terms", terms, "Name the budget, as in epsilon=3.")
         others = (unit, neighbours, period, period_limit)
         if terms is None:
             terms = make_terms(
@@ -359,5 +368,5 @@ def opened(ledger: Ledger | Path | str | None) -> AbstractContextManager[Ledger 
         return Ledger.open(ledger)
     raise InvalidParameter(
         "A ledger is given as such, or as the path of its file. "
-        "Make one with Ledger.create or 'sourdine ledger create'."
+        f"Make one with {either('Ledger.create', '`sourdine ledger create`')}."
     )

@@ -4,6 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from sourdine.core.errors import LedgerError
+from sourdine.core.notation import either
 
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
 """What SQLite may raise: its message may quote what is damaged, which need not be text."""
@@ -82,5 +83,5 @@ def unknown(path: Path, number: int, problem: Exception) -> LedgerError:
     return LedgerError(
         f"The disk failed while a charge was written ({problem}), and the ledger {path} cannot be read now, "
         f"so it is not known whether the charge is spent. Release nothing. Once the disk works, "
-        f"`sourdine ledger history` shows it as line {number}, or not at all."
+        f"{either('its history()', '`sourdine ledger history`')} shows it as line {number}, or not at all."
     )

@@ -28,6 +28,7 @@ from sourdine.accounting.ledger.chain import (
 )
 from sourdine.accounting.ledger.gate import GATE
 from sourdine.core.errors import LedgerError
+from sourdine.core.notation import either
 
 T = TypeVar("T")
 _WAIT = 60.0  # seconds to wait for other processes
@@ -264,7 +265,7 @@ class Store:
         except FileNotFoundError:
             raise LedgerError(
                 f"There is no ledger at {self.path}. Nothing was spent. If it was moved, name its new place. "
-                "A first one is made with `sourdine ledger create`."
+                f"A first one is made with {either('Ledger.create', '`sourdine ledger create`')}."
             ) from None
         except OSError as problem:
             raise problems.explain("read", self.path, problem) from problem

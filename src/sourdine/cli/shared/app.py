@@ -23,6 +23,7 @@ from sourdine.cli.shared.old_options import read_old_options
 from sourdine.cli.shared.show import line, warn
 from sourdine.core import disk
 from sourdine.core.errors import OldWord, SourdineError
+from sourdine.core.notation import in_files
 
 _PLAIN = "sourdine.plain"
 _LETTERS = {"ε": "epsilon", "δ": "delta", "ρ": "rho", "–": "-", "√": "sqrt ", "∞": "inf", "·": "|"}
@@ -71,7 +72,7 @@ class OneSentence(TyperGroup):
     ) -> None:
         settings["standalone_mode"] = False
         try:
-            with _old_words_in_a_sentence():
+            with in_files(), _old_words_in_a_sentence():
                 words = read_old_options(sys.argv[1:] if args is None else args)
                 code = super().main(words, prog_name, **settings)
             sys.stdout.flush()  # a full disk is noticed here, and not when nobody listens any more

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from sourdine.core.notation import either, entry
 from sourdine.frames.mistakes import told
 from sourdine.frames.schema import Declared, as_tuples
 
@@ -68,7 +69,9 @@ class TextFormat(Declared):
         if mark is not None and mark == self.thousands:
             raise ValueError("thousands and delimiter must be different marks")
         if self.header == (self.names is not None):
-            raise ValueError("names and header = false come together: a file without a header needs names")
+            raise ValueError(
+                f"names and {entry('header', False)} come together: a file without a header needs names"
+            )
         if self.names is not None and len(set(self.names)) != len(self.names):
             raise ValueError("names must not repeat")
         if not self.header and self.encoding == "utf-16":
@@ -86,7 +89,7 @@ class TextFormat(Declared):
         try:
             return cls.model_validate(dict(given))
         except ValidationError as problem:
-            raise told(problem, "") from None
+            raise told(problem, either("text", "")) from None
 
     @property
     def caveats(self) -> tuple[str, ...]:

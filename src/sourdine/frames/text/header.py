@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.notation import group
 from sourdine.frames.text.encoding import carriage_returns, line_feeds, marked, quotes, width
 from sourdine.frames.text.format import TextFormat, may_part
 from sourdine.frames.text.tidy import fields
@@ -40,8 +41,8 @@ def read_header(
     encoding, at = marked(start, text.encoding)
     if encoding is None:
         raise InvalidParameter(
-            f'The file {path} does not say in which order its bytes stand. Declare encoding = "utf-16-le" '
-            'or "utf-16-be".'
+            f"The file {path} does not say in which order its bytes stand. "
+            f'Declare {group("text", encoding="utf-16-le")} or "utf-16-be".'
         )
     if not text.header:
         assert text.names is not None
@@ -54,7 +55,7 @@ def read_header(
         if not may_part(delimiter):
             raise InvalidParameter(
                 f"The first line of the file {path} notes a mark between fields that cannot part them. "
-                'Change it, as in sep=; or declare the delimiter, as in delimiter = ";".'
+                f"Change it, as in sep=; or declare the delimiter, as in {group('text', delimiter=';')}."
             )
         line, at = _line(path, look, encoding, at, text.multiline)
     if not line:
@@ -65,7 +66,7 @@ def read_header(
     if not known:
         raise InvalidParameter(
             f"The header of the file {path} has a quote that is not closed on its line. Rename that column, "
-            "or, if its name holds a line break, declare multiline = true."
+            f"or, if its name holds a line break, declare {group('text', multiline=True)}."
         )
     fit = (each for each in known if set(wanted) <= set(each[1]))
     mark, names = next(fit, known[0])
@@ -98,7 +99,7 @@ def _line(
     except UnicodeDecodeError:
         raise InvalidParameter(
             f"The header of the file {path} is not written in {encoding}. Declare its encoding, such as "
-            'encoding = "cp1252" for files of older Windows programs, or save it as UTF-8.'
+            f"{group('text', encoding='cp1252')} for files of older Windows programs, or save it as UTF-8."
         ) from None
     return line.removesuffix("\r"), at + len(whole) + (0 if end is None else width(encoding))
 
@@ -114,5 +115,5 @@ def _end(held: bytes, encoding: str, multiline: bool) -> int | None:
 def _headless(path: Path) -> InvalidParameter:
     return InvalidParameter(
         f"The file {path} has no header in its first line. Add the names of its columns there, or declare "
-        'header = false and names = ["...", "..."].'
+        f"{group('text', header=False, names=['...', '...'])}."
     )

@@ -17,6 +17,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.core.mechanism import Mechanism
+from sourdine.core.notation import either
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.frames.records import ABSENT, read_cells
 from sourdine.frames.schema import Column, Integer, Real, Schema, Text
@@ -183,7 +184,11 @@ class Cleaner:
             raise InvalidParameter(
                 f"The ledger is for {ledger.terms.neighbours} neighbours. A cleaned table shows how many "
                 "records there are, so it protects what a record holds and not that it is there. Pay from a "
-                "ledger for replace neighbours: sourdine ledger create FILE --neighbours replace."
+                "ledger for replace neighbours: "
+                + either(
+                    'Ledger.create(path, epsilon=..., neighbours="replace").',
+                    "sourdine ledger create FILE --neighbours replace.",
+                )
             )
         return ledger.charge(
             *self._spends_for(ledger), purpose=purpose, secure=secure, declared=self.declared

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.notation import in_files
 from sourdine.core.toml import read_toml
 from sourdine.frames.mistakes import told
 from sourdine.frames.schema import Declared, Schema, decimal
@@ -53,6 +54,7 @@ class CleaningSpecification(Declared):
     text: TextFormat
 
     @classmethod
+    @in_files()
     def read(cls, held: Mapping[str, Any]) -> "CleaningSpecification":
         """The specification of a parsed file; a mistake is named by its field."""
         for name in held:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, ClassVar, Self
 
+from sourdine.core.notation import either, value
 from sourdine.frames.expression import span
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Declared, Integer, Number, Real, Schema
@@ -15,6 +16,7 @@ from sourdine.tables.estimate import GroupEstimate, Numbers, Reading
 from sourdine.tables.group_sums import GroupSums
 from sourdine.tables.measurement import Context, Measurement, PlannedMeasurement, Scope, expect, plural
 
+Example = Mapping[str, object]
 BY_SIZE = "declare the table's size"
 EVENLY = "if values are spread evenly between their bounds"
 
@@ -75,7 +77,7 @@ class Statistic(Declared, ABC):
 
     kind: str
     style: ClassVar[Style]
-    example: ClassVar[str]  # how it is asked for in a specification
+    example: ClassVar[Example]  # how a specification asks for it, in its short form
     other_names: ClassVar[tuple[str, ...]] = ()  # that others call it by
     bare: ClassVar[bool] = False  # asked for by its name alone, of no column
     bounded: ClassVar[bool] = True  # every method gives intervals
@@ -104,6 +106,20 @@ class Statistic(Declared, ABC):
     def opens(self) -> tuple[str, ...]:
         """The columns, beside those of the query, whose keys may be chosen privately for it."""
         return ()
+
+    @classmethod
+    def how(cls, asked: Example | None = None) -> str:
+        """How it is asked for, as the caller writes it: in Python by the class, in a file by its name.
+
+        >>> from sourdine.tables.statistics import Mean
+        >>> Mean.how()
+        'Mean("pay")'
+        """
+        form = cls.example if asked is None else asked
+        (_, first), *others = form.items() or [("", None)]
+        given = [value(first) if form else "", *(f"{name}={value(each)}" for name, each in others)]
+        in_python = f"{cls.__name__}({', '.join(filter(None, given))})"
+        return either(in_python, value(form or str(cls.model_fields["kind"].default)))
 
     @classmethod
     def long(cls, kind: str, value: object, rest: Mapping[str, object], query: str) -> Mapping[str, object]:

@@ -8,8 +8,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.notation import setting
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import Schema, by_hand, declare
 from sourdine.frames.statistics.totals import Keys
 from sourdine.tables.answer import ALL, Cell
 from sourdine.tables.consistent.crossed import Crossed
@@ -20,6 +21,7 @@ from sourdine.tables.measurement import Context, KeyAxis, Measurement, PlannedMe
 from sourdine.tables.statistics.base import (
     Chart,
     Estimates,
+    Example,
     Expected,
     Scale,
     Statistic,
@@ -43,7 +45,19 @@ class Contingency(Statistic):
     consistent: bool = False
     margins: tuple[str | tuple[str, ...], ...] | None = Field(default=None, max_length=64)
     style: ClassVar[Style] = Style(Chart.HEAT, Scale.COUNT)
-    example: ClassVar[str] = '{ contingency = ["sex", "region"] }'
+    example: ClassVar[Example] = {"contingency": ["sex", "region"]}
+
+    @by_hand
+    def __init__(
+        self,
+        columns: Sequence[str],
+        *,
+        consistent: bool = False,
+        margins: Sequence[str | Sequence[str]] | None = None,
+    ) -> None:
+        declare(
+            super().__init__, "Contingency", columns=tuple(columns), consistent=consistent, margins=margins
+        )
 
     @model_validator(mode="before")
     @classmethod
@@ -59,7 +73,7 @@ class Contingency(Statistic):
         if len(set(self.columns)) != len(self.columns):
             raise ValueError("columns must not repeat")
         if self.margins is not None and not self.consistent:
-            raise ValueError("margins need consistent = true")
+            raise ValueError(f"margins need {setting('consistent', True)}")
         for margin in self.summed:
             if not set(margin) < set(self.columns):
                 raise ValueError("margins must be 'all', or some of the columns and not all of them")

@@ -8,7 +8,7 @@ from sourdine.frames.schema import Schema
 from sourdine.tables.estimate import GroupEstimate, Numbers
 from sourdine.tables.group_sums import RecordCounts, UnitCounts
 from sourdine.tables.measurement import Measurement, Scope, plural
-from sourdine.tables.statistics.base import Scale, Single, Style, records_of
+from sourdine.tables.statistics.base import Example, Scale, Single, Style, records_of
 
 
 class _OfAll(Single):
@@ -40,7 +40,7 @@ class Count(_OfAll):
 
     kind: Literal["count"] = "count"
     style: ClassVar[Style] = Style(scale=Scale.COUNT)
-    example: ClassVar[str] = '"count"'
+    example: ClassVar[Example] = {}
 
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         return RecordCounts(scope=scope)
@@ -54,7 +54,7 @@ class Units(_OfAll):
 
     kind: Literal["units"] = "units"
     style: ClassVar[Style] = Style(scale=Scale.COUNT, of_units=True)
-    example: ClassVar[str] = '"units"'
+    example: ClassVar[Example] = {}
     other_names: ClassVar[tuple[str, ...]] = ("distinct", "unique", "nunique")
 
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:

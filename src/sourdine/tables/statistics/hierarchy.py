@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.notation import either
 from sourdine.frames.mistakes import told
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Category, Declared, Schema
+from sourdine.frames.schema import Category, Declared, Schema, by_hand, declare
 from sourdine.tables.answer import ALL, Cell
 from sourdine.tables.consistent.nested import Nested
 from sourdine.tables.consistent.structure import ADDING_UP, Margins, Structure
@@ -18,6 +19,7 @@ from sourdine.tables.measurement import Context, KeyAxis, Measurement, PlannedMe
 from sourdine.tables.statistics.base import (
     Chart,
     Estimates,
+    Example,
     Expected,
     Scale,
     Statistic,
@@ -45,7 +47,11 @@ class Hierarchy(Statistic):
     levels: tuple[str, ...] = Field(min_length=2, max_length=8)
     rows: tuple[Path_, ...] = Field(min_length=1, max_length=_MOST)
     style: ClassVar[Style] = Style(Chart.NESTED, Scale.COUNT)
-    example: ClassVar[str] = '{ hierarchy = "place" }'
+    example: ClassVar[Example] = {"hierarchy": ["region", "town"], "rows": [["north", "Lille"]]}
+
+    @by_hand
+    def __init__(self, levels: Sequence[str], rows: Sequence[Sequence[str | int]]) -> None:
+        declare(super().__init__, "Hierarchy", levels=levels, rows=rows)
 
     @model_validator(mode="before")
     @classmethod
@@ -102,8 +108,13 @@ class Hierarchy(Statistic):
     def long(cls, kind: str, value: object, rest: Mapping[str, object], query: str) -> Mapping[str, object]:
         if isinstance(value, str):
             raise InvalidParameter(
-                f"The query '{query}' asks for the hierarchy '{value}', which no [hierarchies] block "
-                'declares. Declare it, or write { hierarchy = ["region", "town"], rows = [["a", "b"]] }.'
+                f"The query '{query}' asks for the hierarchy '{value}', which "
+                + either(
+                    "only a specification can name. Write ",
+                    "no [hierarchies] block declares. Declare it, or write ",
+                )
+                + cls.how()
+                + "."
             )
         return {"kind": kind, "levels": value, **rest}
 
@@ -194,7 +205,7 @@ def _read(name: str, block: object, folder: Path) -> Hierarchy:
                 rows = _rows(folder / held.file, held.levels)
             except InvalidParameter as problem:
                 raise InvalidParameter(f"The hierarchy '{name}' cannot be made. {problem}") from None
-        return Hierarchy(levels=held.levels, rows=rows)
+        return Hierarchy.model_validate({"levels": held.levels, "rows": rows})
     except ValidationError as problem:
         raise told(problem, owner) from None
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.notation import setting
 from sourdine.frames.expression import Grouping, Key, bins, span
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Number, Schema, by_hand, decimal, declare, sensible
@@ -19,6 +20,7 @@ from sourdine.tables.group_sums import RecordCounts
 from sourdine.tables.measurement import KeyAxis, Measurement, Scope
 from sourdine.tables.statistics.base import (
     Chart,
+    Example,
     OfColumn,
     Scale,
     Single,
@@ -50,7 +52,7 @@ class Histogram(OfColumn, Single):
     kind: Literal["histogram"] = "histogram"
     edges: tuple[int | float, ...] = Field(min_length=2, max_length=1 << 16)
     style: ClassVar[Style] = Style(Chart.UPRIGHT, Scale.COUNT)
-    example: ClassVar[str] = '{ histogram = "age", edges = [0, 20, 40] }'
+    example: ClassVar[Example] = {"histogram": "age", "edges": [0, 20, 40]}
 
     @by_hand
     def __init__(self, column: str, edges: Sequence[float]) -> None:
@@ -66,7 +68,7 @@ class Histogram(OfColumn, Single):
         if not all(map(sensible, self.edges)):
             raise ValueError("edges must be numbers up to 1e100 in size")
         if not all(a < b for a, b in pairwise(self.edges)):
-            raise ValueError("edges must rise, as in edges = [0, 20, 40]")
+            raise ValueError(f"edges must rise, as in {setting('edges', [0, 20, 40])}")
         return self
 
     @property

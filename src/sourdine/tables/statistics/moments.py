@@ -1,6 +1,6 @@
 """Sums, means, variances and standard deviations of a column, and shares of records."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
@@ -17,7 +17,16 @@ from sourdine.tables.condition import Condition
 from sourdine.tables.estimate import GroupEstimate, Noisy, NoisyMoments, Numbers, Reading
 from sourdine.tables.group_sums import GroupSums, Moments, Total
 from sourdine.tables.measurement import Context, Measurement, PlannedMeasurement, Scope
-from sourdine.tables.statistics.base import Expected, OfColumn, Scale, Single, Style, grouped_by, numbers_of
+from sourdine.tables.statistics.base import (
+    Example,
+    Expected,
+    OfColumn,
+    Scale,
+    Single,
+    Style,
+    grouped_by,
+    numbers_of,
+)
 
 
 class _Moment(OfColumn, Single):
@@ -44,7 +53,7 @@ class Sum(_Moment):
     """The sum of a column."""
 
     kind: Literal["sum"] = "sum"
-    example: ClassVar[str] = '{ sum = "pay" }'
+    example: ClassVar[Example] = {"sum": "pay"}
     other_names: ClassVar[tuple[str, ...]] = ("total",)
 
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
@@ -61,7 +70,7 @@ class Mean(_Moment):
     """The mean of a column."""
 
     kind: Literal["mean"] = "mean"
-    example: ClassVar[str] = '{ mean = "pay" }'
+    example: ClassVar[Example] = {"mean": "pay"}
     other_names: ClassVar[tuple[str, ...]] = ("average", "avg")
     needs_size: ClassVar[bool] = True
 
@@ -84,7 +93,7 @@ class Variance(_Moment):
 
     kind: Literal["variance"] = "variance"
     style: ClassVar[Style] = Style(scale=Scale.SQUARE)
-    example: ClassVar[str] = '{ variance = "pay" }'
+    example: ClassVar[Example] = {"variance": "pay"}
     other_names: ClassVar[tuple[str, ...]] = ("var",)
     needs_size: ClassVar[bool] = True
 
@@ -109,7 +118,7 @@ class StdDev(_Moment):
     """The standard deviation of a column."""
 
     kind: Literal["deviation"] = "deviation"
-    example: ClassVar[str] = '{ deviation = "pay" }'
+    example: ClassVar[Example] = {"deviation": "pay"}
     other_names: ClassVar[tuple[str, ...]] = ("std", "stdev", "stddev")
     needs_size: ClassVar[bool] = True
 
@@ -156,9 +165,24 @@ class Proportion(Single):
     kind: Literal["proportion"] = "proportion"
     of: Condition
     style: ClassVar[Style] = Style(scale=Scale.SHARE)
-    example: ClassVar[str] = '{ proportion = "age", at_least = 65 }'
+    example: ClassVar[Example] = {"proportion": "age", "at_least": 65}
     other_names: ClassVar[tuple[str, ...]] = ("share",)
     needs_size: ClassVar[bool] = True
+
+    @by_hand
+    def __init__(
+        self,
+        column: str,
+        of: str | int | bool | Sequence[str | int | bool] | None = None,
+        *,
+        at_least: float | None = None,
+        below: float | None = None,
+    ) -> None:
+        """With some of its keys, or from `at_least` up to and without `below`; of a flag, that it is true."""
+        given = {"of": of, "at_least": at_least, "below": below}
+        rest = {name: each for name, each in given.items() if each is not None}
+        long = self.long("proportion", column, rest, "Proportion")
+        declare(super().__init__, "Proportion", of=long["of"])
 
     @property
     def label(self) -> str:
@@ -204,9 +228,9 @@ class Proportion(Single):
     @classmethod
     def examples(cls, schema: Schema) -> Iterator[Self]:
         for name in grouped_by(schema):
-            yield cls(of=Condition(column=name, keys=schema.keys(name)[:1]))
+            yield cls.model_validate({"of": Condition(column=name, keys=schema.keys(name)[:1])})
         for name in numbers_of(schema):
             column = schema.number(name, name)
             middle = (column.lower + column.upper) / 2
-            yield cls(of=Condition(column=name, at_least=middle))
-            yield cls(of=Condition(column=name, at_least=column.lower, below=middle))
+            yield cls.model_validate({"of": Condition(column=name, at_least=middle)})
+            yield cls.model_validate({"of": Condition(column=name, at_least=column.lower, below=middle)})

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from scipy.special import ndtri
 
+from sourdine.core.notation import setting
 from sourdine.frames.expression import span
 from sourdine.frames.schema import Declared, Number, Schema, by_hand, declare
 from sourdine.tables.estimate import GroupEstimate, Reading
@@ -24,6 +25,7 @@ from sourdine.tables.statistics.base import (
     EVENLY,
     Chart,
     Estimates,
+    Example,
     Expected,
     OfColumn,
     Style,
@@ -62,7 +64,7 @@ class Quantiles(OfColumn):
     cuts: int | None = Field(default=None, ge=1, le=MOST_CUTS)
     bins: int | None = Field(default=None, ge=1, le=MOST_BINS)
     style: ClassVar[Style] = Style(Chart.CURVE)
-    example: ClassVar[str] = '{ quantiles = "pay", levels = [0.5] }'
+    example: ClassVar[Example] = {"quantiles": "pay", "levels": [0.5]}
     bounded: ClassVar[bool] = False
 
     @by_hand
@@ -90,9 +92,11 @@ class Quantiles(OfColumn):
     @model_validator(mode="after")
     def _rising(self) -> "Quantiles":
         if not all(0 < level < 1 for level in self.levels):
-            raise ValueError("levels must lie strictly between 0 and 1, as in levels = [0.25, 0.5, 0.75]")
+            raise ValueError(
+                f"levels must lie strictly between 0 and 1, as in {setting('levels', [0.25, 0.5, 0.75])}"
+            )
         if not all(a < b for a, b in pairwise(self.levels)):
-            raise ValueError("levels must rise, as in levels = [0.25, 0.5, 0.75]")
+            raise ValueError(f"levels must rise, as in {setting('levels', [0.25, 0.5, 0.75])}")
         return self
 
     @property

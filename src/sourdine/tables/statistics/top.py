@@ -30,7 +30,7 @@ from sourdine.tables.measurement import (
     Scope,
     expect,
 )
-from sourdine.tables.statistics.base import Chart, Estimates, Expected, Statistic, Style, grouped_by
+from sourdine.tables.statistics.base import Chart, Estimates, Example, Expected, Statistic, Style, grouped_by
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Top(Statistic):
     column: str
     k: int = Field(ge=1, le=1 << 12)
     style: ClassVar[Style] = Style(Chart.LIST, of_units=True)
-    example: ClassVar[str] = '{ top = "town", k = 10 }'
+    example: ClassVar[Example] = {"top": "town", "k": 10}
     bounded: ClassVar[bool] = False
 
     @by_hand
