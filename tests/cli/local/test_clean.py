@@ -185,3 +185,28 @@ def test_a_column_has_one_epsilon(folder: Path) -> None:
     )
     assert (code, out) == (2, "")
     assert "two epsilons" in err
+
+
+def test_gaps_are_told_and_a_rule_leaves_none(folder: Path) -> None:
+    _, out, _ = call("people.csv", "--epsilon", "9")
+    assert "Cells of ill may be missing, which most learners refuse." in out
+    code, out, err = call("people.csv", "--epsilon", "9", "--gap", "drop", "-o", "whole", "--json")
+    assert (code, err) == (0, "")
+    told = json.loads(out)
+    assert 0 < told["handed_out"] < told["records"] == 300
+    assert told["columns"]["ill"]["gap"] == "drop"
+    lines = (folder / "whole" / "people.csv").read_text().splitlines()
+    assert len(lines) == 1 + told["handed_out"]
+    assert not any(line.endswith(",") for line in lines)
+    assert "shown as missing, truly or not" in (folder / "whole" / "report.html").read_text(encoding="utf-8")
+    assert "keep, drop, draw" in call("people.csv", "--epsilon", "9", "--gap", "guess")[2]
+
+
+def test_the_rule_may_stand_in_the_specification(folder: Path) -> None:
+    (folder / "people.toml").write_text(
+        SPECIFICATION + '[clean]\nepsilon = 9\n[clean.columns.ill]\ngap = "draw"\n'
+    )
+    code, out, _ = call("people.csv")
+    assert code == 0
+    assert "a value is drawn evenly" in " ".join(out.split())
+    assert len((folder / "people-clean" / "people.csv").read_text().splitlines()) == 301

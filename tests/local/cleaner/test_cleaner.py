@@ -14,7 +14,7 @@ from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.accounting.spend import block_loss
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, SourdineError
-from sourdine.local.cleaner import Cleaner, Method
+from sourdine.local.cleaner import Cleaner, CleanTable, Gap, Method
 from sourdine.local.cleaner.cleaner import shuffled
 from sourdine.testing import ScriptedBits, SeededBits
 from tests.local.cleaner.people import AGE, COLUMNS, people
@@ -208,3 +208,74 @@ def test_a_table_that_breaks_off_tells_nothing_of_itself(tmp_path: Path) -> None
     with pytest.raises(SourdineError, match="read to its end") as told:
         Cleaner({"age": AGE}, epsilon=1).clean(table)
     assert "secret" not in str(told.value)
+
+
+# Cells that are shown as missing
+
+
+def _complete(gap: Gap, rows: int = 400, **more: Any) -> CleanTable:
+    return Cleaner(COLUMNS, each=2, gap=gap, **more).clean(people(rows), keep_order=True, bits=SeededBits(5))
+
+
+def test_a_dropped_record_is_one_whose_cleaned_cells_say_missing_and_no_other() -> None:
+    kept, dropped = _complete(Gap.KEEP), _complete(Gap.DROP)
+    for name, each in kept.columns.items():  # the reports are the same: the rule comes after the noise
+        assert np.ma.allequal(each, dropped.columns[name])
+    whole = ~np.any([np.ma.getmaskarray(each) for each in kept.columns.values()], axis=0)
+    assert 0 < whole.sum() < kept.size == dropped.size == kept.handed_out
+    assert dropped.handed_out == len(dropped.values) == whole.sum()
+    for name, each in dropped.shown.items():
+        assert each.tolist() == kept.columns[name][whole].tolist()
+
+
+def test_only_the_cells_of_the_named_columns_decide_about_a_record() -> None:
+    dropped = _complete(Gap.KEEP, gaps={"ill": Gap.DROP})
+    assert dropped.handed_out == dropped.columns["ill"].count()
+    assert np.ma.getmaskarray(dropped.shown["weight"]).any()
+
+
+def test_a_drawn_cell_is_any_value_alike_and_the_others_stay() -> None:
+    kept, drawn = _complete(Gap.KEEP, 20_000), _complete(Gap.DRAW, 20_000)
+    assert drawn.handed_out == kept.size
+    for name, each in drawn.shown.items():
+        reported = kept.columns[name]
+        missing = np.ma.getmaskarray(reported)
+        assert not np.ma.getmaskarray(each).any()
+        assert (each.data[~missing] == reported.data[~missing]).all()
+    new = drawn.shown["floor"].data[np.ma.getmaskarray(kept.columns["floor"])]
+    assert np.abs(np.bincount(new, minlength=3) / len(new) - 1 / 3).max() < 0.03
+    weights = drawn.shown["weight"].data[np.ma.getmaskarray(kept.columns["weight"])]
+    assert abs(weights.mean() - 115) < 3
+    assert 30 <= weights.min() < 31
+    assert 199 < weights.max() <= 200
+
+
+@pytest.mark.parametrize("gap", [Gap.DROP, Gap.DRAW])
+@pytest.mark.parametrize("method", Method)
+def test_a_table_with_a_rule_has_plain_types_that_learners_take(gap: Gap, method: Method) -> None:
+    frame = people(60).to_pandas()
+    made = Cleaner(COLUMNS, each=8, method=method, gap=gap).clean(frame, bits=SeededBits(1)).values
+    assert not made.isna().any().any()
+    assert {name: made[name].dtype.kind for name in ("age", "weight", "floor", "ill")} == {
+        "age": "f" if method is Method.UNBIASED else "i",
+        "weight": "f",
+        "floor": "i",
+        "ill": "b",
+    }
+
+
+def test_the_rule_changes_no_price_and_is_told_where_it_is_not_the_usual() -> None:
+    plain, ruled = Cleaner(COLUMNS, each=1), Cleaner(COLUMNS, each=1, gaps={"ill": Gap.DRAW})
+    assert plain.total == ruled.total
+    assert "gap" not in json.dumps(plain.to_json())
+    assert Cleaner.from_json(json.loads(json.dumps(ruled.to_json()))) == ruled
+    with pytest.raises(InvalidParameter, match="'gap'"):
+        Cleaner(COLUMNS, each=1, gap="draw")  # type: ignore[arg-type]
+
+
+def test_estimates_are_of_all_reports_and_not_of_what_a_rule_has_left() -> None:
+    kept, dropped = _complete(Gap.KEEP), _complete(Gap.DROP)
+    for name, made in kept.estimates().items():
+        assert (made.value == dropped.estimates()[name].value).all()
+    with pytest.raises(InvalidParameter, match="left out or drawn anew"):
+        dropped.cleaner.estimates(dropped.values)

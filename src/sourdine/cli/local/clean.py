@@ -19,7 +19,7 @@ from sourdine.core.format import counted
 if TYPE_CHECKING:
     from sourdine.accounting.ledger import Ledger
     from sourdine.frames.text.format import TextFormat
-    from sourdine.local.cleaner import Cleaner, CleanTable, Method
+    from sourdine.local.cleaner import Cleaner, CleanTable, Gap, Method
 
 CLEANING, REPORT = "cleaning.json", "report.html"
 _LEAST, _MOST = Fraction(1, 1 << 16), 1 << 20
@@ -48,6 +48,12 @@ def clean(
         str | None,
         typer.Option(
             help="Noise of numbers: laplace or staircase, inside the bounds; or unbiased, for means."
+        ),
+    ] = None,
+    gap: Annotated[
+        str | None,
+        typer.Option(
+            help="What becomes of a cell shown as missing: keep it so, drop its record, or draw a value."
         ),
     ] = None,
     rows: Annotated[
@@ -89,7 +95,14 @@ def clean(
         raise InvalidParameter(f"There is no file {table}. Check the path.")
     place = Path(f"{table.stem}.toml") if spec is None else spec
     cleaner, keep, text = _declared(
-        place, epsilon=epsilon, each=each, own=column_epsilon or [], method=method, rows=rows, unit=unit
+        place,
+        epsilon=epsilon,
+        each=each,
+        own=column_epsilon or [],
+        method=method,
+        gap=gap,
+        rows=rows,
+        unit=unit,
     )
     if encoding is not None:
         text = TextFormat.read({**text.model_dump(), "encoding": encoding})
@@ -148,6 +161,7 @@ def _declared(
     each: str | None,
     own: list[str],
     method: str | None,
+    gap: str | None,
     rows: int | None,
     unit: str | None,
 ) -> "tuple[Cleaner, bool, TextFormat]":
@@ -172,6 +186,7 @@ def _declared(
         each=None if each is None else number(owner, "each", each, _LEAST, _MOST),
         own=epsilons,
         method=None if method is None else _method(owner, method),
+        gap=None if gap is None else _gap(owner, gap),
         rows=rows,
         unit=unit,
     )
@@ -196,6 +211,15 @@ def _method(owner: str, text: str) -> "Method":
     return kinds[text]
 
 
+def _gap(owner: str, text: str) -> "Gap":
+    from sourdine.local.cleaner import Gap
+
+    kinds = {str(kind): kind for kind in Gap}
+    if text not in kinds:
+        raise check.fail(owner, "gap", f"be one of {', '.join(kinds)}", text)
+    return kinds[text]
+
+
 def _open(path: Path) -> "Ledger":
     from sourdine.accounting.ledger import Ledger
 
@@ -205,7 +229,7 @@ def _open(path: Path) -> "Ledger":
 def _print(cleaned: "CleanTable", files: list[Path]) -> None:
     from sourdine.accounting.ledger.receipt import left_words, readable
     from sourdine.local.cleaner.numbers import NumberCells
-    from sourdine.report.pages.cleaning import done_table, found_table, order_words
+    from sourdine.report.pages.cleaning import done_table, found_table, gap_words, order_words
 
     cleaner = cleaned.cleaner
     for made in (done_table(cleaned), found_table(cleaned)):
@@ -226,6 +250,7 @@ def _print(cleaned: "CleanTable", files: list[Path]) -> None:
         f"{counted(cleaner.rows, 'record')} is protected less."
     )
     show.say(order_words(cleaned))
+    show.say(gap_words(cleaned))
     if any(isinstance(cells, NumberCells) and cells.noise.whole for cells in cleaner.cells):
         show.say(
             "Means of cleaned numbers are pulled towards the middle of their range: use the corrected ones. "
@@ -248,6 +273,7 @@ def _plain(cleaned: "CleanTable", files: list[Path]) -> dict[str, object]:
         "unit": cleaner.unit,
         "rows": cleaner.rows,
         "records": cleaned.size,
+        "handed_out": cleaned.handed_out,
         "kept_order": cleaned.kept_order,
         "line": None if cleaned.receipt is None else cleaned.receipt.number,
         "columns": {
@@ -256,6 +282,7 @@ def _plain(cleaned: "CleanTable", files: list[Path]) -> dict[str, object]:
                 "epsilon": str(cells.epsilon),
                 "cell": cells.words(),
                 "missing": "kept" if cells.keeps_missing else cells.column.missing,
+                "gap": str(cells.gap),
                 "statistic": "mean" if cells.labels is None else "shares",
                 "labels": None
                 if cells.labels is None

@@ -6,6 +6,7 @@ Categories and flags get k-ary randomized response, where missing is a key of it
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -18,6 +19,7 @@ from sourdine.core import check
 from sourdine.core.distance import Distance
 from sourdine.core.format import shorten_down
 from sourdine.core.randomness.bits import Bits
+from sourdine.core.randomness.exact import uniform
 from sourdine.frames.records import ABSENT, cell_place, key_place
 from sourdine.frames.schema import Category, Column, Flag
 from sourdine.frames.source import Source
@@ -27,6 +29,18 @@ from sourdine.mechanisms.randomized_response import MOST_EPSILON, KaryResponse
 Cleaned = np.ma.MaskedArray[Any, Any]  # noisy values or places of labels; missing where masked
 
 
+class Gap(StrEnum):
+    """What becomes of a cell that is shown as missing, whether it is or not; it costs nothing.
+
+    It is shown so (keep), its record is left out (drop), or a key or a number of the range is drawn evenly to
+    stand there (draw).
+    """
+
+    KEEP = "keep"
+    DROP = "drop"
+    DRAW = "draw"
+
+
 @dataclass(frozen=True, kw_only=True)
 class CleanedCells(ABC):
     """One column: what is declared of it, and the epsilon that one of its cells costs."""
@@ -34,6 +48,7 @@ class CleanedCells(ABC):
     name: str
     column: Column
     epsilon: Fraction
+    gap: Gap = Gap.KEEP
 
     @property
     @abstractmethod
@@ -64,6 +79,27 @@ class CleanedCells(ABC):
     @abstractmethod
     def keeps_missing(self) -> bool:
         """Whether a cleaned cell may be missing."""
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether a cell of the table that is handed out may be missing."""
+        return self.keeps_missing and self.gap is Gap.KEEP
+
+    @property
+    @abstractmethod
+    def places(self) -> int:
+        """How many keys there are, or numbers on the grid."""
+
+    @abstractmethod
+    def at(self, places: NDArray[np.int64]) -> NDArray[Any]:
+        """The values at places of the grid; those of keys are the places themselves."""
+
+    def drawn(self, cells: Cleaned, bits: Bits) -> Cleaned:
+        """Cleaned cells, with a value drawn evenly wherever one is shown as missing."""
+        missing = np.ma.getmaskarray(cells)
+        values = np.ma.getdata(cells).copy()
+        values[missing] = self.at(uniform(self.places, int(missing.sum()), bits))
+        return np.ma.MaskedArray(values, mask=np.zeros(len(values), np.bool_))
 
     @abstractmethod
     def read(self, source: Source) -> str:
@@ -103,6 +139,7 @@ class KeyCells(CleanedCells):
     def __post_init__(self) -> None:
         owner = f"the column '{self.name}'"
         epsilon = check.positive(owner, "epsilon", self.epsilon, MOST_EPSILON)
+        check.member(owner, "gap", self.gap, Gap)
         object.__setattr__(self, "epsilon", epsilon)
         if self._categories < 2:
             raise check.fail(
@@ -121,6 +158,13 @@ class KeyCells(CleanedCells):
     @property
     def labels(self) -> tuple[str, ...] | tuple[int, ...] | tuple[bool, ...]:
         return (False, True) if isinstance(self.column, Flag) else self.column.keys
+
+    @property
+    def places(self) -> int:
+        return len(self.labels)
+
+    def at(self, places: NDArray[np.int64]) -> NDArray[Any]:
+        return places
 
     @property
     def _categories(self) -> int:

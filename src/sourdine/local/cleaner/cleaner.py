@@ -23,7 +23,8 @@ from sourdine.frames.records import ABSENT, read_cells
 from sourdine.frames.schema import Column, Integer, Real, Schema, Text
 from sourdine.frames.source import AS_IT_IS, Source, open_source
 from sourdine.frames.text.format import TextFormat
-from sourdine.local.cleaner.cells import Cleaned, CleanedCells, KeyCells
+from sourdine.local.cleaner.cells import Cleaned, CleanedCells, Gap, KeyCells
+from sourdine.local.cleaner.division import divided, known
 from sourdine.local.cleaner.numbers import Method, NumberCells, gridded
 from sourdine.local.cleaner.writing import Output, like, write
 from sourdine.local.estimate import Estimate
@@ -31,7 +32,6 @@ from sourdine.local.estimate import Estimate
 FORMAT = "sourdine cleaning 1"
 MOST_ROWS = 1 << 20
 SHARE = Fraction(1, 4)
-_MOST = Fraction(1 << 20)
 Watch = Callable[[Sequence[CleanedCells]], Iterable[CleanedCells]]
 
 
@@ -42,7 +42,9 @@ class Cleaner:
     One record costs the sum of its cells' epsilons (basic composition; Dwork, Roth 2014, theorem 3.16), and a
     person with up to `rows` records that many times as much: `total`. Give the epsilon of a person, which is
     divided evenly over the columns that have none of their `own`; or give `each` column the same epsilon.
-    Columns that are not declared are left out of the result.
+    Columns that are not declared are left out of the result. `gap` says what becomes of a cell that is shown
+    as missing, and `gaps` of those of single columns: with any but `Gap.KEEP` the table has a value in every
+    cell, as learners want it.
 
     >>> cleaner = Cleaner(
     ...     {
@@ -71,6 +73,8 @@ class Cleaner:
         own: Mapping[str, Fraction | float] | None = None,
         method: Method = Method.LAPLACE,
         methods: Mapping[str, Method] | None = None,
+        gap: Gap = Gap.KEEP,
+        gaps: Mapping[str, Gap] | None = None,
         rows: int = 1,
         unit: str = "person",
         share: Fraction | float = SHARE,
@@ -83,11 +87,13 @@ class Cleaner:
         if not on_grids:
             raise InvalidParameter("No column is declared, so nothing would be left. Declare at least one.")
         count = check.integer("a cleaning", "rows", rows, 1, MOST_ROWS)
-        costs = _divided(tuple(on_grids), epsilon, each, own or {}, count)
-        chosen = {**dict.fromkeys(on_grids, method), **_known("methods", methods or {}, on_grids)}
+        costs = divided(tuple(on_grids), epsilon, each, own or {}, count)
+        chosen = {**dict.fromkeys(on_grids, method), **known("methods", methods or {}, on_grids)}
         missing = check.inside("a cleaning", "share", share, 0, 1)
+        decided = {**dict.fromkeys(on_grids, gap), **known("gaps", gaps or {}, on_grids)}
         made = tuple(
-            _cells(name, column, costs[name], chosen[name], missing) for name, column in on_grids.items()
+            _cells(name, column, costs[name], method=chosen[name], share=missing, gap=decided[name])
+            for name, column in on_grids.items()
         )
         for name, value in {
             "schema": Schema(columns=on_grids),
@@ -156,17 +162,19 @@ class Cleaner:
         with opened(ledger) as payer:
             receipt = None if payer is None else self._pay(payer, purpose, secure)
             spends = self.spends if payer is None else self._spends_for(payer)
-        held = self._read(source)
+        held = self.read(source)
         order = None if keep_order else shuffled(len(next(iter(held.values()))), bits)
         cleaned = {}
         for cells in watch(self.cells):
             private = held.pop(cells.name)
             cleaned[cells.name] = cells.sample(private if order is None else private[order], bits)
+        complete = self.decide(cleaned, bits)
         return CleanTable(
             cleaner=self,
             columns=cleaned,
+            shown=complete,
             kept_order=keep_order,
-            values=like(table, {cells.name: Output.of(cells, cleaned[cells.name]) for cells in self.cells}),
+            values=like(table, {cells.name: Output.of(cells, complete[cells.name]) for cells in self.cells}),
             intervals=None,
             spends=spends,
             receipt=receipt,
@@ -194,13 +202,35 @@ class Cleaner:
             *self._spends_for(ledger), purpose=purpose, secure=secure, declared=self.declared
         )
 
-    def _read(self, source: Source) -> dict[str, NDArray[np.int64]]:
-        """All private cells."""
+    def decide(self, columns: Mapping[str, Cleaned], bits: Bits) -> dict[str, Cleaned]:
+        """The cells that are handed out: of those shown as missing, what the rules of their columns say.
+
+        Whether a record is left out, and what is drawn, depends on its cleaned cells and on nothing else, so
+        it costs nothing (post-processing; Dwork, Roth 2014, proposition 2.1).
+        """
+        decided = dict(columns)
+        out = np.zeros(len(next(iter(columns.values()))), np.bool_)
+        for cells in self.cells:
+            if cells.gap is Gap.DROP:
+                out |= np.ma.getmaskarray(columns[cells.name])
+            elif cells.gap is Gap.DRAW and cells.keeps_missing:
+                decided[cells.name] = cells.drawn(columns[cells.name], bits)
+        return {name: each[~out] for name, each in decided.items()} if out.any() else decided
+
+    def read(self, source: Source) -> dict[str, NDArray[np.int64]]:
+        """All private cells, as places on grids and among keys."""
         found = _asked(source, {cells.name: cells.read(source) for cells in self.cells})
         return {name: np.ma.filled(each.astype(np.int64), ABSENT) for name, each in found.items()}
 
     def estimates(self, table: object, confidence: float = 0.95) -> dict[str, Estimate]:
         """What a table that was cleaned like this says: means and shares, rid of the effect of the noise."""
+        for cells in self.cells:
+            if cells.keeps_missing and not cells.has_gaps:
+                raise InvalidParameter(
+                    f"In this table the cells of '{cells.name}' that were shown as missing were left out or "
+                    "drawn anew, so it does not say what was reported. Take the estimates of whoever cleaned "
+                    f"it, or have it cleaned with gap = '{Gap.KEEP}'."
+                )
         source = self.open(table)
         found = _asked(source, {cells.name: cells.reread(source) for cells in self.cells})
         level = check.confidence("Cleaner.estimates", confidence)
@@ -222,6 +252,7 @@ class Cleaner:
                     "declared": cells.column.model_dump(mode="json"),
                     "epsilon": str(cells.epsilon),
                     **({"method": str(cells.kind)} if isinstance(cells, NumberCells) else {}),
+                    **({} if cells.gap is Gap.KEEP else {"gap": str(cells.gap)}),
                     "mechanisms": [spend.mechanism.to_json() for spend in cells.spends],
                 }
                 for cells in self.cells
@@ -242,6 +273,7 @@ class Cleaner:
                 {name: each["declared"] for name, each in columns.items()},
                 own={name: Fraction(each["epsilon"]) for name, each in columns.items()},
                 methods={name: Method(each["method"]) for name, each in columns.items() if "method" in each},
+                gaps={name: Gap(each["gap"]) for name, each in columns.items() if "gap" in each},
                 rows=held["rows"],
                 unit=held["unit"],
                 share=Fraction(held["share"]),
@@ -264,16 +296,26 @@ def _renamed(column: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class CleanTable(Release):
-    """A table whose every cell is private. `values` is the table; `columns` its cells as arrays."""
+    """A table whose every cell is private. `values` is the table.
+
+    `columns` are its cells as they were reported, and `shown` as they are handed out: without those that are
+    shown as missing, where the cleaner has a rule for them.
+    """
 
     cleaner: Cleaner
     columns: Mapping[str, Cleaned]
+    shown: Mapping[str, Cleaned]
     kept_order: bool
 
     @property
     def size(self) -> int:
-        """How many records there are."""
+        """How many records were reported."""
         return len(next(iter(self.columns.values())))
+
+    @property
+    def handed_out(self) -> int:
+        """How many of them are handed out."""
+        return len(next(iter(self.shown.values())))
 
     def estimates(self, confidence: float = 0.95) -> dict[str, Estimate]:
         """Means and shares of the true cells, rid of what the noise did to them; they cost nothing more."""
@@ -283,7 +325,7 @@ class CleanTable(Release):
     def write(self, path: Path | str) -> None:
         """Keep the table in a file: CSV, TSV, JSON or Parquet, by its ending."""
         write(
-            {cells.name: Output.of(cells, self.columns[cells.name]) for cells in self.cleaner.cells},
+            {cells.name: Output.of(cells, self.shown[cells.name]) for cells in self.cleaner.cells},
             Path(path),
         )
 
@@ -298,69 +340,17 @@ def shuffled(count: int, bits: Bits) -> NDArray[np.int64]:
             return order
 
 
-def _cells(name: str, column: Column, epsilon: Fraction, method: Method, share: Fraction) -> CleanedCells:
+def _cells(
+    name: str, column: Column, epsilon: Fraction, *, method: Method, share: Fraction, gap: Gap
+) -> CleanedCells:
     if isinstance(column, Integer | Real):
-        return NumberCells(name=name, column=column, epsilon=epsilon, kind=method, share=share)
+        return NumberCells(name=name, column=column, epsilon=epsilon, kind=method, share=share, gap=gap)
     if isinstance(column, Text):
         raise InvalidParameter(
             f"The column '{name}' is declared as text, and a cell is made private among known keys. "
             "Declare it as a category with its keys, or leave it out."
         )
-    return KeyCells(name=name, column=column, epsilon=epsilon)
-
-
-def _divided(
-    names: Sequence[str],
-    epsilon: Fraction | float | None,
-    each: Fraction | float | None,
-    own: Mapping[str, Fraction | float],
-    rows: int,
-) -> dict[str, Fraction]:
-    """The epsilon of one cell of each column."""
-    owner = "a cleaning"
-    costs = {
-        name: check.positive(f"the column '{name}'", "epsilon", value, _MOST)
-        for name, value in _known("epsilons", own, names).items()
-    }
-    rest = [name for name in names if name not in costs]
-    if epsilon is not None and each is not None:
-        raise check.fail(owner, "epsilon", "be that of a person or of each column, not both", float(epsilon))
-    if each is not None:
-        return {**dict.fromkeys(names, check.positive(owner, "each", each, _MOST)), **costs}
-    if epsilon is None:
-        if rest:
-            raise InvalidParameter(
-                f"The column '{rest[0]}' has no epsilon. Give one for each person (epsilon), for every "
-                "column (each), or for this one."
-            )
-        return costs
-    total = check.positive(owner, "epsilon", epsilon, _MOST)
-    left = total / rows - sum(costs.values())
-    if left < 0 or (rest and left == 0):
-        raise check.fail(
-            owner,
-            "epsilon",
-            f"be more than what {rows} x {', '.join(costs)} cost, {float(rows * sum(costs.values())):g}",
-            float(total),
-        )
-    if not rest and left > 0:
-        raise check.fail(
-            owner,
-            "epsilon",
-            "be what its columns cost together",
-            float(total),
-            "Leave it out, or one of theirs.",
-        )
-    return {**dict.fromkeys(rest, left / max(1, len(rest))), **costs}
-
-
-def _known(what: str, given: Mapping[str, object], names: Iterable[str]) -> dict[str, Any]:
-    for name in given:
-        if name not in names:
-            raise InvalidParameter(
-                f"The {what} name a column '{name}' that is not declared. Declare it, or leave it out."
-            )
-    return dict(given)
+    return KeyCells(name=name, column=column, epsilon=epsilon, gap=gap)
 
 
 def _asked(source: Source, cells: Mapping[str, str]) -> dict[str, NDArray[Any]]:

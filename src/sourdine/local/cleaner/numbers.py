@@ -26,7 +26,7 @@ from sourdine.frames.expression import span
 from sourdine.frames.records import cell_place, number_in
 from sourdine.frames.schema import MOST_STEPS, Integer, Number, Real
 from sourdine.frames.source import Source
-from sourdine.local.cleaner.cells import Cleaned, CleanedCells
+from sourdine.local.cleaner.cells import Cleaned, CleanedCells, Gap
 from sourdine.local.cleaner.correction import correction_of, pulled
 from sourdine.local.estimate import Estimate, deviations
 from sourdine.local.numeric.piecewise import Hybrid
@@ -237,6 +237,7 @@ class NumberCells(CleanedCells):
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "share", check.inside(owner, "share for missing", self.share, 0, 1))
         check.member(owner, "method", self.kind, Method)
+        check.member(owner, "gap", self.gap, Gap)
         if self.last > MOST_PLACES[self.kind]:
             raise InvalidParameter(
                 f"The column '{self.name}' has {self.last:,} steps between its bounds, and {self.method} "
@@ -309,13 +310,17 @@ class NumberCells(CleanedCells):
 
     def sample(self, cells: NDArray[np.int64], bits: Bits) -> Cleaned:
         absent = cells < 0
-        values = self._values(self.noise.sample(np.where(absent, self.last // 2, cells), bits))
+        values = self.at(self.noise.sample(np.where(absent, self.last // 2, cells), bits))
         if self.coin is None:
             return np.ma.MaskedArray(values, mask=np.zeros(len(values), np.bool_))
         hidden = self.coin.sample(absent.astype(np.int64), bits) > 0
         return np.ma.MaskedArray(np.where(hidden, values.dtype.type(0), values), mask=hidden)
 
-    def _values(self, places: NDArray[Any]) -> NDArray[Any]:
+    @property
+    def places(self) -> int:
+        return self.last + 1
+
+    def at(self, places: NDArray[Any]) -> NDArray[Any]:
         """Places as values, with no more digits than the grid has, or than the range is worth."""
         shifted, step = places + span(self.column)[0], self.column.step
         if not self.noise.whole:

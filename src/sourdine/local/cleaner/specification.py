@@ -13,6 +13,7 @@ from sourdine.core.toml import read_toml
 from sourdine.frames.mistakes import told
 from sourdine.frames.schema import Declared, Schema, decimal
 from sourdine.frames.text.format import TextFormat
+from sourdine.local.cleaner.cells import Gap
 from sourdine.local.cleaner.cleaner import MOST_ROWS, SHARE, Cleaner
 from sourdine.local.cleaner.numbers import Method
 
@@ -24,6 +25,7 @@ class ColumnBlock(Declared):
 
     epsilon: int | float | None = Field(default=None, gt=0)
     method: Literal["laplace", "staircase", "unbiased"] | None = None
+    gap: Literal["keep", "drop", "draw"] | None = None
 
 
 class CleanBlock(Declared):
@@ -34,6 +36,7 @@ class CleanBlock(Declared):
     rows: int | None = Field(default=None, ge=1, le=MOST_ROWS)
     unit: str | None = Field(default=None, min_length=1, max_length=200)
     method: Literal["laplace", "staircase", "unbiased"] = "laplace"
+    gap: Literal["keep", "drop", "draw"] = "keep"
     share: float = Field(default=float(SHARE), gt=0, lt=1)
     keep_order: bool = False
     columns: Mapping[str, ColumnBlock] = Field(default_factory=dict)
@@ -87,6 +90,7 @@ class CleaningSpecification(Declared):
         each: Fraction | None = None,
         own: Mapping[str, Fraction] | None = None,
         method: Method | None = None,
+        gap: Gap | None = None,
         rows: int | None = None,
         unit: str | None = None,
     ) -> Cleaner:
@@ -109,6 +113,8 @@ class CleaningSpecification(Declared):
             own={**{name: cost for name, cost in costs.items() if cost is not None}, **(own or {})},
             method=method or Method(block.method),
             methods=methods,
+            gap=gap or Gap(block.gap),
+            gaps={name: Gap(held.gap) for name, held in block.columns.items() if held.gap},
             rows=count or 1,
             unit=unit or self.unit,
             share=decimal(block.share),

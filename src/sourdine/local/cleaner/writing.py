@@ -31,7 +31,7 @@ class Output:
         if cells.labels is not None:
             text = isinstance(cells.labels[0], str)
             values = np.array(cells.labels, dtype=object if text else None)[values]
-        return cls(values, missing, cells.keeps_missing)
+        return cls(values, missing, cells.has_gaps)
 
     @property
     def objects(self) -> NDArray[np.object_]:

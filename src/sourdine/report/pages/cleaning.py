@@ -4,12 +4,17 @@ from sourdine.accounting.explain import explain_guarantee
 from sourdine.accounting.explain.words import sentences
 from sourdine.core.distance import Neighbours
 from sourdine.core.format import counted, shorten_up
-from sourdine.local.cleaner import CleanTable
+from sourdine.local.cleaner import CleanTable, Gap
 from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import Cell, TextTable
 
 _WEAK = 10  # an epsilon above it promises next to nothing
 _MOST_KEYS = 20
+_SHOWN = {
+    Gap.KEEP: "stays missing, or seems so",
+    Gap.DROP: "its record is left out, as are others",
+    Gap.DRAW: "a value is drawn evenly, as for others",
+}
 
 
 def cleaning_page(name: str, cleaned: CleanTable) -> Page:
@@ -44,11 +49,36 @@ def order_words(cleaned: CleanTable) -> str:
     return "The records are in an order drawn anew, so their order tells nothing."
 
 
+def gap_words(cleaned: CleanTable) -> str:
+    """Whether every cell has a value, as learners want, and what was done for that; or how to get there."""
+    cleaner = cleaned.cleaner
+    kept = [cells.name for cells in cleaner.cells if cells.has_gaps]
+    if kept:
+        return (
+            f"Cells of {', '.join(kept)} may be missing, which most learners refuse. Declare what a missing "
+            "one counts as, or what becomes of those that are shown so: gap = 'drop' leaves their records "
+            "out, gap = 'draw' draws a value evenly."
+        )
+    dropped = [cells.name for cells in cleaner.cells if cells.keeps_missing and cells.gap is Gap.DROP]
+    drawn = [cells.name for cells in cleaner.cells if cells.keeps_missing and cells.gap is Gap.DRAW]
+    said = ["Every cell has a value, as learners want it."]
+    if dropped:
+        said.append(
+            f"{cleaned.handed_out:,} of {counted(cleaned.size, 'record')} are handed out: those in which "
+            f"{' or '.join(dropped)} is shown as missing, truly or not, are left out."
+        )
+    if drawn:
+        said.append(f"Where {' or '.join(drawn)} is shown as missing, truly or not, a value is drawn evenly.")
+    if dropped or drawn:
+        said.append("That looks at cleaned cells alone, so it costs nothing. Estimates are of all reports.")
+    return " ".join(said)
+
+
 def done_table(cleaned: CleanTable) -> TextTable:
     """What was done to each column."""
     rows: list[tuple[Cell, ...]] = []
     for cells in cleaned.cleaner.cells:
-        missing = "stays missing, or seems so" if cells.keeps_missing else f"counts as {cells.column.missing}"
+        missing = _SHOWN[cells.gap] if cells.keeps_missing else f"counts as {cells.column.missing}"
         rows.append((cells.name, cells.method, float(cells.price), cells.words(), missing))
     return TextTable(
         name="columns",
@@ -111,6 +141,7 @@ def _guarantee(cleaned: CleanTable) -> Section:
             f"A {cleaner.unit} with more records than declared ({cleaner.rows:,}) is protected less.",
             "How many records there are is not hidden, nor are the names of the columns.",
             order_words(cleaned),
+            gap_words(cleaned),
             "Columns that were not declared are not in the table.",
         ),
     )

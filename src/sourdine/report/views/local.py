@@ -68,7 +68,7 @@ def _bars(estimate: Estimate, *labels: str | None) -> Figure:
 @view.register
 def _clean(table: CleanTable) -> View:
     return release_view(
-        table, f"A clean table of {counted(table.size, 'record')}: {', '.join(table.columns)}"
+        table, f"A clean table of {counted(table.handed_out, 'record')}: {', '.join(table.columns)}"
     )
 
 
