@@ -75,6 +75,15 @@ def test_a_plan_from_numbers_alone() -> None:
     assert found["seconds"] > 0
 
 
+def test_options_of_0_1_are_read_and_told() -> None:
+    sizes = ("plan", "-s", 1000, "-m", "linear", "-e", 1, "--delta", "1e-4")
+    old = run(*sizes, "--noise", 1, "--batch=50", "--json")
+    assert json.loads(old.stdout)["batch_size"] == 50
+    told = " ".join(old.stderr.split())
+    assert "'--noise' is called '--noise-multiplier' now" in told
+    assert "'--batch' is called '--batch-size' now" in told
+
+
 def test_a_plan_for_data_chooses_noise_and_batch(digits: Path) -> None:
     said = run("plan", digits, "--epsilon", 3, "--delta", "1e-3", "--memory", 64).stdout
     assert re.search(r"Units +200\n", said)

@@ -104,6 +104,26 @@ def test_what_a_ledger_pays_for_tells_nothing_that_was_not_paid(tmp_path: Path) 
     assert (free.audited, free.gradients.audited) == (found.audited, found.gradients.audited)
 
 
+def test_verdicts_cost_as_much_delta_as_the_page_says() -> None:
+    """Joint laws of a model and a verdict, added up over every event; and a pair that costs all of it."""
+    random, level, alarm = np.random.default_rng(1), math.log(3), 1e-3
+
+    def delta(p: np.ndarray, q: np.ndarray) -> float:
+        return float(np.maximum(p - math.exp(level) * q, 0).sum())
+
+    def with_verdict(law: np.ndarray, failed: np.ndarray) -> np.ndarray:
+        return np.concatenate((law - failed, failed))
+
+    for _ in range(200):
+        p, q = random.dirichlet(np.ones(5), 2)
+        told = [with_verdict(law, np.minimum(law, alarm * random.dirichlet(np.ones(5)))) for law in (p, q)]
+        assert delta(*told) <= delta(p, q) + (1 + math.exp(level)) * alarm
+    p, q = np.array([0.3, 0.7]), np.array([0.1, 0.9])
+    told = with_verdict(p, np.array([0, alarm])), with_verdict(q, np.array([alarm, 0]))
+    assert delta(p, q) == pytest.approx(0, abs=1e-15)
+    assert delta(*told) == pytest.approx((1 + math.exp(level)) * alarm)
+
+
 def test_what_is_told_of_a_paid_run_follows_from_its_noisy_sums(tmp_path: Path) -> None:
     """Other data with the same noise and draws: clipping and steps hold all the same."""
     told = []

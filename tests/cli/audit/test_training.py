@@ -102,6 +102,8 @@ def test_on_data_it_is_paid_or_says_that_it_was_not(tmp_path: Path) -> None:
     Ledger.create(tmp_path / "paid.ledger", terms).close()
     shown = run(*words, "--ledger", tmp_path / "paid.ledger")
     assert "not paid" not in shown.stdout
+    assert "The checks of noise and batches are left out" in " ".join(shown.stdout.split())
+    assert "noise scale" not in shown.stdout
     with Ledger.open(tmp_path / "paid.ledger") as ledger:
         assert len(ledger.history()) == 1
 

@@ -1,11 +1,12 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("torch")
 
-from sourdine.audit.training import TrainingAudit
+from sourdine.audit.training import Check, Secrecy, TrainingAudit
 from sourdine.core.figure import picture
 from sourdine.report.pages.training_audit import draw_roc, training_audit_page
 
@@ -37,6 +38,13 @@ def test_the_page_says_what_was_found() -> None:
     assert broken.title == "Above its claim: ε is at least 3, and 2 was claimed"
     assert "100 % of those who were in are recognised" in broken.html()
     assert picture(broken.sections[1].figures[1]).startswith(b"\x89PNG")
+
+
+def test_a_paid_audit_says_what_is_left_out() -> None:
+    made = replace(audit(1.0, 0.7), checks=(Check(name="steps", found="3 of 3", chance=1.0, alarm=1e-7),))
+    assert "no ledger could pay" not in training_audit_page(made, "Trained.").html()
+    paid = training_audit_page(replace(made, secrecy=Secrecy.PAID), "Trained.").html()
+    assert "Noise and batches are not told of: no ledger could pay" in paid
 
 
 def test_the_curve_is_drawn_beside_what_the_claim_allows() -> None:
