@@ -8,9 +8,6 @@
 from pathlib import Path
 
 import sourdine as sd
-from sourdine.core.figure import Figure
-from sourdine.report.charts.answers import draw_answer
-from sourdine.tables import forecasts
 from sourdine.tables.mock import draw_register
 
 draw_register(50_000).write(Path("people.csv"))
@@ -48,8 +45,7 @@ plan = people.plan(
     },
     epsilon=1,
 )
-for each in forecasts(plan):
-    print(f"{each.query}: {each.statistic} {each.words}")
+print(plan)
 
 # %% [markdown]
 # ## Pay, then release
@@ -59,20 +55,17 @@ for each in forecasts(plan):
 # %%
 ledger = sd.Ledger.create("people.ledger", epsilon=1)
 release = people.release(plan, ledger, purpose="yearly tables")
-print(release.values.csv()[:260], "...")
+release
 
 # %% [markdown]
 # Every answer has an interval, which tells how far the noise reaches in 95 of 100 cases. Here it is hardly
 # visible:
 
 # %%
-Figure(title="People by region and sex", chart=draw_answer(release.values["people"]))
+release.chart("people")
 
 # %%
-Figure(
-    title="A tenth of them earn less than the first decile",
-    chart=draw_answer(release.values["earnings"]),
-)
+release.chart("earnings")
 
 # %% [markdown]
 # ## What is left
