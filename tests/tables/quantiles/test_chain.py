@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sourdine.tables.quantiles.chains import Chains, Stretches, sliding
+from sourdine.tables.quantiles.chains import Chains, Stretches, log_running_sum, log_sum, sliding
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM, fit
 
@@ -39,7 +39,7 @@ class Chain:
     rate: float
 
     def forward(self) -> list[np.ndarray]:
-        tables = side_by_side([self]).forward()
+        tables, _ = side_by_side([self]).forward()
         return [rows[:, 0, : len(each.sizes)] for rows, each in zip(tables, self.stretches, strict=True)]
 
     def draw(self, count: int, bits: SeededBits) -> np.ndarray:
@@ -134,7 +134,7 @@ def test_groups_side_by_side_do_not_feel_each_other(groups: list[Chain]) -> None
         for group in groups
         if len(group.stretches) == len(groups[0].stretches)
     ]
-    together = side_by_side(alike).forward()
+    together, _ = side_by_side(alike).forward()
     for number, group in enumerate(alike):
         for rows, alone, each in zip(together, group.forward(), group.stretches, strict=True):
             np.testing.assert_allclose(rows[:, number, : len(each.sizes)], alone, rtol=1e-13)
@@ -213,3 +213,14 @@ def test_sliding_sums_are_those_of_each_range() -> None:
             held = logs[max(low, 0) : max(low + length, 0)]
             true = np.logaddexp.reduce(held) if held.size else -np.inf
             np.testing.assert_allclose(value, true, rtol=1e-13)
+
+
+@pytest.mark.parametrize("spread", [1.0, 300.0, 5000.0])
+def test_sums_of_logarithms_lose_nothing(spread: float) -> None:
+    """However far apart terms are, and where there are none."""
+    rng = np.random.default_rng(int(spread))
+    logs = rng.normal(0, spread, (40, 150))
+    logs[rng.random(logs.shape) < 0.1] = -np.inf
+    logs[0], logs[1, :100], logs[2] = -np.inf, -np.inf, np.arange(150) * 40.0
+    np.testing.assert_allclose(log_running_sum(logs), np.logaddexp.accumulate(logs, axis=1), rtol=1e-13)
+    np.testing.assert_allclose(log_sum(logs), np.logaddexp.reduce(logs, axis=0), rtol=1e-13)

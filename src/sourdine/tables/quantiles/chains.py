@@ -26,6 +26,9 @@ from sourdine.core.randomness.selection import pick
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _EXACT = 1 << 52  # whole numbers below it are floats, and so are differences of two
+_MANY = 16  # rows from which running sums are quicker as floats
+_COLUMNS = 64  # that are added up together
+_FOLDS = 600.0  # e-folds below which a float is still as good as any
 _CELLS = 1 << 22  # log weights that are looked at together when chains are drawn
 
 
@@ -90,20 +93,22 @@ class Chains:
             return exact / self.unit
         return np.array([float(Fraction(each, self.unit)) for each in exact.tolist()])
 
-    def forward(self) -> list[Floats]:
+    def forward(self) -> tuple[list[Floats], list[Floats]]:
         """For each output j and each number r of outputs up to it in one segment, log weights by rank.
 
-        Row r - 1 of item j sums over all chains of outputs 1 .. j whose last r share the segment.
+        Row r - 1 of item j sums over all chains of outputs 1 .. j whose last r share the segment. Beside them
+        are the sums of all rows.
         """
         first, length, sizes = self.stretches.first, self.stretches.length, self.stretches.sizes
         ranks = np.arange(sizes.shape[2])
         found: list[Floats] = []
+        sums: list[Floats] = []
         arrived: list[Floats] = []  # by output: log weights of reaching each rank of the next stretch anew
         for j in range(self.outputs):
             if j == 0:
                 reached = -self.rate * np.abs(ranks - self._step(0)[0][:, None])
             else:
-                reached = self._moved(j, np.logaddexp.reduce(found[j - 1], axis=0))
+                reached = self._moved(j, sums[j - 1])
             arrived.append(np.where(ranks < length[:, j, None], reached, -np.inf))
             rows = np.empty((j + 1, *sizes[:, j].shape))
             stay, choices = np.zeros_like(self.steps[:, 0]), np.zeros(sizes[:, j].shape)
@@ -114,7 +119,8 @@ class Chains:
                     rows[r - 1] = choices + begun - (self.rate * self._floats(stay))[:, None]
                     stay = stay + self.steps[:, j - r + 1]
             found.append(np.where(sizes[:, j] > 0, rows, -np.inf))
-        return found
+            sums.append(log_sum(found[j]))
+        return found, sums
 
     def _moved(self, j: int, log_weights: Floats) -> Floats:
         """Reaching rank i of stretch j from a lower rank k before: sums of weight(k) e^{-rate |i - k - s|}.
@@ -128,7 +134,7 @@ class Chains:
         ranks = places + (self.stretches.first[:, j] - self.stretches.first[:, j - 1])[:, None]
         split = np.minimum(places - above[:, None], ranks - 1)  # the last k of the running sum
         aims = places - step[:, None] - half
-        rising = np.logaddexp.accumulate(log_weights + rate * old, axis=1)
+        rising = log_running_sum(log_weights + rate * old)
         place = np.clip(split, -1, len(places) - 1)
         far = np.take_along_axis(rising, np.maximum(place, 0), axis=1)
         far = np.where(place >= 0, far, -np.inf) - rate * aims
@@ -137,32 +143,33 @@ class Chains:
         return found
 
     def draw(self, owner: Ints, bits: Bits) -> Ints:
-        """A chain of each owner's group: the rank of each output, one row a chain."""
-        tables, m = self.forward(), self.outputs
+        """A chain of each owner's group: the rank of each output, one row a chain.
+
+        Of the last output that is not drawn yet the rank is drawn, then how many before it share its segment.
+        """
+        (tables, sums), m = self.forward(), self.outputs
         out = np.empty((len(owner), m), np.int64)
         at, after = np.full(len(owner), m), np.full(len(owner), -1)
         for j in range(m, 0, -1):
             step = self._step(j)[0]
-            for chains, group, ahead, which in self._alike(np.flatnonzero(at == j), owner, after, j):
-                ranks = np.arange(tables[0].shape[2])
+            for chains, group, ahead, which in self._alike(np.flatnonzero(at == j), owner, after):
+                ranks = np.arange(sums[0].shape[1])
                 first = self.stretches.first[group, j - 1, None]
                 begun = ahead - self.stretches.first[group, j] if j < m else np.zeros_like(ahead)
                 tail = -self.rate * np.abs(begun[:, None] - ranks - step[group, None])
                 if j < m:
                     tail = np.where(first + ranks < ahead[:, None], tail, -np.inf)
-                logs = (tables[j - 1][:, group] + tail).swapaxes(0, 1).reshape(len(group), -1)
-                chosen = pick(logs, which, bits)
-                shared, rank = chosen // len(ranks) + 1, first[which, 0] + chosen % len(ranks)
+                place = pick(sums[j - 1][group] + tail, which, bits)
+                rank, each = first[which, 0] + place, np.arange(len(place))
+                shared = 1 + pick(tables[j - 1][:, group[which], place].T, each, bits)
                 for i in range(j):
                     here = shared >= j - i
                     out[chains[here], i] = rank[here]
                 at[chains], after[chains] = j - shared, rank
         return out
 
-    def _alike(
-        self, chains: Ints, owner: Ints, after: Ints, j: int
-    ) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
-        """Chains that are to draw output j, some at a time, by the futures that they have.
+    def _alike(self, chains: Ints, owner: Ints, after: Ints) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
+        """Chains that are to draw the same output, some at a time, by the futures that they have.
 
         With them the group and the next rank of each different future, and which one each chain has.
         """
@@ -173,7 +180,7 @@ class Chains:
         )
         order = np.argsort(future.ravel(), kind="stable")
         ordered = future.ravel()[order]
-        many = max(1, _CELLS // (j * self.stretches.edges.shape[2]))
+        many = max(1, _CELLS // self.stretches.edges.shape[2])
         for start in range(0, len(pairs), many):
             low, high = np.searchsorted(ordered, [start, start + many])
             here = pairs[start : start + many]
@@ -214,8 +221,9 @@ def _in_blocks(log_weights: Floats, first: Ints, last: Ints, length: int) -> Flo
     padded = np.full((rows, blocks * length), -np.inf)
     padded[:, :size] = log_weights
     grid = padded.reshape(rows, blocks, length)
-    heads = np.logaddexp.accumulate(grid, axis=2).reshape(rows, -1)
-    tails = np.logaddexp.accumulate(grid[:, :, ::-1], axis=2)[:, :, ::-1].reshape(rows, -1)
+    heads = log_running_sum(grid.reshape(-1, length)).reshape(rows, -1)
+    back = log_running_sum(grid[:, :, ::-1].reshape(-1, length))
+    tails = back[:, ::-1].reshape(rows, -1)
     begin, end = np.clip(first, 0, size), np.clip(last, 0, size)
     inside = end > begin
     begin, end = np.where(inside, begin, 0), np.where(inside, end, 1)
@@ -223,3 +231,38 @@ def _in_blocks(log_weights: Floats, first: Ints, last: Ints, length: int) -> Flo
     head, tail = np.take_along_axis(heads, end - 1, axis=1), np.take_along_axis(tails, begin, axis=1)
     one = np.where(begin % length == 0, head, tail)
     return np.where(inside, np.where(same, one, np.logaddexp(tail, head)), -np.inf)
+
+
+def log_sum(logs: Floats) -> Floats:
+    """The logarithms of sums along the first axis.
+
+    What is too small to be seen beside the largest term moves a sum by less than its last digit.
+    """
+    most = logs.max(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total: Floats = np.log(np.exp(logs - most).sum(axis=0)) + most
+    return np.where(most > -np.inf, total, -np.inf)
+
+
+def log_running_sum(logs: Floats) -> Floats:
+    """The logarithms of running sums along each row.
+
+    A few columns at a time are added up as floats, in units of the largest term among them and what came
+    before, where no sum within lies so far below it that it would be lost; else as logarithms, one by one.
+    """
+    if len(logs) < _MANY:
+        return np.logaddexp.accumulate(logs, axis=1)
+    out, before = np.empty_like(logs), np.full((len(logs), 1), -np.inf)
+    for start in range(0, logs.shape[1], _COLUMNS):
+        part = np.concatenate([before, logs[:, start : start + _COLUMNS]], axis=1)
+        least = np.maximum.accumulate(part, axis=1)  # no sum is below its largest term
+        unit = least[:, -1:]
+        lost = (least < unit - _FOLDS) & (least > -np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sums = np.log(np.cumsum(np.exp(part - unit), axis=1)) + unit
+        sums = np.where(least > -np.inf, sums, -np.inf)
+        if lost.any():
+            rows = lost.any(axis=1)
+            sums[rows] = np.logaddexp.accumulate(part[rows], axis=1)
+        out[:, start : start + _COLUMNS], before = sums[:, 1:], sums[:, -1:]
+    return out
