@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sourdine.core.distance import Neighbours
-from sourdine.frames.statistics.group_ranks import SortedPlaces
+from sourdine.frames.statistics.group_ranks import SeparateRanks, SortedPlaces
 from sourdine.tables.quantiles import (
     InverseSensitivity,
     JointExponential,
@@ -23,7 +23,7 @@ from sourdine.tables.quantiles import inverse as inverse_file
 from sourdine.tables.quantiles.inverse import draw_places
 from sourdine.tables.quantiles.jitter import Jittered
 from sourdine.tables.quantiles.joint import multisets
-from sourdine.tables.quantiles.method import QuantileMethod, Target
+from sourdine.tables.quantiles.method import QuantileMethod, Targets
 from sourdine.testing import SeededBits
 from tests.choice_laws import laplace_tail
 from tests.statistics import ALARM, fit
@@ -78,16 +78,16 @@ def test_tails_are_drawn_by_rejection(
     """With the reach cut short most places are in the tails, and the law is the same."""
     monkeypatch.setattr(inverse_file, "_NEGLIGIBLE", -3.6)
     values, level = tuple(range(2, 42, 2)), Fraction(2, 5)
-    source = SortedPlaces(np.array(values))
+    source = SeparateRanks.alone(SortedPlaces(np.array(values)))
     epsilon = Fraction(2, 5)
     rate = InverseSensitivity(epsilon=epsilon, levels=(level,), places=44, neighbours=relation).rate(level)
     drawn = draw_places(
         source,
-        Target.of(level, 20, relation),
-        places=44,
+        Targets.of(level, source.sizes, relation),
+        places=np.array([44]),
         rate=rate,
         radius=radius,
-        count=count,
+        owner=np.zeros(count, np.int64),
         bits=SeededBits(5),
     )
     law = dict(enumerate(brute.inverse(values, level, relation, 44, radius, epsilon)))

@@ -110,7 +110,7 @@ def test_groups_are_answered_by_the_same_law_as_each_alone() -> None:
 
 
 def test_groups_too_large_to_set_apart_at_once_go_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joint, "_WHOLE", 50)
+    monkeypatch.setattr(joint, "WHOLE", 50)
     monkeypatch.setattr(joint, "_CELLS", 1000)
     mechanism = JointExponential(epsilon=1 << 10, levels=DECILES, places=1000)
     values = [np.arange(size) * 1000 // size for size in (100, 40, 50, 51, 1000, 1)]

@@ -7,11 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import chi2_contingency
 
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.frames.statistics.group_ranks import CountedValues, SortedPlaces
+from sourdine.frames.statistics.group_ranks import CountedValues, SeparateRanks, SortedPlaces
 from sourdine.tables.quantiles import (
     InverseSensitivity,
     JointExponential,
@@ -20,8 +21,9 @@ from sourdine.tables.quantiles import (
     RecursiveQuantiles,
     ThresholdHistogram,
 )
-from sourdine.tables.quantiles.recursive import ValueRange
+from sourdine.tables.quantiles.recursive import ValueRanges
 from sourdine.testing import SeededBits
+from tests.statistics import ALARM
 
 KINDS = [InverseSensitivity, JointExponential, NaiveLaplace, RecursiveQuantiles, ThresholdHistogram]
 EXAMPLES = [
@@ -235,12 +237,28 @@ def test_a_part_is_a_source_of_the_values_in_it() -> None:
     values = np.array([0, 2, 2, 3, 5, 5, 7, 9])
     for first, last in [(0, 10), (2, 5), (5, 6), (4, 4), (8, 9)]:
         inside = SortedPlaces(values[(values >= first) & (values < last)] - first)
-        part = ValueRange(SortedPlaces(values), first, last)
-        assert part.size == inside.size
-        spots = np.arange(-1, 12)
+        whole = SeparateRanks((), (SortedPlaces(np.arange(3)), SortedPlaces(values)))
+        part = ValueRanges((), whole, *np.array([[0, 1], [0, first], [0, last]]))
+        assert part.sizes[1] == part.part(1).size == inside.size
+        spots, one = np.arange(-1, 12), np.array([1])
         np.testing.assert_array_equal(
-            part.count_below(spots), inside.count_below(np.clip(spots, 0, last - first))
+            part.count_below(np.ones_like(spots), spots), inside.count_below(np.clip(spots, 0, last - first))
         )
-        for a in range(-1, 9):
-            for b in range(a, 9):
-                np.testing.assert_array_equal(part.values_between(a, b), inside.values_between(a, b))
+        for a in range(inside.size):
+            for b in range(a, inside.size + 1):
+                found = part.values_between(one, np.array([a]), np.array([b]))
+                np.testing.assert_array_equal(found, inside.values_between(a, b))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_groups_are_answered_as_each_by_itself(kind: type[QuantileMethod]) -> None:
+    """By the same law: copies of a group beside others, against answers for it alone."""
+    mechanism = made(kind)
+    mine, other = np.array([0, 0, 2, 3, 3, 3, 8]), np.full(40, 5)
+    groups = tuple(map(SortedPlaces, (other, mine, np.zeros(0, np.int64), mine))) * 1500
+    drawn = mechanism.sample_groups(SeparateRanks((), groups), SeededBits(3))
+    together = np.concatenate([drawn[1::4], drawn[3::4]])
+    apart = np.sort(mechanism.draw(SortedPlaces(mine), 3000, SeededBits(4)), axis=-1)
+    for column in range(drawn.shape[1]):
+        seen = np.array([np.bincount(each[:, column], minlength=9) for each in (together, apart)])
+        assert chi2_contingency(seen[:, seen.sum(axis=0) > 0]).pvalue > ALARM

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.core.distance import Neighbours
-from sourdine.frames.statistics.group_ranks import SortedPlaces
-from sourdine.tables.quantiles.method import Target, around, gap_at
+from sourdine.frames.statistics.group_ranks import SeparateRanks, SortedPlaces
+from sourdine.tables.quantiles.method import Targets, around, gap_at
 from tests.tables.quantiles import brute
 
 RELATIONS = [brute.REPLACE, brute.ADD_REMOVE]
@@ -18,21 +18,26 @@ def check_around(
     values: tuple[int, ...], level: Fraction, relation: Neighbours, places: int, reach: int, radius: int
 ) -> None:
     """Every place is in one segment, with its gap, or in a tail with a bound of it."""
-    source = SortedPlaces(np.array(values, np.int64))
-    target = Target.of(level, len(values), relation)
-    held = around(source, target, places, reach, radius)
+    others = [SortedPlaces(np.array(each, np.int64)) for each in ((), (0, 0, places - 1))]
+    mine = SortedPlaces(np.array(values, np.int64))
+    source = SeparateRanks((), (others[0], mine, others[1]))
+    target = Targets.of(level, source.sizes, relation)
+    grids = np.array([places, places, places])
+    held = around(source, np.arange(1, 3), target, places=grids, reach=reach, radius=radius)
     segments = held.segments
     covered = [
         t
-        for first, size in zip(segments.first, segments.size, strict=True)
+        for first, size in zip(segments.first[0], segments.size[0], strict=True)
         for t in range(first, first + size)
     ]
     assert covered == list(range(places))
-    for first, size, found, tail in zip(segments.first, segments.size, segments.gap, held.tail, strict=True):
+    assert segments.size.sum(axis=1).tolist() == [places, places]
+    rows = zip(segments.first[0], segments.size[0], segments.gap[0], held.tail[0], strict=True)
+    for first, size, found, tail in rows:
         for t in range(first, first + size):
             true = brute.smooth_gap(values, t, level, relation, places, radius) * target.unit
             assert found <= true if tail else found == true
-            assert radius or gap_at(source, target, t) == true
+            assert radius or gap_at(source, 1, target, t) == true
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -62,18 +67,19 @@ def test_segments_of_more_values(
 
 
 def test_what_lies_beyond_the_reach_is_in_a_tail() -> None:
-    source = SortedPlaces(np.arange(0, 4000, 2))
-    held = around(source, Target.of(Fraction(1, 2), 2000, brute.REPLACE), 4000, 10)
+    source = SeparateRanks.alone(SortedPlaces(np.arange(0, 4000, 2)))
+    target = Targets.of(Fraction(1, 2), source.sizes, brute.REPLACE)
+    held = around(source, np.array([0]), target, places=np.array([4000]), reach=10)
     assert held.segments.first.size < 60
-    assert held.tail.tolist() == [True, *[False] * (held.tail.size - 2), True]
-    assert held.segments.gap[[0, -1]].min() >= 10
+    assert held.tail[0].tolist() == [True, *[False] * (held.tail.size - 2), True]
+    assert held.segments.gap[0, [0, -1]].min() >= 10
 
 
 def test_a_gap_is_the_number_of_values_to_replace() -> None:
     """By trying all replacements, fewest first."""
     places = 3
     for values, level in itertools.product(brute.datasets(places, 4), brute.TENTHS):
-        rank = Target.of(level, 4, brute.REPLACE).low
+        rank = int(Targets.of(level, np.array([4]), brute.REPLACE).low[0])
         reached: dict[int, int] = {}
         near = {values}
         for steps in range(5):
@@ -97,7 +103,7 @@ def test_one_value_moves_no_gap_by_more_than_is_paid_for(relation: Neighbours) -
 
 def test_many_values_at_a_fine_level_do_not_overflow() -> None:
     level = Fraction(1, (1 << 20) - 1)
-    target = Target.of(level, 1 << 40, brute.ADD_REMOVE)
+    target = Targets.of(level, np.array([1 << 40]), brute.ADD_REMOVE)
     below = np.array([0, 1 << 20, 1 << 40])
-    exact = [abs(int(c) * target.unit - target.low) for c in below]
-    assert target.gaps(below, below).tolist() == exact
+    exact = [abs(int(c) * target.unit - int(target.low[0])) for c in below]
+    assert target.gaps(np.zeros(3, np.int64), below, below).tolist() == exact

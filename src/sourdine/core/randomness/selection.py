@@ -14,7 +14,7 @@ Where weights are constant along segments of whole numbers, floats decide which 
 provably can, and balls the rest; a number is then drawn from it evenly.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -234,22 +234,20 @@ _FAR = 700.0  # an exponent beyond which a float has no weight left; see `weight
 
 @dataclass(frozen=True)
 class Segments:
-    """Runs of whole numbers: where each begins, how many it holds, and the gap of all of them."""
+    """Runs of whole numbers, a row of them for each group: where each begins, how many it holds, its gap.
+
+    Rows are padded with runs that hold nothing, whose gaps do not count.
+    """
 
     first: NDArray[np.int64]
     size: NDArray[np.int64]
     gap: NDArray[np.int64]
 
-    @classmethod
-    def of(cls, first: Sequence[int], last: Sequence[int], gap: Sequence[int]) -> "Segments":
-        """The segments from their ends, without those that hold nothing."""
-        begin, end = np.asarray(first, np.int64), np.asarray(last, np.int64)
-        held = end >= begin
-        return cls(begin[held], (end - begin + 1)[held], np.asarray(gap, np.int64)[held])
 
-
-def choose_segments(segments: Segments, rate: Fraction, count: int, bits: Bits) -> NDArray[np.int64]:
-    """The places of segments, i with probability proportional to size_i e^{-gap_i * rate}.
+def choose_segments(
+    segments: Segments, rate: Fraction, which: NDArray[np.int64], bits: Bits
+) -> NDArray[np.int64]:
+    """In each row that is named a segment, i with probability proportional to size_i e^{-gap_i * rate}.
 
     As in `select.choose`, in units of 2^-53 of the total T >= 1: an exponent x is off by at most 3 x, its
     weight by 3 x + 5 times itself. Sizes add up to at most 2^62, so what has x >= 48 weighs at most e^-5, and
@@ -257,31 +255,49 @@ def choose_segments(segments: Segments, rate: Fraction, count: int, bits: Bits) 
     than (150 + 1.01 m) T, the total as well, and cutting U to 53 bits by 3 T: the margin of (8 m + 512) T is
     wider than all together. Exponents are cut at 700, which moves no sum by as much as a unit.
     """
-    sizes = segments.size.astype(np.float64)
-    gaps = (segments.gap - segments.gap.min()) * float(rate)
-    sums = np.cumsum(sizes * np.exp(-np.minimum(gaps, _FAR)))
-    margin = (8 * sums.size + 512) * 2.0**-53 * sums[-1]
-    words = bits.words(count)
-    points = (words >> np.uint64(11)) * 2.0**-53 * sums[-1]
-    found = np.searchsorted(sums[:-1], points, side="right")
-    below = np.where(found > 0, sums[np.maximum(found - 1, 0)], -np.inf)
-    above = np.where(found < sums.size - 1, sums[np.minimum(found, sums.size - 1)], np.inf)
-    guard = _GUARD + len(segments.gap).bit_length()
-    for i in np.flatnonzero(np.minimum(points - below, above - points) <= margin):
-        found[i] = _settle(int(words[i]), partial(_sums_segments, segments, rate), guard, bits)
-    answer: NDArray[np.int64] = found.astype(np.int64)
-    return answer
+    held = segments.size > 0
+    least = np.min(segments.gap, axis=1, keepdims=True, where=held, initial=np.iinfo(np.int64).max)
+    gaps = np.where(held, segments.gap - least, 0) * float(rate)
+    sums: Floats = np.cumsum(segments.size.astype(np.float64) * np.exp(-np.minimum(gaps, _FAR)), axis=1)
+    many = sums.shape[1]
+    words = bits.words(len(which))
+    total = sums[which, -1]
+    points = (words >> np.uint64(11)) * 2.0**-53 * total
+    found = _ranks_among(sums[:, :-1], which, points)
+    below = np.where(found > 0, sums[which, np.maximum(found - 1, 0)], -np.inf)
+    above = np.where(found < many - 1, sums[which, np.minimum(found, many - 1)], np.inf)
+    margin = (8 * many + 512) * 2.0**-53 * total
+    empty = segments.size[which, found] == 0  # a point on the edge of what holds nothing
+    for i in np.flatnonzero((np.minimum(points - below, above - points) <= margin) | empty):
+        row = np.flatnonzero(held[which[i]])
+        gap, size = segments.gap[which[i], row].tolist(), segments.size[which[i], row].tolist()
+        guard = _GUARD + len(row).bit_length()
+        found[i] = row[_settle(int(words[i]), partial(_sums_segments, gap, size, rate), guard, bits)]
+    return found
 
 
-def _sums_segments(segments: Segments, rate: Fraction) -> list[arb]:
-    gaps, sizes = segments.gap.tolist(), segments.size.tolist()
+def _ranks_among(sums: Floats, which: NDArray[np.int64], points: Floats) -> NDArray[np.int64]:
+    """How many sums of each named row lie up to the point beside it."""
+    if len(sums) == 1:
+        return np.searchsorted(sums[0], points, side="right").astype(np.int64)
+    low, high = np.zeros(len(which), np.int64), np.full(len(which), sums.shape[1])
+    while np.any(low < high):
+        middle = (low + high) // 2
+        up = (low < high) & (sums[which, np.minimum(middle, sums.shape[1] - 1)] <= points)
+        low, high = np.where(up, middle + 1, low), np.where(up, high, np.minimum(middle, high))
+    return low
+
+
+def _sums_segments(gaps: list[int], sizes: list[int], rate: Fraction) -> list[arb]:
     weight = {gap: exponential((min(gaps) - gap) * rate) for gap in set(gaps)}
     return list(accumulate(weight[gap] * size for gap, size in zip(gaps, sizes, strict=True)))
 
 
-def places_in(segments: Segments, chosen: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
-    """A uniform whole number in each chosen segment."""
-    return segments.first[chosen] + uniform_below(segments.size[chosen], bits)
+def places_in(
+    segments: Segments, which: NDArray[np.int64], chosen: NDArray[np.int64], bits: Bits
+) -> NDArray[np.int64]:
+    """A uniform whole number in each segment that was chosen in a named row."""
+    return segments.first[which, chosen] + uniform_below(segments.size[which, chosen], bits)
 
 
 def uniform_below(sizes: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expression import Grouping
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.group_ranks import GroupRanks, all_values
+from sourdine.frames.statistics.group_ranks import GroupRanks, between_each
 
 Ints = NDArray[np.int64]
 MOST_ROWS = 1 << 20
@@ -214,8 +214,8 @@ class BinnedGroups(GroupRanks):
     def sizes(self) -> Ints:
         return np.array([held.size for held in self.bins], np.int64)
 
-    def values_of(self, groups: Ints) -> Ints:
-        return all_values(self.bins[group] for group in groups.tolist())
+    def values_between(self, groups: Ints, first: Ints, last: Ints) -> Ints:
+        return between_each(self.bins, groups, first, last)
 
     def count_below(self, groups: Ints, places: Ints) -> Ints:
         members = [(self.bins[number], groups == number) for number in np.unique(groups).tolist()]

@@ -1,7 +1,7 @@
 """Values in their order, group by group: how many lie below a place, for many groups and places at once."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -107,8 +107,16 @@ class GroupRanks(Mapping[Keys, RankSource], ABC):
         """How many values each group has."""
 
     @abstractmethod
+    def values_between(self, groups: Ints, first: Ints, last: Ints) -> Ints:
+        """The values of these ranks of each group, one group after another.
+
+        Ranks are counted from 0, and the last is left out. The first is no less than 0 and the last no more
+        than the group's size.
+        """
+
     def values_of(self, groups: Ints) -> Ints:
         """All values of some groups, each group's in rising order, one group after the other."""
+        return self.values_between(groups, np.zeros_like(groups), self.sizes[groups])
 
     @cached_property
     def _numbers(self) -> dict[Keys, int]:
@@ -134,9 +142,11 @@ def runs(begins: Ints, sizes: Ints) -> Ints:
     return np.repeat(begins - before, sizes) + np.arange(sizes.sum())
 
 
-def all_values(sources: Iterable[RankSource]) -> Ints:
-    """The values of one after the other."""
-    return np.concatenate([np.zeros(0, np.int64), *(each.values_between(0, each.size) for each in sources)])
+def between_each(sources: Sequence[RankSource], groups: Ints, first: Ints, last: Ints) -> Ints:
+    """The values of some ranks of one after the other."""
+    asked = zip(groups.tolist(), first.tolist(), last.tolist(), strict=True)
+    found = [sources[group].values_between(begin, end) for group, begin, end in asked]
+    return np.concatenate([np.zeros(0, np.int64), *found])
 
 
 @dataclass(frozen=True)
@@ -160,8 +170,8 @@ class SeparateRanks(GroupRanks):
     def sizes(self) -> Ints:
         return np.array([each.size for each in self.sources], np.int64)
 
-    def values_of(self, groups: Ints) -> Ints:
-        return all_values(self.sources[group] for group in groups.tolist())
+    def values_between(self, groups: Ints, first: Ints, last: Ints) -> Ints:
+        return between_each(self.sources, groups, first, last)
 
     def count_below(self, groups: Ints, places: Ints) -> Ints:
         found = np.empty(groups.shape, np.int64)
@@ -188,10 +198,9 @@ class SortedGroups(GroupRanks):
     def sizes(self) -> Ints:
         return np.diff(self._edges)
 
-    def values_of(self, groups: Ints) -> Ints:
-        sizes = self.sizes[groups]
-        places = self.codes[runs(self._edges[groups], sizes)].astype(np.int64)
-        return places - np.repeat(groups * self.places, sizes)
+    def values_between(self, groups: Ints, first: Ints, last: Ints) -> Ints:
+        places = self.codes[runs(self._edges[groups] + first, last - first)].astype(np.int64)
+        return places - np.repeat(groups * self.places, last - first)
 
     def part(self, group: int) -> SortedPlaces:
         begin, end = self._edges[group : group + 2].tolist()
@@ -231,11 +240,10 @@ class CountedGroups(GroupRanks):
     def sizes(self) -> Ints:
         return np.diff(self._before[self._edges])
 
-    def values_of(self, groups: Ints) -> Ints:
-        begin, many = self._edges[groups], np.diff(self._edges)[groups]
-        here = runs(begin, many)
-        values = self.codes[here] - np.repeat(groups * self.places, many)
-        return np.repeat(values, self._before[here + 1] - self._before[here])
+    def values_between(self, groups: Ints, first: Ints, last: Ints) -> Ints:
+        ranks = runs(self._before[self._edges[groups]] + first, last - first)
+        held = self.codes[np.searchsorted(self.cumulative, ranks, side="right")]
+        return held - np.repeat(groups * self.places, last - first)
 
     def part(self, group: int) -> CountedValues:
         begin, end = self._edges[group : group + 2].tolist()

@@ -15,7 +15,7 @@ from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.frames.statistics.group_ranks import RankSource
+from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SeparateRanks
 from sourdine.tables.quantiles.method import QuantileMethod
 
 MOST_CUTS = 1 << 24
@@ -48,29 +48,36 @@ class ThresholdHistogram(QuantileMethod):
         check.boolean(name, "monotone", self.monotone)
 
     def draw(self, source: RankSource, count: int, bits: Bits = SYSTEM) -> NDArray[np.int64]:
+        return self._drawn(SeparateRanks.alone(source), np.zeros(count, np.int64), bits)
+
+    def draw_groups(self, values: GroupRanks, bits: Bits = SYSTEM) -> NDArray[np.int64]:
+        return self._drawn(values, np.arange(len(values)), bits)
+
+    def _drawn(self, values: GroupRanks, owner: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
+        """An answer of each owner's group, some at a time."""
         cuts = 1 + (np.arange(self.cuts, dtype=object) * self.places // self.cuts).astype(np.int64)
-        below = source.count_below(cuts)
-        columns = [self._first(below, level, source.size, count, bits) for level in self.levels]
         answers = np.append(cuts - 1, self.places - 1)  # the last place where none crosses
-        found: NDArray[np.int64] = answers[np.stack(columns, axis=-1)]
+        found = np.empty((len(owner), len(self.levels)), np.int64)
+        step = max(1, _CHUNK // self.cuts)
+        for start in range(0, len(owner), step):
+            part = owner[start : start + step]
+            groups, which = np.unique(part, return_inverse=True)
+            asked = np.broadcast_to(groups[:, None], (len(groups), self.cuts))
+            below = values.count_below(asked, np.broadcast_to(cuts, asked.shape))[which.ravel()]
+            columns = [self._first(below, level, values.sizes[part], bits) for level in self.levels]
+            found[start : start + step] = answers[np.stack(columns, axis=-1)]
         return found
 
     def _first(
-        self, below: NDArray[np.int64], level: Fraction, size: int, count: int, bits: Bits
+        self, below: NDArray[np.int64], level: Fraction, sizes: NDArray[np.int64], bits: Bits
     ) -> NDArray[np.int64]:
-        """The first cut whose noisy count reaches the noisy rank, or one past the last."""
-        unit = self._unit(level)
-        aim = -(-level.numerator * size // level.denominator) if unit == 1 else level.numerator * size
-        ahead = below * unit - aim
-        out = np.full(count, self.cuts, np.int64)
-        for start in range(0, count, max(1, _CHUNK // self.cuts)):
-            part = slice(start, min(count, start + max(1, _CHUNK // self.cuts)))
-            rows = out[part]
-            rank = exact.laplace(self._scales(level)[0], len(rows), bits)
-            noise = exact.laplace(self._scales(level)[1], len(rows) * self.cuts, bits)
-            above = ahead + noise.reshape(len(rows), -1) >= rank[:, None]
-            rows[above.any(axis=1)] = above.argmax(axis=1)[above.any(axis=1)]
-        return out
+        """In each row the first cut whose noisy count reaches the noisy rank, or one past the last."""
+        unit, whole = self._unit(level), level.numerator * sizes
+        aim = -(-whole // level.denominator) if unit == 1 else whole
+        rank = exact.laplace(self._scales(level)[0], len(below), bits)
+        noise = exact.laplace(self._scales(level)[1], below.size, bits)
+        above = below * unit - aim[:, None] + noise.reshape(below.shape) >= rank[:, None]
+        return np.where(above.any(axis=1), above.argmax(axis=1), self.cuts)
 
     def _unit(self, level: Fraction) -> int:
         """Counts are whole; a rank q n is so in units of one over q's denominator."""

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sourdine.core import check
 from sourdine.core.distance import Distance, Neighbours
@@ -16,9 +15,10 @@ from sourdine.core.mechanism import Example
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.randomness.exact import exp_coin
 from sourdine.core.randomness.selection import choose_segments, places_in
-from sourdine.frames.statistics.group_ranks import RankSource
-from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod, Target, around, gap_at
+from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SeparateRanks
+from sourdine.tables.quantiles.method import MOST_PLACES, Ints, QuantileMethod, Targets, around, gap_at
 
+_CELLS = 1 << 20  # segments that are looked at together
 _NEGLIGIBLE = 30.0  # beyond this many e-folds more than the grid can make up for, places go into a tail
 
 
@@ -30,37 +30,55 @@ def moved_by_one(level: Fraction, neighbours: Neighbours) -> Fraction:
 
 
 def draw_places(
-    source: RankSource,
-    target: Target,
+    values: GroupRanks,
+    targets: Targets,
     *,
-    places: int,
+    places: Ints,
     rate: Fraction,
     radius: int,
-    count: int,
+    owner: Ints,
     bits: Bits,
-) -> NDArray[np.int64]:
-    """So many places, t with probability proportional to e^{-rate gap(t)}.
+) -> Ints:
+    """A place of each owner's group, t with probability proportional to e^{-rate gap(t)}.
 
     Places far from the target are two tails with a bound on their weight: when a tail is chosen, one of its
     places is drawn and kept with what its weight is of the bound, and else all begins anew. This is the
     stated law exactly.
     """
-    reach = math.ceil((math.log(places) + _NEGLIGIBLE) / float(rate))
-    held = around(source, target, places, reach, radius)
-    out = np.empty(count, np.int64)
-    todo = np.arange(count)
-    while len(todo):
-        chosen = choose_segments(held.segments, rate, len(todo), bits)
-        out[todo] = places_in(held.segments, chosen, bits)
-        refused = []
-        for i in np.flatnonzero(held.tail[chosen]):
-            place, bound = int(out[todo[i]]), int(held.segments.gap[chosen[i]])
-            near = [min(max(place + step, 0), places - 1) for step in (-radius, radius)]
-            gap = min(gap_at(source, target, each) for each in near)
-            if not exp_coin(int(bits.words(1)[0]), (gap - bound) * rate, bits):
-                refused.append(todo[i])
-        todo = np.array(refused, dtype=np.int64)
+    reach = math.ceil((math.log(int(places.max(initial=1))) + _NEGLIGIBLE) / float(rate))
+    out = np.empty(len(owner), np.int64)
+    for groups, answers in _batches(values, targets, owner, reach):
+        held = around(values, groups, targets, places=places, reach=reach, radius=radius)
+        todo, which = answers, np.searchsorted(groups, owner[answers])
+        while len(todo):
+            chosen = choose_segments(held.segments, rate, which, bits)
+            out[todo] = places_in(held.segments, which, chosen, bits)
+            again = np.zeros(len(todo), bool)
+            for i in np.flatnonzero(held.tail[which, chosen]):
+                group, place = int(owner[todo[i]]), int(out[todo[i]])
+                near = [min(max(place + step, 0), int(places[group]) - 1) for step in (-radius, radius)]
+                gap = min(gap_at(values, group, targets, each) for each in near)
+                beyond = gap - int(held.segments.gap[which[i], chosen[i]])
+                again[i] = not exp_coin(int(bits.words(1)[0]), beyond * rate, bits)
+            todo, which = todo[again], which[again]
     return out
+
+
+def _batches(values: GroupRanks, targets: Targets, owner: Ints, reach: int) -> Iterator[tuple[Ints, Ints]]:
+    """Groups, as many at a time as fit into memory, and which answers are about them."""
+    groups = np.unique(owner)
+    first, last = targets.window(reach)
+    wide = np.clip(np.minimum(last, values.sizes) - first, 0, None)[groups]
+    groups = groups[np.argsort(wide, kind="stable")]  # alike in width, so that little is padded
+    wide = np.sort(wide)
+    start = 0
+    while start < len(groups):
+        many = _CELLS // (2 * wide[start:] + 1)
+        fit = np.arange(1, len(many) + 1) <= many
+        end = start + max(1, len(fit) if fit.all() else int(fit.argmin()))
+        here = np.sort(groups[start:end])
+        yield here, np.flatnonzero(np.isin(owner, here))
+        start = end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,15 +108,22 @@ class InverseSensitivity(QuantileMethod):
         """What a unit of a level's gap takes off the logarithm of a place's weight."""
         return self.epsilon / len(self.levels) / (2 * moved_by_one(level, self.neighbours))
 
-    def draw(self, source: RankSource, count: int, bits: Bits = SYSTEM) -> NDArray[np.int64]:
+    def draw(self, source: RankSource, count: int, bits: Bits = SYSTEM) -> Ints:
+        return self._drawn(SeparateRanks.alone(source), np.zeros(count, np.int64), bits)
+
+    def draw_groups(self, values: GroupRanks, bits: Bits = SYSTEM) -> Ints:
+        return self._drawn(values, np.arange(len(values)), bits)
+
+    def _drawn(self, values: GroupRanks, owner: Ints, bits: Bits) -> Ints:
+        """An answer of each owner's group."""
         columns = [
             draw_places(
-                source,
-                Target.of(level, source.size, self.neighbours),
-                places=self.places,
+                values,
+                Targets.of(level, values.sizes, self.neighbours),
+                places=np.full(len(values), self.places),
                 rate=self.rate(level),
                 radius=self.radius,
-                count=count,
+                owner=owner,
                 bits=bits,
             )
             for level in self.levels

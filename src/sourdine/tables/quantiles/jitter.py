@@ -5,6 +5,7 @@ the same random parts neighbours still differ in one value only, and the guarant
 fine places is that of the whole. Rounding back to the coarse grid is post-processing.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,13 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, runs
+from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SortedGroups, runs
 
 Ints = NDArray[np.int64]
 _FINE = 20  # bits a step is cut into, at most
 _LONGEST = 61  # bits of a fine place, at most
 _BLOCK = 1 << 10  # ranks whose random parts are drawn together
 _WORD = 64  # bits
+WHOLE = 1 << 15  # values of a group that are all set apart at once
+_TOGETHER = 1 << 20  # values of all groups that are set apart together
+_FREE = 62  # bits of a fine place beside the number of its group
 _GOLDEN = 648_055  # near the golden section of 2^20 and odd, so that its multiples stand far apart
 
 
@@ -136,6 +140,27 @@ class Jittered:
         return joined[start : start + last - first]
 
 
+def batches(groups: Ints, sizes: Ints, places: int, most: int = _TOGETHER) -> Iterator[Ints]:
+    """Groups in the order given, so many at a time as have no more values than that and fit into one grid."""
+    room = 1 << (_FREE - (places << fine_bits(places)).bit_length())
+    start = 0
+    while start < len(groups):
+        held = np.cumsum(sizes[groups[start : start + room]] + 2)
+        end = start + max(1, int(np.searchsorted(held, most, side="right")))
+        yield groups[start:end]
+        start = end
+
+
+@dataclass(frozen=True)
+class NumberedGroups(SortedGroups):
+    """Groups that have no keys of their own."""
+
+    many: int
+
+    def __len__(self) -> int:
+        return self.many
+
+
 @dataclass(frozen=True)
 class JitteredGroups:
     """All values of some groups on the finer grid, the ends of the grid before and after those of each.
@@ -162,6 +187,13 @@ class JitteredGroups:
         held[starts + counts + 1] = size - 1
         held[runs(starts + 1, counts)] = fine
         return cls(held, starts, counts)
+
+    def ranks(self, places: int) -> SortedGroups:
+        """The fine places as methods for quantiles see them; groups go by their numbers here."""
+        size = places << fine_bits(places)
+        held = self.places[runs(self.starts + 1, self.counts)]
+        apart = np.repeat(np.arange(len(self.counts)) * size, self.counts)
+        return NumberedGroups((), held + apart, size, len(self.counts))
 
     def edges(self, low: Ints, high: Ints) -> Ints:
         """The fine places that bound the ranks low .. high of each group: one row for each of them.

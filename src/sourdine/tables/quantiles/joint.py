@@ -23,7 +23,15 @@ from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.randomness.selection import uniform_below
 from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SeparateRanks
 from sourdine.tables.quantiles.chains import Chains, Stretches
-from sourdine.tables.quantiles.jitter import FinePlaces, Jittered, JitteredGroups, SetApart, fine_bits
+from sourdine.tables.quantiles.jitter import (
+    WHOLE,
+    FinePlaces,
+    Jittered,
+    JitteredGroups,
+    SetApart,
+    batches,
+    fine_bits,
+)
 from sourdine.tables.quantiles.method import QuantileMethod, shares
 
 Ints = NDArray[np.int64]
@@ -33,10 +41,7 @@ _RARE = 40  # bits of the chance that the answer ignores the values
 _MARGIN = 30  # e-folds by which what the window leaves out is below that chance's share
 _NEAR = 64  # ranks around an aim that are looked at first
 _CROWD = 1 << 12  # values that may share a fine place, or twice the e-folds below
-_WHOLE = 1 << 15  # values of a group that are all set apart at once
-_WIDEST = 1 << 14  # ranks of a window that are reckoned with for memory
 _CELLS = 1 << 22  # log weights that are kept together
-_WORD = 62  # bits of a fine place beside the number of its group
 _MOST_PLACES = 1 << 41  # so that a step has 2^20 fine places, and values seldom share one
 
 
@@ -102,24 +107,15 @@ class JointExponential(QuantileMethod):
     def draw_groups(self, values: GroupRanks, bits: Bits = SYSTEM) -> Ints:
         """An answer for each group, those of like sizes together, so that few ranks are padded."""
         out = np.empty((len(values), len(self.levels)), np.int64)
-        for group in np.flatnonzero(values.sizes > _WHOLE).tolist():
+        sizes, m = values.sizes, len(self.levels)
+        for group in np.flatnonzero(sizes > WHOLE).tolist():
             out[group] = self.given(Jittered(values.part(group), self.places, bits), 1, bits)[0]
-        small = np.flatnonzero(values.sizes <= _WHOLE)
-        for groups in self._batches(small[np.argsort(values.sizes[small], kind="stable")], values.sizes):
+        small = np.flatnonzero(sizes <= WHOLE)
+        small = small[np.argsort(sizes[small], kind="stable")]
+        for groups in batches(small, sizes, self.places, _CELLS // (m * (m + 5) // 2)):
             fine = JitteredGroups.of(values, groups, self.places, bits)
             out[groups] = self._answers(self._windows(fine), fine.counts, np.arange(len(groups)), bits)
         return out
-
-    def _batches(self, groups: Ints, sizes: Ints) -> Iterator[Ints]:
-        """Groups in the order given, so many at a time as fit into memory and into one grid."""
-        room = 1 << (_WORD - (self.places << fine_bits(self.places)).bit_length())
-        m = len(self.levels)
-        start = 0
-        while start < len(groups):
-            weights = np.cumsum(np.minimum(sizes[groups[start:]] + 2, _WIDEST)) * (m * (m + 5) // 2)
-            many = max(1, min(int(np.searchsorted(weights, _CELLS, side="right")), room))
-            yield groups[start : start + many]
-            start += many
 
     def given(self, fine: FinePlaces, count: int, bits: Bits) -> Ints:
         """So many answers for values that have been set apart."""

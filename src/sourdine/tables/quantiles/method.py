@@ -34,32 +34,33 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Target:
-    """The ranks that a quantile of some values should have."""
+class Targets:
+    """The ranks that a quantile of the values of each group should have, in units of one over `unit`."""
 
     unit: int
-    low: int
-    high: int
+    low: Ints
+    high: Ints
 
     @classmethod
-    def of(cls, level: Fraction, size: int, neighbours: Neighbours) -> "Target":
-        """The target of a level among so many values."""
+    def of(cls, level: Fraction, sizes: Ints, neighbours: Neighbours) -> "Targets":
+        """The targets of a level among so many values."""
+        whole = level.numerator * sizes  # at most 2^20 times 2^40
         if neighbours is Neighbours.REPLACE:
-            rank = min(max(-(-level.numerator * size // level.denominator), 1), max(size, 1))
+            rank = np.clip(-(-whole // level.denominator), 1, np.maximum(sizes, 1))
             return cls(1, rank, rank - 1)
-        whole = level.numerator * size
         return cls(level.denominator, whole, whole)
 
-    def gaps(self, below: Ints, upto: Ints) -> Ints:
-        """The gaps of places with so many values below them, and up to them."""
-        found: Ints = np.maximum(np.maximum(self.unit * below - self.high, self.low - self.unit * upto), 0)
+    def gaps(self, groups: Ints, below: Ints, upto: Ints) -> Ints:
+        """The gaps of places of these groups with so many values below them, and up to them."""
+        over, under = self.unit * below - self.high[groups], self.low[groups] - self.unit * upto
+        found: Ints = np.maximum(np.maximum(over, under), 0)
         return found
 
-    def window(self, reach: int) -> tuple[int, int]:
+    def window(self, reach: int) -> tuple[Ints, Ints]:
         """The ranks, from the first to one past the last, whose gap is at most `reach` units."""
         first = (self.low - reach) // self.unit - 1
         last = -(-(self.high + reach) // self.unit) + 1
-        return max(first, 0), max(last, 0)
+        return np.maximum(first, 0), np.maximum(last, 0)
 
 
 @dataclass(frozen=True)
@@ -70,44 +71,65 @@ class Around:
     tail: NDArray[np.bool_]
 
 
-def around(source: RankSource, target: Target, size: int, reach: int, radius: int = 0) -> Around:
-    """The gaps of all places of a grid: exact for those within a reach of the target, bounds in the tails.
+def around(
+    values: GroupRanks, groups: Ints, targets: Targets, *, places: Ints, reach: int, radius: int = 0
+) -> Around:
+    """The gaps of all places of each group's grid: exact within a reach of the target, bounds in the tails.
 
-    With a radius, the gap of a place is the least of any place within that radius. Gaps fall and then rise,
-    so what lies left of the least ones moves left by the radius, what lies right of them right, and they
-    spread over what is left free.
+    Targets and places are those of all groups. With a radius, the gap of a place is the least of any place
+    within that radius. Gaps fall and then rise, so what lies left of the least ones moves left by the radius,
+    what lies right of them right, and they spread over what is left free.
     """
-    values = np.unique(source.values_between(*target.window(reach)))
-    below, upto = source.count_below(values), source.count_below(values + 1)
-    few, many = (int(below[0]), int(upto[-1])) if values.size else (0, 0)
+    sizes, numbers = values.sizes[groups], np.arange(len(groups))
+    first, last = (np.minimum(ends[groups], sizes) for ends in targets.window(reach))
+    owner = np.repeat(numbers, np.maximum(last - first, 0))
+    held = values.values_between(groups, first, np.maximum(last, first))
+    fresh = np.ones(held.size, bool)
+    fresh[1:] = (held[1:] != held[:-1]) | (owner[1:] != owner[:-1])
+    held, owner = held[fresh], owner[fresh]
+    below = values.count_below(groups[owner], held)
+    upto = values.count_below(groups[owner], held + 1)
     # the left tail, then each value followed by what lies between it and the next, the last by the right tail
-    between = target.gaps(upto, upto)
-    gaps = np.empty(1 + 2 * values.size, np.int64)
-    gaps[0] = max(0, target.low - target.unit * few)
-    gaps[1::2] = target.gaps(below, upto)
-    gaps[2::2] = between
-    starts = np.zeros(gaps.size, np.int64)
-    starts[1::2], starts[2::2] = values, values + 1
-    ends = np.append(starts[1:], size) - 1
-    if values.size:
-        gaps[-1] = max(0, target.unit * many - target.high)
-    tail = np.zeros(gaps.size, bool)
-    tail[0], tail[-1] = few > 0, many < source.size
+    many = np.bincount(owner, minlength=len(groups))
+    at = 1 + 2 * (np.arange(held.size) - (np.cumsum(many) - many)[owner])
+    wide = 1 + 2 * int(many.max(initial=0))
+    column = np.arange(wide)
+    inside = column < (1 + 2 * many)[:, None]
+    gaps = np.zeros((len(groups), wide), np.int64)
+    starts = np.zeros((len(groups), wide), np.int64)
+    gaps[owner, at] = targets.gaps(groups[owner], below, upto)
+    gaps[owner, at + 1] = targets.gaps(groups[owner], upto, upto)
+    starts[owner, at], starts[owner, at + 1] = held, held + 1
+    ends = np.empty_like(starts)
+    ends[:, :-1] = starts[:, 1:] - 1
+    ends[numbers, 2 * many] = places[groups] - 1
+    few, most = np.zeros(len(groups), np.int64), np.zeros(len(groups), np.int64)
+    few[owner[at == 1]] = below[at == 1]
+    last_of = at == (2 * many - 1)[owner]
+    most[owner[last_of]] = upto[last_of]
+    gaps[:, 0] = np.maximum(targets.low[groups] - targets.unit * few, 0)
+    some = many > 0
+    right = np.maximum(targets.unit * most - targets.high[groups], 0)
+    gaps[numbers[some], 2 * many[some]] = right[some]
+    tail = np.zeros(gaps.shape, bool)
+    tail[:, 0] = few > 0
+    tail[numbers, 2 * many] = most < sizes
     if radius:
-        best = np.flatnonzero((gaps == gaps.min()) & (ends >= starts))
-        starts[: best[0] + 1] -= radius
-        ends[: best[0]] -= radius
-        starts[best[-1] + 1 :] += radius
-        ends[best[-1] :] += radius
-    starts, ends = np.maximum(starts, 0), np.minimum(ends, size - 1)
-    held = ends >= starts
-    return Around(Segments(starts[held], (ends - starts + 1)[held], gaps[held]), tail[held])
+        least = np.min(gaps, axis=1, keepdims=True, where=inside, initial=np.iinfo(np.int64).max)
+        best = inside & (ends >= starts) & (gaps == least)
+        one, other = best.argmax(axis=1)[:, None], wide - 1 - best[:, ::-1].argmax(axis=1)[:, None]
+        starts += radius * ((column > other).astype(np.int64) - (column <= one))
+        ends += radius * ((column >= other).astype(np.int64) - (column < one))
+    starts, ends = np.maximum(starts, 0), np.minimum(ends, places[groups][:, None] - 1)
+    spread = np.where(inside, np.maximum(ends - starts + 1, 0), 0)
+    return Around(Segments(starts, spread, gaps), tail)
 
 
-def gap_at(source: RankSource, target: Target, place: int) -> int:
-    """The exact gap of one place."""
-    below, upto = source.count_below([place]), source.count_below([place + 1])
-    return int(target.gaps(below, upto)[0])
+def gap_at(values: GroupRanks, group: int, targets: Targets, place: int) -> int:
+    """The exact gap of one place of a group."""
+    groups = np.array([group, group])
+    below, upto = values.count_below(groups, np.array([place, place + 1]))
+    return int(targets.gaps(groups[:1], below, upto)[0])
 
 
 Values = ArrayLike | RankSource
@@ -209,10 +231,9 @@ class QuantileMethod(Mechanism):
     def draw(self, source: RankSource, count: int, bits: Bits = SYSTEM) -> NDArray[np.int64]:
         """So many independent answers for the same values: one row an answer, one column a level."""
 
+    @abstractmethod
     def draw_groups(self, values: GroupRanks, bits: Bits = SYSTEM) -> NDArray[np.int64]:
         """An independent answer for each group: one row a group, one column a level."""
-        drawn = [self.draw(group, 1, bits) for group in values.parts()]
-        return np.concatenate([np.zeros((0, len(self.levels)), np.int64), *drawn])
 
     def sample_groups(self, values: GroupRanks, bits: Bits = SYSTEM) -> NDArray[np.int64]:
         """The places of the quantiles of each group in rising order, one row a group."""

@@ -14,9 +14,9 @@ from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.frames.statistics.group_ranks import RankSource
+from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SeparateRanks
 from sourdine.mechanisms.laplace import MOST_SCALE, laplace_quantile
-from sourdine.tables.quantiles.method import QuantileMethod
+from sourdine.tables.quantiles.method import QuantileMethod, Targets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,13 +44,24 @@ class NaiveLaplace(QuantileMethod):
         return Fraction(len(self.levels) * max(self.places - 1, 1)) / self.epsilon
 
     def draw(self, source: RankSource, count: int, bits: Bits = SYSTEM) -> NDArray[np.int64]:
-        n = source.size
-        found = [self.places // 2] * len(self.levels)
-        if n:
-            ranks = [min(max(-(-level.numerator * n // level.denominator), 1), n) for level in self.levels]
-            found = [int(source.values_between(rank - 1, rank)[0]) for rank in ranks]
-        noise = exact.laplace(self.scale, count * len(found), bits).reshape(count, len(found))
-        return np.clip(np.array(found) + noise, 0, self.places - 1)
+        return self._noisy(np.repeat(self._exact(SeparateRanks.alone(source)), count, axis=0), bits)
+
+    def draw_groups(self, values: GroupRanks, bits: Bits = SYSTEM) -> NDArray[np.int64]:
+        return self._noisy(self._exact(values), bits)
+
+    def _exact(self, values: GroupRanks) -> NDArray[np.int64]:
+        """The quantiles of each group; the middle of the grid where there are no values."""
+        found = np.full((len(values), len(self.levels)), self.places // 2)
+        some = np.flatnonzero(values.sizes > 0)
+        for column, level in enumerate(self.levels):
+            rank = Targets.of(level, values.sizes[some], Neighbours.REPLACE).low
+            found[some, column] = values.values_between(some, rank - 1, rank)
+        return found
+
+    def _noisy(self, exact_places: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
+        noise = exact.laplace(self.scale, exact_places.size, bits).reshape(exact_places.shape)
+        places: NDArray[np.int64] = np.clip(exact_places + noise, 0, self.places - 1)
+        return places
 
     def loss(self, distance: Distance) -> PrivacyLoss:
         return PrivacyLoss.pure(self.spent(distance), neighbours=distance.neighbours)

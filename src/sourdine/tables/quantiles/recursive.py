@@ -15,51 +15,56 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.frames.statistics.group_ranks import RankSource
+from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SeparateRanks, SortedPlaces
 from sourdine.tables.quantiles.inverse import draw_places, moved_by_one
-from sourdine.tables.quantiles.jitter import FinePlaces, FineRanks, Jittered, SetApart, fine_bits
-from sourdine.tables.quantiles.method import MOST_PLACES, QuantileMethod, Target, nearest
+from sourdine.tables.quantiles.jitter import (
+    WHOLE,
+    FinePlaces,
+    FineRanks,
+    Jittered,
+    JitteredGroups,
+    SetApart,
+    batches,
+    fine_bits,
+)
+from sourdine.tables.quantiles.method import MOST_PLACES, Ints, QuantileMethod, Targets, nearest
 
 EXAMPLE_BITS = 2  # that values are set apart by in the examples, so that their laws can be written out
 
 
 @dataclass(frozen=True)
-class ValueRange:
-    """The values from one place up to and without another, counted from the first."""
+class ValueRanges(GroupRanks):
+    """Parts of groups: the values from one place up to and without another, counted from the first."""
 
-    source: RankSource
-    first: int
-    last: int
+    whole: GroupRanks
+    groups: Ints
+    first: Ints
+    last: Ints
+
+    def __len__(self) -> int:
+        return len(self.groups)
 
     @cached_property
-    def _ranks(self) -> tuple[int, int]:
-        """How many of all values lie below the first place, and below the last."""
-        before, upto = self.source.count_below([self.first, self.last])
-        return int(before), int(upto)
+    def _before(self) -> Ints:
+        """How many values of the whole group lie below the first place."""
+        return self.whole.count_below(self.groups, self.first)
 
-    @property
-    def size(self) -> int:
-        """How many there are."""
-        return self._ranks[1] - self._ranks[0]
+    @cached_property
+    def sizes(self) -> Ints:
+        return self.whole.count_below(self.groups, self.last) - self._before
 
-    def count_below(self, places: ArrayLike) -> NDArray[np.int64]:
-        """How many lie below each place."""
-        inside = np.clip(np.asarray(places, np.int64) + self.first, self.first, self.last)
-        return self.source.count_below(inside) - self._ranks[0]
+    def count_below(self, groups: Ints, places: Ints) -> Ints:
+        first = self.first[groups]
+        inside = np.clip(places + first, first, self.last[groups])
+        return self.whole.count_below(self.groups[groups], inside) - self._before[groups]
 
-    def values_between(self, first: int, last: int) -> NDArray[np.int64]:
-        """The places of these ranks, counted from 0, the last left out."""
-        before, begin, end = self._ranks[0], max(first, 0), min(last, self.size)
-        return self.source.values_between(before + begin, before + max(begin, end)) - self.first
+    def values_between(self, groups: Ints, first: Ints, last: Ints) -> Ints:
+        before = self._before[groups]
+        found = self.whole.values_between(self.groups[groups], before + first, before + last)
+        return found - np.repeat(self.first[groups], last - first)
 
-
-def _parts(
-    source: RankSource, begins: NDArray[np.int64], ends: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.intp], ValueRange]]:
-    """The different parts among these, and who is in each."""
-    distinct, who = np.unique(np.stack([begins, ends], axis=1), axis=0, return_inverse=True)
-    for i, (begin, end) in enumerate(distinct.tolist()):
-        yield np.flatnonzero(who.ravel() == i), ValueRange(source, begin, end)
+    def part(self, group: int) -> SortedPlaces:
+        return SortedPlaces(self.values_of(np.array([group])))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,27 +96,39 @@ class RecursiveQuantiles(QuantileMethod):
         """How often the values are split."""
         return len(self.levels).bit_length()
 
-    def draw(self, source: RankSource, count: int, bits: Bits = SYSTEM) -> NDArray[np.int64]:
+    def draw(self, source: RankSource, count: int, bits: Bits = SYSTEM) -> Ints:
         """So many independent answers; the values are set apart anew for each."""
-        return np.concatenate(
-            [self.given(Jittered(source, self.places, bits), 1, bits) for _ in range(count)]
-        )
+        return self.draw_groups(SeparateRanks((), (source,) * count), bits)
 
-    def given(self, values: FinePlaces, count: int, bits: Bits) -> NDArray[np.int64]:
+    def draw_groups(self, values: GroupRanks, bits: Bits = SYSTEM) -> Ints:
+        """An answer for each group: those of few values side by side, large ones by themselves."""
+        out = np.empty((len(values), len(self.levels)), np.int64)
+        for group in np.flatnonzero(values.sizes > WHOLE).tolist():
+            out[group] = self.given(Jittered(values.part(group), self.places, bits), 1, bits)[0]
+        for groups in batches(np.flatnonzero(values.sizes <= WHOLE), values.sizes, self.places):
+            fine = JitteredGroups.of(values, groups, self.places, bits)
+            out[groups] = self._halved(fine.ranks(self.places), np.arange(len(groups)), bits)
+        return out
+
+    def given(self, values: FinePlaces, count: int, bits: Bits) -> Ints:
         """So many answers for values that have been set apart; like parts go on together."""
+        alone = SeparateRanks.alone(FineRanks(values))
+        return self._halved(alone, np.zeros(count, np.int64), bits, values.shift)
+
+    def _halved(self, fine: GroupRanks, owner: Ints, bits: Bits, shift: int | None = None) -> Ints:
+        """An answer of each owner's group of values that have been set apart, by so many bits."""
+        shift, count = fine_bits(self.places) if shift is None else shift, len(owner)
         found = np.empty((count, len(self.levels)), np.int64)
-        source, radius = FineRanks(values), min(self.radius, self.places) << values.shift
-        todo = [
-            (0, len(self.levels), np.zeros(count, np.int64), np.full(count, values.size), np.arange(count))
-        ]
+        whole = np.full(count, self.places << shift)
+        todo = [(0, len(self.levels), np.zeros(count, np.int64), whole, np.arange(count))]
         while todo:
             first, last, begins, ends, answers = todo.pop()
             middle = (first + last) // 2
-            places = np.empty(len(answers), np.int64)
-            for rows, part in _parts(source, begins, ends):
-                places[rows] = part.first + self._split(
-                    part, first, last, radius=radius, count=len(rows), bits=bits
-                )
+            asked = np.stack([owner[answers], begins, ends])
+            (groups, low, high), part = np.unique(asked, axis=1, return_inverse=True)
+            parts = ValueRanges((), fine, groups, low, high)
+            radius = min(self.radius, self.places) << shift
+            places = begins + self._split(parts, first, last, radius=radius, owner=part.ravel(), bits=bits)
             found[answers, middle] = places
             low = places == begins  # nothing lies below it, and no other place is left
             found[answers[low], first:middle] = places[low, None]
@@ -119,23 +136,24 @@ class RecursiveQuantiles(QuantileMethod):
                 todo.append((first, middle, begins[~low], places[~low], answers[~low]))
             if middle + 1 < last:
                 todo.append((middle + 1, last, places, ends, answers))
-        return found >> values.shift
+        answered: Ints = found >> shift
+        return answered
 
     def _split(
-        self, part: ValueRange, first: int, last: int, *, radius: int, count: int, bits: Bits
-    ) -> NDArray[np.int64]:
-        """The places in a part of the middle one of the levels first .. last - 1."""
+        self, parts: ValueRanges, first: int, last: int, *, radius: int, owner: Ints, bits: Bits
+    ) -> Ints:
+        """The places in each owner's part of the middle one of the levels first .. last - 1."""
         low, high = ([Fraction(0), *self.levels, Fraction(1)][i] for i in (first, last + 1))
         level = nearest((self.levels[(first + last) // 2] - low) / (high - low))
         root = first == 0 and last == len(self.levels)
         relation = self.neighbours if root else Neighbours.ADD_REMOVE
         return draw_places(
-            part,
-            Target.of(level, part.size, relation),
-            places=part.last - part.first,
+            parts,
+            Targets.of(level, parts.sizes, relation),
+            places=parts.last - parts.first,
             rate=self._price(root) / (2 * moved_by_one(level, relation)),
             radius=radius,
-            count=count,
+            owner=owner,
             bits=bits,
         )
 
