@@ -80,7 +80,12 @@ def _contents(verdicts: Sequence[ClaimVerdict], titles: dict[str, str]) -> None:
         *_tables("all", tables),
         f"All of them in one table: [CSV]({_VERDICTS}). What changed since the first",
     ]
-    lines += ["judgement, and why: [Before and after](changes.md).", "", "## Statement by statement", ""]
+    lines += [
+        "judgement, and why: [Before and after](changes.md).",
+        "",
+        "## PublishedStatement by statement",
+        "",
+    ]
     lines += [f"- [{source.title}]({source.name}.md): {source.document}" for source in SOURCES]
     lines += ["", "## Experiments, with their tables and figures", ""]
     ordered = sorted(titles.items(), key=lambda each: each[0] == "errors")

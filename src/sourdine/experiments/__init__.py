@@ -11,18 +11,18 @@ from sourdine.experiments.registry import (
     find_experiments,
     judge,
 )
-from sourdine.experiments.statements import SOURCES, STATEMENTS, Source, Standing, Statement
+from sourdine.experiments.statements import SOURCES, STATEMENTS, PublishedStatement, SourceDocument, Standing
 
 __all__ = [
     "SOURCES",
     "STATEMENTS",
     "ClaimVerdict",
     "Experiment",
+    "PublishedStatement",
     "Result",
     "Settings",
-    "Source",
+    "SourceDocument",
     "Standing",
-    "Statement",
     "answer",
     "compare",
     "experiment",

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from sourdine.experiments.registry import ClaimVerdict, Result
-from sourdine.experiments.statements import MEANING, SOURCES, STATEMENTS, Source, Standing
+from sourdine.experiments.statements import MEANING, SOURCES, STATEMENTS, SourceDocument, Standing
 from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import Cell, TextTable
 
@@ -23,10 +23,10 @@ def write_pages(results: Sequence[Result], folder: Path, *, quick: bool = False)
     return page
 
 
-def by_source(verdicts: Iterable[ClaimVerdict]) -> dict[Source, list[ClaimVerdict]]:
+def by_source(verdicts: Iterable[ClaimVerdict]) -> dict[SourceDocument, list[ClaimVerdict]]:
     """The verdicts of each source that has any, in the order of its statements."""
     places = {name: place for place, name in enumerate(STATEMENTS)}
-    found: dict[Source, list[ClaimVerdict]] = {source: [] for source in SOURCES}
+    found: dict[SourceDocument, list[ClaimVerdict]] = {source: [] for source in SOURCES}
     for each in sorted(verdicts, key=lambda each: places[each.statement.name]):
         found[each.statement.source].append(each)
     return {source: held for source, held in found.items() if held}
@@ -103,7 +103,7 @@ def standings(verdicts: Sequence[ClaimVerdict]) -> TextTable:
     )
 
 
-def source_page(source: Source, verdicts: Sequence[ClaimVerdict]) -> Page:
+def source_page(source: SourceDocument, verdicts: Sequence[ClaimVerdict]) -> Page:
     """Every statement of a source: where it stands, in its words and ours, and what became of it."""
     return Page(
         title=source.title,

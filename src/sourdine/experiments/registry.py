@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sourdine.core import check, disk
 from sourdine.core.figure import picture
-from sourdine.experiments.statements import STATEMENTS, Standing, Statement
+from sourdine.experiments.statements import STATEMENTS, PublishedStatement, Standing
 from sourdine.report.pages.page import Page, Section, Watch, unwatched
 from sourdine.report.table import TextTable
 
@@ -28,7 +28,7 @@ class ClaimVerdict:
     """One statement of a source, what we find, and how it stands; a question that it leaves open has no "
     "verdict."""
 
-    statement: Statement
+    statement: PublishedStatement
     found: str
     standing: Standing | None
     why: str = ""

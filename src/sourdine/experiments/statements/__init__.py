@@ -8,10 +8,10 @@ from sourdine.experiments.statements import (
     thesis_privacy,
     thesis_rappor,
 )
-from sourdine.experiments.statements.base import MEANING, Source, Standing, Statement
+from sourdine.experiments.statements.base import MEANING, PublishedStatement, SourceDocument, Standing
 
 _PARTS = (report, notes, thesis_privacy, thesis_learning, thesis_rappor, slides)
 STATEMENTS = {each.name: each for part in _PARTS for each in part.STATEMENTS}
 SOURCES = tuple(dict.fromkeys(each.source for each in STATEMENTS.values()))
 
-__all__ = ["MEANING", "SOURCES", "STATEMENTS", "Source", "Standing", "Statement"]
+__all__ = ["MEANING", "SOURCES", "STATEMENTS", "PublishedStatement", "SourceDocument", "Standing"]

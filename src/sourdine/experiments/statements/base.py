@@ -29,7 +29,7 @@ MEANING = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class SourceDocument:
     """A document, or a part of one that has a page of its own here."""
 
     name: str
@@ -39,11 +39,11 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statement:
+class PublishedStatement:
     """One sentence of a source, counted once."""
 
     name: str
-    source: Source
+    source: SourceDocument
     place: str  # section and page, as far as the text tells them
     sentence: str  # in the words of the source; … where something is left out
     english: str

@@ -2,16 +2,16 @@
 
 from functools import partial
 
-from sourdine.experiments.statements.base import Source, Statement
+from sourdine.experiments.statements.base import PublishedStatement, SourceDocument
 
-NOTES = Source(
+NOTES = SourceDocument(
     name="notes",
     title="Lecture notes",
     document="Differential Privacy. Handwritten lecture notes in French, without an author or a date.",
     places="Pages, as they are numbered by hand. The text at hand was read off the handwriting, and may "
     "misread it.",
 )
-_at = partial(Statement, source=NOTES)
+_at = partial(PublishedStatement, source=NOTES)
 
 STATEMENTS = (
     _at(

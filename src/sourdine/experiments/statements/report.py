@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from sourdine.experiments.statements.base import Source, Statement
+from sourdine.experiments.statements.base import PublishedStatement, SourceDocument
 
-REPORT = Source(
+REPORT = SourceDocument(
     name="report",
     title="Report on private deciles",
     document="Alexi Canesse: Arbitrages statistiques dans l'apprentissage automatique confidentiel. "
@@ -12,7 +12,7 @@ REPORT = Source(
     "once.",
     places="Sections and theorems, by their numbers: the text at hand has no pages.",
 )
-_at = partial(Statement, source=REPORT)
+_at = partial(PublishedStatement, source=REPORT)
 
 STATEMENTS = (
     _at(

@@ -2,15 +2,15 @@
 
 from functools import partial
 
-from sourdine.experiments.statements.base import Source, Statement
+from sourdine.experiments.statements.base import PublishedStatement, SourceDocument
 
-SLIDES = Source(
+SLIDES = SourceDocument(
     name="slides",
     title="Slides on local privacy",
     document="Jean-François Couchot: ε-LDP. Slides of a lecture, 26 November 2023.",
     places="Slides, by number where the text at hand has it, else by their title.",
 )
-_at = partial(Statement, source=SLIDES)
+_at = partial(PublishedStatement, source=SLIDES)
 _OPEN = "“Motivation : estimation du pourcentage de tricheurs”, open questions"
 
 STATEMENTS = (

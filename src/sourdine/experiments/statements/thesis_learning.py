@@ -2,16 +2,16 @@
 
 from functools import partial
 
-from sourdine.experiments.statements.base import Source, Statement
+from sourdine.experiments.statements.base import PublishedStatement, SourceDocument
 from sourdine.experiments.statements.thesis_privacy import PLACES, THESIS
 
-LEARNING = Source(
+LEARNING = SourceDocument(
     name="thesis_learning",
     title="Thesis: private learning",
     document=f"{THESIS} Chapters 3 and 4.",
     places=PLACES,
 )
-_at = partial(Statement, source=LEARNING)
+_at = partial(PublishedStatement, source=LEARNING)
 _PRINTED = "4.1.1, from p. 41, the printed call"
 
 STATEMENTS = (

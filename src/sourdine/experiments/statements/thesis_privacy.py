@@ -2,20 +2,20 @@
 
 from functools import partial
 
-from sourdine.experiments.statements.base import Source, Statement
+from sourdine.experiments.statements.base import PublishedStatement, SourceDocument
 
 THESIS = (
     "Jean-Marc Gervais: Deep learning et respect des informations individuelles sensibles. Master's thesis, "
     "13 July 2020."
 )
 PLACES = "Sections, and the page on which the table of contents has them begin."
-PRIVACY = Source(
+PRIVACY = SourceDocument(
     name="thesis_privacy",
     title="Thesis: notions of privacy",
     document=f"{THESIS} Chapter 2.",
     places=PLACES,
 )
-_at = partial(Statement, source=PRIVACY)
+_at = partial(PublishedStatement, source=PRIVACY)
 
 STATEMENTS = (
     _at(

@@ -2,16 +2,16 @@
 
 from functools import partial
 
-from sourdine.experiments.statements.base import Source, Statement
+from sourdine.experiments.statements.base import PublishedStatement, SourceDocument
 from sourdine.experiments.statements.thesis_privacy import PLACES, THESIS
 
-RAPPOR = Source(
+RAPPOR = SourceDocument(
     name="thesis_rappor",
     title="Thesis: RAPPOR",
     document=f"{THESIS} Chapters 6 and 7, which retell experiments of Erlingsson, Pihur and Korolova (2014).",
     places=PLACES,
 )
-_at = partial(Statement, source=RAPPOR)
+_at = partial(PublishedStatement, source=RAPPOR)
 _WHERE = "7.2, from p. 66"
 _PAGES = "7.2, from p. 66, home pages in Chrome"
 
