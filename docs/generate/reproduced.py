@@ -83,7 +83,7 @@ def _contents(verdicts: Sequence[ClaimVerdict], titles: dict[str, str]) -> None:
     lines += [
         "judgement, and why: [Before and after](changes.md).",
         "",
-        "## PublishedStatement by statement",
+        "## Statement by statement",
         "",
     ]
     lines += [f"- [{source.title}]({source.name}.md): {source.document}" for source in SOURCES]
