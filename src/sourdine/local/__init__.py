@@ -16,8 +16,8 @@ from sourdine.local.numeric.oracle import NumericOracle
 from sourdine.local.numeric.piecewise import Hybrid, Piecewise, SquareWave
 from sourdine.local.oracle import FrequencyOracle, Oracle
 from sourdine.local.question import Question
-from sourdine.local.surveys.design import Survey, best_survey
-from sourdine.local.surveys.statistical_query import LocalCrowd, QueryPlan
+from sourdine.local.surveys.design import CentralComparison, Survey, best_survey
+from sourdine.local.surveys.statistical_query import LocalCrowd, QueryPlan, best_each
 
 __all__ = [
     "GRR",
@@ -26,6 +26,7 @@ __all__ = [
     "SUE",
     "BoundedLaplaceOracle",
     "BoundedStaircaseOracle",
+    "CentralComparison",
     "Choice",
     "Counts",
     "Distribution",
@@ -46,6 +47,7 @@ __all__ = [
     "SquareWave",
     "SubsetSelection",
     "Survey",
+    "best_each",
     "best_survey",
     "choose",
     "choose_numeric",

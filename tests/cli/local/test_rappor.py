@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from fractions import Fraction
 from pathlib import Path
 
@@ -137,6 +138,10 @@ def test_parameters_come_from_epsilons(place: Path) -> None:
     one, forever = cost("endless", "--epsilon", "1", "--epsilon-infinity", "inf")
     assert 0.99 < one <= 1
     assert forever is None
+    one, forever = cost("fresh", "--no-permanent", "--p", "0.5", "--q", "0.75", "--hashes", "1")
+    assert one == pytest.approx(math.log(3))  # as the thesis has it
+    assert forever is None
+    assert cost("within", "--no-permanent", "--epsilon", "2") == (pytest.approx(2, abs=1e-4), None)
     one, forever = cost("once", "--epsilon", "2", "--once")
     assert one == forever
     assert 1.99 < one <= 2
@@ -198,6 +203,8 @@ def refused(place: Path, said: str, *words: object) -> None:
         (("--epsilon", "1", "--epsilon-infinity", "4", "--once"), "--once"),
         (("--epsilon", "1", "--once", "--f", "0.5"), "Both were given"),
         (("--once", "--f", "0.5", "--p", "0.1"), "neither --p nor --q"),
+        (("--no-permanent", "--once", "--epsilon", "1"), "leave out --once"),
+        (("--no-permanent", "--f", "0.5"), "leave out --once"),
         (("--epsilon", "1", "--epsilon-infinity", "4", "--bits", "1000"), "'bits'"),
         (("--f", "1/3", "--p", "0.5", "--q", "0.75"), "decimals without end"),
         ((), "There is no file"),

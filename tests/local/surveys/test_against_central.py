@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.local.surveys.design import Comparison, best_survey
+from sourdine.local.surveys.design import CentralComparison, best_survey
 from sourdine.testing import SeededBits
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(5)])
 @pytest.mark.parametrize("people", [1, 100, 10**7])
 def test_the_factor_is_half_of_n_exactly(epsilon: Fraction, people: int) -> None:
-    both = Comparison(epsilon=epsilon, people=people, share=0.2)
+    both = CentralComparison(epsilon=epsilon, people=people, share=0.2)
     assert both.local / both.central == pytest.approx(people / 2)
     growth = math.exp(epsilon)
     assert both.local == pytest.approx(growth / (people * (growth - 1) ** 2))
@@ -22,7 +22,7 @@ def test_the_factor_is_half_of_n_exactly(epsilon: Fraction, people: int) -> None
 
 
 def test_both_variances_are_those_of_the_samplers() -> None:
-    both = Comparison(epsilon=Fraction(1), people=50)
+    both = CentralComparison(epsilon=Fraction(1), people=50)
     bits = SeededBits(4)
     noise = both.mechanism.sample(np.zeros(200_000, np.int64), bits) / 50
     assert float(noise.var()) == pytest.approx(both.central, rel=0.03)
@@ -35,4 +35,4 @@ def test_both_variances_are_those_of_the_samplers() -> None:
 @pytest.mark.parametrize("bad", [{"epsilon": 0}, {"people": 0}, {"share": 1.5}])
 def test_bad_parameters_name_themselves(bad: dict[str, float]) -> None:
     with pytest.raises(InvalidParameter, match=f"'{next(iter(bad))}'"):
-        Comparison(**{"epsilon": 1, "people": 10, **bad})  # type: ignore[arg-type]
+        CentralComparison(**{"epsilon": 1, "people": 10, **bad})  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from sourdine.core.figure import Figure
 from sourdine.core.randomness.bits import Bits
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, judge
 from sourdine.experiments.statements import Standing
-from sourdine.local.surveys.design import Comparison, best_survey
+from sourdine.local.surveys.design import CentralComparison, best_survey
 from sourdine.report.charts.base import COLOURS, Axis, Band, Row, Series, draw_lines
 from sourdine.report.pages.page import Section
 from sourdine.report.table import TextTable
@@ -98,7 +98,7 @@ def _trials(people: int, quick: bool) -> int:
 
 def _errors(people: int, trials: int, drawn: bool, bits: Bits) -> tuple[list[float], list[float]]:
     """How far both ways are off the share of the people, or of the population they are drawn from."""
-    oracle, geometric = best_survey(EPSILON), Comparison(epsilon=EPSILON, people=people).mechanism
+    oracle, geometric = best_survey(EPSILON), CentralComparison(epsilon=EPSILON, people=people).mechanism
     truth = np.arange(people) < SHARE * people
     local, central = [], []
     for _ in range(trials):
@@ -112,7 +112,7 @@ def _errors(people: int, trials: int, drawn: bool, bits: Bits) -> tuple[list[flo
 
 def _formula(local: bool, drawn: bool, people: int) -> float:
     """The same by formula."""
-    both = Comparison(epsilon=EPSILON, people=people, share=SHARE)
+    both = CentralComparison(epsilon=EPSILON, people=people, share=SHARE)
     if local:
         return math.sqrt(both.drawn_local if drawn else both.local)
     return math.sqrt(both.drawn_central if drawn else both.central)
@@ -120,7 +120,7 @@ def _formula(local: bool, drawn: bool, people: int) -> float:
 
 def _factor(found: Found, people: int) -> ClaimVerdict:
     measured = (found[True, False, people].value / found[False, False, people].value) ** 2
-    both = Comparison(epsilon=EPSILON, people=10**9, share=SHARE)
+    both = CentralComparison(epsilon=EPSILON, people=10**9, share=SHARE)
     stays = both.drawn_local / both.drawn_central
     return judge(
         "notes.factor",
@@ -146,7 +146,7 @@ def _laplace() -> ClaimVerdict:
 
 def _section(found: Found, sizes: tuple[int, ...], quick: bool) -> Section:
     most = sizes[-1]
-    both = Comparison(epsilon=EPSILON, people=most, share=SHARE)
+    both = CentralComparison(epsilon=EPSILON, people=most, share=SHARE)
     hand = math.sqrt(both.local / both.central)
     population = math.sqrt(both.drawn_local / both.drawn_central)
     rows = tuple(

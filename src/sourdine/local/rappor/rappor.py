@@ -236,6 +236,8 @@ class OneTimeRappor(BloomOracle):
     """A word's Bloom filter answered once: the permanent response is the report.
 
     It costs 2h ln((1-f/2)/(f/2)), however often it is sent (Erlingsson, Pihur, Korolova 2014, theorem 1).
+    Elsewhere "one time" means the other response alone, which is `Rappor` with f = 0: as one report it has
+    less variance at the same epsilon, and every further report costs as much again.
 
     >>> round(OneTimeRappor(bits=128, hashes=2, cohorts=16, f=0.5).epsilon_one, 3)
     4.394

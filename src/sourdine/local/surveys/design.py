@@ -286,14 +286,14 @@ def best_survey(epsilon: Fraction | float) -> GRR:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class CentralComparison:
     """A share among n people, or in the population they were drawn from, both ways at one epsilon.
 
     For the people themselves, `best_survey` has variance e^epsilon/(n (e^epsilon - 1)^2), and geometric noise
     on their count 2 e^epsilon/(n^2 (e^epsilon - 1)^2): the first is exactly n/2 times that. Drawing adds
     f(1 - f)/n to both, and then the ratio never exceeds 1 + e^epsilon/((e^epsilon - 1)^2 f(1 - f)).
 
-    >>> same = Comparison(epsilon=1, people=10_000)
+    >>> same = CentralComparison(epsilon=1, people=10_000)
     >>> round(same.local / same.central), round(same.drawn_local / same.drawn_central, 2)
     (5000, 4.68)
     """
@@ -303,7 +303,7 @@ class Comparison:
     share: float = 0.5
 
     def __post_init__(self) -> None:
-        owner = "Comparison"
+        owner = "CentralComparison"
         epsilon = check.between(owner, "epsilon", self.epsilon, LEAST_EPSILON, Fraction(MOST_EPSILON))
         object.__setattr__(self, "epsilon", epsilon)
         check.keep(self, people=check.integer(owner, "people", self.people, 1, 1 << 62))

@@ -23,7 +23,20 @@ Forever = Annotated[
     str | None,
     typer.Option("--epsilon-infinity", help="What all reports on one word may reveal; inf for no limit."),
 ]
-Once = Annotated[bool, typer.Option("--once", help="Devices report one time only.")]
+Once = Annotated[
+    bool,
+    typer.Option(
+        "--once",
+        help="Devices report one time only: the permanent answer itself, as in Google's one-time RAPPOR.",
+    ),
+]
+Fresh = Annotated[
+    bool,
+    typer.Option(
+        "--no-permanent",
+        help="One report by the other reading: no permanent answer (f = 0). Every further one costs again.",
+    ),
+]
 Bits = Annotated[int, typer.Option(help="Bits of a filter.")]
 Hashes = Annotated[int, typer.Option(help="Bits that a word sets.")]
 Cohorts = Annotated[int, typer.Option(help="Groups of devices, each with hashes of its own.")]
@@ -40,6 +53,7 @@ class Given:
     epsilon: str | None
     epsilon_infinity: str | None
     once: bool
+    fresh: bool
     bits: int
     hashes: int
     cohorts: int
@@ -50,13 +64,17 @@ class Given:
     @property
     def any(self) -> bool:
         """Whether coins or epsilons were given."""
-        return self.once or any(
-            text is not None for text in (self.epsilon, self.epsilon_infinity, self.f, self.p, self.q)
+        return (
+            self.once
+            or self.fresh
+            or any(text is not None for text in (self.epsilon, self.epsilon_infinity, self.f, self.p, self.q))
         )
 
     def oracle(self) -> "BloomOracle":
         """The oracle that they make."""
         coins = (self.f, self.p, self.q)
+        if self.fresh:
+            return self._without_permanent()
         if self.epsilon is None and self.epsilon_infinity is None:
             return self._by_coins()
         if any(coin is not None for coin in coins):
@@ -68,6 +86,17 @@ class Given:
     def usual(self) -> "BloomOracle":
         """With the noise of the published experiments."""
         return replace(self, f="1/2", p="1/2", q="3/4").oracle()
+
+    def _without_permanent(self) -> "BloomOracle":
+        """Reports by the instantaneous answer alone."""
+        if self.once or self.f is not None or self.epsilon_infinity is not None:
+            raise InvalidParameter(
+                "Without a permanent answer, f is 0 and no limit holds for all reports. Give --no-permanent "
+                "with --p and --q, or with --epsilon, and leave out --once, --f and --epsilon-infinity."
+            )
+        if self.epsilon is None:
+            return replace(self, fresh=False, f="0").oracle()
+        return replace(self, fresh=False, epsilon_infinity="inf").oracle()
 
     def _by_coins(self) -> "BloomOracle":
         from sourdine.local.rappor import OneTimeRappor, Rappor
