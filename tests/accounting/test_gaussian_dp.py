@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
@@ -65,6 +65,7 @@ def test_continuous_noise_is_exact() -> None:
     assert dominating_square(loss) == Fraction(2, 9)
 
 
+@settings(max_examples=30)
 @given(st.lists(st.integers(1, 50), min_size=2, max_size=6), st.data())
 def test_finite_pairs_are_dominated_and_no_less_serves(first: list[int], data: st.DataObject) -> None:
     second = data.draw(st.lists(st.integers(1, 50), min_size=len(first), max_size=len(first)))

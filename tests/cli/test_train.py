@@ -355,7 +355,7 @@ def test_random_weights_are_told_at_once() -> None:
     assert "WARNING" not in run("fit", "none", "--features", "random", "--epsilon", 1, code=2).stderr
 
 
-@pytest.mark.parametrize(("epsilon", "epochs"), [("1.9", 25), ("2", 40)])
+@pytest.mark.parametrize(("epsilon", "epochs"), [("1.9", 25), pytest.param("2", 40, marks=pytest.mark.slow)])
 def test_an_ample_budget_is_used_for_longer_training(epsilon: str, epochs: int) -> None:
     words = ("plan", "-s", 2000, "--delta", "1e-4", "--epsilon", epsilon, "--json")
     assert json.loads(run(*words).stdout)["epochs"] == pytest.approx(epochs, abs=0.5)

@@ -14,10 +14,12 @@ from sourdine.frames import Integer, Real
 from sourdine.frames.expression import bins, literal, place, quoted, span, steps
 from sourdine.frames.schema import Number
 
+_DATABASE = duckdb.connect()  # of which each question has a cursor: to open one takes longer than to ask
+
 
 def evaluated(expression: str, values: list[float], kind: pa.DataType | None = None) -> list[int | None]:
     held = pa.table({"x": pa.array(values, kind or pa.float64())})
-    relation = duckdb.connect().from_arrow(held)
+    relation = _DATABASE.cursor().from_arrow(held)
     return [row[0] for row in relation.query("held", f"SELECT {expression} FROM held").fetchall()]
 
 
@@ -99,7 +101,7 @@ def test_bins_are_those_of_numpy(edges: list[int]) -> None:
     values = list(range(edges[0] - 12, edges[-1] + 13))
     grouped = bins("x", '"x"', tuple(edges))
     known = grouped.known("raw")
-    relation = duckdb.connect().from_arrow(pa.table({"x": pa.array(values)}))
+    relation = _DATABASE.cursor().from_arrow(pa.table({"x": pa.array(values)}))
     found = relation.query("held", f"SELECT {known} FROM (SELECT {grouped.raw} AS raw FROM held)").fetchall()
     places = np.searchsorted(edges, values, side="right") - 1
     last = len(edges) - 2
@@ -119,7 +121,7 @@ def test_bins_of_places_leave_out_what_is_missing(edges: list[int], most: int, s
     moved = [edge - edges[0] + shift for edge in edges]
     places = [-1, -1, *range(most + 1)]
     grouped = bins("x", '"x"', tuple(moved), most)
-    relation = duckdb.connect().from_arrow(pa.table({"x": pa.array(places)}))
+    relation = _DATABASE.cursor().from_arrow(pa.table({"x": pa.array(places)}))
     question = f"SELECT {grouped.known('raw')} FROM (SELECT {grouped.raw} AS raw FROM held)"
     found = [row[0] for row in relation.query("held", question).fetchall()]
     counted, _ = np.histogram(places[2:], moved)

@@ -90,8 +90,9 @@ def fuzz(folder: Path, total: int, seed: int, monkeypatch: pytest.MonkeyPatch) -
         check(folder / "rows.csv", -(-total // len(every)), dice, case)
 
 
-def test_no_record_touches_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fuzz(tmp_path, 2_000, 1, monkeypatch)
+@pytest.mark.parametrize("count", [400, pytest.param(2_000, marks=pytest.mark.slow)])
+def test_no_record_touches_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    fuzz(tmp_path, count, 1, monkeypatch)
 
 
 @pytest.mark.slow

@@ -35,12 +35,12 @@ def test_missing_values_count_whatever_others_hold(name: str, where: Any, by: li
     query = Query.read({"name": "q", "ask": ["count"], "by": by, "where": {name: where}})
     plan = ReleasePlan(schema=schema, queries=(query,), privacy=Privacy(epsilon=Fraction(1)))
     plain, other = HELD[name]
+    connection = duckdb.connect()
     for cells in ([plain, plain, None], [plain, plain, None, other], [None, None], [plain, None, None]):
-        connection = duckdb.connect()
         given = ", ".join(
             f"CAST({'unnest($1)' if each == name else 'NULL'} AS {KINDS[each]}) AS {each}" for each in COLUMNS
         )
-        connection.execute(f"CREATE TABLE rows AS SELECT {given}", [cells])
+        connection.execute(f"CREATE OR REPLACE TABLE rows AS SELECT {given}", [cells])
         counted = sum(exact_numbers(plan, open_source(connection.table("rows"), schema))[0])
         asked = where if isinstance(where, list) else [5, 7]
         assert counted == sum(cell is None or cell in asked for cell in cells), cells

@@ -90,7 +90,7 @@ def held(plan: ReleasePlan, rows: list[Row], seed: int) -> list[Counter[int]]:
     return [Counter(values.values_between(0, values.size).tolist()) for values in groups.values()]
 
 
-@settings(max_examples=15, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, suppress_health_check=list(HealthCheck))
 @given(cases())
 def test_what_a_unit_changes_in_all_groups_is_paid_for(
     case: tuple[ReleasePlan, list[Row], list[Row], int],

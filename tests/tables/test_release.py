@@ -149,13 +149,17 @@ ODD: dict[str, list[Any]] = {
 }
 
 
+ENGINES_OF_TEXT = ("csv", "objects", "ndjson")
+
+
 @pytest.mark.parametrize(
     "unit", [PrivacyUnit(name="person"), PrivacyUnit(name="person", column="who", max_rows=2)]
 )
-def test_after_the_charge_nothing_depends_on_the_data(unit: PrivacyUnit, tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_after_the_charge_nothing_depends_on_the_data(unit: PrivacyUnit, tmp_path: Path, every: bool) -> None:
     """Whatever a table holds, the release has the same shape and is paid in full."""
     shapes = set()
-    for name, values in {"people": None, **ODD}.items():
+    for place, (name, values) in enumerate({"people": None, **ODD}.items()):
         if unit.column is not None and name in ("null", "nan", "huge"):
             continue  # a record without a unit is left out whatever it holds
         rows = (
@@ -163,7 +167,7 @@ def test_after_the_charge_nothing_depends_on_the_data(unit: PrivacyUnit, tmp_pat
             if values is None
             else pa.table({c: pa.array(values, pa.string()) for c in PEOPLE.column_names})
         )
-        for engine in ("csv", "objects", "ndjson"):
+        for engine in ENGINES_OF_TEXT if every else ENGINES_OF_TEXT[place % 3 :][:1]:
             table = Table(ENGINES[engine](rows, tmp_path), unit=unit, columns=COLUMNS)
             ledger = ledger_at(tmp_path / f"{name} {engine} {unit.max_rows}.ledger")
             made = table.release(table.plan(*QUERIES, epsilon=1), ledger, bits=SeededBits(1))

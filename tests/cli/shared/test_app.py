@@ -80,7 +80,10 @@ def test_interrupting_is_no_crash() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
-@pytest.mark.parametrize("verb", [("--version",), ("audit", "laplace", "--samples", "1000")])
+@pytest.mark.parametrize(
+    "verb",
+    [("--version",), pytest.param(("audit", "laplace", "--samples", "1000"), marks=pytest.mark.slow)],
+)
 def test_a_full_disk_is_one_sentence(verb: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([COMMAND, *verb], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -89,7 +92,16 @@ def test_a_full_disk_is_one_sentence(verb: tuple[str, ...]) -> None:
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("verb", [("budget",), ("--help",), ("--version",), ("reproduce", "--json")])
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ("--help",),
+        *(
+            pytest.param(verb, marks=pytest.mark.slow)
+            for verb in (("budget",), ("--version",), ("reproduce", "--json"))
+        ),
+    ],
+)
 def test_a_reader_who_has_seen_enough_is_no_failure(verb: tuple[str, ...]) -> None:
     reader, writer = os.pipe()
     os.close(reader)

@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sourdine.frames.text.compression import Contents
@@ -21,6 +21,7 @@ def whole(text: TextFile) -> bytes:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "latin-1", "cp1252"])
+@settings(max_examples=30)
 @given(words=WORDS, size=st.integers(1, 9))
 def test_pieces_together_are_the_file(
     encoding: str, words: list[str], size: int, tmp_path_factory: pytest.TempPathFactory

@@ -16,7 +16,7 @@ from sourdine.testing import SeededBits
 KARY = GRR(epsilon=Fraction(4, 3), categories=3)
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=4))
 def test_estimates_are_unbiased_with_the_stated_variance(truths: list[int]) -> None:
     growth = math.exp(4 / 3)

@@ -47,7 +47,7 @@ def test_the_three_surveys_of_the_sources() -> None:
     assert Survey(Channel(0.5, 0.0)).epsilon == math.inf
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(designs, st.lists(st.booleans(), min_size=1, max_size=6))
 def test_no_bias_and_the_stated_variance_for_given_people(
     pair: tuple[float, float], truths: list[bool]

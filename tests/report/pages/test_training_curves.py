@@ -103,6 +103,7 @@ def test_other_runs_have_pages_too() -> None:
     assert len(page.sections[1].points) >= 5
 
 
+@pytest.mark.slow
 def test_long_runs_get_fewer_points_and_hopeless_ones_no_bracket(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 

@@ -108,7 +108,7 @@ def chains(draw: st.DrawFn) -> Chain:
     return Chain(stretches, steps, total, draw(st.floats(0.01, 5)))
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(chains())
 def test_totals_are_those_of_all_chains(chain: Chain) -> None:
     total = sum(weights(chain).values())

@@ -177,6 +177,7 @@ def test_the_published_rate_fails_for_small_epsilon_and_the_corrected_one_holds(
     assert exact_mean(5000, 1.0, 5) < histogram_rate(5000, 1.0, decile=5).published
 
 
+@pytest.mark.slow  # quick ones find the same of the whole experiment
 def test_a_published_bound_of_the_histogram_fails_and_the_corrected_one_holds() -> None:
     n, samples, bits = 5000, 1500, SeededBits(31)
     cuts = math.ceil(1.5 * n / math.log(n))
