@@ -58,11 +58,14 @@ def test_tables() -> None:
 
 
 def test_quantiles() -> None:
-    ledger = sd.Ledger.create("people.ledger", epsilon=3, unit="person", neighbours="replace")
+    ledger = sd.Ledger.create("people.ledger", epsilon=3, unit="person")
     x = np.linspace(0, 1e5, 300)
     found = sd.quantiles(x, levels=[0.1, 0.5, 0.9], bounds=(0, 1e5), epsilon=1, ledger=ledger)
     assert "number" in str(found)
     assert len(found.values) == 3
+    assert found.spends[0].distance.neighbours is sd.Neighbours.ADD_REMOVE  # those of the ledger
+    alone = sd.quantiles(x, levels=[0.5], bounds=(0, 1e5), epsilon=1)
+    assert alone.spends[0].distance.neighbours is sd.Neighbours.REPLACE
 
 
 def test_training_budget() -> None:

@@ -457,7 +457,7 @@ def test_files_terminal_and_report_show_the_same_numbers(case: Case) -> None:
     assert [list(each) for each in ends] == listed
     page = (folder / "report.html").read_text()
     body = page[page.index("All values") : page.index("How well the data fits")]
-    cells = re.findall(r'data-column="(?:value|at least|at most)" class="number">([^<]*)<', body)
+    cells = re.findall(r'data-column="(?:value|lower|upper)" class="number">([^<]*)<', body)
     assert [float(cell.replace(",", "")) for cell in cells] == [number for line in listed for number in line]
 
 

@@ -86,7 +86,7 @@ def print_answers(answers: "Answers", rest: str) -> None:
 
     count = sum(len(answer.keys) for answer in answers.each)
     shown = [tuple(map(show.one_line, row)) for row in islice(named_rows(answers), MOST_ROWS)]
-    ends = ("value", "at least", "at most")
+    ends = ("value", "lower", "upper")
     show.table(("query", "statistic", "group", *ends, "measure"), shown, numbers=ends)
     if count > MOST_ROWS:
         show.line(f"{MOST_ROWS} of {count:,} rows. {rest}")

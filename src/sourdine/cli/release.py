@@ -163,7 +163,7 @@ def print_quality(release: "TableRelease") -> None:
         + (". Of them did not fit what is declared:" if shown else ".")
     )
     if shown:
-        ends = ("records", "at least", "at most", "share")
+        ends = ("records", "lower", "upper", "share")
         show.table(("column", "what", *ends), [tuple(map(show.one_line, row)) for row in shown], numbers=ends)
     for each in found.warnings:
         show.say(show.one_line(each), mark="WARNING: ")

@@ -31,7 +31,7 @@ def answer_table(answer: Answer, where: str = "", most: int = MOST_ROWS) -> Text
     return TextTable(
         name=f"{answer.query} {answer.statistic}",
         title=f"{answer.query}: {answer.statistic}{unit}",
-        columns=(*answer.columns, "value", *(("at least", "at most") if answer.bounded else ())),
+        columns=(*answer.columns, "value", *(("lower", "upper") if answer.bounded else ())),
         rows=tuple(rows),
         note=" ".join(part for part in (_said(answer), where, more.strip()) if part),
     )

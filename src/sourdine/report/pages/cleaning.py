@@ -108,7 +108,7 @@ def found_table(cleaned: CleanTable) -> TextTable:
     return TextTable(
         name="estimates",
         title="What the cleaned cells say",
-        columns=("column", "statistic", "of cleaned cells", "corrected", "at least", "at most"),
+        columns=("column", "statistic", "of cleaned cells", "corrected", "lower", "upper"),
         rows=tuple(rows),
         note="Corrected, with an interval of 95 %. Computed from cleaned cells alone, so it costs nothing.",
     )

@@ -29,7 +29,7 @@ def quality_section(quality: DataQuality | None, unit: PrivacyUnit) -> Iterator[
     table = TextTable(
         name="quality",
         title="Records that did not fit",
-        columns=("column", "what", "records", "at least", "at most", "share"),
+        columns=("column", "what", "records", "lower", "upper", "share"),
         rows=rows,
         note="The share is of all records; the file of data quality has its interval too.",
     )

@@ -142,7 +142,7 @@ def quantiles(
     method: str = "auto",
     granularity: float | None = None,
     steps: int | None = None,
-    neighbours: Neighbours | str = Neighbours.REPLACE,
+    neighbours: Neighbours | str | None = None,
     size: int | None = None,
     ties: bool | None = None,
     radius: int | None = None,
@@ -154,6 +154,8 @@ def quantiles(
     bits: Bits = SYSTEM,
 ) -> Release:
     """Quantiles of values between declared bounds, epsilon-DP for one value replaced, or added or removed.
+
+    `neighbours` says which of the two: those of the ledger, if nothing is said, and "replace" without one.
 
     `method` is one of those in METHODS, or "tree", which alone gives intervals, or "auto", which goes by what
     is declared and never by the values; the release's notes tell what was taken. What is not a number or is
@@ -174,9 +176,7 @@ def quantiles(
     """
     grid = Grid.declared(bounds, granularity, steps)
     sure = check.confidence("quantiles", confidence)
-    if neighbours in tuple(Neighbours):  # its name in a text will do
-        neighbours = Neighbours(neighbours)
-    related = check.member("quantiles", "neighbours", neighbours, Neighbours)
+    related = _related(neighbours, ledger)
     tuning = Tuning(radius=radius, cuts=cuts, bins=bins, ties=ties)
     spend, tree, choice = _planned(
         method, grid, levels=levels, epsilon=epsilon, neighbours=related, size=size, tuning=tuning
@@ -215,6 +215,16 @@ def quantiles(
         notes=(f"Method: {choice.words}.", *([] if tree else [NO_INTERVAL])),
         declarations=stated,
     )
+
+
+def _related(neighbours: Neighbours | str | None, ledger: Ledger | Path | str | None) -> Neighbours:
+    """The neighbours that are asked for, or those that the ledger pays for."""
+    if neighbours is None:
+        with opened(ledger) as payer:
+            return Neighbours.REPLACE if payer is None else payer.terms.neighbours
+    if neighbours in tuple(Neighbours):  # its name in a text will do
+        neighbours = Neighbours(neighbours)
+    return check.member("quantiles", "neighbours", neighbours, Neighbours)
 
 
 def _planned(
