@@ -17,6 +17,7 @@ from sourdine.local.numeric.piecewise import Hybrid, Piecewise, SquareWave
 from sourdine.local.oracle import FrequencyOracle, Oracle
 from sourdine.local.question import Question
 from sourdine.local.surveys.design import CentralComparison, Survey, best_survey
+from sourdine.local.surveys.regression import AnswerRegression, regress
 from sourdine.local.surveys.statistical_query import LocalCrowd, QueryPlan, best_each
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "OLH",
     "OUE",
     "SUE",
+    "AnswerRegression",
     "BoundedLaplaceOracle",
     "BoundedStaircaseOracle",
     "CentralComparison",
@@ -53,5 +55,6 @@ __all__ = [
     "choose_numeric",
     "non_negative",
     "norm_sub",
+    "regress",
     "simplex",
 ]

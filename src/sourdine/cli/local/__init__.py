@@ -2,7 +2,7 @@
 
 import typer
 
-from sourdine.cli.local import clean, compare, encode, estimate, queries, rappor, shuffle, spec
+from sourdine.cli.local import clean, compare, encode, estimate, queries, rappor, regress, shuffle, spec
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -15,6 +15,7 @@ app.command(name="encode")(encode.encode)
 app.command(name="estimate")(estimate.estimate)
 app.command(name="shuffle")(shuffle.shuffle)
 app.command(name="queries")(queries.queries)
+app.command(name="regress")(regress.regress)
 app.command(name="compare")(compare.compare)
 app.command(name="clean")(clean.clean)
 app.command(name="simulate")(spec.simulate)
