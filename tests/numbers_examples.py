@@ -856,6 +856,7 @@ RECORDS = {
     "local.Distribution",
     "local.Distribution.fitted",
     "local.Estimate",
+    "tables.Answer",
     "tables.Answer.at",
     "tables.Answer.blind",
     "tables.Answers",
