@@ -24,6 +24,7 @@ from sourdine.accounting import Spend
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.release import Certificate
 from sourdine.cli import app
+from sourdine.core.errors import OldWord
 from sourdine.core.mechanism import Mechanism
 from sourdine.local import HadamardResponse, Question
 from sourdine.local.cleaner import Cleaner
