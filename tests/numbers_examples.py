@@ -770,19 +770,22 @@ LEARNING = {
     ),
     "learning.Step": of(_step, noise_multiplier=2, batch_size=10),
     "learning.Step.add": of(_added, examples_per_unit=1),
-    "learning.fit": (
-        Example(lambda **n: _fit(plan=_TWO_STEPS, **n), {"averaging": HALF}),
-        Example(lambda **n: _fit(plan=_TWO_STEPS | n), {"size": 40, "group": 2}),
+    "learning.fit": of(lambda **n: _fit(plan=_TWO_STEPS, **n), averaging=HALF),
+    "learning.Checkpoint": (
+        Example(lambda every: learning.Checkpoint("run", every=every).every, {"every": 2}),
+        Example(_fit_in_steps, {"every": 1}),
+    ),
+    "learning.Execution": (
+        Example(learning.Execution, {"physical_batch_size": 10}),
         Example(lambda **n: _fit(plan=_TWO_STEPS, execution=n), {"physical_batch_size": 10}),
+    ),
+    "learning.UnitIds": (
+        Example(lambda **n: learning.UnitIds([1, 2], **n).max_examples, {"max_examples": 2}),
         Example(
             lambda **n: _fit(plan=_TWO_STEPS, units=learning.UnitIds(np.arange(40) // 2, **n)),
             {"max_examples": 2},
         ),
-        Example(_fit_in_steps, {"every": 1}),
     ),
-    "learning.Checkpoint": of(lambda every: learning.Checkpoint("run", every=every).every, every=2),
-    "learning.Execution": of(learning.Execution, physical_batch_size=10),
-    "learning.UnitIds": of(lambda **n: learning.UnitIds([1, 2], **n).max_examples, max_examples=2),
     "learning.measure": of(_measure, examples_per_unit=2, memory=1 << 30),
     "learning.memory_of": of(
         lambda examples_per_unit: learning.memory_of(
@@ -791,6 +794,7 @@ LEARNING = {
         examples_per_unit=2,
     ),
     "learning.TrainingPlan": (
+        Example(lambda **n: _fit(plan=_TWO_STEPS | n), {"size": 40, "group": 2}),
         Example(
             learning.TrainingPlan,
             {"size": 100, "delta": SMALL, "epsilon": 2, "epochs": 2, "batch_size": 50, "group": 2},
