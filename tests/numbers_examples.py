@@ -593,6 +593,10 @@ LOCAL = {
         lambda count: local.SUE(epsilon=1, categories=4).kept(count, SeededBits(1)), count=100
     ),
     "local.best_survey": of(local.best_survey, epsilon=1),
+    "local.regress": of(
+        lambda **n: local.regress(local.Survey.two_coins(), [0, 1, 1], [[0.0], [1.0], [0.0]], **n).confidence,
+        confidence=HALF,
+    ),
     "local.best_each": of(local.best_each, epsilon=2, queries=10),
     "local.choose": of(local.choose, epsilon=1, categories=100, frequency=QUARTER),
     "local.choose_numeric": of(local.choose_numeric, epsilon=1, lower=0, upper=100),
@@ -857,6 +861,7 @@ RECORDS = {
     "learning.Progress",
     "learning.Solved",
     "learning.Trained",
+    "local.AnswerRegression",
     "local.CentralComparison",
     "local.Counts",
     "local.Distribution",
