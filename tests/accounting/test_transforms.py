@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from sourdine.accounting import PLD, group, group_distance, poisson
 from sourdine.core.distance import Distance, Neighbours
-from sourdine.core.distributions import GaussianLaw
+from sourdine.core.distributions import GaussianLaw, pure_law
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.loss import PrivacyLoss
+from sourdine.core.loss import LeakyLaw, PrivacyLoss
 from sourdine.mechanisms import Gaussian, Laplace
 from tests.accounting.profiles import hockey_stick
 
@@ -98,3 +98,13 @@ def test_a_bad_size_is_refused(size: int) -> None:
         group(PrivacyLoss.pure(1), size)
     with pytest.raises(InvalidParameter, match="'size' of group_distance must"):
         group_distance(Distance.l1(1), size)
+
+
+def test_what_tells_everything_of_one_tells_it_of_the_group_at_its_epsilon() -> None:
+    """delta (1 + e^epsilon + ...) from size times epsilon on: the deltas of the steps add up."""
+    leaky = PrivacyLoss.symmetric(LeakyLaw(pure_law(1.0), 1e-3), neighbours=Neighbours.ADD_REMOVE)
+    for size in (2, 3):
+        law = group(leaky, size).remove
+        expected = 1e-3 * sum(math.exp(k) for k in range(size))
+        assert law.infinite == pytest.approx(expected, rel=1e-6)
+        assert float(law.profile(size)) == pytest.approx(expected, rel=1e-6)

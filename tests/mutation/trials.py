@@ -291,7 +291,7 @@ class Trials:
 
     def _try(self, tests: list[str], fresh: list[str]) -> tuple[str, str, float]:
         """Run these tests, and what is new in their files and in these."""
-        limit = 40 + 3 * sum(self._seconds[test] for test in tests)
+        limit = 15 + 3 * sum(self._seconds[test] for test in tests)
         end = forked(lambda: _session(tests, set(self._told["seconds"]), fresh), limit, self.log)
         if end.said is not None:
             fine = end.said["code"] in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)

@@ -141,3 +141,12 @@ def test_what_is_not_known_is_refused() -> None:
         random_allocation(PrivacyLoss.symmetric(pure_law(1.0), neighbours=ADD_REMOVE), 10)
     with pytest.raises(InvalidParameter, match="'batches' of random_allocation"):
         random_allocation(normal(1.0), 0)
+
+
+@pytest.mark.parametrize("direction", Direction)
+def test_both_sides_of_a_law_leave_room_for_rounding(direction: Direction) -> None:
+    """From above more is told with the unit, and less without it; from below the other way round."""
+    law = AllocatedLaw(1.0, 10, direction)
+    above, below = law.survival(-np.inf), law.least.survival(-np.inf)
+    assert float(above.p) > float(below.p)
+    assert float(above.q) < float(below.q)
