@@ -191,3 +191,22 @@ def test_two_units_may_move_two_coordinates() -> None:
     for epsilon in (0.0, 0.5, 1.0, 1.5):
         worst = max(enumerated((2,), epsilon), enumerated((1, 1), epsilon))
         assert float(loss.profile(epsilon)) >= worst - 1e-12
+
+
+def test_the_largest_integers_on_the_coarsest_grids() -> None:
+    """Just below half a step of 2^65, at half of 2^64 or above, and the same of either sign."""
+    most = np.array([2**64 - 1], np.uint64)
+    assert [grid.to_units("Laplace", most, Fraction(2) ** power)[0] for power in (63, 64, 65, 66, 90)] == [
+        2,
+        1,
+        0,
+        0,
+        0,
+    ]
+    least = np.array([-(2**63)])
+    assert [grid.to_units("Laplace", least, Fraction(2) ** power)[0] for power in (63, 64, 65, 66)] == [
+        -1,
+        0,
+        0,
+        0,
+    ]

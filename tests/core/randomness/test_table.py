@@ -3,7 +3,9 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from flint import arb
 
+from sourdine.core.balls import precision
 from sourdine.core.randomness.table import (
     CdfTable,
     GaussianBlocks,
@@ -126,3 +128,11 @@ def test_coins_are_the_samples_of_a_law_with_two_outcomes(
     coins = law.coins(count, SeededBits(4))
     assert coins.dtype == np.bool_
     assert np.array_equal(coins, law.sample(count, SeededBits(4)).astype(bool))
+
+
+@pytest.mark.parametrize("law", [law for law in LAWS if not law.size], ids=lambda law: type(law).__name__)
+@pytest.mark.parametrize("count", [1, 2, 7, 15])
+def test_what_is_left_out_of_an_endless_law_is_bounded(law: Weights, count: int) -> None:
+    with precision(128):
+        outside = sum(law.first(count + 1000)[count:], arb(0))
+        assert float(outside) <= float(law.rest(count)) * (1 + 1e-12)
