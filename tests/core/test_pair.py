@@ -12,7 +12,7 @@ from sourdine.accounting import PLD
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.pair import MOST_OUTCOMES, finite_laws
+from sourdine.core.pair import MOST_OUTCOMES, finite_laws, ratios
 
 
 @st.composite
@@ -122,3 +122,10 @@ def test_numbers_are_what_people_wrote() -> None:
         Fraction(1, 10),
         Fraction(9, 10),
     )
+
+
+def test_laws_that_share_no_outcome_tell_everything() -> None:
+    found = ratios(finite_laws("FinitePair", [1, 0], [0, 1]))
+    for law in (found.forth, found.back):
+        whole = law.survival(-np.inf)
+        assert (law.infinite, float(whole.p), float(whole.q)) == (1.0, 1.0, 0.0)
