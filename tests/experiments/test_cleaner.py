@@ -9,12 +9,10 @@ from sourdine.experiments.cleaner.measure import (
     JUDGED,
     NOISED,
     TRUE,
-    ClassMoments,
     as_corrected,
     as_published,
     classes,
     division,
-    quality,
 )
 from sourdine.experiments.cleaner.pima import DECLARED, FEATURES, FILE, SIZE, UNMEASURED, read_pima
 from sourdine.local.cleaner import Method
@@ -103,28 +101,11 @@ def test_what_is_declared_holds_for_what_is_measured() -> None:
         assert column["lower"] < column["missing"] < column["upper"]
 
 
-def test_naive_bayes_is_that_of_the_books() -> None:
-    features = np.array([[0.0, 1.0], [2.0, 3.0], [10.0, 4.0], [12.0, 8.0]])
-    ill = np.array([False, False, True, True])
-    made = ClassMoments.fitted(features, ill)
-    assert made.means.tolist() == [[1, 2], [11, 6]]
-    assert made.variances == pytest.approx(np.array([[1, 1], [1, 4]]), rel=1e-6)
-    assert made.guess(np.array([[5.0, 2.0], [7.0, 6.0]])).tolist() == [False, True]
-    alone = ClassMoments.fitted(features, np.zeros(4, bool))
-    assert not alone.guess(features).any()
-
-
-def test_accuracy_and_f1() -> None:
-    truth, guess = np.array([True, True, False, False]), np.array([True, False, True, False])
-    assert quality(truth, guess) == (0.5, 0.5)
-    assert quality(~(truth | ~truth), truth & ~truth) == (1.0, 0.0)
-
-
 def test_with_next_to_no_noise_nothing_is_lost() -> None:
     pima = read_pima(None)
     for clean in (as_published, as_corrected):
         made = clean(pima, Fraction(60), Method.STAIRCASE, 2, SeededBits(1))
-        assert made.features.shape == (2 * SIZE, len(FEATURES))
+        assert [rows.features.shape for rows in made.cleaned] == [(SIZE, len(FEATURES))] * 2
         for judged in JUDGED:
             assert made.scores.of("accuracy", judged).min() > 0.7
     assert as_corrected(pima, Fraction(60), Method.LAPLACE, 1, SeededBits(1)).scores.f1[NOISED][0] > 0.5

@@ -2,7 +2,18 @@
 
 import typer
 
-from sourdine.cli.local import clean, compare, encode, estimate, queries, rappor, regress, shuffle, spec
+from sourdine.cli.local import (
+    clean,
+    compare,
+    encode,
+    estimate,
+    queries,
+    rappor,
+    regress,
+    shuffle,
+    spec,
+    utility,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -18,5 +29,6 @@ app.command(name="queries")(queries.queries)
 app.command(name="regress")(regress.regress)
 app.command(name="compare")(compare.compare)
 app.command(name="clean")(clean.clean)
+app.command(name="utility")(utility.utility)
 app.command(name="simulate")(spec.simulate)
 app.add_typer(rappor.app, name="rappor")

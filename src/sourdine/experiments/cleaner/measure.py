@@ -14,64 +14,29 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import exp
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.experiments.cleaner.pima import DECLARED, FEATURES, OUTCOME, WHOLE, Floats, Pima, Truth
+from sourdine.experiments.cleaner.pima import DECLARED, FEATURES, OUTCOME, SIZE, WHOLE, Floats, Pima, Truth
 from sourdine.frames.output import relation_of
 from sourdine.local.cleaner import Cleaner, Method
 from sourdine.local.numeric.piecewise import Hybrid
+from sourdine.local.utility.measure import JudgedOn, try_models
+from sourdine.local.utility.models import LearningModel, NaiveBayes, Rows, Scores, learn, quality
+from sourdine.local.utility.rows import Split, cleaned_rows, true_rows
 from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import BoundedStaircase
 from sourdine.mechanisms.randomized_response import KaryResponse
 
-if TYPE_CHECKING:
-    import duckdb
-
-_SMOOTHING = 1e-9  # of the largest variance, as scikit-learn has it
-
-
-@dataclass(frozen=True, eq=False)
-class ClassMoments:
-    """For the healthy and the ill: how many they are, and mean and variance of each feature."""
-
-    shares: Floats
-    means: Floats
-    variances: Floats
-
-    @classmethod
-    def fitted(cls, features: Floats, ill: Truth) -> "ClassMoments":
-        """What records say of the two classes; one that is empty has no share."""
-        parts = [features[ill == k] if (ill == k).any() else features for k in (False, True)]
-        least = _SMOOTHING * features.var(axis=0).max()
-        return cls(
-            np.array([(ill == k).mean() for k in (False, True)]),
-            np.array([part.mean(axis=0) for part in parts]),
-            np.array([part.var(axis=0) + least for part in parts]),
-        )
-
-    def guess(self, features: Floats) -> Truth:
-        """Who is ill, by what is likelier."""
-        away = (features[:, None, :] - self.means) ** 2 / self.variances + np.log(self.variances)
-        with np.errstate(divide="ignore"):
-            score = np.log(self.shares) - away.sum(axis=2) / 2
-        guess: Truth = score[:, 1] > score[:, 0]
-        return guess
-
-
-def quality(truth: Truth, guess: Truth) -> tuple[float, float]:
-    """Accuracy, and F1 for the ill."""
-    both = float((truth & guess).sum())
-    either = float(truth.sum() + guess.sum())
-    return float((truth == guess).mean()), 2 * both / either if either else 0.0
-
-
 NOISED, LABELS, TRUE = "noised rows and labels", "noised rows, true labels", "true rows and labels"
 JUDGED = (NOISED, LABELS, TRUE)
 _CELLS = 1 << 16
+_MODEL = LearningModel.NAIVE_BAYES
+
+
+_WORDS = {JudgedOn.CLEANED: NOISED, JudgedOn.CLEANED_FEATURES: LABELS, JudgedOn.UNTOUCHED: TRUE}
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +46,14 @@ class CleaningScores:
     accuracy: Mapping[str, Floats]
     f1: Mapping[str, Floats]
 
+    @classmethod
+    def told(cls, found: Mapping[JudgedOn, Scores]) -> "CleaningScores":
+        """The scores of the tool, under the names of the source's way of testing and of others."""
+        return cls(
+            {_WORDS[kind]: scores.accuracy for kind, scores in found.items()},
+            {_WORDS[kind]: scores.f1 for kind, scores in found.items()},
+        )
+
     def of(self, metric: str, judged: str) -> Floats:
         """All scores of one kind."""
         return (self.accuracy if metric == "accuracy" else self.f1)[judged]
@@ -88,42 +61,30 @@ class CleaningScores:
 
 @dataclass(frozen=True, eq=False)
 class Cleanings:
-    """The same table cleaned several times over, one after the other."""
+    """The same table cleaned several times over, and the rows that people would put in themselves."""
 
     pima: Pima
-    features: Floats
-    ill: Truth
-    truth: Floats  # the rows that people would put in themselves
+    cleaned: tuple[Rows, ...]
+    truth: Rows
 
     @cached_property
     def scores(self) -> CleaningScores:
         """Learn from the training rows of each, judge by its test rows."""
-        train, test = self.pima.train, self.pima.test
-        size = len(self.pima.ill)
-        found: dict[str, list[tuple[float, float]]] = {judged: [] for judged in JUDGED}
-        for start in range(0, len(self.ill), size):
-            features, ill = self.features[start : start + size], self.ill[start : start + size]
-            made = ClassMoments.fitted(features[train], ill[train])
-            guess = made.guess(features[test])
-            found[NOISED].append(quality(ill[test], guess))
-            found[LABELS].append(quality(self.pima.ill[test], guess))
-            found[TRUE].append(quality(self.pima.ill[test], made.guess(self.truth[test])))
-        return scores_of(found)
-
-
-def scores_of(found: Mapping[str, list[tuple[float, float]]]) -> CleaningScores:
-    """Lists of pairs as arrays."""
-    pairs = {judged: np.array(each) for judged, each in found.items()}
-    return CleaningScores(
-        {judged: each[:, 0] for judged, each in pairs.items()},
-        {judged: each[:, 1] for judged, each in pairs.items()},
-    )
+        split = Split(self.pima.train, self.pima.test)
+        found = try_models(self.truth, split, self.cleaned, lambda rows: {_MODEL: learn(_MODEL, rows)})
+        return CleaningScores.told(found[_MODEL])
 
 
 def plain(pima: Pima, features: Floats) -> tuple[float, float]:
     """The scores without any noise."""
-    made = ClassMoments.fitted(features[pima.train], pima.ill[pima.train])
-    return quality(pima.ill[pima.test], made.guess(features[pima.test]))
+    rows = rows_of(pima, features, pima.ill)
+    test = rows.part(pima.test)
+    return quality(test.labels, learn(_MODEL, rows.part(pima.train)).guess(test.features), 2)
+
+
+def rows_of(pima: Pima, features: Floats, ill: Truth) -> Rows:
+    """Rows as the tool takes them."""
+    return Rows(features, ill.astype(np.int64), (0,) * len(pima.columns), 2)
 
 
 def as_published(pima: Pima, epsilon: Fraction, method: Method, repeats: int, bits: Bits) -> Cleanings:
@@ -139,7 +100,12 @@ def as_published(pima: Pima, epsilon: Fraction, method: Method, repeats: int, bi
         features[:, i] = noise.sample(features[:, i], bits)
         if name in WHOLE:
             features[:, i] = np.rint(features[:, i])
-    return Cleanings(pima, features, noised_labels(pima, epsilon, repeats, bits), truth)
+    ill = noised_labels(pima, epsilon, repeats, bits)
+    cleaned = tuple(
+        rows_of(pima, features[start : start + SIZE], ill[start : start + SIZE])
+        for start in range(0, repeats * SIZE, SIZE)
+    )
+    return Cleanings(pima, cleaned, rows_of(pima, truth, pima.ill))
 
 
 def uncalibrated(
@@ -163,17 +129,10 @@ def noised_labels(pima: Pima, epsilon: Fraction, repeats: int, bits: Bits) -> Tr
 def as_corrected(pima: Pima, epsilon: Fraction, method: Method, repeats: int, bits: Bits) -> Cleanings:
     """With declared bounds and typical values, by the table cleaner."""
     columns = {**DECLARED, OUTCOME: {"type": "flag", "missing": False}}
-    cleaned = Cleaner(columns, each=epsilon, method=method).clean(
-        _relation(pima, repeats), keep_order=True, bits=bits
-    )
-    features = np.column_stack([cleaned.columns[name].filled(0).astype(float) for name in FEATURES])
-    return Cleanings(pima, features, cleaned.columns[OUTCOME].filled(0) > 0, pima.imputed())
-
-
-def _relation(pima: Pima, repeats: int) -> "duckdb.DuckDBPyRelation":
-    """The table several times over, as something to be cleaned."""
-    held = {name: np.tile(values, repeats) for name, values in (pima.columns | {OUTCOME: pima.ill}).items()}
-    return relation_of(held)
+    cleaner = Cleaner(columns, each=epsilon, method=method)
+    private = cleaner.read(cleaner.open(relation_of(pima.columns | {OUTCOME: pima.ill})))
+    cleaned = tuple(cleaned_rows(cleaner, OUTCOME, private, repeats, bits))
+    return Cleanings(pima, cleaned, true_rows(cleaner, OUTCOME, private))
 
 
 _LABEL, _MOST_LABEL = Fraction(1, 3), Fraction(4)
@@ -186,11 +145,11 @@ def learned(pima: Pima, epsilon: Fraction, repeats: int, bits: Bits) -> Cleaning
     """Scores of classes that were learned from reports, on true rows."""
     features = _scaled(pima.imputed())
     train, test = pima.train, pima.test
-    found = []
+    truth, found = pima.ill.astype(np.int64), []
     for _ in range(repeats):
         made = classes(features[train], pima.ill[train], (len(FEATURES) + 1) * epsilon, bits)
-        found.append(quality(pima.ill[test], made.guess(features[test])))
-    return scores_of({TRUE: found})
+        found.append(quality(truth[test], made.guess(features[test]), 2))
+    return CleaningScores.told({JudgedOn.UNTOUCHED: Scores.of(found)})
 
 
 def division(budget: Fraction, features: int) -> tuple[Fraction, int, Fraction]:
@@ -200,7 +159,7 @@ def division(budget: Fraction, features: int) -> tuple[Fraction, int, Fraction]:
     return label, count, (budget - label) / count
 
 
-def classes(features: Floats, ill: NDArray[np.bool_], budget: Fraction, bits: Bits) -> ClassMoments:
+def classes(features: Floats, ill: NDArray[np.bool_], budget: Fraction, bits: Bits) -> NaiveBayes:
     """What reports say of the healthy and the ill; features lie in [-1, 1]."""
     n, d = features.shape
     label, count, epsilon = division(budget, d)
@@ -213,7 +172,7 @@ def classes(features: Floats, ill: NDArray[np.bool_], budget: Fraction, bits: Bi
     terms = weight * reports / share - (1 - weight) * reports / (1 - share)
     apart = _shrunk(terms.mean(axis=0), terms.var(axis=0) / n)
     middle = reports.mean(axis=0)
-    return ClassMoments(
+    return NaiveBayes(
         np.array([1 - share, share]),
         np.clip(np.array([middle - share * apart, middle + (1 - share) * apart]), -1, 1),
         np.full((2, d), _VARIANCE),

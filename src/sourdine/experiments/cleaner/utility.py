@@ -1,6 +1,5 @@
 """Accuracy and F1 of a classifier against epsilon, for every way of cleaning, with its spread."""
 
-from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -21,42 +20,11 @@ from sourdine.experiments.cleaner.pima import Floats, Pima, read_pima
 from sourdine.experiments.registry import ClaimVerdict, ExperimentPart, Settings, compare, judge
 from sourdine.experiments.statements import Standing
 from sourdine.local.cleaner import Method
-from sourdine.report.charts.base import ROWS, Axis, Row, Series, across_of, colour_of, finish, up_of
+from sourdine.report.charts.base import Axis, Row, Series
+from sourdine.report.charts.utility import aside, draw_bars
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell, TextTable
 from sourdine.testing import SeededBits
-
-
-def draw_bars(rows: Sequence[Row], *, x: Axis, y: Axis, series: Series, level: float | None = None) -> Spec:
-    """Means under `y`, their deviations under `deviation`; a dashed line at a level to compare with.
-
-    Points stand at `x`, which may be a little aside of the `epsilon` that is told.
-    """
-    import altair as alt
-
-    chart = alt.Chart(alt.NamedData(ROWS))
-    across, up, colour = across_of(x), up_of(y), colour_of(series)
-    ends = chart.transform_calculate(
-        low=f"datum['{y.field}'] - datum.deviation", high=f"datum['{y.field}'] + datum.deviation"
-    )
-    tips = [
-        alt.Tooltip(f"{series.field}:N", title=" "),
-        alt.Tooltip("epsilon:Q", title=x.title, format=x.form),
-        alt.Tooltip(f"{y.field}:Q", title=y.title, format=y.form),
-        alt.Tooltip("deviation:Q", title="standard deviation", format=".2g"),
-    ]
-    bars = ends.mark_rule(strokeWidth=1.2, opacity=0.7)
-    layers = [
-        bars.encode(across, alt.Y("low:Q", title=y.title), alt.Y2("high:Q"), colour),
-        chart.mark_line(point=alt.OverlayMarkDef(size=34, filled=True), strokeWidth=2).encode(
-            across, up, colour, tooltip=tips
-        ),
-    ]
-    if level is not None:
-        place = alt.Chart(alt.InlineData(values=[{y.field: level}]))
-        layers.insert(0, place.mark_rule(strokeDash=[4, 4], color="#5b6570").encode(alt.Y(f"{y.field}:Q")))
-    return finish(alt.layer(*layers), rows)
-
 
 EPSILONS = tuple(map(Fraction, ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "3", "5", "10")))
 QUICK = tuple(map(Fraction, ("0.01", "0.1", "1", "3", "10")))
@@ -74,7 +42,6 @@ _COLOURS = {
     f"{STAIRCASE}, {_PRIVATE}": "#0072B2",
     OURS: "#009E73",
 }
-_ASIDE = 1.05  # bars of one epsilon stand side by side
 _METHODS = {LAPLACE: Method.LAPLACE, STAIRCASE: Method.STAIRCASE}
 _WAYS = {_AS_PUBLISHED: as_published, _PRIVATE: as_corrected}
 Found = dict[tuple[str, Fraction], CleaningScores]
@@ -244,7 +211,7 @@ def _draw(found: Found, metric: str, judged: str, level: float | None = None) ->
         {
             "way": name,
             "epsilon": float(epsilon),
-            "place": float(epsilon) * _ASIDE ** (names.index(name) - (len(names) - 1) / 2),
+            "place": aside(float(epsilon), names.index(name), len(names)),
             "score": float(scores.of(metric, judged).mean()),
             "deviation": float(scores.of(metric, judged).std(ddof=1)),
         }
@@ -256,7 +223,7 @@ def _draw(found: Found, metric: str, judged: str, level: float | None = None) ->
         x=Axis(field="place", title="ε of a column", log=True),
         y=Axis(field="score", title=metric),
         series=Series(field="way", names=tuple(names), colours=tuple(_COLOURS[name] for name in names)),
-        level=level,
+        levels={} if level is None else {"without noise": level},
     )
 
 
