@@ -192,8 +192,8 @@ def fixed_size_moment(profile: Callable[[mp.mpf], mp.mpf], rate: float, order: f
     return float(mp.log1p(order * (order - 1) * whole))
 
 
-@pytest.mark.parametrize("rate", [0.01, 0.3, 0.9])
-@pytest.mark.parametrize("order", [1.3, 2.0, 5.0])
+@pytest.mark.parametrize("rate", [0.01, pytest.param(0.3, marks=pytest.mark.slow), 0.9])
+@pytest.mark.parametrize("order", [1.3, pytest.param(2.0, marks=pytest.mark.slow), 5.0])
 def test_fixed_size_covers_mechanisms_known_by_their_rho(rate: float, order: float) -> None:
     """Gaussian noise, and randomized responses whose rho is no more than epsilon^2/2."""
     rho = 0.2

@@ -79,7 +79,7 @@ def test_nobody_drawn_may_be_rarer_than_floats_tell_from_nothing(size: int, rate
     ("relation", "size", "rate", "mu", "true"),
     [  # by bisection of the profile in numbers of 60 digits
         (ADD_REMOVE, 60, 0.5, 0.3, 109.610174),
-        (REPLACE, 100, 0.5, 0.2, 183.524724),
+        pytest.param(REPLACE, 100, 0.5, 0.2, 183.524724, marks=pytest.mark.slow),
     ],
 )
 def test_many_of_a_group_are_never_free(

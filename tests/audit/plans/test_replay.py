@@ -34,12 +34,13 @@ NAMES = ["records", "units", "replaced", "squared", "joined", "open"]
 NAMES += ["fitting records", "fitting units", "fitting replaced units"]
 
 
+@pytest.mark.parametrize("pairs", [40, pytest.param(80, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_honest_plans_stand_and_use_what_they_pay_for(case: FaultCase) -> None:
+def test_honest_plans_stand_and_use_what_they_pay_for(case: FaultCase, pairs: int) -> None:
     asks = () if case is UNITS else ("sums", "order", "best")
-    found = audit_plan(case.plan(*asks), joins=case.joins(), pairs=80, engines=["duckdb"])
+    found = audit_plan(case.plan(*asks), joins=case.joins(), pairs=pairs, engines=["duckdb"])
     assert told(found) == []
-    assert all(each.pairs > 40 and each.moved > 10 for each in found.lines)
+    assert all(each.pairs > pairs / 2 and each.moved > pairs / 8 for each in found.lines)
     assert sum(each.still for each in found.lines) > 0 or case.joined
     assert max(each.ratio for each in found.lines) == 1.0
 

@@ -19,7 +19,7 @@ def test_every_mechanism_is_known() -> None:
     "example", [pytest.param(one, id=f"{i}-{title(one.mechanism)}") for i, one in enumerate(find_examples())]
 )
 def test_every_mechanism_has_the_law_of_its_textbook(example: Example) -> None:
-    verdict = examine(example, samples=20_000, false_alarm=1e-6, bits=SeededBits(1))
+    verdict = examine(example, samples=20_000, false_alarm=1e-3, bits=SeededBits(1))
     assert verdict.caught_by is None, verdict
     assert verdict.law is not None
     assert verdict.law > 1e-4
