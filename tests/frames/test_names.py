@@ -42,7 +42,7 @@ def test_the_first_record_of_a_file_without_a_header_is_not_told(tmp_path: Path)
     assert told == (
         "The table has 3 columns, and none is called 'salary'. Check how the first line of the file spells "
         "it, letter by letter. If that line is a record, the file has no header: add one, or declare "
-        'header = false and names = ["...", "..."] for all its columns.'
+        'text={"header": False, "names": ["...", "..."]} for all its columns.'
     )
 
 

@@ -113,7 +113,7 @@ def test_what_cannot_be_ranked_is_refused() -> None:
         ({"ask": [{"top": "age", "k": 1}]}, "'age' is declared to hold numbers"),
         ({"ask": [{"top": "sex", "k": 1}], "by": ["sex"]}, "groups by 'sex' twice"),
         ({"ask": [{"top": "sex"}]}, "'queries.q.ask.0.top.k' is missing"),
-        ({"ask": ["top"]}, r'\{ top = "town", k = 10 \}'),
+        ({"ask": ["top"]}, r'Top\("town", k=10\)'),
     ]
     for query, words in refused:
         with pytest.raises(InvalidParameter, match=words):
