@@ -9,6 +9,7 @@ from sourdine.audit import attacks
 from sourdine.audit.attacks import ATTACKS, Attack, Found, Outcome
 from sourdine.cli import app
 from sourdine.core.randomness.bits import Bits
+from tests.documents import SAMPLES
 
 
 def run(*args: str) -> Result:
@@ -77,6 +78,18 @@ def test_an_attack_that_goes_otherwise_ends_in_code_1(
     assert told in shown.stdout
 
 
+def test_a_table_of_ones_own_is_marked(tmp_path: Path) -> None:
+    table, page = str(SAMPLES / "people.csv"), tmp_path / "page.html"
+    asked = ("differencing", "--table", table, "--secret", "disease = asthma", "--known", "age,sex,postcode")
+    shown = run(*asked, "--html", str(page))
+    assert shown.exit_code == 0
+    assert shown.stdout.startswith("NOT PRIVATE")
+    assert "NOT PRIVATE" in page.read_text(encoding="utf-8")
+    told = json.loads(run(*asked, "--json").stdout)
+    assert told["own"] is True
+    assert told["unprotected"]["success"] == 1.0
+
+
 @pytest.mark.parametrize(
     ("args", "told"),
     [
@@ -86,6 +99,10 @@ def test_an_attack_that_goes_otherwise_ends_in_code_1(
         (("local", "--seed", "-1"), "The 'seed' of audit attack must lie between 0"),
         (("local", "--seed", "x"), "'--seed' must be a whole number"),
         (("local", "linkage"), "linkage"),
+        (("--table", "people.csv"), "Which attack?"),
+        (("local", "--secret", "a = b"), "Which table?"),
+        (("local", "--table", "people.csv"), "name one of differencing, reconstruction"),
+        (("differencing", "--table", "people.csv"), "What is the secret?"),
     ],
 )
 def test_bad_input_ends_in_one_sentence_and_code_2(args: tuple[str, ...], told: str) -> None:

@@ -5,7 +5,9 @@ from types import MappingProxyType
 from sourdine.audit.attacks import (
     averaging,
     differencing,
+    extraction,
     homogeneity,
+    inversion,
     linkage,
     local,
     reconstruction,
@@ -25,6 +27,8 @@ ATTACKS = MappingProxyType(
             differencing,
             averaging,
             reconstruction,
+            inversion,
+            extraction,
             local,
         )
     }

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import NamedTuple
 
 from sourdine.audit import binomial
+from sourdine.audit.attacks.own_table import OwnTable
 from sourdine.core.randomness.bits import Bits
 
 BETA = 1e-6  # how rarely chance alone may turn a verdict
@@ -92,6 +94,8 @@ class Found:
     finding: str
     lesson: str
     charts: tuple[AttackChart, ...]
+    own: bool = False
+    """Whether it is about somebody's own table: then all of it tells about that table, and is not private."""
 
     @property
     def succeeds(self) -> bool:
@@ -106,11 +110,12 @@ class Found:
 
 @dataclass(frozen=True, kw_only=True)
 class Attack:
-    """A demonstration on made-up people, repeatable by its bits."""
+    """A demonstration on made-up people, repeatable by its bits; some also attack a table of one's own."""
 
     name: str
     title: str
     run: Callable[[Bits], Found]
+    run_on: Callable[[OwnTable, Bits], Found] | None = None
 
 
 def percent(share: float) -> str:
@@ -123,3 +128,45 @@ def percent(share: float) -> str:
         return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
     text = f"{min(100 * share, 99.9):.1f}" if share >= 0.0005 else f"{100 * share:.2g}"
     return f"{text}\N{NO-BREAK SPACE}%"
+
+
+def own_found(
+    own: OwnTable,
+    *,
+    name: str,
+    attacked: str,
+    unprotected: Outcome,
+    protected: Outcome,
+    epsilon: Fraction,
+    lesson: str,
+) -> Found:
+    """What an attack on somebody's own table found, beside a guess by the share alone."""
+    limit, goal = own.limit(epsilon), f"right guesses whether '{own.words}'"
+    return Found(
+        name=name,
+        attacked=attacked,
+        goal=goal,
+        unprotected=unprotected,
+        protected=protected,
+        chance=own.guess,
+        guess="the share alone",
+        limit=limit,
+        why=f"epsilon {float(epsilon):g}",
+        finding=f"{percent(unprotected.success)} right without protection, "
+        f"{percent(protected.success)} with it",
+        lesson=lesson,
+        charts=(
+            AttackChart(
+                finding="Your own table, without protection and with it",
+                across=goal,
+                up="target",
+                points=(
+                    ChartPoint(UNPROTECTED, unprotected.target, unprotected.success, unprotected.tries),
+                    ChartPoint(PROTECTED, protected.target, protected.success, protected.tries),
+                    ChartPoint(MOST, f"epsilon {float(epsilon):g}, at most", limit),
+                    ChartPoint(BLIND, "the share alone", own.guess),
+                ),
+            ),
+        ),
+        own=True,
+    )

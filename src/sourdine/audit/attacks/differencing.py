@@ -14,9 +14,12 @@ from sourdine.audit.attacks.attack import (
     ChartPoint,
     Found,
     Outcome,
+    own_found,
     percent,
 )
+from sourdine.audit.attacks.own_table import OwnTable
 from sourdine.audit.attacks.targets import UNIT, answer, fresh_ledger, most_right, relation
+from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import Bits, coins
 from sourdine.tables import Table
 from sourdine.tables.mock import ADULT, OLDEST, REGIONS, SEXES, Register, draw_register
@@ -94,6 +97,44 @@ def run(bits: Bits) -> Found:
     )
 
 
+def run_on(own: OwnTable, bits: Bits) -> Found:
+    """Ask about everybody, and about everybody but one, for each who is alone in what is known."""
+    victims = own.single_out()
+    if not victims.size or len(own.secret) <= LEAST:
+        raise InvalidParameter(
+            f"Nobody can be singled out: the table has {LEAST} records or fewer, or nobody is alone in what "
+            "is known. Name more columns that an outsider may know with --known."
+        )
+    truth, total = own.secret[victims], int(own.secret.sum())
+    counts = np.array([np.full(len(victims), total), total - truth])
+    hits = int(np.count_nonzero((counts[0] - counts[1] == 1) == truth))
+    held = {"secret": own.secret, "other": np.ones(len(own.secret), np.bool_)}
+    flags = {"secret": {"type": "flag"}, "other": {"type": "flag"}}
+    is_true = {"column": "secret", "keys": [True]}
+    asked: list[dict[str, object]] = [
+        {"name": "all", "ask": ["count"], "where": [is_true]},
+        {"name": "but one", "ask": ["count"], "where": [is_true, {"column": "other", "keys": [True]}]},
+    ]
+    plan = Table(relation(held), unit=UNIT, columns=flags).plan(*asked, epsilon=EPSILON, quality=False)
+    repeats = max(1, REPEATS * 100 // len(victims))
+    noisy = answer(plan, np.tile(counts, repeats), bits)
+    ours = int(np.count_nonzero((noisy[0] - noisy[1] > 0.5) == np.tile(truth, repeats)))
+    return own_found(
+        own,
+        name=ATTACK.name,
+        attacked=f"{len(victims):,} of {len(own.secret):,} people are alone in what is known. For each, the "
+        f"attacker asks of how many '{own.words}' is true: of all, and of all but those who are like "
+        "this one.",
+        unprotected=Outcome(target="exact counts", hits=hits, tries=len(victims)),
+        protected=Outcome(
+            target=f"counts at epsilon {float(EPSILON):g} together", hits=ours, tries=repeats * len(victims)
+        ),
+        epsilon=EPSILON,
+        lesson="Two exact counts tell the secret of whoever is alone in what others know. Noise makes every "
+        "difference uncertain, and the budget adds both questions up.",
+    )
+
+
 def single_out(people: Register) -> NDArray[np.int64]:
     """The people who are alone of their age, sex and region, where enough are older for a question."""
     found = []
@@ -140,4 +181,9 @@ def questions(people: Register, who: int) -> list[dict[str, object]]:
     ]
 
 
-ATTACK = Attack(name="differencing", title="two allowed counts whose difference is one person", run=run)
+ATTACK = Attack(
+    name="differencing",
+    title="two allowed counts whose difference is one person",
+    run=run,
+    run_on=run_on,
+)

@@ -19,8 +19,10 @@ from sourdine.audit.attacks.attack import (
     ChartPoint,
     Found,
     Outcome,
+    own_found,
     percent,
 )
+from sourdine.audit.attacks.own_table import OwnTable
 from sourdine.audit.attacks.targets import UNIT, answer, fresh_ledger, most_right, relation
 from sourdine.core.randomness.bits import Bits, coins
 from sourdine.mechanisms import Gaussian
@@ -83,6 +85,32 @@ def run(bits: Bits) -> Found:
                 f"the release at epsilon {float(EPSILON):g}.",
             ),
         ),
+    )
+
+
+def run_on(own: OwnTable, bits: Bits) -> Found:
+    """The same with the secret of people in a table of one's own, as many as the linear program takes."""
+    order = np.argsort(bits.words(len(own.secret)), kind="stable")
+    secret = own.secret[order[:PEOPLE]]
+    asked = coins(bits, PER_PERSON * len(secret) ** 2).reshape(-1, len(secret))
+    rounded = np.rint(asked @ secret.astype(np.int64) / ROUNDED) * ROUNDED
+    hits = _right(rebuild(asked, rounded), secret)
+    released = _release(secret, asked, bits)
+    ours = sum(_right(rebuild(asked, each), secret) for each in released)
+    return own_found(
+        own,
+        name=ATTACK.name,
+        attacked=f"{len(asked)} counts over random halves of {len(secret)} people of the table: of how many "
+        f"is '{own.words}' true? A linear program looks for the bits that fit the answers best.",
+        unprotected=Outcome(target=f"counts rounded to multiples of {ROUNDED}", hits=hits, tries=len(secret)),
+        protected=Outcome(
+            target=f"the same counts at epsilon {float(EPSILON):g}",
+            hits=ours,
+            tries=len(released) * len(secret),
+        ),
+        epsilon=EPSILON,
+        lesson="So much of the column would be known from such counts. A budget for all of them together "
+        "keeps it unknown.",
     )
 
 
@@ -149,4 +177,9 @@ def _right(found: Flags, secret: Flags) -> int:
     return int(np.count_nonzero(found == secret))
 
 
-ATTACK = Attack(name="reconstruction", title="a secret column rebuilt from too accurate counts", run=run)
+ATTACK = Attack(
+    name="reconstruction",
+    title="a secret column rebuilt from too accurate counts",
+    run=run,
+    run_on=run_on,
+)

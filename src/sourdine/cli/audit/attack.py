@@ -13,6 +13,7 @@ from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sourdine.audit.attacks import Found, Outcome
+    from sourdine.core.randomness.bits import Bits
 
 
 def attack(
@@ -21,18 +22,38 @@ def attack(
     output: Annotated[
         Path | None, typer.Option("--html", help="Write a page with charts to this file.")
     ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(help="Attack your own table, for some attacks. What is shown is NOT PRIVATE."),
+    ] = None,
+    secret: Annotated[
+        str | None, typer.Option(help="With --table: a column and a value, such as 'disease = flu'.")
+    ] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option(help="With --table: columns an outsider may know, with commas between."),
+    ] = None,
+    spec: Annotated[
+        Path | None, typer.Option(help="With --table: a specification whose [columns] say how it is read.")
+    ] = None,
     seed: GivenSeed = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Try a published attack on made-up people: on a target without protection, and on the same with it.
 
-    Exit code 1 means that it failed where it should succeed, or got through where it should be stopped.
+    Exit code 1 means that it failed where it should succeed, or got through where it should be stopped. With
+    --table it is your own people who are attacked, and nothing that is shown is private.
 
-    Examples: sourdine audit attack · sourdine audit attack reconstruction --html reconstruction.html
+    Examples: sourdine audit attack · sourdine audit attack reconstruction --html reconstruction.html ·
+    sourdine audit attack differencing --table people.csv --secret "disease = flu" --known age,sex
     """
     from sourdine.audit.attacks import ATTACKS
 
+    if table is None and (secret is not None or known or spec is not None):
+        raise InvalidParameter("Which table? Give --table with --secret, --known and --spec.")
     if name is None:
+        if table is not None:
+            raise InvalidParameter("Which attack? Name one before --table.")
         if output is not None:
             raise InvalidParameter(f"Which attack is the page about? Name one of {', '.join(ATTACKS)}.")
         _list(as_json)
@@ -41,7 +62,11 @@ def attack(
         raise check.fail("audit attack", "name", f"be one of {', '.join(ATTACKS)}", name)
     bits = bits_of("audit attack", seed)
     show.check_page(output)
-    found = ATTACKS[name].run(bits)
+    found = (
+        ATTACKS[name].run(bits)
+        if table is None
+        else _own(name, bits, table=table, secret=secret, known=known, spec=spec)
+    )
     if output is not None:
         from sourdine.report.pages.attack import attack_page
 
@@ -50,7 +75,28 @@ def attack(
         show.document({**plain(found), "page": str(output) if output else None})
     else:
         _print(found, output)
-    raise typer.Exit(0 if found.succeeds and found.stopped else 1)
+    raise typer.Exit(0 if (found.succeeds or found.own) and found.stopped else 1)
+
+
+def _own(
+    name: str, bits: "Bits", *, table: Path, secret: str | None, known: list[str] | None, spec: Path | None
+) -> "Found":
+    """The attack on a table of the user's own."""
+    from sourdine.audit.attacks import ATTACKS
+    from sourdine.audit.attacks.own_table import OwnTable
+    from sourdine.cli.anonymity.options import names, schema_of
+
+    attack_on = ATTACKS[name].run_on
+    if attack_on is None:
+        able = ", ".join(each.name for each in ATTACKS.values() if each.run_on)
+        raise InvalidParameter(
+            f"The attack '{name}' is on made-up people alone. With --table, name one of {able}."
+        )
+    if secret is None:
+        raise InvalidParameter("What is the secret? Give --secret, such as --secret 'disease = flu'.")
+    own = OwnTable.read(table, secret=secret, known=names(known), columns=schema_of(spec))
+    found: Found = attack_on(own, bits)
+    return found
 
 
 def plain(found: "Found") -> dict[str, object]:
@@ -78,13 +124,15 @@ def _list(as_json: bool) -> None:
 
 
 def _print(found: "Found", output: Path | None) -> None:
-    from sourdine.report.pages.attack import COLUMNS, attack_rows
+    from sourdine.report.pages.attack import COLUMNS, OWN, attack_rows
 
+    if found.own:
+        show.line(OWN)
     show.line(found.finding)
     show.say(found.attacked)
     show.line(f"Success: {found.goal}.")
     show.table(COLUMNS, attack_rows(found), numbers=COLUMNS[2:])
-    if not found.succeeds:
+    if not found.succeeds and not found.own:
         show.line("The attack FAILED without protection.")
     if not found.stopped:
         show.line("The attack GOT THROUGH the protection.")

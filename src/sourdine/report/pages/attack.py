@@ -115,6 +115,7 @@ def _series(chart: AttackChart) -> Series:
     return Series(field="series", names=names, colours=colours)
 
 
+OWN = "NOT PRIVATE: this is about a table as it is, outside every guarantee. Keep it where the table is kept."
 COLUMNS = ("case", "target", "success", "right", "of")
 
 
@@ -128,7 +129,7 @@ def attack_page(found: Found) -> Page:
         title=f"Success: {found.goal}",
         columns=COLUMNS,
         rows=attack_rows(found),
-        note="Everybody here is made up, and nothing of it is drawn from real tables.",
+        note=OWN if found.own else "Everybody here is made up, and nothing of it is drawn from real tables.",
     )
     return Page(
         title=found.finding,
