@@ -108,7 +108,7 @@ def _others(value: float | Fraction) -> Iterator[object]:
                 yield kind(int(value))
                 yield np.array(int(value), kind)
         if value <= 127:
-            yield Fraction(np.int8(int(value)))  # type: ignore[arg-type]  # it holds a byte within
+            yield Fraction(np.int8(int(value)))  # it holds a byte within
     yield float(value)
     for kind in FLOATS:
         with np.errstate(over="ignore"):

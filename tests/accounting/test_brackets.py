@@ -26,7 +26,7 @@ def all_outcomes(p: np.ndarray, q: np.ndarray, count: int) -> tuple[np.ndarray, 
     times = np.array(ways)
     factorials = np.array([math.factorial(n) for n in range(count + 1)], object)
     many = np.array([factorials[count] // math.prod(factorials[n] for n in way) for way in ways], WIDE)
-    return tuple(many * np.prod(each.astype(WIDE) ** times, axis=1) for each in (p, q))  # type: ignore[return-value]
+    return tuple(many * np.prod(each.astype(WIDE) ** times, axis=1) for each in (p, q))
 
 
 def _shares(count: int, values: int) -> Iterator[tuple[int, ...]]:

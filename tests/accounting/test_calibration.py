@@ -107,7 +107,7 @@ def test_a_parameter_that_falls_with_noise() -> None:
 
 def test_a_mechanism_with_limits_is_searched_within_them() -> None:
     """A sigma below a tenth of the grid is refused, and is not wanted either."""
-    coarse = lambda sigma: Gaussian(sigma=sigma, granularity=1 << 20)  # type: ignore[arg-type]
+    coarse = lambda sigma: Gaussian(sigma=sigma, granularity=1 << 20)
     found = calibrate_noise(coarse, Distance.l2(1, coordinates=1), 1, 1e-6)
     assert found.sigma > 1 << 20  # type: ignore[attr-defined]
     loud = calibrate_noise(gaussian, Distance.l2(1), 2000, 1e-6)
@@ -133,7 +133,7 @@ def test_uses_are_the_most(accountant: ZeroConcentrated | None, sigma: int) -> N
 
 
 def test_what_does_not_fit_once_is_not_used() -> None:
-    assert uses_within([Spend(mechanism=Laplace(scale=1), distance=Distance.l1(2))], 1) == 0  # type: ignore[arg-type]
+    assert uses_within([Spend(mechanism=Laplace(scale=1), distance=Distance.l1(2))], 1) == 0
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])

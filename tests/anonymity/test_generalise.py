@@ -307,6 +307,6 @@ def test_what_cannot_be_is_refused() -> None:
         generalise(as_table(rows), Demand(k=2), quasi=["a"], hierarchies={"a": Tree({"0": ("*",)})})
     for bad in ({"k": 0}, {"l": 0}, {"l": 2.5}, {"t": 2}, {"alpha": -1}, {"c": 1}, {"diversity": "distinct"}):
         with pytest.raises(InvalidParameter, match="of Demand must"):
-            Demand(**bad)  # type: ignore[arg-type]
+            Demand(**bad)
     with pytest.raises(InvalidParameter, match="'c'"):
         Demand(diversity=Diversity.RECURSIVE, l=Fraction(2))

@@ -24,7 +24,7 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 
 def test_titles_leave_out_defaults_and_long_fractions() -> None:
-    assert title(Geometric(scale=2, lower=0)) == "Geometric(scale=2, lower=0)"  # type: ignore[arg-type]
+    assert title(Geometric(scale=2, lower=0)) == "Geometric(scale=2, lower=0)"
     calibrated = BoundedLaplace.calibrated(epsilon=1, lower=0, upper=10, cells=100, sensitivity=1)
     assert title(calibrated).startswith("BoundedLaplace(scale=~1.")
 

@@ -110,7 +110,7 @@ def test_the_names_of_version_0_1_are_read_for_ever() -> None:
 
 
 def test_names_are_written_and_both_are_read() -> None:
-    noise = Laplace(scale=3)  # type: ignore[arg-type]
+    noise = Laplace(scale=3)
     assert noise.to_json() == {"mechanism": "laplace/1", "scale": "3", "granularity": None}
     assert Mechanism.from_json({"mechanism": "mechanisms.Laplace", "scale": "3"}) == noise
     drawn = Poisson(sampling_rate=Fraction(1, 2))
@@ -156,7 +156,7 @@ def test_a_later_version_of_a_name_says_so() -> None:
 
 
 def test_a_class_that_is_moved_and_renamed_changes_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = GRR(epsilon=1, categories=3)  # type: ignore[arg-type]
+    before = GRR(epsilon=1, categories=3)
     identity = before.identity
     source = Path(inspect.getfile(sourdine.local.frequency.hashing)).read_text(encoding="utf-8")
     moved = ModuleType("sourdine.elsewhere")
@@ -185,7 +185,7 @@ def test_an_inherited_name_is_none() -> None:
         pass
 
     with pytest.raises(InvalidParameter, match=r"Louder has no name .* Register it first"):
-        Louder(scale=1).to_json()  # type: ignore[arg-type]
+        Louder(scale=1).to_json()
     with pytest.raises(InvalidParameter, match="Unregistered has no name"):
         Unregistered(scale=Fraction(1)).to_json()
 

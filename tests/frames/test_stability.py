@@ -132,7 +132,7 @@ def written(folder: Path, cells: list[tuple[str, str, str]]) -> Iterator[tuple[s
     names = list(SCHEMA.columns)
     frame = pd.DataFrame(cells, columns=names)
     for name, options in {"pandas": {}, "pandas windows": {"lineterminator": "\r\n"}}.items():
-        frame.to_csv(folder / f"{name}.csv", index=False, **options)  # type: ignore[arg-type]
+        frame.to_csv(folder / f"{name}.csv", index=False, **options)
         yield name, folder / f"{name}.csv"
     pl.from_pandas(frame).write_csv(folder / "polars.csv")
     yield "polars", folder / "polars.csv"

@@ -149,4 +149,4 @@ def test_bad_parameters_name_themselves(name: str, fields: dict[str, object]) ->
         BoundedStaircase(**good | fields)  # type: ignore[arg-type]
     for bad in ({"epsilon": 0}, {"sensitivity": -1}):
         with pytest.raises(InvalidParameter, match="of BoundedStaircase"):
-            BoundedStaircase.calibrated(**{"epsilon": 1, "lower": 0, "upper": 1, "cells": 9} | bad)  # type: ignore[arg-type]
+            BoundedStaircase.calibrated(**{"epsilon": 1, "lower": 0, "upper": 1, "cells": 9} | bad)

@@ -152,7 +152,7 @@ def test_two_coins_are_two_coins() -> None:
 
 
 def test_values_outside_the_categories_are_clipped() -> None:
-    sure = KaryResponse(epsilon=500, categories=4)  # type: ignore[arg-type]
+    sure = KaryResponse(epsilon=500, categories=4)
     assert sure.sample([[-5, 10**30], [2, 3]], SeededBits(1)).tolist() == [[0, 3], [2, 3]]
     honest = Warner(truth=1 - Fraction(1, 10**12))
     assert honest.sample([-3, 0, 1, 12], SeededBits(1)).tolist() == [False, False, True, True]

@@ -30,9 +30,9 @@ def expected(answer: Answer, truth: Any, groups: int) -> NDArray[np.float64]:
     if answer.kind != "contingency":
         return np.tile(np.atleast_1d(truth), groups).astype(float)
     names = [(place, half) for place in PLACES for half in (0, 1)]
-    names += [(ALL, half) for half in (0, 1)]  # type: ignore[list-item]
-    names += [(place, ALL) for place in PLACES]  # type: ignore[list-item]
-    known = dict(zip([*names, (ALL, ALL)], truth, strict=True))  # type: ignore[list-item]
+    names += [(ALL, half) for half in (0, 1)]
+    names += [(place, ALL) for place in PLACES]
+    known = dict(zip([*names, (ALL, ALL)], truth, strict=True))
     return np.array([known[key[1:]] for key in answer.keys], dtype=float)  # type: ignore[index]
 
 

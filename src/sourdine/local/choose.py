@@ -180,7 +180,7 @@ def numeric_oracle(name: str, *, epsilon: Number, lower: Number, upper: Number) 
     if name == AUTO:
         return choose_numeric(epsilon, lower=lower, upper=upper)
     _known(name, NUMERIC)
-    made = NUMERIC[name](epsilon=epsilon, lower=lower, upper=upper)  # type: ignore[arg-type]
+    made = NUMERIC[name](epsilon=epsilon, lower=lower, upper=upper)
     return made, f"{type(made).__name__} was asked for"
 
 

@@ -86,7 +86,7 @@ class Gaussian(Mechanism):
             code=lambda answers: np.rint(answers * 32).astype(np.int64),
         )
         yield Example(
-            mechanism=cls(sigma=2),  # type: ignore[arg-type]
+            mechanism=cls(sigma=2),
             value=[0, 0],
             neighbour=[1, 1],
             distance=Distance.l2(square=2, coordinates=2),

@@ -76,7 +76,7 @@ class Laplace(Mechanism):
             code=lambda answers: np.rint(answers * 64).astype(np.int64),
         )
         yield Example(
-            mechanism=cls(scale=2),  # type: ignore[arg-type]
+            mechanism=cls(scale=2),
             value=[0, 0],
             neighbour=[1, 1],
             distance=Distance.l1(2, coordinates=2),

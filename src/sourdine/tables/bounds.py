@@ -177,7 +177,7 @@ def find_bounds(
     whose = PrivacyUnit(name=unit) if isinstance(unit, str) else unit
     plan = BoundsPlan(
         column=column,
-        epsilon=epsilon,  # type: ignore[arg-type]
+        epsilon=epsilon,
         kind="real" if kind is None else kind,
         unit=whose,
         neighbours=neighbours,

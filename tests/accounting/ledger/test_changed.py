@@ -14,7 +14,7 @@ from sourdine.mechanisms import Laplace
 
 def test_a_mechanism_that_was_changed_is_charged_as_it_is(tmp_path: Path) -> None:
     terms = Terms(budget=PureBudget(limit=Fraction(10)), unit="person", neighbours=Neighbours.ADD_REMOVE)
-    mechanism = Laplace(scale=100)  # type: ignore[arg-type]
+    mechanism = Laplace(scale=100)
     spend = Spend(mechanism=mechanism, distance=Distance.l1(1))
     with Ledger.create(tmp_path / "ledger", terms) as ledger:
         assert ledger.charge(spend, purpose="first").price == Fraction(1, 100)

@@ -30,7 +30,7 @@ class Cheap(Geometric):
 class Disguised(Cheap):
     """The same, which calls itself a Geometric and equal to one."""
 
-    def to_json(self) -> dict[str, object]:  # type: ignore[override]
+    def to_json(self) -> dict[str, object]:
         return {"mechanism": "mechanisms.Geometric", "scale": str(self.scale)}
 
     def __eq__(self, other: object) -> bool:

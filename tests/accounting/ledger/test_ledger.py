@@ -113,7 +113,7 @@ def test_each_currency_prices_what_it_can(path: Path) -> None:
     ledger = Ledger.create(path.with_suffix(".z"), concentrated)
     assert ledger.price(gauss, gauss) == Fraction(1, 4)
     assert ledger.price(spend(Fraction(1, 10))) == Fraction(1, 200)
-    renyi = terms(budget=RenyiBudget(limit=5, order=8), delta=1e-6)  # type: ignore[arg-type]
+    renyi = terms(budget=RenyiBudget(limit=5, order=8), delta=1e-6)
     price = Ledger.create(path.with_suffix(".r"), renyi).price(gauss)
     assert float(price) == pytest.approx(1.0, rel=1e-3)  # order * rho, as of a continuous Gaussian
 
@@ -335,7 +335,7 @@ def test_a_bad_limit_is_refused(limit: object) -> None:
 
 
 def test_terms_survive_the_file(path: Path) -> None:
-    made = terms(budget=RenyiBudget(limit=5, order=Fraction(17, 2)), delta=1e-7, unit="household")  # type: ignore[arg-type]
+    made = terms(budget=RenyiBudget(limit=5, order=Fraction(17, 2)), delta=1e-7, unit="household")
     Ledger.create(path, made)
     assert Ledger.open(path).terms == made
     assert json.loads(made.to_json())["budget"]["order"] == "17/2"

@@ -28,14 +28,14 @@ def test_numbers_are_taken_as_they_are_written(epsilon: float) -> None:
 
 
 def test_each_way_to_say_a_budget() -> None:
-    assert make_terms(epsilon=3, delta=1e-6).budget == ConcentratedBudget.within(3, 1e-6)  # type: ignore[arg-type]
+    assert make_terms(epsilon=3, delta=1e-6).budget == ConcentratedBudget.within(3, 1e-6)
     assert make_terms(rho="0.1", delta="1e-6").budget == ConcentratedBudget(limit=Fraction(1, 10))
     renyi = make_terms(order=16, divergence=0.6, delta=1e-5)
     assert renyi.budget == RenyiBudget(limit=Fraction(3, 5), order=Fraction(16))
     assert (renyi.delta, make_terms(epsilon=1, delta="1e-6").delta) == (1e-5, 1e-6)
     kept = make_terms(epsilon=3, delta=1e-6, selection_delta=5e-7)
     assert kept.selection_delta == Fraction(5, 10**7)
-    assert kept.budget.limit < ConcentratedBudget.within(3, 1e-6).limit  # type: ignore[arg-type]
+    assert kept.budget.limit < ConcentratedBudget.within(3, 1e-6).limit
     assert kept.budget.epsilon(kept.budget.limit, kept.rest) <= 3
     assert make_terms(epsilon=1, selection_delta=1e-6).budget == PureBudget(limit=Fraction(1))
 
@@ -82,8 +82,8 @@ def test_what_makes_no_ledger_is_one_sentence(tmp_path: Path, given: dict[str, o
 
 
 def test_terms_and_a_budget_do_not_go_together(tmp_path: Path) -> None:
-    terms = Terms(budget=PureBudget(limit=1), unit="person", neighbours=Neighbours.ADD_REMOVE)  # type: ignore[arg-type]
+    terms = Terms(budget=PureBudget(limit=1), unit="person", neighbours=Neighbours.ADD_REMOVE)
     for beside in ({"epsilon": 1}, {"unit": "household"}, {"neighbours": "replace"}, {"period": "day"}):
         with pytest.raises(InvalidParameter, match="Give one of the two"):
-            Ledger.create(tmp_path / "a.ledger", terms, **beside)  # type: ignore[arg-type]
+            Ledger.create(tmp_path / "a.ledger", terms, **beside)
     assert Ledger.create(tmp_path / "a.ledger", terms).terms == terms

@@ -23,7 +23,7 @@ from sourdine.mechanisms import Gaussian, PartitionThreshold
 from tests.accounting.ledger.files import rewrite
 
 SELECTION_DELTA = Fraction(1, 10**6)
-CONCENTRATED = ConcentratedBudget(limit=1)  # type: ignore[arg-type]
+CONCENTRATED = ConcentratedBudget(limit=1)
 KEYS = Spend(
     mechanism=PartitionThreshold.within(rho=Fraction(1, 100), delta=3e-7, keys=2), distance=Distance.linf(1)
 )
@@ -101,7 +101,7 @@ def test_a_ledger_without_a_selection_delta_says_what_to_do(path: Path) -> None:
 
 
 def test_a_pure_ledger_keeps_a_delta_for_keys(path: Path) -> None:
-    ledger = Ledger.create(path, terms(budget=PureBudget(limit=1), delta=None))  # type: ignore[arg-type]
+    ledger = Ledger.create(path, terms(budget=PureBudget(limit=1), delta=None))
     assert ledger.terms.delta == pytest.approx(1e-6)
     keys = Spend(mechanism=PartitionThreshold.within(epsilon=0.25, delta=3e-7), distance=Distance.linf(1))
     ledger.charge(keys, purpose="which towns")
@@ -125,7 +125,7 @@ def test_a_selection_delta_lies_below_delta(selection_delta: object) -> None:
 
 
 def test_a_pure_selection_delta_may_be_all_of_delta_and_no_more() -> None:
-    pure = PureBudget(limit=1)  # type: ignore[arg-type]
+    pure = PureBudget(limit=1)
     assert terms(budget=pure, selection_delta=2e-6).rest == 0
     with pytest.raises(InvalidParameter, match="'selection_delta'"):
         terms(budget=pure, selection_delta=3e-6)

@@ -28,7 +28,7 @@ def refused(*words: object) -> str:
 
 def test_local_against_central() -> None:
     found = told("local", "compare", "--epsilon", "1", "--people", "10000")
-    both = CentralComparison(epsilon=1, people=10_000)  # type: ignore[arg-type]
+    both = CentralComparison(epsilon=1, people=10_000)
     assert found["among_these_people"] == {"local": math.sqrt(both.local), "central": math.sqrt(both.central)}
     assert found["variance_ratio"] == pytest.approx(
         {"among_these_people": 5000, "in_their_population": 4.68}, rel=1e-3
@@ -61,7 +61,7 @@ def test_queries_about_a_file(tmp_path: Path) -> None:
 
 def test_forecast_of_a_shuffle() -> None:
     found = told("local", "shuffle", "--epsilon", "2", "--categories", "4", "--people", "10000")
-    bracket = amplified(GRR(epsilon=2, categories=4), 10_000, 1e-6)  # type: ignore[arg-type]
+    bracket = amplified(GRR(epsilon=2, categories=4), 10_000, 1e-6)
     assert found["epsilon"] == {"lower": bracket.lower, "upper": bracket.upper}
     found = told("local", "shuffle", "--epsilon", "2", "--people", "10000")
     assert found["epsilon"] == {"lower": 0.0, "upper": shuffle_model(2, 10_000, 1e-6)}

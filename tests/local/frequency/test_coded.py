@@ -172,7 +172,7 @@ def test_extreme_parameters_work(kind: Callable[..., CodedOracle], epsilon: Frac
 @pytest.mark.parametrize("kind", [OLH, ProjectiveGeometry, HadamardResponse])
 def test_bad_parameters_are_refused(kind: Callable[..., CodedOracle]) -> None:
     for bad in ({"epsilon": 0}, {"epsilon": 513}, {"categories": 1}, {"categories": 2.5}):
-        with pytest.raises(InvalidParameter, match=f"'{next(iter(bad))}' of {kind.__name__}"):  # type: ignore[attr-defined]
+        with pytest.raises(InvalidParameter, match=f"'{next(iter(bad))}' of {kind.__name__}"):
             kind(**{"epsilon": 1, "categories": 5, **bad})
 
 

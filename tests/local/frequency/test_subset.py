@@ -84,7 +84,7 @@ def total_variance(epsilon: float, k: int, size: int) -> float:
 @pytest.mark.parametrize("epsilon", [0.01, 0.25, 0.5, 1.0, 2.0, 4.0, 9.0])
 def test_the_size_is_the_best_of_all(k: int, epsilon: float) -> None:
     least = min(total_variance(epsilon, k, size) for size in range(1, k))
-    oracle = SubsetSelection(epsilon=epsilon, categories=k)  # type: ignore[arg-type]
+    oracle = SubsetSelection(epsilon=epsilon, categories=k)
     assert total_variance(epsilon, k, oracle.size) <= least * (1 + 1e-12)
     assert oracle.size == best_size(Fraction(epsilon), k) <= max(1, k // 2)
 

@@ -324,7 +324,7 @@ def test_intervals_of_one_bit_cover_from_the_first_report_on(
     epsilon: int, reports: int, place: float
 ) -> None:
     """Exactly: so many people at one place give a binomial number of upper ends."""
-    oracle = Duchi(epsilon=epsilon, lower=-1, upper=1)  # type: ignore[arg-type]
+    oracle = Duchi(epsilon=epsilon, lower=-1, upper=1)
     growth = math.exp(epsilon)
     upper = 0.5 + place * (growth - 1) / (2 * (growth + 1))
     covered = 0.0

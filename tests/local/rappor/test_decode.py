@@ -338,4 +338,4 @@ def test_what_is_found_has_its_mass_and_order() -> None:
     assert decoding.p_values[2] > 0.99
     for wrong in ({"level": 0}, {"confidence": 1}, {"correction": "none"}):
         with pytest.raises(InvalidParameter):
-            DecodingTerms(**wrong)  # type: ignore[arg-type]
+            DecodingTerms(**wrong)

@@ -15,8 +15,8 @@ WORDS = ["a.org", "b.org", "c.org"]
 @pytest.mark.parametrize(
     "oracle",
     [
-        Rappor(bits=20, hashes=2, cohorts=300, f=0.5, p=0.5, q=0.75),  # type: ignore[arg-type]
-        OneTimeRappor(bits=64, hashes=3, cohorts=1, f=0.5),  # type: ignore[arg-type]
+        Rappor(bits=20, hashes=2, cohorts=300, f=0.5, p=0.5, q=0.75),
+        OneTimeRappor(bits=64, hashes=3, cohorts=1, f=0.5),
     ],
 )
 def test_reports_are_those_of_encode(oracle: BloomOracle) -> None:

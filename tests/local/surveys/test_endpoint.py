@@ -120,7 +120,7 @@ def test_what_is_no_row_of_numbers_is_refused(values: list[object]) -> None:
 )
 def test_bad_parameters_name_themselves(kind: type[EndpointMethod], bad: dict[str, int]) -> None:
     with pytest.raises(InvalidParameter, match=f"'{list(bad)[-1]}'"):
-        kind(**bad)  # type: ignore[arg-type]
+        kind(**bad)
 
 
 class Adversary:

@@ -60,7 +60,7 @@ def released(table: Table, epsilon: float = 1, seed: int = 1, **more: Any) -> Da
 def drawn(plan: ReleasePlan, table: Table, seeds: range) -> list[DataQuality]:
     """The data quality of many releases; the table is counted once."""
     line = plan.lines[-1]
-    (exact,) = exact_of([line], plan, table.source, SeededBits(1))  # type: ignore[misc]
+    (exact,) = exact_of([line], plan, table.source, SeededBits(1))
     measured, context = line.measurement, plan.context()
     read = [measured.read(exact, line, context, SeededBits(seed)) for seed in seeds]
     return [_quality(each, measured, plan) for each in read]  # type: ignore[arg-type]

@@ -123,7 +123,7 @@ def test_groups_too_large_to_set_apart_at_once_go_by_themselves(monkeypatch: pyt
 @pytest.mark.parametrize(("m", "epsilon"), [(1, 0.01), (9, 0.1), (9, 1), (29, 1), (29, 30)])
 def test_the_slack_is_small_and_above_any_error_seen(m: int, epsilon: float) -> None:
     levels = tuple(Fraction(i, m + 1) for i in range(1, m + 1))
-    mechanism = JointExponential(epsilon=epsilon, levels=levels, places=1 << 20)  # type: ignore[arg-type]
+    mechanism = JointExponential(epsilon=epsilon, levels=levels, places=1 << 20)
     assert 2.0**-30 < mechanism.slack < 0.005 * epsilon
     assert mechanism.rate * 2 * mechanism.moved + mechanism.slack == mechanism.epsilon
 
@@ -133,7 +133,7 @@ def test_too_many_levels_for_floats_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="'epsilon' of JointExponential must be smaller for so many"):
         JointExponential(epsilon=1, levels=levels, places=1 << 20)
     with pytest.raises(InvalidParameter, match="'epsilon' of JointExponential must be larger for so many"):
-        JointExponential(epsilon=2.0**-12, levels=levels[::40], places=1 << 20)  # type: ignore[arg-type]
+        JointExponential(epsilon=2.0**-12, levels=levels[::40], places=1 << 20)
     assert JointExponential(epsilon=1000, levels=DECILES, places=1 << 20).slack < Fraction(1, 10)
 
 

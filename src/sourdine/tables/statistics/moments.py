@@ -30,13 +30,13 @@ from sourdine.tables.statistics.base import (
 
 
 class _Moment(OfColumn, Single):
-    """A moment of a column."""
+    """A moment of a column.
+
+    Each has a constructor of its own: to type checkers a class of pydantic without one takes all its fields
+    by name, whatever it inherits.
+    """
 
     style: ClassVar[Style] = Style()
-
-    @by_hand
-    def __init__(self, column: str) -> None:
-        declare(super().__init__, type(self).__name__, column=column)
 
     @classmethod
     def examples(cls, schema: Schema) -> Iterator[Self]:
@@ -56,6 +56,10 @@ class Sum(_Moment):
     example: ClassVar[Example] = {"sum": "pay"}
     other_names: ClassVar[tuple[str, ...]] = ("total",)
 
+    @by_hand
+    def __init__(self, column: str) -> None:
+        declare(super().__init__, "Sum", column=column)
+
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         return Total(scope=scope, column=self.column)
 
@@ -73,6 +77,10 @@ class Mean(_Moment):
     example: ClassVar[Example] = {"mean": "pay"}
     other_names: ClassVar[tuple[str, ...]] = ("average", "avg")
     needs_size: ClassVar[bool] = True
+
+    @by_hand
+    def __init__(self, column: str) -> None:
+        declare(super().__init__, "Mean", column=column)
 
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         return Moments(scope=scope, column=self.column, degree=1)
@@ -96,6 +104,10 @@ class Variance(_Moment):
     example: ClassVar[Example] = {"variance": "pay"}
     other_names: ClassVar[tuple[str, ...]] = ("var",)
     needs_size: ClassVar[bool] = True
+
+    @by_hand
+    def __init__(self, column: str) -> None:
+        declare(super().__init__, "Variance", column=column)
 
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         return Moments(scope=scope, column=self.column, degree=2)
@@ -121,6 +133,10 @@ class StdDev(_Moment):
     example: ClassVar[Example] = {"deviation": "pay"}
     other_names: ClassVar[tuple[str, ...]] = ("std", "stdev", "stddev")
     needs_size: ClassVar[bool] = True
+
+    @by_hand
+    def __init__(self, column: str) -> None:
+        declare(super().__init__, "StdDev", column=column)
 
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         return Moments(scope=scope, column=self.column, degree=2)

@@ -34,7 +34,7 @@ def _threads() -> None:
         def __exit__(self, *problem: object) -> None:
             pass
 
-    store.threading.RLock = Free  # type: ignore[misc,assignment]
+    store.threading.RLock = Free
     store.Store._in_use = property(lambda self: False, lambda self, value: None)  # type: ignore[assignment]
 
 
@@ -85,7 +85,7 @@ def _known() -> None:
 
 def _seen() -> None:
     """A process forgets what it has seen."""
-    store.Store._check_seen = lambda *words: None  # type: ignore[method-assign,assignment]
+    store.Store._check_seen = lambda *words: None  # type: ignore[method-assign]
 
 
 def _chain() -> None:
