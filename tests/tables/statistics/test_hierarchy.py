@@ -23,7 +23,15 @@ def test_rows_and_files_give_the_same(tmp_path: Path) -> None:
     assert found["filed"].rows == ROWS
 
 
-@pytest.mark.parametrize("block", [{}, {"file": "places.csv", "rows": [["north", "a"]]}, {"levels": "land"}])
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"levels": ["land", "town"]},
+        {"levels": ["land", "town"], "file": "places.csv", "rows": [["north", "a"]]},
+        {"levels": "land", "rows": [["north", "a"]]},
+        {"rows": [["north", "a"]]},
+    ],
+)
 def test_a_hierarchy_has_levels_and_either_a_file_or_rows(block: dict[str, object], tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match=r"hierarchies\.place"):
-        read_hierarchies({"place": {"levels": ["land", "town"]} | block}, tmp_path)
+        read_hierarchies({"place": block}, tmp_path)
