@@ -19,6 +19,7 @@ from sourdine.cli.train.model import ModelOptions
 from sourdine.cli.train.progress import told, training_bar
 from sourdine.core.distance import Neighbours
 from sourdine.learning.models import linear
+from sourdine.learning.planning import TrainingPlan, plan
 from sourdine.learning.result import Progress
 from tests.learning.idx_files import write_digits
 
@@ -380,3 +381,28 @@ def test_what_is_usual_depends_on_features_and_budget(
     chosen = ModelOptions(model=model, features=features).choose("fit")
     found = chosen.recipe(epsilon)
     assert (found.epochs, found.learning_rate) == expected
+
+
+def test_optimizers_and_augmented_images_cost_nothing_more(digits: Path, here: Path) -> None:
+    small = ("--noise-multiplier", 2, "--delta", "1e-3", "-b", 50, "--steps", 2, "--model", "linear")
+    changed = ("--optimizer", "adam", "--augment", "flip, shift=2,rotate=10,blur=0.5", "--copies", 2)
+    found = json.loads(run("fit", digits, *small, *changed, "-o", "made", "--json").stdout)
+    wanted = TrainingPlan(noise_multiplier=2, delta=1e-3, batch_size=50, steps=2)
+    assert found["epsilon"]["upper"] == plan(wanted, size=200).epsilon.upper
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--optimizer", "lbfgs"), "sgd, adam, adamw, rmsprop, adagrad"),
+        (("--optimizer", "adam", "--momentum", 0.5), "takes no --momentum"),
+        (("--augment", "flip=1"), "flip, shift=4, rotate=15 and blur=1"),
+        (("--augment", "swirl"), "flip, shift=4, rotate=15 and blur=1"),
+        (("--copies", 3), "Copies of what?"),
+        (("--augment", "flip", "--model", "least-squares", "--features", "random"), "takes no --augment"),
+    ],
+)
+def test_other_optimizers_and_changes_are_refused(
+    digits: Path, here: Path, words: tuple[object, ...], told: str
+) -> None:
+    assert told in run("fit", digits, "--epsilon", 8, "--model", "linear", *words, code=2).stderr

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sourdine.learning.baseline import Repeats as Repeats
     from sourdine.learning.baseline import repeat as repeat
     from sourdine.learning.checkpoint import Checkpoint as Checkpoint
+    from sourdine.learning.data.augmentation import Augmentation as Augmentation
     from sourdine.learning.data.batches import AllocatedBatches as AllocatedBatches
     from sourdine.learning.data.batches import FixedBatches as FixedBatches
     from sourdine.learning.data.batches import PoissonBatches as PoissonBatches
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from sourdine.learning.step import Step as Step
 
 _HOMES = {
+    "Augmentation": "learning.data.augmentation",
     "AllocatedBatches": "learning.data.batches",
     "Automatic": "learning.gradients.clipping",
     "Card": "learning.result",
@@ -81,6 +83,7 @@ _HOMES = {
 
 __all__ = [
     "AllocatedBatches",
+    "Augmentation",
     "Automatic",
     "Card",
     "Checkpoint",

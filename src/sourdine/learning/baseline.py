@@ -18,6 +18,7 @@ from sourdine.accounting.pld.accountant import PLD
 from sourdine.accounting.spend import plan_cost
 from sourdine.core import check
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.learning.data.augmentation import Augmentation, AugmentedExamples
 from sourdine.learning.data.batches import ShuffledBatches
 from sourdine.learning.data.examples import Examples, examples_of
 from sourdine.learning.result import Progress, Trained
@@ -47,6 +48,7 @@ def fit_without_privacy(
     epochs: int,
     batch_size: int,
     optimizer: MakeOptimizer,
+    augmentation: Augmentation | None = None,
     public: object = None,
     progress: ReportProgress | None = None,
     bits: Bits = SYSTEM,
@@ -67,6 +69,7 @@ def fit_without_privacy(
     """
     task = Task(copy.deepcopy(model).train(), cross_entropy)
     examples = examples_of(data)
+    shown = examples if augmentation is None else AugmentedExamples(examples, augmentation, bits)
     judges = None if public is None else examples_of(public)
     batches = ShuffledBatches(size=examples.size, batch_size=batch_size, epochs=epochs)
     stepper = optimizer(task.model.parameters())
@@ -74,7 +77,7 @@ def fit_without_privacy(
     history: list[Progress] = []
     for step, places in enumerate(batches.drawn(bits), start=1):
         stepper.zero_grad()
-        task.losses(examples.batch(places)).mean().backward()  # type: ignore[no-untyped-call]
+        task.losses(shown.batch(places)).mean().backward()  # type: ignore[no-untyped-call]
         stepper.step()
         now = Progress(step=step, steps=batches.steps, epoch=step // each, epsilon=math.inf)
         if step % each == 0:

@@ -17,6 +17,7 @@ from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.learning.checkpoint import Checkpoint
+from sourdine.learning.data.augmentation import Augmentation, AugmentedExamples
 from sourdine.learning.data.examples import Examples, batch_of, examples_of
 from sourdine.learning.data.units import UnitIds
 from sourdine.learning.execution import Execution, check_execution
@@ -42,6 +43,7 @@ def fit(
     optimizer: MakeOptimizer | None = None,
     schedule: MakeSchedule | None = None,
     averaging: float | None = None,
+    augmentation: Augmentation | None = None,
     public: object = None,
     checkpoint: Checkpoint | Path | str | None = None,
     execution: Execution | None = None,
@@ -63,6 +65,7 @@ def fit(
     - `optimizer` and `schedule`: functions that make them, from the parameters and from the
       optimizer; both step once a batch.
     - `averaging`: the decay of an average of the parameters over the steps, which is then the model.
+    - `augmentation`: how images are changed at random before a gradient is taken; it costs no epsilon.
     - `public`: examples that are nobody's secret, to tell accuracy on after each epoch.
     - `checkpoint`: a file; a run that was killed goes on from it, is paid once and costs the same epsilon.
       It is written after each epoch; `Checkpoint` may say more often.
@@ -91,15 +94,21 @@ def fit(
             "fit", "size", "be left out unless batches are drawn by Poisson sampling", priced.size
         )
     clip = Flat() if clipping is None else clipping
+    shown, copies = augmented("fit", examples, augmentation, bits)
     physical, forecast = check_execution("fit", execution).prepare(
-        model, task, examples, clipping=clip, examples_per_unit=1 if owners is None else owners.max_examples
+        model,
+        task,
+        examples,
+        clipping=clip,
+        examples_per_unit=copies * (1 if owners is None else owners.max_examples),
     )
     run = Run(
         task=task,
         given=model,
         plan=replace(priced, forecast=forecast),
         clipping=clip,
-        examples=examples,
+        examples=shown,
+        copies=copies,
         units=owners,
         optimizer=partial(SGD, lr=_LEARNING_RATE) if optimizer is None else optimizer,
         schedule=schedule,
@@ -112,6 +121,18 @@ def fit(
     file = checkpoint if checkpoint is None or isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
     with opened(ledger) as payer, nullcontext() if file is None else file.held():
         return run.done(file, payer, purpose)
+
+
+def augmented(
+    owner: str, examples: Examples, augmentation: Augmentation | None, bits: Bits
+) -> tuple[Examples, int]:
+    """The examples as a model sees them, and how many versions of each come in a row."""
+    if augmentation is None:
+        return examples, 1
+    given: object = augmentation
+    if not isinstance(given, Augmentation):
+        raise check.fail(owner, "augmentation", "be an Augmentation", given, "Write Augmentation(flip=True).")
+    return AugmentedExamples(examples, augmentation, bits), augmentation.copies
 
 
 def task_of(model: nn.Module, loss: Losses | None) -> Task:

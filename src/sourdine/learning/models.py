@@ -42,6 +42,7 @@ class Recipe:
     clip: float
     averaging: float | None
     batch_size: int | None = None
+    optimizer: str = "sgd"
 
     def batch_size_for(self, size: int) -> int | None:
         """The usual batch, or an eighth of few data; None where the planner is to choose."""

@@ -123,6 +123,7 @@ class Run:
     public: Examples | None
     progress: ReportProgress | None
     bits: Bits
+    copies: int = 1  # of each example in a batch, which count as one
 
     def done(self, file: Checkpoint | None, ledger: Ledger | None, purpose: str) -> Trained:
         """Pay, or find in the checkpoint that it was paid; train; hand over."""
@@ -277,12 +278,20 @@ class Run:
         for start in range(0, len(units), self.physical_batch_size):
             some = units[start : start + self.physical_batch_size]
             if self.units is None:
-                batch, weights = self.examples.batch(some), None
+                batch, weights = self.examples.batch(some), self._shares(len(some))
             else:
                 chosen = self.units.drawn(some, self.bits)
-                batch, weights = self.examples.batch(chosen.places), torch.from_numpy(chosen.weights)
-            moving.step.add(lambda: self.task.losses(batch, weights), examples_per_unit=self._per_unit)  # noqa: B023
+                batch = self.examples.batch(chosen.places)
+                weights = torch.from_numpy(np.repeat(chosen.weights, self.copies) / np.float32(self.copies))
+            moving.step.add(
+                lambda: self.task.losses(batch, weights),  # noqa: B023
+                examples_per_unit=self._per_unit * self.copies,
+            )
         moving.close()
+
+    def _shares(self, people: int) -> Tensor | None:
+        """What each copy of an example counts of it."""
+        return None if self.copies == 1 else torch.full((people * self.copies,), 1 / self.copies)
 
     @property
     def _epoch(self) -> int:

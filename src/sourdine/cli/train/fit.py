@@ -15,6 +15,7 @@ from sourdine.cli.shared.parse import number
 from sourdine.cli.train.handover import RUNS, Handover, Run, check_free, files_in, plain_runs, print_runs
 from sourdine.cli.train.model import ChosenModel, ModelOptions
 from sourdine.cli.train.options import (
+    OPTIMIZERS,
     AsJson,
     Cache,
     Data,
@@ -33,12 +34,15 @@ from sourdine.core.format import counted
 
 if TYPE_CHECKING:
     from sourdine.accounting.ledger import Ledger
+    from sourdine.learning.data.augmentation import Augmentation
     from sourdine.learning.data.labelled import Labelled
     from sourdine.learning.models import Recipe
     from sourdine.learning.planning import TrainingPlan
 
 _OWNER = "train fit"
 _PLAIN_BATCH = 64
+_ADAPTIVE_RATE = 0.002  # of optimizers that scale their steps themselves
+_AUGMENTED: dict[str, type[int] | type[float]] = {"flip": int, "shift": int, "rotate": float, "blur": float}
 _LONGEST = 200  # characters of what the ledger notes
 
 
@@ -61,10 +65,34 @@ class RecipeOptions:
     averaging: Annotated[
         str | None, typer.Option("--averaging", help="The decay of an average over the steps; 0 for none.")
     ] = None
+    optimizer: Annotated[
+        str | None,
+        typer.Option("--optimizer", help=f"{', '.join(OPTIMIZERS)}. It costs no epsilon. Without: sgd."),
+    ] = None
+    augment: Annotated[
+        str | None,
+        typer.Option(
+            "--augment",
+            help="Images changed at random in every step: flip, shift=PIXELS, rotate=DEGREES, blur=PIXELS, "
+            "with commas between. It costs no epsilon.",
+        ),
+    ] = None
+    copies: Annotated[
+        int, typer.Option("--copies", help="With --augment: versions of an image, averaged in a step.")
+    ] = 1
 
     def recipe(self, usual: "Recipe", epochs: int | None) -> "Recipe":
         """The settings of a model, with what was stated in place of what is usual."""
         made = usual
+        if self.optimizer is not None:
+            if self.optimizer not in OPTIMIZERS:
+                raise check.fail(_OWNER, "optimizer", f"be one of {', '.join(OPTIMIZERS)}", self.optimizer)
+            if self.optimizer != "sgd":
+                if self.momentum is not None:
+                    raise InvalidParameter(
+                        f"The optimizer {self.optimizer} takes no --momentum. Leave it out, or take sgd."
+                    )
+                made = replace(made, optimizer=self.optimizer, learning_rate=_ADAPTIVE_RATE)
         if self.learning_rate is not None:
             step = float(number(_OWNER, "learning-rate", self.learning_rate, Fraction(1, 10**9), 10**6))
             made = replace(made, learning_rate=step)
@@ -79,6 +107,22 @@ class RecipeOptions:
         if epochs is not None:
             made = replace(made, epochs=check.integer(_OWNER, "epochs", epochs, 1, 1 << 20))
         return made
+
+    def augmentation(self) -> "Augmentation | None":
+        """How images are changed, if they are."""
+        from sourdine.learning.data.augmentation import Augmentation
+
+        if self.augment is None:
+            if self.copies != 1:
+                raise InvalidParameter("Copies of what? Give --augment with --copies.")
+            return None
+        given: dict[str, bool | int | float] = {}
+        for word in self.augment.split(","):
+            name, sign, text = (part.strip() for part in word.partition("="))
+            if name not in _AUGMENTED or bool(sign) == (name == "flip"):
+                raise check.fail(_OWNER, "augment", "be of flip, shift=4, rotate=15 and blur=1", self.augment)
+            given[name] = True if name == "flip" else _AUGMENTED[name](number(_OWNER, name, text, 0, 4096))
+        return Augmentation(**given, copies=self.copies)  # type: ignore[arg-type]
 
 
 @with_groups
@@ -123,11 +167,13 @@ def fit(
     sourdine train fit mnist --model cnn --epsilon 3 --epochs 15 --repeats 3 --ledger mnist.ledger ·
     sourdine train fit flowers --side 224 --features vgg16 --weights vgg16.pth --reduce 2 --model mlp
     --hidden 512 --cache kept --epsilon 8 ·
+    sourdine train fit mnist --model cnn --epsilon 3 --optimizer adam --augment shift=2,rotate=10 --copies 4 ·
     sourdine train fit mnist --features random --model least-squares --epsilon 0.5 ·
     sourdine train fit people.csv --model linear --target ill --epsilon 1 --checkpoint people.run
     """
     chosen = model.choose(_OWNER, hidden=hidden, extra=extra_layer)
     recipe = settings.recipe(chosen.recipe(plan.level(_OWNER)), plan.epochs)
+    augmentation = settings.augmentation()
     count = check.integer(_OWNER, "repeats", repeats, 1, 1000)
     if chosen.kind is None:
         refuse_for_least_squares(
@@ -136,6 +182,8 @@ def fit(
             momentum=settings.momentum,
             clip=settings.clip,
             averaging=settings.averaging,
+            optimizer=settings.optimizer,
+            augment=settings.augment,
             checkpoint=checkpoint,
             without_privacy=without_privacy or None,
             repeats=None if count == 1 else count,
@@ -160,7 +208,7 @@ def fit(
     with ExitStack() as held:
         paid = None if ledger is None else held.enter_context(_open(ledger))
         train, judged, features = chosen.prepared(parts, cache, single=single)
-        job = _Job(chosen, recipe, stated, plan.batch_size, train, judged, paid)
+        job = _Job(chosen, recipe, stated, plan.batch_size, train, judged, paid, augmentation)
         handover = Handover(chosen, train.classes, features, paid)
         for place in places:
             show.check_folder(place)
@@ -189,6 +237,7 @@ class _Job:
     train: "Labelled"
     test: "Labelled | None"
     ledger: "Ledger | None"
+    augmentation: "Augmentation | None"
 
     def run(self, label: str, checkpoint: Path | None) -> "Run":
         from sourdine.learning.baseline import fit_without_privacy
@@ -208,7 +257,7 @@ class _Job:
                 purpose=purpose,
             )
         fresh = self.chosen.fresh(self.train.shape, len(self.train.classes))
-        optimizer = optimizer_of(self.recipe.learning_rate, self.recipe.momentum)
+        optimizer = optimizer_of(self.recipe.learning_rate, self.recipe.momentum, self.recipe.optimizer)
         public = None if self.test is None else self.test.pair
         with training_bar(label) as progress:
             if self.plan is None:
@@ -219,6 +268,7 @@ class _Job:
                     epochs=self.recipe.epochs,
                     batch_size=usual if self.batch_size is None else self.batch_size,
                     optimizer=optimizer,
+                    augmentation=self.augmentation,
                     public=public,
                     progress=progress,
                 )
@@ -229,6 +279,7 @@ class _Job:
                 clipping=Flat(norm=self.recipe.clip),
                 optimizer=optimizer,
                 averaging=self.recipe.averaging,
+                augmentation=self.augmentation,
                 public=public,
                 checkpoint=checkpoint,
                 progress=progress,

@@ -165,9 +165,16 @@ def need_torch() -> None:
         )
 
 
-def optimizer_of(learning_rate: float, momentum: float) -> "MakeOptimizer":
-    """Gradient steps of a size, with momentum."""
-    from torch.optim import SGD
+OPTIMIZERS = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW", "rmsprop": "RMSprop", "adagrad": "Adagrad"}
 
-    made: Callable[..., SGD] = lambda values: SGD(values, lr=learning_rate, momentum=momentum)
-    return made
+
+def optimizer_of(learning_rate: float, momentum: float, name: str = "sgd") -> "MakeOptimizer":
+    """Steps of a size by an optimizer of torch, of which sgd alone has momentum here.
+
+    Each of them reads nothing but noisy gradients, so that the choice costs no epsilon.
+    """
+    from torch import optim
+
+    kind: Callable[..., optim.Optimizer] = getattr(optim, OPTIMIZERS[name])
+    more = {"momentum": momentum} if name == "sgd" else {}
+    return lambda values: kind(values, lr=learning_rate, **more)
