@@ -152,12 +152,6 @@ ERRORS = (
         effect=Effect.READS,
     ),
     Error(
-        place="thesis, surveys",
-        says="One coin: heads, tell the truth; tails, say yes.",
-        right="Who says no has told the truth: ε is infinite. The second coin mends it, with ε = ln 3.",
-        effect=Effect.BREAKS,
-    ),
-    Error(
         place="thesis, RAPPOR and densities",
         says="p* conditioned on the wrong bit; a density without its normaliser; a loose total variation.",
         right="P(S=1 | B=0); (2λ)^−d exp(−|v|₁/λ); at most (e^ε − 1)/(e^ε + 1).",
@@ -171,7 +165,7 @@ ERRORS = (
     ),
     Error(
         place="cleaner",
-        says="A staircase drawn again until it lies inside its range is ε-private.",
+        says="A staircase of ε is drawn again until it lies inside its range.",
         right="Its normaliser depends on the value: up to 1.48 ε. Ours is calibrated to its worst case.",
         effect=Effect.WEAKENS,
     ),
@@ -179,13 +173,7 @@ ERRORS = (
         place="cleaner",
         says="The second step of the staircase has the exponent of the first.",
         right="Exponent j + 1.",
-        effect=Effect.WEAKENS,
-    ),
-    Error(
-        place="cleaner",
-        says="ε for each column is told as the ε of the table.",
-        right="A person has d columns, hence d·ε.",
-        effect=Effect.WEAKENS,
+        effect=Effect.READS,
     ),
     Error(
         place="cleaner",

@@ -53,7 +53,8 @@ def reproduce(settings: Settings) -> ExperimentPart:
     reasons = (
         "E[P/Q] is 1 for every pair, so its logarithm is 0. The exponent α is missing.",
         "Noise and sensitivity both grow with C, which cancels: α/(2σ²).",
-        "Without the binomials the sum does not even reach 1, and its logarithm is negative.",
+        "Without the binomials the sum does not even reach 1, and its logarithm is negative. A slip of the "
+        "page: the tool that it explains has them.",
         "ε is missing, and Δ stands above where it belongs below: 5/4 exp(-(σε/Δ)²/2).",
     )
     names = ("thesis.renyi", "thesis.curve", "thesis.moments", "thesis.delta")

@@ -81,6 +81,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
 def _verdicts(errors: Errors) -> tuple[ClaimVerdict, ...]:
     fits = {name: fit(errors.curve(name, 1.0)) for name in METHODS}
     mine, theirs = (errors.found[name, 1.0, SIZE] for name in FITS)
+    above = [100 * ratio - 100 for ratio in _ratios(fits["inverse sensitivity"], FITS["inverse sensitivity"])]
     return (
         judge(
             "report.fit.histogram",
@@ -92,7 +93,9 @@ def _verdicts(errors: Errors) -> tuple[ClaimVerdict, ...]:
             "report.fit.inverse",
             found=power(*fits["inverse sensitivity"]),
             standing=_like(fits["inverse sensitivity"], FITS["inverse sensitivity"]),
-            why="The code was one-sided, with the range of the data; on uniform values that hardly shows.",
+            why=f"Ours is {above[0]:.0f} % above the printed one at n = 1,000 and {above[1]:.0f} % at 5,000, "
+            "where means of 50 samples vary by 5 %. The code was one-sided, with the range of the data; on "
+            "uniform values that hardly shows.",
         ),
         judge(
             "report.similar",
@@ -133,10 +136,14 @@ def _many(errors: Errors, bits: Bits) -> tuple[ClaimVerdict, ...]:
 
 def _like(found: tuple[float, float], printed: tuple[float, float]) -> Standing:
     """Reproduced if both say nearly the same at n = 1,000 and at 5,000."""
-    ratios = [found[0] * n ** -found[1] / (printed[0] * n ** -printed[1]) for n in (1000, 5000)]
-    if all(0.8 < ratio < 1.25 for ratio in ratios):
+    if all(0.8 < ratio < 1.25 for ratio in _ratios(found, printed)):
         return Standing.REPRODUCED
     return Standing.OTHERWISE
+
+
+def _ratios(found: tuple[float, float], printed: tuple[float, float]) -> list[float]:
+    """One fit beside another at n = 1,000 and at 5,000."""
+    return [found[0] * n ** -found[1] / (printed[0] * n ** -printed[1]) for n in (1000, 5000)]
 
 
 def _fits(errors: Errors, published: dict[str, Curve]) -> TextTable:

@@ -28,7 +28,6 @@ ORACLE = Rappor(bits=128, hashes=2, cohorts=8, f=Fraction(1, 2), p=Fraction(1, 2
 SEEDS = 20
 MALWARE, PLACE = "malware.exe", 9
 FIRST, SHARE = 0.045, 0.026  # of the most frequent process, and of the malware
-PUBLISHED = 10
 CANDIDATES = 200
 _SHOWN = 20
 _NAMES = (
@@ -96,9 +95,10 @@ def _found(runs: list[ReportsRun]) -> ClaimVerdict:
     return judge(
         "rappor.processes",
         found=f"{found:.1f} ± {error:.1f}, with shares from {100 * least:.1f} to {100 * most:.1f} %",
-        standing=Standing.REPRODUCED if abs(found - PUBLISHED) <= 3 else Standing.OTHERWISE,
-        why="The list is made up around the published shares, with ten names down to 2.5 %. So this says "
-        "that so many reports can show such names, not that the published ones were right.",
+        standing=Standing.UNTESTED,
+        why="The machines of the source are not at hand. The list is made up around the published shares, "
+        "with ten names down to 2.5 %: so many reports can show such names, which says nothing of the "
+        "published ones.",
     )
 
 

@@ -103,8 +103,16 @@ STATEMENTS = (
         place="slide 14 of 16",
         sentence="Preuvee d'ε-LDP : admise.",
         english="Proof of ε-LDP: taken for granted.",
-        claim="bounded staircase noise by rejection is ε-private",
+        claim="staircase noise over the range, added without bounds, is ε-private",
         published="ε",
+    ),
+    _at(
+        name="slides.staircase.bounded",
+        place="“Nettoyage avec stairCase et GRR”, the code",
+        sentence="stairc = mechanisms.Staircase(epsilon=1,sensitivity=mx-mi)",
+        english="The staircase of ε = 1 over the range (which is then drawn again until it lies inside).",
+        claim="staircase noise bounded by rejection still is ε-private",
+        published="ε = 1 (in the code; the next slide compares by this ε)",
     ),
     _at(
         name="slides.below",

@@ -51,9 +51,10 @@ STATEMENTS = (
         name="thesis.synthetic",
         place="4.1.2, from p. 42",
         sentence="Cela met en évidence l'intérêt de la création artificielle des données « de synthèse ».",
-        english="This shows what artificial (rotated, shifted, blurred) data are good for.",
+        english="(Too few data make enough privacy hard to have.) This shows the point of making artificial "
+        "data (by rotating, shifting or blurring images).",
         claim="copies of images count as more data, and lower ε",
-        published="lower ε",
+        published="no number; enough privacy with fewer originals (by the sentence before)",
     ),
     _at(
         name="thesis.size",

@@ -84,8 +84,8 @@ def _verdict(sizes: dict[Fraction, dict[str, int]]) -> ClaimVerdict:
         found=f"{one['exact']:,} for 95 %, {one['surely']:,} by Hoeffding",
         standing=Standing.WRONG if one["exact"] > 1.1 * one["published"] else Standing.REPRODUCED,
         why="The published number makes the standard error about τ, and larger for ε above 1: of single "
-        f"answers {single:.0f} % are within τ, and all ten together in {together:.1f} % of cases. A factor "
-        "ln(t/β) is missing.",
+        f"answers {single:.0f} % are within τ, and all ten together in {together:.1f} % of cases. The "
+        "notes name no probability of success; for any that is near 1 a factor ln(t/β) is missing.",
     )
 
 
