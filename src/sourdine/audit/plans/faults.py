@@ -33,12 +33,12 @@ from sourdine.frames.dialect import DUCKDB, Dialect
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.statistics import partitions, quality, sums, totals
 from sourdine.mechanisms import TopK
-from sourdine.tables import measurement
 from sourdine.tables.consistent.structure import Margins
 from sourdine.tables.group_sums import GroupSums
 from sourdine.tables.measurement import Measurement, expect
 from sourdine.tables.quality.private import Quality
-from sourdine.tables.statistics import quantiles
+from sourdine.tables.statistics import order
+from sourdine.tables.statistics import partitions as chosen_keys
 from sourdine.tables.statistics.order import TreeCounts
 
 Wrap = Callable[[Any], Any]
@@ -76,6 +76,9 @@ class Fault:
 
 @contextmanager
 def _wrapped(owner: Any, name: str, wrap: Wrap) -> Iterator[None]:
+    if name not in vars(owner):
+        where = getattr(owner, "__name__", owner)
+        raise LookupError(f"{where} has no '{name}' any more: the fault that wraps it must follow it.")
     original = vars(owner)[name]
     setattr(owner, name, wrap(original))
     try:
@@ -236,7 +239,7 @@ FAULTS = (
         wraps=((ranks, "_bounded", _bounded(groups=_MANY)),),
         asks=("order",),
     ),
-    Fault(name="keys of a unit are not bounded", wraps=((measurement, "key_counts", _all_keys),), case=OPEN),
+    Fault(name="keys of a unit are not bounded", wraps=((chosen_keys, "key_counts", _all_keys),), case=OPEN),
     Fault(name="a join multiplies records", wraps=((join._Public, "of", _of_rows),), case=JOINED),
     Fault(
         name="a column is computed from other records",
@@ -319,7 +322,7 @@ FAULTS = (
     Fault(name="ranks are paid one way", wraps=((TopK, "within", _one_way),), case=REPLACED, asks=("best",)),
     Fault(
         name="values that move are taken as replaced",
-        wraps=((quantiles, "chosen", _as_replaced),),
+        wraps=((order, "chosen", _as_replaced),),
         case=REPLACED,
         asks=("order",),
     ),
