@@ -137,9 +137,9 @@ class Approximate(Accountant[ApproximateCost]):
 
     def delta(self, cost: ApproximateCost, epsilon: float) -> Bracket:
         epsilon = float(check.rational("Approximate", "epsilon", epsilon))
-        found = PLD(width=self.width).delta(_responses(cost), epsilon)
-        kept = 1 - _spent(cost)
-        lower, upper = (1 - kept * (1 - end) for end in (found.lower, found.upper))
+        bracket = PLD(width=self.width).delta(_responses(cost), epsilon)
+        rest = 1 - _spent(cost)
+        lower, upper = (1 - rest * (1 - end) for end in (bracket.lower, bracket.upper))
         return Bracket(max(0.0, lower - _ROUNDING), min(1.0, upper + _ROUNDING))
 
 

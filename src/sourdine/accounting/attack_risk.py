@@ -79,8 +79,8 @@ class AttackLimit:
         base, most = Fraction(0), self.advantage
         if most is None:  # what guessing achieves does not count
             base, most = Fraction(self.false_positives or 0), self.true_positives
-        found = check.rational("AttackLimit", "success", success)
-        ratio = (found - base) / (Fraction(most or 0) - base)
+        exact = check.rational("AttackLimit", "success", success)
+        ratio = (exact - base) / (Fraction(most or 0) - base)
         return math.copysign(abs(math.log(ratio)), ratio - 1) if ratio > 0 else -math.inf
 
 
@@ -189,8 +189,8 @@ def calibrate_to_attack(
     Used `count` times in a plan fixed beforehand; the noise is above the least by a relative 1e-4 at most.
 
     >>> from sourdine.mechanisms import Laplace
-    >>> found = calibrate_to_attack(lambda scale: Laplace(scale=scale), Distance.l1(1), advantage=0.1)
-    >>> round(float(found.scale), 2)  # tanh(1/(2 scale)) is 0.1
+    >>> best = calibrate_to_attack(lambda scale: Laplace(scale=scale), Distance.l1(1), advantage=0.1)
+    >>> round(float(best.scale), 2)  # tanh(1/(2 scale)) is 0.1
     4.98
     """
     limit = AttackLimit(advantage=advantage, true_positives=true_positives, false_positives=false_positives)

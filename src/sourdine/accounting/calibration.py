@@ -135,8 +135,8 @@ def epsilon_for_error(
     """The noisiest mechanism whose error stays within `error` with this confidence, and its epsilon.
 
     >>> from sourdine.mechanisms import Laplace
-    >>> found = epsilon_for_error(lambda scale: Laplace(scale=scale), Distance.l1(1), 30)
-    >>> round(float(found.mechanism.scale), 2), round(found.epsilon.upper, 3)
+    >>> best = epsilon_for_error(lambda scale: Laplace(scale=scale), Distance.l1(1), 30)
+    >>> round(float(best.mechanism.scale), 2), round(best.epsilon.upper, 3)
     (10.19, 0.098)
     """
     wanted = float(check.positive("epsilon_for_error", "error", error))
@@ -144,8 +144,8 @@ def epsilon_for_error(
     delta = check_delta("epsilon_for_error", delta)
 
     def excess(precision: Fraction) -> float:
-        found = mechanism(1 / precision).error(confidence)
-        return math.log(found / wanted) if found > 0 else -math.inf
+        bound = mechanism(1 / precision).error(confidence)
+        return math.log(bound / wanted) if bound > 0 else -math.inf
 
     best = mechanism(1 / least(excess))
     spend = Spend(mechanism=best, distance=distance, count=count, sampling=sampling)

@@ -98,10 +98,10 @@ def _sampled(event: object, kind: str, neighbours: Neighbours, depth: int) -> "t
 
 def _field(event: object, name: str) -> object:
     missing = object()
-    held = getattr(event, name, missing)
-    if held is missing:
+    value = getattr(event, name, missing)
+    if value is missing:
         raise InvalidParameter(f"An event of the class {type(event).__name__} must have '{name}'.")
-    return held
+    return value
 
 
 def _positive(event: object, name: str) -> Fraction:
@@ -123,8 +123,8 @@ Read = Callable[[object, Neighbours], tuple[Mechanism, Distance]]
 
 def _gaussian(event: object, neighbours: Neighbours) -> tuple[Mechanism, Distance]:
     continuous: Any = class_of("noisy-gradient/1")
-    made: Mechanism = continuous(sigma=_positive(event, "noise_multiplier"))
-    return made, Distance.l2(_moves(neighbours), neighbours=neighbours)
+    mechanism: Mechanism = continuous(sigma=_positive(event, "noise_multiplier"))
+    return mechanism, Distance.l2(_moves(neighbours), neighbours=neighbours)
 
 
 def _laplace(event: object, neighbours: Neighbours) -> tuple[Mechanism, Distance]:
@@ -135,8 +135,8 @@ def _laplace(event: object, neighbours: Neighbours) -> tuple[Mechanism, Distance
 
 def _discrete_laplace(event: object, neighbours: Neighbours) -> tuple[Mechanism, Distance]:
     change = check.integer(_OWNER, "sensitivity", _field(event, "sensitivity"), 1, 1 << 40)
-    made = Geometric(scale=1 / _positive(event, "noise_parameter"))
-    return made, Distance.l1(change * _moves(neighbours), neighbours=neighbours)
+    mechanism = Geometric(scale=1 / _positive(event, "noise_parameter"))
+    return mechanism, Distance.l1(change * _moves(neighbours), neighbours=neighbours)
 
 
 def _response(event: object, neighbours: Neighbours) -> tuple[Mechanism, Distance]:

@@ -50,10 +50,10 @@ def dominating_square(loss: PrivacyLoss) -> Fraction | float:
         return math.inf
     if all(isinstance(law, GaussianLaw) for law in laws):
         return max(_gaussian(law, loss.rho) for law in laws if isinstance(law, GaussianLaw))
-    found = max(_of_law(law) for law in laws)
+    mu = max(_of_law(law) for law in laws)
     if loss.epsilon != math.inf:
-        found = min(found, mu_of_epsilon(float_above(loss.epsilon)))
-    return math.inf if found == math.inf else float_above(Fraction(found) ** 2)
+        mu = min(mu, mu_of_epsilon(float_above(loss.epsilon)))
+    return math.inf if mu == math.inf else float_above(Fraction(mu) ** 2)
 
 
 def mu_of_epsilon(epsilon: Fraction | float) -> float:
@@ -102,8 +102,8 @@ def _of_law(law: LossDistribution) -> float:
 def _quantile(above: Floats, below: Floats) -> Floats:
     """The normal quantile of a chance, by its smaller side."""
     less = np.minimum(above, below)
-    found: Floats = np.where(above < below, 1.0, -1.0) * ndtri_exp(np.log(less))
-    return found
+    quantiles: Floats = np.where(above < below, 1.0, -1.0) * ndtri_exp(np.log(less))
+    return quantiles
 
 
 def _discrete(law: DiscreteGaussianLaw) -> float:
@@ -125,8 +125,8 @@ def _discrete(law: DiscreteGaussianLaw) -> float:
     def quantile(at: np.ndarray) -> Floats:
         """Of P[Y <= at]; by symmetry it is minus that of P[Y <= -at - 1] above 0."""
         low = below_zero[np.where(at < 0, -at, np.minimum(at + 1, far))]
-        found: Floats = np.where(at < 0, low, -low)
-        return found
+        quantiles: Floats = np.where(at < 0, low, -low)
+        return quantiles
 
     reach = quantile(places) - quantile(places - law.units)
     least = law.units / sigma
@@ -158,8 +158,8 @@ def gdp_epsilon(square: Fraction, delta: float) -> float:
         if first == -math.inf:
             return True
         second = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
-        held = -math.expm1(min(second - first, 0.0)) + 1e-13 * (1 + epsilon - first)
-        return first + math.log(held) + _MASS <= allowed
+        remainder = -math.expm1(min(second - first, 0.0)) + 1e-13 * (1 + epsilon - first)
+        return first + math.log(remainder) + _MASS <= allowed
 
     if fits(0.0):
         return 0.0

@@ -89,21 +89,21 @@ class Certificate(Viewable):
     def from_json(cls, text: str) -> "Certificate":
         """A certificate read back."""
         try:
-            held = dict(json.loads(text))
-            foreign = held.pop(_FOREIGN, [])
-            if held.pop("format") != _FORMAT or "declared" not in held:
+            fields = dict(json.loads(text))
+            foreign = fields.pop(_FOREIGN, [])
+            if fields.pop("format") != _FORMAT or "declared" not in fields:
                 raise ValueError("unknown format")
-            made = decoded(cls, held, strict=True)
-            if foreign != list(made.foreign):
+            certificate = decoded(cls, fields, strict=True)
+            if foreign != list(certificate.foreign):
                 raise ValueError("other names than those of the spends")
-            if min(made.price, made.left, made.selection_delta) < 0:
+            if min(certificate.price, certificate.left, certificate.selection_delta) < 0:
                 raise ValueError("no amounts")
         except UnknownName as problem:
             raise LedgerError(f"The certificate cannot be read. {problem}") from problem
         except (SourdineError, KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as problem:
             message = "The certificate cannot be read. It is cut short or was changed. Ask for it again."
             raise LedgerError(message) from problem
-        return made
+        return certificate
 
     def with_digests(self, files: Iterable[Path]) -> "Certificate":
         """The same, tied to files that are published with it."""
@@ -194,7 +194,7 @@ class Release(Viewable):
                     "The release does not say what was declared with its charge, and the ledger keeps only a "
                     "digest of that. Pass the same texts again, as declared=."
                 )
-        made = Certificate(
+        certificate = Certificate(
             ledger=self.receipt.ledger,
             number=self.receipt.number,
             fingerprint=self.receipt.fingerprint,
@@ -212,5 +212,5 @@ class Release(Viewable):
             declared=dict(stated or {}),
             software=(entry.software if entry is not None else None) or "",
         )
-        made._compare(entry, terms)
-        return made
+        certificate._compare(entry, terms)
+        return certificate

@@ -86,14 +86,14 @@ def _hull_law(epsilons: Floats, deltas: Floats) -> AtomLaw:
     """The law whose profile is the largest convex one below these points and below 1 at the far left."""
     x = np.concatenate([[0.0], np.exp(epsilons)])
     y = np.concatenate([[1.0], deltas])
-    kept: list[int] = []
+    hull: list[int] = []
     for i in range(len(x)):
-        while len(kept) > 1 and _turns_down(x, y, kept[-2], kept[-1], i):
-            kept.pop()
-        kept.append(i)
-    slopes = np.minimum(np.diff(y[kept]) / np.diff(x[kept]), 0.0)
+        while len(hull) > 1 and _turns_down(x, y, hull[-2], hull[-1], i):
+            hull.pop()
+        hull.append(i)
+    slopes = np.minimum(np.diff(y[hull]) / np.diff(x[hull]), 0.0)
     mass = np.maximum(np.diff(np.append(slopes, 0.0)), 0.0)
-    corners = np.array(kept[1:])
+    corners = np.array(hull[1:])
     infinite = min(1.0, float(y[corners[-1]]) * (1 + _ROUNDING))
     return AtomLaw(epsilons[corners - 1], x[corners] * mass * (1 + _ROUNDING), mass, infinite)
 

@@ -33,8 +33,8 @@ def added(default: T, name: str | None = None) -> T:
     stays as it was. Files may know the field by another name.
     """
     known = {} if name is None else written(name)
-    made: T = dataclasses.field(default=default, metadata={"added": True, **known})
-    return made
+    field: T = dataclasses.field(default=default, metadata={"added": True, **known})
+    return field
 
 
 def written(name: str) -> dict[str, str]:
@@ -53,29 +53,29 @@ def encoded(instance: object, *, exact: bool = False) -> Json:
     With `exact` all must be exact and plain: a float, such as a noise scale, is refused.
     """
     encoders = _encoders(type(instance), exact)  # type: ignore[arg-type]  # classes are hashable
-    held = {field: getattr(instance, field.name) for field in dataclasses.fields(instance)}  # type: ignore[arg-type]
+    values = {field: getattr(instance, field.name) for field in dataclasses.fields(instance)}  # type: ignore[arg-type]
     return {
         _name(field): encoders[_name(field)](value)
-        for field, value in held.items()
+        for field, value in values.items()
         if not field.metadata.get("added") or value != field.default
     }
 
 
-def decoded(kind: type[T], given: Mapping[str, object], *, strict: bool = False) -> T:
+def decoded(kind: type[T], fields: Mapping[str, object], *, strict: bool = False) -> T:
     """The instance of a dataclass that these fields describe.
 
     With `strict` a text, a number or a truth must be one: bool('false') would be True, and True would pass
     for the number 1. Without it that is left to the checks of the class.
     """
     decoders = _decoders(kind, strict)  # type: ignore[arg-type]  # classes are hashable
-    if unknown := sorted(set(given) - decoders.keys()):
+    if unknown := sorted(set(fields) - decoders.keys()):
         raise InvalidParameter(
             f"A description of {kind.__name__} has no field '{unknown[0]}'. "
             f"Its fields are {', '.join(sorted(decoders))}."
         )
     names = {_name(field): field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     try:
-        return kind(**{names[name]: decoders[name](value) for name, value in given.items()})
+        return kind(**{names[name]: decoders[name](value) for name, value in fields.items()})
     except (TypeError, ZeroDivisionError) as problem:
         message = f"A description of {kind.__name__} is incomplete or malformed."
         raise InvalidParameter(message) from problem

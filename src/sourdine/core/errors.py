@@ -41,7 +41,7 @@ class OldWord(FutureWarning):
 class BudgetExceeded(LedgerError):
     """A charge was refused because it is more than what is left; nothing was spent."""
 
-    def __init__(self, message: str, *, asked: Fraction, left: Fraction) -> None:
+    def __init__(self, message: str, *, amount: Fraction, left: Fraction) -> None:
         super().__init__(message)
-        self.asked = asked
+        self.amount = amount
         self.left = left

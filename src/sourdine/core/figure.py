@@ -86,9 +86,9 @@ def _alone(figure: Figure) -> dict[str, Any]:
         "color": _INK,
         "offset": 12,
     }
-    told = figure.chart.get("title")
-    if isinstance(told, dict) and "text" in told:
-        title["subtitle"] = told["text"]
+    caption = figure.chart.get("title")
+    if isinstance(caption, dict) and "text" in caption:
+        title["subtitle"] = caption["text"]
     return {**figure.chart, **_wide(figure.chart), "background": "white", "title": title}
 
 
@@ -113,26 +113,26 @@ def stack(figures: Sequence[Figure]) -> Spec:
 
 
 def _datasets(chart: Spec) -> Mapping[str, object]:
-    held = chart.get("datasets", {})
-    assert isinstance(held, Mapping)
-    return held
+    datasets = chart.get("datasets", {})
+    assert isinstance(datasets, Mapping)
+    return datasets
 
 
 def _part(figure: Figure, place: int) -> dict[str, Any]:
     """A chart within another."""
     whole = {"$schema", "config", "datasets", "background"}
-    held: dict[str, Any] = {key: part for key, part in _alone(figure).items() if key not in whole}
-    return _renamed(held, place) | {"title": {**held["title"], "fontSize": 13}}
+    chart: dict[str, Any] = {key: part for key, part in _alone(figure).items() if key not in whole}
+    return _renamed(chart, place) | {"title": {**chart["title"], "fontSize": 13}}
 
 
 def _renamed(chart: dict[str, Any], place: int) -> dict[str, Any]:
     """A chart, and its layers, with the data of its place among others."""
-    made = dict(chart)
-    if "name" in made.get("data", {}):
-        made["data"] = {"name": f"{made['data']['name']}-{place}"}
-    if "layer" in made:
-        made["layer"] = [_renamed(layer, place) for layer in made["layer"]]
-    return made
+    copy = dict(chart)
+    if "name" in copy.get("data", {}):
+        copy["data"] = {"name": f"{copy['data']['name']}-{place}"}
+    if "layer" in copy:
+        copy["layer"] = [_renamed(layer, place) for layer in copy["layer"]]
+    return copy
 
 
 def _packed(png: bytes) -> bytes:

@@ -53,8 +53,8 @@ def counted(number: float, noun: str, form: str = ",") -> str:
     >>> counted(1, "epoch"), counted(2000, "step"), counted(0.5, "epoch", ".4g")
     ('1 epoch', '2,000 steps', '0.5 epochs')
     """
-    told = f"{number:{form}}"
-    return f"{told} {noun}" if told == "1" else f"{told} {noun}s"
+    text = f"{number:{form}}"
+    return f"{text} {noun}" if text == "1" else f"{text} {noun}s"
 
 
 def _shorten(number: float, digits: int, rounding: str) -> str:

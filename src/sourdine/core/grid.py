@@ -134,10 +134,10 @@ def _steps(whole: NDArray[Any], granularity: Fraction) -> NDArray[np.int64]:
         below, rest = min(-shift, 63), min(-shift - 1, 63)
         rounded = (wide >> below if -shift < 64 else wide >> 63 >> 1) + ((wide >> rest) & 1)
         return _integers("", rounded)
-    held = _integers("", whole)
+    integers = _integers("", whole)
     most = LIMIT >> min(shift, 62)
-    kept = np.clip(held, -most, most) << min(shift, 61)
-    return np.where(np.abs(held) > most, np.sign(held) * LIMIT, kept)
+    steps = np.clip(integers, -most, most) << min(shift, 61)
+    return np.where(np.abs(integers) > most, np.sign(integers) * LIMIT, steps)
 
 
 def _integers(owner: str, array: NDArray[Any]) -> NDArray[np.int64]:
@@ -212,8 +212,8 @@ class Interval:
     @classmethod
     def declared(cls, owner: str, lower: object, upper: object, cells: object, most: int) -> Self:
         """An interval of at most `most` cells, from the parameters of a mechanism."""
-        given = {"lower": lower, "upper": upper}
-        bounds = {name: check.rational(owner, name, value) for name, value in given.items()}
+        ends = {"lower": lower, "upper": upper}
+        bounds = {name: check.rational(owner, name, value) for name, value in ends.items()}
         for name, bound in bounds.items():
             if abs(bound) > _MOST:
                 raise check.fail(owner, name, f"be at most {check.power(_MOST)} in size", bound)

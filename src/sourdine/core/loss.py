@@ -88,14 +88,14 @@ class PrivacyLoss:
         >>> round(loss.epsilon, 4), float(loss.profile(0))
         (1.0986, 0.5)
         """
-        found = ratios(finite_laws("Loss.between", first, second))
+        pair = ratios(finite_laws("Loss.between", first, second))
         return cls(
-            remove=found.forth,
-            add=found.back,
+            remove=pair.forth,
+            add=pair.back,
             neighbours=neighbours,
-            epsilon=max(found.epsilon, found.settled),
-            rho=Fraction(found.settled) ** 2 / 2,
-            delta=found.delta,
+            epsilon=max(pair.epsilon, pair.settled),
+            rho=Fraction(pair.settled) ** 2 / 2,
+            delta=pair.delta,
         )
 
     def profile(self, epsilon: ArrayLike) -> Floats:

@@ -36,38 +36,38 @@ def either(python: str, file: str) -> str:
     return file if _FILES.get() else python
 
 
-def value(given: object) -> str:
+def value(content: object) -> str:
     """A declared value as it is written.
 
     >>> value({"mean": "pay"}), value([True, 0.5])
     ('{"mean": "pay"}', '[True, 0.5]')
     """
     files = _FILES.get()
-    if isinstance(given, bool):
-        return str(given).lower() if files else str(given)
-    if isinstance(given, str):
-        return toml_text(given)  # which Python reads alike
-    if isinstance(given, Mapping):
+    if isinstance(content, bool):
+        return str(content).lower() if files else str(content)
+    if isinstance(content, str):
+        return toml_text(content)  # which Python reads alike
+    if isinstance(content, Mapping):
         pairs = (
             f"{toml_key(name)} = {value(each)}" if files else f"{toml_text(name)}: {value(each)}"
-            for name, each in given.items()
+            for name, each in content.items()
         )
         return f"{{ {', '.join(pairs)} }}" if files else f"{{{', '.join(pairs)}}}"
-    if isinstance(given, Sequence):
-        return f"[{', '.join(map(value, given))}]"
-    if isinstance(given, float):
-        return f"{given:.1f}" if given.is_integer() else plain(given)
-    return str(given)
+    if isinstance(content, Sequence):
+        return f"[{', '.join(map(value, content))}]"
+    if isinstance(content, float):
+        return f"{content:.1f}" if content.is_integer() else plain(content)
+    return str(content)
 
 
-def setting(name: str, given: object) -> str:
+def setting(name: str, content: object) -> str:
     """A name with its value: an argument of a call, or a line of a file."""
-    return f"{name} = {value(given)}" if _FILES.get() else f"{name}={value(given)}"
+    return f"{name} = {value(content)}" if _FILES.get() else f"{name}={value(content)}"
 
 
-def entry(name: str, given: object) -> str:
+def entry(name: str, content: object) -> str:
     """A name with its value within a block, which is a dictionary in Python."""
-    return f"{name} = {value(given)}" if _FILES.get() else f"{toml_text(name)}: {value(given)}"
+    return f"{name} = {value(content)}" if _FILES.get() else f"{toml_text(name)}: {value(content)}"
 
 
 def block(kind: str, name: str, **fields: object) -> str:

@@ -160,8 +160,8 @@ def class_of(name: object) -> type[Named]:
     known = ALIASES.get(name, name) if isinstance(name, str) else ""
     if known in TABLE:
         module, _, attribute = TABLE[known].partition(":")
-        found: type[Named] = getattr(import_module(module), attribute)
-        return found
+        kind: type[Named] = getattr(import_module(module), attribute)
+        return kind
     if len(known) <= _MOST and _THEIRS.fullmatch(known):
         return _theirs(known)
     if len(known) <= _MOST and _OURS.fullmatch(known):
@@ -214,17 +214,17 @@ def register(name: str) -> Callable[[K], K]:
     meaning: files are read by it for ever, so a class that loses otherwise is given the next one.
     Certificates and pages show that it is not of this package: what it loses is the word of its author.
     """
-    given: object = name
-    if not isinstance(given, str) or len(given) > _MOST or not _THEIRS.fullmatch(given):
+    text: object = name
+    if not isinstance(text, str) or len(text) > _MOST or not _THEIRS.fullmatch(text):
         must = "be a domain of yours, a name and a version, in small letters, digits and hyphens"
         raise check.fail("register", "name", must, name, "Such as 'acme.example/tail-noise/1'.")
 
     def registered(kind: K) -> K:
         _check_class(kind)
-        held = _registered.get(name)
-        if held is not None and _place(held) != _place(kind):  # a cell of a notebook may be run again
+        holder = _registered.get(name)
+        if holder is not None and _place(holder) != _place(kind):  # a cell of a notebook may be run again
             raise InvalidParameter(
-                f"The name '{name}' is taken by another class, {held.__name__}. Files would mean either. "
+                f"The name '{name}' is taken by another class, {holder.__name__}. Files would mean either. "
                 "Give each class a name of its own."
             )
         if other := [known for known, each in _registered.items() if each is kind and known != name]:

@@ -44,18 +44,18 @@ def csv_text(rows: Iterable[Iterable[object]], end: str = "\n") -> str:
     """
     lines = _Lines(end)
     csv.writer(lines, lineterminator=_ENDING).writerows(rows)
-    return "".join(lines.held)
+    return "".join(lines.texts)
 
 
 class _Lines:
     """Rows as they are written. The writer quotes those signs alone that its own line ends with: both."""
 
     def __init__(self, end: str) -> None:
-        self.held: list[str] = []
+        self.texts: list[str] = []
         self._end = end
 
     def write(self, row: str) -> None:
-        self.held.append(row.removesuffix(_ENDING) + self._end)
+        self.texts.append(row.removesuffix(_ENDING) + self._end)
 
 
 def _begins(text: str) -> bool:

@@ -26,8 +26,8 @@ def has_shape(letter: str) -> bool:
     return letter.isprintable() or unicodedata.category(letter) == "Zs"
 
 
-def _shown(found: re.Match[str]) -> str:
-    letter = found.group()
+def _shown(match: re.Match[str]) -> str:
+    letter = match.group()
     if has_shape(letter):
         return letter
     return letter.encode("unicode_escape", "surrogatepass").decode("ascii")

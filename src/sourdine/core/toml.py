@@ -35,14 +35,14 @@ _BRACKETS = re.compile(r"[\[{]|[\]}]")
 def read_toml(path: Path) -> dict[str, Any]:
     """What a TOML file holds; OSError if it cannot be read."""
     with path.open("rb") as file:
-        held = file.read(MOST_BYTES + 1)
-    if len(held) > MOST_BYTES:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
         raise InvalidParameter(
             f"The specification {path} is larger than {MOST_BYTES >> 20} megabytes, which no specification "
             "needs. Check that it is one, and not the table itself."
         )
     try:
-        text = held.decode("utf-8-sig")  # some editors begin a file with a mark
+        text = content.decode("utf-8-sig")  # some editors begin a file with a mark
     except UnicodeDecodeError:
         raise InvalidParameter(
             f"The specification {path} is not saved as UTF-8, as TOML has to be. Save it again with that "
@@ -88,14 +88,14 @@ def toml_text(text: str) -> str:
 
 def _check(text: str, path: Path) -> None:
     """Refuse what would keep a parser busy, or break it."""
-    bare = _APART.sub(lambda found: "" if found.group().startswith("#") else "s", text)
+    bare = _APART.sub(lambda match: "" if match.group().startswith("#") else "s", text)
     fields = bare.count("=") + len(_HEADERS.findall(bare))
     if fields > MOST_FIELDS:
         raise InvalidParameter(
             f"The specification {path} has {fields:,} fields and blocks, and at most {MOST_FIELDS:,} are "
             "read. Leave out the columns that no query needs, and write keys as a list."
         )
-    depths = accumulate(1 if found.group() in "[{" else -1 for found in _BRACKETS.finditer(bare))
+    depths = accumulate(1 if match.group() in "[{" else -1 for match in _BRACKETS.finditer(bare))
     if any(depth > MOST_DEPTH for depth in depths) or _PARTS.search(bare):
         raise InvalidParameter(
             f"The specification {path} has brackets or dotted names more than {MOST_DEPTH} deep, which no "

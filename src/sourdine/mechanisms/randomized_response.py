@@ -136,11 +136,11 @@ class KaryResponse(Response):
         for start in range(0, max(flat.size, 1), _CHUNK):
             truth = grid.to_units(type(self).__name__, flat[start : start + _CHUNK], None)
             np.clip(truth, 0, others, out=truth)
-            kept = exact.bernoulli_odds(self.epsilon, Fraction(1, others), truth.size, bits)
+            heads = exact.bernoulli_odds(self.epsilon, Fraction(1, others), truth.size, bits)
             other = exact.narrow_uniform(others, truth.size, bits)
             short = truth.astype(other.dtype)
             other += other >= short  # of those left, the numbers from the truth on are one too small
-            np.copyto(other, short, where=kept)
+            np.copyto(other, short, where=heads)
             reports[start : start + _CHUNK] = other
         return reports.reshape(array.shape)
 

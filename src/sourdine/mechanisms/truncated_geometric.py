@@ -59,8 +59,8 @@ class TruncatedGeometric(Mechanism):
     ) -> Self:
         """The least noise that costs at most epsilon for a change of `sensitivity`, or of the whole range."""
         widest = cls(scale=Fraction(1), lower=lower, upper=upper)
-        given = widest._last if sensitivity is None else sensitivity
-        units = check.integer(cls.__name__, "sensitivity", given, 1, grid.LIMIT)
+        change = widest._last if sensitivity is None else sensitivity
+        units = check.integer(cls.__name__, "sensitivity", change, 1, grid.LIMIT)
         return cls(scale=least_scale(cls.__name__, epsilon, widest._last, units), lower=lower, upper=upper)
 
     @property
@@ -131,7 +131,7 @@ def least_scale(owner: str, epsilon: object, last: int, units: int) -> Fraction:
         return last / target
     least = units / target / _PARTS
     choices = range(_PARTS, 2 * _PARTS * last // units)
-    found = bisect_left(
+    place = bisect_left(
         choices, 1, key=lambda parts: truncated_level(parts * least, last, units, 1) <= target
     )
-    return choices[found] * least
+    return choices[place] * least

@@ -23,7 +23,7 @@ CREATE TRIGGER lines_stay BEFORE UPDATE ON lines BEGIN SELECT RAISE(ABORT, 'line
 
 def forget() -> None:
     """Forget what this process has seen of ledgers, as another process would not know it."""
-    store._SEEN.clear()
+    store._MARKS.clear()
 
 
 @contextmanager

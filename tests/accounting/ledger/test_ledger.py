@@ -44,7 +44,7 @@ def test_twenty_twentieths_fit_and_the_next_is_refused(path: Path) -> None:
         assert receipt.left == 1 - Fraction(number, 20)
     with pytest.raises(BudgetExceeded, match=r"needs epsilon 0\.05 and the budget has 0 left") as caught:
         ledger.charge(spend(Fraction(1, 20)), purpose="one too many")
-    assert (caught.value.asked, caught.value.left) == (Fraction(1, 20), 0)
+    assert (caught.value.amount, caught.value.left) == (Fraction(1, 20), 0)
     assert Ledger.open(path).status().blocks == 20
 
 

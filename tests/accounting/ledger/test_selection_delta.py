@@ -58,7 +58,7 @@ def test_deltas_add_up_to_the_selection_delta_and_no_further(path: Path) -> None
         BudgetExceeded, match=r"the selection delta has .* left\. Nothing was spent"
     ) as caught:
         ledger.charge(KEYS, purpose="which streets")
-    assert (caught.value.asked, caught.value.left) == (DELTA, SELECTION_DELTA - fits * DELTA)
+    assert (caught.value.amount, caught.value.left) == (DELTA, SELECTION_DELTA - fits * DELTA)
     assert ledger.charge(NOISE, purpose="what needs no delta").delta == 0
     found = Ledger.open(path).status()
     assert (found.selection_delta, found.selection_delta_spent, found.blocks) == (

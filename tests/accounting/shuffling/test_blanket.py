@@ -88,7 +88,7 @@ def test_the_case_by_hand() -> None:
     """Three answers, odds of 3, two people, the other with the first answer: .06; another bound says .02."""
     law = kary(3, 3.0)
     assert exactly(law, (0,), math.log(2.5)) == pytest.approx(0.06)
-    assert Upper.made(THREE, math.log(3), 2).delta(math.log(2.5)) == pytest.approx(0.06, rel=1e-7)
+    assert Upper.of(THREE, math.log(3), 2).delta(math.log(2.5)) == pytest.approx(0.06, rel=1e-7)
 
 
 def test_ten_people_of_four_answers() -> None:
@@ -104,7 +104,7 @@ def test_ten_people_of_four_answers() -> None:
             found = max(found, delta)
     assert found == pytest.approx(2.83e-4, rel=0.01)
     four = Favours(each=1 / 4, alone=1 / 4, both=0, third=1 / 4)
-    assert found <= Upper.made(four, 1.0, n).delta(epsilon) <= 1.5 * found
+    assert found <= Upper.of(four, 1.0, n).delta(epsilon) <= 1.5 * found
 
 
 SMALL = [
@@ -123,7 +123,7 @@ def test_never_below_the_exact_delta_nor_its_lower_end_above(case: int, epsilon:
     law, favours, n = SMALL[case]
     local = math.log(law.max() / law.min())
     exact = worst(law, n, epsilon)
-    assert Upper.made(favours, local, n).delta(epsilon) >= exact
+    assert Upper.of(favours, local, n).delta(epsilon) >= exact
     for one in _crowds(favours, local, n):
         assert one.delta(epsilon) <= exact * (1 + 1e-12)
 
@@ -151,7 +151,7 @@ def test_the_lower_end_is_the_delta_of_the_crowds_it_names(case: int) -> None:
 )
 def test_few_reports_are_summed_exactly(favours: Favours, local: float, n: int, epsilon: float) -> None:
     wanted = summed(favours, local, n, epsilon)
-    assert wanted <= Upper.made(favours, local, n).delta(epsilon) <= wanted * (1 + 1e-4)
+    assert wanted <= Upper.of(favours, local, n).delta(epsilon) <= wanted * (1 + 1e-4)
 
 
 def test_faint_reports_lose_no_digits() -> None:
@@ -168,7 +168,7 @@ def test_faint_reports_lose_no_digits() -> None:
                     excess = (p - e) * a + (1 - p * e) * (c - a) + (1 - e) * rest
                     wanted += mass * mp.binomial(c, a) / mp.mpf(2) ** c * max(excess, 0)
         wanted /= n
-    found = Upper.made(THREE, 1e-6, n).delta(2e-7)
+    found = Upper.of(THREE, 1e-6, n).delta(2e-7)
     assert float(wanted) <= found <= float(wanted) * (1 + 1e-6)
 
 
@@ -177,7 +177,7 @@ def test_rounding_is_outwards(monkeypatch: pytest.MonkeyPatch) -> None:
     exact = [summed(favours, local, n, epsilon) for epsilon in (0.1, 0.5, 1.0)]
     for name, value in {"_CELLS": 3, "_MANY": 0, "_WHOLE": 0, "_NODES": 2.5}.items():
         monkeypatch.setattr(blanket, name, value)
-    coarse = Upper.made(favours, local, n)
+    coarse = Upper.of(favours, local, n)
     for wanted, epsilon in zip(exact, (0.1, 0.5, 1.0), strict=True):
         assert 1.01 * wanted < coarse.delta(epsilon) < 5 * wanted
 

@@ -195,22 +195,22 @@ def _run(training: Training, delta: float) -> _Run:
 
 def _cost(run: _Run, delta: float, orders: Sequence[float] | None, width: float) -> TrainingCost:
     renyi = _renyi(run.loss, run.count, delta, tuple(orders or DENSE_ORDERS), Conversion.TIGHT)
-    found = Bracket(0.0, renyi.epsilon)
+    epsilon = Bracket(0.0, renyi.epsilon)
     if renyi.epsilon <= _HOPELESS:  # beyond, a closer look would take long and help nobody
         accountant = PLD(width=width)
-        found = accountant.epsilon(accountant.repeat(accountant.lift(run.loss), run.count), delta)
-    upper = min(found.upper, renyi.epsilon)
+        epsilon = accountant.epsilon(accountant.repeat(accountant.lift(run.loss), run.count), delta)
+    upper = min(epsilon.upper, renyi.epsilon)
     # shuffled batches have a law that is only a bound: what is known from below is the attack
-    lower = run.least if run.sampler is Sampler.SHUFFLE else found.lower
+    lower = run.least if run.sampler is Sampler.SHUFFLE else epsilon.lower
     if lower > upper * (1 + _NEAR) + _NEAR:
         raise ArithmeticError(
             f"One method says that epsilon is at least {lower!r}, another that it is at most {upper!r}: "
             "one of them is wrong. Change the plan, and report it as a fault of Sourdine."
         )
-    found = Bracket(min(lower, upper), upper)
+    epsilon = Bracket(min(lower, upper), upper)
     poisson = step_loss(run.noise_multiplier, run.sampling_rate)
     return TrainingCost(
-        epsilon=found,
+        epsilon=epsilon,
         renyi=renyi,
         source=_renyi(poisson, run.steps, delta, tuple(orders or SOURCE_ORDERS), Conversion.MIRONOV),
         delta=delta,
@@ -278,11 +278,11 @@ def _poisson(sampling_rate: float) -> str:
 
 
 def _about_delta(delta: float, size: int | None) -> str:
-    told = f"delta is {plain(delta)}: any event may be that much more likely than e^epsilon allows."
+    text = f"delta is {plain(delta)}: any event may be that much more likely than e^epsilon allows."
     if size is None:
-        return f"{told} It should lie below 1 over the number of examples."
+        return f"{text} It should lie below 1 over the number of examples."
     if delta * size < 1:
-        return f"{told} It lies below 1/{size:,}, as it should."
+        return f"{text} It lies below 1/{size:,}, as it should."
     return (
-        f"{told} It is not below 1/{size:,}, so it would even allow publishing somebody's example outright."
+        f"{text} It is not below 1/{size:,}, so it would even allow publishing somebody's example outright."
     )

@@ -281,8 +281,8 @@ def least_noise(
     def excess(width: float, log_noise: float) -> float:
         loss = loss_at(math.exp(log_noise))
         laws = (loss.remove, loss.add) if both and loss.add is not loss.remove else (loss.remove,)
-        found = max(epsilon_above([Repeated(law, count)], delta, width) for law in laws)
-        return math.log(max(found, 1e-12 * epsilon) / epsilon)
+        cost = max(epsilon_above([Repeated(law, count)], delta, width) for law in laws)
+        return math.log(max(cost, 1e-12 * epsilon) / epsilon)
 
     both = False  # removing an example nearly always costs more than adding one
     coarse, fine = 0.02 * epsilon, 5e-5 * min(epsilon, 1.0)

@@ -165,8 +165,8 @@ class Curve:
         """
         p = float(check.between("precision", "prior", prior, Fraction(0), Fraction(1)))
         a = float(check.positive("precision", "false_positives", false_positives, 1))
-        found = float(self.true_positives(a))
-        return p * found / (p * found + (1 - p) * a)
+        hits = float(self.true_positives(a))
+        return p * hits / (p * hits + (1 - p) * a)
 
     def exceeding(self, epsilon: float) -> float:
         """A bound on the probability that the loss of an answer is above epsilon, in either direction.
@@ -190,8 +190,8 @@ class Curve:
         chance = float(check.between("reach", "chance", chance, Fraction(0), Fraction(1)))
         if chance == 0:
             return float(np.min(self.epsilons, initial=math.inf, where=self._worst == 0))
-        held = self._worst < chance
-        moved = self.epsilons[held] - np.log1p(-self._worst[held] / chance)
+        below = self._worst < chance
+        moved = self.epsilons[below] - np.log1p(-self._worst[below] / chance)
         return float(np.min(moved, initial=math.inf))
 
     def posterior(self, prior: Fraction | float, chance: float) -> Bracket:

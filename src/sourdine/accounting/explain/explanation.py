@@ -135,10 +135,10 @@ def explain_guarantee(
     """What an epsilon means, or one epsilon with one delta, when nothing else is known."""
     exact = check.between("explain", "epsilon", epsilon, Fraction(0), Fraction(1 << 20))
     chance = check.rational("explain", "delta", delta)
-    told, rest = float(exact), check_delta("explain", float_above(chance))
+    level, rest = float(exact), check_delta("explain", float_above(chance))
     return Explanation(
         subject="a guarantee of which only " + ("ε is known" if rest == 0 else "one ε and one δ are known"),
-        epsilon=Bracket(told, told),
+        epsilon=Bracket(level, level),
         delta=rest,
         unit=unit,
         neighbours=neighbours,
@@ -170,7 +170,7 @@ def explain_cost(
 
 def explain_training(training: Training, delta: float) -> Explanation:
     """What a run of private training means for one example."""
-    told = cost_of_training(training, delta)
+    cost = cost_of_training(training, delta)
     loss, count = loss_of_training(training)
     return Explanation(
         subject=(
@@ -178,13 +178,13 @@ def explain_training(training: Training, delta: float) -> Explanation:
             f"{training.batch_size:,}, noise {float(training.noise_multiplier):g}, "
             f"{counted(training.steps, 'step')}"
         ),
-        epsilon=told.epsilon,
-        delta=told.delta,
+        epsilon=cost.epsilon,
+        delta=cost.delta,
         unit="example" if training.group == 1 else f"group of {training.group:,} examples",
-        neighbours=told.neighbours,
+        neighbours=cost.neighbours,
         curve=Curve.of_cost(PLD().repeat(PLD().lift(loss), count)),
         whole=True,
-        assumptions=told.assumptions,
+        assumptions=cost.assumptions,
     )
 
 
@@ -194,8 +194,8 @@ def explain_ledger(ledger: Ledger | Path | str) -> Explanation:
     A sum of rhos or of squared mus has a whole curve; a pure sum and a divergence at one order are known by
     one epsilon. What keys took of the selection delta is a leak in each.
     """
-    with opened(ledger) as held:
-        status, terms = held.status(), held.terms
+    with opened(ledger) as book:
+        status, terms = book.status(), book.terms
     leaked = status.selection_delta_spent or Fraction(0)
     if status.spent == 0 or isinstance(terms.budget, PureBudget):
         return explain_guarantee(status.spent, leaked, unit=terms.unit, neighbours=terms.neighbours)

@@ -71,19 +71,19 @@ def odds(explanation: Explanation) -> str:
     factor = f"e^{shorten_up(explanation.reach, 3)}"
     if explanation.reach < _EXPONENT:
         factor = f"{float(shorten_up(math.exp(explanation.reach), 3)):,g}"
-    said = (
+    sentence = (
         f"hatever somebody believed before, the odds that {suspicion(explanation)} are multiplied by at most "
         f"{factor}, or divided by as much."
     )
-    return f"In the same cases, w{said}" if explanation.chance else f"W{said}"
+    return f"In the same cases, w{sentence}" if explanation.chance else f"W{sentence}"
 
 
 def beliefs(explanation: Explanation, prior: Fraction | float = Fraction(1, 2)) -> str:
     """From one belief to the next."""
     bounds = explanation.posterior(prior)
     before, low, high = at_most(float(prior)), at_least(bounds.lower), at_most(bounds.upper)
-    told = [f"{each.many:,} chances in {each.of:,}" for each in (before, high, low)]
-    return say_beliefs(explanation, *told)
+    chances = [f"{each.many:,} chances in {each.of:,}" for each in (before, high, low)]
+    return say_beliefs(explanation, *chances)
 
 
 def say_beliefs(explanation: Explanation, before: str, most: str, least: str) -> str:
@@ -106,11 +106,11 @@ def guesses(explanation: Explanation) -> str:
 
 def alarms(explanation: Explanation, false_positives: float = 0.01) -> str:
     """How many true cases an attack finds that may raise few false alarms."""
-    found = at_most(float(explanation.curve.true_positives(false_positives)))
+    hits = at_most(float(explanation.curve.true_positives(false_positives)))
     false = at_most(false_positives)
-    blind = round(false_positives * found.of, 9)
+    blind = round(false_positives * hits.of, 9)
     return (
-        f"An attack that raises a false alarm in {false} cases finds at most {found} true ones; "
+        f"An attack that raises a false alarm in {false} cases finds at most {hits} true ones; "
         f"a blind one finds {blind:,g}."
     )
 
@@ -142,10 +142,10 @@ def sentences(explanation: Explanation, prior: Fraction | float = Fraction(1, 2)
     Somebody who gave it 50 chances in 100 that you were in the data gives it at most 77 chances in 100
     afterwards, and at least 23 chances in 100.
     """
-    said = [beliefs(explanation, prior), odds(explanation), guesses(explanation), alarms(explanation)]
+    texts = [beliefs(explanation, prior), odds(explanation), guesses(explanation), alarms(explanation)]
     if explanation.delta > 0:
-        said.append(about_delta(explanation))
-    return tuple(sentence for sentence in (*said, hardly(explanation)) if sentence)
+        texts.append(about_delta(explanation))
+    return tuple(sentence for sentence in (*texts, hardly(explanation)) if sentence)
 
 
 def percent_up(share: float, digits: int = 4) -> str:

@@ -103,7 +103,7 @@ class Blocks:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
         self._read: dict[str, Block] = {}
-        self._kept: dict[tuple[Spend, ...], Block] = {}
+        self._by_spends: dict[tuple[Spend, ...], Block] = {}
 
     def knows(self, text: str) -> bool:
         """Whether a text was read before."""
@@ -122,13 +122,15 @@ class Blocks:
     def keep(self, spends: tuple[Spend, ...]) -> Block:
         """The block for spends that are to be charged: what is priced is what will be read back."""
         try:
-            block = self._kept.get(spends)
+            block = self._by_spends.get(spends)
         except TypeError:  # a field that has no hash has no JSON form either
             return self._read_back(spends)
         if block is None:
             block = self._read_back(spends)
             _ = block.cost  # what cannot be paid for is refused before it is remembered
-            _remember(self._kept, block.spends, block)  # equal to what was given, and nobody else's to change
+            _remember(
+                self._by_spends, block.spends, block
+            )  # equal to what was given, and nobody else's to change
         return block
 
     def _read_back(self, spends: tuple[Spend, ...]) -> Block:
@@ -139,9 +141,9 @@ class Blocks:
             raise  # such as that a class has no name, with what to do
         except (AttributeError, KeyError, TypeError, ValueError) as problem:
             raise _unlike(spends[0]) from problem
-        for read, given in zip(block.spends, spends, strict=True):
-            if read != given or not _alike(read, given):
-                raise _unlike(given)
+        for read, spend in zip(block.spends, spends, strict=True):
+            if read != spend or not _alike(read, spend):
+                raise _unlike(spend)
         return block
 
 
@@ -151,10 +153,10 @@ def _remember(known: dict[K, Block], key: K, block: Block) -> None:
     known[key] = block
 
 
-def _alike(read: Spend, given: Spend) -> bool:
+def _alike(read: Spend, spend: Spend) -> bool:
     """Whether their parts are of the same classes: one that is derived may call itself equal."""
     return all(
-        type(getattr(read, name)) is type(getattr(given, name))
+        type(getattr(read, name)) is type(getattr(spend, name))
         for name in ("mechanism", "distance", "count", "sampling", "part")
     )
 

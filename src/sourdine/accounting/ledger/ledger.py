@@ -50,8 +50,8 @@ class Ledger(Viewable):
     """
 
     def __init__(self, store: Store, terms: Terms | None = None) -> None:
-        given: object = store
-        if not isinstance(given, Store) or terms is None:
+        argument: object = store
+        if not isinstance(argument, Store) or terms is None:
             raise InvalidParameter(
                 "A ledger is opened with Ledger.open(path), and made with Ledger.create(path, epsilon=3)."
             )
@@ -186,11 +186,11 @@ class Ledger(Viewable):
         declarations the release rests on) are recorded, so that a certificate can be held against them.
         """
         noted = None if declared is None else declared_digest(declarations(declared))
-        asked = (purpose, author, secure, noted)
+        request = (purpose, author, secure, noted)
         recent = self._recent  # read once: another thread may put its own there
-        if recent is None or recent[1] != asked or not recent[0].holds(spends):
+        if recent is None or recent[1] != request or not recent[0].holds(spends):
             block = self._blocks.keep(spends)
-            self._recent = recent = (block, asked, state(block, purpose, author, secure, noted))
+            self._recent = recent = (block, request, state(block, purpose, author, secure, noted))
         (price, delta), stated, described = recent[2]
         time, total, delta_total = _START, price, delta
 
@@ -254,11 +254,11 @@ class Ledger(Viewable):
         last = self._store.last()
         budget, rest = self.terms.budget, self.terms.rest
         opened = self._reader.opened(last) if last else None
-        held, spent = (opened.held, opened.total) if opened else ({}, Fraction(0))
+        fields, spent = (opened.fields, opened.total) if opened else ({}, Fraction(0))
         key = self.terms.period.key(datetime.now(UTC)) if self.terms.period else None
-        current = key is not None and str(held.get("period", "")) >= key
-        in_period = amount(held["period_total"]) if current else Fraction(0)
-        reserved = None if self.terms.selection_delta is None else amount(held.get("delta_total", "0"))
+        current = key is not None and str(fields.get("period", "")) >= key
+        in_period = amount(fields["period_total"]) if current else Fraction(0)
+        reserved = None if self.terms.selection_delta is None else amount(fields.get("delta_total", "0"))
         return Status(
             ledger=self.terms.identity,
             unit=self.terms.unit,
@@ -321,9 +321,9 @@ class Ledger(Viewable):
         """The stretch the charge falls in and its total; a clock set back does not open an old one."""
         assert self.terms.period is not None
         assert self.terms.period_limit is not None
-        held = self._reader.opened(last).held if last else {}
-        key = max(self.terms.period.key(time), str(held.get("period", "")))
-        before = amount(held["period_total"]) if held.get("period") == key else Fraction(0)
+        fields = self._reader.opened(last).fields if last else {}
+        key = max(self.terms.period.key(time), str(fields.get("period", "")))
+        before = amount(fields["period_total"]) if fields.get("period") == key else Fraction(0)
         total = add(before, price)
         if total > self.terms.period_limit:
             left = self.terms.period_limit - before
@@ -334,14 +334,14 @@ class Ledger(Viewable):
         """What all spends with a delta have taken of the selection delta, with this one; it has no
         periods."""
         assert self.terms.selection_delta is not None
-        before = amount(self._reader.opened(last).held["delta_total"]) if last else Fraction(0)
+        before = amount(self._reader.opened(last).fields["delta_total"]) if last else Fraction(0)
         total = add(before, delta)
         if total > self.terms.selection_delta:
             left = self.terms.selection_delta - before
             raise BudgetExceeded(
                 f"The charge chooses keys at delta {readable(delta)} and the selection delta has "
                 f"{room(left)} left. Nothing was spent. Choose them at a smaller delta, or declare the keys.",
-                asked=delta,
+                amount=delta,
                 left=left,
             )
         return total
@@ -351,7 +351,7 @@ class Ledger(Viewable):
         return BudgetExceeded(
             f"The charge needs {symbol} {readable(price)} and {what} has {room(left)} left. "
             "Nothing was spent. Ask for less, or more coarsely.",
-            asked=price,
+            amount=price,
             left=left,
         )
 

@@ -54,7 +54,7 @@ def make_terms(
     Fraction(1, 10)
     """
     share = None if delta is None else _delta(owner, delta)
-    kept = (
+    selection = (
         None
         if selection_delta is None
         else check.inside(owner, "selection_delta", exact(owner, "selection_delta", selection_delta), 0, 1)
@@ -62,7 +62,7 @@ def make_terms(
     budget = _budget(
         check.boolean(owner, "unlimited", unlimited),
         say,
-        _rest(owner, share, kept),
+        _rest(owner, share, selection),
         None if order is None else exact(owner, "order", order),
         epsilon=None if epsilon is None else exact(owner, "epsilon", epsilon),
         rho=None if rho is None else exact(owner, "rho", rho),
@@ -76,7 +76,7 @@ def make_terms(
         delta=share,
         period=None if period is None else _choice(owner, "period", period, Period),
         period_limit=_limit(owner, say, period, period_limit, budget),
-        selection_delta=kept,
+        selection_delta=selection,
     )
 
 
@@ -102,25 +102,25 @@ def _budget(
     **limits: Fraction | None,
 ) -> Budget:
     """The budget that was asked for in one of four ways, where so much of delta is left for it."""
-    given = {name: limit for name, limit in limits.items() if limit is not None}
-    if (order is None) != ("divergence" not in given):
+    choices = {name: limit for name, limit in limits.items() if limit is not None}
+    if (order is None) != ("divergence" not in choices):
         both = f"{say('order')} and {say('divergence')}"
         raise InvalidParameter(f"{both} go together. Give both, or neither.")
-    if unlimited and (given or delta is None):
+    if unlimited and (choices or delta is None):
         raise InvalidParameter(
             f"A ledger without a limit has no budget, and counts what is lost at a delta. With "
             f"{say('unlimited')} give {say('delta')} alone, such as {say('delta', '1e-6')}."
         )
     if unlimited:
         return OdometerBudget()
-    if not given:
+    if not choices:
         ways = f"{say('epsilon')}, {say('rho')}, {say('mu')}, or {say('order')} with {say('divergence')}"
         example = f"{say('epsilon', '1')}, or {say('epsilon', '3')} with {say('delta', '1e-6')}"
         raise InvalidParameter(f"A ledger needs a budget: {ways}. Write for example {example}.")
-    if len(given) > 1:
-        told = " and ".join(map(say, given))
-        raise InvalidParameter(f"More than one budget was given: {told}. Leave out all but one.")
-    ((name, limit),) = given.items()
+    if len(choices) > 1:
+        names = " and ".join(map(say, choices))
+        raise InvalidParameter(f"More than one budget was given: {names}. Leave out all but one.")
+    ((name, limit),) = choices.items()
     if name == "epsilon":
         return PureBudget(limit=limit) if delta is None else ConcentratedBudget.within(limit, delta)
     if delta is None:

@@ -22,13 +22,13 @@ def resolve(path: Path) -> Path:
 
 def identify(path: Path) -> Identity:
     """Which file a name leads to; a second name that shows in the file itself is refused."""
-    held = path.stat()
-    if held.st_nlink > 1:
+    status = path.stat()
+    if status.st_nlink > 1:
         raise LedgerError(
             f"The ledger {path} has a second name on this disk (a hard link). A charge that is cut off under "
             "one would be missed under the other. Nothing was spent. Remove the other name."
         )
-    return held.st_dev, held.st_ino
+    return status.st_dev, status.st_ino
 
 
 def refuse_mounted(path: Path) -> None:
@@ -51,8 +51,8 @@ def _mount(path: Path) -> int:
         try:
             handle = os.open(path, place | os.O_CLOEXEC)
             try:
-                told = Path(f"/proc/self/fdinfo/{handle}").read_text(encoding="ascii")
-                return int(told.split("mnt_id:")[1].split()[0])
+                text = Path(f"/proc/self/fdinfo/{handle}").read_text(encoding="ascii")
+                return int(text.split("mnt_id:")[1].split()[0])
             finally:
                 os.close(handle)
         except (OSError, IndexError, ValueError):

@@ -61,10 +61,10 @@ def damaged(path: Path) -> LedgerError:
     )
 
 
-def shortened(path: Path, number: int, seen: int) -> LedgerError:
+def shortened(path: Path, number: int, last: int) -> LedgerError:
     """The error for a file that ends before a line which was there."""
     return LedgerError(
-        f"The ledger {path} ends at line {number}, or was written anew, and line {seen} was there before: an "
+        f"The ledger {path} ends at line {number}, or was written anew, and line {last} was there before: an "
         "older copy was put in its place, or charges were lost. They still count. "
         "Nothing was spent now. Put the newest file back, or make a new ledger with what is left."
     )

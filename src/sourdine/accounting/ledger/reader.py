@@ -31,7 +31,7 @@ _SPENDS = ', "spends": '  # the last thing that a line states
 class Opened(NamedTuple):
     """What a line holds, its price, the total after it, and the text of its spends."""
 
-    held: dict[str, object]
+    fields: dict[str, object]
     price: Fraction
     total: Fraction
     spends: str
@@ -48,23 +48,25 @@ class Reader:
     def opened(self, line: LedgerLine, before: Fraction | None = None) -> Opened:
         """A line, if it does not contradict itself; where the total before it is known, it is added to."""
         try:
-            held, spends = self._parted(line.content)
-            price = amount(held["price"])
+            fields, spends = self._parted(line.content)
+            price = amount(fields["price"])
             total = None if before is None else add(before, price)
             if total is None or str(total) != line.total:
                 total = amount(line.total)
             in_order = price <= total
             if self._terms.period is not None:
-                in_order &= isinstance(held["period"], str) and price <= amount(held["period_total"]) <= total
+                in_order &= (
+                    isinstance(fields["period"], str) and price <= amount(fields["period_total"]) <= total
+                )
             if self._terms.selection_delta is not None:
                 in_order &= (
-                    amount(held["delta"]) <= amount(held["delta_total"]) <= self._terms.selection_delta
+                    amount(fields["delta"]) <= amount(fields["delta_total"]) <= self._terms.selection_delta
                 )
         except UNREADABLE as problem:
             raise self._out_of_order(line) from problem
         if not in_order:
             raise self._out_of_order(line)
-        return Opened(held, price, total, spends)
+        return Opened(fields, price, total, spends)
 
     def entry(self, line: LedgerLine) -> Entry:
         """A line as people use it."""
@@ -92,29 +94,29 @@ class Reader:
             yield entry
 
     def _entry(self, line: LedgerLine, before: Fraction | None = None) -> tuple[Entry, Block]:
-        held, price, total, spends = self.opened(line, before)
+        fields, price, total, spends = self.opened(line, before)
         try:
             block = self._blocks.read(spends)
-            old = typed(dict, held["declared"]) if "declared" in held else None
+            old = typed(dict, fields["declared"]) if "declared" in fields else None
             digest = declared_digest(old) if old is not None else None
-            if "declared_digest" in held:
-                digest = typed(str, held["declared_digest"])
+            if "declared_digest" in fields:
+                digest = typed(str, fields["declared_digest"])
             entry = Entry(
                 number=line.number,
-                time=datetime.fromisoformat(typed(str, held["time"])),
-                purpose=typed(str, held["purpose"]),
-                author=typed(str, held["author"]),
+                time=datetime.fromisoformat(typed(str, fields["time"])),
+                purpose=typed(str, fields["purpose"]),
+                author=typed(str, fields["author"]),
                 price=price,
                 total=total,
-                period=None if self._terms.period is None else typed(str, held["period"]),
+                period=None if self._terms.period is None else typed(str, fields["period"]),
                 spends=block.spends,
                 fingerprint=line.fingerprint,
-                software=typed(str, held["software"]) if "software" in held else None,
-                secure=typed(bool, held["secure"]) if "secure" in held else None,
+                software=typed(str, fields["software"]) if "software" in fields else None,
+                secure=typed(bool, fields["secure"]) if "secure" in fields else None,
                 declared=old,
                 declared_digest=digest,
-                delta=amount(held["delta"]) if self._terms.selection_delta is not None else Fraction(0),
-                delta_total=amount(held["delta_total"])
+                delta=amount(fields["delta"]) if self._terms.selection_delta is not None else Fraction(0),
+                delta_total=amount(fields["delta_total"])
                 if self._terms.selection_delta is not None
                 else Fraction(0),
             )
@@ -143,16 +145,16 @@ class Reader:
 
         No quotation mark stands alone within a text of JSON, so the last such key is the line's own.
         """
-        before, found, after = content.rpartition(_SPENDS)
-        if found and after.endswith("}"):
+        before, mark, after = content.rpartition(_SPENDS)
+        if mark and after.endswith("}"):
             try:
                 if not self._blocks.knows(after[:-1]):
                     json.loads(after[:-1])
                 return typed(dict, json.loads(f"{before}}}")), after[:-1]
             except ValueError:
                 pass  # a line of another make, in which something comes after
-        held = typed(dict, json.loads(content))
-        return held, json.dumps(held.get("spends"))
+        fields = typed(dict, json.loads(content))
+        return fields, json.dumps(fields.get("spends"))
 
     def _out_of_order(self, line: LedgerLine) -> LedgerError:
         return LedgerError(

@@ -148,8 +148,8 @@ def left_words(left: Fraction, limit: Fraction) -> str:
     >>> left_words(Fraction(1, 2), Fraction(1)), left_words(Fraction(1, 10**24), Fraction(1))
     ('0.5 is left.', 'Almost nothing is left.')
     """
-    told = remaining(left, limit)
-    return f"{told[0].upper()}{told[1:]} is left."
+    text = remaining(left, limit)
+    return f"{text[0].upper()}{text[1:]} is left."
 
 
 def remaining(left: Fraction, limit: Fraction) -> str:

@@ -40,7 +40,7 @@ _AFTER = "SELECT * FROM lines WHERE number > ? AND number <= ? ORDER BY number L
 _TURNS: dict[Path, threading.RLock] = {}
 """Threads take turns at a file, whoever opened it: before SQLite 3.41 one could read while another puts a
 file in order that a crash left half-written. A finalizer may take a turn within another."""
-_SEEN: dict[tuple[Path, str], Mark] = {}
+_MARKS: dict[tuple[Path, str], Mark] = {}
 """How far this process has seen each ledger come, by its place and the fingerprint of its terms."""
 
 
@@ -80,7 +80,7 @@ class Store:
         `build` gets the last line and gives the new content and total, or raises to refuse; no other process
         can write in between.
         """
-        return self._patiently("write", lambda held: self._append(held, build))
+        return self._patiently("write", lambda connection: self._append(connection, build))
 
     def _append(self, connection: sqlite3.Connection, build: Build) -> LedgerLine:
         if self.is_backup:
@@ -94,7 +94,7 @@ class Store:
         connection.execute("INSERT INTO lines VALUES (?, ?, ?, ?)", line)
         self._commit(connection, line)
         self._checked = (line, last.fingerprint if last else "")
-        _SEEN[self._place, self._terms] = _mark(line)
+        _MARKS[self._place, self._terms] = _mark(line)
         return line
 
     def _commit(self, connection: sqlite3.Connection, line: LedgerLine) -> None:
@@ -117,14 +117,14 @@ class Store:
         """What is known of a line whose commit failed: SQLite may have finished it, or taken it back."""
         self.let_go()
         try:
-            found = (
+            rows = (
                 self._connect()
                 .execute("SELECT fingerprint FROM lines WHERE number = ?", (line.number,))
                 .fetchall()
             )
         except (*problems.FAILURES, LedgerError):
             return problems.unknown(self.path, line.number, problem)
-        if (line.fingerprint,) in found:
+        if (line.fingerprint,) in rows:
             return problems.recorded(self.path, line.number, problem)
         return problems.explain("write", self.path, problem)
 
@@ -148,7 +148,7 @@ class Store:
     def _newest(self, connection: sqlite3.Connection) -> LedgerLine | None:
         """The newest line: it must fit the line before, the mark, and what this process has seen."""
         key = self._place, self._terms
-        seen = _SEEN.get(key, START)  # before the file is read: another thread may charge meanwhile
+        known = _MARKS.get(key, START)  # before the file is read: another thread may charge meanwhile
         if self._version < database.VERSION:
             rows = connection.execute(_NEWEST).fetchall()
             line = self._fitting(rows) if rows else None
@@ -157,15 +157,15 @@ class Store:
             line = self._fitting(rows) if rows else None
             if not mark or _mark(line) != (mark[0], mark[3]):
                 raise problems.damaged(self.path)
-        if not self.is_backup and _mark(line) != seen:
-            self._check_seen(connection, _mark(line), seen)
-            _SEEN[key] = _mark(line)
+        if not self.is_backup and _mark(line) != known:
+            self._check_seen(connection, _mark(line), known)
+            _MARKS[key] = _mark(line)
         return line
 
-    def _check_seen(self, connection: sqlite3.Connection, end: Mark, seen: Mark) -> None:
-        row = connection.execute("SELECT fingerprint FROM lines WHERE number = ?", (seen.number,)).fetchone()
-        if seen != START and (end.number < seen.number or row != (seen.fingerprint,)):
-            raise problems.shortened(self.path, end.number, seen.number)
+    def _check_seen(self, connection: sqlite3.Connection, end: Mark, known: Mark) -> None:
+        row = connection.execute("SELECT fingerprint FROM lines WHERE number = ?", (known.number,)).fetchone()
+        if known != START and (end.number < known.number or row != (known.fingerprint,)):
+            raise problems.shortened(self.path, end.number, known.number)
 
     def line(self, number: int) -> LedgerLine | None:
         """One line, if its mark fits its content and the line before."""
@@ -217,7 +217,7 @@ class Store:
             connection.close()
 
     def _rows(self, query: str, *values: int) -> list[Row]:
-        return self._patiently("read", lambda held: held.execute(query, values).fetchall())
+        return self._patiently("read", lambda connection: connection.execute(query, values).fetchall())
 
     def _patiently(self, act: str, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do some work with the file, again and again while others have it; in between a fork may pass."""
@@ -225,10 +225,10 @@ class Store:
         while True:
             with GATE.inside(), self._alone():
                 try:
-                    found = work(self._connect())
+                    result = work(self._connect())
                     if self._look and self._log_holds_lines():
                         raise LedgerError(f"The ledger {self.path} changed while it was read. Try again.")
-                    return found
+                    return result
                 except problems.FAILURES as problem:
                     if not problems.is_busy(problem) or monotonic() > until:
                         self.let_go()
@@ -240,8 +240,8 @@ class Store:
 
     def _settle(self) -> None:
         """Leave no transaction open, and no connection that keeps an older form from being brought up."""
-        held = self._connection
-        if held is not None and (held.in_transaction or self._version < database.VERSION):
+        connection = self._connection
+        if connection is not None and (connection.in_transaction or self._version < database.VERSION):
             self.let_go()
 
     @contextmanager
@@ -261,7 +261,7 @@ class Store:
 
     def _connect(self) -> sqlite3.Connection:
         try:
-            found = names.identify(self._place)
+            identity = names.identify(self._place)
         except FileNotFoundError:
             raise LedgerError(
                 f"There is no ledger at {self.path}. Nothing was spent. If it was moved, name its new place. "
@@ -270,9 +270,9 @@ class Store:
         except OSError as problem:
             raise problems.explain("read", self.path, problem) from problem
         if self._connection is None:
-            self._connection, self._identity = self._open(), found
+            self._connection, self._identity = self._open(), identity
             GATE.holders.add(self)
-        elif found != self._identity:
+        elif identity != self._identity:
             self.let_go()
             raise LedgerError(
                 f"The file at {self.path} is no longer the ledger that was opened. Nothing was spent. "

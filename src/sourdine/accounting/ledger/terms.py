@@ -35,11 +35,11 @@ def declarations(declared: object) -> dict[str, str]:
     """Declarations as they are now, texts by name; they may be many and long, since a digest is kept."""
     if not isinstance(declared, Mapping):
         raise check.fail("Ledger", "declared", "be a mapping of texts", declared)
-    held = dict(declared)
-    for text in (*held.keys(), *held.values()):
+    texts = dict(declared)
+    for text in (*texts.keys(), *texts.values()):
         if not isinstance(text, str):
             raise check.fail("Ledger", "declared", "hold texts by name", text)
-    return held
+    return texts
 
 
 def declared_digest(declared: Mapping[str, str]) -> str:

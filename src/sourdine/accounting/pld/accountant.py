@@ -128,7 +128,7 @@ def _laws(laws: list[tuple[LossDistribution, int]]) -> list[Repeated]:
     sum is tighter than the sum of their laws (Bun and Steinke 2016, lemma 2.3). A law that leaks is its base
     together with a leak of nothing else.
     """
-    found, rho = [], 0.0
+    repeats, rho = [], 0.0
     while laws:
         law, count = laws.pop(0)
         if isinstance(law, Together):
@@ -138,8 +138,8 @@ def _laws(laws: list[tuple[LossDistribution, int]]) -> list[Repeated]:
         elif isinstance(law, RhoLaw):
             rho += law.rho * count
         else:
-            found.append(Repeated(law, count))
-    return found + ([Repeated(RhoLaw(rho * (1 + 1e-12)), 1)] if rho else [])
+            repeats.append(Repeated(law, count))
+    return repeats + ([Repeated(RhoLaw(rho * (1 + 1e-12)), 1)] if rho else [])
 
 
 def _from_top(laws: list[Repeated], delta: float, slack: float) -> float:

@@ -46,14 +46,16 @@ def epsilon_bracket(laws: Sequence[Repeated], delta: float, width: float, least:
         return best
     step = _align(laws, max(_first_step(laws, tilt.deciding, max(width, 0.02 * least)), finest))
     shift = SHIFT * sum(item.count for item in laws)
-    known, seen = _known(laws, scouts, delta)
+    known, known_scouts = _known(laws, scouts, delta)
     for _ in range(_ROUNDS):
         lattice = _lattice(laws, scouts, step, tilt)
         high = _above(laws, lattice, step, tilt)
         upper = min(best.upper, max(high.epsilon(delta), 0.0))
         if upper <= least:
             return Bracket(0.0, upper)
-        low = _below(known, lattice if known is laws else _lattice(known, seen, step, tilt), step, tilt)
+        low = _below(
+            known, lattice if known is laws else _lattice(known, known_scouts, step, tilt), step, tilt
+        )
         lower = low.epsilon(delta)
         before, best = best, _ordered("epsilon", max(best.lower, lower - shift), upper)
         if best.width <= width or (known is not laws and before.width - best.width < width / 2):
@@ -82,16 +84,16 @@ def epsilon_above(laws: Sequence[Repeated], delta: float, width: float) -> float
     step = _align(laws, max(_first_step(laws, tilt.deciding, width), finest))
     lattice = _lattice(laws, scouts, step, tilt)
     high = _above(laws, lattice, step, tilt)
-    found = high.epsilon(delta)
-    if not high.holds(found):
-        found = _above(laws, lattice, step, tilt.widened()).epsilon(delta)
-    return max(found, 0.0)
+    epsilon = high.epsilon(delta)
+    if not high.holds(epsilon):
+        epsilon = _above(laws, lattice, step, tilt.widened()).epsilon(delta)
+    return max(epsilon, 0.0)
 
 
 def delta_bracket(laws: Sequence[Repeated], epsilon: float, share: float) -> Bracket:
     """delta at this epsilon, known to within a share of itself where floats allow."""
     scouts = _scouts(laws, 1e-30)
-    known, seen = _known(laws, scouts, 1e-30)
+    known, known_scouts = _known(laws, scouts, 1e-30)
     best = Bracket(_ever(known), 1.0)
     if _nothing_finite(scouts):
         return best
@@ -103,11 +105,11 @@ def delta_bracket(laws: Sequence[Repeated], epsilon: float, share: float) -> Bra
     shift = SHIFT * sum(item.count for item in laws)
     for _ in range(_ROUNDS):
         lattice = _lattice(laws, scouts, step, tilt)
-        other = lattice if known is laws else _lattice(known, seen, step, tilt)
+        other = lattice if known is laws else _lattice(known, known_scouts, step, tilt)
         high, low = _above(laws, lattice, step, tilt), _below(known, other, step, tilt)
         lower, upper = low.delta(epsilon + shift), high.delta(epsilon)
-        found = _ordered("delta", max(best.lower, lower), min(best.upper, upper))
-        best = Bracket(found.lower, min(found.upper, 1.0))
+        bracket = _ordered("delta", max(best.lower, lower), min(best.upper, upper))
+        best = Bracket(bracket.lower, min(bracket.upper, 1.0))
         if best.width <= share * best.upper or 0.4 * step < finest:
             break
         step = _align(laws, 0.4 * step)
@@ -215,8 +217,8 @@ def _losses(places: NDArray[np.int64], step: float, origin: float) -> Floats:
 
 def _part(places: NDArray[np.int64], masses: Floats, infinite: float, count: int, origin: float) -> Component:
     """Only the places that weigh something."""
-    held = masses > 0
-    return Component(places[held], masses[held], infinite, count, origin)
+    full = masses > 0
+    return Component(places[full], masses[full], infinite, count, origin)
 
 
 def _infinite(scouts: list[Scout]) -> float:
@@ -288,5 +290,5 @@ def _places(look: Look, step: float, origin: float, order: float) -> NDArray[np.
     many = np.append(0.0, np.cumsum(gaps * share / step))
     places = np.rint(np.interp(np.arange(0, many[-1] + 1), many, losses) / step).astype(np.int64)
     places = np.concatenate([[low], places[(places > low) & (places < high)], [high]])
-    kept: NDArray[np.int64] = places[np.append(True, np.diff(places) > 0)]
-    return kept
+    distinct: NDArray[np.int64] = places[np.append(True, np.diff(places) > 0)]
+    return distinct

@@ -67,9 +67,9 @@ class LossSum:
 
     def delta(self, epsilon: float) -> float:
         """delta(epsilon), or the bound on it that this end stands for."""
-        found = self._inside(epsilon) + self.beyond
-        found += self._below(epsilon) if self.pessimistic else -self._folded(epsilon)
-        return min(1.0, max(0.0, found))
+        total = self._inside(epsilon) + self.beyond
+        total += self._below(epsilon) if self.pessimistic else -self._folded(epsilon)
+        return min(1.0, max(0.0, total))
 
     def epsilon(self, delta: float) -> float:
         """Where the profile crosses delta, or a bound on it."""

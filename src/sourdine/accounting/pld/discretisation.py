@@ -112,11 +112,11 @@ def _settle(p: Floats, q: Floats, x: Floats) -> Floats:
     rounded = np.where(down < 0, 0.0, p / x[down])  # below all points it counts for nothing
     for turn in range(_TURNS):
         own = part * (q + loan) + np.bincount(np.maximum(down, 0), (1 - part) * rounded, minlength=len(x))
-        lent = np.bincount(lender, part * loan, minlength=len(x))
-        short = lent > own
+        loans = np.bincount(lender, part * loan, minlength=len(x))
+        short = loans > own
         if not short.any():
-            return own - lent  # type: ignore[no-any-return]
-        cut = np.where(short, own / np.where(short, lent, 1.0) * (1 - 1e-9), 1.0)
+            return own - loans  # type: ignore[no-any-return]
+        cut = np.where(short, own / np.where(short, loans, 1.0) * (1 - 1e-9), 1.0)
         part *= np.where(loan > 0, cut[lender] if turn < _TURNS - 2 else ~short[lender], 1.0)
     return np.bincount(np.maximum(down, 0), rounded, minlength=len(x)).astype(np.float64)
 

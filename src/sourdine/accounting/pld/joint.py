@@ -72,11 +72,11 @@ def worst(laws: Sequence[LossDistribution]) -> LossDistribution:
 
 def unlike(laws: Sequence[LossDistribution]) -> list[LossDistribution]:
     """The laws without repetition, in order."""
-    found: list[LossDistribution] = []
+    distinct: list[LossDistribution] = []
     for law in laws:
-        if law not in found:
-            found.append(law)
-    return found
+        if law not in distinct:
+            distinct.append(law)
+    return distinct
 
 
 def either_order(loss: PrivacyLoss) -> PrivacyLoss:
@@ -224,10 +224,10 @@ def _coarser(lattice: _Lattice) -> _Lattice:
         start, masses = start - 1, np.append(0.0, masses)
     masses = np.append(masses, np.zeros(len(masses) % 2))
     up = 1 / (1 + math.exp(-(2.0**lattice.scale)))
-    kept = np.append(masses[::2], 0.0)
-    kept[1:] += masses[1::2] * (up + _ULP)
-    kept[:-1] += masses[1::2] * (1 - up)
-    return _Lattice(lattice.scale + 1, start // 2, kept, lattice.infinite)
+    coarse = np.append(masses[::2], 0.0)
+    coarse[1:] += masses[1::2] * (up + _ULP)
+    coarse[:-1] += masses[1::2] * (1 - up)
+    return _Lattice(lattice.scale + 1, start // 2, coarse, lattice.infinite)
 
 
 def _trim(lattice: _Lattice) -> _Lattice:
@@ -237,9 +237,9 @@ def _trim(lattice: _Lattice) -> _Lattice:
     infinite = lattice.infinite + float(masses[len(masses) - end :].sum())
     masses = masses[: len(masses) - end]
     begin = int(np.searchsorted(np.cumsum(masses), _BOTTOM))
-    kept = masses[begin:].copy()
-    kept[0] += masses[:begin].sum()
-    return _Lattice(lattice.scale, lattice.start + begin, kept, infinite)
+    rest = masses[begin:].copy()
+    rest[0] += masses[:begin].sum()
+    return _Lattice(lattice.scale, lattice.start + begin, rest, infinite)
 
 
 def points(law: LossDistribution, top: float, count: int) -> Floats:
@@ -258,8 +258,8 @@ def points(law: LossDistribution, top: float, count: int) -> Floats:
     gaps = np.diff(losses) > 1e-13 * (top - low)
     gaps[losses[:-1] == 0] = True
     gaps[-1] = True  # the top stays, however near the last point is: a law may have an atom there
-    kept: Floats = losses[np.concatenate([[True], gaps])]
-    return kept
+    nodes: Floats = losses[np.concatenate([[True], gaps])]
+    return nodes
 
 
 def _spread(law: LossDistribution, low: float, top: float) -> float:

@@ -80,9 +80,9 @@ class _Weight:
         """The sum over t from j to N - 1 of (z r)^t is ((z r)^j - r^N)/(1 - z r)."""
         here, end = np.exp(-self.rate * places), math.exp(-self.rate * self.length)
         units = 64 + len(self.factors) + self.rate * places  # of the terms, of their sum and of `here`
-        found = here * ((self.factors @ turned).real + self.rounding * units)
-        found -= end * float(self.factors.sum().real)
-        sums: Floats = found + self.error * (here - end) / -math.expm1(-self.rate)
+        total = here * ((self.factors @ turned).real + self.rounding * units)
+        total -= end * float(self.factors.sum().real)
+        sums: Floats = total + self.error * (here - end) / -math.expm1(-self.rate)
         return sums
 
 
@@ -134,12 +134,12 @@ class _Spectrum:
 
     def log(self, frequencies: NDArray[np.int64]) -> tuple[NDArray[np.complex128], Floats | float]:
         """Its logarithm, and the size of the numbers that were rounded on the way."""
-        held = self.values[frequencies]
+        values = self.values[frequencies]
         if self.rest is None:
-            return np.log(held + 1e-300), 1.0
-        real, imaginary = held.real, held.imag
+            return np.log(values + 1e-300), 1.0
+        real, imaginary = values.real, values.imag
         size = 0.5 * np.log1p(np.maximum(2 * real + real**2 + imaginary**2, -1 + 1e-300))
-        return size + 1j * np.arctan2(imaginary, 1 + real), self.rest + np.abs(held)
+        return size + 1j * np.arctan2(imaginary, 1 + real), self.rest + np.abs(values)
 
 
 def _spectrum(
@@ -176,13 +176,13 @@ def masses_of_sum(
     factor = 16 * (ULP / 2) * math.log2(length)
     offsets = 0
     spectra: list[_Spectrum] = []
-    kept = np.ones(length // 2 + 1, dtype=np.bool_)
+    heavy = np.ones(length // 2 + 1, dtype=np.bool_)
     for part, (_, masses, mean) in zip(parts, tilted, strict=True):
         spectrum, centre = _spectrum(part.places, masses, round(mean / window.step), length, factor)
-        kept &= spectrum.size > math.exp(-_NOTHING / part.count)
+        heavy &= spectrum.size > math.exp(-_NOTHING / part.count)
         spectra.append(spectrum)
         offsets += part.count * centre
-    frequencies = np.flatnonzero(kept)
+    frequencies = np.flatnonzero(heavy)
     logs = [np.log(spectrum.size[frequencies]) for spectrum in spectra]
     norms = [spectrum.norm for spectrum in spectra]
     log_size, angle_error = np.zeros((2, len(frequencies)))
@@ -199,7 +199,7 @@ def masses_of_sum(
     error = (error + factor * 2 / math.sqrt(length) * _norm(size)) * (1 if window.pessimistic else -1)
     if len(frequencies) <= length // _FEW:
         return _series(frequencies, np.exp(exponent), window, offsets, error)
-    product = np.zeros(len(kept), dtype=complex)
+    product = np.zeros(len(heavy), dtype=complex)
     product[frequencies] = np.exp(exponent)
     masses = np.roll(fft.irfft(product, length), offsets - window.start)
     return MassTable.of(masses + error, window.order, window.step, pessimistic=window.pessimistic)

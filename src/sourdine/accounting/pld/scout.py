@@ -101,9 +101,9 @@ def _centre(law: LossDistribution, low: float, high: float) -> tuple[float, floa
         grid = low + (high - low) * _GRID
         quartiles = np.searchsorted(law.cumulative(grid).p, [0.25, 0.5, 0.75])
         low, high = grid[max(quartiles[0] - 1, 0)], grid[min(quartiles[2] + 1, last)]
-    found = grid[np.minimum(quartiles, last)]
-    spread = max(float(found[2] - found[0]) / 2, float(grid[-1] - grid[0]) / last, whole * 1e-7)
-    return float(found[1]), spread
+    losses = grid[np.minimum(quartiles, last)]
+    spread = max(float(losses[2] - losses[0]) / 2, float(grid[-1] - grid[0]) / last, whole * 1e-7)
+    return float(losses[1]), spread
 
 
 def _thin(look: Look, width: float) -> bool:

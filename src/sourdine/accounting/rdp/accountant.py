@@ -125,5 +125,5 @@ class Renyi(Accountant[RenyiCost]):
         log_delta = np.maximum(cost.remove, cost.add) - less_one * epsilon
         if self.conversion is Conversion.TIGHT:
             log_delta += less_one * np.log(less_one) - self._orders * np.log(self._orders)
-        found = math.exp(min(0.0, float(np.min(log_delta)))) + float_above(cost.delta)
-        return Bracket(0.0, min(1.0, found * (1 + 1e-9)))
+        upper = math.exp(min(0.0, float(np.min(log_delta)))) + float_above(cost.delta)
+        return Bracket(0.0, min(1.0, upper * (1 + 1e-9)))

@@ -114,8 +114,8 @@ def _(law: FixedSizeLaw, orders: Floats) -> Floats:
         over = law.survival(0.0)
         away = 1 - orders * float(over.p) + (orders - 1) * float(over.q)
     more = np.maximum(inside - away, 0.0) + 1e-12 * orders
-    found: Floats = np.logaddexp(whole, np.log(more))
-    return found
+    logs: Floats = np.logaddexp(whole, np.log(more))
+    return logs
 
 
 @log_moments.register
@@ -166,8 +166,8 @@ def _concentrated(rho: float, orders: Floats) -> Floats:
 def _of_atoms(losses: Floats, masses: Floats, orders: Floats) -> Floats:
     exponents = np.outer(orders - 1, losses)
     size = np.abs(losses).max() * (orders - 1)
-    found: Floats = logsumexp(exponents, b=masses, axis=1) + _ROUNDING * (1 + size)
-    return np.maximum(found, 0.0)
+    logs: Floats = logsumexp(exponents, b=masses, axis=1) + _ROUNDING * (1 + size)
+    return np.maximum(logs, 0.0)
 
 
 def _sampled(base: LossDistribution, rate: float, orders: Floats) -> Floats:
@@ -194,5 +194,5 @@ def _sampled(base: LossDistribution, rate: float, orders: Floats) -> Floats:
         known[a] = logsumexp(terms) + _ROUNDING * (1 + size)
     low, high = np.floor(orders).astype(int), np.ceil(orders).astype(int)
     share = orders - low
-    found: Floats = np.maximum(known[low] * (1 - share) + known[high] * share, 0.0)
-    return found
+    logs: Floats = np.maximum(known[low] * (1 - share) + known[high] * share, 0.0)
+    return logs

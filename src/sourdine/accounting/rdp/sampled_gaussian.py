@@ -28,22 +28,22 @@ def log_moments(mu: float, rate: float, orders: Floats) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def _cached(mu: float, rate: float, given: tuple[float, ...]) -> Floats:
-    orders = np.array(given)
-    found = np.zeros(len(orders))
+def _cached(mu: float, rate: float, key: tuple[float, ...]) -> Floats:
+    orders = np.array(key)
+    logs = np.zeros(len(orders))
     whole = orders == np.floor(orders)
     for low in 2.0 ** np.arange(6):  # orders of like size need like ranges
         some = ~whole & (orders > (low if low > 1 else 0)) & (orders <= 2 * low)
         if some.any():
-            found[some] = _quadrature(mu, rate, orders[some])
-    rest = np.flatnonzero(whole | (orders > _MOST_FRACTIONAL) | np.isinf(found))
+            logs[some] = _quadrature(mu, rate, orders[some])
+    rest = np.flatnonzero(whole | (orders > _MOST_FRACTIONAL) | np.isinf(logs))
     factorials = gammaln(np.arange(int(orders[rest].max(initial=1)) + 3))
     for i in rest:
         low, share = int(orders[i]), orders[i] % 1
-        found[i] = _binomial_sum(mu, rate, low, factorials)
+        logs[i] = _binomial_sum(mu, rate, low, factorials)
         if share > 0:
-            found[i] += share * (_binomial_sum(mu, rate, low + 1, factorials) - found[i])
-    return np.maximum(found, 0.0)
+            logs[i] += share * (_binomial_sum(mu, rate, low + 1, factorials) - logs[i])
+    return np.maximum(logs, 0.0)
 
 
 def _quadrature(mu: float, rate: float, orders: Floats) -> Floats:
@@ -67,8 +67,8 @@ def _quadrature(mu: float, rate: float, orders: Floats) -> Floats:
     total = np.logaddexp(logsumexp(exponents, axis=1), ends)
     weights = np.exp(exponents - total[:, None])
     size = (weights * (np.abs(powers) + points**2)).sum(axis=1)
-    found: Floats = total + np.log(step / np.sqrt(2 * np.pi)) + error + _rounding(size)
-    return found
+    logs: Floats = total + np.log(step / np.sqrt(2 * np.pi)) + error + _rounding(size)
+    return logs
 
 
 def _binomial_sum(mu: float, rate: float, order: int, factorials: Floats) -> float:

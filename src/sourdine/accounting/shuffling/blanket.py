@@ -70,14 +70,14 @@ def blanket_model(favours: Favours, epsilon: float, reports: int, delta: float) 
     The upper end is the claim, by the privacy blanket. The lower one is the exact epsilon of one pair of
     neighbouring crowds: everybody else holds one of the two inputs, or a third one.
 
-    >>> found = blanket_model(Favours(each=1/4, alone=1/4, both=0, third=1/4), 1.0, 1000, 1e-6)
-    >>> round(found.lower, 2), round(found.upper, 2)
+    >>> bracket = blanket_model(Favours(each=1/4, alone=1/4, both=0, third=1/4), 1.0, 1000, 1e-6)
+    >>> round(bracket.lower, 2), round(bracket.upper, 2)
     (0.12, 0.12)
     """
     local, count, delta = declared("blanket_model", epsilon, reports, delta)
     if not _LEAST_EPSILON <= local <= MOST_EPSILON or delta == 0:
         return Bracket(0.0, local)
-    most = Upper.made(favours, local, count)
+    most = Upper.of(favours, local, count)
     upper = _crossing(most.delta, local, delta)[1]
     least = 0.0
     for crowd in _crowds(favours, local, count):
@@ -101,7 +101,7 @@ class Upper:
     left_out: float
 
     @classmethod
-    def made(cls, favours: Favours, epsilon: float, reports: int) -> "Upper":
+    def of(cls, favours: Favours, epsilon: float, reports: int) -> "Upper":
         share, odds = favours.blanket(epsilon), math.exp(epsilon)
         tell = min(1.0, 2 * share * favours.alone)
         first, last, mass = _ranges(reports, tell)
@@ -188,8 +188,8 @@ def _excess(count: Floats, share: float, start: Floats, side: int) -> Floats:
     tail = np.where(at >= 1, betainc(np.maximum(at, 1), np.maximum(count - at + 1, 1e-300), share), 1.0)
     above = start - count * share
     mean = count * share * (1 - share) * before
-    found = mean * (1 + side * MARGIN) - above * tail * (1 - side * MARGIN * np.sign(above))
-    return np.asarray(np.where(inside, np.maximum(found, 0.0), 0.0))
+    excess = mean * (1 + side * MARGIN) - above * tail * (1 - side * MARGIN * np.sign(above))
+    return np.asarray(np.where(inside, np.maximum(excess, 0.0), 0.0))
 
 
 def _ranges(reports: int, tell: float) -> tuple[Floats, Floats, Floats]:
@@ -281,9 +281,9 @@ def _crossing(profile: Callable[[float], float], most: float, delta: float) -> t
         if turn % 3 and at_high > 0:
             share = min(max(math.log(at_low / delta) / math.log(at_low / at_high), 1e-3), 1 - 1e-3)
         middle = low + share * (high - low)
-        found = profile(middle)
-        if found <= delta:
-            high, at_high = middle, found
+        value = profile(middle)
+        if value <= delta:
+            high, at_high = middle, value
         else:
-            low, at_low = middle, found
+            low, at_low = middle, value
     return low, high

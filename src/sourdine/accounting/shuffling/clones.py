@@ -123,5 +123,5 @@ def _stirling(k: Floats) -> Floats:
     exact = gammaln(safe + 1) - (safe + 0.5) * np.log(safe) + safe - 0.5 * np.log(2 * np.pi)
     square = safe * safe
     series = (1 / 12 - (1 / 360 - (1 / 1260 - 1 / 1680 / square) / square) / square) / safe
-    found: Floats = np.where(safe < 16, exact, series)
-    return found
+    correction: Floats = np.where(safe < 16, exact, series)
+    return correction

@@ -51,5 +51,5 @@ def shuffled_attack(noise_multiplier: float, batches: int, delta: float) -> floa
     cuts = np.linspace(-10 * sigma, 2 + 40 * sigma, 100_001)
     rest = others * log_ndtr(cuts / sigma)
     with_unit, without = (-np.expm1(rest + log_ndtr((cuts - shift) / sigma)) for shift in (2, 1))
-    seen = (with_unit > 2 * delta) & (without > _SMALLEST)
-    return max(0.0, float(np.max(np.log((with_unit[seen] - delta) / without[seen]), initial=-math.inf)))
+    large = (with_unit > 2 * delta) & (without > _SMALLEST)
+    return max(0.0, float(np.max(np.log((with_unit[large] - delta) / without[large]), initial=-math.inf)))

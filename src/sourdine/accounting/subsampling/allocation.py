@@ -81,14 +81,14 @@ class _Dense(AtomLaw):
 
 @lru_cache(maxsize=64)
 def _law(mu: float, batches: int, direction: Direction, *, above: bool) -> LossDistribution:
-    found = mean_of_ratios(mu, batches, CELLS, above=above)
-    some = found.values > 0
-    ratio, mass = found.values[some], found.masses[some]
+    atoms = mean_of_ratios(mu, batches, CELLS, above=above)
+    some = atoms.values > 0
+    ratio, mass = atoms.values[some], atoms.masses[some]
     with_unit, without = ratio * mass, mass
-    at_zero = float(found.masses[~some].sum())
+    at_zero = float(atoms.masses[~some].sum())
     up, down = (1 + _SLACK, 1 - _SLACK) if above else (1 - _SLACK, 1 + _SLACK)
     if direction is Direction.REMOVE:
-        return _Dense(np.log(ratio), with_unit * up, without * down, found.infinite * up)
+        return _Dense(np.log(ratio), with_unit * up, without * down, atoms.infinite * up)
     return _Dense(-np.log(ratio), without * up, with_unit * down, at_zero * up)
 
 
@@ -172,11 +172,11 @@ def _added(law: AllocatedLaw, orders: Floats) -> Floats:
     """
     atoms = mean_of_ratios(law.mu, law.batches, CELLS, above=True)
     points = _points(atoms)
-    found = np.full(len(orders), np.inf)
+    bounds = np.full(len(orders), np.inf)
     for i, point in enumerate(points[:-1]):
         chances = [_short(atoms, end) / (end - point) for end in points[i + 1 :]]
-        found = np.minimum(found, _split(law, atoms, point, min(chances), orders))
-    return found
+        bounds = np.minimum(bounds, _split(law, atoms, point, min(chances), orders))
+    return bounds
 
 
 def _points(atoms: Atoms) -> list[float]:
@@ -198,5 +198,5 @@ def _split(law: AllocatedLaw, atoms: Atoms, point: float, chance: float, orders:
     tangent = np.outer(less, np.maximum(1 - atoms.values / point, 0.0))
     inside = ((over + tangent) @ atoms.masses) * (1 + 10 * _SLACK)
     beyond = less * law.mu**2 / 2 + (less * law.mu) ** 2 / law.batches + math.log(max(chance, 1e-300)) / 2
-    found: Floats = np.logaddexp(np.log(inside) - less * log_at, beyond) + 1e-12 * (1 + less)
-    return found
+    bound: Floats = np.logaddexp(np.log(inside) - less * log_at, beyond) + 1e-12 * (1 + less)
+    return bound

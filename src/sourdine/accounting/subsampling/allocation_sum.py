@@ -37,8 +37,8 @@ def mean_of_ratios(mu: float, terms: int, cells: int, *, above: bool) -> Atoms:
     """The mean of so many ratios e^{mu z - mu^2/2}, z standard normal, with every convex function no lower,
     or no higher, than it is.
 
-    >>> found = mean_of_ratios(1.0, 2, 400, above=True)
-    >>> 0 <= float((found.masses * found.values**2).sum()) - (1 + math.expm1(1) / 2) < 1e-3
+    >>> atoms = mean_of_ratios(1.0, 2, 400, above=True)
+    >>> 0 <= float((atoms.masses * atoms.values**2).sum()) - (1 + math.expm1(1) / 2) < 1e-3
     True
     """
     total = _sum(mu, terms, cells, above=above)
@@ -74,8 +74,8 @@ def _one(mu: float, cells: int, *, above: bool) -> Atoms:
     mass, first = _between(z), _between(z - mu)  # E[X; cell] is a mass, too: that of the other law
     if not above:
         mass, first = np.append(mass, ndtr(-z[-1])), np.append(first, ndtr(mu - z[-1]))
-        held = mass > 1e-300
-        return Atoms(first[held] / mass[held], mass[held])
+        full = mass > 1e-300
+        return Atoms(first[full] / mass[full], mass[full])
     gap = np.diff(edges)
     high = np.clip((first - edges[:-1] * mass) / gap, 0.0, mass)  # less than all of it
     masses = np.append(mass - high, 0.0)
@@ -87,8 +87,8 @@ def _one(mu: float, cells: int, *, above: bool) -> Atoms:
 def _between(z: Floats) -> Floats:
     """The normal mass between neighbours, from the smaller tail."""
     over, under = ndtr(-z), ndtr(z)
-    found: Floats = np.where(z[:-1] > 0, over[:-1] - over[1:], under[1:] - under[:-1])
-    return np.maximum(found, 0.0)
+    masses: Floats = np.where(z[:-1] > 0, over[:-1] - over[1:], under[1:] - under[:-1])
+    return np.maximum(masses, 0.0)
 
 
 def _joined(first: Atoms, second: Atoms, edges: Floats, *, above: bool) -> Atoms:
@@ -104,16 +104,16 @@ def _joined(first: Atoms, second: Atoms, edges: Floats, *, above: bool) -> Atoms
         cell = np.searchsorted(edges, sums, side="right") - 1
         mass += np.bincount(cell, masses, minlength=len(edges))
         over += np.bincount(cell, masses * (sums - edges[cell]), minlength=len(edges))
-    held = mass > _TINY
+    full = mass > _TINY
     if not above:
-        return Atoms(edges[held] + over[held] / mass[held], mass[held])
+        return Atoms(edges[full] + over[full] / mass[full], mass[full])
     high = np.clip(over[:-1] / np.diff(edges), 0.0, mass[:-1])
     spread = mass.copy()
     spread[:-1] -= high
     spread[1:] += high
-    kept = spread > _TINY
-    kept[0] = True
-    lost = spread[~kept]  # to 0 and to infinity, which keeps the mean as well
+    heavy = spread > _TINY
+    heavy[0] = True
+    lost = spread[~heavy]  # to 0 and to infinity, which keeps the mean as well
     spread[0] += float(lost.sum())
-    infinite = first.infinite + second.infinite + float(over[-1]) + float(lost @ edges[~kept])
-    return Atoms(edges[kept], spread[kept], infinite)
+    infinite = first.infinite + second.infinite + float(over[-1]) + float(lost @ edges[~heavy])
+    return Atoms(edges[heavy], spread[heavy], infinite)

@@ -48,32 +48,32 @@ class Mixture:
         top = terms.max(axis=-1)
         large = top + np.log(np.exp(terms - top[..., None]).sum(axis=-1))
         small = (exponents.max(axis=-1) < 30.0) & (near > -0.5)
-        found: Floats = np.where(small, np.log1p(np.maximum(near, -0.5)), large)
-        return found
+        logs: Floats = np.where(small, np.log1p(np.maximum(near, -0.5)), large)
+        return logs
 
     def slope(self, z: Floats) -> Floats:
         """Its derivative: the mean of the means at z."""
         terms = self._terms(z)
         shares = np.exp(terms - terms.max(axis=-1, keepdims=True))
-        found: Floats = (shares @ np.array(self.means)) / shares.sum(axis=-1)
-        return found
+        slopes: Floats = (shares @ np.array(self.means)) / shares.sum(axis=-1)
+        return slopes
 
     def _terms(self, z: Floats) -> Floats:
         """The logarithms of its parts' densities over that one; a weight may be 0."""
         means = np.array(self.means)
         with np.errstate(divide="ignore"):
-            found: Floats = np.multiply.outer(z, means) - means**2 / 2 + np.log(self.weights)
-        return found
+            terms: Floats = np.multiply.outer(z, means) - means**2 / 2 + np.log(self.weights)
+        return terms
 
     def above(self, z: Floats) -> Floats:
         """The mass above z."""
-        found: Floats = ndtr(np.subtract.outer(-z, -np.array(self.means))) @ np.array(self.weights)
-        return found
+        masses: Floats = ndtr(np.subtract.outer(-z, -np.array(self.means))) @ np.array(self.weights)
+        return masses
 
     def below(self, z: Floats) -> Floats:
         """The mass below z."""
-        found: Floats = ndtr(np.subtract.outer(z, np.array(self.means))) @ np.array(self.weights)
-        return found
+        masses: Floats = ndtr(np.subtract.outer(z, np.array(self.means))) @ np.array(self.weights)
+        return masses
 
     @property
     def alone(self) -> float:
@@ -118,16 +118,16 @@ class MixtureLaw(LossDistribution):
     def _at(self, loss: ArrayLike) -> tuple[np.ndarray, np.ndarray, Floats]:
         """Where all lies above, where nothing does, and the outcome of this loss elsewhere: by Newton's steps
         within a cell of a table."""
-        given = np.asarray(loss, float)
+        values = np.asarray(loss, float)
         nodes, losses = self._table
-        cell = np.clip(np.searchsorted(losses, given), 1, len(nodes) - 1)
+        cell = np.clip(np.searchsorted(losses, values), 1, len(nodes) - 1)
         low, high = nodes[cell - 1], nodes[cell]
-        z = np.clip(np.interp(given, losses, nodes), low, high)
-        target = np.clip(given, losses[0], losses[-1])
+        z = np.clip(np.interp(values, losses, nodes), low, high)
+        target = np.clip(values, losses[0], losses[-1])
         for _ in range(_TURNS):
             slope = np.maximum(self.p.slope(z) - self.q.slope(z), 1e-300)
             z = np.clip(z - (self.loss_at(z) - target) / slope, low, high)
-        return given <= self.lowest, given >= self.highest, z
+        return values <= self.lowest, values >= self.highest, z
 
 
 def drawn_of(group: int, rate: float, shift: float) -> Mixture:

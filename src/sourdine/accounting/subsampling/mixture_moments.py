@@ -22,12 +22,12 @@ _ULP = 2.0**-52
 
 def mixture_moments(law: MixtureLaw, orders: Floats) -> Floats:
     """Upper bounds on the logarithm of the moments at these orders above 1."""
-    found = _by_parts(law, orders)
+    bounds = _by_parts(law, orders)
     for low in 2.0 ** np.arange(6):  # orders of like size need like ranges
         some = np.flatnonzero((orders > (low if low > 1 else 0)) & (orders <= min(2 * low, _MOST_ORDER)))
         if len(some):
-            found[some] = np.minimum(found[some], _quadrature(law, orders[some]))
-    return np.maximum(found, 0.0)
+            bounds[some] = np.minimum(bounds[some], _quadrature(law, orders[some]))
+    return np.maximum(bounds, 0.0)
 
 
 def _by_parts(law: MixtureLaw, orders: Floats) -> Floats:
@@ -35,8 +35,8 @@ def _by_parts(law: MixtureLaw, orders: Floats) -> Floats:
     weights = law.p.weights if len(law.p.weights) >= len(law.q.weights) else law.q.weights
     gaps = np.subtract(np.array(law.p.means), np.array(law.q.means))  # one of them may be 0 alone
     squares = np.multiply.outer(orders * (orders - 1) / 2, gaps**2)
-    found: Floats = logsumexp(squares, b=np.array(weights), axis=1) + 1e-13 * (1 + squares.max(axis=1))
-    return found
+    logs: Floats = logsumexp(squares, b=np.array(weights), axis=1) + 1e-13 * (1 + squares.max(axis=1))
+    return logs
 
 
 def _quadrature(law: MixtureLaw, orders: Floats) -> Floats:
@@ -60,7 +60,7 @@ def _quadrature(law: MixtureLaw, orders: Floats) -> Floats:
         return np.full(len(orders), np.inf)
     z = np.arange(-_SIDE, end + step, step)
     log_p, log_q = law.p.log_ratio(z), law.q.log_ratio(z)
-    found = np.empty(len(orders))
+    logs = np.empty(len(orders))
     rows = max(1, _BLOCK // len(z))
     for start in range(0, len(orders), rows):
         some = orders[start : start + rows]
@@ -71,7 +71,7 @@ def _quadrature(law: MixtureLaw, orders: Floats) -> Floats:
         total = np.logaddexp(logsumexp(exponents, axis=1), ends)
         weights = np.exp(exponents - total[:, None])
         rounding = 4 * _ULP * (8 + len(law.p.means) + (weights * (size + z**2)).sum(axis=1))
-        found[start : start + rows] = (
+        logs[start : start + rows] = (
             total + np.log(step / np.sqrt(2 * np.pi)) + 4 * np.exp(-_DIGITS) + rounding
         )
-    return found
+    return logs

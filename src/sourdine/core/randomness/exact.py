@@ -97,8 +97,8 @@ def _words(kind: type[np.unsignedinteger[Any]], length: int, count: int, bits: B
     """Words of a kind, of which the first `length` bits are kept."""
     width = np.dtype(kind).itemsize
     words = bits.words(-(-count * width // 8)).view(kind)[:count]
-    kept: NDArray[Any] = words >> kind(8 * width - length)
-    return kept
+    top: NDArray[Any] = words >> kind(8 * width - length)
+    return top
 
 
 def geometric(scale: Fraction, count: int, bits: Bits) -> NDArray[np.int64]:
@@ -142,10 +142,10 @@ def gaussian(variance: Fraction, count: int, bits: Bits) -> NDArray[np.int64]:
         start = table(GaussianBlocks(variance, width)).sample(len(todo), bits) * width
         negative = coins(bits, len(todo))
         within = uniform(width, len(todo), bits) + negative
-        kept = bernoulli_exp(within * (2 * start + within), 1 / (2 * variance), bits)
-        size = (start + within)[kept]
-        out[todo[kept]] = np.where(negative[kept], -size, size)
-        todo = todo[~kept]
+        heads = bernoulli_exp(within * (2 * start + within), 1 / (2 * variance), bits)
+        size = (start + within)[heads]
+        out[todo[heads]] = np.where(negative[heads], -size, size)
+        todo = todo[~heads]
     return out
 
 

@@ -119,9 +119,9 @@ def _block(p: BinaryDigits, count: int, bits: Bits) -> Words:
     for start in range(0, count, _PART):
         part = slice(start, min(start + _PART, count))
         _pass(heads[part], open_[part], turns[:_ALL], bits)
-    found = np.flatnonzero(open_)
-    places = np.full(max(_places(count), len(found)), count)
-    places[: len(found)] = found
+    todo = np.flatnonzero(open_)
+    places = np.full(max(_places(count), len(todo)), count)
+    places[: len(todo)] = todo
     some_heads, some_open = heads[places], open_[places]
     _pass(some_heads, some_open, turns[_ALL:], bits)
     step = 1

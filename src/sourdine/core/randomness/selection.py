@@ -255,25 +255,25 @@ def choose_segments(
     than (150 + 1.01 m) T, the total as well, and cutting U to 53 bits by 3 T: the margin of (8 m + 512) T is
     wider than all together. Exponents are cut at 700, which moves no sum by as much as a unit.
     """
-    held = segments.size > 0
-    least = np.min(segments.gap, axis=1, keepdims=True, where=held, initial=np.iinfo(np.int64).max)
-    gaps = np.where(held, segments.gap - least, 0) * float(rate)
+    full = segments.size > 0
+    least = np.min(segments.gap, axis=1, keepdims=True, where=full, initial=np.iinfo(np.int64).max)
+    gaps = np.where(full, segments.gap - least, 0) * float(rate)
     sums: Floats = np.cumsum(segments.size.astype(np.float64) * np.exp(-np.minimum(gaps, _FAR)), axis=1)
     many = sums.shape[1]
     words = bits.words(len(which))
     total = sums[which, -1]
     points = (words >> np.uint64(11)) * 2.0**-53 * total
-    found = _ranks_among(sums[:, :-1], which, points)
-    below = np.where(found > 0, sums[which, np.maximum(found - 1, 0)], -np.inf)
-    above = np.where(found < many - 1, sums[which, np.minimum(found, many - 1)], np.inf)
+    ranks = _ranks_among(sums[:, :-1], which, points)
+    below = np.where(ranks > 0, sums[which, np.maximum(ranks - 1, 0)], -np.inf)
+    above = np.where(ranks < many - 1, sums[which, np.minimum(ranks, many - 1)], np.inf)
     margin = (8 * many + 512) * 2.0**-53 * total
-    empty = segments.size[which, found] == 0  # a point on the edge of what holds nothing
+    empty = segments.size[which, ranks] == 0  # a point on the edge of what holds nothing
     for i in np.flatnonzero((np.minimum(points - below, above - points) <= margin) | empty):
-        row = np.flatnonzero(held[which[i]])
+        row = np.flatnonzero(full[which[i]])
         gap, size = segments.gap[which[i], row].tolist(), segments.size[which[i], row].tolist()
         guard = _GUARD + len(row).bit_length()
-        found[i] = row[_settle(int(words[i]), partial(_sums_segments, gap, size, rate), guard, bits)]
-    return found
+        ranks[i] = row[_settle(int(words[i]), partial(_sums_segments, gap, size, rate), guard, bits)]
+    return ranks
 
 
 def _ranks_among(sums: Floats, which: NDArray[np.int64], points: Floats) -> NDArray[np.int64]:

@@ -130,10 +130,10 @@ def _mend(flat: Bytes, first: Places, missing: Places, of: int, bits: Bits) -> N
     while len(left):
         for elements, fair in _draw(of, _BURST, len(left), bits):
             at, bit = spots(first, elements)
-            held = flat[at]
-            take = (((held & bit) > 0) == out) & (left > 0) & fair
+            octets = flat[at]
+            take = (((octets & bit) > 0) == out) & (left > 0) & fair
             bit *= take
-            flat[at] = held ^ bit
+            flat[at] = octets ^ bit
             left -= take
         go = np.flatnonzero(left)
         first, out, left = first[go], out[go], left[go]
@@ -146,9 +146,9 @@ def _put_in(flat: Bytes, first: Places, of: int, bits: Bits) -> Places:
     while len(todo):
         for elements, fair in _draw(of, 1, len(todo), bits):
             at, bit = spots(first[todo], elements)
-            held = flat[at]
-            take = fair & ((held & bit) == 0)
-            flat[at] = held | bit * take
+            octets = flat[at]
+            take = fair & ((octets & bit) == 0)
+            flat[at] = octets | bit * take
             came[todo] = elements
             todo = todo[~take]
     return came

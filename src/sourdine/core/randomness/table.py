@@ -203,13 +203,13 @@ class CdfTable:
 
     def _search(self, cells: NDArray[np.uint16], bits: Bits) -> NDArray[np.int64]:
         words = bits.words(len(cells)) >> np.uint64(16) | cells.astype(np.uint64) << np.uint64(48)
-        found = np.searchsorted(self._thresholds, words).astype(np.int64)
+        places = np.searchsorted(self._thresholds, words).astype(np.int64)
         last = len(self._thresholds) - 1
-        tie = self._thresholds[np.minimum(found, last)] == words
-        tie |= (found > 0) & (self._thresholds[np.maximum(found - 1, 0)] + np.uint64(1) == words)
+        tie = self._thresholds[np.minimum(places, last)] == words
+        tie |= (places > 0) & (self._thresholds[np.maximum(places - 1, 0)] + np.uint64(1) == words)
         for i in np.flatnonzero(tie):
-            found[i] = self._resolve(int(words[i]), bits)
-        return found
+            places[i] = self._resolve(int(words[i]), bits)
+        return places
 
     def _resolve(self, word: int, bits: Bits) -> int:
         """The outcome of a U that begins with 64 bits too close to a threshold to tell."""

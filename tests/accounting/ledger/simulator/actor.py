@@ -72,7 +72,7 @@ class Memory:
 
     def install(self) -> None:
         """Have the code use it, now that a thread of this process goes on."""
-        store._TURNS, store._SEEN = self._turns, self._seen
+        store._TURNS, store._MARKS = self._turns, self._seen
         store.GATE = database.GATE = self.gate  # type: ignore[attr-defined]
 
 

@@ -95,7 +95,7 @@ def one_case(folder: Path, failing: Failing, at: int, order: Order, lasts: bool)
 
 
 def _is_so(path: Path, said: str, also: dict[str, set[int]]) -> bool:
-    store._SEEN.clear()
+    store._MARKS.clear()
     with Ledger.open(path) as ledger:
         found = [entry.purpose for entry in ledger.history()]
     told = {"paid": {1}, "Nothing was spent": {0}} | also
