@@ -49,16 +49,16 @@ class ValueDistance:
 
     @classmethod
     def between(
-        cls, column: Coded, given: Ground | GeneralisationHierarchy = Ground.EQUAL
+        cls, column: Coded, ground: Ground | GeneralisationHierarchy = Ground.EQUAL
     ) -> "ValueDistance":
         """The distance between the values of a column that is asked for: equal, ordered, or by a tree."""
-        if isinstance(given, GeneralisationHierarchy):
-            return cls(Ground.HIERARCHICAL, given.ladder(column))
-        if check.member("ValueDistance", "ground", given, Ground) is Ground.HIERARCHICAL:
+        if isinstance(ground, GeneralisationHierarchy):
+            return cls(Ground.HIERARCHICAL, ground.ladder(column))
+        if check.member("ValueDistance", "ground", ground, Ground) is Ground.HIERARCHICAL:
             raise check.fail(
-                "ValueDistance", "ground", "come with a tree", given, "Pass the hierarchy itself."
+                "ValueDistance", "ground", "come with a tree", ground, "Pass the hierarchy itself."
             )
-        return cls(given)
+        return cls(ground)
 
     def of(self, cells: Cells) -> Figures:
         """t of each class."""
@@ -68,18 +68,18 @@ class ValueDistance:
 
 
 def distances_of(
-    columns: Sequence[Coded], given: Mapping[str, Ground | GeneralisationHierarchy]
+    columns: Sequence[Coded], grounds: Mapping[str, Ground | GeneralisationHierarchy]
 ) -> list[ValueDistance]:
     """The distance for each sensitive column; equal where nothing else is asked for.
 
     Equal distances are never below the others, so that nobody claims a smaller t by leaving something out.
     """
-    unknown = set(given) - {each.name for each in columns}
+    unknown = set(grounds) - {each.name for each in columns}
     if unknown:
         raise InvalidParameter(
             f"A distance is given for '{min(unknown)}', which is no sensitive column. Name it as one."
         )
-    return [ValueDistance.between(each, given.get(each.name, Ground.EQUAL)) for each in columns]
+    return [ValueDistance.between(each, grounds.get(each.name, Ground.EQUAL)) for each in columns]
 
 
 def equal_of(cells: Cells) -> Figures:

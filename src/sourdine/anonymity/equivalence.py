@@ -46,12 +46,12 @@ class Cells:
         """The share of each value in its class."""
         return self.count / self.known[self.place]
 
-    def only(self, kept: NDArray[np.bool_]) -> "Cells":
+    def only(self, mask: NDArray[np.bool_]) -> "Cells":
         """The cells of some classes; the table is then what remains."""
-        held = kept[self.place]
-        place, value, count = self.place[held], self.value[held], self.count[held]
+        inside = mask[self.place]
+        place, value, count = self.place[inside], self.value[inside], self.count[inside]
         return Cells(
-            place, value, count, np.where(kept, self.known, 0), weighed(value, count, len(self.totals))
+            place, value, count, np.where(mask, self.known, 0), weighed(value, count, len(self.totals))
         )
 
     def sums(self, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -78,9 +78,9 @@ def classes_of(records: Records, names: Sequence[str] | None = None) -> Classes:
 def cells_of(classes: Classes, column: Coded, counts: Codes) -> Cells:
     """The cells of a sensitive column; values left out are in none."""
     many = len(column.labels)
-    held = column.codes >= 0
-    whole = bool(held.all())
-    place, codes, counts = (each if whole else each[held] for each in (classes.of, column.codes, counts))
+    present = column.codes >= 0
+    whole = bool(present.all())
+    place, codes, counts = (each if whole else each[present] for each in (classes.of, column.codes, counts))
     return cells_from(place * many + codes, counts, len(classes), many)
 
 
@@ -88,14 +88,14 @@ def cells_from(key: Codes, counts: Codes, classes: int, values: int) -> Cells:
     """The cells from the number class * values + value of each record."""
     if not len(key) or classes * values <= max(8 * len(key), 1 << 16):
         dense = weighed(key, counts, classes * values)
-        found = np.flatnonzero(dense)
-        count = dense[found]
+        keys = np.flatnonzero(dense)
+        count = dense[keys]
     else:
         order = np.argsort(key)
         ranked = key[order]
         starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
-        found, count = ranked[starts], np.add.reduceat(counts[order], starts)
-    place, value = found // values, found % values
+        keys, count = ranked[starts], np.add.reduceat(counts[order], starts)
+    place, value = keys // values, keys % values
     return Cells(place, value, count, weighed(place, count, classes), weighed(value, count, values))
 
 

@@ -51,7 +51,7 @@ class FoundNode:
     node: Node
     suppressed: int
     ncp: float
-    kept: NDArray[np.bool_] = field(repr=False)  # by distinct record
+    mask: NDArray[np.bool_] = field(repr=False)  # by distinct record
     evaluated: int
     nodes: int
     proven: bool
@@ -64,7 +64,7 @@ class _Outcome:
     enough: bool  # whether fact 2 (or 3) allows the node
     ncp: float = math.inf
     suppressed: int = 0
-    kept: NDArray[np.bool_] | None = None  # by tuple of quasi-identifiers
+    mask: NDArray[np.bool_] | None = None  # by tuple of quasi-identifiers
 
 
 class Lattice:
@@ -88,13 +88,13 @@ class Lattice:
         self.allowed = math.floor(suppress * self.size)
         codes = [column.codes[first] for column in columns]
         self.codes = [
-            [step[held] for step in ladder.codes] for ladder, held in zip(ladders, codes, strict=True)
+            [step[places] for step in ladder.codes] for ladder, places in zip(ladders, codes, strict=True)
         ]
         self.spans = [[len(step) for step in ladder.labels] for ladder in ladders]
         share = 1 / len(columns)
         self.losses = [
-            [share * step[held] for step in ladder.losses]
-            for ladder, held in zip(ladders, codes, strict=True)
+            [share * step[places] for step in ladder.losses]
+            for ladder, places in zip(ladders, codes, strict=True)
         ]
         weights = self.counts / self.size
         self.base = [np.array([step @ weights for step in steps]) for steps in self.losses]
@@ -136,24 +136,24 @@ class Lattice:
         suppressed = int(sizes[~good].sum())
         if suppressed > self.allowed or suppressed == self.size:
             return _Outcome(self.allowed > 0)
-        kept = good[ids]
+        mask = good[ids]
         ncp = self.bound(node)
         if ncp < best and suppressed:
-            left = np.flatnonzero(~kept)
+            left = np.flatnonzero(~mask)
             penalty = sum(loss[level][left] for loss, level in zip(self.losses, node, strict=True))
             ncp += float((1 - penalty) @ self.counts[left]) / self.size
-        return _Outcome(True, ncp, suppressed, kept)
+        return _Outcome(True, ncp, suppressed, mask)
 
     def _remaining(self, sizes: Codes, columns: Sequence[Cells]) -> NDArray[np.bool_]:
         """The classes that satisfy the demand among themselves: those that fail go, until none does."""
-        kept = sizes > 0
-        while kept.any():
-            good = kept & self.demand.satisfies(sizes, columns, self.distances)
-            if np.array_equal(good, kept):
+        mask = sizes > 0
+        while mask.any():
+            good = mask & self.demand.satisfies(sizes, columns, self.distances)
+            if np.array_equal(good, mask):
                 break
-            kept = good
-            columns = [cells.only(kept) for cells in columns]
-        return kept
+            mask = good
+            columns = [cells.only(mask) for cells in columns]
+        return mask
 
     def _classes(self, node: Sequence[int]) -> tuple[Codes, int]:
         picked = [codes[level] for codes, level in zip(self.codes, node, strict=True)]
@@ -176,10 +176,10 @@ class _Pieces:
 
     @classmethod
     def of(cls, tuple_of: Codes, codes: Codes, values: int, counts: Codes) -> "_Pieces":
-        held = codes >= 0
-        key = (tuple_of * values + codes)[held]
-        found, ids = np.unique(key, return_inverse=True)
-        return cls(found // values, found % values, weighed(ids, counts[held], len(found)), values)
+        present = codes >= 0
+        key = (tuple_of * values + codes)[present]
+        keys, ids = np.unique(key, return_inverse=True)
+        return cls(keys // values, keys % values, weighed(ids, counts[present], len(keys)), values)
 
     def cells(self, ids: Codes, many: int) -> Cells:
         return cells_from(ids[self.place] * self.values + self.value, self.count, many, self.values)
@@ -195,12 +195,12 @@ def search(lattice: Lattice, watch: Watch | None = None) -> FoundNode:
     nodes, bounds, whole = _candidates(lattice, best[1].ncp)
     best = _sweep(lattice, nodes, bounds, best, watch)
     node, outcome = best
-    assert outcome.kept is not None
+    assert outcome.mask is not None
     return FoundNode(
         node=node,
         suppressed=outcome.suppressed,
         ncp=outcome.ncp,
-        kept=outcome.kept[lattice.tuple_of],
+        mask=outcome.mask[lattice.tuple_of],
         evaluated=lattice.evaluated,
         nodes=math.prod(height + 1 for height in lattice.heights),
         proven=whole,
@@ -249,7 +249,7 @@ def _candidates(lattice: Lattice, best: float) -> tuple[NDArray[np.uint8], NDArr
 def _pairs(lattice: Lattice) -> dict[tuple[int, int], NDArray[np.bool_]]:
     """For each two columns, which two levels leave few enough records to leave out."""
     heights = lattice.heights
-    found: dict[tuple[int, int], NDArray[np.bool_]] = {}
+    pairs: dict[tuple[int, int], NDArray[np.bool_]] = {}
     for one, two in combinations(range(len(heights)), 2):
         fits = np.ones((heights[one] + 1, heights[two] + 1), np.bool_)
         for a in range(heights[one], -1, -1):
@@ -260,8 +260,8 @@ def _pairs(lattice: Lattice) -> dict[tuple[int, int], NDArray[np.bool_]]:
                     node[one], node[two] = a, b
                     above = lattice.failing(node) <= lattice.allowed
                 fits[a, b] = above
-        found[one, two] = fits
-    return found
+        pairs[one, two] = fits
+    return pairs
 
 
 def _sweep(
@@ -326,7 +326,7 @@ def _climb(lattice: Lattice, node: NDArray[np.uint8]) -> list[Node]:
 
 
 def _below(nodes: NDArray[np.uint8], node: Node) -> NDArray[np.bool_]:
-    found: NDArray[Any] = np.ones(nodes.shape[1], np.bool_)
+    below: NDArray[Any] = np.ones(nodes.shape[1], np.bool_)
     for row, level in zip(nodes, node, strict=True):
-        found &= row <= level
-    return found
+        below &= row <= level
+    return below

@@ -50,12 +50,12 @@ class InformationLoss:
     @classmethod
     def of(cls, ncp: float, sizes: Codes, suppressed: int) -> "InformationLoss":
         """The loss of a table by the sizes of its classes and the number of records left out."""
-        kept = int(sizes.sum())
-        squares = int((sizes.astype(object) ** 2).sum()) if kept >= 1 << 31 else int((sizes**2).sum())
+        total = int(sizes.sum())
+        squares = int((sizes.astype(object) ** 2).sum()) if total >= 1 << 31 else int((sizes**2).sum())
         return cls(
             ncp=ncp,
-            discernibility=squares + suppressed * (kept + suppressed),
-            average_class=kept / len(sizes),
+            discernibility=squares + suppressed * (total + suppressed),
+            average_class=total / len(sizes),
         )
 
 
@@ -122,8 +122,8 @@ class Generalised:
 
     @property
     def _columns(self) -> tuple[Coded, ...]:
-        held = self.records
-        return (*held.quasi, *held.sensitive, *held.others)
+        records = self.records
+        return (*records.quasi, *records.sensitive, *records.others)
 
 
 def generalise(
@@ -152,8 +152,8 @@ def generalise(
     >>> from sourdine.anonymity.hierarchy import Intervals
     >>> people = pa.table({"age": [31, 34, 52, 58], "ill": ["flu", "none", "flu", "none"]})
     >>> ages = {"age": Intervals(0, 100, (10, 20))}
-    >>> made = generalise(people, Demand(k=2, l=2), quasi=["age"], sensitive=["ill"], hierarchies=ages)
-    >>> list(made.rows())
+    >>> coarse = generalise(people, Demand(k=2, l=2), quasi=["age"], sensitive=["ill"], hierarchies=ages)
+    >>> list(coarse.rows())
     [('30-39', 'flu'), ('30-39', 'none'), ('50-59', 'flu'), ('50-59', 'none')]
     """
     records = Records.read(
@@ -225,28 +225,30 @@ def _full(
     watch: Watch | None,
 ) -> Generalised:
     ladders = [(hierarchies.get(each.name) or usual_hierarchy(each)).ladder(each) for each in records.quasi]
-    found = search(Lattice(records, ladders, demand, distances, suppress), watch)
+    choice = search(Lattice(records, ladders, demand, distances, suppress), watch)
     quasi = tuple(
         Coded(each.name, ladder.labels[level], ladder.codes[level][each.codes])
-        for each, ladder, level in zip(records.quasi, ladders, found.node, strict=True)
+        for each, ladder, level in zip(records.quasi, ladders, choice.node, strict=True)
     )
-    made = Records(quasi, records.sensitive, records.others, records.counts, records.dropped).only(found.kept)
+    coarse = Records(quasi, records.sensitive, records.others, records.counts, records.dropped).only(
+        choice.mask
+    )
     names = [each.name for each in records.quasi]
     return Generalised(
-        records=made,
+        records=coarse,
         demand=demand,
         method=GeneralisationMethod.FULL,
         size=records.size,
-        suppressed=found.suppressed,
-        loss=_loss(found.ncp, made, found.suppressed),
+        suppressed=choice.suppressed,
+        loss=_loss(choice.ncp, coarse, choice.suppressed),
         penalties={
-            each.name: _penalty(ladder.losses[level][each.codes], records, found.kept)
-            for each, ladder, level in zip(records.quasi, ladders, found.node, strict=True)
+            each.name: _penalty(ladder.losses[level][each.codes], records, choice.mask)
+            for each, ladder, level in zip(records.quasi, ladders, choice.node, strict=True)
         },
-        levels=dict(zip(names, found.node, strict=True)),
+        levels=dict(zip(names, choice.node, strict=True)),
         heights=dict(zip(names, (ladder.height for ladder in ladders), strict=True)),
-        proven=found.proven,
-        evaluated=found.evaluated,
+        proven=choice.proven,
+        evaluated=choice.evaluated,
     )
 
 
@@ -263,29 +265,29 @@ def _local(
         hierarchies[each.name].ladder(each) if each.name in hierarchies and each.numbers is None else None
         for each in records.quasi
     ]
-    found = cut(
+    partition = cut(
         records, ladders, demand, distances, relaxed=method is GeneralisationMethod.RELAXED, watch=watch
     )
-    others = rows_of(records.sensitive, found.rows), rows_of(records.others, found.rows)
-    made = Records(found.columns, *others, np.ones(len(found.rows), np.int64), records.dropped)
+    others = rows_of(records.sensitive, partition.rows), rows_of(records.others, partition.rows)
+    coarse = Records(partition.columns, *others, np.ones(len(partition.rows), np.int64), records.dropped)
     return Generalised(
-        records=made,
+        records=coarse,
         demand=demand,
         method=method,
         size=records.size,
         suppressed=0,
-        loss=_loss(float(np.mean(found.penalties)), made, 0),
-        penalties={each.name: lost for each, lost in zip(records.quasi, found.penalties, strict=True)},
+        loss=_loss(float(np.mean(partition.penalties)), coarse, 0),
+        penalties={each.name: lost for each, lost in zip(records.quasi, partition.penalties, strict=True)},
     )
 
 
-def _penalty(losses: NDArray[np.float64], records: Records, kept: NDArray[np.bool_]) -> float:
+def _penalty(losses: NDArray[np.float64], records: Records, mask: NDArray[np.bool_]) -> float:
     """The mean penalty of a column, 1 for every record left out."""
-    return float(np.where(kept, losses, 1.0) @ records.counts / records.size)
+    return float(np.where(mask, losses, 1.0) @ records.counts / records.size)
 
 
-def _loss(ncp: float, made: Records, suppressed: int) -> InformationLoss:
-    return InformationLoss.of(ncp, classes_of(made).sizes, suppressed)
+def _loss(ncp: float, records: Records, suppressed: int) -> InformationLoss:
+    return InformationLoss.of(ncp, classes_of(records).sizes, suppressed)
 
 
 def _ranks(column: Coded) -> Codes:

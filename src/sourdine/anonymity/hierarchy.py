@@ -70,9 +70,9 @@ def with_losses(name: str, steps: Sequence[Sequence[Label]], losses: Sequence[Lo
                 f"The hierarchy of '{name}' is no tree: values that share a label differ further up. "
                 "Write it so that every label has one label above it."
             )
-    held = np.array(losses, np.float64)
-    held[0], held[-1] = 0.0, 1.0
-    return Ladder(labels, np.array(codes, np.int64), np.maximum.accumulate(held, axis=0))
+    array = np.array(losses, np.float64)
+    array[0], array[-1] = 0.0, 1.0
+    return Ladder(labels, np.array(codes, np.int64), np.maximum.accumulate(array, axis=0))
 
 
 def _numbered(step: Sequence[Label]) -> tuple[tuple[Label, ...], list[int]]:
@@ -172,10 +172,10 @@ class Tree(GeneralisationHierarchy):
 
     def _line(self, label: str) -> tuple[str, ...] | None:
         """The labels of a value; a whole number may be written as a real."""
-        found = self.rows.get(label)
-        if found is None and label.endswith(".0"):
-            found = self.rows.get(label[:-2])
-        return found
+        line = self.rows.get(label)
+        if line is None and label.endswith(".0"):
+            line = self.rows.get(label[:-2])
+        return line
 
 
 @dataclass(frozen=True)
@@ -290,7 +290,7 @@ class DatePrecision(StrEnum):
     DECADE = "decade"
 
 
-_SAID: Mapping[DatePrecision, Callable[[date], str]] = {
+_FORMS: Mapping[DatePrecision, Callable[[date], str]] = {
     DatePrecision.MONTH: lambda day: f"{day.year:04}-{day.month:02}",
     DatePrecision.QUARTER: lambda day: f"{day.year:04}-Q{(day.month + 2) // 3}",
     DatePrecision.YEAR: lambda day: f"{day.year:04}",
@@ -327,7 +327,7 @@ class Dates(GeneralisationHierarchy):
             )
         steps: list[Sequence[Label]] = [column.labels]
         for period in self.periods:
-            steps.append([None if day is None else _SAID[period](day) for day in days])
+            steps.append([None if day is None else _FORMS[period](day) for day in days])
         return raise_ladder(column.name, [*steps, [TOP] * len(days)])
 
 
@@ -345,7 +345,7 @@ def read_hierarchies(folder: Path | str, columns: Sequence[str]) -> dict[str, Ge
     if not Path(folder).is_dir():
         raise InvalidParameter(f"There is no folder {folder}. Name the one that holds the hierarchies.")
     files = sorted(path for path in Path(folder).iterdir() if path.suffix.lower() == ".csv")
-    found: dict[str, GeneralisationHierarchy] = {}
+    trees: dict[str, GeneralisationHierarchy] = {}
     for name in columns:
         exact = [path for path in files if path.stem == name]
         fits = exact or [path for path in files if path.stem.endswith((f"_{name}", f"-{name}"))]
@@ -355,8 +355,8 @@ def read_hierarchies(folder: Path | str, columns: Sequence[str]) -> dict[str, Ge
                 "Remove one, or call one of them exactly as the column."
             )
         if fits:
-            found[name] = Tree.read(fits[0])
-    return found
+            trees[name] = Tree.read(fits[0])
+    return trees
 
 
 def _day(label: str) -> date | None:

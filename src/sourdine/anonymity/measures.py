@@ -55,22 +55,22 @@ def uniqueness(records: Records, largest: int = 2) -> tuple[Uniqueness, ...]:
 
     >>> import pyarrow as pa
     >>> people = pa.table({"age": [31, 54, 31], "sex": ["f", "m", "m"]})
-    >>> found = uniqueness(Records.read(people, quasi=["age", "sex"]))
-    >>> found[0].columns, found[0].unique
+    >>> subsets = uniqueness(Records.read(people, quasi=["age", "sex"]))
+    >>> subsets[0].columns, subsets[0].unique
     (('age', 'sex'), 3)
     """
     largest = check.integer("uniqueness", "largest", largest, 1, 1 << 10)
-    found = [
-        _told(records, subset)
+    subsets = [
+        _uniqueness_of(records, subset)
         for size in range(1, min(largest, len(records.quasi)) + 1)
         for subset in combinations(range(len(records.quasi)), size)
     ]
     return tuple(
-        sorted(found, key=lambda each: (-each.unique, -each.classes, len(each.columns), each.columns))
+        sorted(subsets, key=lambda each: (-each.unique, -each.classes, len(each.columns), each.columns))
     )
 
 
-def _told(records: Records, subset: Sequence[int]) -> Uniqueness:
+def _uniqueness_of(records: Records, subset: Sequence[int]) -> Uniqueness:
     columns = [records.quasi[place] for place in subset]
     ids, many = number_tuples([each.codes for each in columns], [len(each.labels) for each in columns])
     unique = int(np.count_nonzero(weighed(ids, records.counts, many) == 1))
@@ -113,8 +113,8 @@ class Measures:
 
     >>> import pyarrow as pa
     >>> people = pa.table({"age": [30, 30, 50, 50], "ill": ["flu", "none", "flu", "flu"]})
-    >>> found = measure(people, quasi=["age"], sensitive=["ill"])
-    >>> found.k, found.sensitive[0].diversity, found.sensitive[0].closeness
+    >>> measures = measure(people, quasi=["age"], sensitive=["ill"])
+    >>> measures.k, measures.sensitive[0].diversity, measures.sensitive[0].closeness
     (2, 1, 0.25)
     """
 
@@ -184,15 +184,15 @@ def measure_records(
     """Every measure of records that were read before."""
     grounds = distances_of(records.sensitive, distances)
     classes = classes_of(records)
-    found, many = np.unique(classes.sizes, return_counts=True)
+    sizes, many = np.unique(classes.sizes, return_counts=True)
     return Measures(
         quasi=tuple(each.name for each in records.quasi),
         records=records.size,
         dropped=records.dropped,
         classes=len(classes),
-        k=int(found[0]),
+        k=int(sizes[0]),
         average_class=records.size / len(classes),
-        sizes=tuple(zip(found.tolist(), many.tolist(), strict=True)),
+        sizes=tuple(zip(sizes.tolist(), many.tolist(), strict=True)),
         sensitive=tuple(
             _sensitivity(records, classes, each, ground)
             for each, ground in zip(records.sensitive, grounds, strict=True)

@@ -81,15 +81,17 @@ def cut(
     Columns with a ladder are said by labels of their tree, numbers by the ends of their range, and others by
     the values that occur.
     """
-    held = (*records.quasi, *records.sensitive, *records.others)
-    order = np.lexsort([column.codes for column in held])  # whatever order the records came in
+    every_column = (*records.quasi, *records.sensitive, *records.others)
+    order = np.lexsort([column.codes for column in every_column])  # whatever order the records came in
     rows = np.repeat(order, records.counts[order])
     axes = [_Axis.of(column, ladder) for column, ladder in zip(records.quasi, ladders, strict=True)]
     places = np.array([axis.order[axis.column.codes[rows]] for axis in axes])
     secret = [(column.codes[rows], len(column.labels)) for column in records.sensitive]
     work = _Work(axes, places, secret, demand, distances, relaxed, records.size)
     classes = work.run(watch)
-    columns, penalties = zip(*(_said(axis, places[i], classes) for i, axis in enumerate(axes)), strict=True)
+    columns, penalties = zip(
+        *(_label_rows(axis, places[i], classes) for i, axis in enumerate(axes)), strict=True
+    )
     return Cut(rows, classes, columns, tuple(float(each[classes].mean()) for each in penalties))
 
 
@@ -160,8 +162,8 @@ class _Work:
             first = rank < (sizes[local[order]] + 1) // 2
         else:
             # every place where the key changes is a possible cut; the one nearest the middle is taken
-            held, of = key[order], local[order]
-            change = np.flatnonzero((rank > 0) & (held != np.concatenate([[0], held[:-1]])))
+            keys, of = key[order], local[order]
+            change = np.flatnonzero((rank > 0) & (keys != np.concatenate([[0], keys[:-1]])))
             off = np.abs(2 * rank[change] - sizes[of[change]])
             best = np.zeros(many, np.int64)
             ranked = np.lexsort((off, of[change]))
@@ -180,10 +182,10 @@ class _Work:
         columns: list[Cells] = []
         if self.demand.of_sensitive:
             for (codes, values), totals in zip(self.secret, self.totals, strict=True):
-                held = codes[rows] >= 0
-                key = half[held] * values + codes[rows][held]
-                found = cells_from(key, np.ones(len(key), np.int64), 2 * many, values)
-                columns.append(Cells(found.place, found.value, found.count, found.known, totals))
+                present = codes[rows] >= 0
+                key = half[present] * values + codes[rows][present]
+                cells = cells_from(key, np.ones(len(key), np.int64), 2 * many, values)
+                columns.append(Cells(cells.place, cells.value, cells.count, cells.known, totals))
             good = self.demand.satisfies(sizes, columns, self.distances)
         else:
             good = sizes >= self.demand.k
@@ -236,7 +238,7 @@ def _first_places(step: Codes) -> Codes:
     return np.maximum.accumulate(np.where(starts, np.arange(len(step)), 0))
 
 
-def _said(axis: _Axis, places: Codes, classes: Codes) -> tuple[Coded, NDArray[np.float64]]:
+def _label_rows(axis: _Axis, places: Codes, classes: Codes) -> tuple[Coded, NDArray[np.float64]]:
     """What is said of each row, and the penalty of each class."""
     many = int(classes.max()) + 1
     low, high = _ends(places, classes, many)
@@ -250,9 +252,9 @@ def _said(axis: _Axis, places: Codes, classes: Codes) -> tuple[Coded, NDArray[np
         texts = [label[a] if a == b else f"{label[a]}-{label[b]}" for a, b in zip(low, high, strict=True)]
         return _coded(axis, texts, classes), axis.width[high] - axis.width[low]
     key = np.unique(classes * len(label) + places)
-    of, held = key // len(label), key % len(label)
+    of, values = key // len(label), key % len(label)
     counts = np.bincount(of, minlength=many)
-    sets = np.split(held, np.cumsum(counts)[:-1])
+    sets = np.split(values, np.cumsum(counts)[:-1])
     texts = [_listed([label[place] for place in each]) for each in sets]
     starred = np.array([text == TOP for text in texts])
     penalty = (counts - 1) / max(len(label) - 1, 1)

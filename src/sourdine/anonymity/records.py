@@ -110,8 +110,8 @@ class Records:
                 "The table has no record with all quasi-identifiers. Name a table with rows, or another "
                 "rule for missing values."
             )
-        found = cls(groups[0], groups[1], groups[2], counts, int(counts[~whole].sum()))
-        return found if whole.all() else found.only(whole)
+        records = cls(groups[0], groups[1], groups[2], counts, int(counts[~whole].sum()))
+        return records if whole.all() else records.only(whole)
 
     @cached_property
     def size(self) -> int:
@@ -126,13 +126,13 @@ class Records:
         listed = ", ".join(f"'{each.name}'" for each in (*self.quasi, *self.sensitive, *self.others))
         raise InvalidParameter(f"The records have no column '{name}'. Their columns are {listed}.")
 
-    def only(self, kept: NDArray[np.bool_]) -> "Records":
+    def only(self, mask: NDArray[np.bool_]) -> "Records":
         """Some of the distinct records."""
         return Records(
-            rows_of(self.quasi, kept),
-            rows_of(self.sensitive, kept),
-            rows_of(self.others, kept),
-            self.counts[kept],
+            rows_of(self.quasi, mask),
+            rows_of(self.sensitive, mask),
+            rows_of(self.others, mask),
+            self.counts[mask],
             self.dropped,
         )
 
@@ -165,8 +165,8 @@ def _encode(
     values, raw, counts = distinct_records(source, names, slow)
     keys, counts = _merged(raw, [len(each) + 1 for each in values], counts)
     columns = [
-        _coded(name, each, found, source, drop[name])
-        for name, each, found in zip(names, values, keys, strict=True)
+        _coded(name, each, codes, source, drop[name])
+        for name, each, codes in zip(names, values, keys, strict=True)
     ]
     return columns, counts
 
@@ -228,11 +228,11 @@ def _decimal(exact: Fraction) -> str:
 
 
 def _numbers(labels: Sequence[Label]) -> NDArray[np.float64] | None:
-    found: list[float] = []
+    values: list[float] = []
     try:
-        found += [math.nan if label is None else float(label) for label in labels]
+        values += [math.nan if label is None else float(label) for label in labels]
     except ValueError:
         return None
-    array: NDArray[Any] = np.array(found, np.float64)
+    array: NDArray[Any] = np.array(values, np.float64)
     known = np.array([label is not None for label in labels], np.bool_)
     return array if known.any() and np.isfinite(array[known]).all() else None

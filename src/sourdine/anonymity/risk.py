@@ -91,9 +91,9 @@ def _sizes_there(records: Records, here: Classes, population: Records, there: Cl
         sizes.append(len(known) + len(more))
     both = [np.concatenate(pair) for pair in zip(ours, theirs, strict=True)]
     ids, many = number_tuples(both, sizes)
-    found = np.zeros(many, np.int64)
-    found[ids[len(here) :]] = there.sizes
-    return found[ids[: len(here)]]
+    counts = np.zeros(many, np.int64)
+    counts[ids[len(here) :]] = there.sizes
+    return counts[ids[: len(here)]]
 
 
 def _new(known: dict[Label, int], column: Coded) -> Sequence[Label]:

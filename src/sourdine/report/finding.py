@@ -48,7 +48,7 @@ class Cell:
         return self.value - factor * self.half, self.value + factor * self.half
 
 
-def cells(answer: Answer) -> list[Cell]:
+def cells_of(answer: Answer) -> list[Cell]:
     """The values of an answer without the sums over whole columns."""
     return [
         Cell(name_group(answer.columns, key), key, value, low, high)
@@ -90,8 +90,8 @@ def show(number: float, answer: Answer) -> str:
     """A number of an answer with all its digits, which are those of the file of answers."""
     if math.isnan(number):
         return NO_INTERVAL
-    told = f"{written(number, answer):,f}"
-    return f"{told}\N{NO-BREAK SPACE}%" if _in_percent(answer) else told
+    text = f"{written(number, answer):,f}"
+    return f"{text}\N{NO-BREAK SPACE}%" if _in_percent(answer) else text
 
 
 def written(number: float, answer: Answer) -> Decimal:
@@ -114,35 +114,35 @@ def show_cell(cell: Cell, answer: Answer) -> str:
 
 def finding(answer: Answer, confidence: float) -> str:
     """The title of an answer's chart."""
-    found = cells(answer)
-    if not found:
+    cells = cells_of(answer)
+    if not cells:
         return f"{_subject(answer)}: no key reached the threshold, so no group is shown"
     chart = style_of(answer.kind).chart
     if chart is Chart.LIST:
-        return _listed(answer, found)
-    if not any(_known(answer, cell) for cell in found):
+        return _listed(answer, cells)
+    if not any(_known(answer, cell) for cell in cells):
         return f"{_subject(answer)}: nothing can be said, since the noise hides all"
     if chart is Chart.CURVE:
-        return _of_quantiles(answer, found, confidence)
-    if len(found) == 1:
-        return f"{_subject(answer)}: {show_cell(found[0], answer)}"
-    return _lead(answer, found, confidence, _subject(answer))
+        return _of_quantiles(answer, cells, confidence)
+    if len(cells) == 1:
+        return f"{_subject(answer)}: {show_cell(cells[0], answer)}"
+    return _lead(answer, cells, confidence, _subject(answer))
 
 
-def _listed(answer: Answer, found: list[Cell]) -> str:
+def _listed(answer: Answer, cells: list[Cell]) -> str:
     """The first keys in their order, of the whole table."""
     if len(answer.columns) > 1:
         return f"The {answer.statistic}: their order for each group is below"
-    names = [str(cell.key[-1]) for cell in found[:_MOST_NAMED]]
-    more = f" and {len(found) - _MOST_NAMED:,} more" if len(found) > _MOST_NAMED else ""
+    names = [str(cell.key[-1]) for cell in cells[:_MOST_NAMED]]
+    more = f" and {len(cells) - _MOST_NAMED:,} more" if len(cells) > _MOST_NAMED else ""
     return f"The {answer.statistic}, in order: {', '.join(names)}{more}"
 
 
-def _of_quantiles(answer: Answer, found: list[Cell], confidence: float) -> str:
-    levels = sorted({cell.level for cell in found})
+def _of_quantiles(answer: Answer, cells: list[Cell], confidence: float) -> str:
+    levels = sorted({cell.level for cell in cells})
     level = min(levels, key=lambda each: abs(each - 0.5))
     column = answer.measure
-    at = [cell for cell in found if cell.level == level]
+    at = [cell for cell in cells if cell.level == level]
     if len(at) > 1:
         named = "median" if level == 0.5 else f"{100 * level:g}\N{NO-BREAK SPACE}% quantile"
         if not answer.bounded:
@@ -155,21 +155,21 @@ def _of_quantiles(answer: Answer, found: list[Cell], confidence: float) -> str:
     if not _known(answer, at[0]):
         return f"About the middle of {column} nothing can be said, since the noise hides it"
     share = "Half" if level == 0.5 else f"{100 * level:g}\N{NO-BREAK SPACE}%"
-    said = f"{share} of the values of {column} lie below {show_cell(at[0], answer)}"
-    ends = [cell for cell in found if cell.level in (levels[0], levels[-1])]
+    sentence = f"{share} of the values of {column} lie below {show_cell(at[0], answer)}"
+    ends = [cell for cell in cells if cell.level in (levels[0], levels[-1])]
     if len(levels) > 2 and len(ends) == 2:
         middle = f"{100 * (levels[-1] - levels[0]):.4g}\N{NO-BREAK SPACE}%"
         low, high = (show(cell.value, answer) for cell in ends)
-        said += f"; the middle {middle} go from about {low} to {high}"
-    return said
+        sentence += f"; the middle {middle} go from about {low} to {high}"
+    return sentence
 
 
-def _lead(answer: Answer, found: list[Cell], confidence: float, subject: str) -> str:
+def _lead(answer: Answer, cells: list[Cell], confidence: float, subject: str) -> str:
     """Which group is ahead, if the intervals tell, and of how many nothing can be said."""
-    known = [cell for cell in found if _known(answer, cell)]
+    known = [cell for cell in cells if _known(answer, cell)]
     # every interval counts, also of a group that is left out because of its noise
-    factor = 1 + math.log(len(found)) / -math.log1p(-confidence)
-    hidden = len(found) - len(known)
+    factor = 1 + math.log(len(cells)) / -math.log1p(-confidence)
+    hidden = len(cells) - len(known)
     rest = f"; of {hidden} more {'group' if hidden == 1 else 'groups'} nothing can be said" if hidden else ""
     if not known:
         return f"{subject}: nothing can be said, since the noise hides all"
@@ -189,8 +189,8 @@ def _ahead(answer: Answer, known: list[Cell], factor: float, subject: str) -> st
     if len(ahead) == 1:
         return f"{subject}: highest for {first.label}, {show_cell(first, answer)}"
     if len(ahead) == len(ranked):
-        told = "two" if len(ranked) == 2 else f"{len(ranked):,}"
-        return f"{subject}: the noise does not tell the {told} groups apart"
+        number = "two" if len(ranked) == 2 else f"{len(ranked):,}"
+        return f"{subject}: the noise does not tell the {number} groups apart"
     if len(ahead) <= _MOST_NAMED:
         *others, last = (cell.label for cell in ahead)
         named = f"{', '.join(others)} and {last}"

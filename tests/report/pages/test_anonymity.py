@@ -14,7 +14,7 @@ from sourdine.anonymity import (
     generalise_records,
     measure_records,
 )
-from sourdine.report.charts.anonymity import MADE, RAW, draw_hiding, draw_sizes
+from sourdine.report.charts.anonymity import COARSE, RAW, draw_hiding, draw_sizes
 from sourdine.report.pages.anonymity import (
     LIMITS,
     generalised_page,
@@ -90,7 +90,7 @@ def test_charts_count_every_record_once(before: Measures) -> None:
     rows = chart["datasets"]["rows"]  # type: ignore[index]
     assert sum(row["records"] for row in rows) == 8
     assert [row["class size"] for row in rows if row["records"]] == ["1"]
-    shares = draw_hiding({RAW: before, MADE: before})["datasets"]["rows"]  # type: ignore[index]
+    shares = draw_hiding({RAW: before, COARSE: before})["datasets"]["rows"]  # type: ignore[index]
     assert {row["share"] for row in shares} == {1.0}
 
 

@@ -10,7 +10,7 @@ from sourdine.report.charts.base import COLOURS, ROWS, Axis, Row, Series, draw_l
 if TYPE_CHECKING:
     import altair as alt
 
-RAW, MADE = "raw table", "generalised table"
+RAW, COARSE = "raw table", "generalised table"
 _EDGES = (1, 2, 3, 5, 10, 20, 100)
 _PER_BAR = 28  # pixels
 _LABEL = 170  # pixels at most, beside a bar
@@ -25,13 +25,13 @@ def draw_sizes(tables: Mapping[str, Measures]) -> Spec:
     names = [_bucket(place) for place in range(len(_EDGES))]
     rows: list[Row] = []
     for table, measures in tables.items():
-        held = [0] * len(_EDGES)
+        counts = [0] * len(_EDGES)
         for size, many in measures.sizes:
             place = max(p for p, edge in enumerate(_EDGES) if edge <= size)
-            held[place] += size * many
+            counts[place] += size * many
         rows += [
             {"class size": name, "table": table, "records": count, "share": count / measures.records}
-            for name, count in zip(names, held, strict=True)
+            for name, count in zip(names, counts, strict=True)
         ]
     across = alt.X(
         "class size:N",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from sourdine.core.figure import Spec
 from sourdine.report.charts.base import COLOURS, INK, ROWS, Row, Series, colour_of, finish
-from sourdine.report.finding import Cell, cells, name_group, name_key, show_cell
+from sourdine.report.finding import Cell, cells_of, name_group, name_key, show_cell
 from sourdine.tables import Answer
 from sourdine.tables.statistics import Chart, Scale, style_of
 
@@ -23,31 +23,31 @@ _WIDE = 1.5  # of an interval's line
 
 def draw_answer(answer: Answer) -> Spec | None:
     """The chart that fits an answer; none for one number or for ranks, nor where nothing can be said."""
-    found = cells(answer)
-    if len(found) < 2 or all(answer.blind(cell.lower, cell.upper) for cell in found):
+    cells = cells_of(answer)
+    if len(cells) < 2 or all(answer.blind(cell.lower, cell.upper) for cell in cells):
         return None
-    chart, few = style_of(answer.kind).chart, len(found) <= _MOST_CELLS
+    chart, few = style_of(answer.kind).chart, len(cells) <= _MOST_CELLS
     match chart:
         case Chart.LIST:
             return None
         case Chart.CURVE:
-            return _quantiles(answer, found)
+            return _quantiles(answer, cells)
         case Chart.HEAT:
-            return _heat(answer, found) if len(answer.columns) == 2 and few else _bars(answer, found)
+            return _heat(answer, cells) if len(answer.columns) == 2 and few else _bars(answer, cells)
         case Chart.UPRIGHT:
-            return _histogram(answer, found) if few else _bars(answer, found)
+            return _histogram(answer, cells) if few else _bars(answer, cells)
         case Chart.BARS | Chart.NESTED:
-            return _bars(answer, found)
+            return _bars(answer, cells)
         case _:
             assert_never(chart)
 
 
 def draw_alone(answer: Answer) -> Spec | None:
     """The chart of an answer that is asked for by itself, also of one number; none where there is none."""
-    found = cells(answer)
-    if not found or style_of(answer.kind).chart is Chart.LIST:
+    cells = cells_of(answer)
+    if not cells or style_of(answer.kind).chart is Chart.LIST:
         return None
-    return draw_answer(answer) or _bars(answer, found)
+    return draw_answer(answer) or _bars(answer, cells)
 
 
 def draw_intervals(rows: Sequence[Row], title: str) -> Spec:
@@ -74,18 +74,18 @@ def draw_intervals(rows: Sequence[Row], title: str) -> Spec:
 def count_missing(answer: Answer, chart: Spec) -> int:
     """How many values of an answer its chart leaves out."""
     datasets: Any = chart["datasets"]
-    return len(cells(answer)) - len(datasets[ROWS])
+    return len(cells_of(answer)) - len(datasets[ROWS])
 
 
-def _bars(answer: Answer, found: list[Cell]) -> Spec:
+def _bars(answer: Answer, cells: list[Cell]) -> Spec:
     """Bars to the right, one below the other; the last column of two or more tells colours apart."""
     import altair as alt
 
-    series = _series(answer, found)
-    kept = found
-    if series is None and len(found) > _MOST_GROUPS:
-        kept = sorted(found, key=lambda cell: -cell.value)[:_MOST_GROUPS]
-    rows = _rows(answer, kept, series)
+    series = _series(answer, cells)
+    largest = cells
+    if series is None and len(cells) > _MOST_GROUPS:
+        largest = sorted(cells, key=lambda cell: -cell.value)[:_MOST_GROUPS]
+    rows = _rows(answer, largest, series)
     groups = list(dict.fromkeys(str(row["group"]) for row in rows))
     chart = alt.Chart(alt.NamedData(ROWS))
     up = alt.Y("group:N", title=None, sort=groups, axis=alt.Axis(labelLimit=_LABEL, ticks=False))
@@ -118,13 +118,13 @@ def _bars(answer: Answer, found: list[Cell]) -> Spec:
     return _bare_legend(spec) | {"height": len(groups) * (bar * (len(series.names) if series else 1) + 8)}
 
 
-def _histogram(answer: Answer, found: list[Cell]) -> Spec:
+def _histogram(answer: Answer, cells: list[Cell]) -> Spec:
     """Upright bars in the order of the bins."""
     import altair as alt
 
-    bins = list(dict.fromkeys(str(cell.key[-1]) for cell in found))
+    bins = list(dict.fromkeys(str(cell.key[-1]) for cell in cells))
     rows: list[Row] = []
-    for cell in found:
+    for cell in cells:
         groups = name_group(answer.columns[:-1], cell.key[:-1])
         rows.append({**_numbers(answer, cell), "group": str(cell.key[-1]), "series": groups})
     names = tuple(dict.fromkeys(str(row["series"]) for row in rows))
@@ -155,21 +155,21 @@ def _histogram(answer: Answer, found: list[Cell]) -> Spec:
     return _bare_legend(finish(alt.layer(*layers), rows))
 
 
-def _quantiles(answer: Answer, found: list[Cell]) -> Spec:
+def _quantiles(answer: Answer, cells: list[Cell]) -> Spec:
     """Points over the share of values below, joined so that the eye can follow, with intervals if known."""
     import altair as alt
 
-    names = tuple(dict.fromkeys(name_group(answer.columns[:-1], cell.key[:-1]) for cell in found))
+    names = tuple(dict.fromkeys(name_group(answer.columns[:-1], cell.key[:-1]) for cell in cells))
     names = names[: len(COLOURS)]
     series = Series(field="series", names=names) if len(names) > 1 else None
     rows: list[Row] = []
-    for cell in found:
+    for cell in cells:
         name = name_group(answer.columns[:-1], cell.key[:-1])
         if name in names:
             aside = (names.index(name) - (len(names) - 1) / 2) * _ASIDE
-            told = f"{100 * cell.level:g} % lie below"
+            label = f"{100 * cell.level:g} % lie below"
             level = cell.level + aside
-            rows.append({**_numbers(answer, cell), "level": level, "series": name, "group": told})
+            rows.append({**_numbers(answer, cell), "level": level, "series": name, "group": label})
     chart = alt.Chart(alt.NamedData(ROWS))
     across = alt.X(
         "level:Q",
@@ -197,7 +197,7 @@ def _quantiles(answer: Answer, found: list[Cell]) -> Spec:
     return finish(alt.layer(*layers), rows)
 
 
-def _heat(answer: Answer, found: list[Cell]) -> Spec:
+def _heat(answer: Answer, cells: list[Cell]) -> Spec:
     """A cell for each pair of keys, with its count written in it."""
     import altair as alt
 
@@ -209,7 +209,7 @@ def _heat(answer: Answer, found: list[Cell]) -> Spec:
             "column": name_key(second, cell.key[1]),
             "group": cell.label,
         }
-        for cell in found
+        for cell in cells
     ]
     orders = [list(dict.fromkeys(str(row[end]) for row in rows)) for end in ("row", "column")]
     chart = alt.Chart(alt.NamedData(ROWS))
@@ -223,7 +223,7 @@ def _heat(answer: Answer, found: list[Cell]) -> Spec:
         scale=alt.Scale(scheme="blues", zero=True),
         legend=alt.Legend(orient="bottom", gradientLength=180, format=_form(answer), tickCount=3),
     )
-    high = max(cell.value for cell in found)
+    high = max(cell.value for cell in cells)
     ink = alt.condition(f"datum.value > {0.55 * high}", alt.value("white"), alt.value(INK))
     text = alt.Text("value:Q", format=_form(answer))
     tips = _tips(answer, None)
@@ -234,19 +234,19 @@ def _heat(answer: Answer, found: list[Cell]) -> Spec:
     return dict(finish(alt.layer(*layers), rows)) | {"height": max(34 * len(orders[0]), 100)}
 
 
-def _series(answer: Answer, found: list[Cell]) -> Series | None:
+def _series(answer: Answer, cells: list[Cell]) -> Series | None:
     """The keys of the last column, where they tell colours apart; a town is in one department only."""
     if len(answer.columns) < 2 or style_of(answer.kind).chart is Chart.NESTED:
         return None
-    names = tuple(dict.fromkeys(name_key(answer.columns[-1], cell.key[-1]) for cell in found))
-    groups = len({cell.key[:-1] for cell in found})
+    names = tuple(dict.fromkeys(name_key(answer.columns[-1], cell.key[-1]) for cell in cells))
+    groups = len({cell.key[:-1] for cell in cells})
     fits = 1 < len(names) <= len(COLOURS) and groups <= _MOST_GROUPS
     return Series(field="series", names=names) if fits else None
 
 
-def _rows(answer: Answer, kept: Sequence[Cell], series: Series | None) -> list[Row]:
+def _rows(answer: Answer, cells: Sequence[Cell], series: Series | None) -> list[Row]:
     if series is None:
-        return [{**_numbers(answer, cell), "group": cell.label} for cell in kept]
+        return [{**_numbers(answer, cell), "group": cell.label} for cell in cells]
     columns = answer.columns
     return [
         {
@@ -254,16 +254,16 @@ def _rows(answer: Answer, kept: Sequence[Cell], series: Series | None) -> list[R
             "group": name_group(columns[:-1], cell.key[:-1]),
             "series": name_key(columns[-1], cell.key[-1]),
         }
-        for cell in kept
+        for cell in cells
     ]
 
 
 def _numbers(answer: Answer, cell: Cell) -> Row:
     """What is drawn and what is told; a value that says nothing is not drawn, only its interval."""
     blind = answer.blind(cell.lower, cell.upper)
-    told = "nothing can be said" if blind else show_cell(cell, answer)
+    text = "nothing can be said" if blind else show_cell(cell, answer)
     ends = {"lower": cell.lower, "upper": cell.upper} if answer.bounded else {}
-    return {"value": None if blind else cell.value, **ends, "told": told}
+    return {"value": None if blind else cell.value, **ends, "told": text}
 
 
 def _tips(answer: Answer, series: Series | None) -> "list[alt.Tooltip]":
@@ -302,6 +302,6 @@ def _form(answer: Answer) -> str:
 
 def _bare_legend(spec: Spec) -> dict[str, object]:
     """Bars are named by squares, not by lines."""
-    held: dict[str, Any] = dict(spec)
-    held["config"] = {**held["config"], "legend": {**held["config"]["legend"], "symbolType": "square"}}
-    return held
+    chart: dict[str, Any] = dict(spec)
+    chart["config"] = {**chart["config"], "legend": {**chart["config"]["legend"], "symbolType": "square"}}
+    return chart

@@ -177,7 +177,7 @@ def finish(
     The rows join at the end: altair would copy and check them at every step.
     """
     if slider is not None:
-        chart = chart.add_params(_param(slider)).properties(title=_told(slider))
+        chart = chart.add_params(_param(slider)).properties(title=_title(slider))
     styled = (
         chart.properties(width="container", height=_HEIGHT)
         .configure(font="system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", background="transparent")
@@ -223,7 +223,7 @@ def _param(slider: Slider) -> "alt.Parameter":
     return alt.param(name=f"place_of_{slider.field}", value=slider.values.index(slider.start), bind=bind)
 
 
-def _told(slider: Slider) -> "alt.Title":
+def _title(slider: Slider) -> "alt.Title":
     import altair as alt
 
     return alt.Title(text=alt.expr(f"'{slider.title} ' + format({_chosen(slider)}, ',.6~g')"))

@@ -74,12 +74,12 @@ def draw_beliefs(epsilon: float, prior: float) -> Spec:
         alt.param(name="place", value=math.log10(epsilon), bind=alt.BindDirect(element=EPSILON_INPUT)),
         alt.param(name="per_cent", value=100 * prior, bind=alt.BindDirect(element=PRIOR_INPUT)),
     )
-    told = (
+    title = (
         f"'ε ' + format({_CHOSEN}, '.3~g') + ': from ' + format({_PRIOR}, '.0%') + ' to between '"
         f" + format(floor(1e4 * {lowest}) / 1e4, '.2%') + ' and '"
         f" + format(ceil(1e4 * {highest}) / 1e4, '.2%')"
     )
-    return finish(layered.properties(title=alt.Title(text=alt.expr(told))))
+    return finish(layered.properties(title=alt.Title(text=alt.expr(title))))
 
 
 def draw_bounds(epsilon: float) -> Spec:
@@ -142,9 +142,9 @@ def draw_roc(curves: dict[str, Curve], *, log: bool = False, mark: float | None 
 
     rates = np.geomspace(_LOW, 1, 81) if log else np.linspace(0, 1, 101) ** 2
     rows: list[Row] = [
-        {"false": float(f"{rate:.6g}"), "true": float(f"{found:.6g}"), "known": name}
+        {"false": float(f"{rate:.6g}"), "true": float(f"{power:.6g}"), "known": name}
         for name, curve in curves.items()
-        for rate, found in zip(rates, curve.true_positives(rates), strict=True)
+        for rate, power in zip(rates, curve.true_positives(rates), strict=True)
     ]
     rows += [{"false": float(f"{rate:.6g}"), "true": float(f"{rate:.6g}"), "known": BLIND} for rate in rates]
     false, true = _FALSE, _TRUE

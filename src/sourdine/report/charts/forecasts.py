@@ -14,8 +14,8 @@ _STEPS = range(-6, 7)  # of a factor of the square root of two
 
 def draw_forecasts(plan: ReleasePlan, query: str) -> Figure:
     """A line for each statistic of a query, those in the same measure together; a rule stands at the plan."""
-    found = [(epsilon, each) for epsilon in _epsilons(plan) for each in _at(plan, epsilon, query)]
-    known = [(epsilon, each) for epsilon, each in found if each.error]  # a logarithm has no place for 0
+    points = [(epsilon, each) for epsilon in _epsilons(plan) for each in _at(plan, epsilon, query)]
+    known = [(epsilon, each) for epsilon, each in points if each.error]  # a logarithm has no place for 0
     if not known:
         raise InvalidParameter(
             f"The errors of '{query}' are not known beforehand, so there is nothing to draw. "

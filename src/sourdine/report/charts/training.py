@@ -71,7 +71,7 @@ def draw_orders(training: Training, delta: float, noises: Sequence[float], serie
         alt.Tooltip("epsilon:Q", title="ε", format=".4~g"),
     ]
     best = chart.transform_filter("datum.epsilon == datum.least").transform_calculate(
-        told="'ε ' + format(datum.epsilon, '.3~g') + ' at order ' + format(datum.order, '.3~g')"
+        label="'ε ' + format(datum.epsilon, '.3~g') + ' at order ' + format(datum.order, '.3~g')"
     )
     layers = [
         chart.mark_line(strokeWidth=2).encode(across, up, colour, tooltip=tips),
@@ -82,7 +82,7 @@ def draw_orders(training: Training, delta: float, noises: Sequence[float], serie
         mark = text.mark_text(align="center", fontSize=12, color=series.colours[place])
         layers.append(
             mark.encode(
-                x=alt.value(alt.expr("0.6 * width")), y=alt.value(14 + 18 * place), text=alt.Text("told:N")
+                x=alt.value(alt.expr("0.6 * width")), y=alt.value(14 + 18 * place), text=alt.Text("label:N")
             )
         )
     layered = alt.layer(*layers).add_params(
@@ -102,11 +102,11 @@ def draw_orders(training: Training, delta: float, noises: Sequence[float], serie
             bind=alt.binding_range(min=2, max=12, step=0.5, name="smaller δ"),
         ),
     )
-    told = (
+    title = (
         f"'noise ' + format({json.dumps(list(noises))}[noise_place], '.4~g') + ' · epochs ' + epochs"
         " + ' · δ ' + format(pow(10, -less_delta), '.1~e')"
     )
-    return finish(layered.properties(title=alt.Title(text=alt.expr(told))), rows)
+    return finish(layered.properties(title=alt.Title(text=alt.expr(title))), rows)
 
 
 _APART = 8.0  # values whose largest is so many times the least stand on a logarithmic axis

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from sourdine.anonymity import NOT_FOR_PUBLICATION, Generalised, Measures, Sensitivity
 from sourdine.core.figure import Figure
-from sourdine.report.charts.anonymity import MADE, RAW, draw_columns, draw_hiding, draw_sizes
+from sourdine.report.charts.anonymity import COARSE, RAW, draw_columns, draw_hiding, draw_sizes
 from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import Cell, TextTable
 
@@ -57,11 +57,11 @@ def measure_page(measures: Measures, name: str) -> Page:
     )
 
 
-def generalised_page(made: Generalised, before: Measures, after: Measures, name: str) -> Page:
+def generalised_page(table: Generalised, before: Measures, after: Measures, name: str) -> Page:
     """What making a table coarser has done, and what it has cost."""
-    tables = {RAW: before, MADE: after}
-    widest = max(made.penalties, key=lambda each: made.penalties[each])
-    columns = dict(sorted(made.penalties.items(), key=lambda pair: -pair[1]))
+    tables = {RAW: before, COARSE: after}
+    widest = max(table.penalties, key=lambda each: table.penalties[each])
+    columns = dict(sorted(table.penalties.items(), key=lambda pair: -pair[1]))
     figures = (
         Figure(
             title=f"{_upper(_about_sizes(before))} before; {_about_sizes(after)} after",
@@ -73,16 +73,16 @@ def generalised_page(made: Generalised, before: Measures, after: Measures, name:
             note="Among n records that are alike, a guess is right once in n times.",
         ),
         Figure(
-            title=f"'{widest}' has lost most: {_percent(made.penalties[widest])} of what it could say",
+            title=f"'{widest}' has lost most: {_percent(table.penalties[widest])} of what it could say",
             chart=draw_columns(columns, "loss of the column (NCP)"),
             note="0 % says every value exactly, 100 % says nothing. A record left out counts 100 %.",
         ),
     )
     return Page(
-        title=f"{name}: generalised to {made.demand.words}",
-        lead=f"{_NOTE} {_made(made)}",
+        title=f"{name}: generalised to {table.demand.words}",
+        lead=f"{_NOTE} {_method_words(table)}",
         sections=(
-            Section(title="What was done", points=tuple(_points(made)), figures=figures),
+            Section(title="What was done", points=tuple(_points(table)), figures=figures),
             Section(title="All measures", tables=tuple(_tables({"raw": before, "generalised": after}))),
             *_limits(),
         ),
@@ -228,23 +228,23 @@ def _limits() -> tuple[Section, Section]:
     )
 
 
-def _points(made: Generalised) -> Iterator[str]:
-    yield f"Demanded: {made.demand.words}. Every class of the generalised table satisfies it."
-    yield f"Left out: {_of(made.suppressed, made.size)} records."
-    loss = made.loss
+def _points(table: Generalised) -> Iterator[str]:
+    yield f"Demanded: {table.demand.words}. Every class of the generalised table satisfies it."
+    yield f"Left out: {_of(table.suppressed, table.size)} records."
+    loss = table.loss
     yield (
         f"Lost: {_percent(loss.ncp)} by the normalised certainty penalty; discernibility "
         f"{loss.discernibility:,}; {loss.average_class:,.4g} records in a class on average."
     )
-    if made.levels is not None and made.heights is not None:
-        levels = ", ".join(f"{name} {level} of {made.heights[name]}" for name, level in made.levels.items())
+    if table.levels is not None and table.heights is not None:
+        levels = ", ".join(f"{name} {level} of {table.heights[name]}" for name, level in table.levels.items())
         yield f"Levels of generalisation: {levels}."
 
 
-def _made(made: Generalised) -> str:
-    if made.levels is None:
+def _method_words(table: Generalised) -> str:
+    if table.levels is None:
         return "Each class was made as coarse as it had to be, by halving."
-    if made.proven:
+    if table.proven:
         return "One level for each column; no other choice of levels loses less."
     return "One level for each column, the best that was found; there may be better ones."
 

@@ -21,8 +21,8 @@ def answer_table(answer: Answer, where: str = "", most: int = MOST_ROWS) -> Text
     style = style_of(answer.kind)
     ends = 3 if answer.bounded else 1
     for key, *numbers in islice(answer.rows(), most):
-        told = numbers[:ends]
-        rows.append((*map(_key, key), *(written(each, answer) for each in told)))
+        values = numbers[:ends]
+        rows.append((*map(_key, key), *(written(each, answer) for each in values)))
     unit = ", in %" if style.scale is Scale.SHARE else ""
     if style.chart in (Chart.UPRIGHT, Chart.HEAT, Chart.NESTED):
         unit = f", in {answer.measure}"
@@ -33,23 +33,23 @@ def answer_table(answer: Answer, where: str = "", most: int = MOST_ROWS) -> Text
         title=f"{answer.query}: {answer.statistic}{unit}",
         columns=(*answer.columns, "value", *(("lower", "upper") if answer.bounded else ())),
         rows=tuple(rows),
-        note=" ".join(part for part in (_said(answer), where, more.strip()) if part),
+        note=" ".join(part for part in (_note(answer), where, more.strip()) if part),
     )
 
 
 def reading_note(answer: Answer, chart: Spec, confidence: float) -> str:
     """How to read a chart, and what it leaves out."""
-    said, chart_of = [], style_of(answer.kind).chart
+    sentences, chart_of = [], style_of(answer.kind).chart
     lines = f"intervals of {percent(confidence)}; some may be too short to be seen."
     match chart_of:
         case Chart.UPRIGHT:
-            said.append("A bar's height is a count, however wide its bin.")
+            sentences.append("A bar's height is a count, however wide its bin.")
         case Chart.NESTED:
-            said.append("Larger levels are in the table, with intervals of their own.")
+            sentences.append("Larger levels are in the table, with intervals of their own.")
         case Chart.HEAT:
-            said.append("The sums over rows and columns are in the table, with intervals of their own.")
+            sentences.append("The sums over rows and columns are in the table, with intervals of their own.")
         case Chart.LIST:
-            said.append("Only the order was published, no counts.")
+            sentences.append("Only the order was published, no counts.")
         case Chart.BARS | Chart.CURVE:
             pass
         case _:
@@ -57,22 +57,22 @@ def reading_note(answer: Answer, chart: Spec, confidence: float) -> str:
     if chart_of not in (Chart.HEAT, Chart.LIST):
         bare = "There is no interval: the method by which these values were found gives none."
         drawn = "Upright" if chart_of is Chart.CURVE else "Dark"
-        said.append(f"{drawn} lines: {lines}" if answer.bounded else bare)
+        sentences.append(f"{drawn} lines: {lines}" if answer.bounded else bare)
     if any(answer.blind(low, high) for _, _, low, high in answer.rows()):
-        said.append("Where only an interval is drawn, nothing can be said: it is all that is possible.")
+        sentences.append("Where only an interval is drawn, nothing can be said: it is all that is possible.")
     if missing := count_missing(answer, chart):
-        said.append(f"{missing:,} values are not drawn; the file of answers has them all.")
-    return " ".join(said)
+        sentences.append(f"{missing:,} values are not drawn; the file of answers has them all.")
+    return " ".join(sentences)
 
 
-def _said(answer: Answer) -> str:
+def _note(answer: Answer) -> str:
     """What is to be known of the values of an answer."""
-    told = [] if answer.bounded else ["No interval is known."]
+    sentences = [] if answer.bounded else ["No interval is known."]
     if answer.chosen:
-        told.append(f"Which keys of {' and '.join(answer.chosen)} stand here was chosen privately.")
+        sentences.append(f"Which keys of {' and '.join(answer.chosen)} stand here was chosen privately.")
     if not answer.keys:
-        told.append("No key reached the threshold.")
-    return " ".join(told)
+        sentences.append("No key reached the threshold.")
+    return " ".join(sentences)
 
 
 def _key(part: object) -> Shown:

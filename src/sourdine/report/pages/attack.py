@@ -89,12 +89,12 @@ def _bars(chart: AttackChart) -> Spec:
         colour = colour.legend(None)
     else:
         colour = colour.legend(orient="bottom", columns=1)  # names of places leave little room
-    held = alt.Chart(alt.NamedData(ROWS))
-    words = held.mark_text(align="left", dx=4, fontSize=11, color=GREY).encode(
+    base = alt.Chart(alt.NamedData(ROWS))
+    words = base.mark_text(align="left", dx=4, fontSize=11, color=GREY).encode(
         alt.X("high:Q"), up, *aside, text=alt.Text("value:Q", format=".1~%")
     )
-    bars = held.mark_bar(opacity=0.85).encode(across, up, *aside, colour, tooltip=tips)
-    ends = held.mark_rule(strokeWidth=1.5, color=INK).encode(
+    bars = base.mark_bar(opacity=0.85).encode(across, up, *aside, colour, tooltip=tips)
+    ends = base.mark_rule(strokeWidth=1.5, color=INK).encode(
         alt.X("low:Q", title=title_of(chart.across)), alt.X2("high:Q"), up, *aside
     )
     height = _PER_BAR * len(places) * (len(series.names) * 0.7 if twice else 1)
@@ -119,38 +119,38 @@ OWN = "NOT PRIVATE: this is about a table as it is, outside every guarantee. Kee
 COLUMNS = ("case", "target", "success", "right", "of")
 
 
-def attack_page(found: Found) -> Page:
+def attack_page(attack: Found) -> Page:
     """Everything that an attack found, on one page."""
     figures = tuple(
-        Figure(title=each.finding, chart=draw_attack(each), note=_note(each)) for each in found.charts
+        Figure(title=each.finding, chart=draw_attack(each), note=_note(each)) for each in attack.charts
     )
     table = TextTable(
         name="success",
-        title=f"Success: {found.goal}",
+        title=f"Success: {attack.goal}",
         columns=COLUMNS,
-        rows=attack_rows(found),
-        note=OWN if found.own else "Everybody here is made up, and nothing of it is drawn from real tables.",
+        rows=attack_rows(attack),
+        note=OWN if attack.own else "Everybody here is made up, and nothing of it is drawn from real tables.",
     )
     return Page(
-        title=found.finding,
-        lead=found.attacked,
+        title=attack.finding,
+        lead=attack.attacked,
         sections=(
             Section(title="How often it is right", tables=(table,), figures=figures),
-            Section(title="What it teaches", paragraphs=(found.lesson,)),
+            Section(title="What it teaches", paragraphs=(attack.lesson,)),
         ),
     )
 
 
-def attack_rows(found: Found) -> tuple[tuple[str, ...], ...]:
+def attack_rows(attack: Found) -> tuple[tuple[str, ...], ...]:
     """The figures in words: both targets, what the protection allows, and blind guessing."""
     measured = (
         (case, each.target, percent(each.success), f"{each.hits:,}", f"{each.tries:,}")
-        for case, each in ((UNPROTECTED, found.unprotected), (PROTECTED, found.protected))
+        for case, each in ((UNPROTECTED, attack.unprotected), (PROTECTED, attack.protected))
     )
     return (
         *measured,
-        (MOST, found.why, percent(found.limit), "", ""),
-        (BLIND, found.guess, percent(found.chance), "", ""),
+        (MOST, attack.why, percent(attack.limit), "", ""),
+        (BLIND, attack.guess, percent(attack.chance), "", ""),
     )
 
 

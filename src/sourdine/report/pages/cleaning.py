@@ -27,7 +27,7 @@ def cleaning_page(name: str, cleaned: CleanTable) -> Page:
             f"ε = {shorten_up(float(cleaner.total))}: {price_words(cleaned)}. Whatever is done with the "
             "table later costs nothing more."
         ),
-        sections=(*_warnings(cleaned), _guarantee(cleaned), _done(cleaned), _found(cleaned)),
+        sections=(*_warnings(cleaned), _guarantee(cleaned), _done(cleaned), _reading(cleaned)),
     )
 
 
@@ -52,26 +52,28 @@ def order_words(cleaned: CleanTable) -> str:
 def gap_words(cleaned: CleanTable) -> str:
     """Whether every cell has a value, as learners want, and what was done for that; or how to get there."""
     cleaner = cleaned.cleaner
-    kept = [cells.name for cells in cleaner.cells if cells.has_gaps]
-    if kept:
+    names = [cells.name for cells in cleaner.cells if cells.has_gaps]
+    if names:
         return (
-            f"Cells of {', '.join(kept)} may be missing, which most learners refuse. Declare what a missing "
+            f"Cells of {', '.join(names)} may be missing, which most learners refuse. Declare what a missing "
             "one counts as, or what becomes of those that are shown so: gap = 'drop' leaves their records "
             "out, gap = 'draw' draws a value evenly."
         )
     dropped = [cells.name for cells in cleaner.cells if cells.keeps_missing and cells.gap is Gap.DROP]
     drawn = [cells.name for cells in cleaner.cells if cells.keeps_missing and cells.gap is Gap.DRAW]
-    said = ["Every cell has a value, as learners want it."]
+    lines = ["Every cell has a value, as learners want it."]
     if dropped:
-        said.append(
+        lines.append(
             f"{cleaned.handed_out:,} of {counted(cleaned.size, 'record')} are handed out: those in which "
             f"{' or '.join(dropped)} is shown as missing, truly or not, are left out."
         )
     if drawn:
-        said.append(f"Where {' or '.join(drawn)} is shown as missing, truly or not, a value is drawn evenly.")
+        lines.append(
+            f"Where {' or '.join(drawn)} is shown as missing, truly or not, a value is drawn evenly."
+        )
     if dropped or drawn:
-        said.append("That looks at cleaned cells alone, so it costs nothing. Estimates are of all reports.")
-    return " ".join(said)
+        lines.append("That looks at cleaned cells alone, so it costs nothing. Estimates are of all reports.")
+    return " ".join(lines)
 
 
 def done_table(cleaned: CleanTable) -> TextTable:
@@ -92,7 +94,7 @@ def found_table(cleaned: CleanTable) -> TextTable:
     """Means and shares as the cleaned cells have them, and corrected."""
     rows: list[tuple[Cell, ...]] = []
     for cells in cleaned.cleaner.cells:
-        column, made = cleaned.columns[cells.name], cleaned.estimates()[cells.name]
+        column, estimate = cleaned.columns[cells.name], cleaned.estimates()[cells.name]
         if cells.labels is None:
             names, raw = ["mean"], [float(column.mean()) if column.count() else None]
         else:
@@ -101,9 +103,9 @@ def found_table(cleaned: CleanTable) -> TextTable:
             raw = [float((places == i).sum()) / max(1, cleaned.size) for i in range(len(names))]
             if cells.keeps_missing:
                 names, raw = [*names, "share of missing"], [*raw, float(absent) / max(1, cleaned.size)]
-        for name, plain, *ends in list(zip(names, raw, made.value, made.lower, made.upper, strict=True))[
-            :_MOST_KEYS
-        ]:
+        for name, plain, *ends in list(
+            zip(names, raw, estimate.value, estimate.lower, estimate.upper, strict=True)
+        )[:_MOST_KEYS]:
             rows.append((cells.name, name, plain, *map(float, ends)))
     return TextTable(
         name="estimates",
@@ -123,7 +125,7 @@ def _warnings(cleaned: CleanTable) -> tuple[Section, ...]:
 
 def _guarantee(cleaned: CleanTable) -> Section:
     cleaner = cleaned.cleaner
-    told = explain_guarantee(float(cleaner.total), 0, unit=cleaner.unit, neighbours=Neighbours.REPLACE)
+    explanation = explain_guarantee(float(cleaner.total), 0, unit=cleaner.unit, neighbours=Neighbours.REPLACE)
     weak = (
         (f"That is a weak promise: the table may tell much about one {cleaner.unit}.",)
         if cleaner.total > _WEAK
@@ -137,7 +139,7 @@ def _guarantee(cleaned: CleanTable) -> Section:
             *weak,
         ),
         points=(
-            *sentences(told),
+            *sentences(explanation),
             f"A {cleaner.unit} with more records than declared ({cleaner.rows:,}) is protected less.",
             "How many records there are is not hidden, nor are the names of the columns.",
             order_words(cleaned),
@@ -155,7 +157,7 @@ def _done(cleaned: CleanTable) -> Section:
     )
 
 
-def _found(cleaned: CleanTable) -> Section:
+def _reading(cleaned: CleanTable) -> Section:
     return Section(
         title="How to read the table",
         paragraphs=(

@@ -64,7 +64,7 @@ def explanation_page(explanation: Explanation) -> ExplanationPage:
         live=say_beliefs(explanation, "BEFORE chances in 100", "MOST in 100", "LEAST in 100"),
         measure="ε for beliefs" if explanation.chance else "ε",
         own=_own(explanation),
-        other=f"Another ε. All else on this page stays about {_told(explanation)}.",
+        other=f"Another ε. All else on this page stays about {_claim(explanation)}.",
         start=math.log10(reach),
         lowest=math.log10(_LEAST),
         highest=math.log10(max(_MOST, reach)),
@@ -93,7 +93,7 @@ def _belief_table(name: str, beliefs: list[list[float]]) -> TextTable:
     )
 
 
-def _told(explanation: Explanation) -> str:
+def _claim(explanation: Explanation) -> str:
     delta = f", δ = {plain(explanation.delta)}" if explanation.delta else ""
     return f"ε = {shorten_up(explanation.epsilon.upper)}{delta}"
 
@@ -101,9 +101,9 @@ def _told(explanation: Explanation) -> str:
 def _own(explanation: Explanation) -> str:
     """Where the slider starts; with a delta that is not the epsilon of the title."""
     if not explanation.chance:
-        return f"This guarantee: {_told(explanation)}."
+        return f"This guarantee: {_claim(explanation)}."
     return (
-        f"This guarantee: {_told(explanation)}. In all but {at_most(explanation.chance)} cases at most, it "
+        f"This guarantee: {_claim(explanation)}. In all but {at_most(explanation.chance)} cases at most, it "
         f"moves beliefs no further than ε = {shorten_up(explanation.reach, 3)} without a δ."
     )
 
@@ -112,7 +112,7 @@ def _lead(explanation: Explanation) -> str:
     lower = shorten_down(explanation.epsilon.lower)
     bracket = f" The least possible ε is at least {lower}." if explanation.epsilon.width else ""
     return (
-        f"{explanation.subject[0].upper()}{explanation.subject[1:]}. It promises {_told(explanation)} for "
+        f"{explanation.subject[0].upper()}{explanation.subject[1:]}. It promises {_claim(explanation)} for "
         f"one {explanation.unit} ({explanation.neighbours} neighbours).{bracket}"
     )
 
@@ -172,7 +172,7 @@ def _attacks(explanation: Explanation) -> Section:
     if explanation.whole:
         point = known(explanation.epsilon.upper, explanation.delta, neighbours=explanation.neighbours)
         curves = {"from the whole curve of losses": curve, "from ε and δ alone": Curve.of_loss(point)}
-    found = float(curve.true_positives(_FEW))
+    hits = float(curve.true_positives(_FEW))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             f"{100 * rate:g} %",
@@ -205,7 +205,7 @@ def _attacks(explanation: Explanation) -> Section:
                 note="ROC curve: no attack lies above it. The diagonal is blind guessing.",
             ),
             Figure(
-                title=f"At 1{GAP}% false alarms it finds at most {percent_up(found, 3)} of true cases",
+                title=f"At 1{GAP}% false alarms it finds at most {percent_up(hits, 3)} of true cases",
                 chart=draw_roc(curves, log=True, mark=_FEW),
                 note="The same curve on logarithmic scales, where careful attacks live.",
             ),

@@ -54,7 +54,7 @@ def spending_page(terms: Terms, status: Status, entries: Sequence[Entry]) -> Pag
             f"Spent: {status.currency} {readable(status.spent)} of {room(status.limit)}{also}.",
             f"Left: {remaining(status.left, status.limit)}. Nothing spent ever comes back.",
             *_for_keys(status),
-            *((told,) if (told := foreign_lines(entries)) else ()),
+            *((sentence,) if (sentence := foreign_lines(entries)) else ()),
         ),
         figures=(spending_figure(entries, status),) if entries else (),
     )

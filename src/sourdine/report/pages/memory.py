@@ -33,14 +33,14 @@ _STAGES = {
 }
 
 
-def memory_page(rows: Sequence[MeasuredMemory], fitted: Sequence[Fit], seen: Sequence[Jump]) -> Page:
+def memory_page(rows: Sequence[MeasuredMemory], fitted: Sequence[Fit], jumps: Sequence[Jump]) -> Page:
     """Everything that was measured; charts are of the most hidden units and the largest images."""
     chosen = _largest(rows)
     alike = [row for row in rows if _same(row.case, chosen)]
     lines = [fit for fit in fitted if _same(fit.like, chosen)]
     sections = [_stages(rows, chosen, alike)]
     if lines:
-        sections = [_batches(chosen, alike, lines), *sections, _powers(lines, seen)]
+        sections = [_batches(chosen, alike, lines), *sections, _powers(lines, jumps)]
     return Page(
         title=f"Memory of training: {_finding(lines)}",
         lead=(
@@ -159,18 +159,18 @@ def _stages(rows: Sequence[MeasuredMemory], chosen: MemoryCase, alike: Sequence[
         ),
     )
     points: list[Row] = []
-    told: list[Row] = []
+    source_points: list[Row] = []
     for row in alike:
         much = row.live[Stage.STEP] / _MB
         case = row.case
         points.append({"batch": case.batch, "MB": much, "low": much, "high": much, "series": _name(case)})
         name = _SOURCE_WITH if case.private else _SOURCE_WITHOUT
-        told.append({"batch": case.batch, "MB": source_total(case) / _MB, "series": name})
+        source_points.append({"batch": case.batch, "MB": source_total(case) / _MB, "series": name})
     figure = Figure(
         title="After the step: the source kept a gradient for each example, here none is left",
         chart=draw_memory(
             points,
-            told,
+            source_points,
             series=(_WITH, _WITHOUT, _SOURCE_WITH, _SOURCE_WITHOUT),
             up="tensors after the step, MB",
         ),
@@ -178,7 +178,7 @@ def _stages(rows: Sequence[MeasuredMemory], chosen: MemoryCase, alike: Sequence[
     return Section(title="Stage by stage, beside the source", tables=(table,), figures=(figure,))
 
 
-def _powers(lines: Sequence[Fit], seen: Sequence[Jump]) -> Section:
+def _powers(lines: Sequence[Fit], jumps: Sequence[Jump]) -> Section:
     """Whether memory jumps at powers of two, as the source saw."""
     figures = []
     for quantity, unit, scale in ((BACKWARD, "kB", 1e3), (RESIDENT, "MB", 1e6)):
@@ -189,7 +189,7 @@ def _powers(lines: Sequence[Fit], seen: Sequence[Jump]) -> Section:
             for batch, off in fit.residuals
         ]
         if rows:
-            title = f"{quantity.capitalize()}: {_largest_jump(seen, quantity)}"
+            title = f"{quantity.capitalize()}: {_largest_jump(jumps, quantity)}"
             figures.append(Figure(title=title, chart=draw_residuals(rows, up=f"above the line, {unit}")))
     return Section(
         title="Powers of two",
@@ -198,12 +198,12 @@ def _powers(lines: Sequence[Fit], seen: Sequence[Jump]) -> Section:
             "after. Here a step to a power of two, and from it to the next batch, is compared with the slope "
             "of the other batches.",
         ),
-        tables=_jump_table(seen, lines),
+        tables=_jump_table(jumps, lines),
         figures=tuple(figures),
     )
 
 
-def _jump_table(seen: Sequence[Jump], lines: Sequence[Fit]) -> tuple[TextTable, ...]:
+def _jump_table(jumps: Sequence[Jump], lines: Sequence[Fit]) -> tuple[TextTable, ...]:
     like = {fit.like for fit in lines}
     rows = tuple(
         (
@@ -213,7 +213,7 @@ def _jump_table(seen: Sequence[Jump], lines: Sequence[Fit]) -> tuple[TextTable, 
             jump.extra / _MB,
             100 * jump.share,
         )
-        for jump in seen
+        for jump in jumps
         if jump.like in like
     )
     columns = ("bytes of", "privacy", "batches", "beyond the slope, MB", "of the bytes before, %")
@@ -222,8 +222,8 @@ def _jump_table(seen: Sequence[Jump], lines: Sequence[Fit]) -> tuple[TextTable, 
     )
 
 
-def _largest_jump(seen: Iterable[Jump], quantity: str) -> str:
-    shares = [abs(jump.share) for jump in seen if jump.quantity == quantity]
+def _largest_jump(jumps: Iterable[Jump], quantity: str) -> str:
+    shares = [abs(jump.share) for jump in jumps if jump.quantity == quantity]
     if not shares:
         return "distance from the line"
     much = f"{100 * max(shares):.2g} %"

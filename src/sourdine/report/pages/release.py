@@ -49,7 +49,7 @@ def release_page(record: Record, certificate: Certificate) -> Page:
         sections=(
             *_warnings(plan, certificate),
             *misfit_section(record.quality),
-            _found(record, plan),
+            _findings(record, plan),
             _guarantee(explanation, certificate),
             _values(record, plan),
             *quality_section(record.quality, plan.unit),
@@ -95,18 +95,18 @@ def _warnings(plan: ReleasePlan, certificate: Certificate) -> Iterator[Section]:
         )
 
 
-def _found(record: Record, plan: ReleasePlan) -> Section:
+def _findings(record: Record, plan: ReleasePlan) -> Section:
     """A chart for every answer that has several values, and a sentence for every other."""
     confidence = record.answers.confidence
     figures, alone = [], []
     for answer in record.answers.each:
-        told, where = f"{finding(answer, confidence)}{_capped(plan, answer)}", _where(plan, answer)
+        title, where = f"{finding(answer, confidence)}{_capped(plan, answer)}", _where(plan, answer)
         chart = draw_answer(answer)
         if chart is None:
-            alone.append(f"{told}. {where}".strip())
+            alone.append(f"{title}. {where}".strip())
         else:
             note = f"Query '{answer.query}'. {where} {reading_note(answer, chart, confidence)}"
-            figures.append(Figure(title=told, chart=chart, note=" ".join(note.split())))
+            figures.append(Figure(title=title, chart=chart, note=" ".join(note.split())))
     return Section(title="What was found", points=tuple(alone), figures=tuple(figures))
 
 
@@ -168,18 +168,18 @@ def _guarantee(explanation: Explanation, certificate: Certificate) -> Section:
 
 def _likely(certificate: Certificate) -> str:
     """How much the chances of answers may differ, in plain words."""
-    epsilon, told = certificate.epsilon, epsilon_words(certificate)
+    epsilon, words = certificate.epsilon, epsilon_words(certificate)
     but = "" if certificate.delta is None else " (but for the chance δ)"
     if epsilon > _WEAK:
         return (
             f"some answers may be up to e^{shorten_up(epsilon)} times as likely{but}. That is a weak "
-            f"guarantee: at {told} it is not ruled out that the answers tell nearly everything about one "
+            f"guarantee: at {words} it is not ruled out that the answers tell nearly everything about one "
             f"{certificate.unit}, and only the noise that was really added stands against it."
         )
     if epsilon > 1:
         factor = shorten_up(math.exp(epsilon), 3)
-        return f"no set of answers is more than {factor} times as likely{but}: that is what {told} means."
-    return f"every set of answers is nearly as likely: {told} bounds how much the odds differ."
+        return f"no set of answers is more than {factor} times as likely{but}: that is what {words} means."
+    return f"every set of answers is nearly as likely: {words} bounds how much the odds differ."
 
 
 def _payment(record: Record, certificate: Certificate) -> Section:

@@ -11,7 +11,7 @@ from sourdine.report.charts.training import draw_curves, draw_points
 from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import TextTable
 
-Given = Mapping[str, str | int | float | None]
+RunRow = Mapping[str, str | int | float | None]
 COLUMNS = (
     "learning rate",
     "batch",
@@ -35,7 +35,7 @@ _SETTINGS = {
 }
 
 
-def sweep_page(rows: Sequence[Given], curves: Sequence[Given], *, model: str, cost: Sequence[str]) -> Page:
+def sweep_page(rows: Sequence[RunRow], curves: Sequence[RunRow], *, model: str, cost: Sequence[str]) -> Page:
     """Everything that a sweep found; `cost` says in sentences what it cost."""
     best = max(rows, key=lambda row: _number(row, "accuracy"))
     table = TextTable(
@@ -58,7 +58,7 @@ def sweep_page(rows: Sequence[Given], curves: Sequence[Given], *, model: str, co
     )
 
 
-def sweep_rows(rows: Sequence[Given]) -> list[tuple[str, ...]]:
+def sweep_rows(rows: Sequence[RunRow]) -> list[tuple[str, ...]]:
     """The settings as people read them, the best first."""
     return [
         (
@@ -77,7 +77,7 @@ def sweep_rows(rows: Sequence[Given]) -> list[tuple[str, ...]]:
     ]
 
 
-def sweep_figures(rows: Sequence[Given], curves: Sequence[Given]) -> tuple[Figure, ...]:
+def sweep_figures(rows: Sequence[RunRow], curves: Sequence[RunRow]) -> tuple[Figure, ...]:
     """The charts that a sweep has enough values for; that against epsilon always."""
     final = _last_epochs(curves)
     figures = [_against_epsilon(final)]
@@ -88,7 +88,7 @@ def sweep_figures(rows: Sequence[Given], curves: Sequence[Given]) -> tuple[Figur
     return tuple(figures)
 
 
-def _against_epsilon(final: Sequence[Given]) -> Figure:
+def _against_epsilon(final: Sequence[RunRow]) -> Figure:
     """All runs at each epsilon, and those of the setting that is best there."""
     groups = _grouped(final, "epsilon")
     rows = [_mean_row(_ALL, epsilon, runs) for epsilon, runs in groups.items()]
@@ -108,7 +108,7 @@ def _against_epsilon(final: Sequence[Given]) -> Figure:
     )
 
 
-def _by_epoch(curves: Sequence[Given], name: str) -> Figure:
+def _by_epoch(curves: Sequence[RunRow], name: str) -> Figure:
     """Accuracy on the way, with a line for each value of a setting."""
     values = _values(curves, name)
     shown = _spread(values, _MOST_CURVES)
@@ -126,7 +126,7 @@ def _by_epoch(curves: Sequence[Given], name: str) -> Figure:
     )
 
 
-def _against(final: Sequence[Given], name: str) -> Figure:
+def _against(final: Sequence[RunRow], name: str) -> Figure:
     """Accuracy at the end against one setting, whatever the others are."""
     groups = _grouped(final, name)
     rows = [_mean_row(_ALL, value, runs) for value, runs in groups.items()]
@@ -150,9 +150,9 @@ _BARS = "Points are means, bars one standard deviation over the runs."
 _OF_SETTING = ("learning_rate", "batch_size", "n_epochs", "clip", "hidden_units", "noise", "epsilon")
 
 
-def _last_epochs(curves: Sequence[Given]) -> list[Given]:
+def _last_epochs(curves: Sequence[RunRow]) -> list[RunRow]:
     """The last epoch of each run."""
-    last: dict[tuple[object, ...], Given] = {}
+    last: dict[tuple[object, ...], RunRow] = {}
     for row in curves:
         key = (*(row[name] for name in _OF_SETTING), row["repeat"])
         if key not in last or _number(row, "epoch") > _number(last[key], "epoch"):
@@ -160,27 +160,27 @@ def _last_epochs(curves: Sequence[Given]) -> list[Given]:
     return list(last.values())
 
 
-def _by_setting(runs: Sequence[Given]) -> list[list[Given]]:
-    groups: defaultdict[tuple[object, ...], list[Given]] = defaultdict(list)
+def _by_setting(runs: Sequence[RunRow]) -> list[list[RunRow]]:
+    groups: defaultdict[tuple[object, ...], list[RunRow]] = defaultdict(list)
     for row in runs:
         groups[tuple(row[name] for name in _OF_SETTING)].append(row)
     return list(groups.values())
 
 
-def _best(runs: Sequence[Given]) -> list[Given]:
+def _best(runs: Sequence[RunRow]) -> list[RunRow]:
     """The runs of the setting with the highest mean."""
     return max(_by_setting(runs), key=_mean)
 
 
-def _grouped(rows: Sequence[Given], name: str) -> dict[float, list[Given]]:
+def _grouped(rows: Sequence[RunRow], name: str) -> dict[float, list[RunRow]]:
     """Rows by a number, which is rounded so that what was asked for alike stands together."""
-    groups: defaultdict[float, list[Given]] = defaultdict(list)
+    groups: defaultdict[float, list[RunRow]] = defaultdict(list)
     for row in rows:
         groups[float(f"{_number(row, name):.3g}")].append(row)
     return dict(sorted(groups.items()))
 
 
-def _values(rows: Sequence[Given], name: str) -> list[float]:
+def _values(rows: Sequence[RunRow], name: str) -> list[float]:
     """The values of a setting that was varied; noise that follows from an epsilon was not."""
     if name == "noise" and any(row["epsilon_asked"] is not None for row in rows):
         return []
@@ -194,25 +194,25 @@ def _spread(values: Sequence[float], most: int) -> list[float]:
     return [values[round(place * (len(values) - 1) / (most - 1))] for place in range(most)]
 
 
-def _mean_row(series: str, place: float, runs: Sequence[Given]) -> dict[str, str | int | float | None]:
-    found = [100 * _number(row, "accuracy") for row in runs]
-    mean = statistics.mean(found)
-    spread = statistics.stdev(found) if len(found) > 1 else 0.0
+def _mean_row(series: str, place: float, runs: Sequence[RunRow]) -> dict[str, str | int | float | None]:
+    accuracies = [100 * _number(row, "accuracy") for row in runs]
+    mean = statistics.mean(accuracies)
+    spread = statistics.stdev(accuracies) if len(accuracies) > 1 else 0.0
     return {
         "series": series,
         "place": place,
         "accuracy": mean,
         "lower": max(0.0, mean - spread),
         "upper": min(100.0, mean + spread),
-        "runs": len(found),
+        "runs": len(accuracies),
     }
 
 
-def _mean(runs: Sequence[Given]) -> float:
+def _mean(runs: Sequence[RunRow]) -> float:
     return 100 * statistics.mean(_number(row, "accuracy") for row in runs)
 
 
-def _number(row: Given, name: str) -> float:
+def _number(row: RunRow, name: str) -> float:
     value = row[name]
     return math.nan if value is None else float(value)
 

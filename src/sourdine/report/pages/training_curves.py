@@ -100,12 +100,12 @@ def curve_figures(training: Training, delta: float, watch: Watch = unwatched) ->
         (curve, value, chosen) for curve in curves for value in curve.values for chosen in curve.slider.values
     ]
     methods = _Methods()
-    found: dict[int, list[_Point]] = {}
+    points: dict[int, list[_Point]] = {}
     for curve, value, chosen in watch("computing curves", places):
         ends = methods.ends(plan | {curve.x.field: value, curve.slider.field: chosen})
-        found.setdefault(id(curve), []).append(_Point(value, chosen, ends))
+        points.setdefault(id(curve), []).append(_Point(value, chosen, ends))
     heat = [(cell, methods.ends(cell)[_CERTIFIED].upper) for cell in watch("computing noise x batch", cells)]
-    lines = [_lines(plan, curve, found[id(curve)]) for curve in curves]
+    lines = [_lines(plan, curve, points[id(curve)]) for curve in curves]
     return (_orders(training, delta), *lines, _heat(plan, heat))
 
 
@@ -181,7 +181,7 @@ def _orders(training: Training, delta: float) -> Figure:
     )
 
 
-def _lines(plan: Values, curve: _Curve, found: list[_Point]) -> Figure:
+def _lines(plan: Values, curve: _Curve, points: list[_Point]) -> Figure:
     rows: list[Row] = [
         {
             curve.x.field: point.x,
@@ -191,15 +191,15 @@ def _lines(plan: Values, curve: _Curve, found: list[_Point]) -> Figure:
             "lower": _short(ends.lower),
             "upper": _short(ends.upper),
         }
-        for point in found
+        for point in points
         for method, ends in point.ends.items()
         if ends.lower > 0 and ends.upper < math.inf
     ]
-    here = [point.ends[_CERTIFIED].upper for point in found if point.chosen == curve.slider.start]
+    here = [point.ends[_CERTIFIED].upper for point in points if point.chosen == curve.slider.start]
     return Figure(
         title=curve.title.format(
-            low=_told(curve.values[0]),
-            high=_told(curve.values[-1]),
+            low=_show(curve.values[0]),
+            high=_show(curve.values[-1]),
             first=shorten_up(here[0], 3),
             last=shorten_up(here[-1], 3),
         ),
@@ -216,10 +216,10 @@ def _lines(plan: Values, curve: _Curve, found: list[_Point]) -> Figure:
     )
 
 
-def _heat(plan: Values, found: list[tuple[Values, float]]) -> Figure:
+def _heat(plan: Values, cells: list[tuple[Values, float]]) -> Figure:
     rows: list[Row] = [
         {"noise": cell["noise"], "batch": cell["batch"], "epsilon": _short(upper)}
-        for cell, upper in found
+        for cell, upper in cells
         if 0 < upper < math.inf
     ]
     return Figure(
@@ -279,7 +279,7 @@ def _slider(plan: Values, field: str, title: str, values: tuple[float, ...]) -> 
     return Slider(field=field, title=title, values=values, start=plan[field])
 
 
-def _told(value: float) -> str:
+def _show(value: float) -> str:
     if value < 0.01:
         digits, exponent = f"{value:.2e}".split("e")
         return f"{float(digits):g}e{int(exponent)}"

@@ -48,12 +48,12 @@ def what_words(utility: Utility) -> str:
 
 def price_words(utility: Utility) -> str:
     """What epsilons are."""
-    asked = (
+    meaning = (
         f"that of every column, and each {utility.unit} pays for all of them: the price"
         if utility.by_column
         else f"for each {utility.unit}, and the price is what the cleaning really costs"
     )
-    return f"ε as asked is {asked}, exactly, by the mechanisms that were used."
+    return f"ε as asked is {meaning}, exactly, by the mechanisms that were used."
 
 
 def reading_points(utility: Utility) -> tuple[str, ...]:
@@ -140,7 +140,7 @@ def _figure(utility: Utility, points: list[UtilityPoint], place: int, kind: Judg
     metric = METRICS[place]
     best = _best(points, metric, kind)
     reached = float(_of(best, metric, kind).mean())
-    title = f"At a price of ε = {_short(best.price)}, {_said(metric, reached)}"
+    title = f"At a price of ε = {_short(best.price)}, {_score_words(metric, reached)}"
     title += f" with {best.method} noise" if utility.numbers else ""
     levels: dict[str, float] = {}
     if kind is JudgedOn.UNTOUCHED:
@@ -215,7 +215,7 @@ def _best_words(utility: Utility) -> str:
     return cleaned + other
 
 
-def _said(metric: str, score: float) -> str:
+def _score_words(metric: str, score: float) -> str:
     return (
         f"guesses are right {100 * score:.1f} % of the time" if metric == "accuracy" else f"F1 is {score:.2f}"
     )

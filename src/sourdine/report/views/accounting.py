@@ -110,8 +110,8 @@ def values_sections(release: Release) -> tuple[Section, ...]:
         return shown.sections
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "fiu":
         return (Section(title="", tables=(_numbers(values.tolist(), release.intervals),)),)
-    told = " ".join(repr(values).split())
-    return (Section(title="", paragraphs=(told[:_LONGEST] + ("…" if len(told) > _LONGEST else ""),)),)
+    text = " ".join(repr(values).split())
+    return (Section(title="", paragraphs=(text[:_LONGEST] + ("…" if len(text) > _LONGEST else ""),)),)
 
 
 def payment_words(receipt: Receipt) -> str:

@@ -21,10 +21,10 @@ _MOST_BARS = 40
 
 @view.register
 def _estimate(estimate: Estimate) -> View:
-    kept = _largest(estimate, _MOST_VALUES)
+    places = _largest(estimate, _MOST_VALUES)
     rows: list[tuple[Cell, ...]] = [
         (place, *(float(end.flat[place]) for end in (estimate.value, estimate.lower, estimate.upper)))
-        for place in kept
+        for place in places
     ]
     many = counted(estimate.value.size, "value")
     table = TextTable(
@@ -32,7 +32,7 @@ def _estimate(estimate: Estimate) -> View:
         title="",
         columns=("number", "value", "lower", "upper"),
         rows=tuple(rows),
-        note=_left_out(estimate, kept),
+        note=_left_out(estimate, places),
     )
     return View(
         title=f"Estimate of {many} from {counted(estimate.reports, 'report')}",
@@ -48,7 +48,7 @@ def _bars(estimate: Estimate, *labels: str | None) -> Figure:
         raise InvalidParameter(
             f"There are {len(labels):,} labels for {counted(estimate.value.size, 'value')}. Give one each."
         )
-    kept = _largest(estimate, _MOST_BARS)
+    places = _largest(estimate, _MOST_BARS)
     rows: list[Row] = [
         {
             "group": str(labels[place]) if labels else str(place),
@@ -56,12 +56,13 @@ def _bars(estimate: Estimate, *labels: str | None) -> Figure:
             "lower": float(estimate.lower.flat[place]),
             "upper": float(estimate.upper.flat[place]),
         }
-        for place in kept
+        for place in places
     ]
     return Figure(
         title=f"Estimates from {counted(estimate.reports, 'report')}",
         chart=draw_intervals(rows, "estimate"),
-        note=f"Dark lines: {100 * estimate.confidence:g} % confidence intervals. {_left_out(estimate, kept)}",
+        note=f"Dark lines: {100 * estimate.confidence:g} % confidence intervals. "
+        + _left_out(estimate, places),
     )
 
 
@@ -79,6 +80,6 @@ def _largest(estimate: Estimate, most: int) -> list[int]:
     return [int(place) for place in np.argsort(-estimate.value, axis=None, kind="stable")[:most]]
 
 
-def _left_out(estimate: Estimate, kept: list[int]) -> str:
+def _left_out(estimate: Estimate, places: list[int]) -> str:
     size = estimate.value.size
-    return f"The {len(kept)} largest of {size:,} values." if len(kept) < size else ""
+    return f"The {len(places)} largest of {size:,} values." if len(places) < size else ""

@@ -51,10 +51,10 @@ def _table(table: Table) -> View:
 
 @view.register
 def _plan(plan: ReleasePlan) -> View:
-    told = [*plan.forecast(), *filter(None, [quality_forecast(plan)])]
+    forecasts = [*plan.forecast(), *filter(None, [quality_forecast(plan)])]
     rows: list[tuple[Cell, ...]] = [
         (each.query, each.statistic, each.words, each.note, each.noise, f"{100 * float(each.share):.3g} %")
-        for each in told
+        for each in forecasts
     ]
     table = TextTable(
         name="plan",
@@ -111,11 +111,13 @@ def _answers(answers: Answers) -> View:
 def _answers_figure(answers: Answers, query: str | None = None, statistic: str | None = None) -> Figure:
     """The figure of one answer, or those of all statistics of a query below each other."""
     name = _one_query(query, list(dict.fromkeys(each.query for each in answers.each)))
-    asked = [answers[name, statistic]] if statistic else [each for each in answers.each if each.query == name]
-    drawn = [_draw(each) for each in asked]
+    selection = (
+        [answers[name, statistic]] if statistic else [each for each in answers.each if each.query == name]
+    )
+    drawn = [_draw(each) for each in selection]
     figures = [each for each in drawn if each is not None]
     if not figures:
-        raise _nothing_to_draw(asked[0])
+        raise _nothing_to_draw(selection[0])
     if len(figures) == 1:
         return figures[0]
     notes = dict.fromkeys(each.note for each in figures)
