@@ -7,13 +7,17 @@ import inspect
 import json
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 import pytest
 
+from sourdine import local
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
+from sourdine.local import FrequencyOracle, Oracle
 
+K = TypeVar("K", bound=Oracle)
 ROOMS = ("mechanisms", "learning", "local", "local.rappor", "tables.quantiles")
 
 
@@ -28,6 +32,16 @@ def mechanisms() -> Iterator[type[Mechanism]]:
             found = getattr(module, name)
             if isinstance(found, type) and issubclass(found, Mechanism) and not inspect.isabstract(found):
                 yield found
+
+
+def oracles(base: type[K] = FrequencyOracle) -> list[type[K]]:  # type: ignore[assignment]
+    """Every concrete oracle of a base that `sourdine.local` exports."""
+    found = (getattr(local, name) for name in local.__all__)
+    return [
+        kind
+        for kind in found
+        if isinstance(kind, type) and issubclass(kind, base) and not inspect.isabstract(kind)
+    ]
 
 
 @functools.cache  # some are calibrated, and ten tests ask for them

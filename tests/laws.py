@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sourdine import learning, local, mechanisms
+from sourdine.core.mechanism import Mechanism
 from sourdine.tables import quantiles
 from tests import bit_laws, choice_laws, code_laws, gradient_laws, numeric_laws, quantile_laws, rappor_laws
 
@@ -167,3 +168,22 @@ NOISE: dict[type, str | None] = {
 }
 """The parameter of each mechanism that the contract puts 10 % off, to see the law test refuse it; None when
 it has no parameter, and its own test refuses a wrong law."""
+
+
+def law_of(mechanism: Mechanism, value: Any) -> Law:
+    """The true law of the answers of a mechanism for one input."""
+    kind = type(mechanism)
+    assert kind in LAWS, (
+        f"write the law of {kind.__name__} by its definition in tests/laws.py, or in the file of its family "
+        "(tests/bit_laws.py, code_laws.py, choice_laws.py, ...), and its line in LAWS of tests/laws.py"
+    )
+    return LAWS[kind](mechanism, value)
+
+
+def noise_of(mechanism: Mechanism) -> str | None:
+    """The parameter of a mechanism to put off, if it has one."""
+    kind = type(mechanism)
+    assert kind in NOISE, (
+        f"name the parameter of {kind.__name__} that its noise hangs on, or None, in NOISE of tests/laws.py"
+    )
+    return NOISE[kind]

@@ -1,4 +1,4 @@
-"""The contract of DESIGN: every mechanism, every example."""
+"""The contract that every mechanism keeps, on every example that it states."""
 
 import dataclasses
 import math
@@ -19,7 +19,7 @@ from sourdine.local import Hybrid
 from sourdine.mechanisms import KeyNoise, PartitionThreshold
 from sourdine.testing import SeededBits
 from tests import contract
-from tests.laws import LAWS, NOISE
+from tests.laws import law_of, noise_of
 from tests.statistics import ALARM, fit
 
 FEW, MORE = 20_000, 100_000  # samples: the larger number where the smaller does not tell a law 10 % off
@@ -41,9 +41,10 @@ def test_is_frozen_keyword_only_and_documented(kind: type[Mechanism]) -> None:
 
 @pytest.mark.parametrize("kind", contract.all_kinds())
 def test_has_examples_and_a_law(kind: type[Mechanism]) -> None:
-    assert list(kind.examples())
-    assert kind in LAWS
-    assert kind in NOISE
+    found = list(kind.examples())
+    assert found, f"yield some from {kind.__name__}.examples"
+    assert law_of(found[0].mechanism, found[0].value)
+    noise_of(found[0].mechanism)
 
 
 def test_every_mechanism_of_the_room_is_exported() -> None:
@@ -101,22 +102,23 @@ def bad_parameters(mechanism: Mechanism) -> Iterator[tuple[str, object]]:
 
 def check_law(example: Example, count: int) -> None:
     mechanism = example.mechanism
-    law = LAWS[type(mechanism)]
     for seed, value in enumerate([example.value, example.neighbour]):
         samples = example.outcomes(value, count, SeededBits(seed))
-        assert fit(samples, law(mechanism, value)) > ALARM
+        assert fit(samples, law_of(mechanism, value)) > ALARM
 
 
 def refuses(example: Example, count: int) -> bool:
     """Whether so many samples tell the law from one that is 10 % off."""
-    wrong = contract.off(example.mechanism, NOISE[type(example.mechanism)])
+    field = noise_of(example.mechanism)
+    assert field is not None
+    wrong = contract.off(example.mechanism, field)
     samples = example.outcomes(example.value, count, SeededBits(3))
-    return fit(samples, LAWS[type(example.mechanism)](wrong, example.value)) < ALARM
+    return fit(samples, law_of(wrong, example.value)) < ALARM
 
 
 @pytest.mark.parametrize("example", contract.examples())
 def test_samples_follow_the_stated_law(example: Example) -> None:
-    enough = NOISE[type(example.mechanism)] is not None and refuses(example, FEW)
+    enough = noise_of(example.mechanism) is not None and refuses(example, FEW)
     check_law(example, FEW if enough else MORE)
 
 
@@ -128,7 +130,7 @@ def test_samples_follow_the_stated_law_on_two_million_draws(example: Example) ->
 
 @pytest.mark.parametrize("example", contract.examples())
 def test_a_law_ten_percent_off_is_refused(example: Example) -> None:
-    if NOISE[type(example.mechanism)] is None:
+    if noise_of(example.mechanism) is None:
         pytest.skip("it has no parameter to put off")
     assert any(refuses(example, count) for count in (FEW, MORE, 400_000))
 
@@ -137,8 +139,7 @@ def test_a_law_ten_percent_off_is_refused(example: Example) -> None:
 def test_the_loss_covers_the_true_laws(example: Example) -> None:
     """The hockey-stick divergence of the two true laws never exceeds the profile that is claimed."""
     loss = example.mechanism.loss(example.distance)
-    law = LAWS[type(example.mechanism)]
-    p, q = law(example.mechanism, example.value), law(example.mechanism, example.neighbour)
+    p, q = (law_of(example.mechanism, each) for each in (example.value, example.neighbour))
     for epsilon in np.linspace(0, min(float(loss.epsilon) + 0.1, 8), 30):
         factor = math.exp(epsilon)
         for one, other, direction in [(p, q, loss.remove), (q, p, loss.add)]:

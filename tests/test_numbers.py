@@ -32,10 +32,17 @@ _CHECKS = {"rational", "positive", "between", "inside", "integer", "confidence",
 
 def test_every_public_callable_that_takes_numbers_has_an_example() -> None:
     found = public_callables()
-    assert sorted(set(found) - set(EXAMPLES) - RECORDS) == []
-    assert sorted((set(EXAMPLES) | RECORDS) - set(found)) == []
+    assert sorted(set(found) - set(EXAMPLES) - RECORDS) == [], (
+        "give each of these a line of its own in EXAMPLES of tests/numbers_examples.py: the class, and every "
+        "method of it that takes numbers"
+    )
+    assert sorted((set(EXAMPLES) | RECORDS) - set(found)) == [], (
+        "these take no numbers, or are gone: delete their lines in tests/numbers_examples.py"
+    )
     for name, examples in EXAMPLES.items():
-        assert sorted({number for one in examples for number in one.numbers}) == sorted(found[name]), name
+        assert sorted({number for one in examples for number in one.numbers}) == sorted(found[name]), (
+            f"the line of {name} in tests/numbers_examples.py must give all the numbers that it takes"
+        )
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES.keys() - SLOW))

@@ -1,9 +1,12 @@
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from sourdine.cli import app
@@ -24,12 +27,25 @@ def test_without_a_verb_shows_the_verbs() -> None:
     assert "audit" in result.stdout
 
 
-@pytest.mark.parametrize("verb", ["audit", "budget", "demo", "reproduce"])
-def test_every_verb_has_help_with_an_example(verb: str) -> None:
-    result = CliRunner().invoke(app, [verb, "--help"])
+def verbs(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every verb below a command, with those before it."""
+    for name, found in getattr(command, "commands", {}).items():
+        yield (*path, name)
+        yield from verbs(found, (*path, name))
+
+
+VERBS = list(verbs(get_command(app)))
+TO_A_FILE = {("ledger", "export")}  # JSON or CSV
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_every_verb_has_help_with_an_example(verb: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(app, [*verb, "--help"])
     assert result.exit_code == 0
-    assert f"sourdine {verb} " in result.stdout.split("Usage")[1].split("\n", 1)[1]
-    assert "--json" in result.stdout
+    told = " ".join(result.stdout.split("Usage")[1].split("\n", 1)[1].split())
+    assert f"sourdine {' '.join(verb)} " in told, "end its docstring with 'Example: sourdine ...'"
+    group = any(other[:-1] == verb for other in VERBS)
+    assert group or verb in TO_A_FILE or "--json" in told, "give it the option --json"
 
 
 def test_an_unknown_verb_is_one_sentence() -> None:

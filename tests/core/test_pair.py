@@ -117,6 +117,11 @@ def test_what_is_no_pair_of_laws_is_refused(first: object, second: object, words
         finite_laws("a pair", first, second)  # type: ignore[arg-type]
 
 
+def test_a_refusal_names_the_call() -> None:
+    with pytest.raises(InvalidParameter, match=r"of PrivacyLoss\.between"):
+        PrivacyLoss.between([0.5, 0.4], [0.5, 0.5])
+
+
 def test_numbers_are_what_people_wrote() -> None:
     assert finite_laws("a pair", np.array([0.1, 0.9]), [Fraction(1, 2), 0.5]).first == (
         Fraction(1, 10),

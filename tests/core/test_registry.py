@@ -268,6 +268,12 @@ def test_a_cell_that_is_run_again_takes_the_name_over(alone: None) -> None:
         name_of(first)
 
 
+def test_a_class_of_this_package_without_a_line_says_where_it_goes() -> None:
+    ours = type("Tail", (Laplace,), {"__module__": "sourdine.mechanisms.tail"})
+    with pytest.raises(InvalidParameter, match=r"Tail has no name.*its line to TABLE in core/registry\.py"):
+        name_of(ours)
+
+
 def test_a_name_that_nobody_registered_says_how(alone: None) -> None:
     with pytest.raises(UnknownName, match=rf"'{NAME}' is not of this package.*registry\.register"):
         Mechanism.from_json({"mechanism": NAME, "scale": "1"})

@@ -5,8 +5,10 @@ import math
 import pytest
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.local import GRR, ProjectiveGeometry, choose
-from sourdine.local.choose import kinds
+from sourdine.local import GRR, FrequencyOracle, NumericOracle, ProjectiveGeometry, choose
+from sourdine.local.choose import FREQUENCY, NUMERIC, kinds
+from sourdine.local.oracle import Oracle
+from tests import contract
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2, 4, 8])
@@ -20,6 +22,12 @@ def test_no_oracle_is_better_by_more_than_its_bytes_are_worth(epsilon: float, ca
         assert chosen * 1.01 ** math.log2(oracle.width / other.width) <= variance * (1 + 1e-6)
     assert why.startswith(f"{type(oracle).__name__}: a variance of {chosen:.3g}/n")
     assert f"reports of {oracle.width} byte" in why
+
+
+@pytest.mark.parametrize(("base", "names"), [(FrequencyOracle, FREQUENCY), (NumericOracle, NUMERIC)])
+def test_every_oracle_has_a_name_to_type(base: type[Oracle], names: dict[str, type[Oracle]]) -> None:
+    nameless = [kind.__name__ for kind in contract.oracles(base) if kind not in names.values()]
+    assert nameless == [], "name them in FREQUENCY or NUMERIC of local/choose.py"
 
 
 def test_two_answers_are_k_ary_response() -> None:

@@ -52,7 +52,9 @@ def test_every_field_is_explained(tmp_path: Path) -> None:
     for field in fields:
         assert f"{field} = " in text, field
     for kind in BY_KIND:
-        assert f'"{kind}"' in text or f"{kind} = " in text, kind
+        assert f'"{kind}"' in text or f"{kind} = " in text, (
+            f"tell how to ask for {kind} in _QUERIES of tables/draft.py"
+        )
 
 
 @pytest.mark.parametrize(

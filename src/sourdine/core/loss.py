@@ -88,7 +88,7 @@ class PrivacyLoss:
         >>> round(loss.epsilon, 4), float(loss.profile(0))
         (1.0986, 0.5)
         """
-        pair = ratios(finite_laws("Loss.between", first, second))
+        pair = ratios(finite_laws("PrivacyLoss.between", first, second))
         return cls(
             remove=pair.forth,
             add=pair.back,

@@ -187,9 +187,11 @@ def name_of(kind: type[Named]) -> str:
     for name, registered in _registered.items():
         if registered is kind:
             return name
+    remedy = "Register it first: @sourdine.core.registry.register('your.domain/its-name/1')."
+    if _is_of_package(kind):
+        remedy = "Add its line to TABLE in core/registry.py, and state that name in the class as its 'name'."
     raise InvalidParameter(
-        f"{kind.__name__} has no name that a file could keep, so it is neither written nor charged. "
-        "Register it first: @sourdine.core.registry.register('your.domain/its-name/1')."
+        f"{kind.__name__} has no name that a file could keep, so it is neither written nor charged. {remedy}"
     )
 
 
@@ -263,8 +265,12 @@ def _check_class(kind: object) -> None:
     if stated is None or not stated.frozen:
         remedy = "Put @dataclass(frozen=True, kw_only=True) under @register."
         raise check.fail("register", "class", "be a frozen dataclass", kind, remedy)
-    if kind.__module__.partition(".")[0] == "sourdine":
+    if _is_of_package(kind):
         raise check.fail("register", "class", "be your own", kind, "Those of this package have their names.")
+
+
+def _is_of_package(kind: type[Named]) -> bool:
+    return kind.__module__.partition(".")[0] == "sourdine"
 
 
 def _place(kind: type[Named]) -> tuple[str, str]:

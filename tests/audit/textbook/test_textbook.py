@@ -5,14 +5,27 @@ import pytest
 
 from sourdine.audit import examine, find_examples, textbook
 from sourdine.audit.outcomes import kinds, title
+from sourdine.audit.textbook import reports
 from sourdine.audit.textbook.dice import gaussian, laplace, staircase
 from sourdine.core.mechanism import Example
+from sourdine.local import OUE
 from sourdine.testing import SeededBits
 
 
 def test_every_mechanism_is_known() -> None:
     unknown = [name for name, kind in kinds().items() if not textbook.known(next(kind.examples()).mechanism)]
-    assert unknown == []
+    assert unknown == [], (
+        "write how a textbook draws it in audit/textbook (central.py, reports.py or quantiles.py), and its "
+        "line in _WAYS of audit/textbook/__init__.py"
+    )
+
+
+def test_a_unary_encoding_without_its_own_chances_is_not_drawn_as_another() -> None:
+    class Other(OUE):
+        pass
+
+    with pytest.raises(NotImplementedError, match=r"Other .* draw_unary"):
+        reports.draw_unary(Other(epsilon=1, categories=3), 0, 5, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from sourdine.core.mechanism import Mechanism
-from sourdine.local import OUE, SUE, SubsetSelection
 from sourdine.local.frequency.supports import BitwiseOracle
 from sourdine.testing import SeededBits
+from tests import contract
 
-KINDS = [OUE, SubsetSelection, SUE]
+KINDS = contract.oracles(BitwiseOracle)
 PEOPLE = 4096
 
 

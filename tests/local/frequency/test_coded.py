@@ -17,20 +17,14 @@ from sourdine.core.distance import Distance
 from sourdine.core.distributions import AtomLaw
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Mechanism
-from sourdine.local import (
-    GRR,
-    OLH,
-    SUE,
-    FrequencyOracle,
-    HadamardResponse,
-    ProjectiveGeometry,
-    SubsetSelection,
-)
-from sourdine.local.frequency.supports import CodedOracle
+from sourdine.local import GRR, OLH, FrequencyOracle, HadamardResponse, ProjectiveGeometry
+from sourdine.local.frequency.supports import CodedOracle, TellingOracle
 from sourdine.testing import SeededBits
-from tests.laws import LAWS
+from tests import contract
+from tests.laws import law_of
 from tests.statistics import ALARM, fit
 
+KINDS: list[Callable[..., Any]] = [*contract.oracles(CodedOracle)]
 ORACLES = [
     OLH(epsilon=Fraction(1, 2), categories=5, groups=2),
     OLH(epsilon=1, categories=9, groups=3),
@@ -47,6 +41,7 @@ ORACLES = [
     HadamardResponse(epsilon=1, categories=7, blocks=1),
     HadamardResponse(epsilon=2, categories=8, blocks=3),
     HadamardResponse(epsilon=3, categories=5, blocks=5),
+    *(kind(epsilon=1, categories=6) for kind in KINDS),  # every other one too
 ]
 every_oracle = pytest.mark.parametrize("oracle", ORACLES, ids=str)
 
@@ -54,7 +49,7 @@ every_oracle = pytest.mark.parametrize("oracle", ORACLES, ids=str)
 @cache
 def laws(oracle: CodedOracle) -> np.ndarray:
     """The probability of each report, a row a category."""
-    rows = [LAWS[type(oracle)](oracle, x) for x in range(oracle.categories)]
+    rows = [law_of(oracle, x) for x in range(oracle.categories)]
     return np.array([[row[code] for code in range(oracle.codes)] for row in rows])
 
 
@@ -153,7 +148,7 @@ def test_any_value_gives_a_report_of_the_same_kind(oracle: CodedOracle) -> None:
     assert oracle.sample(np.zeros((2, 3), np.int64)).shape == (2, 3)
 
 
-@pytest.mark.parametrize("kind", [OLH, ProjectiveGeometry, HadamardResponse])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 1 << 20), Fraction(1, 3), 30, 512])
 def test_extreme_parameters_work(kind: Callable[..., CodedOracle], epsilon: Fraction) -> None:
     for categories in (2, 3, 40 if epsilon > 1 else 700):
@@ -169,7 +164,7 @@ def test_extreme_parameters_work(kind: Callable[..., CodedOracle], epsilon: Frac
             assert np.abs(found.value - truth).max() < 0.1
 
 
-@pytest.mark.parametrize("kind", [OLH, ProjectiveGeometry, HadamardResponse])
+@pytest.mark.parametrize("kind", KINDS)
 def test_bad_parameters_are_refused(kind: Callable[..., CodedOracle]) -> None:
     for bad in ({"epsilon": 0}, {"epsilon": 513}, {"categories": 1}, {"categories": 2.5}):
         with pytest.raises(InvalidParameter, match=f"'{next(iter(bad))}' of {kind.__name__}"):
@@ -203,7 +198,7 @@ def spread(oracle: CodedOracle | GRR, people: int, rounds: int) -> tuple[float, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [OLH, ProjectiveGeometry, HadamardResponse])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), 1, 4])
 @pytest.mark.parametrize(("categories", "people", "rounds"), [(16, 4000, 5000), (1000, 20_000, 100)])
 def test_errors_are_as_large_as_stated(
@@ -217,7 +212,7 @@ def test_errors_are_as_large_as_stated(
 
 
 @pytest.mark.parametrize("epsilon", [1, Fraction(7, 3), 512])
-@pytest.mark.parametrize("kind", [SubsetSelection, SUE, OLH, HadamardResponse, ProjectiveGeometry])
+@pytest.mark.parametrize("kind", contract.oracles(TellingOracle))
 def test_no_mass_of_a_loss_is_negative(kind: type[FrequencyOracle], epsilon: Fraction) -> None:
     for categories in (2, 3):
         law = kind(epsilon=epsilon, categories=categories).loss(Distance.hamming()).remove  # type: ignore[call-arg]

@@ -14,10 +14,11 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.local import OUE, SUE
 from sourdine.local.frequency.unary import Unary
 from sourdine.testing import ScriptedBits, SeededBits
-from tests import bit_laws
+from tests import bit_laws, contract
+from tests.laws import law_of
 from tests.statistics import ALARM, fit
 
-KINDS = [SUE, OUE]
+KINDS = contract.oracles(Unary)
 EPSILONS = [Fraction(1, 1 << 20), Fraction(1, 2), Fraction(1), Fraction(4), Fraction(512)]
 
 
@@ -25,9 +26,12 @@ def channel_of(kind: type[Unary], epsilon: Fraction) -> tuple[mpmath.mpf, mpmath
     """p and q as defined, to 1600 bits."""
     mpmath.mp.prec = 1600
     e = mpmath.exp(mpmath.mpf(epsilon.numerator) / epsilon.denominator)
-    if kind is SUE:
-        return mpmath.sqrt(e) / (mpmath.sqrt(e) + 1), 1 / (mpmath.sqrt(e) + 1)
-    return mpmath.mpf(1) / 2, 1 / (e + 1)
+    chances = {
+        SUE: (mpmath.sqrt(e) / (mpmath.sqrt(e) + 1), 1 / (mpmath.sqrt(e) + 1)),
+        OUE: (mpmath.mpf(1) / 2, 1 / (e + 1)),
+    }
+    assert kind in chances, f"write p and q of {kind.__name__}, as they are defined, in channel_of"
+    return chances[kind]
 
 
 def masses(kind: type[Unary], epsilon: Fraction, k: int, truth: int) -> list[mpmath.mpf]:
@@ -88,7 +92,7 @@ def test_estimates_are_unbiased_with_the_stated_variance(kind: type[Unary], trut
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(4)])
 def test_variances_are_the_published_ones(epsilon: Fraction) -> None:
     e = math.exp(epsilon)
-    symmetric, optimal = (kind(epsilon=epsilon, categories=9) for kind in KINDS)
+    symmetric, optimal = SUE(epsilon=epsilon, categories=9), OUE(epsilon=epsilon, categories=9)
     assert float(symmetric.variance(0.0, 7)) == pytest.approx(math.sqrt(e) / (7 * (math.sqrt(e) - 1) ** 2))
     assert float(symmetric.variance(0.4, 7)) == pytest.approx(float(symmetric.variance(0.0, 7)))
     assert float(optimal.variance(0.0, 7)) == pytest.approx(4 * e / (7 * (e - 1) ** 2))
@@ -99,12 +103,11 @@ def test_variances_are_the_published_ones(epsilon: Fraction) -> None:
 @pytest.mark.parametrize("k", [2, 8, 9, 12])
 def test_reports_follow_the_stated_law(kind: type[Unary], k: int) -> None:
     oracle, wrong = (kind(epsilon=Fraction(each, 15), categories=k) for each in (20, 22))
-    laws = {SUE: bit_laws.symmetric_unary, OUE: bit_laws.optimal_unary}
     for truth in (0, k - 1):
         rows = oracle.sample(np.full(200_000, truth), SeededBits(truth)).astype(np.int64)
         codes = rows @ (256 ** np.arange(rows.shape[1])[::-1])
-        assert fit(codes, laws[kind](oracle, truth)) > ALARM
-        assert fit(codes, laws[kind](wrong, truth)) < ALARM
+        assert fit(codes, law_of(oracle, truth)) > ALARM
+        assert fit(codes, law_of(wrong, truth)) < ALARM
 
 
 @pytest.mark.parametrize("kind", KINDS)

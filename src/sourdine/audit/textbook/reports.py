@@ -15,7 +15,7 @@ from sourdine.local.estimate import Counts
 from sourdine.local.frequency.hadamard import HadamardResponse
 from sourdine.local.frequency.subset import SubsetSelection
 from sourdine.local.frequency.supports import CodedOracle
-from sourdine.local.frequency.unary import OUE, SUE
+from sourdine.local.frequency.unary import OUE, SUE, Unary
 from sourdine.local.numeric.duchi import Duchi
 from sourdine.local.numeric.oracle import ResolvedOracle
 from sourdine.local.numeric.window import WindowOracle
@@ -45,11 +45,9 @@ def _odds(mechanism: CodedOracle, truth: int) -> NDArray[np.float64]:
     return np.where(speaks, math.exp(float(mechanism.epsilon)), 1.0)
 
 
-def draw_unary(mechanism: SUE | OUE, value: ArrayLike, count: int, dice: Dice) -> Answers:
+def draw_unary(mechanism: Unary, value: ArrayLike, count: int, dice: Dice) -> Answers:
     """Independent bits (Wang, Blocki, Li, Jha 2017): p for the true category, q for any other."""
-    epsilon = float(mechanism.epsilon)
-    half = 1 / (1 + math.exp(-epsilon / 2))
-    p, q = (half, 1 - half) if isinstance(mechanism, SUE) else (0.5, 1 / (1 + math.exp(epsilon)))
+    p, q = _chances(mechanism)
 
     def reports(truth: int) -> Answers:
         chances = np.full(mechanism.categories, q)
@@ -57,6 +55,17 @@ def draw_unary(mechanism: SUE | OUE, value: ArrayLike, count: int, dice: Dice) -
         return np.packbits(dice.random((count, len(chances))) < chances, axis=-1)
 
     return _each(value, count, reports)
+
+
+def _chances(mechanism: Unary) -> tuple[float, float]:
+    """p and q by the definition of each encoding, not by its own channel."""
+    epsilon, kind = float(mechanism.epsilon), type(mechanism)
+    if kind is SUE:
+        half = 1 / (1 + math.exp(-epsilon / 2))
+        return half, 1 - half
+    if kind is OUE:
+        return 0.5, 1 / (1 + math.exp(epsilon))
+    raise NotImplementedError(f"{kind.__name__} has no chances in draw_unary. Write its p and q there.")
 
 
 def draw_subset(mechanism: SubsetSelection, value: ArrayLike, count: int, dice: Dice) -> Answers:
