@@ -63,6 +63,7 @@ def _verdicts(added: float | None) -> tuple[ClaimVerdict, ...]:
             found=f"∝ BS/F²; 64 images with F = 2 take {64 * _IMAGE // 4:,} bytes, where the thesis's own "
             f"sheet has 9,634,304 and its formula gives {64**2 * _IMAGE // 2:,}",
             standing=Standing.WRONG,
-            why="The sentence before has it right.",
+            why="The sentence before has it right, and so have the values that follow: 20 and 30 are no "
+            "BS²/F with F of 1, 2 or 4. A slip of the page, or of the text at hand.",
         ),
     )
