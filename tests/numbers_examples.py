@@ -562,7 +562,7 @@ LOCAL = {
     "local.Memo.total_epsilon": of(local.Memo(KARY, bytes(range(32))).total_epsilon, distinct=100),
     "local.OUE": of(local.OUE, epsilon=1, categories=100),
     "local.OUE.kept": of(
-        lambda count: local.OUE(epsilon=1, categories=4).kept(count, SeededBits(1)), count=100
+        lambda count: local.OUE(epsilon=1, categories=4).true_bits(count, SeededBits(1)), count=100
     ),
     "local.Piecewise": of(local.Piecewise, epsilon=1, **_RANGE, cells=100, window=40),
     "local.ProjectiveGeometry": of(local.ProjectiveGeometry, epsilon=1, categories=4, order=3),
@@ -590,7 +590,7 @@ LOCAL = {
     "local.Survey.variance": of(lambda people: SURVEY.variance(HALF, people), people=100),
     "local.SUE": of(local.SUE, epsilon=1, categories=100),
     "local.SUE.kept": of(
-        lambda count: local.SUE(epsilon=1, categories=4).kept(count, SeededBits(1)), count=100
+        lambda count: local.SUE(epsilon=1, categories=4).true_bits(count, SeededBits(1)), count=100
     ),
     "local.best_survey": of(local.best_survey, epsilon=1),
     "local.regress": of(

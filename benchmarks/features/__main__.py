@@ -82,7 +82,7 @@ def main() -> None:
     width = features.numbers(images.shape[1:])
     with tempfile.TemporaryDirectory() as folder:
         start = time.process_time()
-        kept = features.kept(images, Path(folder), dtype=torch.float32)
+        kept = features.cached_rows(images, Path(folder), dtype=torch.float32)
         once = time.process_time() - start
         cached, quick = trained(head(width), kept, targets, stated.epochs)
     again, slow = trained(Recomputed(features, head(width)), images, targets, stated.epochs)

@@ -210,7 +210,7 @@ def test_a_forged_payment_is_refused(tmp_path) -> None:
 
 def test_two_at_once_are_refused(tmp_path) -> None:
     file = Checkpoint(tmp_path / "run.pt")
-    with file.held(), pytest.raises(InvalidParameter, match="Another process"):
+    with file.lock(), pytest.raises(InvalidParameter, match="Another process"):
         fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=file.path, execution=FEW)
     fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=file.path, execution=FEW)
 

@@ -124,14 +124,14 @@ class Repeats:
     @property
     def mean(self) -> float | None:
         """The mean of the accuracies on public data."""
-        found = self._accuracies
-        return statistics.mean(found) if found else None
+        accuracies = self._accuracies
+        return statistics.mean(accuracies) if accuracies else None
 
     @property
     def deviation(self) -> float | None:
         """The standard deviation of the accuracies on public data."""
-        found = self._accuracies
-        return statistics.stdev(found) if len(found) > 1 else None
+        accuracies = self._accuracies
+        return statistics.stdev(accuracies) if len(accuracies) > 1 else None
 
     @property
     def _accuracies(self) -> list[float]:

@@ -54,7 +54,7 @@ class Checkpoint:
 
     def save(self, state: State) -> None:
         """Put a state in the place of the last; a kill in between leaves one of the two."""
-        held = {
+        content = {
             "format": _FORMAT,
             "settings": state.settings,
             "receipt": None if state.receipt is None else _written(state.receipt),
@@ -64,24 +64,24 @@ class Checkpoint:
             "history": list(state.history),
         }
         with disk.whole_file(self.path) as place:
-            torch.save(held, place)
+            torch.save(content, place)
 
     def load(self) -> State | None:
         """The state of a run that was begun, if there is one."""
         if not self.path.exists():
             return None
         try:
-            held = torch.load(self.path, map_location="cpu", weights_only=True)
-            if held["format"] != _FORMAT:
+            content = torch.load(self.path, map_location="cpu", weights_only=True)
+            if content["format"] != _FORMAT:
                 raise ValueError("unknown format")
-            receipt = held["receipt"]
+            receipt = content["receipt"]
             return State(
-                settings=held["settings"],
+                settings=content["settings"],
                 receipt=None if receipt is None else _read(receipt),
-                secure=bool(held["secure"]),
-                step=int(held["step"]),
-                parts=held["parts"],
-                history=tuple(held["history"]),
+                secure=bool(content["secure"]),
+                step=int(content["step"]),
+                parts=content["parts"],
+                history=tuple(content["history"]),
             )
         except (
             ArithmeticError,
@@ -101,7 +101,7 @@ class Checkpoint:
             ) from problem
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Keep other processes from going on with the same run; a kill lets go."""
         if not self.path.parent.is_dir():
             raise InvalidParameter(
@@ -151,7 +151,7 @@ def _written(receipt: Receipt) -> str:
 
 
 def _read(text: str) -> Receipt:
-    held = json.loads(text)
-    if "reserve_left" in held:  # as version 0.1 wrote it
-        held["selection_delta_left"] = held.pop("reserve_left")
-    return decoded(Receipt, held | {"number": int(held["number"])}, strict=True)  # it was once a text
+    fields = json.loads(text)
+    if "reserve_left" in fields:  # as version 0.1 wrote it
+        fields["selection_delta_left"] = fields.pop("reserve_left")
+    return decoded(Receipt, fields | {"number": int(fields["number"])}, strict=True)  # it was once a text

@@ -53,11 +53,11 @@ class Execution:
         return forecast.physical_batch_size, forecast
 
 
-def check_execution(owner: str, given: object) -> Execution:
+def check_execution(owner: str, execution: object) -> Execution:
     """How a run is carried out, as usual unless told."""
-    if given is None:
+    if execution is None:
         return Execution()
-    if not isinstance(given, Execution):
+    if not isinstance(execution, Execution):
         remedy = "Write Execution(physical_batch_size=64), for example."
-        raise check.fail(owner, "execution", "be an Execution", given, remedy)
-    return given
+        raise check.fail(owner, "execution", "be an Execution", execution, remedy)
+    return execution

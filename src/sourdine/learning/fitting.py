@@ -104,7 +104,7 @@ def fit(
     )
     run = Run(
         task=task,
-        given=model,
+        original=model,
         plan=replace(priced, forecast=forecast),
         clipping=clip,
         examples=shown,
@@ -119,7 +119,7 @@ def fit(
         bits=bits,
     )
     file = checkpoint if checkpoint is None or isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-    with opened(ledger) as payer, nullcontext() if file is None else file.held():
+    with opened(ledger) as payer, nullcontext() if file is None else file.lock():
         return run.done(file, payer, purpose)
 
 
@@ -150,11 +150,11 @@ def check_optimizer(owner: str, optimizer: object) -> None:
         )
 
 
-def _owners(given: UnitIds | ArrayLike | Iterable[object] | None, examples: Examples) -> UnitIds | None:
+def _owners(ids: UnitIds | ArrayLike | Iterable[object] | None, examples: Examples) -> UnitIds | None:
     """Whose examples they are, if that was said."""
-    if given is None:
+    if ids is None:
         return None
-    units = given if isinstance(given, UnitIds) else UnitIds(given)
+    units = ids if isinstance(ids, UnitIds) else UnitIds(ids)
     if units.examples != examples.size:
         raise InvalidParameter(
             f"The 'units' of fit must hold one id for each of the {examples.size:,} examples. "

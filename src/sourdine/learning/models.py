@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.data.labelled import said
+from sourdine.learning.data.labelled import describe_shape
 from sourdine.learning.features.extractor import Extractor, reduced
 from sourdine.learning.features.pipeline import Features
 from sourdine.learning.features.vgg import BLOCKS, VGG
@@ -86,7 +86,7 @@ def cnn(shape: Sequence[int], classes: int) -> nn.Sequential:
     """
     colours, *size = _image(shape)
     if min(size) < 24:
-        raise check.fail("cnn", "shape", "be of 24 x 24 pixels at least", said(shape))
+        raise check.fail("cnn", "shape", "be of 24 x 24 pixels at least", describe_shape(shape))
     body = nn.Sequential(
         nn.Conv2d(colours, 16, 8, stride=2, padding=3),
         nn.ReLU(),
@@ -132,7 +132,7 @@ def vgg(depth: int, shape: Sequence[int], classes: int, hidden: Sequence[int] = 
     colours, *size = _image(shape)
     if colours not in (1, 3) or min(size) < 32:
         raise check.fail(
-            "vgg", "shape", "be of one or three colours and 32 x 32 pixels at least", said(shape)
+            "vgg", "shape", "be of one or three colours and 32 x 32 pixels at least", describe_shape(shape)
         )
     return VGG(classes=classes, hidden=hidden, blocks=BLOCKS[depth])
 
@@ -171,8 +171,8 @@ class Whole(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """The scores of the classes."""
-        found: Tensor = self.head(self._features(reduced(images, self._reduce)).to(torch.float32))
-        return found
+        scores: Tensor = self.head(self._features(reduced(images, self._reduce)).to(torch.float32))
+        return scores
 
 
 _BUILDERS: dict[Model, Callable[..., nn.Module]] = {
@@ -189,8 +189,8 @@ LAYERED = (Model.MLP, Model.VGG13, Model.VGG16)  # which have hidden layers to c
 def _image(shape: Sequence[int]) -> tuple[int, int, int]:
     if len(shape) != 3:
         raise InvalidParameter(
-            f"This model is for images, with colours, height and width. The examples are of {said(shape)}. "
-            "Take the model mlp or linear."
+            f"This model is for images, with colours, height and width. The examples are of "
+            f"{describe_shape(shape)}. Take the model mlp or linear."
         )
     colours, height, width = shape
     return colours, height, width
@@ -211,15 +211,15 @@ def with_group_norm(model: nn.Module, *, groups: int = 32) -> nn.Module:
     24
     """
     groups = check.integer("with_group_norm", "groups", groups, 1, 1 << 20)
-    made = copy.deepcopy(model)
-    if isinstance(made, _MIXING):
-        return _grouped(made, groups)
-    seen: dict[nn.Module, nn.Module] = {}
-    for layer in list(made.modules()):
+    network = copy.deepcopy(model)
+    if isinstance(network, _MIXING):
+        return _grouped(network, groups)
+    replacements: dict[nn.Module, nn.Module] = {}
+    for layer in list(network.modules()):
         for name, inner in list(layer._modules.items()):  # not named_children, which tells twins once
             if isinstance(inner, _MIXING):
-                setattr(layer, name, seen.setdefault(inner, _grouped(inner, groups)))
-    return made
+                setattr(layer, name, replacements.setdefault(inner, _grouped(inner, groups)))
+    return network
 
 
 def _grouped(
@@ -228,7 +228,7 @@ def _grouped(
     channels = layer.num_features
     bound = max(channels // _ROW_GROUP, 1) if isinstance(layer, nn.BatchNorm1d) else channels
     most = max(each for each in range(1, min(groups, bound) + 1) if channels % each == 0)
-    made = nn.GroupNorm(most, channels, eps=layer.eps, affine=layer.affine)
+    norm = nn.GroupNorm(most, channels, eps=layer.eps, affine=layer.affine)
     if layer.affine:
-        made.weight, made.bias = layer.weight, layer.bias
-    return made.train(layer.training)
+        norm.weight, norm.bias = layer.weight, layer.bias
+    return norm.train(layer.training)

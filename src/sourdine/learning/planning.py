@@ -142,12 +142,12 @@ def plan(
     return shape.priced(noise, delta, epsilon, forecast)
 
 
-def check_plan(owner: str, given: object) -> TrainingPlan:
+def check_plan(owner: str, plan: object) -> TrainingPlan:
     """A plan as it is, or what to write in the place of something else."""
-    if not isinstance(given, TrainingPlan):
+    if not isinstance(plan, TrainingPlan):
         remedy = "Write TrainingPlan(epsilon=3, delta=1e-5, epochs=10), for example."
-        raise check.fail(owner, "plan", "be a TrainingPlan", given, remedy)
-    return given
+        raise check.fail(owner, "plan", "be a TrainingPlan", plan, remedy)
+    return plan
 
 
 def _check_batch(batch_size: int | None, size: int) -> None:
@@ -291,8 +291,8 @@ def _best_batch_size(any_batch: _Shape, budget: tuple[float, float]) -> int:
     return next(batch for batch, ratio in ratios.items() if ratio >= _WORTH * best)
 
 
-def _choice(name: str, given: Choice | str, kinds: type[Choice]) -> Choice:
+def _choice(name: str, value: Choice | str, kinds: type[Choice]) -> Choice:
     try:
-        return kinds(given)
+        return kinds(value)
     except ValueError:
-        raise check.fail(_OWNER, name, f"be one of {', '.join(kinds)}", given) from None
+        raise check.fail(_OWNER, name, f"be one of {', '.join(kinds)}", value) from None

@@ -188,7 +188,7 @@ class PricedPlan:
     def words(self) -> dict[str, str]:
         """The plan as people read it, line by line."""
         share = f"{100 * self.sampling_rate:.3g} % of the units"
-        told = {
+        lines = {
             "units": f"{self.size:,}",
             "batch": f"{self.batch_size:,} ({_DRAWN[self.sampler]}), {share}",
             "steps": f"{self.steps:,} ({counted(self.epochs, 'epoch', '.4g')})",
@@ -196,19 +196,19 @@ class PricedPlan:
             "epsilon": f"{self.epsilon.upper:.4g} at delta {plain(self.delta)}, {self.neighbours} neighbours",
         }
         if self.max_batch_size is not None:
-            told["batch"] += f", at most {self.max_batch_size:,}"
+            lines["batch"] += f", at most {self.max_batch_size:,}"
         if self.group > 1:
-            told["epsilon"] += f", for {self.group:,} units together"
+            lines["epsilon"] += f", for {self.group:,} units together"
         if self.forecast is not None:
             ratio = self.signal_to_noise or 0.0
-            told |= {
+            lines |= {
                 "parameters": f"{self.forecast.parameters:,}",
                 "physical batch": f"{self.forecast.physical_batch_size:,}",
                 "memory": f"about {(self.memory or 0) / 2**20:,.3g} MiB for tensors",
                 "time": f"about {_duration(self.seconds or 0.0)} on this machine",
                 "signal to noise": f"{ratio:.3g} a step, {ratio * math.sqrt(self.steps):.3g} over the run",
             }
-        return told
+        return lines
 
 
 def _duration(seconds: float) -> str:

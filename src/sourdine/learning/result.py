@@ -43,8 +43,8 @@ class Trained(Release):
     @property
     def model(self) -> nn.Module:
         """The model, ready to use (in eval mode); `state_dict` is plain."""
-        found: nn.Module = self.values
-        return found
+        model: nn.Module = self.values
+        return model
 
     @property
     def epsilon(self) -> Bracket:
@@ -92,14 +92,14 @@ class Card:
 
     def to_json(self) -> str:
         """The card for machines."""
-        told = {
+        card = {
             "name": self.name,
             "facts": self.facts,
             "assumptions": list(self.assumptions),
             "limits": list(self.limits),
             "certificate": None if self.certificate is None else json.loads(self.certificate.to_json()),
         }
-        return json.dumps(told, indent=2)
+        return json.dumps(card, indent=2)
 
 
 def card_of(trained: Trained, ledger: Ledger | Path | str | None = None, *, name: str | None = None) -> Card:

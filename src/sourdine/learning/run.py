@@ -53,21 +53,21 @@ class Average:
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = float(check.inside("fit", "averaging", decay, 0, 1))
         self._live = [value for value in model.parameters() if value.requires_grad]
-        self.held = [value.detach().clone() for value in self._live]
+        self.values = [value.detach().clone() for value in self._live]
         self.count = 0
 
     def take(self) -> None:
         """Let the parameters of a step count."""
         self.count += 1
-        kept = min(self.decay, self.count / (10 + self.count))
+        weight = min(self.decay, self.count / (10 + self.count))
         with torch.no_grad():
-            torch._foreach_lerp_(self.held, [value.detach() for value in self._live], 1 - kept)
+            torch._foreach_lerp_(self.values, [value.detach() for value in self._live], 1 - weight)
 
     @contextmanager
     def applied(self) -> Iterator[None]:
         """The model has its average for parameters while the block lasts."""
         last = [value.detach().clone() for value in self._live]
-        self._put(self.held)
+        self._put(self.values)
         try:
             yield
         finally:
@@ -75,17 +75,17 @@ class Average:
 
     def keep(self) -> None:
         """The average becomes the model's parameters."""
-        self._put(self.held)
+        self._put(self.values)
 
     def state(self) -> dict[str, object]:
         """What a checkpoint holds of it."""
-        return {"count": self.count, "held": self.held}
+        return {"count": self.count, "held": self.values}
 
-    def load(self, count: int, held: list[Tensor]) -> None:
+    def load(self, count: int, values: list[Tensor]) -> None:
         """Go on from a state."""
         self.count = count
-        for mine, given in zip(self.held, held, strict=True):
-            mine.copy_(given)
+        for mine, value in zip(self.values, values, strict=True):
+            mine.copy_(value)
 
     def _put(self, values: list[Tensor]) -> None:
         with torch.no_grad():
@@ -111,7 +111,7 @@ class Run:
     """All that a run needs, checked; `done` pays for it and carries it out on the task's own model."""
 
     task: Task
-    given: nn.Module  # the model of which the task trains a copy
+    original: nn.Module  # the model of which the task trains a copy
     plan: PricedPlan
     clipping: Clipping
     examples: Examples
@@ -190,12 +190,12 @@ class Run:
 
         The copy that ran may have kept what it saw: a layer's last input as an attribute, say.
         """
-        made = copy.deepcopy(self.given).eval()
-        made.zero_grad(set_to_none=True)
+        model = copy.deepcopy(self.original).eval()
+        model.zero_grad(set_to_none=True)
         with torch.no_grad():
             for name, value in self.task.model.named_parameters():
-                made.get_parameter(name).copy_(value)
-        return made
+                model.get_parameter(name).copy_(value)
+        return model
 
     @property
     def settings(self) -> dict[str, str]:
@@ -220,9 +220,9 @@ class Run:
     @property
     def _assumptions(self) -> tuple[str, ...]:
         """What the epsilon rests on, in words; a person with an id is more than an example."""
-        told = self.plan.cost.assumptions
+        assumptions = self.plan.cost.assumptions
         if self.units is None:
-            return told
+            return assumptions
         group = self.plan.group
         who = "one person" if group == 1 else f"any {group:,} persons together"
         unit = (
@@ -230,7 +230,7 @@ class Run:
             f"{'one person is' if group == 1 else 'so many are'} {_CHANGED[self.plan.neighbours]}. At most "
             f"{counted(self._per_unit, 'example', 'd')} of each may count at a time."
         )
-        return tuple(unit if each.startswith("The unit is") else each for each in told)
+        return tuple(unit if each.startswith("The unit is") else each for each in assumptions)
 
     @property
     def _per_unit(self) -> int:
@@ -251,8 +251,8 @@ class Run:
 
         def save(step: int) -> None:
             if file is not None:
-                told = tuple(asdict(each) for each in history)
-                file.save(replace(state, step=step, parts=moving.parts(), history=told))
+                entries = tuple(asdict(each) for each in history)
+                file.save(replace(state, step=step, parts=moving.parts(), history=entries))
 
         done = state.step
         if done and (done % epoch == 0 or done == steps) and not (history and history[-1].step == done):
@@ -402,4 +402,5 @@ class _Moving:
         if self._schedule is not None and parts["schedule"] is not None:
             self._schedule.load_state_dict(parts["schedule"])
         if self._average is not None and parts["average"] is not None:
-            self._average.load(**parts["average"])
+            average = parts["average"]
+            self._average.load(average["count"], average["held"])

@@ -59,8 +59,8 @@ class Step:
                 "The losses given to Step.add must be a function that runs the model, since gradients are "
                 "noted while it runs. Write step.add(lambda: ...) around the model's call and the loss."
             )
-        for name, found in self._engine.clipped_sum(losses, examples_per_unit=examples_per_unit).items():
-            exact = found.to(_wide(found.dtype))
+        for name, total in self._engine.clipped_sum(losses, examples_per_unit=examples_per_unit).items():
+            exact = total.to(_wide(total.dtype))
             self._sums[name] = self._sums[name].add_(exact) if name in self._sums else exact
 
     def close(self) -> None:

@@ -24,9 +24,9 @@ def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
     [1.386, 0.0]
     """
     known = (targets >= 0) & (targets < outputs.shape[1])
-    found = functional.cross_entropy(outputs, torch.where(known, targets, 0), reduction="none")
-    kept = torch.where(known, found, torch.zeros_like(found))
-    return kept if kept.ndim == 1 else kept.flatten(1).mean(1)
+    losses = functional.cross_entropy(outputs, torch.where(known, targets, 0), reduction="none")
+    known_losses = torch.where(known, losses, torch.zeros_like(losses))
+    return known_losses if known_losses.ndim == 1 else known_losses.flatten(1).mean(1)
 
 
 def check_loss(loss: object) -> Losses:
@@ -51,18 +51,18 @@ class Task:
     def losses(self, batch: Batch, weights: Tensor | None = None) -> Tensor:
         """One loss for each example, times its weight."""
         outputs, targets = self.outputs(batch)
-        found = self.loss(outputs, targets)
-        if found.ndim == 1 and len(found) != len(targets):
+        losses = self.loss(outputs, targets)
+        if losses.ndim == 1 and len(losses) != len(targets):
             raise InvalidParameter(
-                f"The loss gave {len(found):,} numbers for {len(targets):,} examples. It must give one for "
+                f"The loss gave {len(losses):,} numbers for {len(targets):,} examples. It must give one for "
                 "each, or parts of an example are clipped on their own. Take the mean over its places."
             )
-        return found if weights is None else found * weights.to(found)
+        return losses if weights is None else losses * weights.to(losses)
 
     def outputs(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """What the model gives, and what it should give."""
         *inputs, targets = batch
         like = next(self.model.parameters())
-        given = [each.to(like if each.is_floating_point() else like.device) for each in inputs]
+        tensors = [each.to(like if each.is_floating_point() else like.device) for each in inputs]
         wanted = targets.to(like) if targets.is_floating_point() else targets.to(like.device, torch.int64)
-        return self.model(*given), wanted
+        return self.model(*tensors), wanted

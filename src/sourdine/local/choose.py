@@ -76,21 +76,24 @@ def choose(
     best, *rest = sorted(offers, key=lambda offer: offer.cost)
     least = min(offers, key=lambda offer: offer.variance)
     at = f"at a frequency of {share if share.numerator < 2 else format(float(share), '.3g')}"
-    said = f"{type(best.oracle).__name__}: a variance of {best.variance:.3g}/n {at}, reports of {best.size}."
+    reason = (
+        f"{type(best.oracle).__name__}: a variance of {best.variance:.3g}/n {at}, reports of {best.size}."
+    )
     if least.variance < best.variance * (1 - 1e-9):
         less = 1 - least.variance / best.variance
         return Choice(
-            best.oracle, f"{said} {least} has {100 * less:.1f} % less variance, not worth its longer reports."
+            best.oracle,
+            f"{reason} {least} has {100 * less:.1f} % less variance, not worth its longer reports.",
         )
-    return Choice(best.oracle, f"{said} Of {len(offers)} oracles none has less; next best is {rest[0]}.")
+    return Choice(best.oracle, f"{reason} Of {len(offers)} oracles none has less; next best is {rest[0]}.")
 
 
 def kinds() -> list[Callable[..., FrequencyOracle]]:
     """Every oracle of this room that epsilon and the number of categories describe."""
     from sourdine import local
 
-    found = [getattr(local, name) for name in local.__all__]
-    oracles = [kind for kind in found if isinstance(kind, type) and issubclass(kind, FrequencyOracle)]
+    exports = [getattr(local, name) for name in local.__all__]
+    oracles = [kind for kind in exports if isinstance(kind, type) and issubclass(kind, FrequencyOracle)]
     return [kind for kind in oracles if not inspect.isabstract(kind) and _needs(kind) == _DECLARED]
 
 
@@ -169,8 +172,8 @@ def frequency_oracle(name: str, *, epsilon: Number, categories: int) -> tuple[Fr
     if name == AUTO:
         return choose(epsilon, categories)
     _known(name, FREQUENCY)
-    made = FREQUENCY[name](epsilon=epsilon, categories=categories)  # type: ignore[call-arg]
-    return made, f"{type(made).__name__} was asked for"
+    oracle = FREQUENCY[name](epsilon=epsilon, categories=categories)  # type: ignore[call-arg]
+    return oracle, f"{type(oracle).__name__} was asked for"
 
 
 def numeric_oracle(name: str, *, epsilon: Number, lower: Number, upper: Number) -> tuple[Oracle, str]:
@@ -180,8 +183,8 @@ def numeric_oracle(name: str, *, epsilon: Number, lower: Number, upper: Number) 
     if name == AUTO:
         return choose_numeric(epsilon, lower=lower, upper=upper)
     _known(name, NUMERIC)
-    made = NUMERIC[name](epsilon=epsilon, lower=lower, upper=upper)
-    return made, f"{type(made).__name__} was asked for"
+    oracle = NUMERIC[name](epsilon=epsilon, lower=lower, upper=upper)
+    return oracle, f"{type(oracle).__name__} was asked for"
 
 
 def _known(name: str, names: dict[str, type[FrequencyOracle]] | dict[str, type[NumericOracle]]) -> None:

@@ -42,9 +42,9 @@ class Estimate(Viewable):
 
     def __repr__(self) -> str:
         ends = zip(self.value.flat, self.lower.flat, self.upper.flat, strict=True)
-        told = [f"{value:.4g} ({low:.4g} to {high:.4g})" for value, low, high in islice(ends, _LISTED)]
+        intervals = [f"{value:.4g} ({low:.4g} to {high:.4g})" for value, low, high in islice(ends, _LISTED)]
         more = f", … {self.value.size:,} values" if self.value.size > _LISTED else ""
-        return f"<Estimate {', '.join(told)}{more} from {counted(self.reports, 'report')}>"
+        return f"<Estimate {', '.join(intervals)}{more} from {counted(self.reports, 'report')}>"
 
     def chart(self, labels: Sequence[str] = ()) -> Figure:
         """The values as bars with their intervals, under the labels of the categories if there are any."""
@@ -59,14 +59,16 @@ def deviations(confidence: float) -> float:
 def shares(channel: Channel, supports: NDArray[np.int64], reports: int, confidence: float) -> Estimate:
     """Shares of categories, from how many reports support each, with exact intervals."""
     value = channel.estimate(supports / reports)
-    found = people_behind(channel.p, channel.q, supports, reports, confidence)
-    return between(value, channel.variance(value, reports), found, reports, confidence)
+    people = people_behind(channel.p, channel.q, supports, reports, confidence)
+    return between(value, channel.variance(value, reports), people, reports, confidence)
 
 
-def between(value: Floats, variance: Floats, found: PeopleRange, reports: int, confidence: float) -> Estimate:
+def between(
+    value: Floats, variance: Floats, people: PeopleRange, reports: int, confidence: float
+) -> Estimate:
     """Shares with intervals from so many people to so many."""
-    lower, upper = found.lower / reports, found.upper / reports
-    return Estimate(value, variance, lower, upper, reports, confidence, found.unlikely)
+    lower, upper = people.lower / reports, people.upper / reports
+    return Estimate(value, variance, lower, upper, reports, confidence, people.unlikely)
 
 
 def normal(value: Floats, variance: Floats, reports: int, confidence: float) -> Estimate:
@@ -106,10 +108,10 @@ class Counts:
         return {"counts": self.fingerprint, "reports": self.reports, "sums": self.sums.tolist()}
 
     @classmethod
-    def from_json(cls, held: object) -> "Counts":
+    def from_json(cls, description: object) -> "Counts":
         """Counts read back; whatever is not counts is refused."""
-        if isinstance(held, Mapping) and set(held) == {"counts", "reports", "sums"}:
-            fingerprint, reports, sums = held["counts"], held["reports"], held["sums"]
+        if isinstance(description, Mapping) and set(description) == {"counts", "reports", "sums"}:
+            fingerprint, reports, sums = description["counts"], description["reports"], description["sums"]
             whole = isinstance(sums, list) and all(type(each) is int and abs(each) < 1 << 62 for each in sums)
             if isinstance(fingerprint, str) and type(reports) is int and 0 <= reports < 1 << 62 and whole:
                 return cls(fingerprint, reports, np.array(sums, dtype=np.int64))

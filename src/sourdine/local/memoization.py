@@ -55,19 +55,19 @@ class Memo:
     Fraction(2, 1)
     """
 
-    def __init__(self, asked: Oracle | Question, secret: bytes) -> None:
-        oracle: object = asked.oracle if isinstance(asked, Question) else asked
+    def __init__(self, question: Oracle | Question, secret: bytes) -> None:
+        oracle: object = question.oracle if isinstance(question, Question) else question
         if not isinstance(oracle, FrequencyOracle | NumericOracle):
             must, words = "be a Question or an oracle of categories or numbers", "Words have rappor.Device."
-            raise check.fail("Memo", "asked", must, asked, words)
-        held: object = secret
-        if not isinstance(held, bytes) or len(held) < LEAST_SECRET:
+            raise check.fail("Memo", "question", must, question, words)
+        key: object = secret
+        if not isinstance(key, bytes) or len(key) < LEAST_SECRET:
             raise InvalidParameter(
                 f"The 'secret' of Memo must be at least {LEAST_SECRET} bytes that nobody can guess. Make it "
                 "once with secrets.token_bytes(32), and keep it on the device."
             )
-        self.oracle, self.fingerprint = oracle, asked.fingerprint
-        self._identity, self._secret = asked.identity.encode(), held
+        self.oracle, self.fingerprint = oracle, question.fingerprint
+        self._identity, self._secret = question.identity.encode(), key
 
     def __repr__(self) -> str:
         return f"Memo({self.oracle!r}, secret=...)"
@@ -75,8 +75,8 @@ class Memo:
     def report(self, value: ArrayLike) -> NDArray[Any]:
         """The report of one answer, an array of one, as `sample` makes it."""
         known = self._known(value)
-        held = known.astype(known.dtype.newbyteorder("<"))  # the same bytes on every machine
-        body = _LABEL + self._identity + held.dtype.str.encode() + held.tobytes()
+        array = known.astype(known.dtype.newbyteorder("<"))  # the same bytes on every machine
+        body = _LABEL + self._identity + array.dtype.str.encode() + array.tobytes()
         key = hmac.digest(self._secret, body, "sha256")
         return self.oracle.sample(known, KeyedBits(key))
 

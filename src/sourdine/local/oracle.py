@@ -203,13 +203,13 @@ class FrequencyOracle(Oracle, Response):
 
 def first_written(oracle: Oracle) -> Json:
     """The description of an oracle by the first name that files had for it."""
-    held = oracle.to_json()
-    return held | {"mechanism": first_name(str(held["mechanism"]))}
+    description = oracle.to_json()
+    return description | {"mechanism": first_name(str(description["mechanism"]))}
 
 
-def digest(held: object) -> str:
+def digest(description: object) -> str:
     """The SHA-256 of plain data, whatever the order of its fields."""
-    return hashlib.sha256(json.dumps(held, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(description, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def refuse(bad: ArrayLike) -> None:

@@ -93,24 +93,24 @@ class Question:
         Numbers beyond their bounds are no mistake: every numeric oracle takes the nearest bound.
         """
         if not isinstance(self.oracle, FrequencyOracle):
-            return self._found([_real(answer) for answer in answers], "a number", "Write it like 3.5.")
+            return self._array([_real(answer) for answer in answers], "a number", "Write it like 3.5.")
         count = self.oracle.categories
         if not self.labels:
             numbers = [_whole(answer, count) for answer in answers]
-            return self._found(numbers, f"a category from 0 to {count - 1}", "Mend it.").astype(np.int64)
+            return self._array(numbers, f"a category from 0 to {count - 1}", "Mend it.").astype(np.int64)
         known = {label: i for i, label in enumerate(self.labels)}
         remedy = "Spaces and capitals count. Mend it, or make a specification with a label such as 'other'."
         places = [known.get(answer, math.nan) for answer in answers]
-        return self._found(places, f"one of the {count} labels", remedy).astype(np.int64)
+        return self._array(places, f"one of the {count} labels", remedy).astype(np.int64)
 
-    def _found(self, numbers: list[float], wanted: str, remedy: str) -> NDArray[np.float64]:
-        found = np.array(numbers, dtype=np.float64)
-        wrong = np.flatnonzero(np.isnan(found))
+    def _array(self, numbers: list[float], wanted: str, remedy: str) -> NDArray[np.float64]:
+        array = np.array(numbers, dtype=np.float64)
+        wrong = np.flatnonzero(np.isnan(array))
         if wrong.size:
             raise InvalidParameter(
                 f"Answer {int(wrong[0]) + 1} to '{self.name}' is not {wanted}. Nothing was reported. {remedy}"
             )
-        return found
+        return array
 
     def tally(self, rows: Bytes) -> Counts:
         """The counts of packed reports to this question."""
@@ -138,22 +138,28 @@ class Question:
         return {**self._body(self.format), "fingerprint": self.fingerprint}
 
     @classmethod
-    def from_json(cls, held: object) -> "Question":
+    def from_json(cls, description: object) -> "Question":
         """A specification read back; one that was changed by hand no longer has its fingerprint."""
         forms = {text: form for form, text in FORMATS.items()}
-        if not isinstance(held, Mapping) or set(held) != _FIELDS or held["format"] not in FORMATS.values():
+        if (
+            not isinstance(description, Mapping)
+            or set(description) != _FIELDS
+            or description["format"] not in FORMATS.values()
+        ):
             raise InvalidParameter(f"This is no specification of a question. Make one with {_maker()}.")
-        oracle, labels = held["oracle"], held["labels"]
+        oracle, labels = description["oracle"], description["labels"]
         if not isinstance(oracle, Mapping) or not isinstance(labels, list):
             raise InvalidParameter(f"The specification is malformed. Make it again with {_maker()}.")
-        form = forms[held["format"]]
-        made = cls(name=held["question"], oracle=_oracle(oracle), labels=tuple(labels), format=form)
-        if held["fingerprint"] != made.fingerprint:
+        form = forms[description["format"]]
+        question = cls(
+            name=description["question"], oracle=_oracle(oracle), labels=tuple(labels), format=form
+        )
+        if description["fingerprint"] != question.fingerprint:
             raise InvalidParameter(
                 "The specification does not match its own fingerprint: it was changed after it was made. "
                 f"Make a new one with {_maker()}, and collect under that."
             )
-        return made
+        return question
 
 
 def _whole(answer: str, count: int) -> float:
@@ -171,13 +177,13 @@ def _real(answer: str) -> float:
         return math.nan
 
 
-def _oracle(held: Mapping[str, object]) -> Oracle:
-    found = Mechanism.from_json(held)
-    if not isinstance(found, Oracle):
+def _oracle(description: Mapping[str, object]) -> Oracle:
+    oracle = Mechanism.from_json(description)
+    if not isinstance(oracle, Oracle):
         raise InvalidParameter(
-            f"{type(found).__name__} makes no reports that can be counted. Name an oracle of sourdine.local."
+            f"{type(oracle).__name__} makes no reports that can be counted. Name an oracle of sourdine.local."
         )
-    return found
+    return oracle
 
 
 _DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)

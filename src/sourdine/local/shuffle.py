@@ -192,11 +192,11 @@ def amplified(oracle: Oracle, reports: int, delta: float) -> Bracket:
         )
     clones = shuffle_model(local, reports, delta)
     kinds = oracle.favours if isinstance(oracle, FrequencyOracle) else ()
-    found = [blanket_model(kind, local, reports, delta) for kind in kinds]
-    if not found:
+    brackets = [blanket_model(kind, local, reports, delta) for kind in kinds]
+    if not brackets:
         return Bracket(0.0, clones)
-    upper = min(clones, max(each.upper for each in found))
-    return Bracket(min(upper, max(each.lower for each in found)), upper)
+    upper = min(clones, max(each.upper for each in brackets))
+    return Bracket(min(upper, max(each.lower for each in brackets)), upper)
 
 
 def permutation(count: int, bits: Bits) -> NDArray[np.int64]:

@@ -46,8 +46,8 @@ class Rehearsal:
     @property
     def coverage(self) -> float:
         """The share of intervals that hold the truth."""
-        held = (self.estimate.lower <= self.truth) & (self.truth <= self.estimate.upper)
-        return float(np.mean(held))
+        covers = (self.estimate.lower <= self.truth) & (self.truth <= self.estimate.upper)
+        return float(np.mean(covers))
 
 
 def population(law: str, categories: int, people: int) -> NDArray[np.int64]:

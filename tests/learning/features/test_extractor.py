@@ -73,18 +73,18 @@ def test_features_are_computed_once_and_told_apart_by_type_images_and_settings(
         starts.extend(given)
         return given
 
-    made = FILTERS.kept(pixels, tmp_path, watch, dtype=dtype)
+    made = FILTERS.cached_rows(pixels, tmp_path, watch, dtype=dtype)
     assert made.dtype == dtype
     assert starts == [0]
-    again = FILTERS.kept(pixels, tmp_path, watch, dtype=dtype)
+    again = FILTERS.cached_rows(pixels, tmp_path, watch, dtype=dtype)
     assert torch.equal(made, again)
     assert starts == [0]
     torch.testing.assert_close(made.float(), FILTERS(pixels), atol=2e-3, rtol=2e-3)
     (file,) = tmp_path.iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
-    FILTERS.kept(reduced(pixels, 2), tmp_path, dtype=dtype)
-    FILTERS.kept(pixels, tmp_path, dtype=torch.float32 if dtype == torch.float16 else torch.float16)
-    RandomFilters(filters=4, side=3, patches=2, seed=9).kept(pixels, tmp_path, dtype=dtype)
+    FILTERS.cached_rows(reduced(pixels, 2), tmp_path, dtype=dtype)
+    FILTERS.cached_rows(pixels, tmp_path, dtype=torch.float32 if dtype == torch.float16 else torch.float16)
+    RandomFilters(filters=4, side=3, patches=2, seed=9).cached_rows(pixels, tmp_path, dtype=dtype)
     assert len(list(tmp_path.iterdir())) == 4
 
 
@@ -94,21 +94,21 @@ def test_a_write_that_breaks_off_leaves_nothing(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(np, "save", broken)
     with pytest.raises(KeyboardInterrupt):
-        FILTERS.kept(images(), tmp_path)
+        FILTERS.cached_rows(images(), tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("raw", [b"", b"\x93NUMPY nonsense", None])
 def test_a_damaged_file_is_told(tmp_path: Path, raw: bytes | None) -> None:
     pixels = images()
-    FILTERS.kept(pixels, tmp_path)
+    FILTERS.cached_rows(pixels, tmp_path)
     (file,) = tmp_path.iterdir()
     if raw is None:
         np.save(file, np.zeros((3, 32), np.float16))  # of other images
     else:
         file.write_bytes(raw)
     with pytest.raises(InvalidParameter, match="Remove the file, and they are computed again"):
-        FILTERS.kept(pixels, tmp_path)
+        FILTERS.cached_rows(pixels, tmp_path)
 
 
 def test_numbers_that_half_precision_cannot_hold_become_its_largest() -> None:

@@ -158,20 +158,20 @@ def test_groups_of_features_have_mean_0_and_variance_1_in_each_image() -> None:
 def test_features_are_computed_once_and_kept_for_their_owner(tmp_path: Path) -> None:
     images = torch.rand(3, 1, 12, 12, generator=SOURCE)
     features = Features(height=12, width=12)
-    made = features.kept(images, tmp_path)
+    made = features.cached_rows(images, tmp_path)
     (file,) = tmp_path.iterdir()
     assert file.stat().st_mode & 0o077 == 0
 
     def never(starts: object) -> object:
         raise AssertionError("computed again")
 
-    assert torch.equal(features.kept(images, tmp_path, never), made)
-    features.kept(images + 1, tmp_path)
-    Features(height=12, width=12, groups=9).kept(images, tmp_path)
+    assert torch.equal(features.cached_rows(images, tmp_path, never), made)
+    features.cached_rows(images + 1, tmp_path)
+    Features(height=12, width=12, groups=9).cached_rows(images, tmp_path)
     assert len(list(tmp_path.iterdir())) == 3
     file.write_bytes(file.read_bytes()[:50])
     with pytest.raises(InvalidParameter, match=r"cannot be read\. Remove the file"):
-        features.kept(images, tmp_path)
+        features.cached_rows(images, tmp_path)
 
 
 def test_groups_must_divide_the_channels() -> None:

@@ -119,7 +119,7 @@ def test_kept_features_are_told_apart_by_weights(tmp_path: Path) -> None:
         VggFeatures(blocks=SMALL, weights=weights(tmp_path / "b.pth", **{"features.0.bias": torch.ones(2)})),
         VggFeatures(blocks=SMALL, patches=2),
     ):
-        features.kept(images, tmp_path / "kept")
+        features.cached_rows(images, tmp_path / "kept")
     assert len(list((tmp_path / "kept").iterdir())) == 4
 
 

@@ -333,7 +333,7 @@ def test_what_is_found_has_its_mass_and_order() -> None:
         reports=10,
         terms=DecodingTerms(),
     )
-    assert decoding.found == ("b", "a")
+    assert decoding.discoveries == ("b", "a")
     assert decoding.mass == pytest.approx(0.7)
     assert decoding.p_values[2] > 0.99
     for wrong in ({"level": 0}, {"confidence": 1}, {"correction": "none"}):

@@ -197,7 +197,7 @@ def test_results_there_and_back(tmp_path: Path) -> None:
         "string,estimate,std_error,proportion,prop_std_error,prop_low_95,prop_high_95"
     )
     first, second = files.read_results(path)
-    assert (first.string, second.string) == decoding.found == ("a", "b")
+    assert (first.string, second.string) == decoding.discoveries == ("a", "b")
     assert first.estimate == 9000 * first.proportion == float(decoding.counts[0])
     assert first.prop_low_95 < 2 / 3 < first.prop_high_95
     assert first.prop_high_95 - first.proportion == pytest.approx(1.959964 * first.prop_std_error)

@@ -118,8 +118,8 @@ def test_what_no_share_explains_is_told(yes: int) -> None:
 @pytest.mark.parametrize(
     ("said", "rows", "told"),
     [
-        ([0, 1, 2], np.ones((3, 1)), "'said'"),
-        ([], np.zeros((0, 0)), "'said'"),
+        ([0, 1, 2], np.ones((3, 1)), "'answers'"),
+        ([], np.zeros((0, 0)), "'answers'"),
         ([0, 1], np.zeros((3, 1)), "'covariates'"),
         ([0, 1], [[1.0], [np.nan]], "finite"),
         ([0, 1, 1], np.ones((3, 1)), "constant"),

@@ -35,7 +35,7 @@ def measured(**more: Any) -> Utility:
 def test_more_epsilon_teaches_more_and_no_noise_most() -> None:
     found = measured()
     assert (found.train, found.test, found.repeats, found.by_column) == (240, 60, 4, True)
-    assert [(point.method, point.asked) for point in found.points] == [
+    assert [(point.method, point.target) for point in found.points] == [
         (method, asked) for asked in (1, 20) for method in Method
     ]
     low, high = found.points[0], found.points[3]
@@ -51,7 +51,7 @@ def test_the_price_is_that_of_the_cleaner_and_not_what_was_asked() -> None:
     assert 2.7 < laplace < 2.8  # three columns, one of which keeps missing cells and costs less
     assert staircase == 3
     person = measured(each=None, epsilon=3)
-    assert [point.asked for point in person.points] == [3, 3, 3]
+    assert [point.target for point in person.points] == [3, 3, 3]
     assert person.points[0].price == laplace
     assert not person.by_column
 

@@ -101,7 +101,7 @@ class Watched:
         self._examples.asked = []
         run = TracedRun(
             task=task,
-            given=given,
+            original=given,
             plan=priced,
             clipping=self._clipping,
             examples=self._examples,

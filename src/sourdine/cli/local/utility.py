@@ -168,7 +168,7 @@ def _plain(measured: "Utility") -> dict[str, object]:
         "commonest_label": {"accuracy": measured.commonest[0], "f1": measured.commonest[1]},
         "points": [
             {
-                "asked": str(point.asked),
+                "asked": str(point.target),
                 "price": str(point.price),
                 "epsilon": float(point.price),
                 "method": str(point.method) if measured.numbers else None,

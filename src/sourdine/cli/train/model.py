@@ -169,7 +169,9 @@ class ChosenModel:
             progress = lambda starts: show.progress(label, starts)
             found: Callable[..., torch.Tensor] = extractor.rows
             if folder is not None:
-                found = lambda images, progress, dtype: extractor.kept(images, folder, progress, dtype=dtype)
+                found = lambda images, progress, dtype: extractor.cached_rows(
+                    images, folder, progress, dtype=dtype
+                )
             return Labelled(found(held.inputs, progress, dtype=dtype), held.targets, held.classes)
 
         made = looked_at(train, "computing features")

@@ -203,6 +203,6 @@ def shuffled(size: int, bits: Bits) -> Indices:
     while True:
         words = bits.words(size)
         order = np.argsort(words, kind="stable")
-        held = words[order]
-        if not (held[1:] == held[:-1]).any():
+        in_order = words[order]
+        if not (in_order[1:] == in_order[:-1]).any():
             return order.astype(np.int64, copy=False)

@@ -74,9 +74,9 @@ def read_cifar_archive(path: Path) -> Parts:
         for member in archive:
             name = PurePosixPath(member.name).name
             if member.isreg() and name.removesuffix(_BINARY) in (*BATCHES, META):
-                held = archive.extractfile(member)
-                assert held is not None
-                files[name] = held.read
+                file = archive.extractfile(member)
+                assert file is not None
+                files[name] = file.read
     except (tarfile.TarError, EOFError, OSError, ValueError):
         raise damaged from None
     end = _BINARY if any(name.endswith(_BINARY) for name in files) else ""
@@ -111,8 +111,8 @@ def _parts(place: str, files: dict[str, Callable[[], bytes]], end: str) -> Parts
             )
     read = _binary if end else _pickled
     classes = _classes(files[META](), place) if not end and META in files else CLASSES
-    held = [read(files[name + end](), f"file {name + end} of the {place}") for name in BATCHES]
-    return Parts(_labelled(held[:-1], classes), _labelled(held[-1:], classes))
+    batches = [read(files[name + end](), f"file {name + end} of the {place}") for name in BATCHES]
+    return Parts(_labelled(batches[:-1], classes), _labelled(batches[-1:], classes))
 
 
 def _labelled(parts: list[tuple[NDArray[np.uint8], NDArray[np.int64]]], classes: tuple[str, ...]) -> Labelled:
@@ -132,8 +132,8 @@ def _binary(raw: bytes, place: str) -> tuple[NDArray[np.uint8], NDArray[np.int64
 
 
 def _pickled(raw: bytes, place: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    held = _dictionary(raw, place)
-    pixels, labels = held.get("data"), held.get("labels")
+    content = _dictionary(raw, place)
+    pixels, labels = content.get("data"), content.get("labels")
     if (
         not isinstance(pixels, np.ndarray)
         or pixels.ndim != 2

@@ -50,9 +50,9 @@ class Examples(ABC):
 class Tensors(Examples):
     """Examples in tensors or arrays of equal length."""
 
-    def __init__(self, *held: ArrayLike | Tensor) -> None:
-        self._held = tuple(each if isinstance(each, Tensor) else _tensor(each) for each in held)
-        sizes = {len(each) if each.ndim else 0 for each in self._held}
+    def __init__(self, *tensors: ArrayLike | Tensor) -> None:
+        self._tensors = tuple(each if isinstance(each, Tensor) else _tensor(each) for each in tensors)
+        sizes = {len(each) if each.ndim else 0 for each in self._tensors}
         if len(sizes) != 1 or sizes == {0}:
             raise InvalidParameter(
                 "The data must hold equally many inputs and targets, at least one of each."
@@ -61,10 +61,10 @@ class Tensors(Examples):
 
     def batch(self, places: Indices) -> Batch:
         at = torch.from_numpy(places)
-        return tuple(each[at] for each in self._held)
+        return tuple(each[at] for each in self._tensors)
 
     def like(self) -> Batch:
-        return tuple(each[:1] for each in self._held)
+        return tuple(each[:1] for each in self._tensors)
 
 
 class Items(Examples):
@@ -73,9 +73,9 @@ class Items(Examples):
     A function that collates many may make one depend on the others, as when all are padded to the longest.
     """
 
-    def __init__(self, held: Dataset[Any], collate: Callable[[list[Any]], Any] = default_collate) -> None:
-        self._held, self._collate = held, collate
-        self.size = len(held)  # type: ignore[arg-type]
+    def __init__(self, dataset: Dataset[Any], collate: Callable[[list[Any]], Any] = default_collate) -> None:
+        self._dataset, self._collate = dataset, collate
+        self.size = len(dataset)  # type: ignore[arg-type]
         if self.size < 1:
             raise InvalidParameter("The data must hold at least one example.")
 
@@ -89,15 +89,15 @@ class Items(Examples):
         return tuple(torch.cat(parts) for parts in zip(*each, strict=True))
 
     def _one(self, place: int) -> Batch:
-        found = self._collate([self._held[place]])
-        if not isinstance(found, list | tuple) or not all(
-            isinstance(each, Tensor) and each.shape[:1] == (1,) for each in found
+        batch = self._collate([self._dataset[place]])
+        if not isinstance(batch, list | tuple) or not all(
+            isinstance(each, Tensor) and each.shape[:1] == (1,) for each in batch
         ):
             raise InvalidParameter(
                 "An example of the data must be a pair of an input and a target, each a tensor or a number. "
                 "Wrap the Dataset so that it gives such pairs."
             )
-        return tuple(found)
+        return tuple(batch)
 
     def like(self) -> Batch:
         return self._first
@@ -110,17 +110,17 @@ class Items(Examples):
 class RepeatedExamples(Examples):
     """A few public examples, over and over."""
 
-    def __init__(self, held: Examples) -> None:
-        self._held, self.size = held, held.size
+    def __init__(self, examples: Examples) -> None:
+        self._examples, self.size = examples, examples.size
 
     def batch(self, places: Indices) -> Batch:
-        return self._held.batch(places)
+        return self._examples.batch(places)
 
     def like(self) -> Batch:
-        return self._held.like()
+        return self._examples.like()
 
     def made_up(self, count: int) -> Batch:
-        return self._held.batch(np.arange(count) % self.size)
+        return self._examples.batch(np.arange(count) % self.size)
 
 
 def examples_of(data: object) -> Examples:
@@ -175,13 +175,13 @@ def _of_loader(loader: DataLoader[Any]) -> Examples:
     return examples_of(loader.dataset)
 
 
-def _tensor(given: ArrayLike) -> Tensor:
-    found = np.asarray(given)
-    if found.dtype.kind not in "biuf":
-        raise check.fail("fit", "data", "hold numbers", found.dtype)
-    if found.dtype.kind in "iu" and found.dtype != np.uint8:
-        found = found.astype(np.int64)
-    return torch.from_numpy(np.ascontiguousarray(found))
+def _tensor(values: ArrayLike) -> Tensor:
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise check.fail("fit", "data", "hold numbers", array.dtype)
+    if array.dtype.kind in "iu" and array.dtype != np.uint8:
+        array = array.astype(np.int64)
+    return torch.from_numpy(np.ascontiguousarray(array))
 
 
 def _random(shape: tuple[int, ...], dtype: torch.dtype, source: torch.Generator) -> Tensor:

@@ -40,8 +40,8 @@ def is_idx_folder(folder: Path) -> bool:
 
 def read_idx_folder(folder: Path, classes: int = 10) -> Parts:
     """The four files of MNIST, plain or compressed, under their usual names."""
-    held = [[_found(folder, part, kind) for kind in ("images", "labels")] for part in NAMES]
-    return Parts(*(read_idx(images, labels, classes) for images, labels in held))
+    paths = [[_find_file(folder, part, kind) for kind in ("images", "labels")] for part in NAMES]
+    return Parts(*(read_idx(images, labels, classes) for images, labels in paths))
 
 
 def read_idx(images: Path, labels: Path, classes: int = 10) -> Labelled:
@@ -78,7 +78,7 @@ def idx_array(path: Path) -> NDArray[np.uint8]:
             sizes = file.read(4 * axes)
             shape = [int(each) for each in np.frombuffer(sizes[: len(sizes) // 4 * 4], ">u4")]
             size = math.prod(shape)
-            held = file.read(min(size, _MOST_BYTES) + 1)
+            body = file.read(min(size, _MOST_BYTES) + 1)
     except (EOFError, OSError, zlib.error):
         raise InvalidParameter(
             f"The file {path} is cut short or not compressed by gzip. Fetch it again."
@@ -87,13 +87,13 @@ def idx_array(path: Path) -> NDArray[np.uint8]:
         raise InvalidParameter(
             f"The file {path} is no IDX file of bytes, as MNIST comes in. Check that it is the right one."
         )
-    if size > _MOST_BYTES or len(held) != size:
-        more = " or more" if len(held) > size else ""
+    if size > _MOST_BYTES or len(body) != size:
+        more = " or more" if len(body) > size else ""
         raise InvalidParameter(
             f"The file {path} should hold {size:,} bytes after its first {4 + 4 * axes} and holds "
-            f"{len(held):,}{more}. It is cut short or damaged. Fetch it again."
+            f"{len(body):,}{more}. It is cut short or damaged. Fetch it again."
         )
-    return np.frombuffer(held, np.uint8).reshape(shape).copy()
+    return np.frombuffer(body, np.uint8).reshape(shape).copy()
 
 
 def _places(folder: Path, part: str, kind: str) -> list[Path]:
@@ -102,7 +102,7 @@ def _places(folder: Path, part: str, kind: str) -> list[Path]:
     return [folder / f"{name}{dot}idx{axes}-ubyte{end}" for dot in "-." for end in ("", ".gz")]
 
 
-def _found(folder: Path, part: str, kind: str) -> Path:
+def _find_file(folder: Path, part: str, kind: str) -> Path:
     places = _places(folder, part, kind)
     for place in places:
         if place.exists():

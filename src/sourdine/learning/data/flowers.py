@@ -79,13 +79,13 @@ def _listed(folder: Path, places: NDArray[np.int64], labels: NDArray[np.int64]) 
 
 def _places(path: Path, names: Sequence[str], size: int) -> NDArray[np.int64]:
     """The numbers of the images in some sets, each once."""
-    found = np.unique(np.concatenate([_numbers(path, name) for name in names]))
-    if not len(found) or found[0] < 1 or found[-1] > size:
+    numbers = np.unique(np.concatenate([_numbers(path, name) for name in names]))
+    if not len(numbers) or numbers[0] < 1 or numbers[-1] > size:
         raise InvalidParameter(
             f"The sets {', '.join(names)} of {path} must hold numbers of images from 1 to {size:,}, for so "
             "many labels there are. Fetch both files again."
         )
-    return found
+    return numbers
 
 
 def _numbers(path: Path, name: str) -> NDArray[np.int64]:
@@ -96,10 +96,10 @@ def _numbers(path: Path, name: str) -> NDArray[np.int64]:
     try:
         if len(raw) > _MOST_BYTES:
             raise ValueError("too large")
-        found = np.asarray(loadmat(str(path), appendmat=False, variable_names=[name])[name])
-        if found.dtype.kind not in "iuf" or found.size != max(found.shape, default=0):
+        array = np.asarray(loadmat(str(path), appendmat=False, variable_names=[name])[name])
+        if array.dtype.kind not in "iuf" or array.size != max(array.shape, default=0):
             raise ValueError("no row of numbers")
-        row = found.ravel()
+        row = array.ravel()
         whole = row.astype(np.int64)
         if not np.array_equal(whole, row):
             raise ValueError("no whole numbers")

@@ -25,8 +25,8 @@ ShowProgress = Callable[[Listed], Iterable[tuple[Path, int]]]
 
 def is_image_folder(folder: Path) -> bool:
     """Whether a folder holds folders with images."""
-    held = folder / "train" if (folder / "train").is_dir() else folder
-    return any(_images(each) for each in _classes(held))
+    top = folder / "train" if (folder / "train").is_dir() else folder
+    return any(_images(each) for each in _classes(top))
 
 
 def read_image_folder(
@@ -51,15 +51,15 @@ def read_image_folder(
 
 def read_images(listed: Listed, decode: Decode, progress: ShowProgress) -> tuple[torch.Tensor, torch.Tensor]:
     """The images of some files with their classes; of none where a file holds no image."""
-    found = [(decode(path), place) for path, place in progress(listed)]
-    blank = next((torch.zeros_like(image) for image, _ in found if image is not None), None)
+    pairs = [(decode(path), place) for path, place in progress(listed)]
+    blank = next((torch.zeros_like(image) for image, _ in pairs if image is not None), None)
     if blank is None:
         raise InvalidParameter(
             f"None of the {len(listed):,} images can be read, such as {listed[0][0]}. Check what the files "
             "hold."
         )
-    inputs = torch.stack([blank if image is None else image for image, _ in found])
-    targets = torch.tensor([NOBODY if image is None else place for image, place in found], dtype=torch.int64)
+    inputs = torch.stack([blank if image is None else image for image, _ in pairs])
+    targets = torch.tensor([NOBODY if image is None else place for image, place in pairs], dtype=torch.int64)
     return scaled(inputs), targets
 
 
@@ -71,13 +71,13 @@ def judged(public: Labelled) -> Labelled:
 
 def refuse_twice(paths: Sequence[Path]) -> None:
     """Refuse a file under two names: its person would count twice, or be judged by while being protected."""
-    seen: dict[tuple[int, int], Path] = {}
+    files: dict[tuple[int, int], Path] = {}
     for path in paths:
         try:
-            held = path.stat()
+            status = path.stat()
         except OSError:
             continue  # it cannot be read, and counts for nothing
-        first = seen.setdefault((held.st_dev, held.st_ino), path)
+        first = files.setdefault((status.st_dev, status.st_ino), path)
         if first is not path:
             raise InvalidParameter(
                 f"The images {first} and {path} are one file under two names, so that one example would "
@@ -116,24 +116,24 @@ def class_names(folder: Path, classes: Sequence[str]) -> tuple[str, ...]:
 
 def _classes(folder: Path) -> list[Path]:
     try:
-        held = [each for each in folder.iterdir() if each.is_dir() and not each.name.startswith(".")]
+        folders = [each for each in folder.iterdir() if each.is_dir() and not each.name.startswith(".")]
     except OSError as problem:
         raise InvalidParameter(
             f"The folder {folder} cannot be read ({problem.strerror}). Check the path."
         ) from None
-    return sorted(held, key=lambda each: (int(each.name) if each.name.isdecimal() else -1, each.name))
+    return sorted(folders, key=lambda each: (int(each.name) if each.name.isdecimal() else -1, each.name))
 
 
 def _images(folder: Path) -> list[Path]:
     """The images of a folder; names that begin with a dot are what systems put beside files."""
     try:
-        held = list(folder.iterdir())
+        paths = list(folder.iterdir())
     except OSError as problem:
         raise InvalidParameter(
             f"The folder {folder} cannot be read ({problem.strerror}). Change its rights, or move it away."
         ) from None
     return sorted(
         path
-        for path in held
+        for path in paths
         if path.suffix.lower() in ENDINGS and not path.name.startswith(".") and path.is_file()
     )

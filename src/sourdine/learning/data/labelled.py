@@ -33,7 +33,9 @@ class Labelled:
         return len(self.targets)
 
     def __repr__(self) -> str:
-        return f"Labelled({len(self):,} examples of {said(self.shape)}, {len(self.classes)} classes)"
+        return (
+            f"Labelled({len(self):,} examples of {describe_shape(self.shape)}, {len(self.classes)} classes)"
+        )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -61,17 +63,18 @@ class Parts:
         if self.test is None:
             return
         if self.test.classes != self.train.classes or self.test.shape != self.train.shape:
+            train, test = describe_shape(self.train.shape), describe_shape(self.test.shape)
             raise InvalidParameter(
-                f"The examples to learn from are of {said(self.train.shape)} with {len(self.train.classes)} "
-                f"classes, and those to judge by of {said(self.test.shape)} with {len(self.test.classes)}. "
-                "They must be of one kind, and their classes the same."
+                f"The examples to learn from are of {train} with {len(self.train.classes)} classes, and "
+                f"those to judge by of {test} with {len(self.test.classes)}. They must be of one "
+                "kind, and their classes the same."
             )
 
 
-def said(shape: Sequence[int]) -> str:
+def describe_shape(shape: Sequence[int]) -> str:
     """A shape in words.
 
-    >>> said((1, 28, 28))
+    >>> describe_shape((1, 28, 28))
     '1 x 28 x 28'
     """
     return " x ".join(map(str, shape)) or "one number"

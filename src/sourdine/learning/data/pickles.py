@@ -40,7 +40,7 @@ class _Name:
 class _Array:
     """An array that is made in two instructions: first its place, then its content."""
 
-    held: NDArray[np.uint8] | None = None
+    values: NDArray[np.uint8] | None = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,9 @@ class _Machine:
     def result(self) -> dict[str, object]:
         if len(self.stack) != 1 or not isinstance(self.stack[0], dict):
             raise NotPlain("it holds no dictionary")
-        return {name: each.held if isinstance(each, _Array) else each for name, each in self.stack[0].items()}
+        return {
+            name: each.values if isinstance(each, _Array) else each for name, each in self.stack[0].items()
+        }
 
     def pop(self) -> object:
         return self.stack.pop()
@@ -108,36 +110,36 @@ class _Machine:
             place -= 1
             if place < 0:
                 raise IndexError
-        found = self.stack[place + 1 :]
+        items = self.stack[place + 1 :]
         del self.stack[place:]
-        return found
+        return items
 
     def tuple_of(self, count: int) -> None:
         if len(self.stack) < count:
             raise IndexError
-        made = tuple(self.stack[-count:])
+        items = tuple(self.stack[-count:])
         del self.stack[-count:]
-        self.stack.append(made)
+        self.stack.append(items)
 
     def append(self, values: list[object]) -> None:
-        held = self.stack[-1]
-        if not isinstance(held, list):
+        target = self.stack[-1]
+        if not isinstance(target, list):
             raise TypeError
-        held.extend(values)
+        target.extend(values)
 
     def dictionary(self, values: list[object]) -> None:
         self.stack.append({})
         self.set_items(values)
 
     def set_items(self, values: list[object]) -> None:
-        held = self.stack[-1]
-        if not isinstance(held, dict):
+        target = self.stack[-1]
+        if not isinstance(target, dict):
             raise TypeError
         for key, value in zip(values[::2], values[1::2], strict=True):
             name = key.decode("latin-1") if isinstance(key, bytes) else key
             if not isinstance(name, str):
                 raise NotPlain("it holds a dictionary whose keys are no texts")
-            held[name] = value
+            target[name] = value
 
     def name(self, text: object) -> None:
         if not isinstance(text, str) or text not in _KNOWN:
@@ -155,8 +157,8 @@ class _Machine:
 
     def call(self) -> None:
         """No call: the mark and what it is given say what stands in their place."""
-        given, name = self.pop(), self.pop()
-        match name, given:
+        arguments, name = self.pop(), self.pop()
+        match name, arguments:
             case _Name(name="reconstruct"), (_Name(name="ndarray"), (0,), "b" | b"b"):
                 self.stack.append(_Array())
             case _Name(name="dtype"), (kind, *_):
@@ -169,10 +171,10 @@ class _Machine:
                 raise NotPlain("it asks for a call")
 
     def build(self) -> None:
-        state, held = self.pop(), self.stack[-1]
-        if isinstance(held, _Bytes):
+        state, target = self.pop(), self.stack[-1]
+        if isinstance(target, _Bytes):
             return  # the order of the bytes in a number of one byte
-        if not isinstance(held, _Array):
+        if not isinstance(target, _Array):
             raise NotPlain("it asks for an object")
         match state:
             case (_, tuple() as shape, _Bytes(), columns_first, str() | bytes() as content):
@@ -182,7 +184,7 @@ class _Machine:
                 if math.prod(shape) != len(raw) or len(raw) > MOST_BYTES:
                     raise NotPlain("it holds an array that is not of its own size")
                 flat = np.frombuffer(raw, np.uint8)
-                held.held = flat.reshape(shape[::-1]).T if columns_first else flat.reshape(shape)
+                target.values = flat.reshape(shape[::-1]).T if columns_first else flat.reshape(shape)
             case _:
                 raise NotPlain("it holds an array of something else than bytes")
 

@@ -39,16 +39,16 @@ def decoder(side: int, *, grey: bool = False) -> Decode:
                 return None
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # decoders warn of what they read
-                with image.open(path, formats=FORMATS) as held:
-                    return _pixels(held)
+                with image.open(path, formats=FORMATS) as picture:
+                    return _pixels(picture)
         except Exception:  # decoders raise what they like on bytes that are no image
             return None
 
-    def _pixels(held: Any) -> Tensor | None:
-        if held.width * held.height > MOST_PIXELS:
+    def _pixels(picture: Any) -> Tensor | None:
+        if picture.width * picture.height > MOST_PIXELS:
             return None
-        held.load()
-        upright = _upright(held, operations)
+        picture.load()
+        upright = _upright(picture, operations)
         if upright.mode in _WIDE:
             upright = image.fromarray(
                 (np.asarray(upright).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8)
@@ -60,11 +60,11 @@ def decoder(side: int, *, grey: bool = False) -> Decode:
     return decode
 
 
-def _upright(held: Any, operations: ModuleType) -> Any:
+def _upright(picture: Any, operations: ModuleType) -> Any:
     try:
-        return operations.exif_transpose(held)
+        return operations.exif_transpose(picture)
     except Exception:  # EXIF data that cannot be read say nothing
-        return held
+        return picture
 
 
 def _pillow() -> tuple[ModuleType, ModuleType]:

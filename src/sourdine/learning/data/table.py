@@ -54,8 +54,8 @@ def read_table(
             "Declare it as a category with its keys, or leave it out."
         )
     source = open_source(table, schema, text=text, spark=False)
-    found = read_cells(source, {name: cell_place(source, name) for name in schema.columns})
-    places = {name: np.ma.filled(each.astype(np.int64), ABSENT) for name, each in found.items()}
+    cells = read_cells(source, {name: cell_place(source, name) for name in schema.columns})
+    places = {name: np.ma.filled(each.astype(np.int64), ABSENT) for name, each in cells.items()}
     whole = np.logical_and.reduce([each >= 0 for each in places.values()])
     if not whole.any():
         raise InvalidParameter("No record of the table has all declared cells. Check the declarations.")
@@ -68,13 +68,13 @@ def read_table(
 def read_columns(path: Path) -> Schema:
     """The `[columns]` of a TOML file, as `sourdine init TABLE` writes it."""
     try:
-        held = read_toml(path)
+        document = read_toml(path)
     except OSError as problem:
         raise InvalidParameter(
             f"The declarations {path} cannot be read ({problem.strerror}). Write them with "
             "'sourdine init TABLE', and fill in the columns."
         ) from None
-    columns = held.get("columns")
+    columns = document.get("columns")
     if not isinstance(columns, Mapping) or not columns:
         raise InvalidParameter(
             f"The file {path} declares no columns. Add a block for each, such as "

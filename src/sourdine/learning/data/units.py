@@ -36,11 +36,11 @@ class UnitIds:
         self.max_examples = check.integer("UnitIds", "max_examples", max_examples, 1, 1 << 20)
         codes: dict[object, int] = {}
         listed = ids.tolist() if hasattr(ids, "tolist") else list(ids)  # type: ignore[arg-type]
-        held = np.array([_code(each, codes) for each in listed], np.int64)
-        self.examples = len(held)
-        order = np.argsort(held, kind="stable")
-        self._places = order[np.searchsorted(held[order], 0) :]
-        self._counts = np.bincount(held[self._places], minlength=len(codes))
+        owners = np.array([_code(each, codes) for each in listed], np.int64)
+        self.examples = len(owners)
+        order = np.argsort(owners, kind="stable")
+        self._places = order[np.searchsorted(owners[order], 0) :]
+        self._counts = np.bincount(owners[self._places], minlength=len(codes))
         self._starts = np.cumsum(self._counts) - self._counts
 
     def __len__(self) -> int:
@@ -52,13 +52,13 @@ class UnitIds:
         owner = np.repeat(np.arange(len(people)), counts)
         first = np.cumsum(counts) - counts
         rank = np.arange(len(owner)) - first[owner]
-        found = self._places[self._starts[people][owner] + rank]
+        examples = self._places[self._starts[people][owner] + rank]
         order = np.lexsort(
             (bits.words(len(owner)), owner)
         )  # each person's examples stay together, in any order
-        kept = rank < self.max_examples
-        places = np.repeat(found[order][first], self.max_examples).reshape(len(people), self.max_examples)
-        places[owner[kept], rank[kept]] = found[order][kept]
+        within = rank < self.max_examples
+        places = np.repeat(examples[order][first], self.max_examples).reshape(len(people), self.max_examples)
+        places[owner[within], rank[within]] = examples[order][within]
         taken = np.minimum(counts, self.max_examples)
         filled = np.arange(self.max_examples) < taken[:, None]
         weights = np.where(filled, 1 / taken[:, None], 0.0).astype(np.float32)

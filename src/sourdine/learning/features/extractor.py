@@ -48,10 +48,10 @@ class Extractor(ABC):
         if dtype not in _TYPES:
             raise check.fail("Extractor", "dtype", "be float16 or float32", dtype)
         most = torch.finfo(dtype).max
-        found = self(images, progress)
-        return found if found.dtype == dtype else found.clamp_(-most, most).to(dtype)
+        features = self(images, progress)
+        return features if features.dtype == dtype else features.clamp_(-most, most).to(dtype)
 
-    def kept(
+    def cached_rows(
         self,
         images: Tensor,
         folder: Path,
@@ -67,36 +67,36 @@ class Extractor(ABC):
         """
         place = folder / f"features-{self._digest(images, dtype)}.npy"
         if not place.exists():
-            made = self.rows(images, progress, dtype=dtype)
-            _write(place, made)
-            return made
+            features = self.rows(images, progress, dtype=dtype)
+            _write(place, features)
+            return features
         try:
-            held = np.load(place, mmap_mode="c", allow_pickle=False)  # read as it is needed
+            array = np.load(place, mmap_mode="c", allow_pickle=False)  # read as it is needed
         except (EOFError, OSError, ValueError):
-            held = None
-        if held is None or held.shape[:1] != (len(images),) or held.dtype != _TYPES[dtype]:
+            array = None
+        if array is None or array.shape[:1] != (len(images),) or array.dtype != _TYPES[dtype]:
             raise InvalidParameter(
                 f"The kept features {place} cannot be read. Remove the file, and they are computed again."
             )
-        return torch.from_numpy(held)
+        return torch.from_numpy(array)
 
     def _digest(self, images: Tensor, dtype: torch.dtype) -> str:
         about = (self.identity, str(images.dtype), tuple(images.shape), str(dtype))
-        held = hashlib.sha256(repr(about).encode())
+        digest = hashlib.sha256(repr(about).encode())
         for start in range(0, len(images), _AT_ONCE):
-            held.update(images[start : start + _AT_ONCE].contiguous().numpy().data)
-        return held.hexdigest()[:32]
+            digest.update(images[start : start + _AT_ONCE].contiguous().numpy().data)
+        return digest.hexdigest()[:32]
 
 
 _TYPES = {torch.float16: np.float16, torch.float32: np.float32}
 
 
-def _write(place: Path, made: Tensor) -> None:
+def _write(place: Path, features: Tensor) -> None:
     """A whole file or none, that only its owner may read; also when two processes write it at once."""
     handle, name = tempfile.mkstemp(suffix=".part", prefix=place.stem, dir=place.parent)  # of mode 600
     try:
         with os.fdopen(handle, "wb") as file:
-            np.save(file, made.numpy(), allow_pickle=False)
+            np.save(file, features.numpy(), allow_pickle=False)
         Path(name).replace(place)
     except BaseException:
         with suppress(OSError):

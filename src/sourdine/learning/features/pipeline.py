@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.data.labelled import said
+from sourdine.learning.data.labelled import describe_shape
 from sourdine.learning.features.extractor import Extractor, ShowProgress
 from sourdine.learning.features.random_filters import RandomFilters
 from sourdine.learning.features.scattering import Scattering
@@ -67,12 +67,12 @@ class Features(Extractor):
 
     def __call__(self, images: Tensor, progress: ShowProgress = iter) -> Tensor:
         """The features of images, one row each."""
-        found = self.scattering(images, progress)
+        features = self.scattering(images, progress)
         groups = self.groups * images.shape[1]
-        for start in range(0, len(found), _AT_ONCE):
-            some = found[start : start + _AT_ONCE]
+        for start in range(0, len(features), _AT_ONCE):
+            some = features[start : start + _AT_ONCE]
             some.copy_(functional.group_norm(some.to(torch.float32), groups, eps=_STABILITY))
-        return found.flatten(1)
+        return features.flatten(1)
 
 
 class Extraction(StrEnum):
@@ -98,17 +98,17 @@ def extractor_of(
     if len(shape) != 3:
         raise InvalidParameter(
             f"Features are computed of images, with colours, height and width. The examples are of "
-            f"{said(shape)}. Leave the features out."
+            f"{describe_shape(shape)}. Leave the features out."
         )
     if kind in DEPTHS:
-        made: Extractor = VggFeatures(depth=DEPTHS[kind], weights=weights, patches=patches)
+        extractor: Extractor = VggFeatures(depth=DEPTHS[kind], weights=weights, patches=patches)
     elif weights is not None:
         raise check.fail("the features", "weights", "be left out unless the features are VGG's", str(weights))
     elif kind is Extraction.RANDOM:
-        made = RandomFilters() if patches is None else RandomFilters(patches=patches)
+        extractor = RandomFilters() if patches is None else RandomFilters(patches=patches)
     elif patches is not None:
         raise check.fail("the features", "patches", "be left out for scattering features", patches)
     else:
-        made = Features(height=shape[1], width=shape[2])
-    made.numbers(shape)
-    return made
+        extractor = Features(height=shape[1], width=shape[2])
+    extractor.numbers(shape)
+    return extractor

@@ -56,23 +56,23 @@ class RandomFilters(Extractor):
         return 2 * self.filters * self.patches**2
 
     def __call__(self, images: Tensor, progress: ShowProgress = iter) -> Tensor:
-        found = torch.empty(len(images), self.numbers(images.shape[1:]))
+        features = torch.empty(len(images), self.numbers(images.shape[1:]))
         weights = self._weights(images.shape[1])
         with torch.no_grad():
             for start in progress(range(0, len(images), _AT_ONCE)):
                 some = functional.conv2d(images[start : start + _AT_ONCE].to(torch.float32), weights)
                 both = torch.cat([some.clamp(min=0), (-some).clamp(min=0)], 1)
                 patches = functional.adaptive_avg_pool2d(both, self.patches).flatten(1)
-                found[start : start + _AT_ONCE] = functional.layer_norm(
+                features[start : start + _AT_ONCE] = functional.layer_norm(
                     patches, patches.shape[1:], eps=_STABILITY
                 )
-        return found
+        return features
 
     def _weights(self, colours: int) -> Tensor:
         """Filters of mean 0 and length 1, from the bytes of a hash."""
         shape = self.filters, colours, self.side, self.side
         raw = hashlib.shake_256(f"random filters {self.seed}".encode()).digest(4 * math.prod(shape))
-        made = torch.from_numpy(np.frombuffer(raw, "<i4").astype(np.float64)).view(self.filters, -1)
-        made = made - made.mean(1, keepdim=True)
-        made /= torch.linalg.vector_norm(made, dim=1, keepdim=True)
-        return made.to(torch.float32).view(shape)
+        weights = torch.from_numpy(np.frombuffer(raw, "<i4").astype(np.float64)).view(self.filters, -1)
+        weights = weights - weights.mean(1, keepdim=True)
+        weights /= torch.linalg.vector_norm(weights, dim=1, keepdim=True)
+        return weights.to(torch.float32).view(shape)

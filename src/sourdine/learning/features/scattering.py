@@ -72,20 +72,20 @@ class Scattering:
             )
         colours = images.shape[1]
         channels, *patches = self.shape
-        found = torch.empty(len(images), colours * channels, *patches, dtype=torch.float16)
+        features = torch.empty(len(images), colours * channels, *patches, dtype=torch.float16)
 
         def put(start: int) -> None:
             with torch.no_grad():  # which is a thread's own affair
                 some = images[start : start + _AT_ONCE].to(torch.float32)
-                made = self._coefficients(some.flatten(0, 1))
-                found[start : start + _AT_ONCE] = made.view(-1, *found.shape[1:])
+                coefficients = self._coefficients(some.flatten(0, 1))
+                features[start : start + _AT_ONCE] = coefficients.view(-1, *features.shape[1:])
 
         starts = range(0, len(images), _AT_ONCE)
         with _apart() as workers, ThreadPoolExecutor(workers) as pool:
             done = [pool.submit(put, start) for start in starts]
             for _, each in zip(progress(starts), done, strict=True):
                 each.result()
-        return found
+        return features
 
     def _coefficients(self, images: Tensor) -> Tensor:
         whole = functional.pad(images[:, None], self._margins, mode="reflect")
@@ -109,17 +109,17 @@ class Scattering:
         wavelets = self._wavelets[scale, at]
         fold = 2 ** (scale - at)
         high, wide = (size // fold for size in wavelets.shape[-3:-1])
-        held, total = torch.view_as_real(spectrum), None
+        pairs, total = torch.view_as_real(spectrum), None
         for i in range(fold):
             for j in range(fold):
                 part = (..., slice(i * high, (i + 1) * high), slice(j * wide, (j + 1) * wide), slice(None))
                 if total is None:
-                    total = held[part] * wavelets[part]
+                    total = pairs[part] * wavelets[part]
                 else:
-                    total.addcmul_(held[part], wavelets[part])
+                    total.addcmul_(pairs[part], wavelets[part])
         assert total is not None
-        found = torch.fft.ifft2(torch.view_as_complex(total))
-        squares: Tensor = found.real.square().add_(found.imag.square())
+        wave = torch.fft.ifft2(torch.view_as_complex(total))
+        squares: Tensor = wave.real.square().add_(wave.imag.square())
         return squares.sqrt_()  # a third of the time of abs
 
     def _averaged(self, values: Tensor, scale: int) -> Tensor:
@@ -145,13 +145,13 @@ class Scattering:
         They are real, so their last axis, that of real and imaginary parts, is of one number. The mean that
         the folding of `_modulus` needs is taken here.
         """
-        made = {}
+        wavelets = {}
         for scale in range(self.scales):
             every = torch.stack([self._wavelet(scale, angle) for angle in range(self.angles)])
             for at in range(scale + 1):
-                kept = _folded(every, 2**at) / 4 ** (scale - at)
-                made[scale, at] = kept.to(torch.float32)[..., None]
-        return made
+                coarse = _folded(every, 2**at) / 4 ** (scale - at)
+                wavelets[scale, at] = coarse.to(torch.float32)[..., None]
+        return wavelets
 
     def _wavelet(self, scale: int, angle: int) -> Tensor:
         """A Morlet wavelet: a wave under a bell that is longer along the wave's crests, without its mean."""

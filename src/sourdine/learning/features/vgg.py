@@ -68,8 +68,8 @@ class VGG(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """The scores of the classes."""
-        found: Tensor = self.classifier(self.avgpool(self.features(coloured(images))).flatten(1))
-        return found
+        scores: Tensor = self.classifier(self.avgpool(self.features(coloured(images))).flatten(1))
+        return scores
 
     def load_convolutions(self, path: Path) -> None:
         """Take the weights of the convolutions from a file, and leave the perceptron as it is."""
@@ -85,10 +85,10 @@ def convolutions(blocks: Blocks) -> nn.Sequential:
     channels = 3
     for block in blocks:
         for wide in block:
-            made = nn.Conv2d(channels, wide, 3, padding=1)
-            nn.init.kaiming_normal_(made.weight, mode="fan_out", nonlinearity="relu")
-            nn.init.zeros_(made.bias)  # type: ignore[arg-type]
-            layers += [made, nn.ReLU()]
+            layer = nn.Conv2d(channels, wide, 3, padding=1)
+            nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+            nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
+            layers += [layer, nn.ReLU()]
             channels = wide
         layers.append(nn.MaxPool2d(2))
     return nn.Sequential(*layers)
@@ -106,39 +106,39 @@ def coloured(images: Tensor) -> Tensor:
 
 def load_convolutions(features: nn.Sequential, path: Path) -> None:
     """Put the weights of a file (`features.N.weight`, `features.N.bias`) into convolutions."""
-    held = read_weights(path)
+    weights = read_weights(path)
     wanted = features.state_dict()
     for name, value in wanted.items():
-        given = held.get(f"features.{name}")
-        if given is None or given.shape != value.shape:
-            found = "is not there" if given is None else f"is of {tuple(given.shape)}"
+        weight = weights.get(f"features.{name}")
+        if weight is None or weight.shape != value.shape:
+            problem = "is not there" if weight is None else f"is of {tuple(weight.shape)}"
             raise InvalidParameter(
                 f"The weights {path} do not fit this network: 'features.{name}' must be of "
-                f"{tuple(value.shape)} and {found}. Name a file for {_depth(wanted)} without batch norm."
+                f"{tuple(value.shape)} and {problem}. Name a file for {_depth(wanted)} without batch norm."
             )
-        if not bool(torch.isfinite(given).all()):
+        if not bool(torch.isfinite(weight).all()):
             raise InvalidParameter(
                 f"The weights {path} hold numbers that are not finite, in 'features.{name}'. "
                 "Fetch them again."
             )
-    features.load_state_dict({name: held[f"features.{name}"].to(wanted[name]) for name in wanted})
+    features.load_state_dict({name: weights[f"features.{name}"].to(wanted[name]) for name in wanted})
 
 
 def read_weights(path: Path) -> Mapping[str, Tensor]:
     """The tensors of a state_dict in a file; nothing in it is run."""
     try:
         with path.open("rb") as file:
-            held = _tensors(file)
+            weights = _tensors(file)
     except OSError as problem:
         raise InvalidParameter(
             f"The weights {path} cannot be read ({problem.strerror or problem}). Check the path."
         ) from None
-    if not isinstance(held, dict) or not all(isinstance(each, Tensor) for each in held.values()):
+    if not isinstance(weights, dict) or not all(isinstance(each, Tensor) for each in weights.values()):
         raise InvalidParameter(
             f"The file {path} holds no weights. It must be a state_dict that torch.save wrote: names, each "
             "with a tensor."
         )
-    return held
+    return weights
 
 
 def _tensors(file: BinaryIO) -> object:
@@ -195,19 +195,19 @@ class VggFeatures(Extractor):
         """The convolutions, frozen; read once."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(_SEED)
-            made = convolutions(self._blocks)
+            network = convolutions(self._blocks)
         if self.weights is not None:
-            load_convolutions(made, self.weights)
-        return made.requires_grad_(False).eval()
+            load_convolutions(network, self.weights)
+        return network.requires_grad_(False).eval()
 
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of all weights, in order."""
-        held = hashlib.sha256()
+        digest = hashlib.sha256()
         for name, value in self.network.state_dict().items():
-            held.update(f"{name} {tuple(value.shape)}".encode())
-            held.update(value.contiguous().numpy().data)
-        return held.hexdigest()
+            digest.update(f"{name} {tuple(value.shape)}".encode())
+            digest.update(value.contiguous().numpy().data)
+        return digest.hexdigest()
 
     @property
     def identity(self) -> str:
@@ -224,14 +224,14 @@ class VggFeatures(Extractor):
         return self._blocks[-1][-1] * grid
 
     def __call__(self, images: Tensor, progress: ShowProgress = iter) -> Tensor:
-        found = torch.empty(len(images), self.numbers(images.shape[1:]))
+        features = torch.empty(len(images), self.numbers(images.shape[1:]))
         with torch.no_grad():
             for start in progress(range(0, len(images), _AT_ONCE)):
                 some = self.network(coloured(images[start : start + _AT_ONCE].to(torch.float32)))
                 if self.patches:
                     some = functional.adaptive_avg_pool2d(some, self.patches)
-                found[start : start + _AT_ONCE] = some.flatten(1)
-        return found
+                features[start : start + _AT_ONCE] = some.flatten(1)
+        return features
 
     @property
     def _blocks(self) -> Blocks:

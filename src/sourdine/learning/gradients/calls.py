@@ -72,14 +72,14 @@ class Noted(Call):
 
     def parts(self, gradients: Sequence[Tensor | None]) -> Mapping[str, PerExample]:
         inputs = self._inputs
-        found = [
+        cotangents = [
             torch.zeros(shape, dtype=dtype, device=inputs[0].device) if each is None else each
             for each, shape, dtype in zip(gradients, self.shapes, self.dtypes, strict=True)
         ]
         if type(self.layer) in RULES:
-            return RULES[type(self.layer)](self.layer, *_alike(inputs[0], found[0]))
+            return RULES[type(self.layer)](self.layer, *_alike(inputs[0], cotangents[0]))
         try:
-            made = one_by_one(self.layer, self.args, self.kwargs, found, list(self.names))
+            rows = one_by_one(self.layer, self.args, self.kwargs, cotangents, list(self.names))
         except RuntimeError as problem:
             raise InvalidParameter(
                 f"The layer '{self.where}' ({type(self.layer).__name__}) has parameters of its own beside "
@@ -87,7 +87,7 @@ class Noted(Call):
                 "cannot: it draws at random (dropout), or does what torch cannot take apart. Put its own "
                 "parameters into a small module that uses them, or freeze them."
             ) from problem
-        return {name: GradientRows(wide(each)) for name, each in made.items()}
+        return {name: GradientRows(wide(each)) for name, each in rows.items()}
 
 
 @dataclass(frozen=True)
@@ -112,14 +112,14 @@ class Copied(Call):
         }
 
 
-def tensors(given: object) -> list[Tensor]:
+def tensors(arguments: object) -> list[Tensor]:
     """All tensors in what a layer is given."""
-    return [each for each in tree_leaves(given) if isinstance(each, Tensor)]
+    return [each for each in tree_leaves(arguments) if isinstance(each, Tensor)]
 
 
-def wide(given: Tensor) -> Tensor:
+def wide(tensor: Tensor) -> Tensor:
     """Norms and sums are taken in float32 at least."""
-    return given.float() if given.dtype in (torch.float16, torch.bfloat16) else given
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
 def _alike(a: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:

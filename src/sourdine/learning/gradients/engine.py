@@ -21,7 +21,7 @@ from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.gradients.calls import Call, Copied, Noted, tensors
 from sourdine.learning.gradients.clipping import Clipping
-from sourdine.learning.gradients.fallback import asked, expanded, mixes, on_others, outputs
+from sourdine.learning.gradients.fallback import expanded, gradients_at, mixes, on_others, outputs
 from sourdine.learning.gradients.per_example import PerExample, together
 from sourdine.learning.gradients.rules import RULES
 
@@ -72,19 +72,19 @@ class Engine:
         with self._noting(calls), torch.enable_grad():
             each = losses()
         _check_losses(each, examples_per_unit)
-        found = self._parts(calls, each)
+        parts = self._parts(calls, each)
         with torch.no_grad():
             if examples_per_unit > 1:
-                found = {name: part.merged(examples_per_unit) for name, part in found.items()}
+                parts = {name: part.merged(examples_per_unit) for name, part in parts.items()}
             squares: dict[str, Tensor] = {}
-            for name, part in found.items():
+            for name, part in parts.items():
                 layer = self._layers[name]
                 squares[layer] = squares[layer] + part.squares() if layer in squares else part.squares()
             weights = self.clipping.weights(squares)
             finite = torch.isfinite(torch.stack(list(squares.values())).sum(0))
             if not bool(finite.all()):  # zero times infinity is not zero
-                found = {name: part.without(~finite) for name, part in found.items()}
-            return {name: part.weighted(weights[self._layers[name]]) for name, part in found.items()}
+                parts = {name: part.without(~finite) for name, part in parts.items()}
+            return {name: part.weighted(weights[self._layers[name]]) for name, part in parts.items()}
 
     @contextmanager
     def _noting(self, calls: list[Call]) -> Iterator[None]:
@@ -105,16 +105,16 @@ class Engine:
         if not self._seen_apart and len(losses) > 1:
             _check_apart(calls, losses[0])
             self._seen_apart = True
-        answers = iter(asked(losses.sum(), wanted) if wanted else ())
+        answers = iter(gradients_at(losses.sum(), wanted) if wanted else ())
         parts: defaultdict[str, list[PerExample]] = defaultdict(list)
         with torch.no_grad():
             for call in calls:
                 gradients = [next(answers) for _ in call.wanted]
                 if all(each is None for each in gradients):
                     continue
-                found = call.parts(gradients)
+                by_name = call.parts(gradients)
                 for name, known in call.names.items():
-                    parts[known].append(found[name])
+                    parts[known].append(by_name[name])
             if missing := sorted(set(self._layers) - set(parts)):
                 raise InvalidParameter(
                     f"The parameter '{missing[0]}' took no part in the loss, so it would not be trained. Its "
@@ -130,23 +130,23 @@ def _noted(owner: _Owner, calls: list[Call]) -> Iterator[None]:
 
     def note(layer: nn.Module, args: tuple[object, ...], kwargs: dict[str, object], out: object) -> object:
         out = tree_map_only(Tensor, _rooted, out)
-        found = outputs(out)
-        if not any(each.requires_grad for each in found):
+        results = outputs(out)
+        if not any(each.requires_grad for each in results):
             return out  # it was run without gradients on purpose
         versions = tuple(each._version for each in tensors((args, kwargs)))
-        held, named = tree_map_only(Tensor, torch.Tensor.detach, (args, kwargs))
-        kept = [each for each in found if each.requires_grad]
+        positional, named = tree_map_only(Tensor, torch.Tensor.detach, (args, kwargs))
+        sources = [each for each in results if each.requires_grad]
         calls.append(
             Noted(
                 layer,
                 owner.where,
                 owner.names,
-                held,
+                positional,
                 named,
                 versions,
-                tuple(get_gradient_edge(each) for each in kept),
-                tuple(each.shape for each in kept),
-                tuple(each.dtype for each in kept),
+                tuple(get_gradient_edge(each) for each in sources),
+                tuple(each.shape for each in sources),
+                tuple(each.dtype for each in sources),
             )
         )
         return out
@@ -159,9 +159,9 @@ def _noted(owner: _Owner, calls: list[Call]) -> Iterator[None]:
         handle.remove()
 
 
-def _rooted(given: Tensor) -> Tensor:
+def _rooted(tensor: Tensor) -> Tensor:
     """A tensor whose place in the graph stays when it is changed in place, which that of a view does not."""
-    return given.clone() if given._is_view() and given.requires_grad else given
+    return tensor.clone() if tensor._is_view() and tensor.requires_grad else tensor
 
 
 @contextmanager
@@ -275,7 +275,7 @@ def _check_owner(layer: nn.Module, where: str) -> None:
 def _check_apart(calls: list[Call], loss: Tensor) -> None:
     """Refuse a model in which the loss of the first example depends on what another one made of a layer."""
     places = [(call, place) for call in calls for place in call.wanted]
-    answers = asked(loss, [place for _, place in places], again=True)
+    answers = gradients_at(loss, [place for _, place in places], again=True)
     for (call, _), answer in zip(reversed(places), reversed(answers), strict=True):
         if on_others(answer):
             raise InvalidParameter(

@@ -52,38 +52,40 @@ def expanded(
     copies = {name: parameters[name].detach().expand(size, *parameters[name].shape) for name in names}
     for copy in copies.values():
         copy.requires_grad_()
-    found = _Found()
+    results = _Results()
 
-    def one(values: dict[str, Tensor], *given: Tensor) -> tuple[Tensor, ...]:
-        rest = iter(given)
+    def one(values: dict[str, Tensor], *inputs: Tensor) -> tuple[Tensor, ...]:
+        rest = iter(inputs)
         filled = [
             leaf if axis == _SHARED else next(rest).unsqueeze(axis)
             for leaf, axis in zip(leaves, where, strict=True)
         ]
         args, kwargs = tree_unflatten(filled, form)
-        return found.note(layer, _run(layer, forward, values, args, kwargs))
+        return results.note(layer, _run(layer, forward, values, args, kwargs))
 
     dims = tuple(axis for axis in where if axis != _SHARED)
     with warnings.catch_warnings(), sdpa_kernel(SDPBackend.MATH):
         warnings.filterwarnings("ignore", "There is a performance drop")  # nobody can do anything about it
-        made = torch.func.vmap(one, in_dims=(0, *dims), out_dims=0, randomness="different")(copies, *tensors)
-    return Expanded(found.filled(made), copies)
+        mapped = torch.func.vmap(one, in_dims=(0, *dims), out_dims=0, randomness="different")(
+            copies, *tensors
+        )
+    return Expanded(results.filled(mapped), copies)
 
 
 def mixes(forward: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]) -> bool:
     """Whether what a layer makes of the first example depends on another."""
     with torch.random.fork_rng(), torch.enable_grad():
-        given, named = tree_map_only(Tensor, _alone, (args, dict(kwargs)))
-        wanted = [each for each in tree_leaves((given, named)) if isinstance(each, Tensor)]
+        positional, named = tree_map_only(Tensor, _alone, (args, dict(kwargs)))
+        wanted = [each for each in tree_leaves((positional, named)) if isinstance(each, Tensor)]
         wanted = [each for each in wanted if each.requires_grad and each.ndim]
-        found = outputs(forward(*given, **named))
-        if not wanted or not found or not found[0].requires_grad:
+        results = outputs(forward(*positional, **named))
+        if not wanted or not results or not results[0].requires_grad:
             return False
-        (gradient,) = asked(found[0][0].sum(), wanted[:1])
+        (gradient,) = gradients_at(results[0][0].sum(), wanted[:1])
     return on_others(gradient)
 
 
-def asked(
+def gradients_at(
     loss: Tensor, places: Sequence[GradientEdge | Tensor], *, again: bool = False
 ) -> tuple[Tensor | None, ...]:
     """The gradients of a loss in some places, None where it does not depend on them."""
@@ -98,8 +100,8 @@ def on_others(gradient: Tensor | None) -> bool:
     return bool(((others != 0) & ~others.isnan()).any())
 
 
-def _alone(given: Tensor) -> Tensor:
-    return given.detach().clone().requires_grad_() if given.is_floating_point() else given
+def _alone(tensor: Tensor) -> Tensor:
+    return tensor.detach().clone().requires_grad_() if tensor.is_floating_point() else tensor
 
 
 class _Bare(nn.Module):
@@ -123,11 +125,11 @@ def _run(
 ) -> object:
     if isinstance(layer, nn.RNNBase):
         return unrolled(layer, values, *args, **{_RECURRENT[name]: each for name, each in kwargs.items()})
-    given = {f"layer.{name}": value for name, value in values.items()}
-    return torch.func.functional_call(_Bare(layer, forward), given, args, kwargs, tie_weights=False)
+    parameters = {f"layer.{name}": value for name, value in values.items()}
+    return torch.func.functional_call(_Bare(layer, forward), parameters, args, kwargs, tie_weights=False)
 
 
-class _Found:
+class _Results:
     """The outputs of one example, taken apart into tensors and put together again for a batch."""
 
     def __init__(self) -> None:
@@ -145,9 +147,9 @@ class _Found:
             if isinstance(leaf, Tensor)
         )
 
-    def filled(self, made: tuple[Tensor, ...]) -> object:
+    def filled(self, mapped: tuple[Tensor, ...]) -> object:
         assert self._form is not None
-        rest = iter(made)
+        rest = iter(mapped)
         whole = [
             next(rest).movedim(0, axis) if isinstance(leaf, Tensor) else leaf
             for leaf, axis in zip(self._leaves, self._axes, strict=True)
@@ -155,10 +157,12 @@ class _Found:
         return tree_unflatten(whole, self._form)
 
 
-def _axes(layer: nn.Module, given: Mapping[str, object]) -> Callable[[object], int]:
+def _axes(layer: nn.Module, arguments: Mapping[str, object]) -> Callable[[object], int]:
     """Which axis of each tensor that a layer is given counts examples."""
-    states = {id(each) for each in tree_leaves(given.get("hx"))} if isinstance(layer, nn.RNNBase) else set()
-    mask = given.get("attn_mask") if isinstance(layer, nn.MultiheadAttention) else None
+    states = (
+        {id(each) for each in tree_leaves(arguments.get("hx"))} if isinstance(layer, nn.RNNBase) else set()
+    )
+    mask = arguments.get("attn_mask") if isinstance(layer, nn.MultiheadAttention) else None
 
     if isinstance(mask, Tensor) and mask.ndim > 2:
         raise InvalidParameter(
@@ -194,8 +198,8 @@ def one_by_one(
         rest = iter(one)
         filled = [next(rest).unsqueeze(0) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         args, kwargs = tree_unflatten(filled, form)
-        found = outputs(torch.func.functional_call(layer, moving, args, kwargs, tie_weights=False))
-        terms = [(out.squeeze(0) * g).sum() for out, g in zip(found, at, strict=True)]
+        results = outputs(torch.func.functional_call(layer, moving, args, kwargs, tie_weights=False))
+        terms = [(out.squeeze(0) * g).sum() for out, g in zip(results, at, strict=True)]
         return torch.stack(terms).sum()
 
     each: dict[str, Tensor] = torch.func.vmap(torch.func.grad(pulled), in_dims=(None, 0, 0))(
@@ -204,6 +208,6 @@ def one_by_one(
     return each
 
 
-def outputs(given: object) -> list[Tensor]:
+def outputs(result: object) -> list[Tensor]:
     """The tensors of real numbers that a layer gives."""
-    return [each for each in tree_leaves(given) if isinstance(each, Tensor) and each.is_floating_point()]
+    return [each for each in tree_leaves(result) if isinstance(each, Tensor) and each.is_floating_point()]

@@ -43,9 +43,9 @@ class NoisyGradient(Mechanism):
 
         from sourdine.learning.gradients.noise import gaussian
 
-        given = np.nan_to_num(np.asarray(values, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
-        noise: NDArray[np.float32] = gaussian(torch.Size(given.shape), bits).numpy()
-        return given + noise * np.float32(self.sigma)
+        finite = np.nan_to_num(np.asarray(values, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
+        noise: NDArray[np.float32] = gaussian(torch.Size(finite.shape), bits).numpy()
+        return finite + noise * np.float32(self.sigma)
 
     def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)

@@ -48,23 +48,23 @@ class GradientRows(PerExample):
     """Gradients that are there: those of small parameters."""
 
     def __init__(self, gradients: Tensor) -> None:
-        self._held = gradients
+        self._gradients = gradients
 
     def squares(self) -> Tensor:
-        return _squares(self._held.flatten(1))
+        return _squares(self._gradients.flatten(1))
 
     def weighted(self, weights: Tensor) -> Tensor:
-        found: Tensor = torch.tensordot(weights.to(self._held.dtype), self._held, dims=1)
-        return found
+        total: Tensor = torch.tensordot(weights.to(self._gradients.dtype), self._gradients, dims=1)
+        return total
 
     def whole(self) -> Tensor:
-        return self._held
+        return self._gradients
 
     def merged(self, size: int) -> PerExample:
-        return GradientRows(self._held.reshape(-1, size, *self._held.shape[1:]).sum(1))
+        return GradientRows(self._gradients.reshape(-1, size, *self._gradients.shape[1:]).sum(1))
 
     def without(self, left_out: Tensor) -> PerExample:
-        return GradientRows(_zeroed(self._held, left_out))
+        return GradientRows(_zeroed(self._gradients, left_out))
 
 
 class Outer(PerExample):
@@ -82,11 +82,11 @@ class Outer(PerExample):
             return (_normal_squares(self.a.flatten(2)) * _normal_squares(self.g.flatten(2))).sum(1)
         examples, groups, places, inputs = self.a.shape
         size = max(1, _CHUNK // (groups * places * (inputs + self.g.shape[3] + places)))
-        found = [
+        parts = [
             _squares_of_products(self.a[start : start + size].double(), self.g[start : start + size].double())
             for start in range(0, examples, size)
         ]
-        return torch.cat(found).to(self.a.dtype)
+        return torch.cat(parts).to(self.a.dtype)
 
     def weighted(self, weights: Tensor) -> Tensor:
         groups, inputs, outputs = self.a.shape[1], self.a.shape[3], self.g.shape[3]
@@ -159,8 +159,8 @@ def is_small(places: int, inputs: int, outputs: int) -> bool:
 
 def products(a: Tensor, g: Tensor, shape: torch.Size) -> PerExample:
     """Gradients that are sums of products (`Outer`), made whole if they are small."""
-    found = Outer(a, g, shape)
-    return GradientRows(found.whole()) if is_small(a.shape[2], a.shape[3], g.shape[3]) else found
+    outer = Outer(a, g, shape)
+    return GradientRows(outer.whole()) if is_small(a.shape[2], a.shape[3], g.shape[3]) else outer
 
 
 def together(parts: Sequence[PerExample]) -> PerExample:
@@ -204,9 +204,9 @@ def _squares_of_products(a: Tensor, g: Tensor) -> Tensor:
     """
     inputs, outputs = torch.matmul(a, a.transpose(2, 3)), torch.matmul(g, g.transpose(2, 3))
     lengths = (inputs.diagonal(dim1=2, dim2=3) * outputs.diagonal(dim1=2, dim2=3)).sqrt().sum(2)
-    found = (inputs * outputs).sum((2, 3)).clamp(min=0.0) + (_CANCELLED * lengths).square()
-    return found.sum(1)
+    squares = (inputs * outputs).sum((2, 3)).clamp(min=0.0) + (_CANCELLED * lengths).square()
+    return squares.sum(1)
 
 
-def _zeroed(given: Tensor, left_out: Tensor) -> Tensor:
-    return given.masked_fill(left_out.reshape(-1, *[1] * (given.ndim - 1)), 0)
+def _zeroed(rows: Tensor, left_out: Tensor) -> Tensor:
+    return rows.masked_fill(left_out.reshape(-1, *[1] * (rows.ndim - 1)), 0)

@@ -28,9 +28,9 @@ _CHUNK = 1 << 21  # numbers of windows that are cut out at a time
 def rule(*kinds: type[nn.Module]) -> Callable[[Rule], Rule]:
     """Register the rule of a kind of layer; subclasses, which may do something else, are not covered."""
 
-    def register(found: Rule) -> Rule:
-        RULES.update(dict.fromkeys(kinds, found))
-        return found
+    def register(function: Rule) -> Rule:
+        RULES.update(dict.fromkeys(kinds, function))
+        return function
 
     return register
 
@@ -55,12 +55,12 @@ def convolution(layer: nn.Conv1d | nn.Conv2d | nn.Conv3d, a: Tensor, g: Tensor) 
     a, inputs, places = _padded(layer, a), prod(shape[1:]), outputs.shape[3]
     if not is_small(places, inputs, outputs.shape[2]):
         return {"weight": Outer(_windows(layer, a), outputs.transpose(2, 3), shape), "bias": bias}
-    made = a.new_empty(examples, groups, outputs.shape[2], inputs)
+    gradients = a.new_empty(examples, groups, outputs.shape[2], inputs)
     size = max(1, _CHUNK // (groups * places * inputs))
     for start in range(0, examples, size):
         some = slice(start, start + size)
-        torch.matmul(outputs[some], _windows(layer, a[some]), out=made[some])
-    return {"weight": GradientRows(made.reshape(examples, *shape)), "bias": bias}
+        torch.matmul(outputs[some], _windows(layer, a[some]), out=gradients[some])
+    return {"weight": GradientRows(gradients.reshape(examples, *shape)), "bias": bias}
 
 
 def _padded(layer: nn.Conv1d | nn.Conv2d | nn.Conv3d, a: Tensor) -> Tensor:
@@ -93,10 +93,10 @@ def layer_norm(layer: nn.LayerNorm, a: Tensor, g: Tensor) -> Mapping[str, PerExa
     """Centred and scaled over the last axes."""
     shape = layer.normalized_shape
     plain = functional.layer_norm(a, shape, eps=layer.eps)
-    kept = (a.shape[0], -1, *shape)
+    rows = (a.shape[0], -1, *shape)
     return {
-        "weight": GradientRows((g * plain).reshape(kept).sum(1)),
-        "bias": GradientRows(g.reshape(kept).sum(1)),
+        "weight": GradientRows((g * plain).reshape(rows).sum(1)),
+        "bias": GradientRows(g.reshape(rows).sum(1)),
     }
 
 
@@ -142,8 +142,8 @@ def unrolled(
         for direction in range(directions):
             suffix = f"_l{depth}" + ("_reverse" if direction else "")
             cell = _cell(layer, {name.removesuffix(suffix): each for name, each in values.items()}, suffix)
-            told, end = _walk(cell, x, starts[depth * directions + direction], backwards=bool(direction))
-            sides.append(told)
+            outputs, end = _walk(cell, x, starts[depth * directions + direction], backwards=bool(direction))
+            sides.append(outputs)
             ends.append(end)
         x = torch.cat(sides, dim=2)
         if layer.dropout and layer.training and depth + 1 < layer.num_layers:
@@ -152,11 +152,11 @@ def unrolled(
     return x, last if len(last) > 1 else last[0]
 
 
-def _starts(layer: nn.RNNBase, x: Tensor, given: Tensor | State | None, directions: int) -> list[State]:
+def _starts(layer: nn.RNNBase, x: Tensor, initial: Tensor | State | None, directions: int) -> list[State]:
     """The state before the first step, for each layer and direction: zeros unless given."""
     count = layer.num_layers * directions
-    if given is not None:
-        parts = (given,) if isinstance(given, Tensor) else given
+    if initial is not None:
+        parts = (initial,) if isinstance(initial, Tensor) else initial
         return [tuple(part[i] for part in parts) for i in range(count)]
     hidden = x.new_zeros(x.shape[0], layer.proj_size or layer.hidden_size)
     if layer.mode != "LSTM":
@@ -167,11 +167,11 @@ def _starts(layer: nn.RNNBase, x: Tensor, given: Tensor | State | None, directio
 def _walk(cell: Cell, x: Tensor, state: State, *, backwards: bool) -> tuple[Tensor, State]:
     """The first part of every state, in the order of time, and the last state."""
     steps = list(x.unbind(1))
-    told = []
+    outputs = []
     for step in reversed(steps) if backwards else steps:
         state = cell(step, state)
-        told.append(state[0])
-    return torch.stack(told[::-1] if backwards else told, dim=1), state
+        outputs.append(state[0])
+    return torch.stack(outputs[::-1] if backwards else outputs, dim=1), state
 
 
 def _cell(layer: nn.RNNBase, values: Mapping[str, Tensor], suffix: str) -> Cell:
@@ -185,21 +185,21 @@ def _cell(layer: nn.RNNBase, values: Mapping[str, Tensor], suffix: str) -> Cell:
         return functional.linear(h, _there(value("weight_hh")), value("bias_hh"))
 
     def simple(x: Tensor, state: State) -> State:
-        found = inner(x) + outer(state[0])
-        return (found.tanh() if layer.mode == "RNN_TANH" else found.relu(),)
+        total = inner(x) + outer(state[0])
+        return (total.tanh() if layer.mode == "RNN_TANH" else total.relu(),)
 
     def gated(x: Tensor, state: State) -> State:
         (h,) = state
         reset, update, new = inner(x).chunk(3, dim=1)
         reset_h, update_h, new_h = outer(h).chunk(3, dim=1)
-        kept = (update + update_h).sigmoid()
-        made = (new + (reset + reset_h).sigmoid() * new_h).tanh()
-        return (made + kept * (h - made),)
+        carry = (update + update_h).sigmoid()
+        candidate = (new + (reset + reset_h).sigmoid() * new_h).tanh()
+        return (candidate + carry * (h - candidate),)
 
     def long(x: Tensor, state: State) -> State:
         h, c = state
-        taken, kept, made, shown = (inner(x) + outer(h)).chunk(4, dim=1)
-        c = kept.sigmoid() * c + taken.sigmoid() * made.tanh()
+        taken, forget, candidate, shown = (inner(x) + outer(h)).chunk(4, dim=1)
+        c = forget.sigmoid() * c + taken.sigmoid() * candidate.tanh()
         h = shown.sigmoid() * c.tanh()
         projection = value("weight_hr")
         return (h if projection is None else functional.linear(h, projection), c)

@@ -48,16 +48,16 @@ def self_test(task: Task, batch: Batch) -> None:
         raise InvalidParameter(
             f"The model or its loss failed in a rehearsal: {str(problem).rstrip('. ')}. {_REMEDY}"
         ) from problem
-    for found, expected in pairs:
-        _compare(moved.model, found, expected)
+    for ours, expected in pairs:
+        _compare(moved.model, ours, expected)
 
 
-def _compare(model: nn.Module, found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+def _compare(model: nn.Module, ours: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
     if not all(bool(torch.isfinite(each).all()) for each in expected.values()):
         raise InvalidParameter(f"The gradients of a rehearsal are not finite. {_REMEDY}")
     close = _TOLERANCE * max(float(each.abs().max()) for each in expected.values())
     for name, each in expected.items():
-        if float((found[name] - each).abs().max()) > close:
+        if float((ours[name] - each).abs().max()) > close:
             raise InvalidParameter(
                 f"The gradients of {_place(model, name)} in a batch are not those of its examples "
                 "one by one. Either the layer or the loss mixes examples, or the layer is not "
@@ -76,8 +76,8 @@ def _check_buffers(task: Task, batch: Batch) -> None:
     with torch.no_grad():
         run.outputs(batch)
     after = dict(run.model.named_buffers())
-    for name, held in task.model.named_buffers():
-        if not torch.equal(held, after[name]):
+    for name, before in task.model.named_buffers():
+        if not torch.equal(before, after[name]):
             raise InvalidParameter(
                 f"The buffer '{name}' of the model changes when the model runs, and no noise would hide what "
                 "it notes of the data, or of how many there are. Take it out, or replace its layer."
@@ -98,8 +98,8 @@ def _one_by_one(task: Task, batch: Batch) -> dict[str, Tensor]:
         gradients: Sequence[Tensor | None] = torch.autograd.grad(
             losses.sum(), list(wanted.values()), allow_unused=True
         )
-        for (name, value), found in zip(wanted.items(), gradients, strict=True):
-            rows[name].append(torch.zeros_like(value) if found is None else found)
+        for (name, value), gradient in zip(wanted.items(), gradients, strict=True):
+            rows[name].append(torch.zeros_like(value) if gradient is None else gradient)
     return {name: torch.stack(each) for name, each in rows.items()}
 
 
@@ -112,8 +112,8 @@ def _norms(rows: Mapping[str, Tensor]) -> tuple[float, float]:
 
     Sums without clipping hide whose gradient is whose; with it, that others make one longer or shorter.
     """
-    found = [each for each in _lengths(rows).tolist() if 0 < each < math.inf] or [1.0]
-    low, high = (min(max(each, 2.0**-40), 2.0**40) for each in (min(found) / 2, 2 * max(found)))
+    lengths = [each for each in _lengths(rows).tolist() if 0 < each < math.inf] or [1.0]
+    low, high = (min(max(each, 2.0**-40), 2.0**40) for each in (min(lengths) / 2, 2 * max(lengths)))
     return low, high
 
 
@@ -124,14 +124,14 @@ def _clipped(rows: Mapping[str, Tensor], norm: float) -> dict[str, Tensor]:
 
 
 def _moved(model: nn.Module) -> nn.Module:
-    made = copy.deepcopy(model).train()
+    twin = copy.deepcopy(model).train()
     source = torch.Generator().manual_seed(1)
     with torch.no_grad():
-        for value in made.parameters():
+        for value in twin.parameters():
             if value.requires_grad:
                 step = torch.randn(value.shape, generator=source).mul_(0.05)
                 value.add_(step.to(value))
-    return made
+    return twin
 
 
 def _is_random(task: Task, batch: Batch) -> bool:

@@ -68,11 +68,11 @@ class WholeRows:
     norm: float | None = None
 
     def __call__(self, rows: Tensor, unit: float) -> Tensor:
-        held = rows.flatten(1).to(torch.float64)
-        largest = held.abs().amax(1, keepdim=True)
+        exact = rows.flatten(1).to(torch.float64)
+        largest = exact.abs().amax(1, keepdim=True)
         fits = torch.isfinite(largest) & (largest > 0)
-        levels = 2.0 ** self._levels(held.shape[1])
-        whole = torch.where(fits, torch.round(held / torch.where(fits, largest, 1.0) * levels), 0.0)
+        levels = 2.0 ** self._levels(exact.shape[1])
+        whole = torch.where(fits, torch.round(exact / torch.where(fits, largest, 1.0) * levels), 0.0)
         by = largest / levels
         if self.projection is not None:
             whole = whole @ self.projection.signs.to(whole)  # whole numbers below 2^53: exact
@@ -192,8 +192,8 @@ class UnitRows(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """The rows in their length."""
-        held = rows.to(torch.float64)
-        lengths = held.norm(dim=1, keepdim=True)
+        exact = rows.to(torch.float64)
+        lengths = exact.norm(dim=1, keepdim=True)
         by = lengths if self.norm is None else lengths.clamp(min=self.norm)
         fits = torch.isfinite(by) & (by > 0)
-        return torch.where(fits, held / torch.where(fits, by, 1.0), 0.0).to(rows)
+        return torch.where(fits, exact / torch.where(fits, by, 1.0), 0.0).to(rows)

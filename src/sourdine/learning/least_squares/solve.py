@@ -63,8 +63,8 @@ class Solved(Release):
     @property
     def model(self) -> nn.Module:
         """The head; `state_dict` is plain."""
-        found: nn.Module = self.values
-        return found
+        head: nn.Module = self.values
+        return head
 
     def words(self) -> dict[str, str]:
         """The release as people read it, line by line."""
@@ -155,10 +155,10 @@ def solve(
     if targets.is_floating_point():
         raise check.fail("solve", "data", "name classes by whole numbers", targets.dtype)
     strength = float(check.positive("solve", "ridge", ridge, 1 << 20))
-    given, width = math.prod(rows.shape[1:]), check.integer("solve", "most", most, 1, 1 << 13)
-    projection = Projection(given, width) if given > width else None
+    inputs, width = math.prod(rows.shape[1:]), check.integer("solve", "most", most, 1, 1 << 13)
+    projection = Projection(inputs, width) if inputs > width else None
     looked = nn.Sequential(nn.Flatten(), projection or nn.Identity(), UnitRows(norm))
-    width = min(given, width)
+    width = min(inputs, width)
     mechanism, equations = least_noise(width, classes, epsilon, delta)
     spend = Spend(mechanism=mechanism, distance=equations.distance)
     accountant = ZeroConcentrated()
@@ -227,8 +227,8 @@ def _solved(matrix: Tensor, columns: Tensor, floor: float) -> Tensor:
     """What the equations say, as far as the noise lets them."""
     centred = columns - columns.mean(1, keepdim=True)  # no class is ahead for being one of few
     values, vectors = torch.linalg.eigh(matrix)
-    found: Tensor = vectors @ ((vectors.T @ centred) / values.clamp(min=floor)[:, None])
-    return found
+    solution: Tensor = vectors @ ((vectors.T @ centred) / values.clamp(min=floor)[:, None])
+    return solution
 
 
 def _head(rows: nn.Sequential, weights: Tensor) -> nn.Sequential:

@@ -13,7 +13,7 @@ _SILENT = "99"  # the profiler says on stderr that it starts and stops, unless i
 
 
 @dataclass(kw_only=True)
-class Held:
+class StageMemory:
     """Bytes that are held at the end of a stage, the most at once within it, and the most at each moment."""
 
     live: int
@@ -39,7 +39,7 @@ class Allocations:
     """
 
     def __init__(self, *, units: int = 1, device: str = "cpu") -> None:
-        self.stages: dict[str, Held] = {}
+        self.stages: dict[str, StageMemory] = {}
         self._units, self._device = units, device
         self._profile = profile(use_cpu=True, profile_memory=True)
 
@@ -62,21 +62,21 @@ class Allocations:
 
     def _replay(self) -> None:
         results: Any = self._profile.kineto_results
-        now, held, operation = 0, Held(live=0, most=0), ""
+        now, stage, operation = 0, StageMemory(live=0, most=0), ""
         for event in sorted(results.events(), key=lambda each: each.start_ns()):
             name = event.name()
             if name.startswith(_MARK):
-                held.live = now
-                self.stages[name.removeprefix(_MARK)] = held
-                held = Held(live=now, most=now)
+                stage.live = now
+                self.stages[name.removeprefix(_MARK)] = stage
+                stage = StageMemory(live=now, most=now)
             elif name != "[memory]":
                 operation = name
             elif event.device_type().name.lower() == self._device:
                 size = event.nbytes()
                 now += size
-                held.most = max(held.most, now)
+                stage.most = max(stage.most, now)
                 if size > 0:
-                    self._note(held.moments, operation, size, now)
+                    self._note(stage.moments, operation, size, now)
 
     def _note(self, moments: dict[Moment, int], operation: str, size: int, now: int) -> None:
         keys: list[Moment] = [(operation, "whole", size)]

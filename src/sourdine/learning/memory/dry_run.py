@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from sourdine.core import check
 from sourdine.learning.data.examples import Batch, Examples, examples_of
 from sourdine.learning.gradients.clipping import Clipping
-from sourdine.learning.memory.allocations import Allocations, Held, Moment
+from sourdine.learning.memory.allocations import Allocations, Moment, StageMemory
 from sourdine.learning.memory.model import FIRST, Course, Memory, MemoryLine, Stage, highest
 from sourdine.learning.step import Step
 from sourdine.learning.task import Losses, Task, check_loss, cross_entropy
@@ -94,7 +94,7 @@ class Keeping:
 
     def __init__(self, values: Iterable[nn.Parameter], copies: int = 0) -> None:
         self._values, self._copies = list(values), copies
-        self._held: list[Tensor] = []
+        self._state: list[Tensor] = []
 
     def step(self) -> None:
         """Move the parameters, and make the copies if there are none."""
@@ -102,8 +102,8 @@ class Keeping:
             for value in self._values:
                 if value.grad is not None:
                     value.add_(value.grad, alpha=-0.01)
-        if not self._held:
-            self._held = [value.detach().clone() for value in self._values for _ in range(self._copies)]
+        if not self._state:
+            self._state = [value.detach().clone() for value in self._values for _ in range(self._copies)]
 
     def zero_grad(self) -> None:
         """Let the gradients go."""
@@ -150,10 +150,10 @@ def memory_of(
         examples_per_unit=check.integer("memory_of", "examples_per_unit", examples_per_unit, 1, 1 << 20),
         private=private,
     )
-    runs: dict[int, dict[str, Held]] = {}
+    runs: dict[int, dict[str, StageMemory]] = {}
     for count in _UNITS:
-        found = runs[count] = dry.run(count)
-        grown = max(each.most for each in found.values()) - found[Stage.MODEL].live
+        stages = runs[count] = dry.run(count)
+        grown = max(each.most for each in stages.values()) - stages[Stage.MODEL].live
         if len(runs) >= _RUNS and grown >= _ENOUGH:
             break
     return Memory(
@@ -177,7 +177,7 @@ class _Dry:
     examples_per_unit: int
     private: bool
 
-    def run(self, units: int) -> dict[str, Held]:
+    def run(self, units: int) -> dict[str, StageMemory]:
         where = next(self.model.parameters()).device.type
         with Allocations(units=units, device=where) as taken:
             cycle(
@@ -193,18 +193,20 @@ class _Dry:
         return taken.stages
 
 
-def _course(runs: dict[int, Held]) -> Course:
+def _course(runs: dict[int, StageMemory]) -> Course:
     """What was measured, and beyond it the lines of the moments that grew in a straight line to the last.
 
     Where the most was at a moment that did not, as in the middle of a computation in pieces, the lines are
     raised by what they are short of it.
     """
     points = [(units, run.most) for units, run in runs.items()]
-    seen: defaultdict[Moment, list[tuple[int, int]]] = defaultdict(list)
+    by_moment: defaultdict[Moment, list[tuple[int, int]]] = defaultdict(list)
     for units, run in list(runs.items())[-_RUNS:]:
         for moment, much in run.moments.items():
-            seen[moment].append((units, much))
-    straight = [each for each in (points[-_RUNS:], *seen.values()) if len(each) == _RUNS and _straight(each)]
+            by_moment[moment].append((units, much))
+    straight = [
+        each for each in (points[-_RUNS:], *by_moment.values()) if len(each) == _RUNS and _straight(each)
+    ]
     lines = highest(MemoryLine.through(*each) for each in straight or [points])
     last, much = points[-1]
     short = max(0, much - max(line.at(last) for line in lines))

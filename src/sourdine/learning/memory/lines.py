@@ -58,14 +58,14 @@ def fits(rows: Iterable[MeasuredMemory]) -> list[Fit]:
 
     Two batches make a line as well, and nothing is left to judge it by.
     """
-    found: list[Fit] = []
+    results: list[Fit] = []
     for key, group in _alike(rows).items():
         for name, quantity in QUANTITIES.items():
-            told = ((row.case.batch, quantity(row)) for row in group)
-            points = tuple((batch, much) for batch, much in told if much is not None)
+            pairs = ((row.case.batch, quantity(row)) for row in group)
+            points = tuple((batch, much) for batch, much in pairs if much is not None)
             if len(points) > 1:
-                found.append(Fit(like=key, quantity=name, line=_through(points), points=points))
-    return found
+                results.append(Fit(like=key, quantity=name, line=_through(points), points=points))
+    return results
 
 
 def jumps(fitted: Iterable[Fit]) -> list[Jump]:
@@ -73,7 +73,7 @@ def jumps(fitted: Iterable[Fit]) -> list[Jump]:
 
     The slope is that of the batches beside this step, so that a jump does not hide in its own line.
     """
-    found: list[Jump] = []
+    results: list[Jump] = []
     for fit in fitted:
         known = dict(fit.points)
         for batch in known:
@@ -85,7 +85,7 @@ def jumps(fitted: Iterable[Fit]) -> list[Jump]:
                 slope = _through(others).each
                 extra = round(known[after] - known[before] - slope)  # whole bytes
                 share = extra / known[before]
-                found.append(
+                results.append(
                     Jump(
                         like=fit.like,
                         quantity=fit.quantity,
@@ -95,7 +95,7 @@ def jumps(fitted: Iterable[Fit]) -> list[Jump]:
                         share=share,
                     )
                 )
-    return found
+    return results
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,8 @@ class Ours:
     @property
     def words(self) -> str:
         """The formula, terms below one byte left out."""
-        told = [f"{value:,.0f} {name}".strip() for name, value in self.terms.items() if abs(value) >= 0.5]
-        return " + ".join(told).replace("+ -", "- ") or "0"
+        terms = [f"{value:,.0f} {name}".strip() for name, value in self.terms.items() if abs(value) >= 0.5]
+        return " + ".join(terms).replace("+ -", "- ") or "0"
 
 
 _TERMS: dict[str, Callable[[MemoryCase], float]] = {
@@ -184,8 +184,8 @@ def our_formula(rows: Sequence[MeasuredMemory], stage: Stage, private: bool) -> 
         tries = {}
         for name in columns.keys() - set(taken):
             matrix = np.stack([columns[each] for each in (*taken, name)], axis=1)
-            found = np.linalg.lstsq(matrix, much, rcond=None)[0]
-            tries[name] = (float(np.abs(matrix @ found - much).max()), found)
+            coefficients = np.linalg.lstsq(matrix, much, rcond=None)[0]
+            tries[name] = (float(np.abs(matrix @ coefficients - much).max()), coefficients)
         best = min(sorted(tries), key=lambda name: tries[name][0])
         if tries[best][0] >= off.max():
             break

@@ -120,14 +120,14 @@ def highest(lines: Iterable[MemoryLine]) -> tuple[MemoryLine, ...]:
     >>> highest([MemoryLine(5, 1), MemoryLine(0, 2), MemoryLine(4, 1), MemoryLine(2, 1.5)])
     (MemoryLine(fixed=5, each=1), MemoryLine(fixed=0, each=2))
     """
-    kept: list[MemoryLine] = []
+    hull: list[MemoryLine] = []
     for line in sorted(lines, key=lambda each: (each.each, each.fixed)):
-        while kept and line.fixed + line.each >= kept[-1].fixed + kept[-1].each:
-            kept.pop()  # never above the new one
-        while len(kept) > 1 and _crossing(kept[-2], line) <= _crossing(kept[-2], kept[-1]):
-            kept.pop()
-        kept.append(line)
-    return tuple(kept)
+        while hull and line.fixed + line.each >= hull[-1].fixed + hull[-1].each:
+            hull.pop()  # never above the new one
+        while len(hull) > 1 and _crossing(hull[-2], line) <= _crossing(hull[-2], hull[-1]):
+            hull.pop()
+        hull.append(line)
+    return tuple(hull)
 
 
 def _crossing(flat: MemoryLine, steep: MemoryLine) -> float:

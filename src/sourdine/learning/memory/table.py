@@ -106,7 +106,7 @@ def cells(row: MeasuredMemory) -> tuple[str, ...]:
     """A row of the file."""
     case = row.case
     ends = (min(row.resident), max(row.resident)) if row.resident else (None, None)
-    found: tuple[object, ...] = (
+    values: tuple[object, ...] = (
         case.hidden,
         case.batch,
         case.reduce,
@@ -122,7 +122,7 @@ def cells(row: MeasuredMemory) -> tuple[str, ...]:
         case.classes,
         case.optimizer,
     )
-    return tuple("" if cell is None else str(cell) for cell in found)
+    return tuple("" if cell is None else str(cell) for cell in values)
 
 
 class MeasurementFile:
@@ -163,7 +163,7 @@ def _read(path: Path) -> list[MeasuredMemory]:
     lines = list(csv.reader(io.StringIO(text)))
     if lines and tuple(lines[0]) != COLUMNS:
         raise InvalidParameter(f"{path} is there and holds something else. Name another file.")
-    found: list[MeasuredMemory] = []
+    rows: list[MeasuredMemory] = []
     for place, line in enumerate(lines[1:], start=2):
         cut_off = place == len(lines) and not text.endswith("\n")
         try:
@@ -173,8 +173,8 @@ def _read(path: Path) -> list[MeasuredMemory]:
                 raise InvalidParameter(f"{path}, line {place}, is no measurement. Delete the line.") from None
             continue
         if not cut_off:
-            found.append(row)
-    return found
+            rows.append(row)
+    return rows
 
 
 def _row(cell: Mapping[str, str]) -> MeasuredMemory:
@@ -248,15 +248,15 @@ def measure_all(
     repeats = check.integer("train memory", "repeats", repeats, 1, _MOST_REPEATS)
     run = in_fresh_process if trial is None else trial
     for case in bar(rows.missing(cases, repeats)):
-        found = [run(case) for _ in range(repeats)]
-        lowest = [each.before for each in found if each.before is not None]
+        trials = [run(case) for _ in range(repeats)]
+        lowest = [each.before for each in trials if each.before is not None]
         rows.add(
             MeasuredMemory(
                 case=case,
-                live=found[-1].live,
-                most={stage: max(each.most[stage] for each in found) for stage in FIRST},
+                live=trials[-1].live,
+                most={stage: max(each.most[stage] for each in trials) for stage in FIRST},
                 before=min(lowest, default=None),
-                resident=tuple(size for each in found for size in each.resident),
+                resident=tuple(size for each in trials for size in each.resident),
                 repeats=repeats,
             )
         )
@@ -273,12 +273,12 @@ def in_fresh_process(case: MemoryCase) -> MeasuredMemory:
             f"{case.side // case.reduce} pixels could not be measured: {last} If memory ran out, take "
             "smaller batches. What was measured before is kept."
         )
-    told = json.loads(ended.stdout.strip().splitlines()[-1])
+    report = json.loads(ended.stdout.strip().splitlines()[-1])
     return MeasuredMemory(
         case=case,
-        live={Stage(stage): told["live"][stage] for stage in FIRST},
-        most={Stage(stage): told["most"][stage] for stage in FIRST},
-        before=told["before"],
-        resident=() if told["resident"] is None else (told["resident"],),
+        live={Stage(stage): report["live"][stage] for stage in FIRST},
+        most={Stage(stage): report["most"][stage] for stage in FIRST},
+        before=report["before"],
+        resident=() if report["resident"] is None else (report["resident"],),
         repeats=1,
     )

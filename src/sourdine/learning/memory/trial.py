@@ -31,7 +31,7 @@ def measured(case: MemoryCase) -> dict[str, object]:
     with Allocations() as taken:
         before = resident("VmRSS")
         cycle(
-            _made(case),
+            _model_maker(case),
             _drawn(case),
             loss=cross_entropy,
             optimizer=optimizer,
@@ -41,14 +41,14 @@ def measured(case: MemoryCase) -> dict[str, object]:
         )
         peak = resident("VmHWM")
     return {
-        "live": {stage: held.live for stage, held in taken.stages.items()},
-        "most": {stage: held.most for stage, held in taken.stages.items()},
+        "live": {stage: memory.live for stage, memory in taken.stages.items()},
+        "most": {stage: memory.most for stage, memory in taken.stages.items()},
         "before": before,
         "resident": peak,
     }
 
 
-def _made(case: MemoryCase) -> Callable[[], nn.Module]:
+def _model_maker(case: MemoryCase) -> Callable[[], nn.Module]:
     def make() -> nn.Module:
         model = VGG(classes=case.classes, hidden=(case.hidden,), blocks=BLOCKS[case.depth])
         model.features.requires_grad_(False)

@@ -49,8 +49,8 @@ class Journal:
         """What the sweep is and which runs are finished; a line that a kill has cut short is dropped."""
         if not self.path.exists():
             return None
-        held = self.path.read_bytes()
-        whole = held[: held.rfind(b"\n") + 1]
+        raw = self.path.read_bytes()
+        whole = raw[: raw.rfind(b"\n") + 1]
         if not whole:
             return None  # killed before the first line was whole: nothing was begun
         try:
@@ -62,7 +62,7 @@ class Journal:
             raise InvalidParameter(
                 f"The journal {self.path} cannot be read. Move it away to begin anew, which costs anew."
             ) from problem
-        if len(whole) < len(held):
+        if len(whole) < len(raw):
             with self.path.open("r+b") as file:
                 file.truncate(len(whole))
         return {name: value for name, value in first.items() if name != "format"}, done
@@ -116,16 +116,16 @@ def run_sweep(
     ledger is charged for all runs at once, before the first. `progress` is told which run begins.
     """
     file = Journal(journal)
-    with opened(ledger) as payer, Checkpoint(journal).held():
-        found = file.load()
-        if found is None:
+    with opened(ledger) as payer, Checkpoint(journal).lock():
+        record = file.load()
+        if record is None:
             paid = None if payer is None else _paid(sweep, payer, about)
             file.begin(_what(sweep, about) | {_PAID: paid})
             done: list[Finished] = []
         else:
-            held, done = found
-            paid = _read_paid(held.pop(_PAID, None))
-            _check_same(journal, held, _what(sweep, about))
+            description, done = record
+            paid = _read_paid(description.pop(_PAID, None))
+            _check_same(journal, description, _what(sweep, about))
             _check_paid(journal, paid, payer)
         finished = {(each.setting, each.repeat): each for each in done}
         for repeat in range(sweep.repeats):  # all settings once before any comes again
@@ -188,29 +188,29 @@ def _paid(sweep: Sweep, ledger: Ledger, about: Mapping[str, object]) -> _Paid:
     }
 
 
-def _read_paid(held: object) -> _Paid | None:
-    if not isinstance(held, dict):
+def _read_paid(record: object) -> _Paid | None:
+    if not isinstance(record, dict):
         return None
-    return {str(name): str(value) for name, value in held.items()}
+    return {str(name): str(value) for name, value in record.items()}
 
 
-def _check_same(journal: Path, held: Mapping[str, object], asked: Mapping[str, object]) -> None:
+def _check_same(journal: Path, earlier: Mapping[str, object], current: Mapping[str, object]) -> None:
     """Refuse to go on with another sweep."""
-    if differ := sorted(name for name in {*held, *asked} if held.get(name) != asked.get(name)):
+    if differ := sorted(name for name in {*earlier, *current} if earlier.get(name) != current.get(name)):
         name = differ[0]
         if "settings" in differ:  # the noise follows from them, so it is not what was changed
-            name = _changed(held.get("settings"), asked.get("settings"))
+            name = _changed(earlier.get("settings"), current.get("settings"))
         raise InvalidParameter(
             f"The journal {journal} is of a sweep with another '{name}'. "
             "Repeat its command to go on with it, or take another place for the results."
         )
 
 
-def _changed(held: object, asked: object) -> str:
+def _changed(earlier: object, current: object) -> str:
     """The first setting that takes other values, or all of them if they are only combined otherwise."""
-    if isinstance(held, list) and isinstance(asked, list):
-        for name in asked[0]:
-            if {str(each.get(name)) for each in held} != {str(each[name]) for each in asked}:
+    if isinstance(earlier, list) and isinstance(current, list):
+        for name in current[0]:
+            if {str(each.get(name)) for each in earlier} != {str(each[name]) for each in current}:
                 return _PARAMETERS.get(str(name), str(name))
     return "settings"
 
@@ -241,18 +241,18 @@ def means(sweep: Sweep, runs: Sequence[Finished]) -> list[Row]:
     """
     rows = []
     for place, (setting, planned) in enumerate(zip(sweep.settings, sweep.plans, strict=True)):
-        found = [each for each in runs if each.setting == place]
-        if not found:
+        group = [each for each in runs if each.setting == place]
+        if not group:
             continue
-        accuracies = [each.accuracy for each in found]
+        accuracies = [each.accuracy for each in group]
         rows.append(
             {
                 "learning_rate": setting.learning_rate,
                 "batch_size": setting.batch_size,
                 "n_epochs": setting.epochs,
                 "accuracy": statistics.mean(accuracies),
-                "n_times_for_avg": len(found),
-                "accuracy_std": statistics.stdev(accuracies) if len(found) > 1 else None,
+                "n_times_for_avg": len(group),
+                "accuracy_std": statistics.stdev(accuracies) if len(group) > 1 else None,
                 "epsilon": planned.epsilon.upper,
                 "delta": sweep.delta,
                 "noise": planned.noise_multiplier,
@@ -260,7 +260,7 @@ def means(sweep: Sweep, runs: Sequence[Finished]) -> list[Row]:
                 "hidden_units": setting.hidden,
                 "sampler": str(sweep.sampler),
                 "steps": planned.steps,
-                "seconds": statistics.mean(each.seconds for each in found),
+                "seconds": statistics.mean(each.seconds for each in group),
                 "epsilon_asked": setting.epsilon,
             }
         )

@@ -130,12 +130,12 @@ class Sweep:
     @cached_property
     def plans(self) -> tuple[PricedPlan, ...]:
         """The plan of each setting; those that cost the same are computed once."""
-        made: dict[tuple[object, ...], PricedPlan] = {}
+        plans: dict[tuple[object, ...], PricedPlan] = {}
         for each in self.settings:
             key = self._key(each)
-            if key not in made:
-                made[key] = plan(self.plan_of(each))
-        return tuple(made[self._key(each)] for each in self.settings)
+            if key not in plans:
+                plans[key] = plan(self.plan_of(each))
+        return tuple(plans[self._key(each)] for each in self.settings)
 
     def plan_of(self, setting: Setting) -> TrainingPlan:
         """What one setting asks for."""
@@ -157,8 +157,8 @@ class Sweep:
     @cached_property
     def spends(self) -> tuple[Spend, ...]:
         """What a ledger is charged for all runs."""
-        found = [planned.spend(each.clip) for each, planned in zip(self.settings, self.plans, strict=True)]
-        return tuple(spend for spend in found for _ in range(self.repeats))
+        spends = [planned.spend(each.clip) for each, planned in zip(self.settings, self.plans, strict=True)]
+        return tuple(spend for spend in spends for _ in range(self.repeats))
 
     @cached_property
     def epsilon(self) -> Bracket:
@@ -172,8 +172,8 @@ class Sweep:
         if rough > _HOPELESS:
             return Bracket(0.0, rough)
         accountant = PLD(width=min(1.0, _OPEN * max(rough, 1.0)))
-        found = accountant.epsilon(plan_cost(alike, accountant), self.delta)
-        return Bracket(min(found.lower, rough), min(found.upper, rough))
+        bracket = accountant.epsilon(plan_cost(alike, accountant), self.delta)
+        return Bracket(min(bracket.lower, rough), min(bracket.upper, rough))
 
     @cached_property
     def epsilon_of_best(self) -> float:

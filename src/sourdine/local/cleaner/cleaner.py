@@ -91,13 +91,13 @@ class Cleaner:
         chosen = {**dict.fromkeys(on_grids, method), **known("methods", methods or {}, on_grids)}
         missing = check.inside("a cleaning", "share", share, 0, 1)
         decided = {**dict.fromkeys(on_grids, gap), **known("gaps", gaps or {}, on_grids)}
-        made = tuple(
+        cells = tuple(
             _cells(name, column, costs[name], method=chosen[name], share=missing, gap=decided[name])
             for name, column in on_grids.items()
         )
         for name, value in {
             "schema": Schema(columns=on_grids),
-            "cells": made,
+            "cells": cells,
             "rows": count,
             "unit": unit,
             "share": missing,
@@ -162,11 +162,11 @@ class Cleaner:
         with opened(ledger) as payer:
             receipt = None if payer is None else self._pay(payer, purpose, secure)
             spends = self.spends if payer is None else self._spends_for(payer)
-        held = self.read(source)
-        order = None if keep_order else shuffled(len(next(iter(held.values()))), bits)
+        places = self.read(source)
+        order = None if keep_order else shuffled(len(next(iter(places.values()))), bits)
         cleaned = {}
         for cells in watch(self.cells):
-            private = held.pop(cells.name)
+            private = places.pop(cells.name)
             cleaned[cells.name] = cells.sample(private if order is None else private[order], bits)
         complete = self.decide(cleaned, bits)
         return CleanTable(
@@ -219,8 +219,8 @@ class Cleaner:
 
     def read(self, source: Source) -> dict[str, NDArray[np.int64]]:
         """All private cells, as places on grids and among keys."""
-        found = _asked(source, {cells.name: cells.read(source) for cells in self.cells})
-        return {name: np.ma.filled(each.astype(np.int64), ABSENT) for name, each in found.items()}
+        columns = _fetch(source, {cells.name: cells.read(source) for cells in self.cells})
+        return {name: np.ma.filled(each.astype(np.int64), ABSENT) for name, each in columns.items()}
 
     def estimates(self, table: object, confidence: float = 0.95) -> dict[str, Estimate]:
         """What a table that was cleaned like this says: means and shares, rid of the effect of the noise."""
@@ -232,10 +232,10 @@ class Cleaner:
                     f"it, or have it cleaned with gap = '{Gap.KEEP}'."
                 )
         source = self.open(table)
-        found = _asked(source, {cells.name: cells.reread(source) for cells in self.cells})
+        columns = _fetch(source, {cells.name: cells.reread(source) for cells in self.cells})
         level = check.confidence("Cleaner.estimates", confidence)
         return {
-            cells.name: cells.estimate(cells.restored(np.ma.asarray(found[cells.name])), level)
+            cells.name: cells.estimate(cells.restored(np.ma.asarray(columns[cells.name])), level)
             for cells in self.cells
         }
 
@@ -260,32 +260,33 @@ class Cleaner:
         }
 
     @classmethod
-    def from_json(cls, held: object) -> "Cleaner":
+    def from_json(cls, description: object) -> "Cleaner":
         """The cleaner that a description tells of."""
         wrong = InvalidParameter(
             "This describes no cleaning. It is cut short or was changed. Get it again from whoever cleaned."
         )
-        if not isinstance(held, Mapping) or held.get("format") != FORMAT:
+        if not isinstance(description, Mapping) or description.get("format") != FORMAT:
             raise wrong
         try:
-            columns = held["columns"]
-            made = cls(
+            columns = description["columns"]
+            cleaner = cls(
                 {name: each["declared"] for name, each in columns.items()},
                 own={name: Fraction(each["epsilon"]) for name, each in columns.items()},
                 methods={name: Method(each["method"]) for name, each in columns.items() if "method" in each},
                 gaps={name: Gap(each["gap"]) for name, each in columns.items() if "gap" in each},
-                rows=held["rows"],
-                unit=held["unit"],
-                share=Fraction(held["share"]),
+                rows=description["rows"],
+                unit=description["unit"],
+                share=Fraction(description["share"]),
             )
-            renamed = {**held, "columns": {name: _renamed(each) for name, each in columns.items()}}
+            renamed = {**description, "columns": {name: _renamed(each) for name, each in columns.items()}}
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
             raise wrong from None
-        told = made.to_json()
-        before = str(made.rows * sum(cells.epsilon for cells in made.cells))  # as it was told by version 0.1
-        if renamed not in (told, told | {"epsilon": before}):
+        expected = cleaner.to_json()
+        # version 0.1 gave the epsilon of all rows
+        before = str(cleaner.rows * sum(cells.epsilon for cells in cleaner.cells))
+        if renamed not in (expected, expected | {"epsilon": before}):
             raise wrong
-        return made
+        return cleaner
 
 
 def _renamed(column: Mapping[str, Any]) -> dict[str, Any]:
@@ -353,7 +354,7 @@ def _cells(
     return KeyCells(name=name, column=column, epsilon=epsilon, gap=gap)
 
 
-def _asked(source: Source, cells: Mapping[str, str]) -> dict[str, NDArray[Any]]:
+def _fetch(source: Source, cells: Mapping[str, str]) -> dict[str, NDArray[Any]]:
     """Cells of a table; an error of the engine is told without its words, which may quote cells."""
     import duckdb
 

@@ -43,7 +43,7 @@ class BiasCorrection:
 
 def correction_of(mechanism: Mechanism, cells: int) -> BiasCorrection:
     """The scores for a mean over so many cells, rounded to a power of two."""
-    return _found(mechanism, 1 << max(0, cells.bit_length() - 1))
+    return _correction(mechanism, 1 << max(0, cells.bit_length() - 1))
 
 
 def pulled(mechanism: Mechanism) -> float:
@@ -54,7 +54,7 @@ def pulled(mechanism: Mechanism) -> float:
 
 
 @lru_cache(maxsize=64)
-def _found(mechanism: Mechanism, cells: int) -> BiasCorrection:
+def _correction(mechanism: Mechanism, cells: int) -> BiasCorrection:
     decay, last = _decay(mechanism)
     places = np.unique(np.linspace(0, last, min(last + 1, _PLACES)).round().astype(np.int64))
     response = _response(decay, last, places)

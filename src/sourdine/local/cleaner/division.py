@@ -55,11 +55,11 @@ def divided(
     return {**dict.fromkeys(rest, left / max(1, len(rest))), **costs}
 
 
-def known(what: str, given: Mapping[str, object], names: Iterable[str]) -> dict[str, Any]:
+def known(what: str, options: Mapping[str, object], names: Iterable[str]) -> dict[str, Any]:
     """What is given for single columns; one that is not declared is refused."""
-    for name in given:
+    for name in options:
         if name not in names:
             raise InvalidParameter(
                 f"The {what} name a column '{name}' that is not declared. Declare it, or leave it out."
             )
-    return dict(given)
+    return dict(options)

@@ -108,8 +108,8 @@ class BoundedNoise(PlaceNoise):
         return drawn
 
     def scores(self, places: Floats, cells: int) -> tuple[Floats, float, float]:
-        found = correction_of(self.mechanism, cells)
-        return found.of(np.rint(places)), found.bias, found.least
+        correction = correction_of(self.mechanism, cells)
+        return correction.of(np.rint(places)), correction.bias, correction.least
 
     def words(self, step: float) -> str:
         return f"within {shorten_up(self.mechanism.error(0.95) * step, 3)} of the truth, 95 % of the time"
@@ -385,9 +385,9 @@ class NumberCells(CleanedCells):
         return self.noise.words(float(self.column.step))
 
     def remedy(self) -> str:
-        told = self.noise.remedy(float(self.column.lower), float(self.column.upper))
+        advice = self.noise.remedy(float(self.column.lower), float(self.column.upper))
         if self.keeps_missing:
-            told += (
+            advice += (
                 " Some cells that are shown were missing, and stand for the middle: use the corrected mean."
             )
-        return told
+        return advice

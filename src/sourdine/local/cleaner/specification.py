@@ -58,25 +58,25 @@ class CleaningSpecification(Declared):
 
     @classmethod
     @in_files()
-    def read(cls, held: Mapping[str, Any]) -> "CleaningSpecification":
+    def read(cls, document: Mapping[str, Any]) -> "CleaningSpecification":
         """The specification of a parsed file; a mistake is named by its field."""
-        for name in held:
+        for name in document:
             if name not in ("columns", "clean", *_OTHERS):
                 raise InvalidParameter(
                     f"The declaration '{name}' is unknown. Check its spelling, or leave it out."
                 )
-        if not isinstance(held.get("columns"), Mapping) or not held["columns"]:
+        if not isinstance(document.get("columns"), Mapping) or not document["columns"]:
             raise InvalidParameter(
                 "The specification declares no columns. Add a block for each that is to be kept, such as "
                 '[columns.age] type = "integer", lower = 0, upper = 120.'
             )
         try:
-            block = CleanBlock.model_validate(held.get("clean", {}))
+            block = CleanBlock.model_validate(document.get("clean", {}))
         except ValidationError as problem:
             raise told(problem, "clean") from None
-        privacy, table = (_block(held, name) for name in ("privacy", "table"))
+        privacy, table = (_block(document, name) for name in ("privacy", "table"))
         return cls(
-            schema_=Schema.read(held["columns"]),
+            schema_=Schema.read(document["columns"]),
             clean=block,
             unit=str(block.unit or privacy.get("unit", "person")),
             several=privacy.get("column") is not None,
@@ -104,8 +104,8 @@ class CleaningSpecification(Declared):
             )
         if epsilon is None and each is None:
             epsilon, each = _exact(block.epsilon), _exact(block.each)
-        costs = {name: _exact(held.epsilon) for name, held in block.columns.items()}
-        methods = {name: Method(held.method) for name, held in block.columns.items() if held.method}
+        costs = {name: _exact(column.epsilon) for name, column in block.columns.items()}
+        methods = {name: Method(column.method) for name, column in block.columns.items() if column.method}
         return Cleaner(
             self.schema_,
             epsilon=epsilon,
@@ -114,7 +114,7 @@ class CleaningSpecification(Declared):
             method=method or Method(block.method),
             methods=methods,
             gap=gap or Gap(block.gap),
-            gaps={name: Gap(held.gap) for name, held in block.columns.items() if held.gap},
+            gaps={name: Gap(column.gap) for name, column in block.columns.items() if column.gap},
             rows=count or 1,
             unit=unit or self.unit,
             share=decimal(block.share),
@@ -136,6 +136,6 @@ def _exact(value: float | None) -> Fraction | None:
     return None if value is None else decimal(value)
 
 
-def _block(held: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = held.get(name, {})
-    return found if isinstance(found, Mapping) else {}
+def _block(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    block = document.get(name, {})
+    return block if isinstance(block, Mapping) else {}

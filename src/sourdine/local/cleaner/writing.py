@@ -36,9 +36,9 @@ class Output:
     @property
     def objects(self) -> NDArray[np.object_]:
         """Text, with None for what is missing."""
-        held = self.values.astype(np.object_)
-        held[self.missing] = None
-        return held
+        cells = self.values.astype(np.object_)
+        cells[self.missing] = None
+        return cells
 
     @property
     def masked(self) -> NDArray[Any]:
@@ -86,31 +86,31 @@ def _pandas(columns: Mapping[str, Output]) -> Any:
     import pandas as pd
 
     kinds = {"i": "Int64", "b": "boolean"}
-    made: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     for name, each in columns.items():
         if each.text:
-            made[name] = pd.array(each.objects, dtype="string")
+            arrays[name] = pd.array(each.objects, dtype="string")
         elif each.values.dtype.kind == "f":
-            made[name] = np.where(each.missing, np.nan, each.values)
+            arrays[name] = np.where(each.missing, np.nan, each.values)
         else:
-            held = pd.array(each.values, dtype=kinds[each.values.dtype.kind])
-            held[each.missing] = pd.NA
-            made[name] = held if each.nullable else each.values
-    return pd.DataFrame(made)
+            array = pd.array(each.values, dtype=kinds[each.values.dtype.kind])
+            array[each.missing] = pd.NA
+            arrays[name] = array if each.nullable else each.values
+    return pd.DataFrame(arrays)
 
 
 def _polars(columns: Mapping[str, Output]) -> Any:
     import polars as pl
 
-    made = []
+    series = []
     for name, each in columns.items():
         if each.text:
-            made.append(pl.Series(name, each.objects.tolist(), dtype=pl.String))
+            series.append(pl.Series(name, each.objects.tolist(), dtype=pl.String))
         else:
-            kept = pl.Series(name, each.values)
-            absent = pl.Series([None], dtype=kept.dtype)
-            made.append(kept.zip_with(pl.Series(~each.missing), absent) if each.missing.any() else kept)
-    return pl.DataFrame(made)
+            column = pl.Series(name, each.values)
+            absent = pl.Series([None], dtype=column.dtype)
+            series.append(column.zip_with(pl.Series(~each.missing), absent) if each.missing.any() else column)
+    return pl.DataFrame(series)
 
 
 def _arrow(columns: Mapping[str, Output]) -> Any:

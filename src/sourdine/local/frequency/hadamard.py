@@ -150,8 +150,8 @@ class HadamardResponse(CodedOracle):
         mass = np.clip((totals / n - votes.other) / (votes.own - votes.other), 0.0, 1.0)
         value = signs / (n * votes.lean)
         variance = (self._spread(mass, votes) - np.clip(value, 0.0, 1.0)) / n
-        found = votes.people(signs, totals, self._alone, n, level)
-        return between(value, variance, found, n, level)
+        people = votes.people(signs, totals, self._alone, n, level)
+        return between(value, variance, people, n, level)
 
     @property
     def _alone(self) -> NDArray[np.bool_]:

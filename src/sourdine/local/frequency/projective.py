@@ -153,10 +153,10 @@ def _places(order: int, coordinates: int) -> Ints:
     return order ** np.arange(coordinates, dtype=np.int64)
 
 
-def _leading(order: int, coordinates: int, found: Ints) -> Ints:
+def _leading(order: int, coordinates: int, vector: Ints) -> Ints:
     """The place value of the first coordinate that is not 0."""
     places = _places(order, coordinates)
-    return places[np.searchsorted(places, found, side="right") - 1]
+    return places[np.searchsorted(places, vector, side="right") - 1]
 
 
 def _vector(order: int, coordinates: int, numbers: Ints) -> Ints:
@@ -167,9 +167,9 @@ def _vector(order: int, coordinates: int, numbers: Ints) -> Ints:
     return numbers + (places - starts)[block]
 
 
-def _number(order: int, coordinates: int, found: Ints) -> Ints:
+def _number(order: int, coordinates: int, vector: Ints) -> Ints:
     """The number of the point that a vector lies on."""
-    place = _leading(order, coordinates, found)
+    place = _leading(order, coordinates, vector)
     space = vectors(order, coordinates)
-    point = space.scaled(space.field.inverse[found // place], found)
+    point = space.scaled(space.field.inverse[vector // place], vector)
     return point - place + (place - 1) // (order - 1)

@@ -81,9 +81,9 @@ class SubsetSelection(BitwiseOracle):
         rows, last, before = sets(self.size + 1, self.categories, truth.size, bits)
         flat, first = rows.reshape(-1), np.arange(truth.size) * rows.shape[1]
         at, bit = spots(first, truth)
-        held = flat[at]
-        surplus = among + ((held & bit) == 0).astype(np.int8)
-        flat[at] = held & ~bit | bit * among
+        octets = flat[at]
+        surplus = among + ((octets & bit) == 0).astype(np.int8)
+        flat[at] = octets & ~bit | bit * among
         for element, drop in (
             (np.where(last == truth, before, last), surplus > 0),
             (before, surplus > 1),

@@ -37,7 +37,7 @@ class Unary(BitwiseOracle):
         """The log odds that the bit of another category is set."""
 
     @abstractmethod
-    def kept(self, count: int, bits: Bits) -> NDArray[np.bool_]:
+    def true_bits(self, count: int, bits: Bits) -> NDArray[np.bool_]:
         """Whether the bit of the true category is set."""
 
     @property
@@ -56,7 +56,7 @@ class Unary(BitwiseOracle):
         size = truth.size * self.width
         flat = packed.bernoulli_odds(self.noise, -(-size // 8), bits).view(np.uint8)[:size]
         at, bit = spots(np.arange(truth.size) * self.width, truth)
-        flat[at] = flat[at] & ~bit | bit * self.kept(truth.size, bits)
+        flat[at] = flat[at] & ~bit | bit * self.true_bits(truth.size, bits)
         rows = flat.reshape(-1, self.width)
         rows[:, -1] &= self.last
         return rows
@@ -98,8 +98,8 @@ class SUE(Unary):
     def noise(self) -> Fraction:
         return -self.epsilon / 2
 
-    def kept(self, count: int, bits: Bits) -> NDArray[np.bool_]:
-        count = check.integer("SUE.kept", "count", count, 0, 1 << 40)
+    def true_bits(self, count: int, bits: Bits) -> NDArray[np.bool_]:
+        count = check.integer("SUE.true_bits", "count", count, 0, 1 << 40)
         return exact.bernoulli_odds(self.epsilon / 2, Fraction(1), count, bits)
 
 
@@ -128,5 +128,5 @@ class OUE(Unary):
     def noise(self) -> Fraction:
         return -self.epsilon
 
-    def kept(self, count: int, bits: Bits) -> NDArray[np.bool_]:
-        return coins(bits, check.integer("OUE.kept", "count", count, 0, 1 << 40))
+    def true_bits(self, count: int, bits: Bits) -> NDArray[np.bool_]:
+        return coins(bits, check.integer("OUE.true_bits", "count", count, 0, 1 << 40))

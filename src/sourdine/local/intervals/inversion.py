@@ -17,7 +17,8 @@ from scipy.special import ndtri
 from sourdine.local.intervals.sums import Floats, Ints, Sums, SumStep
 
 Bools = NDArray[np.bool_]
-Made = Callable[[Ints, Ints], Ints]  # of some rows, each with a number of people: how many steps of each kind
+# of some rows, each with a number of people: how many steps of each kind
+StepCounts = Callable[[Ints, Ints], Ints]
 _MANY = 4096  # different sums from which on they are rounded outwards,
 _FINE = 64  # by no more than this part of their least deviation
 _GROWTH = 4
@@ -35,43 +36,43 @@ class PeopleRange(NamedTuple):
 class Inversion:
     """What was seen, row by row, and the steps behind it for any number of people from 0 to `most`.
 
-    `made` must let the sum rise with the number: P[sum >= x] must grow with it, for every x. If `unsure`, it
+    `steps` must let the sum rise with the number: P[sum >= x] must grow with it, for every x. If `unsure`, it
     gives one of several numbers of steps that there may be, of one mean, and this the largest variance. Their
     tails are largest there if what was seen is beyond every mode: sqrt(3) deviations from the mean, at most
     (Johnson, Rogers 1951). A number of people is ruled out there only.
     """
 
     sums: Sums
-    made: Made
+    steps: StepCounts
     most: Ints
     tail: float
     unsure: bool = False
 
-    def lower(self, seen: Ints) -> Ints:
-        """The least numbers with P[sum >= seen] above the tail; most + 1 where there is none."""
+    def lower(self, totals: Ints) -> Ints:
+        """The least numbers with P[sum >= total] above the tail; most + 1 where there is none."""
         tail = self.tail - self._rounding
 
         def likely(rows: Ints, people: Ints) -> Bools:
-            counts = self.made(rows, people)
-            likely: Bools = 1 - self.sums.below(counts, seen[rows] - 1) > tail
-            return likely | ~self._beyond(counts, seen[rows], 1)
+            counts = self.steps(rows, people)
+            likely: Bools = 1 - self.sums.below(counts, totals[rows] - 1) > tail
+            return likely | ~self._beyond(counts, totals[rows], 1)
 
         def roughly(rows: Ints, people: Ints) -> Bools:
-            return self._edge(self.made(rows, people), 1) > seen[rows] - 0.5
+            return self._edge(self.steps(rows, people), 1) > totals[rows] - 0.5
 
         return least(likely, least(roughly, self.most // 2, self.most), self.most)
 
-    def upper(self, seen: Ints) -> Ints:
-        """The largest numbers with P[sum <= seen] above the tail; -1 where there is none."""
+    def upper(self, totals: Ints) -> Ints:
+        """The largest numbers with P[sum <= total] above the tail; -1 where there is none."""
         tail, most = self.tail - self._rounding, self.most
 
         def likely(rows: Ints, fewer: Ints) -> Bools:
-            counts = self.made(rows, most[rows] - fewer)
-            likely: Bools = self.sums.below(counts, seen[rows]) > tail
-            return likely | ~self._beyond(counts, seen[rows], -1)
+            counts = self.steps(rows, most[rows] - fewer)
+            likely: Bools = self.sums.below(counts, totals[rows]) > tail
+            return likely | ~self._beyond(counts, totals[rows], -1)
 
         def roughly(rows: Ints, fewer: Ints) -> Bools:
-            return self._edge(self.made(rows, most[rows] - fewer), -1) < seen[rows] + 0.5
+            return self._edge(self.steps(rows, most[rows] - fewer), -1) < totals[rows] + 0.5
 
         return most - least(likely, least(roughly, most // 2, most), most)
 
@@ -89,12 +90,12 @@ class Inversion:
             + (z * z - 1) / 6 * third / np.maximum(variance, 1e-9)
         )
 
-    def _beyond(self, counts: Ints, seen: Ints, side: int) -> Bools:
+    def _beyond(self, counts: Ints, totals: Ints, side: int) -> Bools:
         """Whether what was seen is beyond every mode that there may be."""
         if not self.unsure:
-            return np.ones(len(seen), np.bool_)
+            return np.ones(len(totals), np.bool_)
         mean, variance, _ = (counts @ self.sums.moments).T
-        sure: Bools = side * (seen - mean) - 1 >= np.sqrt(3 * (variance + 1 / 12))
+        sure: Bools = side * (totals - mean) - 1 >= np.sqrt(3 * (variance + 1 / 12))
         return np.asarray(sure | (counts[:, 1] == 0))
 
 
@@ -131,19 +132,19 @@ def people_behind(p: float, q: float, supports: Ints, reports: int, confidence: 
     >>> people_behind(0.75, 0.25, np.array([30, 90]), 120, 0.95)[:2]
     (array([  0, 101]), array([ 19, 120]))
     """
-    seen = np.clip(np.asarray(supports, np.int64).reshape(-1), 0, reports)
-    down, up = rounded(seen, reports * min(p * (1 - p), q * (1 - q)))
+    totals = np.clip(np.asarray(supports, np.int64).reshape(-1), 0, reports)
+    down, up = rounded(totals, reports * min(p * (1 - p), q * (1 - q)))
     (low, first), (high, second) = (np.unique(each, return_inverse=True) for each in (down, up))
     lower = coins(p, q, np.full(len(low), reports), 1 - confidence).lower(low)[first]
     upper = coins(p, q, np.full(len(high), reports), 1 - confidence).upper(high)[second]
     return within(lower, upper, reports, np.shape(supports))
 
 
-def rounded(seen: Ints, variance: float) -> tuple[Ints, Ints]:
+def rounded(totals: Ints, variance: float) -> tuple[Ints, Ints]:
     """Sums, or where there are many different ones, round numbers below and above each."""
-    step = max(1, int(np.sqrt(variance) / _FINE)) if len(np.unique(seen)) > _MANY else 1
-    down = seen // step * step
-    return down, -(-seen // step) * step
+    step = max(1, int(np.sqrt(variance) / _FINE)) if len(np.unique(totals)) > _MANY else 1
+    down = totals // step * step
+    return down, -(-totals // step) * step
 
 
 def within(lower: Ints, upper: Ints, most: int, shape: tuple[int, ...]) -> PeopleRange:

@@ -55,9 +55,9 @@ class Votes:
         error = 1 - confidence
         out = np.empty((2, len(signs)), np.int64)
         shared = self._summed if self.log_concave(reports - 1) else self._counted
-        for which, found in ((alone, self._alone), (~alone, shared)):
+        for which, method in ((alone, self._alone), (~alone, shared)):
             if which.any():
-                out[:, which] = found(signs[which], totals[which], reports, error)
+                out[:, which] = method(signs[which], totals[which], reports, error)
         return within(out[0], out[1], reports, signs.shape)
 
     def _alone(self, signs: Ints, totals: Ints, reports: int, error: float) -> tuple[Ints, Ints]:
@@ -75,18 +75,18 @@ class Votes:
         self, signs: Ints, largest: Ints, reports: int, error: float, *, unsure: bool
     ) -> tuple[Ints, Ints]:
         limits = []
-        for side, seen in enumerate(rounded(signs, reports * self.other)):
-            rows, back = np.unique(np.stack([seen, largest], axis=1), axis=0, return_inverse=True)
+        for side, totals in enumerate(rounded(signs, reports * self.other)):
+            rows, back = np.unique(np.stack([totals, largest], axis=1), axis=0, return_inverse=True)
             within_block = rows[:, 1]
 
-            def made(at: Ints, m: Ints, within_block: Ints = within_block) -> Ints:
+            def step_counts(at: Ints, m: Ints, within_block: Ints = within_block) -> Ints:
                 beside = np.maximum(within_block[at] - m, 0)
                 return np.stack([m, beside, reports - m - beside], axis=1)
 
             everyone = np.full(len(rows), reports)
-            exact = Inversion(Sums(self.steps), made, everyone, error / 2, unsure)
-            found = exact.lower(rows[:, 0]) if side == 0 else exact.upper(rows[:, 0])
-            limits.append(found[back.reshape(-1)])
+            exact = Inversion(Sums(self.steps), step_counts, everyone, error / 2, unsure)
+            ends = exact.lower(rows[:, 0]) if side == 0 else exact.upper(rows[:, 0])
+            limits.append(ends[back.reshape(-1)])
         return limits[0], limits[1]
 
     def _counted(self, signs: Ints, totals: Ints, reports: int, error: float) -> tuple[Ints, Ints]:

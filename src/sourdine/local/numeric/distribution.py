@@ -42,11 +42,11 @@ class StrictBounds:
         expected = np.maximum(mass @ channel, 1 / reports)
         weight = np.sqrt(reports / expected)
         turned, self._rows = np.linalg.qr((rows * weight).T)
-        self._seen: Floats = turned.T @ (sums / reports * weight)
+        self._target: Floats = turned.T @ (sums / reports * weight)
         self._stiff = _STIFF * math.sqrt(reports)
         self._ones = np.ones(len(first))
         self.first = first
-        self._best, self._least = self._fit(self._seen)
+        self._best, self._least = self._fit(self._target)
 
     def grouped(self, member: ArrayLike) -> Floats:
         """A sum over places as one over groups."""
@@ -62,17 +62,17 @@ class StrictBounds:
         below = np.cumsum(self._best)
         at = min(int(np.searchsorted(below, share)), len(below) - 1)
 
-        def kept(group: int) -> bool:
-            return self._kept(self._upto(group), share, confidence, bits)
+        def fits(group: int) -> bool:
+            return self._accepts(self._upto(group), share, confidence, bits)
 
-        low = bisect_left(range(at), 1, key=kept)
-        high = bisect_left(range(at, len(below) - 1), 1, key=lambda group: not kept(group))
+        low = bisect_left(range(at), 1, key=fits)
+        high = bisect_left(range(at, len(below) - 1), 1, key=lambda group: not fits(group))
         return low, at + high
 
     def _upto(self, group: int) -> Floats:
         return (np.arange(len(self.first)) <= group).astype(float)
 
-    def _kept(self, member: Floats, share: float, confidence: float, bits: Bits) -> bool:
+    def _accepts(self, member: Floats, share: float, confidence: float, bits: Bits) -> bool:
         """Whether the sum over some groups may be this share.
 
         The excess of the truth is at most the chi-square of its noise, so what is beyond that needs no
@@ -81,7 +81,7 @@ class StrictBounds:
         excess = self._excess(member, share)
         if excess <= deviations(confidence) ** 2:
             return True
-        if excess > float(chdtri(len(self._seen), _BEYOND)):
+        if excess > float(chdtri(len(self._target), _BEYOND)):
             return False
         return excess <= self._critical(member, share, confidence, bits)
 
@@ -92,10 +92,10 @@ class StrictBounds:
             end = self._farthest(member, end, limit, allowed)
             if end == limit:
                 return limit
-            asked = self._critical(member, end, confidence, bits)
-            if asked <= allowed:
+            critical = self._critical(member, end, confidence, bits)
+            if critical <= allowed:
                 return end
-            allowed = asked
+            allowed = critical
         return self._farthest(member, end, limit, allowed)
 
     def _farthest(self, member: Floats, start: float, limit: float, allowed: float) -> float:
@@ -108,27 +108,27 @@ class StrictBounds:
         return share(first)
 
     def _excess(self, member: Floats, share: float) -> float:
-        return self._fit(self._seen, member, share)[1] - self._least
+        return self._fit(self._target, member, share)[1] - self._least
 
     def _critical(self, member: Floats, share: float, confidence: float, bits: Bits) -> float:
         """What the excess stays within, with this confidence, if the best fit of this share is the truth."""
         tries = math.ceil(_RANK / (1 - confidence)) - 1
-        truth = self._rows @ self._fit(self._seen, member, share)[0]
+        truth = self._rows @ self._fit(self._target, member, share)[0]
         words = bits.words(tries * len(truth)).reshape(tries, -1)
         noise = ndtri((words >> np.uint64(11)) * 2.0**-53 + 2.0**-54)
-        excesses = [self._fit(seen, member, share)[1] - self._fit(seen)[1] for seen in truth + noise]
+        excesses = [self._fit(target, member, share)[1] - self._fit(target)[1] for target in truth + noise]
         return max(float(np.sort(excesses)[-_RANK]), deviations(confidence) ** 2)
 
-    def _fit(self, seen: Floats, member: Floats | None = None, share: float = 0.0) -> tuple[Floats, float]:
+    def _fit(self, target: Floats, member: Floats | None = None, share: float = 0.0) -> tuple[Floats, float]:
         """The distribution of least chi-square, perhaps with a given share, and that chi-square."""
         from scipy.optimize import nnls  # half a second to import, and only intervals need it
 
         hard = np.stack([self._ones] if member is None else [self._ones, member])
         sums = np.array([1.0] if member is None else [1.0, share])
         rows = np.concatenate([self._rows, self._stiff * hard])
-        wanted = np.concatenate([seen, self._stiff * sums])
-        found, size = nnls(rows, wanted, maxiter=100 * len(self._ones))
-        return found, float(size) ** 2
+        wanted = np.concatenate([target, self._stiff * sums])
+        mass, size = nnls(rows, wanted, maxiter=100 * len(self._ones))
+        return mass, float(size) ** 2
 
 
 _NODES = 129  # places that an interval tells apart; more are taken by groups
@@ -189,19 +189,19 @@ class Distribution:
         level = _level("shares", confidence)
         member = np.repeat(np.eye(len(first)), np.diff(first, append=len(self.places)), axis=1)
         bounds = self._bounds(first)
-        found = [bounds.interval(bounds.grouped(row), level, bits) for row in member]
-        return Bands(member @ self.mass, *np.array(found).T)
+        ends = [bounds.interval(bounds.grouped(row), level, bits) for row in member]
+        return Bands(member @ self.mass, *np.array(ends).T)
 
     def quantiles(self, levels: ArrayLike, confidence: float = 0.95, bits: Bits = SYSTEM) -> Bands:
         """The values below which shares of all of them lie, each with its interval."""
         stated = np.atleast_1d(np.asarray(levels, float)).tolist()
-        asked = np.array([float(check.inside("quantiles", "levels", each, 0, 1)) for each in stated])
+        shares = np.array([float(check.inside("quantiles", "levels", each, 0, 1)) for each in stated])
         level = _level("quantiles", confidence)
         bounds = self._bounds()
-        ends = np.array([bounds.crossing(share, level, bits) for share in asked.tolist()])
+        ends = np.array([bounds.crossing(share, level, bits) for share in shares.tolist()])
         last = np.append(bounds.first[1:], len(self.places)) - 1
         low, high = self.places[bounds.first[ends[:, 0]]], self.places[last[ends[:, 1]]]
-        at = np.searchsorted(np.cumsum(self.mass), asked)
+        at = np.searchsorted(np.cumsum(self.mass), shares)
         return Bands(self.places[np.minimum(at, len(self.places) - 1)], low, high)
 
     def _first(self, bins: int) -> NDArray[np.int64]:
@@ -223,15 +223,15 @@ def _level(owner: str, confidence: float) -> float:
     return level
 
 
-def maximised(channel: Floats, sums: NDArray[np.int64], gain: float, given: float) -> Floats:
+def maximised(channel: Floats, sums: NDArray[np.int64], gain: float, smoothing: float) -> Floats:
     """The distribution that makes the counts of codes most likely, by EM from a flat start.
 
     Each step multiplies a place's mass by the mean, over the reports, of how much likelier it made them; then
     a place gives a share of its mass to each of its neighbours, if it is to be smooth (1/4 in Li et al.
     2020). Steps end as soon as one gains less than `gain` in log-likelihood.
     """
-    seen = sums > 0
-    heard, channel = sums[seen] / sums.sum(), np.ascontiguousarray(channel[:, seen])
+    present = sums > 0
+    heard, channel = sums[present] / sums.sum(), np.ascontiguousarray(channel[:, present])
     mass = np.full(len(channel), 1 / len(channel))
     before = -math.inf
     for _ in range(_STEPS):
@@ -241,8 +241,8 @@ def maximised(channel: Floats, sums: NDArray[np.int64], gain: float, given: floa
             break
         before = likelihood
         mass = mass * (channel @ (heard / expected))
-        if given:
+        if smoothing:
             beside = np.pad(mass, 1, mode="edge")
-            mass = mass + given * (beside[2:] - 2 * mass + beside[:-2])
+            mass = mass + smoothing * (beside[2:] - 2 * mass + beside[:-2])
         mass /= mass.sum()
     return mass

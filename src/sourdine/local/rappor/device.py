@@ -89,8 +89,8 @@ class Device:
         4
         """
         truth = self.oracle.filter(value, self._cohort)
-        held = self._flipped(truth)
-        stages = (truth, held, self._answer(held, bits))
+        response = self._flipped(truth)
+        stages = (truth, response, self._answer(response, bits))
         size = self.oracle.size
         return Life(self._cohort, *(np.unpackbits(row, count=size).view(np.bool_) for row in stages))
 
@@ -102,8 +102,8 @@ class Device:
         sent: Rows = self.oracle.with_cohorts(row[None], np.array([self._cohort]))[0]
         return sent
 
-    def _answer(self, held: Rows, bits: Bits) -> Rows:
-        return trimmed(instantaneous(held, self.oracle.coins, bits), self.oracle.size)
+    def _answer(self, response: Rows, bits: Bits) -> Rows:
+        return trimmed(instantaneous(response, self.oracle.coins, bits), self.oracle.size)
 
     def _flipped(self, truth: Rows) -> Rows:
         key = self._key(b"permanent", self._cohort.to_bytes(4, "big") + truth.tobytes())

@@ -147,8 +147,8 @@ def read_map(path: Path, oracle: BloomOracle) -> Candidates:
     """The candidates of a map: a word, and cohort k + bit + 1 for each cohort and hash."""
     lines = _lines(path)
     width = oracle.cohorts * oracle.hashes
-    found = [_whole_numbers(path, "map", i, line[1:], width) for i, line in enumerate(lines, 1)]
-    table = np.array(found, np.int64).reshape(len(lines), oracle.cohorts, oracle.hashes)
+    rows = [_whole_numbers(path, "map", i, line[1:], width) for i, line in enumerate(lines, 1)]
+    table = np.array(rows, np.int64).reshape(len(lines), oracle.cohorts, oracle.hashes)
     table = table - 1 - oracle.bits * np.arange(oracle.cohorts)[:, None]
     wrong = np.flatnonzero(np.any((table < 0) | (table >= oracle.bits), axis=(1, 2)))
     if wrong.size:
@@ -215,16 +215,16 @@ def read_results(path: Path) -> list[ResultLine]:
         raise InvalidParameter(
             f"The results in '{path.name}' do not begin with the line '{','.join(_RESULTS)}'. Add it."
         )
-    found = []
+    results = []
     for number, line in enumerate(lines[1:], 2):
         try:
             word, *numbers = line
-            found.append(ResultLine(word, *(float(text) for text in numbers)))
+            results.append(ResultLine(word, *(float(text) for text in numbers)))
         except (TypeError, ValueError):
             raise InvalidParameter(
                 f"Line {number} of the results in '{path.name}' is damaged or cut short. Nothing was read."
             ) from None
-    return found
+    return results
 
 
 def _bit_strings(bits: NDArray[np.uint8]) -> list[str]:

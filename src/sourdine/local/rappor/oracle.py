@@ -134,8 +134,8 @@ class RapporOracle(Oracle):
         out = np.empty_like(filters)
         for start in range(0, len(filters), _CHUNK):
             part = slice(start, start + _CHUNK)
-            held = permanent(filters[part], self.coins, bits)
-            out[part] = instantaneous(held, self.coins, bits)
+            response = permanent(filters[part], self.coins, bits)
+            out[part] = instantaneous(response, self.coins, bits)
         return trimmed(out, self.size)
 
 
@@ -149,11 +149,11 @@ def check_flip(oracle: RapporOracle) -> None:
 def check_coins(oracle: RapporOracle) -> None:
     """Refuse shares of bits turned over that are none, or answers that do not tell bits apart."""
     owner = type(oracle).__name__
-    given = {
+    coins = {
         name: check.between(owner, name, getattr(oracle, name), least, 1 - LEAST_SHARE)
         for name, least in (("f", Fraction(0)), ("p", LEAST_SHARE), ("q", LEAST_SHARE))
     }
-    for name, value in given.items():
+    for name, value in coins.items():
         object.__setattr__(oracle, name, value)
-    if given["q"] - given["p"] < LEAST_SHARE:
-        raise check.fail(owner, "q", f"be above p, which is {given['p']}", given["q"])
+    if coins["q"] - coins["p"] < LEAST_SHARE:
+        raise check.fail(owner, "q", f"be above p, which is {coins['p']}", coins["q"])

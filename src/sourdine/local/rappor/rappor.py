@@ -69,8 +69,8 @@ class BloomOracle(RapporOracle):
         return self.head + (self.bits + 7) // 8
 
     def filter(self, value: object, cohort: int) -> Rows:
-        found = np.array(positions(as_word(value), cohort, self.bits, self.hashes))
-        return packed_filters(found, self.bits)
+        places = np.array(positions(as_word(value), cohort, self.bits, self.hashes))
+        return packed_filters(places, self.bits)
 
     def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
         """A packed report of a new device for each word."""
@@ -276,14 +276,14 @@ class OneTimeRappor(BloomOracle):
 
 def _words_apart(oracle: BloomOracle) -> Example:
     """Two words that share no bit in any cohort, and each set as many as a word can: the worst there is."""
-    found: list[tuple[str, set[tuple[int, int]]]] = []
+    candidates: list[tuple[str, set[tuple[int, int]]]] = []
     for i in range(10_000):
         word = f"word {i}"
         table = position_table([as_word(word)], oracle.bits, oracle.hashes, oracle.cohorts)[0]
         places = {(cohort, int(bit)) for cohort, row in enumerate(table) for bit in row}
         if len(places) == oracle.hashes * oracle.cohorts:
-            found.append((word, places))
-            other = next(known for known, taken in found if not taken & places or known == word)
+            candidates.append((word, places))
+            other = next(known for known, taken in candidates if not taken & places or known == word)
             if other != word:
                 return Example(
                     mechanism=oracle,

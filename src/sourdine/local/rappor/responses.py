@@ -113,8 +113,8 @@ class Coins:
 
     def ones_law(self, is_set: bool, reports: int) -> Floats:
         """How many of n reports have a 1 at a bit: a mixture over the permanent response."""
-        kept = 1 - float(self.flip)
-        high = kept if is_set else 1 - kept
+        keep = 1 - float(self.flip)
+        high = keep if is_set else 1 - keep
         likely, unlikely = (_binomials(reports, float(share)) for share in (self.q, self.p))
         return np.asarray(high * likely + (1 - high) * unlikely)
 
@@ -126,8 +126,8 @@ class Coins:
             x, y = ball(self.p / self.q) ** reports, ball((1 - self.q) / (1 - self.p)) ** reports
         if self.f == 0 and (reports is None or self.p == 0 or self.q == 1):
             return None
-        kept, flip = ball(1 - self.flip), ball(self.flip)
-        return ((kept + flip * x) / (flip + kept * x) * (kept + flip * y) / (flip + kept * y)).log()
+        keep, flip = ball(1 - self.flip), ball(self.flip)
+        return ((keep + flip * x) / (flip + keep * x) * (keep + flip * y) / (flip + keep * y)).log()
 
 
 def _binomials(trials: int, share: float) -> Floats:
@@ -147,12 +147,12 @@ def permanent(filters: Rows, coins: Coins, bits: Bits) -> Rows:
     return filters ^ _draw(filters, coins.flip, bits)
 
 
-def instantaneous(held: Rows, coins: Coins, bits: Bits) -> Rows:
+def instantaneous(response: Rows, coins: Coins, bits: Bits) -> Rows:
     """A 1 with probability q where the permanent bit is 1, p where it is 0; both coins are always tossed."""
     if not coins.instantaneous:
-        return held
-    likely, unlikely = (_draw(held, share, bits) for share in (coins.q, coins.p))
-    return (held & likely) | (~held & unlikely)
+        return response
+    likely, unlikely = (_draw(response, share, bits) for share in (coins.q, coins.p))
+    return (response & likely) | (~response & unlikely)
 
 
 def trimmed(rows: Rows, size: int) -> Rows:

@@ -199,8 +199,8 @@ class Survey:
         >>> float(fair.bias(0.1, bent.channel).round(4))
         -0.016
         """
-        said = (self if coins is None else Survey(coins)).rate(share)
-        return np.asarray(self.channel.estimate(said) - np.asarray(share, float))
+        rate = (self if coins is None else Survey(coins)).rate(share)
+        return np.asarray(self.channel.estimate(rate) - np.asarray(share, float))
 
     def variance(self, share: ArrayLike, people: int, *, population: bool = False) -> Floats:
         """Of the estimate, for people among whom the share holds, or drawn from a population where it does.
@@ -210,9 +210,9 @@ class Survey:
         """
         count = check.integer("Survey.variance", "people", people, 1, 1 << 62)
         check.boolean("Survey.variance", "population", population)
-        given = self.channel.variance(share, count)
+        noise = self.channel.variance(share, count)
         f = np.clip(np.asarray(share, float), 0.0, 1.0)
-        return np.asarray(given + f * (1 - f) / count) if population else given
+        return np.asarray(noise + f * (1 - f) / count) if population else noise
 
     def estimate(
         self, yes: ArrayLike, people: ArrayLike, confidence: float = 0.95, *, population: bool = False
@@ -225,29 +225,29 @@ class Survey:
         """
         level = check.confidence("Survey.estimate", confidence)
         check.boolean("Survey.estimate", "population", population)
-        asked = np.asarray(people, np.int64)
-        said = np.asarray(yes, np.int64)
-        if asked.size == 0 or np.any(asked < 1):
-            raise check.fail("Survey.estimate", "people", "be 1 or more", int(np.min(asked, initial=0)))
-        if np.any((said < 0) | (said > asked)):
+        sizes = np.asarray(people, np.int64)
+        counts = np.asarray(yes, np.int64)
+        if sizes.size == 0 or np.any(sizes < 1):
+            raise check.fail("Survey.estimate", "people", "be 1 or more", int(np.min(sizes, initial=0)))
+        if np.any((counts < 0) | (counts > sizes)):
             raise check.fail("Survey.estimate", "yes", "lie between 0 and the people", "a count outside")
         if not population:
-            if asked.ndim:
-                raise check.fail("Survey.estimate", "people", "be one number for given people", asked.shape)
-            return shares(self.channel, said, int(asked), level)
-        return self._drawn(said, asked, level)
+            if sizes.ndim:
+                raise check.fail("Survey.estimate", "people", "be one number for given people", sizes.shape)
+            return shares(self.channel, counts, int(sizes), level)
+        return self._drawn(counts, sizes, level)
 
     def _drawn(self, yes: NDArray[np.int64], people: NDArray[np.int64], confidence: float) -> Estimate:
         """The share of yes has a score interval (Wilson 1927), and the estimate is linear in it."""
-        said = yes / people
+        rate = yes / people
         square = deviations(confidence) ** 2 / people
-        middle = (said + square / 2) / (1 + square)
-        reach = np.sqrt(square * (said * (1 - said) + square / 4)) / (1 + square)
+        middle = (rate + square / 2) / (1 + square)
+        reach = np.sqrt(square * (rate * (1 - rate) + square / 4)) / (1 + square)
         estimate = self.channel.estimate
         p, q = self.channel
-        variance = said * (1 - said) / (people * (p - q) ** 2)
+        variance = rate * (1 - rate) / (people * (p - q) ** 2)
         lower, upper = estimate(middle - reach), estimate(middle + reach)
-        return Estimate(estimate(said), variance, lower, upper, int(people.min()), confidence)
+        return Estimate(estimate(rate), variance, lower, upper, int(people.min()), confidence)
 
     def people(
         self, error: float, confidence: float = 0.95, *, between: tuple[float, float] = (0.0, 1.0)

@@ -84,8 +84,8 @@ class EndpointMethod(ABC):
             )
         real = np.nan_to_num(real.astype(np.float64), nan=0.0, posinf=np.inf, neginf=0.0)
         most = float(self.bound)
-        found = self._find(np.clip(real, 0.0, most), 1 - level, bits)
-        value, lower, upper = (min(most, max(0.0, each)) for each in found)
+        ends = self._find(np.clip(real, 0.0, most), 1 - level, bits)
+        value, lower, upper = (min(most, max(0.0, each)) for each in ends)
         return Endpoint(value, lower, upper, level)
 
 
@@ -150,9 +150,9 @@ class NoisyMaximum(_Private):
 
     def _find(self, values: NDArray[np.float64], beta: float, bits: Bits) -> tuple[float, float, float]:
         n = len(values)
-        said = float(self.mechanism.sample(values.max(), bits))
+        answer = float(self.mechanism.sample(values.max(), bits))
         off = self.mechanism.error(1 - beta / 2)
-        return said * (n + 1) / n, said - off, (said + off) / (beta / 2) ** (1 / n)
+        return answer * (n + 1) / n, answer - off, (answer + off) / (beta / 2) ** (1 / n)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,10 +270,10 @@ class QueriedEndpoint(_Private):
         p, q = survey.channel
         tolerance = sure_reach(group, 1 - 0.05 / (self.levels + 1)) / (p - q)
         stop = max(math.ldexp(end, -self.levels), (1 - max(_STOP, tolerance)) * end)
-        asked = min(self.levels, max(1, math.floor(math.log2(most / stop)) + 1))
-        threshold = math.ldexp(most, -asked) / end
+        rounds = min(self.levels, max(1, math.floor(math.log2(most / stop)) + 1))
+        threshold = math.ldexp(most, -rounds) / end
         near = min(1.0, threshold / (threshold + tolerance))
-        left = max(1, people - asked * group)
+        left = max(1, people - rounds * group)
         return end / near * math.sqrt(float(survey.variance(near, left, population=True)))
 
     def _find(self, values: NDArray[np.float64], beta: float, bits: Bits) -> tuple[float, float, float]:

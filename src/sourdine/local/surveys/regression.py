@@ -76,7 +76,7 @@ class AnswerRegression:
 
 def regress(
     survey: Survey,
-    said: ArrayLike,
+    answers: ArrayLike,
     covariates: ArrayLike,
     *,
     names: Sequence[str] | None = None,
@@ -85,14 +85,14 @@ def regress(
 ) -> AnswerRegression:
     """Which people it is true of, from what they said: the most likely coefficients, by Fisher scoring.
 
-    `said` is one answer a person, `covariates` a row of numbers each; an intercept is added. `counts` tells
+    `answers` is one answer a person, `covariates` numbers for each; an intercept is added. `counts` tells
     how many people each row stands for. Without covariates the share is `Survey.estimate`'s, where that lies
     between 0 and 1.
 
     >>> rows = np.repeat([[0.0], [1.0]], 1000, axis=0)
-    >>> said = np.r_[np.arange(1000) < 350, np.arange(1000) < 550]  # two coins: true of 20 % and of 60 %
-    >>> found = regress(Survey.two_coins(), said, rows, names=["city"])
-    >>> found.predict([[0], [1]]).value.round(3).tolist(), found.errors.round(2).tolist()
+    >>> answers = np.r_[np.arange(1000) < 350, np.arange(1000) < 550]  # two coins: true of 20 % and of 60 %
+    >>> result = regress(Survey.two_coins(), answers, rows, names=["city"])
+    >>> result.predict([[0], [1]]).value.round(3).tolist(), result.errors.round(2).tolist()
     ([0.2, 0.6], [0.19, 0.23])
     """
     level = check.confidence(_OWNER, confidence)
@@ -100,14 +100,15 @@ def regress(
     if not isinstance(given_design, Survey):
         remedy = "Pass Survey.two_coins() or Survey.of(Warner(truth=0.7)), for example."
         raise check.fail(_OWNER, "survey", "be the design of the answers", survey, remedy)
-    answers = np.asarray(said)
-    if answers.ndim != 1 or not answers.size or not np.isin(answers, (0, 1)).all():
+    row = np.asarray(answers)
+    if row.ndim != 1 or not row.size or not np.isin(row, (0, 1)).all():
         raise InvalidParameter(
-            "The 'said' of regress must be one yes (1) or no (0) a person. Pass a row of them, of somebody."
+            "The 'answers' of regress must be one yes (1) or no (0) a person. "
+            "Pass a row of them, of somebody."
         )
-    yes = answers.astype(float)
-    given = np.asarray(covariates, float)
-    rows = _rows(given, given.shape[1] if given.ndim == 2 else 1)
+    yes = row.astype(float)
+    table = np.asarray(covariates, float)
+    rows = _rows(table, table.shape[1] if table.ndim == 2 else 1)
     if len(rows) != len(yes):
         raise check.fail(_OWNER, "covariates", f"have a row for each of {len(yes):,} answers", len(rows))
     many = np.ones(len(yes)) if counts is None else reals(counts).astype(float)
@@ -174,8 +175,8 @@ class _Likelihood:
 
 def _fit(likelihood: _Likelihood) -> _Fitted:
     values = np.zeros(likelihood.design.shape[1])
-    said = float(np.average(likelihood.yes, weights=likelihood.many))
-    share = (said - likelihood.q) / (likelihood.p - likelihood.q)
+    rate = float(np.average(likelihood.yes, weights=likelihood.many))
+    share = (rate - likelihood.q) / (likelihood.p - likelihood.q)
     values[0] = logit(min(max(share, 0.01), 0.99))
     now, settled = likelihood.log(values), False
     for _ in range(_ROUNDS):
@@ -196,8 +197,8 @@ def _fit(likelihood: _Likelihood) -> _Fitted:
     return _Fitted(values, np.asarray(np.linalg.pinv(information), np.float64), now, settled and not flat)
 
 
-def _rows(given: ArrayLike, width: int) -> NDArray[np.float64]:
-    rows = np.asarray(given, float)
+def _rows(table: ArrayLike, width: int) -> NDArray[np.float64]:
+    rows = np.asarray(table, float)
     if rows.ndim == 1 and width <= 1:
         rows = rows.reshape(-1, width)
     if rows.ndim != 2 or rows.shape[1] != width or not np.isfinite(rows).all():

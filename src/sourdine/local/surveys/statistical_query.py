@@ -104,9 +104,9 @@ class LocalCrowd:
                 f"A query needs a group of {size:,} and only {self.left:,} people have not answered yet. "
                 "Nobody may answer twice at this epsilon. Ask fewer queries, or in smaller groups."
             )
-        asked = self._values[self._next : self._next + size]
+        group = self._values[self._next : self._next + size]
         self._next += size
-        yes = count_yes(self.oracle, query, asked, self._bits)
+        yes = count_yes(self.oracle, query, group, self._bits)
         p, q = self.oracle.channel
         mean = float(self.oracle.channel.estimate(yes / size))
         return QueryAnswer(mean, sure_reach(size, self.confidence) / (p - q))
@@ -184,12 +184,12 @@ class QueryPlan:
         if len(values) * self.each < self.queries:
             raise check.fail("QueryPlan.answer", "values", "suffice for a report to each query", len(values))
         first = np.arange(len(values)) * self.each % self.queries
-        yes, asked = np.zeros((2, self.queries), np.int64)
+        yes, people = np.zeros((2, self.queries), np.int64)
         for place, query in enumerate(queries):
             group = values[(place - first) % self.queries < self.each]
             yes[place] = count_yes(self.oracle, query, group, bits)
-            asked[place] = len(group)
-        return Survey.of(self.oracle).estimate(yes, asked, confidence, population=True)
+            people[place] = len(group)
+        return Survey.of(self.oracle).estimate(yes, people, confidence, population=True)
 
     @property
     def _reach(self) -> float:

@@ -46,12 +46,12 @@ class JudgedOn(StrEnum):
 class UtilityPoint:
     """A model that learned from rows cleaned with one noise at one epsilon.
 
-    `asked` is the epsilon that was asked for, and `price` what the cleaning really costs a person.
+    `target` is the epsilon that was asked for, and `price` what the cleaning really costs a person.
     """
 
     method: Method
     model: LearningModel
-    asked: Fraction
+    target: Fraction
     price: Fraction
     scores: Mapping[JudgedOn, Scores]
 
@@ -123,7 +123,7 @@ def measure_utility(
     >>> bool(low < high), found.without_noise["naive-bayes"][0] > 0.9
     (True, True)
     """
-    held = (
+    spec = (
         specification
         if isinstance(specification, CleaningSpecification)
         else CleaningSpecification.read(specification)
@@ -133,41 +133,41 @@ def measure_utility(
         raise InvalidParameter(
             "Utility is measured at epsilons of a person (epsilon) or of every column (each). Give one."
         )
-    asked = _listed(epsilon if each is None else each)
+    levels = _listed(epsilon if each is None else each)
     for model in dict.fromkeys(models):
         check_installed(check.member(_OWNER, "model", model, LearningModel))
     chosen = [check.member(_OWNER, "method", method, Method) for method in dict.fromkeys(methods)]
     judged = tuple(check.member(_OWNER, "tested", kind, JudgedOn) for kind in dict.fromkeys(tested))
-    if not (asked and models and chosen and judged):
+    if not (levels and models and chosen and judged):
         raise InvalidParameter("Utility needs an epsilon, a model, a noise and rows to test by. Name some.")
-    made = [
+    cases = [
         (
             level,
             method,
-            held.cleaner(
+            spec.cleaner(
                 epsilon=level if each is None else None,
                 each=None if each is None else level,
                 method=method,
             ),
         )
-        for level in asked
+        for level in levels
         for method in chosen
     ]
-    first = made[0][2]
+    first = cases[0][2]
     _check_label(first, label)
     numbers = any(isinstance(cells, NumberCells) for cells in first.cells)
     if not numbers:  # they differ in the noise of numbers alone
-        made = [case for case in made if case[1] is chosen[0]]
-    private = PrivateRows.read(first, table, test, seed, held.text)
+        cases = [case for case in cases if case[1] is chosen[0]]
+    private = PrivateRows.read(first, table, test, seed, spec.text)
     truth = true_rows(first, label, private.cells)
     train, judge = truth.part(private.split.train), truth.part(private.split.test)
     if not len(train.labels) or not len(judge.labels):
         raise InvalidParameter("No row to learn from, or none to test by, has a label that is declared.")
-    asked_of = {id(cleaner): (level, method) for level, method, cleaner in made}
+    asked_of = {id(cleaner): (level, method) for level, method, cleaner in cases}
     points: list[UtilityPoint] = []
-    for cleaner in watch([cleaner for _, _, cleaner in made]):
+    for cleaner in watch([cleaner for _, _, cleaner in cases]):
         level, method = asked_of[id(cleaner)]
-        found = try_models(
+        results = try_models(
             truth,
             private.split,
             cleaned_rows(cleaner, label, private.cells, many, bits),
@@ -177,11 +177,11 @@ def measure_utility(
             UtilityPoint(
                 method=method,
                 model=model,
-                asked=level,
+                target=level,
                 price=cleaner.total,
                 scores={kind: scores[kind] for kind in judged},
             )
-            for model, scores in found.items()
+            for model, scores in results.items()
         ]
     (labels,) = (cells.labels for cells in first.cells if cells.name == label)
     return Utility(
@@ -212,25 +212,27 @@ def try_models(
     for rows in cleanings:
         cleaned = rows.part(split.test)
         mixed = Rows(rows.features, truth.labels, rows.keys, rows.classes).part(split.test)
-        for model, made in learned(rows.part(split.train)).items():
-            found = pairs.setdefault(model, {kind: [] for kind in JudgedOn})
+        for model, classifier in learned(rows.part(split.train)).items():
+            by_kind = pairs.setdefault(model, {kind: [] for kind in JudgedOn})
             for kind, judge in zip(JudgedOn, (test, mixed, cleaned), strict=True):
-                found[kind].append(_score(made, judge))
-    return {model: {kind: Scores.of(each) for kind, each in found.items()} for model, found in pairs.items()}
+                by_kind[kind].append(_score(classifier, judge))
+    return {
+        model: {kind: Scores.of(each) for kind, each in by_kind.items()} for model, by_kind in pairs.items()
+    }
 
 
-def _score(made: Classifier, rows: Rows) -> tuple[float, float]:
-    return quality(rows.labels, made.guess(rows.features), rows.classes)
+def _score(classifier: Classifier, rows: Rows) -> tuple[float, float]:
+    return quality(rows.labels, classifier.guess(rows.features), rows.classes)
 
 
-def _listed(given: Sequence[Fraction | float] | Fraction | float | None) -> list[Fraction]:
-    held = given if isinstance(given, Sequence) else [given]
-    return list(dict.fromkeys(check.positive(_OWNER, "epsilon", value) for value in held))
+def _listed(epsilon: Sequence[Fraction | float] | Fraction | float | None) -> list[Fraction]:
+    levels = epsilon if isinstance(epsilon, Sequence) else [epsilon]
+    return list(dict.fromkeys(check.positive(_OWNER, "epsilon", value) for value in levels))
 
 
 def _check_label(cleaner: Cleaner, label: str) -> None:
-    found = [cells for cells in cleaner.cells if cells.name == label]
-    if not found or found[0].labels is None:
+    matches = [cells for cells in cleaner.cells if cells.name == label]
+    if not matches or matches[0].labels is None:
         raise InvalidParameter(
             f"The label '{label}' is not declared as a flag or a category, whose keys are the classes. "
             "Declare it so, or name another column."

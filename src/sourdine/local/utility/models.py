@@ -43,8 +43,8 @@ class Rows:
 
     def part(self, rows: Places) -> "Rows":
         """Some rows, without those that have no label."""
-        kept = rows[self.labels[rows] != NO_LABEL]
-        return Rows(self.features[kept], self.labels[kept], self.keys, self.classes)
+        places = rows[self.labels[rows] != NO_LABEL]
+        return Rows(self.features[places], self.labels[places], self.keys, self.classes)
 
 
 class Classifier(Protocol):
@@ -73,10 +73,10 @@ class NaiveBayes:
         """What rows say; a class that has none has no share. Every key of a class counts once more."""
         numbers = tuple(place for place, keys in enumerate(rows.keys) if not keys)
         categories = tuple(place for place, keys in enumerate(rows.keys) if keys)
-        held = rows.features[:, numbers]
+        values = rows.features[:, numbers]
         inside = [rows.labels == k for k in range(rows.classes)]
-        parts = [held[each] if each.any() else held for each in inside]
-        least = _SMOOTHING * held.var(axis=0).max() if numbers and len(held) else 0.0
+        parts = [values[each] if each.any() else values for each in inside]
+        least = _SMOOTHING * values.var(axis=0).max() if numbers and len(values) else 0.0
         tables = []
         for place in categories:
             cells = rows.features[:, place].astype(np.int64)
@@ -94,15 +94,15 @@ class NaiveBayes:
         )
 
     def guess(self, features: Floats) -> Places:
-        held = features if self.numbers is None else features[:, self.numbers]
+        values = features if self.numbers is None else features[:, self.numbers]
         variances = np.maximum(self.variances, np.finfo(float).tiny)
-        away = (held[:, None, :] - self.means) ** 2 / variances + np.log(variances)
+        away = (values[:, None, :] - self.means) ** 2 / variances + np.log(variances)
         with np.errstate(divide="ignore"):
             score = np.log(self.shares) - away.sum(axis=2) / 2
         for place, table in zip(self.categories, self.tables, strict=True):
             score += np.log(table)[:, features[:, place].astype(np.int64)].T
-        found: Places = score.argmax(axis=1)
-        return found
+        guesses: Places = score.argmax(axis=1)
+        return guesses
 
 
 @dataclass(frozen=True)
@@ -158,11 +158,11 @@ class _Foreign:
     @classmethod
     def fitted(cls, model: LearningModel, rows: Rows) -> "_Foreign":
         spread = rows.features.std(axis=0)
-        made = cls(
+        classifier = cls(
             _estimator(model), rows.keys, rows.features.mean(axis=0), np.where(spread > 0, spread, 1.0)
         )
-        made.estimator.fit(made._design(rows.features), rows.labels)
-        return made
+        classifier.estimator.fit(classifier._design(rows.features), rows.labels)
+        return classifier
 
     def _design(self, features: Floats) -> Floats:
         parts = [
@@ -181,12 +181,12 @@ def _estimator(model: LearningModel) -> _Estimator:
     from sklearn.linear_model import LogisticRegression
     from sklearn.tree import DecisionTreeClassifier
 
-    made: _Estimator = (
+    estimator: _Estimator = (
         LogisticRegression(max_iter=1000)
         if model is LearningModel.LOGISTIC
         else DecisionTreeClassifier(max_depth=_DEPTH, random_state=0)
     )
-    return made
+    return estimator
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,8 +199,8 @@ class Scores:
     @classmethod
     def of(cls, pairs: list[tuple[float, float]]) -> "Scores":
         """From pairs of accuracy and F1."""
-        held = np.array(pairs, float).reshape(-1, 2)
-        return cls(held[:, 0], held[:, 1])
+        table = np.array(pairs, float).reshape(-1, 2)
+        return cls(table[:, 0], table[:, 1])
 
 
 def quality(truth: Places, guess: Places, classes: int) -> tuple[float, float]:
@@ -211,10 +211,10 @@ def quality(truth: Places, guess: Places, classes: int) -> tuple[float, float]:
     """
     if not len(truth):
         return 0.0, 0.0
-    asked = (1,) if classes == 2 else range(classes)
-    found = []
-    for k in asked:
+    labels = (1,) if classes == 2 else range(classes)
+    scores = []
+    for k in labels:
         both = float(((truth == k) & (guess == k)).sum())
         either = float((truth == k).sum() + (guess == k).sum())
-        found.append(2 * both / either if either else 0.0)
-    return float((truth == guess).mean()), float(np.mean(found))
+        scores.append(2 * both / either if either else 0.0)
+    return float((truth == guess).mean()), float(np.mean(scores))

@@ -103,20 +103,22 @@ def cleaned_rows(
     size = _size(private)
     while repeats:
         many = min(repeats, max(1, _AT_ONCE // max(1, size)))
-        made = {cells.name: cells.sample(np.tile(private[cells.name], many), bits) for cells in cleaner.cells}
-        whole = _decided(cleaner, label, made, bits)
+        columns = {
+            cells.name: cells.sample(np.tile(private[cells.name], many), bits) for cells in cleaner.cells
+        }
+        whole = _decided(cleaner, label, columns, bits)
         for start in range(0, many * size, size):
             part = slice(start, start + size)
             yield Rows(whole.features[part], whole.labels[part], whole.keys, whole.classes)
         repeats -= many
 
 
-def _decided(cleaner: Cleaner, label: str, made: Mapping[str, Cleaned], bits: Bits) -> Rows:
+def _decided(cleaner: Cleaner, label: str, columns: Mapping[str, Cleaned], bits: Bits) -> Rows:
     features = []
-    out = np.zeros(_size(made), np.bool_)
-    labels = np.zeros(_size(made), np.int64)
+    out = np.zeros(_size(columns), np.bool_)
+    labels = np.zeros(_size(columns), np.int64)
     for cells in cleaner.cells:
-        column = made[cells.name]
+        column = columns[cells.name]
         if cells.keeps_missing and cells.gap is Gap.DRAW:
             column = cells.drawn(column, bits)
         elif cells.gap is Gap.DROP or cells.name == label:

@@ -83,7 +83,7 @@ def utility_table(utility: Utility) -> TextTable:
             if point.model is model:
                 rows += [
                     (
-                        _short(point.asked),
+                        _short(point.target),
                         _short(point.price),
                         *((point.method,) if utility.numbers else ()),
                         model,

@@ -42,8 +42,8 @@ class Candidates:
         if not self.words:
             raise InvalidParameter("There are no candidates. List the words to look for.")
         if len(set(self.words)) != len(self.words):
-            seen: set[str] = set()
-            twice = next(word for word in self.words if word in seen or seen.add(word))  # type: ignore[func-returns-value]
+            earlier: set[str] = set()
+            twice = next(word for word in self.words if word in earlier or earlier.add(word))  # type: ignore[func-returns-value]
             raise InvalidParameter(f"The candidate '{twice}' is listed twice. List every word once.")
 
     @classmethod
@@ -126,8 +126,8 @@ class Evidence:
     @cached_property
     def shares(self) -> Floats:
         """The same by report, flat; 0 in a cohort without reports."""
-        found: Floats = (self.debiased / np.maximum(self.reports, 1)[:, None]).ravel()
-        return found
+        shares: Floats = (self.debiased / np.maximum(self.reports, 1)[:, None]).ravel()
+        return shares
 
     @cached_property
     def sizes(self) -> Floats:
@@ -244,7 +244,7 @@ class Decoding:
         return float(self.shares[self.detected].sum())
 
     @property
-    def found(self) -> tuple[str, ...]:
+    def discoveries(self) -> tuple[str, ...]:
         """The found words, the most frequent first."""
         order = np.argsort(-self.shares, kind="stable")
         return tuple(self.words[i] for i in order if self.detected[i])

@@ -228,7 +228,7 @@ def decode_nonnegative(
     scores = np.full(equations.words, -np.inf)
     scores[positive] = solution[positive] / errors
     tail = (1 - terms.confidence) / 2
-    found = Decoding.normal(
+    decoding = Decoding.normal(
         "non-negative least squares",
         candidates.words,
         solution[:-1],
@@ -239,7 +239,7 @@ def decode_nonnegative(
         tests=scores,
     )
     ends = np.quantile(drawn[:, :-1], [tail, 1 - tail], axis=0)
-    return replace(found, lower=ends[0], upper=ends[1])
+    return replace(decoding, lower=ends[0], upper=ends[1])
 
 
 def _normals(count: int, bits: Bits) -> Floats:
