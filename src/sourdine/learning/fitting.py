@@ -129,9 +129,9 @@ def augmented(
     """The examples as a model sees them, and how many versions of each come in a row."""
     if augmentation is None:
         return examples, 1
-    given: object = augmentation
-    if not isinstance(given, Augmentation):
-        raise check.fail(owner, "augmentation", "be an Augmentation", given, "Write Augmentation(flip=True).")
+    value: object = augmentation
+    if not isinstance(value, Augmentation):
+        raise check.fail(owner, "augmentation", "be an Augmentation", value, "Write Augmentation(flip=True).")
     return AugmentedExamples(examples, augmentation, bits), augmentation.copies
 
 

@@ -62,20 +62,20 @@ class Augmentation:
 
     def apply(self, images: Tensor, bits: Bits = SYSTEM) -> Tensor:
         """A version of each image, which hangs on that image and on bits that are drawn for it alone."""
-        made = images if images.is_floating_point() else images.float()
-        count = len(made)
+        versions = images if images.is_floating_point() else images.float()
+        count = len(versions)
         if not count:
             return images
         if self.flip:
-            turned = torch.from_numpy(coins(bits, count)).to(made.device)
-            made = torch.where(turned.view(-1, 1, 1, 1), made.flip(-1), made)
+            turned = torch.from_numpy(coins(bits, count)).to(versions.device)
+            versions = torch.where(turned.view(-1, 1, 1, 1), versions.flip(-1), versions)
         if self.shift:
-            made = self._moved(made, bits)
+            versions = self._moved(versions, bits)
         if self.rotate:
-            made = self._turned(made, bits)
+            versions = self._turned(versions, bits)
         if self.blur:
-            made = _blurred(made, self.blur * _uniform(count, bits))
-        return made if images.is_floating_point() else made.round().to(images.dtype)
+            versions = _blurred(versions, self.blur * _uniform(count, bits))
+        return versions if images.is_floating_point() else versions.round().to(images.dtype)
 
     def _moved(self, images: Tensor, bits: Bits) -> Tensor:
         """Cut out of the image with a black margin."""
@@ -103,23 +103,28 @@ class Augmentation:
 class AugmentedExamples(Examples):
     """Examples of which every batch holds new versions, `copies` of each in a row."""
 
-    def __init__(self, held: Examples, augmentation: Augmentation, bits: Bits) -> None:
-        self._held, self._augmentation, self._bits, self.size = held, augmentation, bits, held.size
-        if held.like()[0].ndim != 4:
+    def __init__(self, examples: Examples, augmentation: Augmentation, bits: Bits) -> None:
+        self._examples, self._augmentation, self._bits, self.size = (
+            examples,
+            augmentation,
+            bits,
+            examples.size,
+        )
+        if examples.like()[0].ndim != 4:
             raise InvalidParameter(
                 "Only images can be augmented, with the axes colours, height and width; these examples have "
                 "others. Leave the augmentation out, or train on images and not on their features."
             )
 
     def batch(self, places: Indices) -> Batch:
-        images, *others = self._held.batch(np.repeat(places, self._augmentation.copies))
+        images, *others = self._examples.batch(np.repeat(places, self._augmentation.copies))
         return (self._augmentation.apply(images, self._bits), *others)
 
     def like(self) -> Batch:
-        return self._held.like()
+        return self._examples.like()
 
     def made_up(self, count: int) -> Batch:
-        return self._held.made_up(count)
+        return self._examples.made_up(count)
 
 
 def _uniform(count: int, bits: Bits) -> NDArray[np.float64]:
