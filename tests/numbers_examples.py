@@ -561,7 +561,7 @@ LOCAL = {
     "local.OLH": of(local.OLH, epsilon=1, categories=100, groups=64),
     "local.Memo.total_epsilon": of(local.Memo(KARY, bytes(range(32))).total_epsilon, distinct=100),
     "local.OUE": of(local.OUE, epsilon=1, categories=100),
-    "local.OUE.kept": of(
+    "local.OUE.true_bits": of(
         lambda count: local.OUE(epsilon=1, categories=4).true_bits(count, SeededBits(1)), count=100
     ),
     "local.Piecewise": of(local.Piecewise, epsilon=1, **_RANGE, cells=100, window=40),
@@ -589,7 +589,7 @@ LOCAL = {
     "local.Survey.two_coins": of(local.Survey.two_coins, truth=QUARTER, yes=QUARTER),
     "local.Survey.variance": of(lambda people: SURVEY.variance(HALF, people), people=100),
     "local.SUE": of(local.SUE, epsilon=1, categories=100),
-    "local.SUE.kept": of(
+    "local.SUE.true_bits": of(
         lambda count: local.SUE(epsilon=1, categories=4).true_bits(count, SeededBits(1)), count=100
     ),
     "local.best_survey": of(local.best_survey, epsilon=1),
@@ -740,6 +740,7 @@ LEARNING = {
         lambda after: list(learning.TruncatedBatches(**_BATCHES).drawn(SeededBits(1), after=after)),
         after=2,
     ),
+    "learning.Augmentation": of(learning.Augmentation, shift=2, rotate=10, blur=HALF, copies=2),
     "learning.Automatic": of(learning.Automatic, norm=2, stability=QUARTER),
     "learning.Flat": of(learning.Flat, norm=2),
     "learning.PerLayer": of(learning.PerLayer, norm=2),

@@ -48,7 +48,7 @@ visitors = (50_000 * 0.55 * 0.45 ** np.arange(12) + 400).astype(int)
 truth = np.repeat(np.arange(12), visitors)
 reports = oracle.encode(words, truth, bits=SeededBits(1))
 found = decode_by_least_squares(Evidence.of(oracle, oracle.tally(reports)), Candidates.of(oracle, words))
-print(f"{len(truth):,} reports; found: {', '.join(found.found)}")
+print(f"{len(truth):,} reports; found: {', '.join(found.discoveries)}")
 
 # %%
 order = [found.words.index(word) for word in words]

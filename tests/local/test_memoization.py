@@ -145,11 +145,11 @@ def test_a_memo_does_not_show_its_secret() -> None:
 
 
 def test_what_is_no_oracle_or_no_single_answer_is_refused() -> None:
-    with pytest.raises(InvalidParameter, match="'asked' of Memo"):
+    with pytest.raises(InvalidParameter, match="'question' of Memo"):
         Memo("coffee", SECRET)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="one answer at a time"):
         Memo(ORACLE, SECRET).report([1, 2])
-    with pytest.raises(InvalidParameter, match=r"'asked' of Memo.*Device"):
+    with pytest.raises(InvalidParameter, match=r"'question' of Memo.*Device"):
         Memo(Rappor(bits=16, hashes=2, cohorts=1, f=0.5, p=0.5, q=0.75), SECRET)
 
 

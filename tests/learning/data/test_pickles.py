@@ -119,7 +119,7 @@ def test_deep_nesting_ends_in_a_sentence() -> None:
         read_pickle(b"cnumpy\ndtype\n" + deep + b"R.")
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.data())
 def test_bytes_at_random_are_refused_or_plain(data: st.DataObject) -> None:
     raw = bytearray(cifar_pickle(ROWS[:1, :8], LABELS[:1]))
