@@ -1,6 +1,7 @@
 """The memory of training forecast for any batch, from a few dry steps on small ones, stage by stage."""
 
 import copy
+import gc
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -150,6 +151,7 @@ def memory_of(
         examples_per_unit=check.integer("memory_of", "examples_per_unit", examples_per_unit, 1, 1 << 20),
         private=private,
     )
+    gc.collect()  # tensors of earlier work that were given back during a run would be taken off its own
     runs: dict[int, dict[str, StageMemory]] = {}
     for count in _UNITS:
         stages = runs[count] = dry.run(count)
