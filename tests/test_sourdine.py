@@ -1,6 +1,7 @@
 import pkgutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -38,3 +39,18 @@ def test_importing_loads_nothing_heavy() -> None:
     assert "sourdine" in loaded
     assert not loaded & {"numpy", "scipy", "flint", "cryptography", "typer", "rich", "torch"}
     assert "sourdine.core" not in told.stdout
+
+
+@pytest.mark.slow
+def test_a_table_loads_nothing_that_only_its_questions_need(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x\n1\n")
+    columns = {"x": {"type": "integer", "lower": 0, "upper": 9}}
+    program = (
+        f"import sourdine, sys\nsourdine.Table({str(tmp_path / 't.csv')!r}, unit='person', columns={columns})"
+        "\nprint(*sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(told.stdout.split())
+    assert "duckdb" in loaded
+    assert not loaded & {"scipy", "fsspec", "polars", "pandas", "pyarrow", "altair", "jinja2", "rich"}
+    assert not any(name.startswith(("sourdine.report", "sourdine.accounting.pld.acc")) for name in loaded)

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from scipy.special import expit
-
 from sourdine.accounting.accountant import Accountant, Bracket, check_delta, same_relation, with_margin
 from sourdine.accounting.pld.accountant import PLD, PldCost
 from sourdine.core import check
@@ -15,6 +13,7 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import AtomLaw, float_above, pure_law
 from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
+from sourdine.core.special import expit
 
 _ROUNDING = 1e-14
 

@@ -9,7 +9,6 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri_exp
 
 from sourdine.core import check
 from sourdine.core.distributions import (
@@ -22,6 +21,7 @@ from sourdine.core.distributions import (
     float_above,
 )
 from sourdine.core.loss import PrivacyLoss
+from sourdine.core.special import log_ndtr, ndtri_exp
 
 _MASS = 1e-9  # how far masses may be off, relative; they are off by less than 1e-12
 _MARGIN = 1e-9  # of a mu, relative

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, ndtr
+
+from sourdine.core.special import expit, ndtr
 
 Floats = NDArray[np.float64]
 _FLOATS = Fraction(2) ** 1023

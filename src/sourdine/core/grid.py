@@ -79,7 +79,7 @@ def missing(item: object) -> bool:
     return item is None or type(item).__name__ == "NAType"
 
 
-def _unmasked(values: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
+def _unmasked(values: "np.ma.MaskedArray[Any, Any]") -> NDArray[Any]:
     """An array in which nothing is left of what lay under the mask."""
     if values.dtype == np.object_:
         items = np.asarray(values.data).copy()

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Norm
@@ -17,6 +16,7 @@ from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.special import ndtri
 
 LEAST_SIGMA = Fraction(1, 10)
 MOST_SIGMA = Fraction(1 << 30)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from sourdine.core import disk
 from sourdine.core.randomness.bits import Bits
+from sourdine.core.special import ndtri
 from sourdine.testing import SeededBits
 
 Floats = NDArray[np.float64]

@@ -11,13 +11,12 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.special import ndtri
 
 from sourdine.core.distance import Distance, root_above
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.grid import distance_units
 from sourdine.core.mechanism import Mechanism
+from sourdine.core.special import ndtri
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.mechanisms.gaussian import LEAST_SIGMA
 from sourdine.mechanisms.laplace import LEAST_SCALE
@@ -138,6 +137,8 @@ def _quantile(terms: float, confidence: float) -> float:
     """Where P[|X| <= x] is the confidence; one term is Laplace's law."""
     if terms == 1:
         return -math.log1p(-confidence) / math.sqrt(2)
+    from scipy.optimize import brentq  # takes longer to load than most releases
+
     return float(brentq(lambda x: _inside(x, terms) - confidence, 0.0, 60.0, xtol=1e-9))
 
 

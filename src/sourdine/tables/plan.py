@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sourdine.accounting.dpsgd.training import warn_of_delta
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
@@ -217,6 +216,8 @@ class ReleasePlan(Viewable):
         """What is doubtful about the guarantee; empty if nothing is."""
         if self.privacy.delta is None or self.size is None:
             return ""
+        from sourdine.accounting.dpsgd.training import warn_of_delta  # few plans need it
+
         return warn_of_delta(self.privacy.delta, self.size, f"the declared size of {self.size:,}")
 
     def __repr__(self) -> str:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from sourdine.frames.text.compression import Contents
 from sourdine.frames.text.encoding import as_utf8
-from sourdine.frames.text.pieces import Pieces, TextFile
+from sourdine.frames.text.filesystem import Pieces
+from sourdine.frames.text.pieces import TextFile
 from sourdine.frames.text.tidy import MOST_BYTES, UNREADABLE, tidy
 
 PLAIN = partial(tidy, delimiter=",")

@@ -11,9 +11,6 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import partial
 
-from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtr
-
 from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.pld.accountant import PLD, PldCost
 from sourdine.accounting.pld.composition import epsilon_above
@@ -35,6 +32,7 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.format import plain
 from sourdine.core.loss import PrivacyLoss
+from sourdine.core.special import log_ndtr, ndtr
 
 _LEAST, _MOST = math.log(2.0**-4), math.log(2.0**20)
 _TURNS = 60
@@ -329,6 +327,8 @@ def _central_limit(epsilon: float, delta: float, rate: float, steps: int) -> flo
         mu = math.exp(log_mu)
         tail = ndtr(-epsilon / mu + mu / 2) - math.exp(epsilon + log_ndtr(-epsilon / mu - mu / 2))
         return math.log(max(tail, 1e-300)) - math.log(delta)
+
+    from scipy.optimize import brentq  # takes long to load
 
     low, high = -30.0, 8.0
     if log_ratio(low) < 0 < log_ratio(high):

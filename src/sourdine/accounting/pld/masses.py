@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import fft
 
 from sourdine.core.distributions import Floats
 
@@ -154,7 +154,7 @@ def _spectrum(
     at = (places - centre) % length
     folded = np.bincount(at, masses, minlength=length)
     norm = math.sqrt(float(np.sum(masses * folded[at])))
-    values = fft.rfft(folded)
+    values = scipy.fft.rfft(folded)
     if not lone:
         return _Spectrum(values, np.abs(values) + factor * math.sqrt(length) * norm, norm), centre
     rest = float(masses.sum())
@@ -201,7 +201,7 @@ def masses_of_sum(
         return _series(frequencies, np.exp(exponent), window, offsets, error)
     product = np.zeros(len(heavy), dtype=complex)
     product[frequencies] = np.exp(exponent)
-    masses = np.roll(fft.irfft(product, length), offsets - window.start)
+    masses = np.roll(scipy.fft.irfft(product, length), offsets - window.start)
     return MassTable.of(masses + error, window.order, window.step, pessimistic=window.pessimistic)
 
 

@@ -10,7 +10,6 @@ import math
 from functools import singledispatch
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
 
 from sourdine.accounting.pld.discretisation import above
 from sourdine.accounting.pld.joint import Together, Worst, points
@@ -29,6 +28,7 @@ from sourdine.core.distributions import (
     LossDistribution,
     RhoLaw,
 )
+from sourdine.core.special import gammaln, logsumexp
 
 _POINTS = 3000
 _ROUNDING = 2.0**-46

@@ -11,7 +11,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
 
 from sourdine.accounting.subsampling.allocation_sum import Atoms, mean_of_ratios
 from sourdine.core import check
@@ -19,6 +18,7 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import AtomLaw, Floats, GaussianLaw, LossDistribution, Pair
 from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
+from sourdine.core.special import gammaln
 
 CELLS = 1000
 _SLACK = 1e-10  # sums of some thousand masses, in some twenty turns, err by 1e-11 at most

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtr
 
 from sourdine.core.distributions import Floats
+from sourdine.core.special import ndtr
 
 _REACH = 11.0  # deviations of one term that are looked at closely
 _BEND = 4.0  # deviations from the mean over which cells are about alike; farther out they widen

@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
 from sourdine.accounting.accountant import exactly
 from sourdine.accounting.subsampling.poisson import poisson
@@ -23,6 +22,7 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import Floats, GaussianLaw, LossDistribution, Pair, float_above
 from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
+from sourdine.core.special import ndtr
 
 MOST = 100  # units of a group
 _SIDE = 40.0  # deviations beyond which no float holds a normal tail

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from numpy.typing import ArrayLike
-from scipy.special import betainc
 
 from sourdine.accounting.subsampling.mixture import Mixture, MixtureLaw
 from sourdine.accounting.subsampling.poisson import PoissonAdd, PoissonRemove
@@ -14,6 +13,7 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw, LossDistribution, Pair, float_above
 from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
+from sourdine.core.special import betainc
 
 _ROUNDING = 1e-9  # a binomial tail is good to some 1e-12 of itself
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expression import literal, quoted
@@ -11,8 +12,11 @@ from sourdine.frames.text import pieces
 from sourdine.frames.text.compression import Contents, kind_of
 from sourdine.frames.text.format import TextFormat
 from sourdine.frames.text.header import Header, read_header
-from sourdine.frames.text.pieces import Pieces, TextFile
+from sourdine.frames.text.pieces import TextFile
 from sourdine.frames.text.tidy import tidy, tidy_json
+
+if TYPE_CHECKING:
+    from sourdine.frames.text.filesystem import Pieces
 
 DELIMITED = (".csv", ".tsv")
 JSON = (".json", ".jsonl", ".ndjson")
@@ -63,8 +67,10 @@ class TextFiles:
         shared = [name for name in first.names if all(name in names for names in others)]
         return [*shared, *(name for name in self.partitions if name not in shared)]
 
-    def cut(self) -> Pieces:
+    def cut(self) -> "Pieces":
         """The pieces of all files, for an engine to read."""
+        from sourdine.frames.text.filesystem import Pieces
+
         return Pieces([self._text(*each) for each in zip(self.paths, self.headers, strict=True)])
 
     def _text(self, path: Path, header: Header | None) -> TextFile:
@@ -78,7 +84,7 @@ class TextFiles:
         plain = partial(tidy, delimiter=header.delimiter, multiline=multiline, alone=alone)
         return TextFile(contents, header.start, header.encoding, plain, multiline, pieces.SIZE)
 
-    def relation(self, cut: Pieces) -> str:
+    def relation(self, cut: "Pieces") -> str:
         """The records of all files, in SQL; files with the same header are read by one question."""
         alike: dict[tuple[object, ...], list[int]] = {}
         for place, header in enumerate(self.headers):
@@ -108,7 +114,7 @@ class TextFiles:
             name += "_"
         return name
 
-    def _part(self, cut: Pieces, places: Sequence[int]) -> str:
+    def _part(self, cut: "Pieces", places: Sequence[int]) -> str:
         listed = f"[{', '.join(map(literal, cut.names(places)))}]"
         header = self.headers[places[0]]
         if header is None:

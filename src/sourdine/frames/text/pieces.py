@@ -5,16 +5,12 @@ quotes. Here a piece begins after a line feed, so nothing is guessed, and nothin
 a thread of the engine reads it.
 """
 
-import io
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
-from fsspec import AbstractFileSystem
 
 from sourdine.frames.text.compression import Contents
 from sourdine.frames.text.encoding import as_utf8, line_feeds, quotes, units, width
@@ -103,53 +99,3 @@ class TextFile:
         offset, wide = self.start + number * self.size, width(self.encoding)
         before = quotes(self.contents.read(offset - wide, wide), self.encoding)
         return (self._parities[number] - before) % 2 == 1
-
-
-class Pieces(AbstractFileSystem):  # type: ignore[misc]
-    """The pieces of some files, by names like sourdine://2/5 for the sixth piece of the third file."""
-
-    protocol = PROTOCOL
-    cachable = False
-
-    def __init__(self, files: Sequence[TextFile]) -> None:
-        super().__init__(skip_instance_cache=True)
-        self.files = tuple(files)
-        self._sizes: dict[str, int] = {}
-
-    def names(self, numbers: Sequence[int]) -> list[str]:
-        """What the pieces of some of the files are called."""
-        return [f"{PROTOCOL}://{i}/{j}" for i in numbers for j in range(self.files[i].pieces)]
-
-    def open(self, path: str, mode: str = "rb", *args: Any, **kwargs: Any) -> io.BytesIO:
-        """A piece, made now."""
-        file, piece = map(int, self._plain(path).split("/"))
-        held = io.BytesIO(self.files[file].piece(piece))
-        self._sizes[self._plain(path)] = held.getbuffer().nbytes
-        return held
-
-    def size(self, path: str) -> int:
-        """The bytes of a piece that was opened: they are the same each time."""
-        return self._sizes[self._plain(path)]
-
-    def info(self, path: str, **kwargs: Any) -> dict[str, Any]:
-        """That a piece is a file."""
-        return {"name": path, "type": "file", "size": self._sizes.get(self._plain(path), SIZE)}
-
-    def exists(self, path: str, **kwargs: Any) -> bool:
-        """Pieces are known by their numbers alone."""
-        return True
-
-    def isfile(self, path: str) -> bool:
-        """Pieces are files."""
-        return True
-
-    def glob(self, path: str, **kwargs: Any) -> list[str]:
-        """A name is no pattern."""
-        return [path]
-
-    def modified(self, path: str) -> datetime:
-        """Nothing is kept of a piece, so it never grows old."""
-        return datetime.fromtimestamp(0, UTC)
-
-    def _plain(self, path: str) -> str:
-        return path.removeprefix(f"{PROTOCOL}://")

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
 
-from scipy.special import betainc, lambertw, ndtr, ndtri
-
 from sourdine.core import check
+from sourdine.core.special import betainc, lambertw, ndtr, ndtri
 
 T = TypeVar("T")
 
