@@ -85,7 +85,9 @@ def transport(rows: Rows, table: Rows, name: str, ground: Mapping[tuple[object, 
         column[:, i] = 1
         equal.append(column.ravel())
         right.append(float(q.get(values[i], 0)))
-    return float(linprog(costs, A_eq=np.array(equal), b_eq=right).fun)
+    cost = linprog(costs, A_eq=np.array(equal), b_eq=right).fun
+    assert cost is not None
+    return float(cost)
 
 
 def best_levels(
@@ -112,7 +114,7 @@ def poor(
     table: Rows,
     name: str,
     *,
-    least: int = 1,
+    least: float = 1,
     entropy_l: float = 1.0,
     t: float = 1.0,
     c: float = math.inf,
@@ -127,7 +129,7 @@ def poor(
         or entropy(members, name) < entropy_l - 1e-9
         or total_variation(members, table, name) > t + 1e-12
         or alpha(members, name) > most + 1e-12
-        or not (c == math.inf or recursive(members, name, least) < c)
+        or not (c == math.inf or recursive(members, name, int(least)) < c)
     )
 
 

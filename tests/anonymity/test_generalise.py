@@ -45,11 +45,11 @@ def people(seed: int, n: int = 60) -> list[dict[str, object]]:
     ]
 
 
-def as_table(rows: list[dict[str, object]]) -> pa.Table:
+def as_table(rows: brute.Rows) -> pa.Table:
     return pa.table({name: [row[name] for row in rows] for name in rows[0]})
 
 
-def made(rows: list[dict[str, object]], demand: Demand, **settings: object) -> Generalised:
+def made(rows: brute.Rows, demand: Demand, **settings: object) -> Generalised:
     records = brute.coded(rows, QUASI, ["s"])
     return generalise_records(records, demand, hierarchies=HIERARCHIES, **settings)  # type: ignore[arg-type]
 
@@ -108,8 +108,11 @@ def test_the_search_finds_it_where_values_are_not_known(case: int, limit: Fracti
 def test_a_class_without_a_known_value_is_not_struck_off_with_the_one_above_it() -> None:
     """Below, three records are left out; above, where nine share a label, all of them would be."""
     tree = {"p": ("x", "*"), "q": ("x", "*"), "r": ("*", "*")}
-    rows: list[dict[str, object]] = [{"a": "p", "s": None}] * 6 + [{"a": "q", "s": "u"}] * 3
-    rows += [{"a": "r", "s": v} for v in "uv"] * 3
+    rows: brute.Rows = [
+        *([{"a": "p", "s": None}] * 6),
+        *([{"a": "q", "s": "u"}] * 3),
+        *([{"a": "r", "s": v} for v in "uv"] * 3),
+    ]
     found = generalise_records(
         brute.coded(rows, ["a"], ["s"]),
         Demand(k=2, l=2),
@@ -123,7 +126,7 @@ def test_a_class_without_a_known_value_is_not_struck_off_with_the_one_above_it()
 @pytest.mark.parametrize("suppress", [0.3, Fraction(3, 10), Decimal("0.3"), np.float64(0.3), np.float32(0.3)])
 def test_a_share_means_what_it_says(suppress: float) -> None:
     """Three of ten records may be left out, though the float is a little less than 3/10."""
-    rows: list[dict[str, object]] = [{"a": "p"}] * 7 + [{"a": v} for v in "qrs"]
+    rows = [{"a": "p"}] * 7 + [{"a": v} for v in "qrs"]
     tree = dict.fromkeys("pqrs", ("*",))
     found = generalise_records(
         brute.coded(rows, ["a"]), Demand(k=2), hierarchies={"a": Tree(tree)}, suppress=suppress
@@ -221,8 +224,8 @@ def test_halving_covers_every_record_and_cuts_where_it_can(pairs: list[tuple[int
     assert len(seen) == len(pairs)
     groups = Counter(seen.values())
     assert min(groups.values()) >= k
-    for label in groups:
-        members = [pairs[who] for who, said in seen.items() if said == label]
+    for labels in groups:
+        members = [pairs[who] for who, said in seen.items() if said == labels]
         for axis in (0, 1):
             values = sorted(pair[axis] for pair in members)
             cuts = [

@@ -112,7 +112,7 @@ def test_ordered_distance_is_the_cost_of_transport(rows: list[dict[str, object]]
 @settings(max_examples=12)
 def test_hierarchical_distance_is_the_cost_of_transport(rows: list[dict[str, object]]) -> None:
     tree = {str(s): (f"of {(s - 1) // 3}", f"half {(s - 1) // 6}", "*") for s in range(1, 13)}
-    ground = {}
+    ground: dict[tuple[object, object], float] = {}
     for a in range(1, 13):
         for b in range(1, 13):
             above = [(str(a), str(b)), *zip(tree[str(a)], tree[str(b)], strict=True)]

@@ -1,12 +1,14 @@
+from functools import partial
+
 from benchmarks.charts import growth_figures, keys_figures, quantiles_figures
 from benchmarks.page import Run, page
 
-RUN = {"date": "2026-01-02", "machine": "a machine", "load": 0.1}
+RUN = partial(Run, date="2026-01-02", machine="a machine", load=0.1)
 
 
 def test_the_page_counts_targets_and_says_where_others_are_better() -> None:
     told = "a table\nmet: 2 times as quick\nmissed: 3 GB\nbetter elsewhere: DuckDB by 5 times\n"
-    made = page([Run(name="noise", quick=True, output=told, **RUN)])
+    made = page([RUN(name="noise", quick=True, output=told)])
     assert "**1 targets are met, 1 missed.**" in made
     assert made.index("## Missed") < made.index("## Where somebody else is better") < made.index("## noise")
     assert "- noise: 3 GB" in made
@@ -22,7 +24,7 @@ def test_pictures_stand_in_the_part_of_their_benchmark() -> None:
         }
     )["quantiles"]
     assert figure.title == "Nine deciles of 10,000,000 values take 0.25 s, 0.5 times the sort"
-    runs = [Run(name=name, quick=False, output="met: x", **RUN) for name in ("noise", "quantiles")]
+    runs = [RUN(name=name, quick=False, output="met: x") for name in ("noise", "quantiles")]
     made = page(runs, {"quantiles": [("pictures/q.png", figure)]})
     assert made.index("## quantiles") < made.index(f"![{figure.title}](pictures/q.png)")
 

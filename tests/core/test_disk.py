@@ -110,8 +110,17 @@ def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
 def test_it_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     sync, replace = os.fsync, Path.replace
-    monkeypatch.setattr(os, "fsync", lambda handle: (done.append("sync"), sync(handle))[1])
-    monkeypatch.setattr(Path, "replace", lambda a, b: (done.append("name"), replace(a, b))[1])
+
+    def note_sync(handle: int) -> None:
+        done.append("sync")
+        sync(handle)
+
+    def note_name(path: Path, target: Path) -> Path:
+        done.append("name")
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(Path, "replace", note_name)
     disk.write_whole(tmp_path / "a", "a")
     assert done[0] == "sync"
     assert done[-2:] == ["name", "sync"]  # the name itself as well

@@ -7,7 +7,7 @@ from sourdine.report.charts.base import Axis, Series, draw_lines
 
 
 def test_a_figure_becomes_a_png() -> None:
-    rows = [{"x": float(i), "y": float(i * i), "who": "a"} for i in range(5)]
+    rows: list[dict[str, float | str]] = [{"x": float(i), "y": float(i * i), "who": "a"} for i in range(5)]
     chart = draw_lines(
         rows,
         x=Axis(field="x", title="steps"),
@@ -24,9 +24,9 @@ def test_a_figure_becomes_a_png() -> None:
 
 
 def test_a_picture_is_packed_and_not_changed() -> None:
-    rows = [{"x": float(i), "y": float(i % 3), "who": "a"} for i in range(9)]
-    axes = {"x": Axis(field="x", title="steps"), "y": Axis(field="y", title="cost")}
-    figure = Figure(title="A", chart=draw_lines(rows, **axes, series=Series(field="who", names=("a",))))
+    rows: list[dict[str, float | str]] = [{"x": float(i), "y": float(i % 3), "who": "a"} for i in range(9)]
+    x, y = Axis(field="x", title="steps"), Axis(field="y", title="cost")
+    figure = Figure(title="A", chart=draw_lines(rows, x=x, y=y, series=Series(field="who", names=("a",))))
     plain = bytes(vl_convert.vegalite_to_png(dict(figure.chart), scale=1))
     packed = _packed(plain)
     assert len(packed) < len(plain) / 2

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
 from sourdine.core import grid
 from sourdine.core.distance import Distance, root_above
@@ -78,22 +79,25 @@ NA = type("NAType", (), {})()
 
 def test_what_is_missing_is_no_number() -> None:
     """None, NA and masked items count as NaN does, whatever lies under the mask."""
-    for values in (
-        [1, None],
+    one_and_none: list[ArrayLike] = [
+        [1, None],  # type: ignore[list-item]
         [1.0, NA],
         np.ma.masked_equal([1, 999], 999),
         np.ma.masked_equal([1.0, 9.0], 9),
-    ):
+    ]
+    for values in one_and_none:
         np.testing.assert_array_equal(grid.reals(values), [1.0, math.nan])
         assert grid.to_units("Laplace", values, Fraction(1, 2)).tolist() == [2, 0]
-    for values in (
-        [1, None],
+    some_and_none: list[ArrayLike] = [
+        [1, None],  # type: ignore[list-item]
         [2**70, NA],
         np.ma.masked_equal([1, 999], 999),
         np.ma.masked_equal([True, 0], 0),
-    ):
+    ]
+    for values in some_and_none:
         assert grid.to_units("Geometric", values, None)[1] == 0
-    for values in ([None], np.ma.masked_equal([7], 7)):
+    none: list[ArrayLike] = [[None], np.ma.masked_equal([7], 7)]  # type: ignore[list-item]
+    for values in none:
         assert grid.to_units("Geometric", values, None).tolist() == [0]
 
 
@@ -119,7 +123,7 @@ HUGE = [2**62, 2**63, -(2**63) - 1, 2**64, -(2**70), 10**400]
 
 @pytest.mark.parametrize("huge", HUGE)
 @pytest.mark.parametrize("make", [list, lambda items: np.array(items, dtype=np.object_)])
-def test_no_error_tells_how_large_an_integer_is(huge: int, make: Callable[[list[object]], object]) -> None:
+def test_no_error_tells_how_large_an_integer_is(huge: int, make: Callable[[list[float]], ArrayLike]) -> None:
     """numpy makes floats of [1, 2**63] and objects of [1, 2**70]: both are integers all the same."""
     edge = grid.LIMIT if huge > 0 else -grid.LIMIT
     assert grid.to_units("Laplace", make([5, huge]), None).tolist() == [5, edge]

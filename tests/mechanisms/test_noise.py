@@ -131,14 +131,14 @@ def test_scales_that_the_sampler_cannot_hold_are_refused(scale: Fraction) -> Non
 
 
 def test_numpy_numbers_become_plain_ones() -> None:
-    clamped = Geometric(scale=np.float64(2), lower=np.int8(-3), upper=np.uint64(9))
+    clamped = Geometric(scale=np.float64(2), lower=np.int8(-3), upper=np.uint64(9))  # type: ignore[arg-type]
     assert type(clamped.lower) is type(clamped.upper) is int
     assert Geometric.from_json(clamped.to_json()) == clamped
 
 
 def test_a_confidence_next_to_one_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="confidence"):
-        Gaussian(sigma=2000).error(Fraction(10**30 - 1, 10**30))
+        Gaussian(sigma=2000).error(Fraction(10**30 - 1, 10**30))  # type: ignore[arg-type]
 
 
 def test_the_error_covers_at_the_very_boundary_of_a_step() -> None:

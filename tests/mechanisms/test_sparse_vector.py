@@ -98,10 +98,12 @@ def test_the_threshold_is_drawn_once_for_a_row() -> None:
 
 def test_the_examples_come_close_to_their_claims() -> None:
     for example in SparseVector.examples():
-        claim = float(example.mechanism.loss(example.distance).epsilon)
-        assert 0.8 * claim < worst(example.mechanism, example.value, example.neighbour) <= claim
-        every = sparse_vector(example.mechanism, example.value)
-        assert set(example.outcomes(example.value, 2000, SeededBits(4)).tolist()) <= set(every)
+        m = example.mechanism
+        assert isinstance(m, SparseVector)
+        claim = float(m.loss(example.distance).epsilon)
+        row, other = np.array(example.value).tolist(), np.array(example.neighbour).tolist()
+        assert 0.8 * claim < worst(m, row, other) <= claim
+        assert set(example.outcomes(row, 2000, SeededBits(4)).tolist()) <= set(sparse_vector(m, row))
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])

@@ -69,8 +69,11 @@ def test_costs_are_proportional_to_whole_steps() -> None:
 
 def test_the_examples_come_close_to_their_claims() -> None:
     for example in AboveThreshold.examples():
-        claim = float(example.mechanism.loss(example.distance).epsilon)
-        assert 0.85 * claim < worst(example.mechanism, example.value, example.neighbour) <= claim
+        m = example.mechanism
+        assert isinstance(m, AboveThreshold)
+        claim = float(m.loss(example.distance).epsilon)
+        row, other = np.array(example.value).tolist(), np.array(example.neighbour).tolist()
+        assert 0.85 * claim < worst(m, row, other) <= claim
 
 
 def test_none_above_is_one_past_the_last_index() -> None:

@@ -4,12 +4,15 @@ from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sourdine.core import check
 from sourdine.core.balls import above, ball, precision
 from sourdine.core.distributions import AtomLaw, float_above
 from sourdine.core.errors import InvalidParameter
 
-Chances = Mapping[Hashable, Fraction | float] | Sequence[Fraction | float]
+Chances = Mapping[Hashable, Fraction | float] | Sequence[Fraction | float] | NDArray[np.float64]
 """Probabilities by outcome, or in the order of the outcomes; numbers as people write them, 0.3 as 3/10."""
 MOST_OUTCOMES = 1 << 16
 _MOST_BITS = 512  # of a denominator, so that files can hold it

@@ -105,7 +105,8 @@ def test_places_are_uniform_in_their_segment(size: int) -> None:
 @pytest.mark.parametrize("size", [2**53 + 1, 2**61 - 1, 2**61])
 def test_places_of_segments_longer_than_floats_can_count(size: int) -> None:
     segments = Segments(np.array([[0]]), np.array([[size]]), np.array([[0]]))
-    drawn = places_in(segments, *np.zeros((2, 20_000), np.int64), SeededBits(1))
+    rows = columns = np.zeros(20_000, np.int64)
+    drawn = places_in(segments, rows, columns, SeededBits(1))
     assert drawn.min() >= 0
     assert drawn.max() < size
     assert fit(drawn // -(-size // 8), dict.fromkeys(range(8), 1 / 8)) > ALARM
@@ -114,7 +115,8 @@ def test_places_of_segments_longer_than_floats_can_count(size: int) -> None:
 def test_words_beyond_the_size_are_drawn_again() -> None:
     segments = Segments(np.array([[10]]), np.array([[5]]), np.array([[0]]))
     bits = ScriptedBits([7 << 61, 5 << 61, 4 << 61])
-    assert places_in(segments, *np.zeros((2, 1), np.int64), bits) == 14
+    rows = columns = np.zeros(1, np.int64)
+    assert places_in(segments, rows, columns, bits) == 14
     assert bits.left == 0
 
 
