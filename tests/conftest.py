@@ -33,6 +33,7 @@ def one_command_line() -> Iterator[None]:
 def small_pictures() -> Iterator[None]:
     """Pictures with a sixteenth of the pixels: the same is on them, and packing takes most of the time."""
     patch = pytest.MonkeyPatch()
+    assert picture.__kwdefaults__ is not None
     patch.setitem(picture.__kwdefaults__, "scale", 0.5)
     yield
     patch.undo()

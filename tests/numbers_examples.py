@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -53,6 +53,25 @@ class Example:
 def of(call: Callable[..., Any], **numbers: Any) -> tuple[Example, ...]:
     """The one example of a call."""
     return (Example(call, numbers),)
+
+
+class _Batches(TypedDict):
+    size: int
+    batch_size: int
+    epochs: int
+
+
+class _Crossing(TypedDict):
+    epsilon: float
+    queries: int
+    threshold: int
+    sensitivity: float
+
+
+class _Selection(TypedDict):
+    epsilon: float
+    sensitivity: float
+    candidates: int
 
 
 def _laplace(scale: Fraction) -> Mechanism:
@@ -230,7 +249,7 @@ def _error(mechanism: Any, **numbers: Any) -> tuple[Example, ...]:
     return of(mechanism.error, confidence=HALF, **numbers)
 
 
-_BATCHES = {"size": 100, "batch_size": 50, "epochs": 2}
+_BATCHES = _Batches(size=100, batch_size=50, epochs=2)
 _RANGE = {"lower": 0, "upper": 1}
 
 CORE = {
@@ -427,8 +446,8 @@ ACCOUNTING = {
 }
 
 _RESPONSE = mechanisms.KaryResponse(epsilon=1, categories=4)
-_CROSSING = {"epsilon": 1, "queries": 100, "threshold": 100, "sensitivity": 2}
-_SELECTION = {"epsilon": 1, "sensitivity": 2, "candidates": 100}
+_CROSSING = _Crossing(epsilon=1, queries=100, threshold=100, sensitivity=2)
+_SELECTION = _Selection(epsilon=1, sensitivity=2, candidates=100)
 _STAIRS = {"epsilon": 1, "sensitivity": 2, "granularity": SMALL}
 
 MECHANISMS = {
@@ -471,7 +490,7 @@ MECHANISMS = {
         Example(mechanisms.TopK.within, {**_SELECTION, "k": 50}),
         Example(lambda rho: mechanisms.TopK.within(rho=rho, candidates=100, k=50), {"rho": HALF}),
     ),
-    "mechanisms.FinitePair.error": _error(mechanisms.FinitePair(first=(HALF, HALF), second=(1, 0))),
+    "mechanisms.FinitePair.error": _error(mechanisms.FinitePair.between((HALF, HALF), (1, 0))),
     "mechanisms.Gaussian": of(mechanisms.Gaussian, sigma=100, granularity=SMALL),
     "mechanisms.Gaussian.error": _error(mechanisms.Gaussian(sigma=100)),
     "mechanisms.Geometric": of(mechanisms.Geometric, scale=100, lower=0, upper=100),
@@ -816,10 +835,10 @@ LEARNING = {
         ),
         size=100,
     ),
-    "learning.repeat": of(lambda times: learning.repeat(times, lambda: None), times=2),
+    "learning.repeat": of(lambda times: learning.repeat(times, lambda: None), times=2),  # type: ignore[arg-type, return-value]
     "learning.solve": of(_solve, classes=2, epsilon=2, delta=SMALL, norm=2, most=50, ridge=QUARTER),
     "learning.with_group_norm": of(
-        lambda groups: learning.with_group_norm(_linear(), groups=groups) and None, groups=2
+        lambda groups: repr(learning.with_group_norm(_linear(), groups=groups)), groups=2
     ),
 }
 

@@ -69,18 +69,17 @@ def test_what_a_check_returns_is_never_thrown_away() -> None:
 
 
 def test_numbers_do_not_wrap_round() -> None:
-    moved = group_distance(Distance.l2(1, coordinates=1), np.uint8(200))
+    moved = group_distance(Distance.l2(1, coordinates=1), np.uint8(200))  # type: ignore[arg-type]
     assert (moved.amount, moved.coordinates) == (40_000, 200)
     assert Gaussian(sigma=100).loss(moved).rho == 2
-    spend = Spend(mechanism=Laplace(scale=100), distance=Distance.l1(1), count=np.uint8(200))
+    spend = Spend(mechanism=Laplace(scale=100), distance=Distance.l1(1), count=np.uint8(200))  # type: ignore[arg-type]
     accountant = PLD()
     assert sum(loss.epsilon * count for loss, count in plan_cost([spend, spend], accountant).losses) == 4
-    assert (
-        Training(size=60_000, batch_size=64, noise_multiplier=1.0, epochs=np.uint16(150)).steps == 150 * 938
-    )
+    run = Training(size=60_000, batch_size=64, noise_multiplier=1.0, epochs=np.uint16(150))  # type: ignore[arg-type]
+    assert run.steps == 150 * 938
     loss = PrivacyLoss.symmetric(GaussianLaw(0.25), neighbours=Neighbours.ADD_REMOVE)
-    cost = accountant.repeat(accountant.lift(loss), np.int32(1 << 20))
-    assert accountant.repeat(cost, np.int32(1 << 20)).losses[0][1] == 1 << 40
+    cost = accountant.repeat(accountant.lift(loss), np.int32(1 << 20))  # type: ignore[arg-type]
+    assert accountant.repeat(cost, np.int32(1 << 20)).losses[0][1] == 1 << 40  # type: ignore[arg-type]
 
 
 def _take_or_refuse(examples: tuple[Example, ...]) -> None:
@@ -115,11 +114,11 @@ def _others(value: float | Fraction) -> Iterator[object]:
                 yield kind(int(value))
                 yield np.array(int(value), kind)
         if value <= 127:
-            yield Fraction(np.int8(int(value)))  # it holds a byte within
+            yield Fraction(np.int8(int(value)))  # type: ignore[call-overload] # it holds a byte within
     yield float(value)
-    for kind in FLOATS:
+    for real in FLOATS:
         with np.errstate(over="ignore"):
-            held = kind(float(value))
+            held = real(float(value))
         if np.isfinite(held) and Fraction(float(held)) == Fraction(value):
             yield held
             yield np.array(held)

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from sourdine.accounting import Training
 from sourdine.cli import app
 from sourdine.report import Figure, Page, Section
 
@@ -18,7 +19,7 @@ def found(*args: str) -> dict[str, object]:
     result = run(*args, "--json")
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
-    return json.loads(result.stdout)  # type: ignore[no-any-return]
+    return json.loads(result.stdout)
 
 
 def test_the_printed_run() -> None:
@@ -184,7 +185,7 @@ def test_noise_for_plain_releases() -> None:
 def test_curves_are_kept_on_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def page(training: object, delta: float, watch: object) -> Page:
+    def page(training: Training, delta: float, watch: object) -> Page:
         asked.append((training, delta))
         figure = Figure(title="ε falls", chart={"mark": "point"})
         return Page(title="Curves", lead="Short.", sections=(Section(title="All", figures=(figure,)),))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 import typer
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
 from sourdine.accounting.release import Certificate
@@ -49,11 +49,17 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*words: object, code: int = 0):
+def run(*words: object, code: int = 0) -> Result:
     torch.set_num_threads(1)
     result = CliRunner().invoke(app, ["train", *map(str, words)])
     assert result.exit_code == code, result.output
     return result
+
+
+def accuracy_in(said: str) -> float:
+    found = re.search(r"Accuracy +([\d.]+) %", said)
+    assert found is not None
+    return float(found[1])
 
 
 def ledger_at(path: Path, limit: int = 1000) -> Path:
@@ -99,7 +105,7 @@ def test_a_model_is_paid_and_handed_over_with_its_certificate(digits: Path, here
     words = ("fit", digits, *loud, "--ledger", ledger, "--cache", here / "kept", "-o", "made")
     said = run(*words).stdout
     assert "Paid from the ledger, line 1." in said
-    accuracy = float(re.search(r"Accuracy +([\d.]+) %", said)[1])
+    accuracy = accuracy_in(said)
     assert accuracy > 80
     state = torch.load(here / "made/model.pt", weights_only=True)
     model = linear((3969,), 10)
@@ -144,7 +150,7 @@ def test_least_squares_is_one_release(digits: Path, here: Path) -> None:
     said = run(*words, "--delta", "1e-3", "--ledger", ledger, "-o", "made").stdout
     assert re.search(r"Equations +1,024 features and a constant, 10 classes", said)
     assert re.search(r"Epsilon +50 at delta 0\.001, add-remove neighbours|Epsilon +49\.\d+ at", said)
-    assert float(re.search(r"Accuracy +([\d.]+) %", said)[1]) > 60
+    assert accuracy_in(said) > 60
     assert "Paid from the ledger, line 1." in said
     certificate = Certificate.from_json((here / "made/certificate.json").read_text())
     with Ledger.open(ledger) as opened:

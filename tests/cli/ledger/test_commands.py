@@ -190,7 +190,7 @@ def test_a_certificate_is_confirmed_or_refused(path: Path, tmp_path: Path) -> No
     code, out, _ = run("certificate", "verify", paper, "--ledger", path)
     assert (code, out.split(",")[0]) == (0, "Paid: line 1 of the ledger")
     held = json.loads(paper.read_text())
-    for change in (
+    changes: tuple[dict[str, object], ...] = (
         {"price": "1/1000"},
         {"fingerprint": "0" * 64},
         {"ledger": "another"},
@@ -201,7 +201,8 @@ def test_a_certificate_is_confirmed_or_refused(path: Path, tmp_path: Path) -> No
         {"left": "1"},
         {"format": 99},
         {"price": "1/0"},
-    ):
+    )
+    for change in changes:
         paper.write_text(json.dumps(held | change))
         code, out, err = run("certificate", "verify", paper, "--ledger", path)
         assert (code, out) == (2, "")

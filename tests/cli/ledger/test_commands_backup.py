@@ -37,10 +37,13 @@ def test_a_backup_says_what_it_is(tmp_path: Path) -> None:
 def test_verify_names_what_the_ledger_cannot_confirm(tmp_path: Path) -> None:
     spend, paper = one_spend(), tmp_path / "certificate.json"
     ledger = new_ledger(tmp_path / "survey.ledger", Fraction(1))
-    for stated, told in (({}, True), ({"secure": True, "declared": {"upper": "10"}}, False)):
-        receipt = ledger.charge(spend, purpose="p", **stated)  # type: ignore[arg-type]
+    declared = {"upper": "10"}
+    for receipt, stated, told in (
+        (ledger.charge(spend, purpose="p"), None, True),
+        (ledger.charge(spend, purpose="p", secure=True, declared=declared), declared, False),
+    ):
         release = Release(values=1, intervals=None, spends=(spend,), receipt=receipt)
-        paper.write_text(release.certificate(ledger, stated.get("declared")).to_json())
+        paper.write_text(release.certificate(ledger, stated).to_json())
         code, out, _ = run("certificate", "verify", paper, "--ledger", ledger.path)
         assert code == 0
         assert ("not confirmed by the ledger: secure, declared." in out) is told

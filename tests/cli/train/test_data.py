@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -33,7 +34,7 @@ def charges(path: Path) -> int:
         return ledger.status().blocks
 
 
-def trained(data: Path, *words: object) -> dict:
+def trained(data: Path, *words: object) -> dict[str, Any]:
     path = ledger_at(Path("data.ledger"))
     told = json.loads(run("fit", data, *TRAIN, *words, "--ledger", path, "-o", "model").stdout)
     assert charges(path) == 1

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from sourdine.cli import train
 from sourdine.cli.shared.app import OneSentence

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 import typer
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
 from sourdine.cli import train
@@ -45,7 +45,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*words: object, code: int = 0):
+def run(*words: object, code: int = 0) -> Result:
     torch.set_num_threads(1)
     result = CliRunner().invoke(app, ["train", "sweep", *map(str, words)])
     assert result.exit_code == code, result.output
@@ -234,7 +234,9 @@ def test_what_is_usual_follows_each_budget(digits: Path, here: Path) -> None:
     assert [(each.epsilon, each.epochs, each.learning_rate) for each in stated] == [(1, 5, 0.1), (3, 5, 0.1)]
 
 
-def test_long_sweeps_are_told_in_plain_lines(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_long_sweeps_are_told_in_plain_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     times = iter([0.0, 1.0, 12.0, 13.0])
     monkeypatch.setattr(show, "time", SimpleNamespace(monotonic=lambda: next(times)))
     made = _of(3)
