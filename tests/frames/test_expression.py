@@ -1,6 +1,7 @@
 """What one record counts as: always within the declared steps, always as plain arithmetic says."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 import duckdb
@@ -13,14 +14,15 @@ from hypothesis import strategies as st
 from sourdine.frames import Integer, Real
 from sourdine.frames.expression import bins, literal, place, quoted, span, steps
 from sourdine.frames.schema import Number
+from tests.narrow import some
 
 _DATABASE = duckdb.connect()  # of which each question has a cursor: to open one takes longer than to ask
 
 
-def evaluated(expression: str, values: list[float], kind: pa.DataType | None = None) -> list[int | None]:
+def evaluated(expression: str, values: Sequence[float], kind: pa.DataType | None = None) -> list[int | None]:
     held = pa.table({"x": pa.array(values, kind or pa.float64())})
     relation = _DATABASE.cursor().from_arrow(held)
-    return [row[0] for row in relation.query("held", f"SELECT {expression} FROM held").fetchall()]
+    return [row[0] for row in some(relation.query("held", f"SELECT {expression} FROM held")).fetchall()]
 
 
 def nearby(value: float) -> list[float]:
@@ -84,8 +86,8 @@ def test_whole_numbers_are_clamped_exactly(lower: int, wide: int, others: list[i
 
 def test_missing_takes_the_declared_value() -> None:
     declared = Real(lower=-1.0, upper=1.0, granularity=0.5, missing=0.5)
-    held = duckdb.sql("SELECT unnest(['', 'x', NULL, 'nan', 'inf', '0.5', '7', '-1e999', '0x1']) AS x")
-    found = held.query("held", f"SELECT {steps('x', declared, 'VARCHAR')} FROM held").fetchall()
+    held = some(duckdb.sql("SELECT unnest(['', 'x', NULL, 'nan', 'inf', '0.5', '7', '-1e999', '0x1']) AS x"))
+    found = some(held.query("held", f"SELECT {steps('x', declared, 'VARCHAR')} FROM held")).fetchall()
     assert [row[0] for row in found] == [1, 1, 1, 1, 1, 1, 2, 1, 1]
 
 
@@ -102,7 +104,8 @@ def test_bins_are_those_of_numpy(edges: list[int]) -> None:
     grouped = bins("x", '"x"', tuple(edges))
     known = grouped.known("raw")
     relation = _DATABASE.cursor().from_arrow(pa.table({"x": pa.array(values)}))
-    found = relation.query("held", f"SELECT {known} FROM (SELECT {grouped.raw} AS raw FROM held)").fetchall()
+    question = f"SELECT {known} FROM (SELECT {grouped.raw} AS raw FROM held)"
+    found = some(relation.query("held", question)).fetchall()
     places = np.searchsorted(edges, values, side="right") - 1
     last = len(edges) - 2
     expected = [
@@ -123,7 +126,7 @@ def test_bins_of_places_leave_out_what_is_missing(edges: list[int], most: int, s
     grouped = bins("x", '"x"', tuple(moved), most)
     relation = _DATABASE.cursor().from_arrow(pa.table({"x": pa.array(places)}))
     question = f"SELECT {grouped.known('raw')} FROM (SELECT {grouped.raw} AS raw FROM held)"
-    found = [row[0] for row in relation.query("held", question).fetchall()]
+    found = [row[0] for row in some(relation.query("held", question)).fetchall()]
     counted, _ = np.histogram(places[2:], moved)
     assert grouped.keys == tuple(range(len(edges) - 1))
     assert [found.count(key) for key in grouped.keys] == counted.tolist()
@@ -132,13 +135,13 @@ def test_bins_of_places_leave_out_what_is_missing(edges: list[int], most: int, s
 
 @pytest.mark.parametrize("text", ["", "it's", 'say "hi"', "é", "a;--", "%", "\\", "\n", "💧", "NULL"])
 def test_names_and_constants_are_quoted(text: str) -> None:
-    assert duckdb.sql(f"SELECT {literal(text)}").fetchall() == [(text,)]
+    assert some(duckdb.sql(f"SELECT {literal(text)}")).fetchall() == [(text,)]
     if text:
-        assert duckdb.sql(f"SELECT 1 AS {quoted(text)}").columns == [text]
+        assert some(duckdb.sql(f"SELECT 1 AS {quoted(text)}")).columns == [text]
 
 
 @given(st.floats(allow_nan=False))
 def test_a_float_keeps_all_its_bits(value: float) -> None:
-    ((found,),) = duckdb.sql(f"SELECT {literal(value)}").fetchall()
+    ((found,),) = some(duckdb.sql(f"SELECT {literal(value)}")).fetchall()
     assert found == value
     assert math.copysign(1, found) == math.copysign(1, value)

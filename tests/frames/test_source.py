@@ -319,4 +319,4 @@ def test_a_unit_is_told_by_values_that_are_written_in_one_way(made: str) -> None
     schema = Schema.read({"age": {"type": "integer", "lower": 0, "upper": 9}})
     with pytest.raises(InvalidParameter, match="cannot tell units apart"):
         open_source(table, schema, ["whose"])
-    assert open_source(duckdb.sql("SELECT DATE '2020-01-01' AS whose, 1 AS age"), schema, ["whose"])
+    open_source(duckdb.sql("SELECT DATE '2020-01-01' AS whose, 1 AS age"), schema, ["whose"])

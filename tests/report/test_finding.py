@@ -1,4 +1,5 @@
 import math
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pytest
@@ -10,23 +11,30 @@ from sourdine.tables.estimate import GroupEstimate
 
 
 def answer(
-    values: list[float],
+    values: Sequence[float],
     half: float,
     *,
     kind: str = "count",
-    keys: list[tuple[object, ...]] | None = None,
+    keys: Iterable[tuple[str | float, ...]] | None = None,
     columns: tuple[str, ...] = ("region",),
-    **more: object,
+    statistic: str | None = None,
+    measure: str = "people",
+    whole: bool | None = None,
+    span: tuple[float, float] | None = None,
 ) -> Answer:
     number = np.array(values, dtype=float)
     named = keys or [(name,) for name in "abcdefghij"[: len(values)]]
-    given = {"query": "q", "statistic": kind, "measure": "people", "whole": kind == "count"} | more
+
     return Answer(
         kind=kind,
         columns=columns,
         keys=tuple(named),
         estimate=GroupEstimate(number, number - half, number + half),
-        **given,
+        query="q",
+        statistic=statistic or kind,
+        measure=measure,
+        whole=kind == "count" if whole is None else whole,
+        span=span,
     )
 
 

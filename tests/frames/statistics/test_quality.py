@@ -270,7 +270,9 @@ def test_rounding_is_right_on_the_whole() -> None:
 
 
 def test_cells_do_not_depend_on_the_order_of_records() -> None:
-    records = [(i % 5, i * 7 % 150, "f" if i % 3 else "x") for i in range(40)]
+    records: list[tuple[int | None, int | None, str | None]] = [
+        (i % 5, i * 7 % 150, "f" if i % 3 else "x") for i in range(40)
+    ]
     first = counted(units_of(records), unit=PrivacyUnit(column="who", max_rows=2))
     assert first == counted(units_of(records[::-1]), unit=PrivacyUnit(column="who", max_rows=2))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sourdine.frames import CountedValues, PrivacyUnit, Schema, Source, open_source, ranks
 from sourdine.frames.expression import grouping, span, steps
-from sourdine.frames.statistics.group_ranks import RankSource, SortedPlaces
+from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SortedPlaces
 from sourdine.testing import SeededBits
 from tests.frames.engines import ENGINES
 
@@ -37,9 +37,7 @@ TABLE = pa.table(
 EACH = PrivacyUnit()
 
 
-def asked(
-    source: Source, by: list[str], unit: PrivacyUnit = EACH, seed: int = 1
-) -> dict[tuple[Any, ...], RankSource]:
+def asked(source: Source, by: list[str], unit: PrivacyUnit = EACH, seed: int = 1) -> GroupRanks:
     return ranks(
         source,
         by=[grouping(name, SCHEMA.columns[name], source.types[name]) for name in by],
@@ -54,7 +52,9 @@ def test_ranks_are_the_same_everywhere(engine: str, tmp_path: Path) -> None:
     source = open_source(ENGINES[engine](TABLE, tmp_path), SCHEMA, ["who"])
     found = asked(source, ["sex", "well"])
     assert list(found) == [(sex, well) for sex in ("f", "m", "x") for well in (False, True)]
-    everyone = {("f", well): sorted([3, 5, 9] * 2) for well in (False, True)}
+    everyone: dict[tuple[object, ...], list[int]] = {
+        ("f", well): sorted([3, 5, 9] * 2) for well in (False, True)
+    }
     everyone |= {("m", well): sorted([5, 0] * 2) for well in (False, True)}
     for key, values in found.items():
         assert values.values_between(0, 99).tolist() == everyone.get(key, [])
@@ -99,8 +99,9 @@ def test_values_counted_or_sorted_are_a_sorted_list(
     """Places beyond what the type of the values holds lie above or below all of them."""
     distinct, counts = np.unique(np.array(values, np.int64), return_counts=True)
     ordered = [SortedPlaces(np.sort(np.array(values, kind))) for kind in (np.int32, np.int64)]
+    sources: list[RankSource] = [CountedValues(distinct, np.cumsum(counts)), *ordered]
     start, end = max(first, 0), max(last, 0)
-    for held in (CountedValues(distinct, np.cumsum(counts)), *ordered):
+    for held in sources:
         assert held.size == len(values)
         assert held.count_below(places).tolist() == [sum(v < place for v in values) for place in places]
         assert held.values_between(first, last).tolist() == sorted(values)[start:end]
@@ -184,9 +185,9 @@ def test_many_places_are_counted_or_sorted_alike(column: str, by: tuple[str, ...
     found = ranks(source, by=grouped, value=value, unit=PrivacyUnit(), bits=bits, places=places)
     asked = ", ".join([*(each.known(f"({each.raw})") for each in grouped), value])
     expected: dict[tuple[Any, ...], list[int]] = {key: [] for key in found}
-    for *key, place in source.ask(f"SELECT {asked} FROM {source.view}"):
-        if place >= 0 and tuple(key) in expected:
-            expected[tuple(key)].append(place)
+    for *keys, place in source.ask(f"SELECT {asked} FROM {source.view}"):
+        if place >= 0 and tuple(keys) in expected:
+            expected[tuple(keys)].append(place)
     assert sum(map(len, expected.values())) > 50
     for key, held in found.items():
         assert held.values_between(0, 999).tolist() == sorted(expected[key])

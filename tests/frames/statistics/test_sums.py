@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import BernsteinSums, PlainSum
+from tests.narrow import some
 
 VALUES = st.integers(1, 2**31).flatmap(
     lambda width: st.tuples(st.just(width), st.lists(st.integers(0, width), max_size=30))
@@ -49,7 +50,7 @@ def test_the_sums_are_those_of_the_polynomials(
 
 def capped(statistic: BernsteinSums | PlainSum, sums: list[int]) -> list[int]:
     columns = [f"CAST({number} AS HUGEINT)" for number in sums]
-    (row,) = duckdb.sql(f"SELECT {', '.join(statistic.capped(columns))}").fetchall()
+    (row,) = some(duckdb.sql(f"SELECT {', '.join(statistic.capped(columns))}")).fetchall()
     return [int(number) for number in row]
 
 

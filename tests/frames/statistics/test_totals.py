@@ -85,7 +85,7 @@ def expected(by: list[str]) -> list[tuple[tuple[int, ...], ...]]:
         if key in groups:
             groups[key].append(step_of(pay))
     wide = high - low
-    rows = []
+    rows: list[tuple[tuple[int, ...], ...]] = []
     for found in groups.values():
         known = [each for each in found if each is not None]
         from_low = [each - low for each in known]
@@ -149,7 +149,7 @@ def test_numbers_of_every_type_are_read(kind: str) -> None:
         schema = Schema.read(columns)
         source = open_source(table, schema)
         value = steps("x", schema.number("test", "x"), source.types["x"])
-        wanted = [BernsteinSums(value=value), PlainSum(value=value, reach=6)]
+        wanted: list[BernsteinSums | PlainSum] = [BernsteinSums(value=value), PlainSum(value=value, reach=6)]
         found = totals(source, by=[], statistics=wanted, unit=PrivacyUnit(), bits=SeededBits(1))
         assert [numbers[0][0] for numbers in found.numbers] == expects
     schema = Schema.read(keys)

@@ -10,8 +10,9 @@ import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import Schema, open_source
-from sourdine.frames.text import opening
+from sourdine.frames.text import pieces
 from sourdine.frames.text.format import TextFormat
+from tests.narrow import some
 
 SCHEMA = Schema.read(
     {
@@ -106,7 +107,7 @@ def test_a_mark_inside_a_file_is_a_letter_wherever_pieces_are_cut(
     schema = Schema.read({"name": {"type": "text"}})
     path = write(tmp_path / "rows.csv", "\ufeffname,x\n" + "\ufeffa,1\n" * 9)
     for size in (3, 4, 7, 8, 100):
-        monkeypatch.setattr(opening.pieces, "SIZE", size)
+        monkeypatch.setattr(pieces, "SIZE", size)
         assert rows(path, schema=schema) == [("\ufeffa",)] * 9
 
 
@@ -263,7 +264,7 @@ def test_partitions_are_columns(kind: str, tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         path = folder / f"part.{kind}"
         if kind == "parquet":
-            duckdb.sql(f"SELECT '{pay}' AS pay").write_parquet(str(path))
+            some(duckdb.sql(f"SELECT '{pay}' AS pay")).write_parquet(str(path))
             continue
         raw = f'{{"pay": "{pay}"}}\n'.encode() if kind == "jsonl" else f"pay,x\n{pay},1\n".encode()
         path.write_bytes(gzip.compress(raw) if kind.endswith("gz") else raw)
@@ -275,8 +276,8 @@ def test_partitions_are_columns(kind: str, tmp_path: Path) -> None:
 
 
 def test_parquet_files_may_hold_columns_in_another_order(tmp_path: Path) -> None:
-    duckdb.sql("SELECT 1.5::DOUBLE AS pay, 'f' AS sex").write_parquet(str(tmp_path / "a.parquet"))
-    duckdb.sql("SELECT 'm' AS sex, 2::INTEGER AS pay").write_parquet(str(tmp_path / "b.parquet"))
+    some(duckdb.sql("SELECT 1.5::DOUBLE AS pay, 'f' AS sex")).write_parquet(str(tmp_path / "a.parquet"))
+    some(duckdb.sql("SELECT 'm' AS sex, 2::INTEGER AS pay")).write_parquet(str(tmp_path / "b.parquet"))
     assert rows(tmp_path) == [(1.5, "f"), (2.0, "m")]
     with pytest.raises(InvalidParameter, match="has no encoding, delimiter or header"):
         rows(tmp_path, {"delimiter": ";"})
@@ -287,10 +288,13 @@ def test_nothing_but_the_header_is_read_before_a_question(
 ) -> None:
     path = write(tmp_path / "rows.csv", "pay,sex\n1.5,f\n2,m\n")
     opened: list[int] = []
-    piece = opening.TextFile.piece
-    monkeypatch.setattr(
-        opening.TextFile, "piece", lambda self, number: opened.append(number) or piece(self, number)
-    )
+    piece = pieces.TextFile.piece
+
+    def note(self: pieces.TextFile, number: int) -> bytes:
+        opened.append(number)
+        return piece(self, number)
+
+    monkeypatch.setattr(pieces.TextFile, "piece", note)
     source = open_source(path, SCHEMA)
     assert source.types == {"pay": "VARCHAR", "sex": "VARCHAR"}
     assert opened == []

@@ -40,7 +40,8 @@ def test_a_slider_shows_one_value_at_a_time_and_tells_it() -> None:
     svg = drawn(spec)
     assert "noise 1.5" in svg
     assert svg.count('aria-roledescription="point"') == len(ROWS) // 2
-    (param,) = spec["params"]  # type: ignore[misc]
+    assert isinstance(spec["params"], list)
+    (param,) = spec["params"]
     assert param["bind"] == {"input": "range", "min": 0, "max": 1, "step": 1, "name": "noise"}
     assert param["value"] == 1
 

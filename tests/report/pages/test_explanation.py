@@ -1,5 +1,6 @@
 import json
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ def html(page: ExplanationPage) -> str:
     return page.html()
 
 
-def points(chart: Spec) -> list[dict[str, object]]:
+def points(chart: Spec) -> list[dict[str, Any]]:
     """The rows inside a chart."""
     return [row for rows in json.loads(json.dumps(chart))["datasets"].values() for row in rows]
 
@@ -92,13 +93,13 @@ def test_the_curve_of_an_attack_lies_above_the_diagonal() -> None:
     assert found[0.25] == pytest.approx(0.25 * 2.71828, rel=1e-5)
     assert len(found) == len(blind) == 101
     assert all(rate == true for rate, true in blind.items())
-    assert all(float(found[rate]) >= float(true) for rate, true in blind.items())  # type: ignore[arg-type]
+    assert all(float(found[rate]) >= float(true) for rate, true in blind.items())
 
 
 def test_the_logarithmic_curve_starts_low_and_marks_a_rate() -> None:
     rows = points(draw_roc({"this": explain_guarantee(1).curve}, log=True, mark=0.01))
     assert {"false": 0.01} in rows
-    assert min(float(row["false"]) for row in rows) == 1e-4  # type: ignore[arg-type]
+    assert min(float(row["false"]) for row in rows) == 1e-4
 
 
 def test_a_family_of_curves() -> None:

@@ -1,10 +1,13 @@
 import itertools
+from typing import Any
 
 from sourdine.core.figure import picture
 from sourdine.report.pages.sweep import sweep_figures, sweep_page, sweep_rows
 
 
-def made(epsilons: list[float | None], noises: list[float]) -> tuple[list[dict], list[dict]]:
+def made(
+    epsilons: list[float | None], noises: list[float]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     rows, curves = [], []
     for rate, batch, epsilon, noise in itertools.product([0.1, 0.5], [64, 512], epsilons, noises):
         level = 10 / noise if epsilon is None else epsilon
@@ -56,6 +59,7 @@ def test_noise_has_a_chart_of_its_own_where_it_was_listed() -> None:
 def test_bars_are_one_standard_deviation_over_the_runs() -> None:
     rows, curves = made([1.0], [1.0])
     chart = sweep_figures(rows, curves)[0].chart
+    assert isinstance(chart["datasets"], dict)
     best = next(row for row in chart["datasets"]["rows"] if row["series"] == "the best setting")
     assert abs(best["upper"] - best["accuracy"] - 100 * 0.01 / 2**0.5) < 1e-9
     assert best["runs"] == 2
