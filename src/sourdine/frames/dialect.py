@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sourdine.frames.time_format import TimeFormat
 from sourdine.frames.types import BLANK, EXACT, NO, PLAIN_WHOLE, SMALL, SPACES, YES, Family, family, scale
 
 _NO_NUMERAL = ("_", "+-")  # DuckDB takes them in a number, and nobody else does
@@ -62,6 +63,25 @@ class Dialect(ABC):
     @abstractmethod
     def instant(self, sql: str, kind: str) -> str:
         """A time with a zone as something that the zone of this process does not change."""
+
+    @abstractmethod
+    def date_at(self, days: str) -> str:
+        """The date so many days after 1970-01-01, of the years 1 to 9999."""
+
+    @abstractmethod
+    def days(self, date: str) -> str:
+        """The days from 1970-01-01 to a date."""
+
+    @abstractmethod
+    def microseconds(self, sql: str, kind: str) -> str:
+        """The microseconds from 1970-01-01 00:00 to a time, those of nanoseconds cut off; NULL if infinite.
+
+        A time with a zone is counted in UTC, and one without on its own clock.
+        """
+
+    @abstractmethod
+    def moment(self, text: str, written: TimeFormat) -> str:
+        """The microseconds from 1970-01-01 00:00 to a time in text; NULL where it is none of this format."""
 
     @abstractmethod
     def _numeral(self, text: str) -> str:
@@ -251,6 +271,26 @@ class DuckDB(Dialect):
         if kind == "TIMESTAMPTZ_NS":
             return f"make_timestamp_ns(epoch_ns({sql}))"
         return f"make_timestamp(epoch_us({sql}))"
+
+    def date_at(self, days: str) -> str:
+        return f"(DATE '1970-01-01' + CAST({days} AS INTEGER))"
+
+    def days(self, date: str) -> str:
+        return f"({date} - DATE '1970-01-01')"
+
+    def microseconds(self, sql: str, kind: str) -> str:
+        if kind in ("TIMESTAMP_NS", "TIMESTAMPTZ_NS"):
+            # the engine would round to the next microsecond, and so to another day
+            whole = f"epoch_ns({sql})"
+            return f"({whole} // 1000 - CAST({whole} % 1000 < 0 AS BIGINT))"
+        if kind in ("TIMESTAMP_S", "TIMESTAMP_MS"):
+            return f"epoch_us(TRY_CAST({sql} AS TIMESTAMP))"
+        return f"epoch_us({sql})"
+
+    def moment(self, text: str, written: TimeFormat) -> str:
+        held = f"regexp_replace({text}, 'Z$', '+0000')" if written.zoned else text
+        found = f"epoch_us(try_strptime({held}, {self.constant(written.text)}))"
+        return f"CASE WHEN {self.matches(text, written.pattern)} THEN {found} END"
 
     def _numeral(self, text: str) -> str:
         odd = " OR ".join(f"contains({text}, {self.constant(part)})" for part in _NO_NUMERAL)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from sourdine.frames.dialect import Dialect
 from sourdine.frames.engine import NOTHING, Lent
-from sourdine.frames.types import NUMERAL
+from sourdine.frames.time_format import TimeFormat
+from sourdine.frames.types import NUMERAL, Family, family
 
 _KINDS = {
     "byte": "TINYINT",
@@ -75,6 +76,25 @@ class Spark(Dialect):
 
     def instant(self, sql: str, kind: str) -> str:
         return f"unix_micros({sql})"
+
+    def date_at(self, days: str) -> str:
+        return f"date_from_unix_date(CAST({days} AS INT))"
+
+    def days(self, date: str) -> str:
+        return f"CAST(unix_date({date}) AS BIGINT)"
+
+    def microseconds(self, sql: str, kind: str) -> str:
+        if family(kind) is Family.ZONED:
+            return f"unix_micros({sql})"
+        return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {sql})"
+
+    def moment(self, text: str, written: TimeFormat) -> str:
+        plain = (
+            f"regexp_replace({text}, {self.constant(f'^{written.pattern}$')}, {self.constant(written.plain)})"
+        )
+        held = self.cast(plain, "TIMESTAMP" if written.zoned else "TIMESTAMP_NTZ")
+        kind = "TIMESTAMP WITH TIME ZONE" if written.zoned else "TIMESTAMP"
+        return f"CASE WHEN {self.matches(text, written.pattern)} THEN {self.microseconds(held, kind)} END"
 
     def _numeral(self, text: str) -> str:
         # '1d' is none, which Spark would read as 1

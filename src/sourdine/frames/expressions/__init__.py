@@ -1,0 +1,77 @@
+"""Expressions of one record: a small typed tree, checked by bounds and computed alike by every engine."""
+
+from sourdine.frames.expressions.arithmetic import Add, Divide, Multiply, Negate, Subtract
+from sourdine.frames.expressions.calendar import DatePart, TimePeriod
+from sourdine.frames.expressions.choice import Case, Coalesce, Greatest, Least, NullIf
+from sourdine.frames.expressions.dates import InPeriod, PartOf, TimeBetween
+from sourdine.frames.expressions.form import (
+    ExpressionField,
+    read_condition,
+    read_expression,
+    write_expression,
+)
+from sourdine.frames.expressions.functions import Absolute, Ceiling, Clamp, Floor, Logarithm, Power, Root
+from sourdine.frames.expressions.keys import BinOf, Letters, Substring
+from sourdine.frames.expressions.kinds import (
+    DayKind,
+    KeyKind,
+    Kind,
+    MomentKind,
+    NumberKind,
+    TextKind,
+    TruthKind,
+)
+from sourdine.frames.expressions.tree import ColumnValue, Constant, Expression, Kinds, RecordCells, walk
+from sourdine.frames.expressions.truths import All, Among, AnyOf, Comparison, IsMissing, Like, Not
+
+__all__ = [
+    "Absolute",
+    "Add",
+    "All",
+    "Among",
+    "AnyOf",
+    "BinOf",
+    "Case",
+    "Ceiling",
+    "Clamp",
+    "Coalesce",
+    "ColumnValue",
+    "Comparison",
+    "Constant",
+    "DatePart",
+    "DayKind",
+    "Divide",
+    "Expression",
+    "ExpressionField",
+    "Floor",
+    "Greatest",
+    "InPeriod",
+    "IsMissing",
+    "KeyKind",
+    "Kind",
+    "Kinds",
+    "Least",
+    "Letters",
+    "Like",
+    "Logarithm",
+    "MomentKind",
+    "Multiply",
+    "Negate",
+    "Not",
+    "NullIf",
+    "NumberKind",
+    "PartOf",
+    "Power",
+    "RecordCells",
+    "Root",
+    "Substring",
+    "Subtract",
+    "TextKind",
+    "TimeBetween",
+    "TimePeriod",
+    "TruthKind",
+    "read_condition",
+    "read_expression",
+    "walk",
+    "write_expression",
+]

@@ -1,0 +1,224 @@
+"""Periods, parts and differences of dates and times."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.dialect import Dialect
+from sourdine.frames.expressions.arithmetic import exact_kind, floor_ratio, regrid
+from sourdine.frames.expressions.calendar import (
+    DAY,
+    MOST_PERIODS,
+    PART_BOUNDS,
+    DatePart,
+    TimePeriod,
+    day_at,
+    names_of,
+    span_of,
+)
+from sourdine.frames.expressions.kinds import DayKind, KeyKind, Kind, MomentKind, NumberKind
+from sourdine.frames.expressions.tree import Expression, Kinds, RecordCells, enclosed
+
+_NEEDS_TIME = (TimePeriod.HOUR, TimePeriod.HOUR_OF_DAY, DatePart.HOUR, DatePart.MINUTE)
+_SECONDS = {"days": DAY, "hours": 3600, "minutes": 60, "seconds": 1}
+
+
+def expect_time(tree: Expression, kinds: Kinds, owner: str) -> DayKind | MomentKind:
+    """The kind of an expression that must be a date or a time."""
+    found = tree.kind(kinds)
+    if not isinstance(found, DayKind | MomentKind):
+        raise InvalidParameter(
+            f"{owner} needs a date or a time, and '{tree.text}' is {found.words}. Declare the column with "
+            'type = "date" or "datetime", its first and its last.'
+        )
+    return found
+
+
+def _moments(kind: DayKind | MomentKind) -> tuple[int, int]:
+    """The first and the last second."""
+    if isinstance(kind, MomentKind):
+        return kind.first, kind.last
+    return kind.first * DAY, kind.last * DAY
+
+
+def _check_time(tree: Expression, part: str, kind: Kind) -> None:
+    if part in _NEEDS_TIME and isinstance(kind, DayKind):
+        raise InvalidParameter(
+            f"'{tree.text}' holds dates, which have no {part.partition('_')[0]}. Use days or longer periods, "
+            'or declare the column with type = "datetime".'
+        )
+
+
+@dataclass(frozen=True)
+class InPeriod(Expression):
+    """The period that a date or time lies in: an hour, day, ISO week, month, quarter, year, or weekday.
+
+    Every period between the declared first and last is a key, whether anything lies in it or not.
+    """
+
+    of: Expression
+    period: TimePeriod
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.of,)
+
+    @property
+    def text(self) -> str:
+        if self.period in (TimePeriod.WEEKDAY, TimePeriod.HOUR_OF_DAY):
+            return f"{self.period.upper()}({self.of.text})"
+        return f"DATE_TRUNC('{self.period}', {self.of.text})"
+
+    @property
+    def words(self) -> str:
+        return f"{self.period.replace('_', ' ')} of {self.of.words}"
+
+    def kind(self, kinds: Kinds) -> Kind:
+        held = expect_time(self.of, kinds, self.text)
+        _check_time(self.of, self.period, held)
+        low, high = span_of(self.period, *_moments(held))
+        if high - low >= MOST_PERIODS:
+            raise InvalidParameter(
+                f"'{self.text}' has more than {MOST_PERIODS:,} periods between the declared first and last. "
+                "Take a longer period, or declare a shorter time."
+            )
+        return KeyKind(tuple(names_of(self.period, *_moments(held))), self.period.value)
+
+    def sql(self, cells: RecordCells, kinds: Kinds) -> str:
+        held = expect_time(self.of, kinds, self.text)
+        first, last = _moments(held)
+        low, _ = span_of(self.period, first, last)
+        number = _numbered(self.period, self.of.sql(cells, kinds), held, cells.dialect)
+        return f"({number})" if low == 0 else f"({number} - ({low}))"
+
+
+def _days(sql: str, kind: DayKind | MomentKind, dialect: Dialect) -> str:
+    return sql if isinstance(kind, DayKind) else floor_ratio(sql, DAY, kind.first, kind.last, dialect)
+
+
+def _numbered(period: TimePeriod, sql: str, kind: DayKind | MomentKind, dialect: Dialect) -> str:
+    """The number of the period, as `calendar.number_of` has it."""
+    days, (first, last) = _days(sql, kind, dialect), (end // DAY for end in _moments(kind))
+    match period:
+        case TimePeriod.HOUR:
+            return floor_ratio(sql, 3600, kind.first, kind.last, dialect)
+        case TimePeriod.DAY:
+            return days
+        case TimePeriod.WEEK:
+            return floor_ratio(f"({days} + 3)", 7, first + 3, last + 3, dialect)
+        case TimePeriod.WEEKDAY:
+            return _weekday(days, first)
+        case TimePeriod.HOUR_OF_DAY:
+            return dialect.quotient(_within_day(sql, kind.first), "3600")
+    date = dialect.date_at(days)
+    match period:
+        case TimePeriod.YEAR:
+            return f"(year({date}) - 1970)"
+        case TimePeriod.QUARTER:
+            return f"((year({date}) - 1970) * 4 + quarter({date}) - 1)"
+    return f"((year({date}) - 1970) * 12 + month({date}) - 1)"
+
+
+def _weekday(days: str, first: int) -> str:
+    start = first - first % 7  # so that what is divided is not negative
+    return f"(({days} - ({start - 7}) + 3) % 7)"
+
+
+def _within_day(sql: str, first: int) -> str:
+    return f"(({sql} - ({first - first % DAY})) % {DAY})"
+
+
+@dataclass(frozen=True)
+class PartOf(Expression):
+    """A part of a date or time, as a whole number."""
+
+    of: Expression
+    part: DatePart
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.of,)
+
+    @property
+    def text(self) -> str:
+        return f"{self.part.upper()}({self.of.text})"
+
+    def kind(self, kinds: Kinds) -> Kind:
+        held = expect_time(self.of, kinds, self.text)
+        _check_time(self.of, self.part, held)
+        if self.part is DatePart.YEAR:
+            first, last = (day_at(end // DAY).year for end in _moments(held))
+            return NumberKind(Fraction(1), first, last, True)
+        low, high = PART_BOUNDS[self.part]
+        return NumberKind(Fraction(1), low, high, low > 0)
+
+    def sql(self, cells: RecordCells, kinds: Kinds) -> str:
+        held, sql, dialect = expect_time(self.of, kinds, self.text), self.of.sql(cells, kinds), cells.dialect
+        days, first = _days(sql, held, dialect), _moments(held)[0] // DAY
+        match self.part:
+            case DatePart.DAY_OF_WEEK:
+                return f"({_weekday(days, first)} + 1)"
+            case DatePart.HOUR:
+                return dialect.quotient(_within_day(sql, held.first), "3600")
+            case DatePart.MINUTE:
+                return dialect.quotient(f"({_within_day(sql, held.first)} % 3600)", "60")
+        name = {
+            DatePart.YEAR: "year",
+            DatePart.QUARTER: "quarter",
+            DatePart.MONTH: "month",
+            DatePart.WEEK: "weekofyear",
+            DatePart.DAY_OF_MONTH: "day",
+        }[self.part]
+        return f"CAST({name}({dialect.date_at(days)}) AS BIGINT)"
+
+
+@dataclass(frozen=True)
+class TimeBetween(Expression):
+    """How long it is from one date or time to another, in days, hours, minutes or seconds.
+
+    Times are those on the clock of their zone: where it is set forward or back, they differ by what it shows.
+    """
+
+    start: Expression
+    end: Expression
+    unit: str = "days"
+
+    def __post_init__(self) -> None:
+        if self.unit not in _SECONDS:
+            raise InvalidParameter(f"A difference of dates is in {', '.join(_SECONDS)}. Got '{self.unit}'.")
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.start, self.end
+
+    @property
+    def text(self) -> str:
+        if self.unit == "days":
+            return f"{enclosed(self.end)} - {enclosed(self.start)}"
+        return f"{self.unit.upper()}({self.end.text} - {self.start.text})"
+
+    def _held(self, kinds: Kinds) -> list[DayKind | MomentKind]:
+        return [expect_time(part, kinds, f"'{self.text}'") for part in self.parts]
+
+    def _kinds(self, kinds: Kinds) -> tuple[NumberKind, NumberKind]:
+        """Exactly, and on a grid of at most 2^31 steps, which whole seconds may be too many for."""
+        start, end = self._held(kinds)
+        least = DAY if self._of_days(kinds) else 1
+        low, high = (_moments(end)[0] - _moments(start)[1]), (_moments(end)[1] - _moments(start)[0])
+        return exact_kind(Fraction(least, _SECONDS[self.unit]), low // least, high // least)
+
+    def _of_days(self, kinds: Kinds) -> bool:
+        return all(isinstance(each, DayKind) for each in self._held(kinds))
+
+    def kind(self, kinds: Kinds) -> Kind:
+        return self._kinds(kinds)[1]
+
+    def sql(self, cells: RecordCells, kinds: Kinds) -> str:
+        exact, coarse = self._kinds(kinds)
+        start, end = (
+            f"({part.sql(cells, kinds)} * {DAY})"
+            if isinstance(kind, DayKind) and not self._of_days(kinds)
+            else part.sql(cells, kinds)
+            for part, kind in zip(self.parts, self._held(kinds), strict=True)
+        )
+        return regrid(f"({end} - {start})", exact, coarse.step, cells.dialect, self.text)

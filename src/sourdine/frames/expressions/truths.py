@@ -1,0 +1,454 @@
+"""Conditions, with three values: what is compared with something missing is neither true nor false."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sourdine.core.errors import InvalidParameter
+from sourdine.frames.expressions.choice import exactly_alike, shared_kind
+from sourdine.frames.expressions.kinds import (
+    DayKind,
+    KeyKind,
+    Kind,
+    MomentKind,
+    NumberKind,
+    TextKind,
+    TruthKind,
+)
+from sourdine.frames.expressions.tree import (
+    BOTH,
+    ColumnValue,
+    Constant,
+    Expression,
+    Kinds,
+    RecordCells,
+    enclosed,
+    expect_truth,
+    plain_text,
+)
+
+_SIGNS: Mapping[str, str] = {
+    "equal": "=",
+    "not_equal": "<>",
+    "less": "<",
+    "at_most": "<=",
+    "greater": ">",
+    "at_least": ">=",
+}
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
+_FLAGS = {"true": True, "false": False, "yes": True, "no": False}
+LONGEST_TEXT = 200
+
+
+class Truth(Expression):
+    """Something that is true, false or missing."""
+
+    def kind(self, kinds: Kinds) -> Kind:
+        self.check(kinds)
+        return TruthKind()
+
+    def check(self, kinds: Kinds) -> None:
+        """Refuse what cannot be told."""
+        for part in self.parts:
+            part.kind(kinds)
+
+
+@dataclass(frozen=True)
+class Comparison(Truth):
+    """Two numbers, dates, times or keys compared; `sign` is one of =, <>, <, <=, >, >=.
+
+    >>> Comparison(ColumnValue("age"), ">=", Constant(18)).words
+    'age at least 18'
+    """
+
+    left: Expression
+    sign: str
+    right: Expression
+
+    def __post_init__(self) -> None:
+        if self.sign not in _TURNED:
+            raise InvalidParameter(f"A comparison is one of {', '.join(_TURNED)}. Got '{self.sign}'.")
+        if isinstance(self.left, Constant) and not isinstance(self.right, Constant):
+            left, right = self.right, self.left
+            object.__setattr__(self, "left", left)
+            object.__setattr__(self, "right", right)
+            object.__setattr__(self, "sign", _TURNED[self.sign])
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.left, self.right
+
+    @property
+    def text(self) -> str:
+        return f"{enclosed(self.left)} {self.sign} {enclosed(self.right)}"
+
+    @property
+    def words(self) -> str:
+        said = {">=": "at least", "<": "below", "<=": "at most", ">": "above"}.get(self.sign)
+        if said is None or not isinstance(self.right, Constant):
+            return self.text
+        return f"{self.left.words} {said} {self.right.words}"
+
+    def check(self, kinds: Kinds) -> None:
+        kind = shared_kind(self.parts, kinds, f"The comparison {self.text}")
+        if self.sign not in ("=", "<>") and isinstance(kind, KeyKind | TruthKind):
+            raise InvalidParameter(
+                f"Keys have no order, so '{self.text}' cannot be told. Name the keys that are meant, as in "
+                f"{enclosed(self.left)} IN (...)."
+            )
+        if isinstance(kind, KeyKind) and isinstance(self.right, Constant):
+            check_keys(self.left, (self.right.value,), kinds)  # type: ignore[arg-type]
+
+    def sql(self, cells: RecordCells, kinds: Kinds) -> str:
+        left, right = self.left.kind(kinds), self.right.kind(kinds)
+        if isinstance(left, NumberKind) and isinstance(right, NumberKind) and right.low == right.high:
+            return self._with_number(left, right.lower, cells, kinds)
+        one, two = exactly_alike(self.left, self.right, cells, kinds)
+        return f"({one} {self.sign} {two})"
+
+    def _with_number(self, held: NumberKind, number: Fraction, cells: RecordCells, kinds: Kinds) -> str:
+        """The comparison with a constant, whole steps with whole steps."""
+        if isinstance(self.left, ColumnValue):
+            value, start = cells.place(self.left.name), held.low
+        else:
+            value, start = self.left.sql(cells, kinds), 0
+        sign, exact = self.sign, number / held.step
+        at = exact.numerator // exact.denominator  # the step at the number or below
+        if exact.denominator != 1:
+            if sign in ("=", "<>"):
+                return f"({value} {'<' if sign == '=' else '>='} {held.low - 1 - start})"
+            sign = {"<": "<=", ">=": ">"}.get(sign, sign)
+        return f"({value} {sign} {max(held.low - 1, min(held.high + 1, at)) - start})"
+
+    def possible(self, kinds: Kinds) -> frozenset[bool]:
+        left, right = self.left.kind(kinds), self.right.kind(kinds)
+        if isinstance(left, NumberKind) and isinstance(right, NumberKind):
+            ends = (left.lower, left.upper), (right.lower, right.upper)
+            found = _compared(self.sign, *ends)
+            if right.low == right.high and (right.lower / left.step).denominator != 1:
+                found &= {"=": frozenset({False}), "<>": frozenset({True})}.get(self.sign, BOTH)
+            return found
+        if isinstance(left, DayKind | MomentKind) and isinstance(right, DayKind | MomentKind):
+            return _compared(self.sign, (left.first, left.last), (right.first, right.last))
+        return BOTH
+
+
+def _compared(
+    sign: str, left: tuple[Fraction | int, Fraction | int], right: tuple[Fraction | int, Fraction | int]
+) -> frozenset[bool]:
+    """What a comparison of two ranges may give."""
+    if sign in (">", ">="):
+        return _compared(_TURNED[sign], right, left)
+    if sign == "<>":
+        return frozenset(not each for each in _compared("=", left, right))
+    (low, high), (least, most) = left, right
+    if sign == "=":
+        may, may_not = low <= most and least <= high, not low == high == least == most
+    elif sign == "<":
+        may, may_not = low < most, high >= least
+    else:
+        may, may_not = low <= most, high > least
+    return frozenset([*([True] if may else []), *([False] if may_not else [])])
+
+
+def check_keys(of: Expression, keys: tuple[str | int | bool, ...], kinds: Kinds) -> None:
+    """Refuse keys that a column of keys does not have."""
+    held = of.kind(kinds)
+    if isinstance(held, KeyKind):
+        for key in keys:
+            if isinstance(key, bool) or key not in held.keys:
+                raise InvalidParameter(
+                    f"A condition names the key {key!r}, which '{of.text}' does not have. Use one of its "
+                    "keys, or declare it."
+                )
+
+
+@dataclass(frozen=True)
+class Among(Truth):
+    """Whether a value is one of some constants.
+
+    >>> Among(ColumnValue("region"), ("north", "south")).words
+    'region north or south'
+    """
+
+    of: Expression
+    keys: tuple[str | int | Fraction | bool, ...]
+
+    def __post_init__(self) -> None:
+        if not self.keys:
+            raise InvalidParameter(f"'{self.of.text} IN ()' is never true. Name at least one key.")
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.of,)
+
+    @property
+    def text(self) -> str:
+        return f"{enclosed(self.of)} IN ({', '.join(Constant(key).text for key in self.keys)})"
+
+    @property
+    def words(self) -> str:
+        named = (str(key).lower() if isinstance(key, bool) else plain_text(key) for key in self.keys)
+        return f"{self.of.words} {' or '.join(named)}"
+
+    def _known(self, kind: Kind) -> tuple[str | int | bool, ...]:
+        """The keys as the expression has them: "true" and "false" are those of a flag."""
+        keys: tuple[str | int | bool, ...] = self.keys  # type: ignore[assignment]
+        return (
+            tuple(_FLAGS.get(str(key).lower(), key) for key in keys) if isinstance(kind, TruthKind) else keys
+        )
+
+    def check(self, kinds: Kinds) -> None:
+        held = self.of.kind(kinds)
+        known = self._known(held)
+        match held:
+            case KeyKind():
+                check_keys(self.of, known, kinds)
+            case TruthKind():
+                self._check_all(all(isinstance(key, bool) for key in known), "true or false")
+            case TextKind():
+                fit = all(isinstance(key, str) and 0 < len(key) <= LONGEST_TEXT for key in known)
+                self._check_all(fit, f"texts of 1 to {LONGEST_TEXT} characters")
+            case NumberKind():
+                fit = all(isinstance(key, int | Fraction) and not isinstance(key, bool) for key in self.keys)
+                self._check_all(fit, "numbers")
+            case DayKind() | MomentKind():
+                raise InvalidParameter(
+                    f"'{self.of.text}' holds dates, of which a range is asked for: write {self.of.text} >= "
+                    "DATE '2024-01-01' and so on, or compare with =."
+                )
+
+    def _check_all(self, fit: bool, what: str) -> None:
+        if not fit:
+            raise InvalidParameter(
+                f"The condition on '{self.of.text}' needs keys that are {what}. Name such keys."
+            )
+
+    def sql(self, cells: RecordCells, kinds: Kinds) -> str:
+        held = self.of.kind(kinds)
+        known = self._known(held)
+        if isinstance(held, NumberKind):
+            parts = [Comparison(self.of, "=", Constant(key)).sql(cells, kinds) for key in self.keys]
+            return f"({' OR '.join(parts)})"
+        if isinstance(self.of, ColumnValue):
+            return cells.among(self.of.name, known)
+        if isinstance(held, KeyKind):
+            places = sorted({held.keys.index(key) for key in known})
+            return f"({self.of.sql(cells, kinds)} IN ({', '.join(map(str, places))}))"
+        named = sorted({bool(key) for key in known})
+        sql = self.of.sql(cells, kinds)
+        return (
+            f"(({sql}) = {cells.dialect.literal(named[0])})"
+            if len(named) == 1
+            else f"(({sql}) IS NOT NULL OR NULL)"
+        )
+
+    def possible(self, kinds: Kinds) -> frozenset[bool]:
+        if isinstance(self.of.kind(kinds), NumberKind):
+            every = [Comparison(self.of, "=", Constant(key)).possible(kinds) for key in self.keys]
+            return frozenset.union(*every) | ({False} if len(every) > 1 else frozenset())
+        return BOTH
+
+
+@dataclass(frozen=True)
+class Like(Truth):
+    """Whether a text is as a pattern says: % is any letters, _ is one."""
+
+    of: Expression
+    pattern: str
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.of,)
+
+    @property
+    def text(self) -> str:
+        return f"{enclosed(self.of)} LIKE {Constant(self.pattern).text}"
+
+    @property
+    def _regex(self) -> str:
+        signs = {"%": ".*", "_": "."}
+        return "".join(signs.get(letter) or re.escape(letter) for letter in self.pattern)
+
+    def check(self, kinds: Kinds) -> None:
+        held = self.of.kind(kinds)
+        texts = isinstance(held, KeyKind) and isinstance(held.keys[0], str)
+        if not texts and not isinstance(held, TextKind):
+            raise InvalidParameter(
+                f"LIKE needs a text, and '{self.of.text}' is {held.words}. Use it with a column of texts."
+            )
+        if len(self.pattern) > LONGEST_TEXT or not self.pattern.isprintable():
+            raise InvalidParameter(
+                f"The pattern of LIKE must be at most {LONGEST_TEXT} characters without control characters."
+            )
+
+    def sql(self, cells: RecordCells, kinds: Kinds) -> str:
+        held, value = self.of.kind(kinds), self.of.sql(cells, kinds)
+        if isinstance(held, KeyKind):
+            places = self._fitting(held)
+            found = f"{value} IN ({', '.join(map(str, places))})" if places else f"{value} < 0"
+            return f"({found})"
+        return f"({cells.dialect.matches(value, self._regex)})"
+
+    def _fitting(self, held: KeyKind) -> list[int]:
+        return [
+            place
+            for place, key in enumerate(held.keys)
+            if re.fullmatch(self._regex, str(key), re.DOTALL) is not None
+        ]
+
+    def possible(self, kinds: Kinds) -> frozenset[bool]:
+        held = self.of.kind(kinds)
+        if not isinstance(held, KeyKind):
+            return BOTH
+        fitting = len(self._fitting(held))
+        return frozenset([*([True] if fitting else []), *([False] if fitting < len(held.keys) else [])])
+
+
+@dataclass(frozen=True)
+class IsMissing(Truth):
+    """Whether a value is missing; it is true or false, never missing itself."""
+
+    of: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.of,)
+
+    @property
+    def text(self) -> str:
+        return f"{enclosed(self.of)} IS NULL"
+
+    def sql(self, cells: RecordCells, kinds: Kinds) -> str:
+        return f"(({self.of.sql(cells, kinds)}) IS NULL)"
+
+
+@dataclass(frozen=True)
+class All(Truth):
+    """Whether all of some conditions hold."""
+
+    of: tuple[Expression, ...]
+    name = "AND"
+
+    def __post_init__(self) -> None:
+        if not self.of:
+            raise InvalidParameter(f"{self.name} needs at least one condition. Leave it out.")
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.of
+
+    @property
+    def text(self) -> str:
+        return f" {self.name} ".join(enclosed(each) for each in self.of)
+
+    @property
+    def words(self) -> str:
+        match self.of:
+            case (
+                Comparison(left, ">=", Constant() as low),
+                Comparison(again, "<", Constant() as high),
+            ) if left == again and self.name == "AND":
+                return f"{left.words} from {low.words} to below {high.words}"
+        said = [each.words if not isinstance(each, All) else f"({each.words})" for each in self.of]
+        return f" {self.name.lower()} ".join(said)
+
+    def check(self, kinds: Kinds) -> None:
+        for each in self.of:
+            expect_truth(each, kinds, self.name)
+
+    def sql(self, cells: RecordCells, kinds: Kinds) -> str:
+        return "(" + f" {self.name} ".join(f"({each.sql(cells, kinds)})" for each in self.of) + ")"
+
+    def possible(self, kinds: Kinds) -> frozenset[bool]:
+        every = [each.possible(kinds) for each in self.of]
+        if any(True not in each for each in every):
+            return frozenset({False})
+        if all(each == {True} for each in every):
+            return frozenset({True})
+        return frozenset({False}) if _empty_range(self.of, kinds) else BOTH
+
+
+def _empty_range(conditions: tuple[Expression, ...], kinds: Kinds) -> bool:
+    """Whether comparisons of one expression with constants leave no number."""
+    for tree in dict.fromkeys(each.left for each in conditions if isinstance(each, Comparison)):
+        low, high = range_of(tree, conditions, kinds)
+        if low is not None and high is not None and low > high:
+            return True
+    return False
+
+
+def range_of(
+    tree: Expression, conditions: tuple[Expression, ...], kinds: Kinds
+) -> tuple[int | None, int | None]:
+    """The least and the greatest step, day or second of an expression for which all conditions may hold."""
+    kind = tree.kind(kinds)
+    if isinstance(kind, NumberKind):
+        low, high, step = kind.low, kind.high, kind.step
+    elif isinstance(kind, DayKind | MomentKind):
+        low, high, step = kind.first, kind.last, Fraction(1)
+    else:
+        return None, None
+    for each in conditions:
+        if isinstance(each, All) and each.name == "AND":
+            inner = range_of(tree, each.of, kinds)
+            low = low if inner[0] is None else max(low, inner[0])
+            high = high if inner[1] is None else min(high, inner[1])
+        if not isinstance(each, Comparison) or each.left != tree or not isinstance(each.right, Constant):
+            continue
+        right = each.right.kind(kinds)
+        at = right.lower if isinstance(right, NumberKind) else Fraction(getattr(right, "first", 0))
+        exact = at / step
+        floor, ceiling = math.floor(exact), math.ceil(exact)
+        if each.sign in (">=", "="):
+            low = max(low, ceiling)
+        if each.sign in ("<=", "="):
+            high = min(high, floor)
+        if each.sign == ">":
+            low = max(low, floor + 1)
+        if each.sign == "<":
+            high = min(high, ceiling - 1)
+    return low, high
+
+
+@dataclass(frozen=True)
+class AnyOf(All):
+    """Whether at least one of some conditions holds."""
+
+    name = "OR"
+
+    def possible(self, kinds: Kinds) -> frozenset[bool]:
+        every = [each.possible(kinds) for each in self.of]
+        if any(False not in each for each in every):
+            return frozenset({True})
+        return frozenset({False}) if all(each == {False} for each in every) else BOTH
+
+
+@dataclass(frozen=True)
+class Not(Truth):
+    """Whether a condition does not hold; missing where the condition is."""
+
+    of: Expression
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.of,)
+
+    @property
+    def text(self) -> str:
+        return f"NOT {enclosed(self.of)}"
+
+    @property
+    def words(self) -> str:
+        return f"not ({self.of.words})"
+
+    def check(self, kinds: Kinds) -> None:
+        expect_truth(self.of, kinds, "NOT")
+
+    def sql(self, cells: RecordCells, kinds: Kinds) -> str:
+        return f"(NOT ({self.of.sql(cells, kinds)}))"
+
+    def possible(self, kinds: Kinds) -> frozenset[bool]:
+        return frozenset(not each for each in self.of.possible(kinds))
