@@ -29,11 +29,11 @@ def expected(answer: Answer, truth: Any, groups: int) -> NDArray[np.float64]:
     """The exact values in the order of the answer's keys."""
     if answer.kind != "contingency":
         return np.tile(np.atleast_1d(truth), groups).astype(float)
-    names = [(place, half) for place in PLACES for half in (0, 1)]
+    names: list[tuple[object, ...]] = [(place, half) for place in PLACES for half in (0, 1)]
     names += [(ALL, half) for half in (0, 1)]
     names += [(place, ALL) for place in PLACES]
     known = dict(zip([*names, (ALL, ALL)], truth, strict=True))
-    return np.array([known[key[1:]] for key in answer.keys], dtype=float)  # type: ignore[index]
+    return np.array([known[key[1:]] for key in answer.keys], dtype=np.float64)
 
 
 def coverage(law: str, size: int, privacy: str, groups: int, seed: int) -> dict[str, tuple[int, int]]:

@@ -37,7 +37,8 @@ ROW = st.tuples(
     st.sampled_from([True, False, None]),
 )
 Row = tuple[Any, ...]
-BY = ([], ["site"], ["well"], ["site", "well"])
+BY: tuple[list[str], ...] = ([], ["site"], ["well"], ["site", "well"])
+WHERE: tuple[dict[str, object], ...] = ({}, {"where": {"age": {"at_least": 0}}}, {"where": {"site": ["n"]}})
 ASKS: list[list[Any]] = [
     ["count", "units", {"sum": "age"}, {"mean": "pay"}, {"proportion": "age", "at_least": 1}],
     [{"deviation": "pay"}, {"mean": "score"}, "count"],
@@ -60,14 +61,13 @@ def cases(draw: st.DrawFn) -> tuple[ReleasePlan, list[Row], list[Row], int]:
         if whole
         else PrivacyUnit()
     )
-    where = draw(st.sampled_from([{}, {"where": {"age": {"at_least": 0}}}, {"where": {"site": ["n"]}}]))
+    where = draw(st.sampled_from(WHERE))
     queries = [
         Query.read({"name": f"q{i}", "ask": ask, "by": by, **where})
         for i, ask in enumerate(draw(st.lists(st.sampled_from(ASKS), min_size=1, max_size=3, unique_by=id)))
     ]
     if draw(st.booleans()):
-        cells = {"name": "cells", "ask": [{"contingency": ["site", "well"]}], **where}
-        queries.append(Query.read(cells))
+        queries.append(Query.read({"name": "cells", "ask": [{"contingency": ["site", "well"]}], **where}))
     plan = ReleasePlan(
         schema=SCHEMA,
         queries=tuple(queries),
@@ -215,12 +215,12 @@ def test_what_is_spent_adds_up_to_no_more_than_the_guarantee(
     assert all(loss.neighbours is neighbours for loss in losses)
     if delta is None:
         budget = PureBudget(limit=epsilon)
-        paid = sum(map(budget.price, losses))
+        paid = sum(map(budget.price, losses), Fraction())
         assert paid <= epsilon
         assert paid > epsilon / 2 or epsilon < 1  # a coarse grid rounds what is paid down
         return
     held = ConcentratedBudget.within(epsilon, delta)
-    paid = sum(map(held.price, losses))
+    paid = sum(map(held.price, losses), Fraction())
     assert paid <= held.limit
     assert held.epsilon(paid, delta) <= epsilon
     assert paid > held.limit / 2 or epsilon > 100  # noise is never below a tenth of a step

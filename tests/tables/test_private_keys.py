@@ -15,7 +15,7 @@ from scipy.stats import binom
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, UnsupportedLoss
-from sourdine.frames import PrivacyUnit
+from sourdine.frames import PrivacyUnit, Totals
 from sourdine.mechanisms import PartitionThreshold
 from sourdine.report.pages.release import release_page
 from sourdine.tables import ReleasePlan, Specification, Table, forecasts, rehearse
@@ -267,8 +267,8 @@ def test_a_unit_moves_numbers_by_chosen_keys_no_farther_than_declared(neighbours
             for scan in scans(plan)[1:]:
                 lines, source = keyed(scan, table.source, [("Aa",), ("b",)])
                 found = exact_of(lines, plan, source, SeededBits(seed))
-                assert isinstance(found, list)
                 for line, exact in zip(scan, found, strict=True):
+                    assert isinstance(exact, Totals)
                     numbers.append((line, np.array(exact.numbers[0], dtype=np.int64)))
             moved.append(numbers)
         for (line, before), (_, after) in zip(*moved, strict=True):

@@ -31,7 +31,7 @@ from sourdine.tables import (
     rehearse,
     write_answers,
 )
-from sourdine.tables.measurement import PlannedMeasurement
+from sourdine.tables.measurement import ColumnMeasurement, PlannedMeasurement
 from sourdine.tables.quantiles import METHODS, InverseSensitivity, QuantileMethod
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
@@ -79,6 +79,7 @@ def made(line: PlannedMeasurement) -> QuantileMethod:
 def held(plan: ReleasePlan, rows: list[Row], seed: int) -> list[Counter[int]]:
     """The values of each group as its mechanism sees them."""
     source, measured = source_of(rows), plan.lines[0].measurement
+    assert isinstance(measured, ColumnMeasurement)
     groups = ranks(
         source,
         by=measured.groupings(source),
@@ -274,6 +275,7 @@ def test_groups_of_a_unit_count_as_often_as_it_may() -> None:
     rows = Table(held, unit=UNITS[1], columns=COLUMNS)
     plan = rows.plan(asked("smooth", [0.5]), epsilon=1)
     measured = plan.lines[0].measurement
+    assert isinstance(measured, ColumnMeasurement)
     groups = ranks(
         rows.source,
         by=measured.groupings(rows.source),

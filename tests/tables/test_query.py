@@ -9,7 +9,7 @@ from sourdine.tables import Query, statistics
 
 
 def test_a_query_can_be_written_in_python() -> None:
-    asked = [statistics.Count(), statistics.Mean("pay"), statistics.Quantiles("pay", 0.5), "units"]
+    asked = (statistics.Count(), statistics.Mean("pay"), statistics.Quantiles("pay", 0.5), "units")
     made = Query("pay", asked, by="sex", where={"pay": {"at_least": 1}})
     ask = ["count", {"mean": "pay"}, {"quantiles": "pay", "levels": [0.5]}, "units"]
     block = {"name": "pay", "ask": ask, "by": ["sex"], "where": {"pay": {"at_least": 1}}}

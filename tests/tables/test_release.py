@@ -215,14 +215,11 @@ def test_a_table_that_cannot_be_read_to_its_end_says_no_more_and_stays_charged(t
 def test_what_is_refused_is_not_charged(tmp_path: Path) -> None:
     table = Table(PEOPLE, unit="person", columns=COLUMNS)
     plan = table.plan(*QUERIES, epsilon=1)
-    for number, (terms, sentence) in enumerate(
-        [
-            ({"unit": "household"}, "protects each 'household'"),
-            ({"neighbours": Neighbours.REPLACE}, "is for replace neighbours"),
-            ({"budget": PureBudget(limit=Fraction(1, 2))}, "epsilon"),
-        ]
-    ):
-        ledger = ledger_at(tmp_path / f"{number}.ledger", **terms)
+    for ledger, sentence in [
+        (ledger_at(tmp_path / "0.ledger", unit="household"), "protects each 'household'"),
+        (ledger_at(tmp_path / "1.ledger", neighbours=Neighbours.REPLACE), "is for replace neighbours"),
+        (ledger_at(tmp_path / "2.ledger", budget=PureBudget(limit=Fraction(1, 2))), "epsilon"),
+    ]:
         with pytest.raises((InvalidParameter, BudgetExceeded), match=sentence):
             table.release(plan, ledger)
         assert ledger.status().spent == 0

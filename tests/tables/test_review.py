@@ -18,6 +18,7 @@ from sourdine.frames import PrivacyUnit, Schema, Source, open_source, ranks
 from sourdine.frames.statistics.group_ranks import SeparateRanks
 from sourdine.frames.text.format import TextFormat
 from sourdine.tables import Privacy, Query, ReleasePlan, Table, release
+from sourdine.tables.measurement import ColumnMeasurement
 from sourdine.tables.quantiles.tree import BinTree, TreeWalk, quantiles
 from sourdine.testing import SeededBits
 from tests.tables.exact import exact_numbers
@@ -160,6 +161,7 @@ def test_a_connection_may_sort_downwards(order: str) -> None:
     table = connection.sql("SELECT unnest([1, 1, 2, 3, 3, 3, 9]) AS x, 'a' AS g")
     plan = plan_of({"x": SMALL, "g": LETTERS}, [{"quantiles": "x", "levels": [0.5]}], ("g",))
     source, line = open_source(table, plan.schema), plan.lines[0].measurement
+    assert isinstance(line, ColumnMeasurement)
     found = ranks(
         source,
         by=line.groupings(source),

@@ -15,10 +15,10 @@ def test_ten_thousand_keys_and_five_hundred_columns_are_released_and_certified(t
     keys = [f"town {number}" for number in range(10_000)]
     numbers = {f"c{place}": np.arange(1_000) % 10 for place in range(500)}
     towns = [keys[number * 7 % 10_000] for number in range(1_000)]
-    columns = {"town": {"type": "category", "keys": keys}}
+    columns: dict[str, dict[str, object]] = {"town": {"type": "category", "keys": keys}}
     columns |= {name: {"type": "integer", "lower": 0, "upper": 9} for name in numbers}
     table = Table(pa.table({"town": towns} | numbers), unit="person", columns=columns, size=1_000)
-    queries = [{"name": "towns", "ask": ["count"], "by": ["town"]}]
+    queries: list[dict[str, object]] = [{"name": "towns", "ask": ["count"], "by": ["town"]}]
     names = list(numbers)
     queries += [
         {"name": f"means {start}", "ask": [{"mean": name} for name in names[start : start + 50]]}

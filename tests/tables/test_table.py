@@ -22,7 +22,7 @@ COLUMNS: dict[str, Any] = {
 
 def test_a_table_that_does_not_fit_its_declaration_is_refused(tmp_path: Path) -> None:
     (tmp_path / "broken.parquet").write_bytes(b"?")
-    for rows, columns, unit, sentence in [
+    cases: list[tuple[Any, dict[str, Any], PrivacyUnit | str, str]] = [
         (ROWS, {"height": COLUMNS["age"]}, "person", "none is called 'height'"),
         (ROWS, {"age": {**COLUMNS["age"], "lower": 200}}, "person", "lower must be below upper"),
         (ROWS, {"age": {"type": "integer"}}, "person", "'columns.age.lower' is missing"),
@@ -31,7 +31,8 @@ def test_a_table_that_does_not_fit_its_declaration_is_refused(tmp_path: Path) ->
         (tmp_path / "broken.parquet", COLUMNS, "person", "cannot be read as parquet"),
         (ROWS, {"age": COLUMNS["sex"]}, "person", "'age' is declared to hold text"),
         (ROWS, COLUMNS, "", "The 'name' of PrivacyUnit must"),
-    ]:
+    ]
+    for rows, columns, unit, sentence in cases:
         with pytest.raises(InvalidParameter) as caught:
             Table(rows, unit=unit, columns=columns)
         assert sentence in str(caught.value)

@@ -88,8 +88,9 @@ def third_claimed(kind: type[QuantileMethod]) -> type[QuantileMethod]:
 def test_a_claim_of_a_third_is_found_out(
     kind: type[QuantileMethod], pair: tuple[list[int], list[int]]
 ) -> None:
+    one, other = pair
     more: dict[str, object] = {"cuts": 6} if kind is ThresholdHistogram else {}
-    case = example(third_claimed(kind), *pair, **more)
+    case = example(third_claimed(kind), one, other, **more)
     assert bound_epsilon(case, samples=200_000, bits=SeededBits(2)).exceeded
 
 

@@ -1,7 +1,7 @@
 """The samplers follow the laws of their definitions."""
 
 import itertools
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -177,7 +177,7 @@ def test_joint_exponential_for_values_set_apart(
 
     def law(rate: float) -> dict[tuple[int, ...], float]:
         weights = brute.joint_weights(fine, levels, 16, rate)
-        found: Counter[tuple[int, ...]] = Counter()
+        found: dict[tuple[int, ...], float] = defaultdict(float)
         for key, weight in weights.items():
             found[tuple(t >> 2 for t in key)] += weight / sum(weights.values())
         return found

@@ -25,7 +25,13 @@ from sourdine.tables.quantiles.recursive import ValueRanges
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM
 
-KINDS = [InverseSensitivity, JointExponential, NaiveLaplace, RecursiveQuantiles, ThresholdHistogram]
+KINDS: list[type[QuantileMethod]] = [
+    InverseSensitivity,
+    JointExponential,
+    NaiveLaplace,
+    RecursiveQuantiles,
+    ThresholdHistogram,
+]
 EXAMPLES = [
     pytest.param(example, id=f"{kind.__name__}-{i}")
     for kind in KINDS
@@ -146,7 +152,7 @@ def test_one_replaced_is_one_that_goes_and_one_that_comes(kind: type[QuantileMet
 
 def test_what_each_costs() -> None:
     """Epsilon as declared for one value, as many times for more; rho by the method."""
-    rhos = {
+    rhos: dict[type[QuantileMethod], Fraction] = {
         InverseSensitivity: Fraction(9, 64),  # two levels at 3/4 each
         JointExponential: Fraction(9, 32),
         RecursiveQuantiles: Fraction(9, 64),  # two rounds at 3/4 each
@@ -229,8 +235,8 @@ def test_any_source_of_ranks_will_do(kind: type[QuantileMethod]) -> None:
     distinct, counts = np.unique(values, return_counts=True)
     counted = CountedValues(distinct, np.cumsum(counts))
     for seed in range(20):
-        found = [made(kind).sample(each, SeededBits(seed)) for each in (SortedPlaces(values), counted)]
-        np.testing.assert_array_equal(*found)
+        one, other = (made(kind).sample(each, SeededBits(seed)) for each in (SortedPlaces(values), counted))
+        np.testing.assert_array_equal(one, other)
 
 
 def test_a_part_is_a_source_of_the_values_in_it() -> None:

@@ -1,4 +1,5 @@
 import math
+from dataclasses import astuple
 from fractions import Fraction
 
 import mpmath
@@ -13,7 +14,6 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.statistics.group_ranks import SortedPlaces
 from sourdine.tables.quantiles import InverseSensitivity, ThresholdHistogram
 from sourdine.tables.quantiles.histogram_bounds import (
-    Tail,
     histogram_error,
     histogram_on_normal,
     histogram_rate,
@@ -228,7 +228,7 @@ def test_the_published_bound_for_the_normal_law_by_hand() -> None:
         eta += mpmath.exp(
             -5 * gamma**2 * i * n / (16 * mpmath.pi * (i + 5 * gamma / root) ** 2) * mpmath.exp(-(d**2))
         )
-    assert found.published == Tail(gamma, pytest.approx(float(chance + eta + mu), rel=1e-9))
+    assert astuple(found.published) == (gamma, pytest.approx(float(chance + eta + mu), rel=1e-9))
     assert found.corrected.distance == pytest.approx(gamma + 10 / cuts)
 
 
@@ -274,17 +274,18 @@ def test_the_published_bound_for_the_normal_law_fails_between_cuts() -> None:
 
 def test_bounds_of_inverse_sensitivity_by_hand() -> None:
     n, epsilon, gamma, u, rho, p, span = 20_000, 2.0, 0.4, 0.05, 0.02, 0.5, 3.0
-    given = {"gamma": gamma, "u": u, "rho": rho, "density": p, "span": span}
+
     sparse = 2 * gamma / u * math.exp(-n * p * u / 8)
     astray = 4 * math.exp(-n * gamma**2 * p**2 / 8)
     heavy = span / (2 * rho) * math.exp(-n * p * u * epsilon / 4)
     shared = span / rho * math.exp(-n * p * u * epsilon / 9 / 4)
-    of_sample = inverse_tail_of_sample(n, epsilon, **given)
-    assert of_sample.published == Tail(2 * u + rho, pytest.approx(heavy + astray + sparse))
-    assert of_sample.corrected == Tail(2 * u + rho, pytest.approx(shared + astray + sparse))
-    of_law = inverse_tail(n, epsilon, **given)
-    assert of_law.published == Tail(2 * u + rho, pytest.approx(heavy + sparse))
-    assert of_law.corrected == Tail(pytest.approx(2 * u + rho + gamma / 2), of_sample.corrected.probability)
+    of_sample = inverse_tail_of_sample(n, epsilon, gamma=gamma, u=u, rho=rho, density=p, span=span)
+    assert astuple(of_sample.published) == (2 * u + rho, pytest.approx(heavy + astray + sparse))
+    assert astuple(of_sample.corrected) == (2 * u + rho, pytest.approx(shared + astray + sparse))
+    of_law = inverse_tail(n, epsilon, gamma=gamma, u=u, rho=rho, density=p, span=span)
+    assert astuple(of_law.published) == (2 * u + rho, pytest.approx(heavy + sparse))
+    assert of_law.corrected.distance == pytest.approx(2 * u + rho + gamma / 2)
+    assert of_law.corrected.probability == of_sample.corrected.probability
 
 
 def test_mean_errors_of_inverse_sensitivity_lie_above_an_integral_of_the_tails() -> None:

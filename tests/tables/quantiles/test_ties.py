@@ -14,6 +14,7 @@ from sourdine.tables import Table, forecasts
 from sourdine.tables.quantiles import METHODS, JointExponential, QuantileMethod, RecursiveQuantiles, quantiles
 from sourdine.tables.quantiles.choice import Allowance, chosen, named
 from sourdine.tables.release import _carry_out
+from sourdine.tables.statistics.order import TreeCounts
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM
 
@@ -152,7 +153,9 @@ def test_forecasts_of_counts_in_bins_hold(name: str) -> None:
     table = Table(pa.table({"x": source.places}), unit="record", columns=column, size=source.size)
     plan = table.plan({"name": "q", "ask": [{"quantiles": "x", "levels": DECILES}]}, epsilon=1)
     (told,) = forecasts(plan)
-    tree = plan.lines[0].measurement.tree(plan.schema)
+    measured = plan.lines[0].measurement
+    assert isinstance(measured, TreeCounts)
+    tree = measured.tree(plan.schema)
     assert (tree.height, tree.leaf > 1) == (1, True)
     assert told.error is not None
     assert "if values are spread evenly between their bounds and within bins of " in told.note

@@ -12,7 +12,7 @@ from scipy.stats import binom
 from sourdine.frames import CountedValues, Schema, open_source
 from sourdine.frames.expression import Grouping
 from sourdine.frames.statistics import binned as levels_module
-from sourdine.frames.statistics.binned import Levels
+from sourdine.frames.statistics.binned import Ints, Levels
 from sourdine.frames.statistics.group_ranks import (
     GroupRanks,
     RankSource,
@@ -162,7 +162,12 @@ def test_the_same_seed_finds_the_same_however_values_are_held(
     cut_later: list[int] = []
     finer = Levels.finer
     monkeypatch.setattr(levels_module, "MOST_ROWS", room)
-    monkeypatch.setattr(Levels, "finer", lambda *given: (cut_later.append(1), finer(*given)))
+
+    def note(self: Levels, groups: Ints, starts: Ints, widths: Ints) -> None:
+        cut_later.append(1)
+        finer(self, groups, starts, widths)
+
+    monkeypatch.setattr(Levels, "finer", note)
     levels = Levels(source, f'SELECT "v" AS value FROM {source.name}', [], tree.widths, 1)
     (binned,) = levels.open(tree.size, at)
 

@@ -22,6 +22,7 @@ from sourdine.tables.estimate import GroupEstimate
 from sourdine.tables.record import _answer, _plain
 from sourdine.tables.release import _carry_out
 from sourdine.tables.statistics import BY_KIND, STATISTICS, Statistic
+from sourdine.tables.statistics.base import Style
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM
 from tests.tables.statistics.truths import KEYS, TRUTHS
@@ -100,7 +101,7 @@ def test_says_how_it_is_asked_for_and_shown(kind: type[Statistic]) -> None:
     name = str(kind.model_fields["kind"].default)
     assert BY_KIND[name] is kind
     assert kind.__doc__
-    assert kind.style
+    assert isinstance(kind.style, Style)
     with in_files():
         asked = tomllib.loads(f"ask = [{kind.how()}]")["ask"]
     (found,) = Query.read({"name": "q", "ask": asked}).ask
