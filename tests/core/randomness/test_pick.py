@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -6,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sourdine.core.randomness.selection import pick
+from sourdine.core.randomness.selection import pick, pick_weights
 from sourdine.testing import ScriptedBits, SeededBits
 from tests.statistics import ALARM, fit
 
@@ -72,3 +73,45 @@ def test_small_weights_keep_their_ratio_beside_a_large_one() -> None:
     ]
     share = math.exp(-1) / (1 + math.exp(-1))
     assert fit(np.array(drawn), {2: 1 - share, 3: share}) > ALARM
+
+
+WEIGHTS = [0.3, 0.0, 5.0, 1e-300, 2.5, 0.0, 0.1]
+
+
+@pytest.mark.parametrize("weights", [[5.0], [1e-200, 1e-200], [1.0, 2.0, 3.0], WEIGHTS])
+def test_weights_are_picked_by_their_shares(weights: list[float]) -> None:
+    drawn = pick_weights(np.array([weights]), np.zeros(100_000, np.int64), SeededBits(7))
+    shares = {i: weight / sum(weights) for i, weight in enumerate(weights) if weight > 1e-250}
+    assert fit(drawn, shares) > ALARM
+
+
+def test_weights_ten_percent_off_are_refused() -> None:
+    drawn = pick_weights(np.array([WEIGHTS]), np.zeros(100_000, np.int64), SeededBits(8))
+    wrong = [each ** (1.1 if each else 1) for each in WEIGHTS]
+    assert fit(drawn, {i: w / sum(wrong) for i, w in enumerate(wrong) if w > 1e-250}) < ALARM
+
+
+def test_rows_of_weights_do_not_feel_each_other() -> None:
+    rows = np.zeros((9, 9))
+    rows[np.arange(9), np.arange(9)] = np.geomspace(1e-300, 1e300, 9)
+    which = np.tile(np.arange(9), 100)
+    assert np.array_equal(pick_weights(rows, which, SeededBits(1)), which)
+
+
+@pytest.mark.parametrize("small", [2.0**-70, 1e-300])
+def test_no_float_is_too_small_to_be_picked(small: float) -> None:
+    words = math.ceil(-math.log2(small) / 64) + 1
+    weights = np.array([[1.0, small]])
+    assert pick_weights(weights, np.zeros(1, np.int64), ScriptedBits([0] * words)) == 1
+    assert pick_weights(weights, np.zeros(1, np.int64), ScriptedBits([0] * (words - 2) + [WORD - 1])) == 0
+
+
+@given(st.floats(1e-18, 1e18), st.integers(-40_000, 40_000))
+def test_a_coin_for_a_share_is_exact_next_to_it(weight: float, offset: int) -> None:
+    share = Fraction(float(np.minimum(1.0, weight) / (1.0 + weight)))
+    word = min(max(int(share * WORD) + offset, 0), WORD - 1)
+    bits = ScriptedBits([word, 1 << 63])
+    chosen = int(pick_weights(np.array([[1.0, weight]]), np.zeros(1, np.int64), bits)[0])
+    drawn = Fraction(word, WORD) + (Fraction(1 << 63, WORD**2) if bits.left == 0 else 0)
+    light = 1 if weight < 1 else 0
+    assert chosen == (light if drawn < share else 1 - light)

@@ -10,11 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sourdine.tables.quantiles.chains import Chains, Stretches, log_running_sum, log_sum, sliding
+from sourdine.tables.quantiles.chains import Chains, Stretches
+from sourdine.tables.quantiles.float_sums import FloatSums, draw_chains
+from sourdine.tables.quantiles.log_sums import LogSums, log_running_sum, log_sum, sliding
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM, fit
 
 RATE = 0.37
+FOLDS = 200.0  # below which chains may be left out
+BY_LOGS = 1e6  # more than floats have
 
 
 @dataclass(frozen=True)
@@ -39,11 +43,11 @@ class Chain:
     rate: float
 
     def forward(self) -> list[np.ndarray]:
-        tables, _ = side_by_side([self]).forward()
+        tables = LogSums.of(side_by_side([self])).tables
         return [rows[:, 0, : len(each.sizes)] for rows, each in zip(tables, self.stretches, strict=True)]
 
-    def draw(self, count: int, bits: SeededBits) -> np.ndarray:
-        return side_by_side([self]).draw(np.zeros(count, np.int64), bits)
+    def draw(self, count: int, bits: SeededBits, folds: float = FOLDS) -> np.ndarray:
+        return draw_chains(side_by_side([self]), np.zeros(count, np.int64), folds, bits)
 
 
 def side_by_side(groups: Sequence[Chain]) -> Chains:
@@ -119,12 +123,64 @@ def test_totals_are_those_of_all_chains(chain: Chain) -> None:
 
 
 @settings(max_examples=60)
-@given(chains())
-def test_every_drawn_chain_is_one_that_weighs_something(chain: Chain) -> None:
+@given(chains(), st.sampled_from([FOLDS, BY_LOGS]))
+def test_every_drawn_chain_is_one_that_weighs_something(chain: Chain, folds: float) -> None:
     held = weights(chain)
     if held:
-        drawn = {tuple(row) for row in chain.draw(200, SeededBits(0)).tolist()}
+        drawn = {tuple(row) for row in chain.draw(200, SeededBits(0), folds).tolist()}
         assert drawn <= held.keys()
+
+
+@settings(max_examples=200)
+@given(st.lists(chains(), min_size=1, max_size=4))
+def test_floats_are_the_same_sums(groups: list[Chain]) -> None:
+    """In parts of all places; and a group is only trusted if it has chains."""
+    alike = [
+        Chain(group.stretches, group.steps, group.total, RATE)
+        for group in groups
+        if len(group.stretches) == len(groups[0].stretches)
+    ]
+    held = side_by_side(alike)
+    floats, logs = FloatSums.of(held, FOLDS), LogSums.of(held)
+    for number, group in enumerate(alike):
+        assert floats.trusted[number] <= bool(weights(group))
+        if floats.trusted[number]:
+            for j, (one, other) in enumerate(zip(floats.sums, logs.sums, strict=True)):
+                exact = np.exp(other[number]) * floats.part ** (j + 1)
+                np.testing.assert_allclose(one[number], exact, rtol=1e-13)
+
+
+@pytest.mark.parametrize("spread", [0, 20])
+def test_floats_agree_with_logarithms_over_wide_windows(spread: int) -> None:
+    """As deciles of 1,000 values have them, evenly spread or heaped, each output down to e^-250."""
+    rng = np.random.default_rng(spread)
+    groups = []
+    for n in (900, 1000, 1003, 1003, 1500):
+        sizes = (np.exp(rng.normal(0, spread / 4, n + 1)) * 1e6).astype(np.int64) + 1
+        sizes[rng.random(n + 1) < spread / 100] = 0
+        aims = [n * level // 10 for level in range(1, 10)]
+        ends = [(max(aim - 480, 0), min(aim + 480, n)) for aim in aims]
+        stretches = [Stretch(low, sizes[low : high + 1]) for low, high in ends]
+        groups.append(Chain(stretches, [Fraction(n, 10)] * 10, n, 0.28))
+    held = side_by_side(groups)
+    floats, logs = FloatSums.of(held, 265.0), LogSums.of(held)
+    assert floats.trusted.all()
+    for j, (one, other) in enumerate(zip(floats.sums, logs.sums, strict=True)):
+        seen = one > 0
+        assert np.all(other[~seen] < -400)
+        np.testing.assert_allclose(
+            np.log(one[seen]), other[seen] + (j + 1) * math.log(floats.part), rtol=0, atol=1e-10
+        )
+
+
+def test_what_floats_cannot_hold_is_not_trusted_to_them() -> None:
+    """A heap far from where most outputs should be, or a rate that takes them out of range."""
+    assert FloatSums.of(side_by_side([example()]), FOLDS).trusted.all()
+    assert not FloatSums.of(side_by_side([example(400.0)]), FOLDS).trusted.any()
+    assert not FloatSums.of(side_by_side([example()]), BY_LOGS).trusted.any()
+    far = Chain([Stretch(0, np.array([1] + [0] * 900))] * 2, [Fraction(300)] * 3, 900, 0.5)
+    assert not FloatSums.of(side_by_side([far, far]), 300.0).trusted.any()
+    assert np.all(far.draw(3, SeededBits(0), 300.0) == 0)
 
 
 @given(st.lists(chains(), min_size=2, max_size=4))
@@ -134,7 +190,7 @@ def test_groups_side_by_side_do_not_feel_each_other(groups: list[Chain]) -> None
         for group in groups
         if len(group.stretches) == len(groups[0].stretches)
     ]
-    together, _ = side_by_side(alike).forward()
+    together = LogSums.of(side_by_side(alike)).tables
     for number, group in enumerate(alike):
         for rows, alone, each in zip(together, group.forward(), group.stretches, strict=True):
             np.testing.assert_allclose(rows[:, number, : len(each.sizes)], alone, rtol=1e-13)
@@ -144,7 +200,7 @@ def test_groups_side_by_side_do_not_feel_each_other(groups: list[Chain]) -> None
 def test_a_chain_is_drawn_from_its_own_group() -> None:
     groups = [example(), Chain([Stretch(3, np.array([1]))] * 3, example().steps, 6, RATE)]
     owner = np.tile([0, 1], 20_000)
-    drawn = side_by_side(groups).draw(owner, SeededBits(4))
+    drawn = draw_chains(side_by_side(groups), owner, FOLDS, SeededBits(4))
     assert np.all(drawn[1::2] == 3)
     held = weights(groups[0])
     law = {a * 100 + b * 10 + c: w / sum(held.values()) for (a, b, c), w in held.items()}
@@ -158,8 +214,9 @@ def example(rate: float = RATE) -> Chain:
     return Chain(stretches, steps, 6, rate)
 
 
-def test_draws_follow_the_law_and_not_one_ten_percent_off() -> None:
-    drawn = example().draw(200_000, SeededBits(3)) @ np.array([100, 10, 1])
+@pytest.mark.parametrize("folds", [FOLDS, BY_LOGS])
+def test_draws_follow_the_law_and_not_one_ten_percent_off(folds: float) -> None:
+    drawn = example().draw(200_000, SeededBits(3), folds) @ np.array([100, 10, 1])
 
     def law(chain: Chain) -> dict[int, float]:
         held = weights(chain)

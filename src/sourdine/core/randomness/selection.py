@@ -205,6 +205,48 @@ def pick(logs: Floats, which: NDArray[np.int64], bits: Bits) -> NDArray[np.int64
     return place
 
 
+def pick_weights(weights: Floats, which: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
+    """An index for each row that is named: i with probability proportional to row[i], which is not negative.
+
+    As `pick`, for weights that are floats: a coin is exact for the share of the lighter side, a float within
+    two units of it, so that each level of the tree adds two roundings to the weight of an index.
+    """
+    levels = [weights]
+    while levels[-1].shape[1] > 1:
+        last = levels[-1]
+        pairs = last[:, 0:-1:2] + last[:, 1::2]
+        levels.append(np.concatenate([pairs, last[:, -1:]], axis=1) if last.shape[1] % 2 else pairs)
+    place = np.zeros(len(which), np.int64)
+    for sums in levels[-2::-1]:
+        alone = 2 * place + 1 >= sums.shape[1]
+        left = sums[which, 2 * place]
+        right = np.where(alone, 0.0, sums[which, np.minimum(2 * place + 1, sums.shape[1] - 1)])
+        small = _share_coins(np.minimum(left, right) / (left + right), bits)
+        place = 2 * place + np.where(left <= right, ~small, small)
+    return place
+
+
+def _share_coins(shares: Floats, bits: Bits) -> NDArray[np.bool_]:
+    """True with exactly the probability of each float; what lies close to the draw needs more bits."""
+    words = bits.words(len(shares))
+    ahead = words.astype(np.float64) - np.ldexp(shares, 64)
+    heads: NDArray[np.bool_] = ahead < 0
+    for i in np.flatnonzero((np.abs(ahead) <= 2.0**14) & (shares > 0)):
+        heads[i] = _share_coin(int(words[i]), Fraction(float(shares[i])), bits)
+    return heads
+
+
+def _share_coin(word: int, share: Fraction, bits: Bits) -> bool:
+    """Whether a U that begins with this word is below the share."""
+    size = 64
+    while True:
+        at = share * (1 << size)
+        if word + 1 <= at or word >= at:
+            return word < at
+        word = word << 64 | int(bits.words(1)[0])
+        size += 64
+
+
 def _levels(logs: Floats) -> list[Floats]:
     """In each row sums of pairs, and of pairs of pairs, up to the whole."""
     rows, items = logs.shape

@@ -1,8 +1,8 @@
 """All quantiles at once, by one exponential mechanism over sorted tuples of places.
 
 Equal values are set apart on a finer grid, the ranks near each quantile looked up there, and chains of such
-ranks drawn (`chains`). Groups of few values go side by side; large ones by themselves, since of those only
-what lies near the quantiles is ever looked at.
+ranks drawn (`float_sums`). Groups of few values go side by side; large ones by themselves, since of those
+only what lies near the quantiles is ever looked at.
 """
 
 import math
@@ -23,6 +23,7 @@ from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.randomness.selection import uniform_below
 from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SeparateRanks
 from sourdine.tables.quantiles.chains import Chains, Stretches
+from sourdine.tables.quantiles.float_sums import draw_chains
 from sourdine.tables.quantiles.jitter import (
     WHOLE,
     FinePlaces,
@@ -41,7 +42,7 @@ _RARE = 40  # bits of the chance that the answer ignores the values
 _MARGIN = 30  # e-folds by which what the window leaves out is below that chance's share
 _NEAR = 64  # ranks around an aim that are looked at first
 _CROWD = 1 << 12  # values that may share a fine place, or twice the e-folds below
-_CELLS = 1 << 22  # log weights that are kept together
+_CELLS = 1 << 16  # weights that are kept together for each level, so that they stay in the cache
 _MOST_PLACES = 1 << 41  # so that a step has 2^20 fine places, and values seldom share one
 
 
@@ -107,12 +108,13 @@ class JointExponential(QuantileMethod):
     def draw_groups(self, values: GroupRanks, bits: Bits = SYSTEM) -> Ints:
         """An answer for each group, those of like sizes together, so that few ranks are padded."""
         out = np.empty((len(values), len(self.levels)), np.int64)
-        sizes, m = values.sizes, len(self.levels)
+        sizes = values.sizes
         for group in np.flatnonzero(sizes > WHOLE).tolist():
             out[group] = self.given(Jittered(values.part(group), self.places, bits), 1, bits)[0]
         small = np.flatnonzero(sizes <= WHOLE)
         small = small[np.argsort(sizes[small], kind="stable")]
-        for groups in batches(small, sizes, self.places, _CELLS // (m * (m + 5) // 2)):
+        wide = np.minimum(sizes, 2 * self._reach(np.float64(0)))  # ranks that are looked at, or about as many
+        for groups in batches(small, wide, self.places, _CELLS):
             fine = JitteredGroups.of(values, groups, self.places, bits)
             out[groups] = self._answers(self._windows(fine), fine.counts, np.arange(len(groups)), bits)
         return out
@@ -125,7 +127,7 @@ class JointExponential(QuantileMethod):
     def _answers(self, windows: Stretches, total: Ints, owner: Ints, bits: Bits) -> Ints:
         """An answer of each owner's group."""
         chains = Chains.toward(windows, self.levels, total, float(self.rate))
-        ranks = chains.draw(owner, bits)
+        ranks = draw_chains(chains, owner, self._folds(), bits)
         place = ranks - windows.first[owner]
         outputs = np.arange(len(self.levels))
         before = windows.edges[owner[:, None], outputs, place]
@@ -142,7 +144,7 @@ class JointExponential(QuantileMethod):
         """The ranks near each quantile of one group, and the fine places that bound them."""
         n = values.count
         aims = [level * n for level in self.levels]
-        reach = self._reach(sum(self._astray(values, float(aim)) for aim in aims))
+        reach = int(self._reach(np.float64(sum(self._astray(values, float(aim)) for aim in aims))))
         ends = [(max(math.floor(aim) - reach, 0), min(math.ceil(aim) + reach, n)) for aim in aims]
         edges = [self._edges(values, low, high) for low, high in ends]
         length = np.array([len(held) - 1 for held in edges])
@@ -155,20 +157,24 @@ class JointExponential(QuantileMethod):
         """The same of groups whose values are all set apart."""
         unit = math.lcm(*(level.denominator for level in self.levels))
         parts = np.array([int(level * unit) for level in self.levels], object)
-        aims = np.outer(fine.counts.astype(object), parts)  # in one over the unit: exact, however many
+        small = unit * WHOLE < 1 << 52
+        kind = np.int64 if small else object
+        aims = np.outer(fine.counts.astype(kind), parts.astype(kind))  # in one over the unit: exact
         below = (aims // unit).astype(np.int64)
         above = (-(-aims // unit)).astype(np.int64)
         astray = fine.astray(below, above, (aims / unit).astype(float))
-        reach = np.array([self._reach(far) for far in astray.sum(axis=1).tolist()])[:, None]
+        reach = self._reach(astray.sum(axis=1))[:, None]
         low, high = np.maximum(below - reach, 0), np.minimum(above + reach, fine.counts[:, None])
         return Stretches(low, high - low + 1, fine.edges(low, high))
 
-    def _reach(self, astray: float) -> int:
+    def _reach(self, astray: np.float64 | NDArray[np.float64]) -> Ints:
         """How far from the aims ranks are looked at.
 
-        An output d ranks off makes a gap of 2 d; neighbours' aims and near places differ by a few ranks.
+        An output d ranks off makes a gap of 2 d; neighbours' aims and near places differ by a few ranks. In
+        eights, so that groups of one size have windows that lie alike.
         """
-        return math.ceil(self._folds() / (2 * float(self.rate)) + astray) + 2 * len(self.levels) + 8
+        enough = np.ceil(self._folds() / (2 * float(self.rate)) + astray) + 2 * len(self.levels) + 8
+        return 8 * np.ceil(enough / 8).astype(np.int64)
 
     def _edges(self, values: FinePlaces, low: int, high: int) -> Ints:
         """The fine places before rank low, between, and after rank high; or the ends of the grid."""
