@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.ledger.crash import new_ledger, one_spend
+from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import Ledger
-from sourdine.accounting.release import Certificate, Release
+from sourdine.accounting.release import Release
 from sourdine.core.errors import LedgerError
 
 SPEND = one_spend()

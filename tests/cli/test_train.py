@@ -11,8 +11,8 @@ import torch
 import typer
 from typer.testing import CliRunner, Result
 
+from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
-from sourdine.accounting.release import Certificate
 from sourdine.cli import train
 from sourdine.cli.shared.app import OneSentence
 from sourdine.cli.train.model import ModelOptions

@@ -21,8 +21,8 @@ from typer.testing import CliRunner
 
 from sourdine import LedgerError
 from sourdine.accounting import Spend
+from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import Ledger
-from sourdine.accounting.release import Certificate
 from sourdine.cli import app
 from sourdine.core.errors import OldWord
 from sourdine.core.mechanism import Mechanism

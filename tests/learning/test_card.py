@@ -3,8 +3,8 @@ import json
 import torch
 from torch import nn
 
+from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
-from sourdine.accounting.release import Certificate
 from sourdine.core.distance import Neighbours
 from sourdine.learning import TrainingPlan, UnitIds, card_of, fit
 from sourdine.testing import SeededBits

@@ -20,7 +20,7 @@ from sourdine.core import format as digits
 from sourdine.core.errors import InvalidParameter, LedgerError
 
 if TYPE_CHECKING:
-    from sourdine.accounting.release import Certificate
+    from sourdine.accounting.certificate import Certificate
     from sourdine.tables import ReleasePlan, TableRelease
 
 ANSWERS, QUALITY, RECORD, REPORT = "answers", "quality", "release.json", "report.html"
@@ -107,7 +107,6 @@ def publish(
                 told = made.quality.answers if made.quality and name.startswith(QUALITY) else made.values
                 write_answers(told, place / name)
             disk.write_new(place / RECORD, record.to_json() + "\n")
-            certificate = certificate.with_digests([place / name for name in (*tables, RECORD)])
             if report:
                 try:
                     page = release_page(record, certificate).html()
@@ -115,6 +114,8 @@ def publish(
                     troubles.append(problem)
                 else:
                     disk.write_new(place / REPORT, page)
+            written = [place / name for name in names if (place / name).is_file()]
+            certificate = certificate.with_digests(written, complete=True)
             disk.write_new(place / CERTIFICATE, certificate.to_json() + "\n")
 
         files = box.deliver(fill, f"The release was paid: line {certificate.number} of the ledger. ")
@@ -224,9 +225,11 @@ def report(
 ) -> None:
     """Make the report of a release again, from its answers and its certificate. Nothing is read or spent.
 
+    In the folder itself no other page is put than the one that was published, which the certificate covers.
+
     Example: sourdine report people-release --html people.html
     """
-    from sourdine.accounting.release import Certificate, digest
+    from sourdine.accounting.certificate import Certificate, digest
     from sourdine.report.pages.release import release_page
     from sourdine.tables.record import Record
 
@@ -240,11 +243,25 @@ def report(
         )
     show.check_page(place)
     page = release_page(record, certificate)
-    show.keep(page.html(), place)
+    content = page.html()
+    if certificate.complete and place.resolve().parent == folder.resolve():
+        _refuse_another(content, place, certificate)
+    show.keep(content, place)
     if as_json:
         show.document({"report": str(place), "title": page.title})
     else:
         show.line(f"Wrote {place}.")
+
+
+def _refuse_another(content: str, place: Path, certificate: "Certificate") -> None:
+    """Keep a folder as its certificate has it: an added page, or another one, would break it."""
+    from hashlib import sha256
+
+    if certificate.digests.get(place.name) != sha256(content.encode("utf-8")).hexdigest():
+        raise InvalidParameter(
+            f"The certificate covers every file of {place.parent}, and this page would be another than the "
+            "one that was published, if one was. Put it elsewhere: --html page.html."
+        )
 
 
 def _read(folder: Path, name: str) -> str:

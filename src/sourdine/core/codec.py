@@ -8,6 +8,7 @@ Decimal, a mapping by texts, another dataclass, or a class that knows its own de
 import dataclasses
 import re
 from collections.abc import Callable, Mapping
+from copy import copy
 from datetime import datetime
 from decimal import Decimal
 from enum import Enum
@@ -32,8 +33,11 @@ def added(default: T, name: str | None = None) -> T:
     The default is not written, so that what hangs on the old fields, such as the fingerprint of a question,
     stays as it was. Files may know the field by another name.
     """
-    known = {} if name is None else written(name)
-    field: T = dataclasses.field(default=default, metadata={"added": True, **known})
+    metadata = {"added": True, **({} if name is None else written(name))}
+    if isinstance(default, dict):  # which every instance has of its own
+        own: T = dataclasses.field(default_factory=lambda: copy(default), metadata=metadata)
+        return own
+    field: T = dataclasses.field(default=default, metadata=metadata)
     return field
 
 
@@ -47,6 +51,17 @@ def written(name: str) -> dict[str, str]:
     return {"written": name}
 
 
+def unambiguous(pairs: list[tuple[str, Any]]) -> Json:
+    """An object in a JSON text, for `object_pairs_hook`; a name that stands twice is refused.
+
+    Programs differ in which of the two they read, so such a text would tell each of them something else.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice in one object")
+    return found
+
+
 def encoded(instance: object, *, exact: bool = False) -> Json:
     """The fields of a dataclass instance, ready for JSON.
 
@@ -57,8 +72,13 @@ def encoded(instance: object, *, exact: bool = False) -> Json:
     return {
         _name(field): encoders[_name(field)](value)
         for field, value in values.items()
-        if not field.metadata.get("added") or value != field.default
+        if not field.metadata.get("added") or value != _default(field)
     }
+
+
+def _default(field: "dataclasses.Field[Any]") -> object:
+    make = field.default_factory
+    return field.default if make is dataclasses.MISSING else make()
 
 
 def decoded(kind: type[T], fields: Mapping[str, object], *, strict: bool = False) -> T:

@@ -7,8 +7,9 @@ from pathlib import Path
 from torch import nn
 
 from sourdine.accounting.accountant import Bracket
+from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import Ledger
-from sourdine.accounting.release import Certificate, Release
+from sourdine.accounting.release import Release
 from sourdine.core.format import plain
 from sourdine.learning.pricing import PricedPlan
 

@@ -18,6 +18,7 @@ from sourdine.tables.release import TableRelease
 from sourdine.tables.specification import Specification
 from sourdine.tables.statistics import bounded
 
+NAME = "release.json"
 _FORMAT = 2
 _WITHOUT_QUALITY = 1  # the format of records whose releases told nothing of it
 _ENDS = ("value", "lower", "upper")
@@ -99,6 +100,15 @@ class Record:
             raise InvalidParameter(
                 "The record of the release cannot be read. It is cut short or was changed. Get it again."
             ) from None
+
+
+def payment_of(path: Path) -> str | None:
+    """The payment that a record names; None if it cannot be read, which whoever needs more will find."""
+    try:
+        held = json.loads(path.read_bytes())
+        return str(held["payment"])
+    except (OSError, KeyError, TypeError, ValueError, RecursionError):
+        return None
 
 
 def _quality(held: Mapping[str, Any] | None, confidence: float) -> DataQuality | None:

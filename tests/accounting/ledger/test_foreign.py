@@ -8,9 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks.ledger.crash import new_ledger, one_spend
+from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.receipt import foreign_lines
-from sourdine.accounting.release import Certificate, Release
+from sourdine.accounting.release import Release
 from sourdine.accounting.spend import Spend, foreign_names
 from sourdine.cli import app
 from sourdine.core import registry

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.explain.explanation import explain_ledger
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, Period, PureBudget, RenyiBudget, Terms
 from sourdine.accounting.ledger.database import APPLICATION, VERSION
-from sourdine.accounting.release import Certificate, Release
+from sourdine.accounting.release import Release
 from sourdine.accounting.spend import DisjointPart, Spend
 from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated
 from sourdine.core.distance import Distance, Neighbours

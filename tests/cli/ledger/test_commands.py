@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import Ledger
-from sourdine.accounting.release import Certificate, Release
+from sourdine.accounting.release import Release
 from sourdine.accounting.spend import DisjointPart, Spend
 from sourdine.cli import app
 from sourdine.core.distance import Distance

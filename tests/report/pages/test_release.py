@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 import vl_convert
 
+from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, Terms
-from sourdine.accounting.release import Certificate
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.source import open_source

@@ -140,7 +140,8 @@ def clean(
                 else:
                     disk.write_new(place / REPORT, page)
             if told is not None:
-                tied = told.with_digests([place / table.name, place / CLEANING])
+                written = [place / name for name in names if (place / name).is_file()]
+                tied = told.with_digests(written, complete=True)
                 disk.write_new(place / CERTIFICATE, tied.to_json() + "\n")
 
         line = "" if told is None else f"The cleaning was paid: line {told.number} of the ledger. "

@@ -216,10 +216,12 @@ def fit(
         for turn, place in enumerate(places):
             label = "training" if count == 1 else f"run {turn + 1} of {count}"
             run = job.run(label, _numbered(checkpoint, turn, count))
-            handover.write(run, place)
             runs.append(run)
-    told = plain_runs(runs, places) | {"warning": warning or None}
-    show.keep(json.dumps(told, indent=2) + "\n", folder / RUNS)
+            told = plain_runs(runs, places[: turn + 1]) | {"warning": warning or None}
+            summary = json.dumps(told, indent=2) + "\n"
+            handover.write(run, place, summary if count == 1 else None)
+    if count > 1:
+        show.keep(summary, folder / RUNS)
     if as_json:
         show.document(told | {"files": [str(path) for path in files_in(folder)]})
     else:

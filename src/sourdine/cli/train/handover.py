@@ -49,16 +49,18 @@ class Handover:
     features: "Extractor | None"
     ledger: "Ledger | None"
 
-    def write(self, run: "Run", place: Path) -> None:
-        """The model, its card, and its certificate if it was paid."""
+    def write(self, run: "Run", place: Path, runs: str | None = None) -> None:
+        """The model, its card, what is told of the run if it lies beside it, and its certificate if paid."""
         import torch
 
         with disk.whole_file(place / MODEL) as waiting:  # it appears when all that goes with it is there
             torch.save(run.model.state_dict(), waiting)
+            if runs is not None:
+                show.keep(runs, place / RUNS)
             self._describe(run, place, waiting)
 
     def _describe(self, run: "Run", place: Path, model: Path) -> None:
-        """The card of a model that waits, and its certificate."""
+        """The card of a model that waits, and then its certificate, which covers all files."""
         from sourdine.learning.baseline import Unprotected
         from sourdine.learning.least_squares.solve import Solved
 
@@ -83,10 +85,12 @@ class Handover:
             )
         card = replace(card, facts=facts)
         if card.certificate is not None:
-            tied = card.certificate.with_digests([model])
-            show.keep(tied.to_json() + "\n", place / CERTIFICATE)
-            card = replace(card, certificate=tied)
+            card = replace(card, certificate=card.certificate.with_digests([model]))
         show.keep(card.text(), place / CARD)
+        if card.certificate is not None:
+            files = [model, place / CARD, *filter(Path.is_file, [place / RUNS])]
+            tied = card.certificate.with_digests(files, complete=True)
+            show.keep(tied.to_json() + "\n", place / CERTIFICATE)
 
 
 def _accuracies(runs: "list[Run]") -> list[float]:

@@ -2,8 +2,8 @@
 
 from fractions import Fraction
 
+from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger.receipt import readable, remaining, room
-from sourdine.accounting.release import Certificate
 from sourdine.core.format import plain, shorten_up
 from sourdine.report.table import TextTable
 

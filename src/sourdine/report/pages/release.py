@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterator
 
+from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.explain import Explanation, explain_guarantee, sentences
 from sourdine.accounting.explain.words import percent_down, percent_up
-from sourdine.accounting.release import Certificate
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.figure import Figure

@@ -1,0 +1,20 @@
+"""Certificates: what they state, the files beside them, signatures, and how all of it is verified."""
+
+from sourdine.accounting.certificate.files import CERTIFICATE, Deviance, Discrepancy, digest
+from sourdine.accounting.certificate.keys import PublicKey, SigningKey
+from sourdine.accounting.certificate.signatures import Signature
+from sourdine.accounting.certificate.statement import Certificate
+from sourdine.accounting.certificate.verification import Verification, verify_release
+
+__all__ = [
+    "CERTIFICATE",
+    "Certificate",
+    "Deviance",
+    "Discrepancy",
+    "PublicKey",
+    "Signature",
+    "SigningKey",
+    "Verification",
+    "digest",
+    "verify_release",
+]

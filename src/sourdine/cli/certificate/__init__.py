@@ -1,0 +1,24 @@
+"""`sourdine certificate`: is a release as published, was it paid, who signed it, and what does it mean?"""
+
+import typer
+
+from sourdine.cli.certificate.keys import keys
+from sourdine.cli.certificate.sign import sign
+from sourdine.cli.certificate.verify import verify
+
+CERTIFICATE = "certificate.json"
+
+app = typer.Typer(no_args_is_help=False)
+app.command(name="verify")(verify)
+app.command(name="keys")(keys)
+app.command(name="sign")(sign)
+
+
+@app.callback(invoke_without_command=True)
+def certificate(ctx: typer.Context) -> None:
+    """Check and sign the statement that goes with a release.
+
+    Example: sourdine certificate verify people-release --ledger people.ledger
+    """
+    if ctx.invoked_subcommand is None:
+        print(ctx.get_help())

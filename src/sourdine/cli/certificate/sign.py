@@ -1,0 +1,64 @@
+"""`sourdine certificate sign`: put a signature under a release that was compared."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sourdine.cli.certificate.verify import LedgerFile, ReleasePath, other_payment
+from sourdine.cli.shared import show
+from sourdine.core.errors import LedgerError
+
+
+def sign(
+    path: ReleasePath,
+    *,
+    key: Annotated[Path, typer.Option(help="Your private key (.key).")],
+    name: Annotated[
+        str | None, typer.Option(help="Who signs, as others shall read it. Without it: the name of the key.")
+    ] = None,
+    ledger: LedgerFile = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Sign the certificate of a release, and with it every file that it covers.
+
+    The folder is compared first, and with --ledger the payment is confirmed; what is not as it was published
+    is not signed. The signature goes into certificate.signatures.json beside the certificate, with those of
+    others. Signing once more with the same key takes the place of the first.
+
+    Example: sourdine certificate sign people-release --key office.key --name "Privacy office, J. Doe"
+    """
+    from sourdine.accounting.certificate import SigningKey, verify_release
+    from sourdine.accounting.certificate.signatures import add_signature, check_name, signatures_place
+    from sourdine.accounting.certificate.signatures import sign as sign_content
+
+    if name is not None:
+        check_name(name)
+    found = verify_release(path, ledger=ledger)
+    wrong = [*found.discrepancies, *other_payment(found)]
+    if wrong:
+        raise LedgerError(
+            f"This release is not as it was published, so it is not signed: {wrong[0].words} To see all that "
+            f"is wrong: sourdine certificate verify {path}"
+        )
+    pair = SigningKey.read(key, lambda: str(typer.prompt("Passphrase", hide_input=True)))
+    place = signatures_place(found.place)
+    made = sign_content(found.content, pair, pair.name if name is None else name)
+    add_signature(place, made)
+    if as_json:
+        show.document({"signatures": str(place), "name": made.name, "key": made.key, "time": made.time})
+        return
+    show.line(f"Signed as {made.name}, {made.time}: {place}")
+    if found.files.uncovered:
+        show.say(
+            f"The certificate is of an earlier version and does not cover "
+            f"{', '.join(found.files.uncovered)}: your signature does not stand for that.",
+            mark="WARNING: ",
+        )
+    if found.files.absent:
+        show.say(f"Not beside the certificate, so not compared: {', '.join(found.files.absent)}.")
+    if found.payment is None:
+        show.say("Whether it was paid was not looked at: name the ledger with --ledger to do so.")
+    show.line(
+        f"Others check it with: sourdine certificate verify {path} --key {key.with_suffix('.pub').name}"
+    )
