@@ -8,6 +8,8 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -67,7 +69,9 @@ def run_page(page: Path, folder: Path, *, slow: bool = False) -> None:
         if block.mark == "not run" or (block.mark == "slow" and not slow):
             continue
         place = f"{page.name}, line {block.line + 1}"
-        if block.kind in ("python", "pycon"):
+        if block.kind == "python" and block.title:
+            (folder / block.title).write_text(block.body, encoding="utf-8")  # a program, which a command runs
+        elif block.kind in ("python", "pycon"):
             _run_python(block, names, place)
         elif block.kind in _DATA:
             _keep(block, folder)
@@ -111,6 +115,10 @@ def _commands(body: str) -> Iterator[tuple[str, str]]:
 
 def _run_command(command: str, shown: str, place: str) -> None:
     program, *words = shlex.split(command, comments=True)
+    if program == "python":
+        result = subprocess.run([sys.executable, *words], check=False, capture_output=True, text=True)
+        assert result.returncode == 0, f"{place}: {command}\n{result.stderr}"
+        return
     assert program == "sourdine", f"{place}: '{command}' cannot be run here. Mark its block with the reason."
     result = CliRunner(env={"COLUMNS": "120"}).invoke(app, words)
     assert result.exit_code == 0, f"{place}: {command}\n{result.output}\n{result.exception!r}"

@@ -480,12 +480,25 @@ def test_the_certificate_is_tied_to_the_files(case: Case) -> None:
     told = json.loads(run("certificate", "verify", folder, "--ledger", case.ledger, "--json")[1])
     assert (told["files"], told["absent"]) == (["answers.csv", "quality.csv", "release.json"], [])
     (folder / "release.json").unlink()
-    assert "Not beside the certificate, so not compared: release.json." in verify(case, folder)[1]
-    (folder / "answers.csv").write_text("query,value\npeople,7\n")
+    alone = folder / "certificate.json"
+    assert "Not beside the certificate, so not compared: release.json." in verify(case, alone)[1]
     code, out, err = verify(case, folder)
-    assert (code, out) == (2, "")
-    assert "but answers.csv in" in err
-    assert "is not what was published" in err
+    assert code == 1
+    assert "release.json is missing: it was published with the certificate." in err
+    (folder / "answers.csv").write_text("query,value\npeople,7\n")
+    for place in (folder, alone):
+        code, out, err = verify(case, place)
+        assert code == 1
+        assert "answers.csv was cut short or changed" in err
+
+
+def test_the_certificate_covers_every_file(case: Case) -> None:
+    folder = case.folder / "out"
+    run("release", case.spec, "-o", folder, "--format", "csv", "--format", "json", "--format", "parquet")
+    stated = json.loads((folder / "certificate.json").read_text())
+    assert stated["complete"] is True
+    assert sorted([*stated["digests"], "certificate.json"]) == names(folder)
+    assert stated["sizes"] == {name: (folder / name).stat().st_size for name in stated["digests"]}
 
 
 def test_a_file_in_another_encoding_is_read_as_declared(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,14 @@ def test_the_page_is_made_again_from_what_was_published(folder: Path) -> None:
     assert (code, err) == (0, "")
     assert str(page) in out
     assert page.read_text() == first
+
+
+def test_a_page_that_was_not_published_does_not_go_into_the_folder(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "copy")
+    code, out, err = run("report", tmp_path / "copy", "--html", tmp_path / "copy" / "again.html")
+    assert (code, out) == (2, "")
+    assert "Put it elsewhere: --html page.html." in err
+    assert run("certificate", "verify", tmp_path / "copy")[0] == 0
 
 
 def test_it_goes_where_it_is_told(folder: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import torch
 import typer
 from typer.testing import CliRunner, Result
 
-from sourdine.accounting.certificate import Certificate
+from sourdine.accounting.certificate import Certificate, verify_release
 from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
 from sourdine.cli import train
 from sourdine.cli.shared.app import OneSentence
@@ -119,7 +119,8 @@ def test_a_model_is_paid_and_handed_over_with_its_certificate(digits: Path, here
     with Ledger.open(ledger) as opened:
         certificate.verify(opened)
         assert len(opened.history()) == 1
-    assert set(certificate.digests) == {"model.pt"}
+    assert set(certificate.digests) == {"model.pt", "card.md", "runs.json"}
+    assert verify_release(here / "made", ledger=ledger).good
     assert json.loads((here / "made/runs.json").read_text())["mean"] == pytest.approx(accuracy / 100)
     again = run(*words, code=2)
     assert again.stderr.strip().endswith("which is not written over. Name another folder with -o.")

@@ -56,10 +56,10 @@ def unambiguous(pairs: list[tuple[str, Any]]) -> Json:
 
     Programs differ in which of the two they read, so such a text would tell each of them something else.
     """
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         raise ValueError("a name stands twice in one object")
-    return found
+    return fields
 
 
 def encoded(instance: object, *, exact: bool = False) -> Json:

@@ -101,6 +101,7 @@ def test_a_ledger_pays(folder: Path) -> None:
     assert (code, err) == (0, "")
     assert "line 1. 1 is left" in out
     assert run("certificate", "verify", "out", "--ledger", "people.ledger")[0] == 0
+    assert json.loads(Path("out/certificate.json").read_text())["complete"] is True
     code, out, err = call("people.csv", "--epsilon", "3", "--ledger", "people.ledger", "-o", "again")
     assert code == 2
     assert "has 1 left" in err

@@ -102,13 +102,13 @@ def compare_files(
     With `alone` the folder is no release but the place of a certificate: files that are not there are
     `absent`, and what else is there is nobody's business.
     """
-    seen = {} if alone else dict(_walk(folder))
+    entries = {} if alone else dict(_walk(folder))
     bad = [_outside(name) for name in digests if not _inside(name) or name in own]
     names = [name for name in digests if _inside(name) and name not in own]
     marks: dict[str, tuple[str, int]] = {}
     absent: list[str] = []
     for name in names:
-        there = os.path.lexists(folder / name) if alone else name in seen
+        there = os.path.lexists(folder / name) if alone else name in entries
         if not there:
             absent.append(name)
             continue
@@ -122,7 +122,7 @@ def compare_files(
     if alone:
         return FileComparison(same=same, absent=tuple(absent), discrepancies=tuple(bad))
     covered = {str(parent) for name in names for parent in PurePosixPath(name).parents}
-    others = {name: mode for name, mode in seen.items() if name not in digests and name not in own}
+    others = {name: mode for name, mode in entries.items() if name not in digests and name not in own}
     harmless = tuple(name for name, mode in others.items() if stat.S_ISREG(mode) and _left_behind(name))
     others = {name: mode for name, mode in others.items() if name not in harmless and name not in covered}
     bad += _lost(folder, absent, others, digests, sizes)
@@ -132,7 +132,7 @@ def compare_files(
         bad += [_added(name, mode) for name, mode in others.items() if name not in moved]
     else:
         uncovered = tuple(name for name in others if name not in moved)
-    if dict(_walk(folder)).keys() != seen.keys():
+    if dict(_walk(folder)).keys() != entries.keys():
         words = "Files came or went while the folder was compared. Wait until nothing writes there any more."
         bad.append(Discrepancy(kind=Deviance.UNSTEADY, name=".", words=words))
     return FileComparison(same=same, uncovered=uncovered, harmless=harmless, discrepancies=tuple(bad))
@@ -140,8 +140,8 @@ def compare_files(
 
 def _walk(folder: Path, above: str = "") -> Iterator[tuple[str, int]]:
     """All that is in a folder and below, by name, with its mode; no link is followed."""
-    with os.scandir(folder) as entries:
-        listed = sorted(entries, key=lambda entry: entry.name)
+    with os.scandir(folder) as handle:
+        listed = sorted(handle, key=lambda entry: entry.name)
     for entry in listed:
         try:
             mode = entry.stat(follow_symlinks=False).st_mode
@@ -189,23 +189,23 @@ def _mark(path: Path) -> tuple[str, int]:
         handle = os.open(path, os.O_RDONLY | sum(getattr(os, way, 0) for way in ways))
         with os.fdopen(handle, "rb") as file:
             before = os.fstat(handle)
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+            content = hashlib.file_digest(file, "sha256").hexdigest()
             after = os.fstat(handle)
     except OSError as problem:
         why = problem.strerror or "no reason is known"
         raise _Trouble(Deviance.UNREADABLE, f"cannot be read ({why}), so nothing is known of it.") from None
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
         raise _Trouble(Deviance.UNSTEADY, "was written while it was compared. Wait until that is done.")
-    return found, after.st_size
+    return content, after.st_size
 
 
 def _changed(
     folder: Path, name: str, mark: tuple[str, int], digests: Mapping[str, str], sizes: Mapping[str, int]
 ) -> Discrepancy:
     """What became of a file whose content is another."""
-    found, size = mark
+    content, size = mark
     published, then = digests[name], sizes.get(name)
-    other = next((each for each, known in digests.items() if known == found), None)
+    other = next((each for each, known in digests.items() if known == content), None)
     kind, words = Deviance.CHANGED, "was changed: its content is not what was published"
     if other is not None:
         kind, words = Deviance.EXCHANGED, f"was exchanged: it holds what was published as {other}"

@@ -42,7 +42,7 @@ _DIGEST, _SIGNATURE, _ID = (re.compile(f"[0-9a-f]{{{digits}}}") for digits in (6
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
 
 
-class Standing(StrEnum):
+class SignatureStanding(StrEnum):
     """What a signature is worth."""
 
     VALID = "valid"
@@ -77,11 +77,11 @@ class Signature:
         """What was signed."""
         return message_of(self.certificate, self.key, self.time, self.name)
 
-    def standing(self, key: PublicKey, certificate: str) -> Standing:
+    def standing(self, key: PublicKey, certificate: str) -> SignatureStanding:
         """What it is worth under the certificate of this digest, by the key that it names."""
         if not key.confirms(bytes.fromhex(self.signature), self.message):
-            return Standing.FALSE
-        return Standing.VALID if self.certificate == certificate else Standing.ANOTHER
+            return SignatureStanding.FALSE
+        return SignatureStanding.VALID if self.certificate == certificate else SignatureStanding.ANOTHER
 
 
 def message_of(certificate: str, key: str, time: str, name: str) -> bytes:

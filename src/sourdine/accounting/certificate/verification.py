@@ -21,7 +21,7 @@ from sourdine.accounting.certificate.files import (
 from sourdine.accounting.certificate.keys import PublicKey
 from sourdine.accounting.certificate.signatures import (
     Signature,
-    Standing,
+    SignatureStanding,
     read_signatures,
     signatures_place,
 )
@@ -50,7 +50,7 @@ class Verification:
     certificate: Certificate
     content: bytes  # the certificate as it lies on the disk
     files: FileComparison
-    signatures: tuple[tuple[Signature, Standing], ...]
+    signatures: tuple[tuple[Signature, SignatureStanding], ...]
     signature_trouble: tuple[Discrepancy, ...]
     keys: tuple[PublicKey, ...]
     payment: Payment | None
@@ -69,9 +69,9 @@ class Verification:
         """Whether nothing is wrong, of what was looked at."""
         return not self.discrepancies
 
-    def of_keys(self, standing: Standing) -> tuple[Signature, ...]:
+    def of_keys(self, standing: SignatureStanding) -> tuple[Signature, ...]:
         """The signatures of this worth."""
-        return tuple(signature for signature, found in self.signatures if found is standing)
+        return tuple(signature for signature, worth in self.signatures if worth is standing)
 
 
 def verify_release(
@@ -83,8 +83,8 @@ def verify_release(
     the files that it names are compared where they lie beside it. Every key that is given must have signed.
     It raises only where nothing can be compared: what is found to be wrong is in `discrepancies`.
     """
-    given = Path(path)
-    place, alone = (given / CERTIFICATE, False) if given.is_dir() else (given, True)
+    start = Path(path)
+    place, alone = (start / CERTIFICATE, False) if start.is_dir() else (start, True)
     content = _content(place)
     try:
         text = content.decode("utf-8")
@@ -146,7 +146,7 @@ def _payment(certificate: Certificate, ledger: Ledger | Path | str | None) -> Pa
 
 def _signatures(
     place: Path, digest: str, keys: Sequence[PublicKey]
-) -> tuple[tuple[tuple[Signature, Standing], ...], list[Discrepancy]]:
+) -> tuple[tuple[tuple[Signature, SignatureStanding], ...], list[Discrepancy]]:
     """Each signature with what it is worth, and what is wrong."""
     beside = signatures_place(place)
     trouble: list[Discrepancy] = []
@@ -156,19 +156,19 @@ def _signatures(
         words = str(problem)
         return (), [Discrepancy(kind=Deviance.SIGNATURES, name=beside.name, words=words)]
     known = {key.id: key for key in keys}
-    found = []
+    pairs = []
     for each in listed:
         key = known.get(each.key)
-        standing = Standing.NOT_CHECKED if key is None else each.standing(key, digest)
+        standing = SignatureStanding.NOT_CHECKED if key is None else each.standing(key, digest)
         if key is None and each.certificate != digest:
-            standing = Standing.ANOTHER  # by its own word, so no key is needed to see it
-        found.append((each, standing))
+            standing = SignatureStanding.ANOTHER  # by its own word, so no key is needed to see it
+        pairs.append((each, standing))
         trouble += _wrong(each, standing, place, digest)
     for key in keys:
         if key.id not in {each.key for each in listed}:
             words = f"The certificate is not signed by the key {key.name} ({key.id}). {_others(listed)}"
             trouble.append(Discrepancy(kind=Deviance.UNSIGNED, name=beside.name, words=words))
-    return tuple(found), trouble
+    return tuple(pairs), trouble
 
 
 def _others(listed: Sequence[Signature]) -> str:
@@ -177,15 +177,17 @@ def _others(listed: Sequence[Signature]) -> str:
     return f"It is signed by other keys: {', '.join(f'{each.name} ({each.key})' for each in listed)}."
 
 
-def _wrong(signature: Signature, standing: Standing, place: Path, digest: str) -> Iterator[Discrepancy]:
-    if standing is Standing.FALSE:
+def _wrong(
+    signature: Signature, standing: SignatureStanding, place: Path, digest: str
+) -> Iterator[Discrepancy]:
+    if standing is SignatureStanding.FALSE:
         yield Discrepancy(
             kind=Deviance.FORGED,
             name=signatures_place(place).name,
             words=f"The signature of {signature.name} is false: the key {signature.key} did not sign this. "
             "The signature, its name or its time was changed, or somebody else made it.",
         )
-    if standing is Standing.ANOTHER:
+    if standing is SignatureStanding.ANOTHER:
         if (only := only_differs(place, signature.certificate)) is not None:
             why = f"{place.name} differs from what was signed only in this: {only}."
         else:

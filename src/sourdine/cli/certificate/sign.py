@@ -34,30 +34,30 @@ def sign(
 
     if name is not None:
         check_name(name)
-    found = verify_release(path, ledger=ledger)
-    wrong = [*found.discrepancies, *other_payment(found)]
+    verification = verify_release(path, ledger=ledger)
+    wrong = [*verification.discrepancies, *other_payment(verification)]
     if wrong:
         raise LedgerError(
             f"This release is not as it was published, so it is not signed: {wrong[0].words} To see all that "
             f"is wrong: sourdine certificate verify {path}"
         )
     pair = SigningKey.read(key, lambda: str(typer.prompt("Passphrase", hide_input=True)))
-    place = signatures_place(found.place)
-    made = sign_content(found.content, pair, pair.name if name is None else name)
+    place = signatures_place(verification.place)
+    made = sign_content(verification.content, pair, pair.name if name is None else name)
     add_signature(place, made)
     if as_json:
         show.document({"signatures": str(place), "name": made.name, "key": made.key, "time": made.time})
         return
     show.line(f"Signed as {made.name}, {made.time}: {place}")
-    if found.files.uncovered:
+    if verification.files.uncovered:
         show.say(
             f"The certificate is of an earlier version and does not cover "
-            f"{', '.join(found.files.uncovered)}: your signature does not stand for that.",
+            f"{', '.join(verification.files.uncovered)}: your signature does not stand for that.",
             mark="WARNING: ",
         )
-    if found.files.absent:
-        show.say(f"Not beside the certificate, so not compared: {', '.join(found.files.absent)}.")
-    if found.payment is None:
+    if verification.files.absent:
+        show.say(f"Not beside the certificate, so not compared: {', '.join(verification.files.absent)}.")
+    if verification.payment is None:
         show.say("Whether it was paid was not looked at: name the ledger with --ledger to do so.")
     show.line(
         f"Others check it with: sourdine certificate verify {path} --key {key.with_suffix('.pub').name}"

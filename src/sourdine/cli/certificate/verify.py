@@ -41,12 +41,12 @@ def verify(
     """
     from sourdine.accounting.certificate import verify_release
 
-    found = verify_release(path, ledger=ledger, keys=read_keys(key))
-    wrong = (*found.discrepancies, *other_payment(found))
+    verification = verify_release(path, ledger=ledger, keys=read_keys(key))
+    wrong = (*verification.discrepancies, *other_payment(verification))
     if as_json:
-        show.document(_plain(found, wrong))
+        show.document(_plain(verification, wrong))
     else:
-        _print(found, wrong)
+        _print(verification, wrong)
     raise typer.Exit(FOUND if wrong else 0)
 
 
@@ -57,20 +57,20 @@ def read_keys(paths: Sequence[Path] | None) -> "list[PublicKey]":
     return [PublicKey.read(each) for each in paths or ()]
 
 
-def other_payment(found: "Verification") -> "list[Discrepancy]":
+def other_payment(verification: "Verification") -> "list[Discrepancy]":
     """Whether the answers say that another line of the ledger paid for them than the certificate does."""
     from sourdine.accounting.certificate import Deviance, Discrepancy
     from sourdine.tables.record import NAME, payment_of
 
-    paid = payment_of(found.place.parent / NAME) if NAME in found.files.same else None
-    if paid in (None, found.certificate.fingerprint):
+    paid = payment_of(verification.place.parent / NAME) if NAME in verification.files.same else None
+    if paid in (None, verification.certificate.fingerprint):
         return []
     words = f"{NAME} says that another payment made it than the certificate does: they are of two releases."
     return [Discrepancy(kind=Deviance.ANOTHER_RELEASE, name=NAME, words=words)]
 
 
-def _plain(found: "Verification", wrong: "Sequence[Discrepancy]") -> dict[str, object]:
-    stated, paid = found.certificate, found.payment
+def _plain(verification: "Verification", wrong: "Sequence[Discrepancy]") -> dict[str, object]:
+    stated, paid = verification.certificate, verification.payment
     return {
         "verified": not wrong,
         "discrepancies": [
@@ -84,35 +84,35 @@ def _plain(found: "Verification", wrong: "Sequence[Discrepancy]") -> dict[str, o
         "unconfirmed": [] if paid is None else list(paid.unconfirmed),
         "not_of_this_package": list(stated.foreign),
         "secure": stated.secure,
-        "files": list(found.files.same),
-        "absent": list(found.files.absent),
-        "uncovered": list(found.files.uncovered),
-        "harmless": list(found.files.harmless),
+        "files": list(verification.files.same),
+        "absent": list(verification.files.absent),
+        "uncovered": list(verification.files.uncovered),
+        "harmless": list(verification.files.harmless),
         "complete": stated.complete,
         "signatures": [
             {"name": each.name, "key": each.key, "time": each.time, "standing": standing.value}
-            for each, standing in found.signatures
+            for each, standing in verification.signatures
         ],
     }
 
 
-def _print(found: "Verification", wrong: "Sequence[Discrepancy]") -> None:
+def _print(verification: "Verification", wrong: "Sequence[Discrepancy]") -> None:
     for each in wrong:
         show.line(f"WRONG ({each.kind}): {each.words}", aside=True)
     if wrong:
         many = counted(len(wrong), "thing")
         show.line(f"Not verified: {many} wrong. Do not rely on this release; get it again.", aside=True)
-    _print_payment(found)
-    _print_signatures(found)
-    _print_files(found)
+    _print_payment(verification)
+    _print_signatures(verification)
+    _print_files(verification)
     if not wrong:
-        show.say(_proof(found))
+        show.say(_proof(verification))
 
 
-def _print_payment(found: "Verification") -> None:
+def _print_payment(verification: "Verification") -> None:
     from sourdine.accounting.spend import foreign_words
 
-    stated, paid = found.certificate, found.payment
+    stated, paid = verification.certificate, verification.payment
     at = f" at delta {plain(stated.delta)}" if stated.delta is not None else ""
     claim = f"epsilon {stated.epsilon:.4g}{at} for each {show.one_line(stated.unit)}"
     if paid is None:
@@ -130,24 +130,24 @@ def _print_payment(found: "Verification") -> None:
         show.line("Its noise was seeded: the release protects nobody.")
 
 
-def _print_signatures(found: "Verification") -> None:
-    from sourdine.accounting.certificate.signatures import Standing
+def _print_signatures(verification: "Verification") -> None:
+    from sourdine.accounting.certificate.signatures import SignatureStanding
 
-    for each, standing in found.signatures:
+    for each, standing in verification.signatures:
         by = f"{each.name}, key {each.key}, {each.time}"
-        if standing is Standing.VALID:
+        if standing is SignatureStanding.VALID:
             show.line(f"Signed: {by}.")
-        if standing is Standing.NOT_CHECKED:
+        if standing is SignatureStanding.NOT_CHECKED:
             show.line(f"Not checked, since the key was not given (--key): a signature of {by}.")
-    if not found.signatures and not found.keys:
+    if not verification.signatures and not verification.keys:
         show.line("Not signed.")
 
 
-def _print_files(found: "Verification") -> None:
-    files, stated = found.files, found.certificate
+def _print_files(verification: "Verification") -> None:
+    files, stated = verification.files, verification.certificate
     if files.same:
-        whole = " Nothing else is in the folder." if stated.complete and not found.discrepancies else ""
-        whole = "" if files.absent or files.harmless else whole
+        only = stated.complete and not (files.discrepancies or files.absent or files.harmless)
+        whole = " Nothing else is in the folder." if only else ""
         show.line(f"As published with the certificate: {_listed(files.same)}.{whole}")
     if files.absent:
         show.line(f"Not beside the certificate, so not compared: {_listed(files.absent)}.")
@@ -168,16 +168,16 @@ def _listed(names: Sequence[str]) -> str:
     return show.one_line(", ".join(names))
 
 
-def _proof(found: "Verification") -> str:
+def _proof(verification: "Verification") -> str:
     """What all this does not prove."""
-    from sourdine.accounting.certificate.signatures import Standing
+    from sourdine.accounting.certificate.signatures import SignatureStanding
 
-    if found.of_keys(Standing.VALID):
+    if verification.of_keys(SignatureStanding.VALID):
         return (
             "A signature proves who vouches for the certificate and these files, not that the numbers were "
             "computed as stated."
         )
-    if found.payment is None:
+    if verification.payment is None:
         return (
             "This shows accidents and careless changes. Whoever can write the folder can write the "
             "certificate too: a signature (--key) shows that, and the ledger (--ledger) whether it was paid."
