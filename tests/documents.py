@@ -116,8 +116,8 @@ def _commands(body: str) -> Iterator[tuple[str, str]]:
 def _run_command(command: str, shown: str, place: str) -> None:
     program, *words = shlex.split(command, comments=True)
     if program == "python":
-        result = subprocess.run([sys.executable, *words], check=False, capture_output=True, text=True)
-        assert result.returncode == 0, f"{place}: {command}\n{result.stderr}"
+        other = subprocess.run([sys.executable, *words], check=False, capture_output=True, text=True)
+        assert other.returncode == 0, f"{place}: {command}\n{other.stderr}"
         return
     assert program == "sourdine", f"{place}: '{command}' cannot be run here. Mark its block with the reason."
     result = CliRunner(env={"COLUMNS": "120"}).invoke(app, words)

@@ -261,7 +261,10 @@ def twice(case: SignedRelease) -> None:
 
 
 def add(name: str) -> Callable[[SignedRelease], None]:
-    return lambda case: (case.folder / name).write_text("query,value\npeople,7\n") and None
+    def change(case: SignedRelease) -> None:
+        (case.folder / name).write_text("query,value\npeople,7\n")
+
+    return change
 
 
 WAYS = [
