@@ -16,8 +16,9 @@ from sourdine.frames.expressions import (
     read_expression,
     write_expression,
 )
+from sourdine.frames.expressions.kinds import Kind
 
-KINDS = {
+KINDS: dict[str, Kind] = {
     "age": NumberKind(Fraction(1), 0, 120),
     "pay": NumberKind(Fraction(1, 100), 0, 1_000_000),
     "debt": NumberKind(Fraction(1, 2), -20, 40),
