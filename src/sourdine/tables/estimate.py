@@ -119,7 +119,7 @@ class Noisy(Reading):
             far: NDArray[np.bool_] = np.abs(over - share * under) > np.interp(share, _SHARES, reaches)
             return far
 
-        ends = [_edge(value, np.full_like(value, end), outside) for end in (0.0, 1.0)]
+        ends = [edge(value, np.full_like(value, end), outside) for end in (0.0, 1.0)]
         unsure = outside(value)  # only where the bottom is lost in noise: then nothing is known
         return GroupEstimate(value, np.where(unsure, 0.0, ends[0]), np.where(unsure, 1.0, ends[1]))
 
@@ -160,7 +160,7 @@ def _rounded(value: float, low: float, high: float) -> tuple[float, float, float
     )
 
 
-def _edge(inside: Floats, end: Floats, outside: object) -> Floats:
+def edge(inside: Floats, end: Floats, outside: object) -> Floats:
     """The place between a point inside and an end where a condition begins to hold, or the end."""
     assert callable(outside)
     near, far = inside.copy(), end.copy()
