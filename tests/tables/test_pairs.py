@@ -1,4 +1,4 @@
-"""Statistics of two columns off noisy sums of products: exact without noise, and their intervals' coverage."""
+"""Statistics of two columns off noisy sums of products: exact without noise, covered with it."""
 
 from fractions import Fraction
 

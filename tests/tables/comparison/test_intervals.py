@@ -1,4 +1,4 @@
-"""Differences and ratios: closed forms, and coverage where errors are independent, equal, or drown the value."""
+"""Differences and ratios: closed forms, and coverage whether errors are independent, equal or large."""
 
 import numpy as np
 import pytest

@@ -11,6 +11,7 @@ is Minkowski's inequality, so for Gaussian noise the interval holds at least as 
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sourdine.tables.estimate import Floats, GroupEstimate
 
@@ -52,7 +53,7 @@ def ratio(first: GroupEstimate, second: GroupEstimate, *, independent: bool = Tr
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         value = np.where(second.value == 0, 0.0, first.value / np.where(second.value == 0, 1.0, second.value))
         lower = _lower(top, bottom, independent)
-        upper = -_lower(_turned(top, np.ones_like(negative)), bottom, independent)
+        upper = -_lower(_turned(top, np.ones_like(negative, dtype=bool)), bottom, independent)
     return GroupEstimate(
         value,
         np.where(unknown | np.isnan(lower), -np.inf, np.minimum(lower, value)),
@@ -86,7 +87,7 @@ def _together(one: Floats, other: Floats, independent: bool) -> Floats:
     return both
 
 
-def _turned(each: GroupEstimate, negative: Floats) -> GroupEstimate:
+def _turned(each: GroupEstimate, negative: NDArray[np.bool_]) -> GroupEstimate:
     """The same times -1 where asked for, the ends exchanged."""
     return GroupEstimate(
         np.where(negative, -each.value, each.value),
