@@ -12,7 +12,7 @@ means. That product is bounded by the intervals of the means, and each interval 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +21,21 @@ from sourdine.tables.estimate import Floats, GroupEstimate, Noisy, Numbers, edge
 
 _TESTS = 65  # ratios at which reaches are computed; between two of them they are interpolated
 _BLOCK = 1 << 13  # groups at once
-_STEEP = 1 << 20  # widths of y for one width of x: a line as steep as this is told as unknown
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyPairs(Numbers):
     """Noisy sums of B_i(x) B_j(y), i up to `degrees[0]` and quickest j up to `degrees[1]`; each is 1 or 2.
 
-    `reach` is what all of them are together for one record: the widths in steps, to their degrees.
+    `reach` is what all of them are together for one record: the widths in steps, to their degrees. `steepest`
+    are the steps of x. No line is steeper, in widths: its slope is a mean of slopes between two records,
+    which are a step or more apart in x and at most a width in y.
     """
 
     noisy: Noisy
     degrees: tuple[int, int]
     reach: int
+    steepest: int = 1 << 10
 
     def weights(self, p: int, q: int) -> Floats:
         """The weights of the sum of x^p y^q."""
@@ -124,8 +126,8 @@ class NoisyPairs(Numbers):
         return self._ratio(
             top,
             bottom,
-            -_STEEP,
-            _STEEP,
+            -self.steepest,
+            self.steepest,
             lambda slope: count * near_x * (near_y + np.abs(slope) * near_x),
         )
 
@@ -145,10 +147,10 @@ class NoisyPairs(Numbers):
         tilt = self._central(x.value, y.value, 1, 1) - slope.value * self._central(x.value, y.value, 2, 0)
         reach = self.noisy.reach(flat / count + tilt * far / spread)
         value = y.value + slope.value * far
-        known = np.abs(slope.lower) < _STEEP
+        known = slope.lower > -self.steepest
         # what the first order leaves out: errors of the slope times those of the mean of x and of the count
         loose = _half(slope) * _half(x) + np.abs(far) * (_half(slope) - _narrow(self, tilt, spread))
-        wide = np.where(known, reach + np.maximum(loose, 0.0), _STEEP)
+        wide = np.where(known, reach + np.maximum(loose, 0.0), 1 + self.steepest * np.maximum(np.abs(far), 1.0))
         return GroupEstimate(value, value - wide, value + wide)
 
     def _correlation(self) -> GroupEstimate:
@@ -220,7 +222,7 @@ def _in_blocks(pairs: NoisyPairs, read: Callable[[NoisyPairs], GroupEstimate]) -
             mechanism=pairs.noisy.mechanism,
             confidence=pairs.noisy.confidence,
         )
-        found.append(read(NoisyPairs(noisy=noisy, degrees=pairs.degrees, reach=pairs.reach)))
+        found.append(read(replace(pairs, noisy=noisy)))
     return GroupEstimate(
         *(np.concatenate([getattr(each, end) for each in found]) for end in ("value", "lower", "upper"))
     )

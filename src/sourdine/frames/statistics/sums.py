@@ -91,7 +91,7 @@ class BernsteinSums:
                 f"(2 * ({wide} * {first} - {second}))",
                 second,
             ]
-        return [_scaled(part, count, self.max_rows, dialect) for part in parts]
+        return [scaled_down(part, count, self.max_rows, dialect) for part in parts]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,12 +121,15 @@ class PlainSum:
 
     def capped(self, columns: Sequence[str], dialect: Dialect = DUCKDB) -> list[str]:
         """The sum over the records of one unit in one group, at most as if they were `most`."""
-        return [_scaled(columns[1], columns[0], self.max_rows, dialect)]
+        return [scaled_down(columns[1], columns[0], self.max_rows, dialect)]
 
 
 Statistic = BernsteinSums | PlainSum
 
 
-def _scaled(part: str, count: str, max_rows: int, dialect: Dialect) -> str:
-    """Whole numbers only: division of whole numbers never rounds their size up."""
+def scaled_down(part: str, count: str, max_rows: int, dialect: Dialect) -> str:
+    """A part of a unit in a group, as if it had at most `max_rows` records.
+
+    Whole numbers only: division of whole numbers never rounds their size up.
+    """
     return f"CASE WHEN {count} > {max_rows} THEN {dialect.scaled(part, max_rows, count)} ELSE {part} END"
