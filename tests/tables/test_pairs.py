@@ -44,7 +44,7 @@ def noisy(exact: NDArray[np.float64], degrees: tuple[int, int], law: str, runs: 
         mechanism = Gaussian(sigma=4 * reach, granularity=step)
         drawn = random.normal(0, 4 * reach, (runs, exact.size))
     read = Noisy(numbers=exact + drawn, mechanism=mechanism, confidence=0.95)
-    return NoisyPairs(noisy=read, degrees=degrees, reach=reach)
+    return NoisyPairs(noisy=read, degrees=degrees, widths=(WIDTH, WIDTH))
 
 
 @pytest.mark.parametrize("degrees", DEGREES)
@@ -62,13 +62,14 @@ def test_without_noise_they_are_numpys() -> None:
 
     def exact(degrees: tuple[int, int]) -> NoisyPairs:
         read = Noisy(numbers=sums(x, y, degrees)[None], mechanism=Laplace(scale=1), confidence=0.95)
-        return NoisyPairs(noisy=read, degrees=degrees, reach=WIDTH ** sum(degrees))
+        return NoisyPairs(noisy=read, degrees=degrees, widths=(WIDTH, WIDTH))
 
     slope, intercept = np.polyfit(x / WIDTH, y / WIDTH, 1)
     assert exact((1, 1)).covariance().value[0] == pytest.approx(np.cov(x, y, bias=True)[0, 1] / WIDTH**2)
     assert exact((2, 2)).correlation().value[0] == pytest.approx(np.corrcoef(x, y)[0, 1])
     assert exact((2, 1)).slope().value[0] == pytest.approx(slope)
     assert exact((2, 1)).line_at(0.0).value[0] == pytest.approx(intercept)
+    assert exact((1, 2)).turned().slope().value[0] == pytest.approx(np.polyfit(y, x, 1)[0])
     assert exact((2, 1)).line_at(0.7).value[0] == pytest.approx(intercept + 0.7 * slope)
 
 
@@ -117,7 +118,7 @@ def test_a_law_that_is_wider_than_it_says_is_seen() -> None:
     x, y = records(3000, 0.8)
     pairs = noisy(sums(x, y, (2, 1)), (2, 1), "laplace", 1000)
     half = Noisy(numbers=pairs.noisy.numbers, mechanism=Laplace(scale=WIDTH**3 // 2), confidence=0.95)
-    found = NoisyPairs(noisy=half, degrees=(2, 1), reach=WIDTH**3).slope()
+    found = NoisyPairs(noisy=half, degrees=(2, 1), widths=(WIDTH, WIDTH)).slope()
     truth = np.polyfit(x / WIDTH, y / WIDTH, 1)[0]
     inside = int(((found.lower <= truth) & (truth <= found.upper)).sum())
     assert inside < binom.ppf(ALARM, 1000, 0.94)

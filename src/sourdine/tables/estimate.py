@@ -71,7 +71,7 @@ class Numbers(Reading):
         """How many records."""
         raise NotImplementedError
 
-    def total(self, low: int) -> GroupEstimate:
+    def total(self, low: float) -> GroupEstimate:
         """The sum of values that begin at `low` steps, in steps."""
         raise NotImplementedError
 
@@ -142,7 +142,7 @@ class Summed(Numbers):
 
     noisy: Noisy
 
-    def total(self, low: int) -> GroupEstimate:
+    def total(self, low: float) -> GroupEstimate:
         return self.noisy.linear([1.0])
 
 
@@ -192,7 +192,7 @@ class NoisyMoments(Numbers):
     def count(self) -> GroupEstimate:
         return self.noisy.linear(self._ones)
 
-    def total(self, low: int) -> GroupEstimate:
+    def total(self, low: float) -> GroupEstimate:
         return self.noisy.linear(low * self._ones + self.width * self._first)
 
     def mean(self) -> GroupEstimate:

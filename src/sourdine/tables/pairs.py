@@ -27,15 +27,36 @@ _BLOCK = 1 << 13  # groups at once
 class NoisyPairs(Numbers):
     """Noisy sums of B_i(x) B_j(y), i up to `degrees[0]` and quickest j up to `degrees[1]`; each is 1 or 2.
 
-    `reach` is what all of them are together for one record: the widths in steps, to their degrees. `steepest`
-    are the steps of x. No line is steeper, in widths: its slope is a mean of slopes between two records,
-    which are a step or more apart in x and at most a width in y.
+    `widths` are those of x and y in steps.
     """
 
     noisy: Noisy
     degrees: tuple[int, int]
-    reach: int
-    steepest: int = 1 << 10
+    widths: tuple[int, int]
+
+    @property
+    def reach(self) -> int:
+        """What all of them are together for one record."""
+        return int(self.widths[0] ** self.degrees[0] * self.widths[1] ** self.degrees[1])
+
+    @property
+    def steepest(self) -> int:
+        """No line is steeper, in widths of y for one of x.
+
+        Its slope is a mean of slopes between two records, which are a step or more apart in x and at most a
+        width in y.
+        """
+        return self.widths[0]
+
+    def turned(self) -> "NoisyPairs":
+        """The same with x and y exchanged."""
+        first, second = self.degrees
+        numbers = self.noisy.numbers.reshape(-1, first + 1, second + 1).transpose(0, 2, 1)
+        return NoisyPairs(
+            noisy=replace(self.noisy, numbers=numbers.reshape(-1, (first + 1) * (second + 1))),
+            degrees=(second, first),
+            widths=(self.widths[1], self.widths[0]),
+        )
 
     def weights(self, p: int, q: int) -> Floats:
         """The weights of the sum of x^p y^q."""
@@ -150,7 +171,9 @@ class NoisyPairs(Numbers):
         known = slope.lower > -self.steepest
         # what the first order leaves out: errors of the slope times those of the mean of x and of the count
         loose = _half(slope) * _half(x) + np.abs(far) * (_half(slope) - _narrow(self, tilt, spread))
-        wide = np.where(known, reach + np.maximum(loose, 0.0), 1 + self.steepest * np.maximum(np.abs(far), 1.0))
+        wide = np.where(
+            known, reach + np.maximum(loose, 0.0), 1 + self.steepest * np.maximum(np.abs(far), 1.0)
+        )
         return GroupEstimate(value, value - wide, value + wide)
 
     def _correlation(self) -> GroupEstimate:
@@ -217,11 +240,7 @@ def _in_blocks(pairs: NoisyPairs, read: Callable[[NoisyPairs], GroupEstimate]) -
     numbers = pairs.noisy.numbers
     found = []
     for start in range(0, max(1, numbers.shape[0]), _BLOCK):
-        noisy = Noisy(
-            numbers=numbers[start : start + _BLOCK],
-            mechanism=pairs.noisy.mechanism,
-            confidence=pairs.noisy.confidence,
-        )
+        noisy = replace(pairs.noisy, numbers=numbers[start : start + _BLOCK])
         found.append(read(replace(pairs, noisy=noisy)))
     return GroupEstimate(
         *(np.concatenate([getattr(each, end) for each in found]) for end in ("value", "lower", "upper"))

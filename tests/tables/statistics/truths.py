@@ -68,7 +68,28 @@ def _alone(of: Callable[[Any], float]) -> Truth:
     return lambda records, asked: {(): float(of(np.array([record[asked.column] for record in records])))}
 
 
+def _line(records: Records, asked: Any) -> dict[tuple[Any, ...], float]:
+    """By NumPy's polynomials."""
+    slope, intercept = np.polyfit(_of(records, asked.other), _of(records, asked.column), 1)
+    return {("intercept",): float(intercept), ("slope",): float(slope)}
+
+
+def _of(records: Records, name: str) -> list[float]:
+    return [float(record[name]) for record in records]
+
+
+def _both(compute: Callable[[list[float], list[float]], Any], other: str) -> Truth:
+    return lambda records, asked: {
+        (): float(compute(_of(records, asked.column), _of(records, getattr(asked, other))))
+    }
+
+
 TRUTHS: dict[str, Truth] = {
+    "covariance": _both(lambda x, y: np.cov(x, y, bias=True)[0, 1], "other"),
+    "correlation": _both(lambda x, y: np.corrcoef(x, y)[0, 1], "other"),
+    "regression": _line,
+    "weighted_mean": _both(lambda x, w: np.average(x, weights=w), "weight"),
+    "weighted_sum": _both(np.dot, "weight"),
     "count": lambda records, _: {(): float(len(records))},
     "units": lambda records, _: {(): float(len({record["who"] for record in records}))},
     "sum": _alone(np.sum),

@@ -31,7 +31,7 @@ from sourdine.frames import joins as join
 from sourdine.frames import source
 from sourdine.frames.dialect import DUCKDB, Dialect
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.statistics import partitions, quality, sums, totals
+from sourdine.frames.statistics import pairs, partitions, quality, sums, totals
 from sourdine.mechanisms import TopK
 from sourdine.tables.consistent.structure import Margins
 from sourdine.tables.group_sums import GroupSums
@@ -226,7 +226,9 @@ _ORDERED = _with(lambda turn, *_: f"hash({turn}, count(*) OVER ())")
 FAULTS = (
     Fault(
         name="records of a unit are not bounded",
-        wraps=((sums.BernsteinSums, "capped", _uncapped), (sums.PlainSum, "capped", _uncapped)),
+        wraps=tuple(
+            (each, "capped", _uncapped) for each in (sums.BernsteinSums, sums.PlainSum, pairs.PairSums)
+        ),
     ),
     Fault(
         name="values of a unit are not bounded",

@@ -8,6 +8,7 @@ together. Noise on three sums apart would have to be three times as large.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from sourdine.core import check
 from sourdine.frames.dialect import DUCKDB, Dialect
@@ -18,6 +19,28 @@ EVERYTHING = "0"  # a value that no record lacks
 def valid(value: str) -> str:
     """The aggregate that counts values which are not missing."""
     return f"count(*) FILTER (WHERE {value} >= 0)"
+
+
+class Statistic(Protocol):
+    """Some whole numbers of each group. `value` is SQL, what one record counts as."""
+
+    @property
+    def value(self) -> str: ...
+
+    @property
+    def max_rows(self) -> int: ...
+
+    @property
+    def coordinates(self) -> int: ...
+
+    @property
+    def reach(self) -> int: ...
+
+    def powers(self, value: str, dialect: Dialect = DUCKDB) -> list[str]: ...
+
+    def from_powers(self, sums: Sequence[int]) -> tuple[int, ...]: ...
+
+    def capped(self, columns: Sequence[str], dialect: Dialect = DUCKDB) -> list[str]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,9 +145,6 @@ class PlainSum:
     def capped(self, columns: Sequence[str], dialect: Dialect = DUCKDB) -> list[str]:
         """The sum over the records of one unit in one group, at most as if they were `most`."""
         return [scaled_down(columns[1], columns[0], self.max_rows, dialect)]
-
-
-Statistic = BernsteinSums | PlainSum
 
 
 def scaled_down(part: str, count: str, max_rows: int, dialect: Dialect) -> str:

@@ -7,6 +7,7 @@ from sourdine.tables.statistics.counts import Count, Units
 from sourdine.tables.statistics.hierarchy import Hierarchy
 from sourdine.tables.statistics.histogram import Histogram
 from sourdine.tables.statistics.moments import Mean, Proportion, StdDev, Sum, Variance
+from sourdine.tables.statistics.pairs import Correlation, Covariance, Regression, WeightedMean, WeightedSum
 from sourdine.tables.statistics.quantiles import Quantiles
 from sourdine.tables.statistics.top import Top
 
@@ -18,6 +19,11 @@ STATISTICS = listed(
     Variance,
     StdDev,
     Proportion,
+    WeightedMean,
+    WeightedSum,
+    Covariance,
+    Correlation,
+    Regression,
     Histogram,
     Contingency,
     Quantiles,
@@ -49,12 +55,15 @@ __all__ = [
     "STATISTICS",
     "Chart",
     "Contingency",
+    "Correlation",
     "Count",
+    "Covariance",
     "Hierarchy",
     "Histogram",
     "Mean",
     "Proportion",
     "Quantiles",
+    "Regression",
     "Scale",
     "Statistic",
     "StdDev",
@@ -63,6 +72,8 @@ __all__ = [
     "Top",
     "Units",
     "Variance",
+    "WeightedMean",
+    "WeightedSum",
     "bounded",
     "style_of",
 ]

@@ -21,11 +21,9 @@ from sourdine.tables.measurement import Context, Measurement, PlannedMeasurement
 from sourdine.tables.pairs import NoisyPairs
 from sourdine.tables.statistics.base import (
     BY_SIZE,
-    EVENLY,
     Estimates,
     Example,
     Expected,
-    Scale,
     Single,
     Statistic,
     Style,
@@ -99,8 +97,7 @@ class ColumnPair(GroupSums):
         first, second = self.coarse(schema)
         if self.weighted:
             return NoisyMoments(noisy=noisy, width=second, degree=1)
-        reach = first ** self.degrees[0] * second ** self.degrees[1]
-        return NoisyPairs(noisy=noisy, degrees=self.degrees, reach=reach, steepest=first)
+        return NoisyPairs(noisy=noisy, degrees=self.degrees, widths=(first, second))
 
     def typical(self, size: float, schema: Schema) -> NDArray[np.float64]:
         """Values spread evenly give all polynomials the same sum."""
@@ -156,11 +153,6 @@ class OfPair(Statistic):
         for first, second in permutations(numbers_of(schema), 2):
             yield cls.model_validate({"column": first, "other": second})
 
-    def pairs(self, reading: Reading, measured: Measurement) -> NoisyPairs:
-        """What was measured, the column first, whichever way round it was."""
-        pairs = expect(NoisyPairs, reading)
-        return pairs if expect(ColumnPair, measured).columns[0] == self.column else pairs.turned()
-
 
 class Covariance(OfPair):
     """The covariance of two columns."""
@@ -175,15 +167,15 @@ class Covariance(OfPair):
         declare(super().__init__, "Covariance", column=column, other=other)
 
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
-        return ColumnPair(scope=scope, columns=_sorted(self.about))
+        return ColumnPair(scope=scope, columns=_sorted(self.column, self.other))
 
     def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Estimates:
-        found = self.pairs(reading, measured).covariance()
+        found = expect(NoisyPairs, reading).covariance()
         return Estimates(found.scaled(_area(measured, schema)), measured.keys(schema))
 
     def span(self, schema: Schema) -> tuple[float, float] | None:
         """At most as far as half the records at either pair of bounds."""
-        most = _area(ColumnPair(scope=Scope(query=""), columns=_sorted(self.about)), schema) / 4
+        most = _area(ColumnPair(scope=Scope(query=""), columns=_sorted(self.column, self.other)), schema) / 4
         return -most, most
 
     def unit_of_measure(self, unit: PrivacyUnit) -> str:
@@ -206,10 +198,10 @@ class Correlation(OfPair):
         declare(super().__init__, "Correlation", column=column, other=other)
 
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
-        return ColumnPair(scope=scope, columns=_sorted(self.about), degrees=(2, 2))
+        return ColumnPair(scope=scope, columns=_sorted(self.column, self.other), degrees=(2, 2))
 
     def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Estimates:
-        return Estimates(self.pairs(reading, measured).correlation(), measured.keys(schema))
+        return Estimates(expect(NoisyPairs, reading).correlation(), measured.keys(schema))
 
     def span(self, schema: Schema) -> tuple[float, float] | None:
         return -1.0, 1.0
@@ -234,9 +226,10 @@ class Regression(OfPair):
         declare(super().__init__, "Regression", column=column, other=on)
 
     @classmethod
-    def long(cls, kind: str, value: object, rest: "Example", query: str) -> "Example":
+    def long(cls, kind: str, value: object, rest: Example, query: str) -> Example:
         """What it is regressed on is the other column."""
-        return {"kind": kind, "column": value, **{_OTHER.get(name, name): each for name, each in rest.items()}}
+        others = {"other" if name == "on" else name: each for name, each in rest.items()}
+        return {"kind": kind, "column": value, **others}
 
     @property
     def label(self) -> str:
@@ -250,7 +243,9 @@ class Regression(OfPair):
         return ColumnPair(scope=scope, columns=(self.other, self.column), degrees=(2, 1))
 
     def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Estimates:
-        pairs = self.pairs(reading, measured).turned()
+        pairs = expect(NoisyPairs, reading)
+        if expect(ColumnPair, measured).columns[0] == self.column:
+            pairs = pairs.turned()
         (low_x, wide_x), (low_y, wide_y) = (
             _bounds(measured, name, schema) for name in (self.other, self.column)
         )
@@ -275,23 +270,16 @@ class Regression(OfPair):
         return _forecast(self, line, context, place=1, measure=f"{self.column} per {self.other}, the slope")
 
 
-class WeightedMean(Single):
-    """The mean of a column by weights: the sum of weight times value over the sum of weights."""
+class _Weighted(Single):
+    """Something asked of a column whose records count by a weight."""
 
-    kind: Literal["weighted_mean"] = "weighted_mean"
     column: str
     weight: str
     style: ClassVar[Style] = Style()
-    example: ClassVar[Example] = {"weighted_mean": "pay", "weight": "weight"}
-    needs_size: ClassVar[bool] = True
-
-    @by_hand
-    def __init__(self, column: str, weight: str) -> None:
-        declare(super().__init__, "WeightedMean", column=column, weight=weight)
 
     @property
     def label(self) -> str:
-        return f"mean of {self.column} by {self.weight}"
+        return f"{self.kind.replace('_', ' ')} of {self.column} by {self.weight}"
 
     @property
     def about(self) -> tuple[str, ...]:
@@ -300,17 +288,42 @@ class WeightedMean(Single):
     def check(self, schema: Schema, owner: str) -> None:
         """Both must hold numbers between declared bounds, and no weight be negative."""
         for name in self.about:
-            schema.number(f"The {self.kind} asked for in '{owner}'", name)
-        check_weight(self.weight, schema, owner)
+            column = schema.number(f"The {self.kind} asked for in '{owner}'", name)
+        if column.lower < 0:
+            raise InvalidParameter(
+                f"The query '{owner}' weighs by the column '{self.weight}', whose declared lower bound is "
+                "below 0. A weight says how many a record stands for: declare a lower bound of 0 or more."
+            )
 
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
+        return self._pair(scope)
+
+    def _pair(self, scope: Scope) -> ColumnPair:
         return ColumnPair(scope=scope, columns=(self.weight, self.column), weighted=True)
+
+    @classmethod
+    def examples(cls, schema: Schema) -> Iterator[Self]:
+        for first, second in permutations(numbers_of(schema), 2):
+            if schema.number(second, second).lower >= 0:
+                yield cls.model_validate({"column": first, "weight": second})
+
+
+class WeightedMean(_Weighted):
+    """The mean of a column by weights: the sum of weight times value over the sum of weights."""
+
+    kind: Literal["weighted_mean"] = "weighted_mean"
+    example: ClassVar[Example] = {"weighted_mean": "pay", "weight": "weight"}
+    needs_size: ClassVar[bool] = True
+
+    @by_hand
+    def __init__(self, column: str, weight: str) -> None:
+        declare(super().__init__, "WeightedMean", column=column, weight=weight)
 
     def tell(self, numbers: Numbers, schema: Schema) -> GroupEstimate:
         return numbers.mean()
 
     def scale(self, schema: Schema) -> tuple[float, float]:
-        low, wide = _bounds(self.measurement(Scope(query=""), schema), self.column, schema)
+        low, wide = _bounds(self._pair(Scope(query="")), self.column, schema)
         return wide, low
 
     def span(self, schema: Schema) -> tuple[float, float] | None:
@@ -320,79 +333,32 @@ class WeightedMean(Single):
     def unit_of_measure(self, unit: PrivacyUnit) -> str:
         return self.column
 
-    @classmethod
-    def examples(cls, schema: Schema) -> Iterator[Self]:
-        for first, second in permutations(numbers_of(schema), 2):
-            if schema.number(second, second).lower >= 0:
-                yield cls.model_validate({"column": first, "weight": second})
 
-
-class WeightedSum(Single):
+class WeightedSum(_Weighted):
     """The sum of a column, each value times its weight: a total that a survey's sample stands for."""
 
     kind: Literal["weighted_sum"] = "weighted_sum"
-    column: str
-    weight: str
-    style: ClassVar[Style] = Style()
     example: ClassVar[Example] = {"weighted_sum": "pay", "weight": "weight"}
 
     @by_hand
     def __init__(self, column: str, weight: str) -> None:
         declare(super().__init__, "WeightedSum", column=column, weight=weight)
 
-    @property
-    def label(self) -> str:
-        return f"sum of {self.column} by {self.weight}"
-
-    @property
-    def about(self) -> tuple[str, ...]:
-        return self.column, self.weight
-
-    def check(self, schema: Schema, owner: str) -> None:
-        """Both must hold numbers between declared bounds, and no weight be negative."""
-        for name in self.about:
-            schema.number(f"The {self.kind} asked for in '{owner}'", name)
-        check_weight(self.weight, schema, owner)
-
-    def measurement(self, scope: Scope, schema: Schema) -> Measurement:
-        return ColumnPair(scope=scope, columns=(self.weight, self.column), weighted=True)
-
     def tell(self, numbers: Numbers, schema: Schema) -> GroupEstimate:
-        measured = expect(ColumnPair, self.measurement(Scope(query=""), schema))
-        low, _ = _bounds(measured, self.column, schema)
-        return expect(NoisyMoments, numbers).total(low / measured.steps(schema)[1])
+        pair = self._pair(Scope(query=""))
+        return numbers.total(_bounds(pair, self.column, schema)[0] / pair.steps(schema)[1])
 
     def scale(self, schema: Schema) -> tuple[float, float]:
-        first, second = expect(ColumnPair, self.measurement(Scope(query=""), schema)).steps(schema)
+        first, second = self._pair(Scope(query="")).steps(schema)
         return first * second, 0.0
 
     def unit_of_measure(self, unit: PrivacyUnit) -> str:
         return f"{self.column} × {self.weight}"
 
-    @classmethod
-    def examples(cls, schema: Schema) -> Iterator[Self]:
-        for first, second in permutations(numbers_of(schema), 2):
-            if schema.number(second, second).lower >= 0:
-                yield cls.model_validate({"column": first, "weight": second})
 
-
-_OTHER = {"on": "other"}
-
-
-def check_weight(name: str, schema: Schema, owner: str) -> None:
-    """Refuse weights that may be negative."""
-    column = schema.number(f"The weight in '{owner}'", name)
-    if column.lower < 0:
-        raise InvalidParameter(
-            f"The query '{owner}' weighs by the column '{name}', whose declared lower bound is below 0. "
-            "A weight says how many a record stands for: declare a lower bound of 0 or more."
-        )
-
-
-def _sorted(names: tuple[str, str]) -> tuple[str, str]:
+def _sorted(one: str, other: str) -> tuple[str, str]:
     """One order of two columns, so that both ways to ask are measured once."""
-    first, second = sorted(names)
-    return first, second
+    return (one, other) if one < other else (other, one)
 
 
 def _bounds(measured: Measurement, name: str, schema: Schema) -> tuple[float, float]:
