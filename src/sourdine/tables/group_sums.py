@@ -36,7 +36,7 @@ class GroupSums(Measurement):
     """Sums over the records of each group. Several about the same records are taken in one pass."""
 
     @abstractmethod
-    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
+    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Summation:
         """What is summed, of this expression."""
 
     def value(self, source: Source) -> str:
@@ -112,7 +112,7 @@ class RecordCounts(GroupSums):
     def axes(self) -> tuple[KeyAxis, ...]:
         return self.within
 
-    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
+    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Summation:
         return sums.BernsteinSums(value=value, max_rows=unit.max_rows)
 
     def reading(self, noisy: Noisy, schema: Schema) -> Reading:
@@ -129,7 +129,7 @@ class UnitCounts(GroupSums):
     def label(self) -> str:
         return "units"
 
-    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
+    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Summation:
         return sums.BernsteinSums(value=value, max_rows=1)
 
     def reading(self, noisy: Noisy, schema: Schema) -> Reading:
@@ -146,7 +146,7 @@ class Total(ColumnMeasurement, GroupSums):
     def label(self) -> str:
         return f"sum of {self.column}"
 
-    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
+    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Summation:
         reach = max(map(abs, span(self.number(schema))))
         return sums.PlainSum(value=value, reach=reach, max_rows=unit.max_rows)
 
@@ -178,7 +178,7 @@ class Moments(ColumnMeasurement, GroupSums):
             held.append(RecordCounts(scope=self.scope))
         return other in held
 
-    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
+    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Summation:
         return sums.BernsteinSums(
             value=value, width=self.width(schema), degree=self.degree, max_rows=unit.max_rows
         )

@@ -100,7 +100,7 @@ def test_units_have_more_records_and_groups_than_may_count() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_plans_are_of_every_kind_and_many_sorts(kind: str) -> None:
-    plans = [random_plan(kind, seed) for seed in range(12)]
+    plans = [random_plan(kind, seed) for seed in range(24)]
     assert all(kind in [query.name for query in each.queries] for each in plans)
     assert {each.unit.column is None for each in plans} == {True, False}
     assert {each.neighbours for each in plans} == {Neighbours.ADD_REMOVE, Neighbours.REPLACE}

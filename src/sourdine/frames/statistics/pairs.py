@@ -33,19 +33,27 @@ def coarse_width(width: int, degree: int) -> int:
     return (width + step // 2) // step
 
 
-def pair(first: str, second: str, widths: Sequence[int], degrees: Sequence[int], dialect: Dialect) -> str:
+def pair(
+    places: Sequence[str],
+    widths: Sequence[int],
+    degrees: Sequence[int],
+    dialect: Dialect,
+    *,
+    origins: Sequence[int] = (0, 0),
+) -> str:
     """Both places of a record as one number, and -1 where either is missing.
 
-    `first` and `second` are places in SQL, from 0 to their width or -1; they are rounded to coarser steps.
+    `places` are SQL, from 0 to a width less its origin or -1. The origins are added to them, and they are
+    rounded to coarser steps.
     """
     parts = []
-    for place, width, degree in zip((first, second), widths, degrees, strict=True):
+    for place, width, degree, origin in zip(places, widths, degrees, origins, strict=True):
         step = coarseness(width, degree)
-        wide = f"CAST({place} AS BIGINT)"
+        wide = f"CAST({place} AS BIGINT)" + (f" + {origin}" if origin else "")
         parts.append(wide if step == 1 else dialect.quotient(f"({wide} + {step // 2})", str(step)))
     base = coarse_width(widths[1], degrees[1]) + 1
     held = f"({parts[0]}) * {base} + ({parts[1]})"
-    return f"CASE WHEN {first} >= 0 AND {second} >= 0 THEN {held} ELSE -1 END"
+    return f"CASE WHEN {places[0]} >= 0 AND {places[1]} >= 0 THEN {held} ELSE -1 END"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +64,7 @@ class PairSums:
     weight, and the sums are those of the second, each times its weight.
 
     >>> PairSums(value="", widths=(10, 4), degrees=(1, 1)).from_powers((2, 5, 7, 20))
-    (30, 50, 0, 20)
+    (22, 30, 8, 20)
     """
 
     value: str

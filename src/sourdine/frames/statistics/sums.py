@@ -21,7 +21,7 @@ def valid(value: str) -> str:
     return f"count(*) FILTER (WHERE {value} >= 0)"
 
 
-class Statistic(Protocol):
+class Summation(Protocol):
     """Some whole numbers of each group. `value` is SQL, what one record counts as."""
 
     @property

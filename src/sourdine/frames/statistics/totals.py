@@ -12,7 +12,7 @@ from sourdine.frames.dialect import DUCKDB, Dialect
 from sourdine.frames.expression import Grouping, Key
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.sums import Statistic, valid
+from sourdine.frames.statistics.sums import Summation, valid
 
 MOST_GROUPS = 1 << 22
 Keys = tuple[Key, ...]
@@ -50,14 +50,14 @@ class Request:
     """Statistics for each combination of the keys of some groupings."""
 
     by: tuple[Grouping, ...]
-    statistics: tuple[Statistic, ...]
+    statistics: tuple[Summation, ...]
 
 
 def totals(
     source: Source,
     *,
     by: Sequence[Grouping],
-    statistics: Sequence[Statistic],
+    statistics: Sequence[Summation],
     unit: PrivacyUnit,
     bits: Bits,
     where: str = "TRUE",
@@ -92,7 +92,7 @@ def totals_of(
 def _of_set(
     rows: Sequence[tuple[Any, ...]],
     by: Sequence[Grouping],
-    columns: Mapping[Statistic, tuple[int, int]],
+    columns: Mapping[Summation, tuple[int, int]],
     request: Request,
 ) -> Totals:
     """One request's totals off the answer to all: its own keys and its own statistics.
@@ -115,7 +115,7 @@ def _of_set(
 def _by_record(
     source: Source,
     by: Sequence[Grouping],
-    statistics: Sequence[Statistic],
+    statistics: Sequence[Summation],
     sets: Sequence[tuple[int, ...]],
     where: str,
 ) -> str:
@@ -153,7 +153,7 @@ def _of_units(
     source: Source, requests: Sequence[Request], unit: PrivacyUnit, bits: Bits, where: str
 ) -> list[Totals]:
     """The totals of units, in one pass for all requests with the same groups."""
-    found: dict[tuple[Grouping, ...], dict[Statistic, Numbers]] = {}
+    found: dict[tuple[Grouping, ...], dict[Summation, Numbers]] = {}
     for by in dict.fromkeys(each.by for each in requests):
         wanted = [held for each in requests if each.by == by for held in each.statistics]
         statistics = list(dict.fromkeys(wanted))
@@ -178,7 +178,7 @@ def _of_units(
 def _by_unit(
     records: str,
     by: Sequence[Grouping],
-    statistics: Sequence[Statistic],
+    statistics: Sequence[Summation],
     *,
     groups: int | None,
     bits: Bits,
@@ -221,7 +221,7 @@ def secret_order(names: Sequence[str], bits: Bits, dialect: Dialect = DUCKDB) ->
 def _records(
     source: Source,
     by: Sequence[Grouping],
-    statistics: Sequence[Statistic],
+    statistics: Sequence[Summation],
     where: str,
     unit: str | None = None,
 ) -> str:

@@ -59,7 +59,7 @@ class Margins(GroupSums):
     def axes(self) -> tuple[KeyAxis, ...]:
         return self.asked.axes
 
-    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
+    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Summation:
         return sums.BernsteinSums(value=value, max_rows=unit.max_rows)
 
     def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:

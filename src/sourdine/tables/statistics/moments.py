@@ -161,7 +161,7 @@ class Holds(GroupSums):
     def label(self) -> str:
         return f"proportion with {self.of.words}"
 
-    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
+    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Summation:
         return sums.BernsteinSums(value=value, width=1, degree=1, max_rows=unit.max_rows)
 
     def value(self, source: Source) -> str:

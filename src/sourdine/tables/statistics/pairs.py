@@ -78,7 +78,7 @@ class ColumnPair(GroupSums):
         )
         return first, second
 
-    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
+    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Summation:
         return PairSums(
             value=value,
             widths=self.coarse(schema),
@@ -88,10 +88,14 @@ class ColumnPair(GroupSums):
         )
 
     def value(self, source: Source) -> str:
-        first, second = (source.place_of(name) for name in self.columns)
-        if self.weighted and (low := span(self.number(self.columns[0], source.schema))[0]):
-            first = f"CASE WHEN {first} >= 0 THEN CAST({first} AS BIGINT) + {low} ELSE -1 END"
-        return pair(first, second, self.widths(source.schema), self.degrees, source.dialect)
+        first, _ = (span(self.number(name, source.schema)) for name in self.columns)
+        return pair(
+            [source.place_of(name) for name in self.columns],
+            self.widths(source.schema),
+            self.degrees,
+            source.dialect,
+            origins=(first[0] if self.weighted else 0, 0),
+        )
 
     def reading(self, noisy: Noisy, schema: Schema) -> Reading:
         first, second = self.coarse(schema)

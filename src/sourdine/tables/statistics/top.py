@@ -59,7 +59,7 @@ class Ranked(GroupSums):
     def axes(self) -> tuple[KeyAxis, ...]:
         return (KeyAxis(self.column),)
 
-    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Statistic:
+    def statistic(self, schema: Schema, unit: PrivacyUnit, value: str = "") -> sums.Summation:
         return sums.BernsteinSums(value=value, max_rows=1)
 
     def distance(self, schema: Schema, unit: PrivacyUnit, neighbours: Neighbours, squared: bool) -> Distance:
