@@ -9,8 +9,9 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.ledger.crash import new_ledger, one_spend
-from sourdine.accounting.ledger import Ledger, PureBudget, Terms, database
+from sourdine.accounting.ledger import Ledger, PureBudget, Terms
 from sourdine.accounting.ledger.chain import START, LedgerLine, Mark, next_line
+from sourdine.accounting.ledger.file import database
 from sourdine.accounting.release import Release
 from sourdine.core.distance import Neighbours
 

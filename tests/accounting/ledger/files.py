@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sourdine.accounting.ledger import store
 from sourdine.accounting.ledger.chain import fingerprint
-from sourdine.accounting.ledger.database import APPLICATION
+from sourdine.accounting.ledger.file.database import APPLICATION
 
 _OLD_TABLES = """
 CREATE TABLE terms (content TEXT NOT NULL, fingerprint TEXT NOT NULL) STRICT;

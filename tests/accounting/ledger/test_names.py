@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.ledger.crash import new_ledger, one_spend
-from sourdine.accounting.ledger import Ledger, names
+from sourdine.accounting.ledger import Ledger
+from sourdine.accounting.ledger.file import names
 from sourdine.core import disk
 from sourdine.core.errors import LedgerError
 from tests.accounting.ledger.files import in_old_form

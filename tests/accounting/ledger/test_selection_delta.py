@@ -14,7 +14,7 @@ import pytest
 from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.explain.explanation import explain_ledger
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, Period, PureBudget, RenyiBudget, Terms
-from sourdine.accounting.ledger.database import APPLICATION, VERSION
+from sourdine.accounting.ledger.file.database import APPLICATION, VERSION
 from sourdine.accounting.release import Release
 from sourdine.accounting.spend import DisjointPart, Spend
 from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated

@@ -62,3 +62,12 @@ def follows(line: LedgerLine, before: Mark) -> bool:
     (True, False)
     """
     return line == next_line(before, line.content, line.total)
+
+
+def mark_of(line: LedgerLine | None) -> Mark:
+    """How far a ledger has come whose newest line this is.
+
+    >>> mark_of(None)
+    Mark(number=0, fingerprint='')
+    """
+    return START if line is None else Mark(line.number, line.fingerprint)

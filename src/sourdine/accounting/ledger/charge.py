@@ -1,6 +1,7 @@
 """A block of spends as a ledger's line keeps it: what it costs, and a text that can be read back."""
 
 import getpass
+import hashlib
 import json
 from dataclasses import dataclass
 from fractions import Fraction
@@ -170,11 +171,15 @@ def _unlike(spend: Spend) -> InvalidParameter:
 
 
 class Statement(NamedTuple):
-    """What a charge costs and what its line will state, before and after what the time adds."""
+    """What a charge costs and what its line will state, before and after what the time adds.
+
+    The digest is of both.
+    """
 
     cost: Cost
     before: str
     after: str
+    digest: str
 
 
 def state(
@@ -194,7 +199,10 @@ def state(
         stated += f', "secure": {json.dumps(check.boolean("Ledger", "secure", secure))}'
     if digest is not None:
         stated += f', "declared_digest": "{digest}"'
-    return Statement(block.cost, stated, f'"spends": {block.text}')
+    described = f'"spends": {block.text}'
+    return Statement(
+        block.cost, stated, described, hashlib.sha256(f"{stated}\n{described}".encode()).hexdigest()
+    )
 
 
 @cache

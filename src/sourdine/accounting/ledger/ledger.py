@@ -10,16 +10,19 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 from sourdine.accounting.ledger import problems
+from sourdine.accounting.ledger.address import Place
 from sourdine.accounting.ledger.budget import add, amount
 from sourdine.accounting.ledger.chain import LedgerLine
 from sourdine.accounting.ledger.charge import Block, Blocks, Statement, state
+from sourdine.accounting.ledger.file import database
 from sourdine.accounting.ledger.making import Number, make_terms
 from sourdine.accounting.ledger.reader import UNREADABLE, Reader
 from sourdine.accounting.ledger.receipt import Entry, Receipt, Status, readable, room
 from sourdine.accounting.ledger.store import Store
+from sourdine.accounting.ledger.stores import create_store, open_store
 from sourdine.accounting.ledger.terms import Period, Terms, declarations, declared_digest
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
@@ -49,7 +52,7 @@ class Ledger(Viewable):
     Fraction(3, 4)
     """
 
-    def __init__(self, store: Store, terms: Terms | None = None) -> None:
+    def __init__(self, store: Store[Any], terms: Terms | None = None) -> None:
         argument: object = store
         if not isinstance(argument, Store) or terms is None:
             raise InvalidParameter(
@@ -115,21 +118,21 @@ class Ledger(Viewable):
             for each in (epsilon, delta, rho, order, divergence, mu, selection_delta, *others)
         ):
             raise InvalidParameter("A ledger is made from terms, or from a budget. Give one of the two.")
-        return cls(Store.create(Path(path), terms.to_json()), terms)
+        return cls(create_store(path, terms.to_json()), terms)
 
     @classmethod
     def open(cls, path: Path | str) -> "Ledger":
         """A ledger made before."""
-        store = Store(Path(path))
+        store = open_store(path)
         try:
             terms = Terms.from_json(store.terms())
         except LedgerError:
             raise
         except UNREADABLE as problem:
-            message = (
-                f"The terms of the ledger {path} cannot be read. Keep it, and see in a backup what was spent."
-            )
-            raise LedgerError(message) from problem
+            raise LedgerError(
+                f"The terms of the ledger {store.path} cannot be read. "
+                "Keep it, and see in a backup what was spent."
+            ) from problem
         return cls(store, terms)
 
     def __repr__(self) -> str:
@@ -140,8 +143,8 @@ class Ledger(Viewable):
         )
 
     @property
-    def path(self) -> Path:
-        """Where the file is."""
+    def path(self) -> Place:
+        """Where it is: the path of its file, or its address, whose text holds no password."""
         return self._store.path
 
     @property
@@ -151,7 +154,7 @@ class Ledger(Viewable):
 
     def backup(self, path: Path | str) -> "Ledger":
         """A copy to keep, each line checked on the way: it can be read, and pays for nothing."""
-        self._store.backup(Path(path))
+        database.create(Path(path), self._store.terms(), self._store.lines(), backup=True)
         return type(self).open(path)
 
     def close(self) -> None:
@@ -191,16 +194,20 @@ class Ledger(Viewable):
         if recent is None or recent[1] != request or not recent[0].holds(spends):
             block = self._blocks.keep(spends)
             self._recent = recent = (block, request, state(block, purpose, author, secure, noted))
-        (price, delta), stated, described = recent[2]
-        time, total, delta_total = _START, price, delta
+        (price, delta), stated, described, digest = recent[2]
+        time, total, delta_total, content = _START, price, delta, ""
 
         def build(last: LedgerLine | None) -> tuple[str, str]:
-            nonlocal time, total, delta_total
+            nonlocal time, total, delta_total, content
             time = datetime.now(UTC)
             total, delta_total, within = self._after(price, delta, time, last)
-            return f'{{"time": "{time.isoformat()}", {stated}{within}, {described}}}', str(total)
+            content = f'{{"time": "{time.isoformat()}", {stated}{within}, {described}}}'
+            return content, str(total)
 
-        line = self._store.append(build)
+        line = self._store.append(build, digest)
+        if line.content != content:  # written by an earlier try that was lost before it was told
+            earlier = self._reader.entry(line)
+            time, total, delta_total = earlier.time, earlier.total, earlier.delta_total
         self._newest = (line.fingerprint, total)
         return Receipt(
             ledger=self.terms.identity,

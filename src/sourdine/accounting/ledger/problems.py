@@ -3,6 +3,7 @@
 import sqlite3
 from pathlib import Path
 
+from sourdine.accounting.ledger.address import Place
 from sourdine.core.errors import LedgerError
 from sourdine.core.notation import either
 
@@ -16,7 +17,7 @@ def is_busy(problem: Exception) -> bool:
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def explain(act: str, path: Path, problem: Exception) -> LedgerError:
+def explain(act: str, path: Place, problem: Exception) -> LedgerError:
     """The error for a problem met before anything was committed."""
     text = str(problem).lower()
     code = getattr(problem, "sqlite_errorcode", 0)
@@ -45,15 +46,23 @@ def explain(act: str, path: Path, problem: Exception) -> LedgerError:
     return LedgerError(f"Could not {act} the ledger {path} ({problem}). Nothing was spent.")
 
 
-def backup(path: Path) -> LedgerError:
+def backup(path: Place) -> LedgerError:
     """The error for a charge to a copy."""
     return LedgerError(
-        f"The file {path} is a backup, and a backup pays for nothing. "
-        "Nothing was spent. Charge the ledger itself."
+        f"The {'file' if isinstance(path, Path) else 'ledger'} {path} is a backup, and a backup pays for "
+        "nothing. Nothing was spent. Charge the ledger itself."
     )
 
 
-def damaged(path: Path) -> LedgerError:
+def newer(path: Place, version: int) -> LedgerError:
+    """The error for a form that came later."""
+    return LedgerError(
+        f"The ledger {path} was made by a newer Sourdine (format {version}). "
+        "This version might misread it. Upgrade Sourdine."
+    )
+
+
+def damaged(path: Place) -> LedgerError:
     """The error for lines that do not hang together."""
     return LedgerError(
         f"The ledger {path} was changed outside Sourdine, or damaged. Its totals cannot be trusted. "
@@ -61,7 +70,7 @@ def damaged(path: Path) -> LedgerError:
     )
 
 
-def shortened(path: Path, number: int, last: int) -> LedgerError:
+def shortened(path: Place, number: int, last: int) -> LedgerError:
     """The error for a file that ends before a line which was there."""
     return LedgerError(
         f"The ledger {path} ends at line {number}, or was written anew, and line {last} was there before: an "
@@ -70,7 +79,7 @@ def shortened(path: Path, number: int, last: int) -> LedgerError:
     )
 
 
-def recorded(path: Path, number: int, problem: Exception) -> LedgerError:
+def recorded(path: Place, number: int, problem: Exception) -> LedgerError:
     """The error for a commit that failed and is in the file nevertheless."""
     return LedgerError(
         f"The disk failed while a charge was written ({problem}), and line {number} of the ledger {path} "
@@ -78,7 +87,7 @@ def recorded(path: Path, number: int, problem: Exception) -> LedgerError:
     )
 
 
-def unknown(path: Path, number: int, problem: Exception) -> LedgerError:
+def unknown(path: Place, number: int, problem: Exception) -> LedgerError:
     """The error for a commit that failed and cannot be looked up."""
     return LedgerError(
         f"The disk failed while a charge was written ({problem}), and the ledger {path} cannot be read now, "

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from fractions import Fraction
-from pathlib import Path
 from typing import NamedTuple
 
+from sourdine.accounting.ledger.address import Place
 from sourdine.accounting.ledger.budget import add, amount
 from sourdine.accounting.ledger.chain import LedgerLine
 from sourdine.accounting.ledger.charge import Block, Blocks
@@ -40,7 +40,7 @@ class Opened(NamedTuple):
 class Reader:
     """Reads the lines of one ledger."""
 
-    def __init__(self, path: Path, terms: Terms, blocks: Blocks) -> None:
+    def __init__(self, path: Place, terms: Terms, blocks: Blocks) -> None:
         self._path = path
         self._terms = terms
         self._blocks = blocks

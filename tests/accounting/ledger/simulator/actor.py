@@ -22,7 +22,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from sourdine.accounting.ledger import Ledger, database, gate, ledger, names, store
+from sourdine.accounting.ledger import Ledger, gate, ledger, store
+from sourdine.accounting.ledger.file import database, names
+from sourdine.accounting.ledger.file import store as file_store
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError
@@ -72,8 +74,8 @@ class Memory:
 
     def install(self) -> None:
         """Have the code use it, now that a thread of this process goes on."""
-        store._TURNS, store._MARKS = self._turns, self._seen
-        store.GATE = database.GATE = self.gate  # type: ignore[attr-defined]
+        file_store._TURNS, store._MARKS = self._turns, self._seen
+        store.GATE = file_store.GATE = database.GATE = self.gate  # type: ignore[attr-defined]
 
 
 class Channel:
@@ -267,10 +269,11 @@ class _Clock(datetime):
 def install(without: Callable[[], None]) -> None:
     """Put the simulation where the ledger's code meets the system; perhaps without a mend."""
     threads = SimpleNamespace(Condition=Lock, RLock=Lock, get_ident=threading.get_ident)
-    for module in (gate, store):
+    for module in (gate, store, file_store):
         module.threading = threads  # type: ignore[attr-defined]
-    store.sleep = _sleep  # type: ignore[attr-defined]
-    store.monotonic = _monotonic  # type: ignore[attr-defined]
+    for module in (store, file_store):
+        module.sleep = _sleep  # type: ignore[attr-defined]
+        module.monotonic = _monotonic  # type: ignore[attr-defined]
     ledger.datetime = _Clock  # type: ignore[attr-defined]
     tell, mount, identify = sys.unraisablehook, names._mount, names.identify
     names._mount = lambda path: -1 if str(path) in around.mounted else mount(path)

@@ -9,8 +9,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from sourdine.accounting.ledger import charge, database, gate, ledger, names, problems, store
+from sourdine.accounting.ledger import charge, gate, ledger, problems, store
 from sourdine.accounting.ledger.chain import LedgerLine
+from sourdine.accounting.ledger.file import database, names
+from sourdine.accounting.ledger.file import store as file_store
 from sourdine.accounting.spend import Spend
 
 
@@ -34,7 +36,7 @@ def _threads() -> None:
         def __exit__(self, *problem: object) -> None:
             pass
 
-    store.threading.RLock = Free
+    file_store.threading.RLock = Free
     store.Store._in_use = property(lambda self: False, lambda self, value: None)  # type: ignore[assignment]
 
 
@@ -70,17 +72,17 @@ def _mark() -> None:
     newest = "(SELECT {0} FROM lines ORDER BY number DESC LIMIT 1)"
     number, mark = newest.format("number"), newest.format("fingerprint")
     made = f"SELECT ifnull({number}, 0), '', '', ifnull({mark}, '')"
-    store._NEWEST_AND_MARK = f"SELECT * FROM ({store._NEWEST}) UNION ALL {made}"
+    file_store._NEWEST_AND_MARK = f"SELECT * FROM ({file_store._NEWEST}) UNION ALL {made}"
 
 
 def _known() -> None:
     """Whatever fails, nothing was spent."""
 
-    def say(held: store.Store, line: LedgerLine, problem: sqlite3.Error) -> Exception:
+    def say(held: file_store.FileStore, line: LedgerLine, problem: sqlite3.Error) -> Exception:
         held.let_go()
         return problems.explain("write", held.path, problem)
 
-    store.Store._after_failure = say  # type: ignore[assignment,method-assign]
+    file_store.FileStore._after_failure = say  # type: ignore[assignment,method-assign]
 
 
 def _seen() -> None:
@@ -95,7 +97,7 @@ def _chain() -> None:
 
 def _symbolic_links() -> None:
     """A link is a name like any other."""
-    names.resolve = store.names.resolve = lambda path: path.absolute()
+    names.resolve = file_store.names.resolve = lambda path: path.absolute()
 
 
 def _journal() -> None:

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from sourdine.accounting.ledger.chain import START, LedgerLine, Mark, fingerprint
+from sourdine.accounting.ledger.file.names import BESIDE, resolve
 from sourdine.accounting.ledger.gate import GATE
-from sourdine.accounting.ledger.names import BESIDE, resolve
 from sourdine.accounting.ledger.problems import explain
 from sourdine.core import disk
 from sourdine.core.errors import LedgerError

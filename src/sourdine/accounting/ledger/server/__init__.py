@@ -1,0 +1,1 @@
+"""A ledger on a PostgreSQL server."""

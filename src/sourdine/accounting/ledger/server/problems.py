@@ -1,0 +1,118 @@
+"""What went wrong with a ledger on a server, in one sentence, and what is known about the money."""
+
+from typing import TYPE_CHECKING
+
+from sourdine.accounting.ledger.address import Address
+from sourdine.accounting.ledger.problems import backup
+from sourdine.core.errors import LedgerError
+from sourdine.core.notation import either
+
+if TYPE_CHECKING:
+    import psycopg
+
+_PASSING = {"55P03", "40001", "40P01", "53300"}  # a lock that others hold, a conflict, too many connections
+_GONE = {"57P01", "57P02", "57P03", "25P03", "57P05"}  # shut down, crashed, starting, idle for too long
+_RIGHTS = {"42501", "25006"}  # not allowed, or read only
+_MISSING = {"3F000", "42P01", "42883"}
+_ROOM = {"53100", "53200"}
+
+
+class Unreachable(LedgerError):
+    """A server does not answer."""
+
+    def __init__(self, message: str, *, passing: bool) -> None:
+        super().__init__(message)
+        self.passing = passing
+
+
+def is_lost(problem: Exception) -> bool:
+    """Whether the connection is gone, so that it is not known what became of the last statement."""
+    import psycopg
+
+    if isinstance(problem, Unreachable):
+        return problem.passing
+    state = getattr(problem, "sqlstate", None)
+    if state is not None:
+        return state in _GONE or state.startswith("08")
+    return isinstance(problem, psycopg.OperationalError | psycopg.InterfaceError)
+
+
+def is_passing(problem: Exception) -> bool:
+    """Whether to try again may help."""
+    return is_lost(problem) or getattr(problem, "sqlstate", None) in _PASSING
+
+
+def unreachable(address: Address, problem: "psycopg.OperationalError", password: str) -> Unreachable:
+    """The error for a server that lets nobody in; its words, unless they hold the password."""
+    words = " ".join(str(problem).split())
+    told = "" if password and password in words else f" ({words})"
+    refused = any(text in words for text in ("authentication", "no pg_hba", "does not exist", "no password"))
+    return Unreachable(
+        f"The server of the ledger {address} cannot be reached{told}. Nothing was spent. "
+        + ("Check the user, the password and the database." if refused else "Check the address."),
+        passing=not refused and "translate host name" not in words,
+    )
+
+
+def missing(address: Address) -> LedgerError:
+    """The error for a schema that is not there, or not to be seen."""
+    make = either("Ledger.create", "`sourdine ledger create`")
+    return LedgerError(
+        f"There is no ledger at {address}, or this role may not see it. Nothing was spent. "
+        f"Check the database and the name after '#'. A first one is made with {make}."
+    )
+
+
+def explain(act: str, address: Address, problem: Exception) -> LedgerError:
+    """The error for a problem met before anything was committed."""
+    state = getattr(problem, "sqlstate", None) or ""
+    words = " ".join(str(problem).split())
+    if isinstance(problem, LedgerError):
+        return problem
+    if "a backup takes no lines" in words:
+        return backup(address)
+    if state in _MISSING:
+        return missing(address)
+    if state in _RIGHTS:
+        done = "read" if act == "read" else "written"
+        return LedgerError(
+            f"The ledger {address} cannot be {done} by this role, or here. Nothing was spent. "
+            f"Ask its owner for the right ({either('Ledger.grant', '`sourdine ledger grant`')})."
+        )
+    if state in _ROOM:
+        return LedgerError(f"There is no room left on the server of {address}. Nothing was spent. Make room.")
+    if state in _PASSING:
+        return LedgerError(f"Others kept the ledger {address} busy. Nothing was spent. Try again.")
+    return LedgerError(f"Could not {act} the ledger {address} ({words}). Nothing was spent.")
+
+
+class Recorded(LedgerError):
+    """A charge is in the ledger, and there is no receipt for it yet."""
+
+
+def recorded(address: Address, number: int, problem: Exception) -> Recorded:
+    """The error for a charge that was written, and not confirmed to be on the disk."""
+    words = " ".join(str(problem).split())
+    return Recorded(
+        f"The server failed to confirm a charge ({words}), and line {number} of the ledger {address} holds "
+        "it. It counts as spent, and there is no receipt for it. Release nothing; the same charge again, by "
+        "this program, takes that line."
+    )
+
+
+def unknown(address: Address) -> LedgerError:
+    """The error for a charge whose connection was lost, and which cannot be looked up."""
+    return LedgerError(
+        f"The server of the ledger {address} was lost while a charge was written, and does not answer, so it "
+        "is not known whether the charge is spent. Release nothing. Once it answers, the same charge again, "
+        f"by this program, takes its line if it is there; {either('history()', '`sourdine ledger history`')} "
+        "shows it."
+    )
+
+
+def standby(address: Address) -> LedgerError:
+    """The error for a charge to a server that only follows another."""
+    return LedgerError(
+        f"The server of the ledger {address} is a standby, which only follows another server. "
+        "Nothing was spent. Charge the primary."
+    )

@@ -1,0 +1,237 @@
+"""A ledger on a PostgreSQL server, shared by many hosts.
+
+Charges take turns by a lock of the server. Within its turn a charge reads the newest line, adds one and
+commits; the receipt waits until the server has that on its disk. Turns do not wait for the disk: a later
+commit that does is behind all earlier lines in the server's log, so many charges share one wait, and none is
+acknowledged before its own is over. A lost connection is resolved by asking for the key of the charge.
+"""
+
+import secrets
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sourdine.accounting.ledger import problems
+from sourdine.accounting.ledger.address import Address
+from sourdine.accounting.ledger.chain import Build, LedgerLine, Mark, Row, mark_of, next_line
+from sourdine.accounting.ledger.gate import GATE
+from sourdine.accounting.ledger.server import problems as trouble
+from sourdine.accounting.ledger.server import tables
+from sourdine.accounting.ledger.store import Store
+from sourdine.core.errors import LedgerError
+
+if TYPE_CHECKING:
+    from sourdine.accounting.ledger.server.tables import Connection, Cursor
+
+LOCK_WAIT = "2s"  # in which no fork may pass; then the turn is asked for again
+_IDLE = "10s"  # after which the server ends a turn whose holder is gone
+_NEWEST = """
+SELECT * FROM (
+    SELECT number, content, total, fingerprint FROM {schema}.lines ORDER BY number DESC LIMIT 2
+) AS newest UNION ALL SELECT number, '', '', fingerprint FROM {schema}.mark
+"""
+_TURN = f"""
+BEGIN;
+SELECT {tables.PROMISES},
+    set_config('lock_timeout', '{{wait}}', true),
+    set_config('idle_in_transaction_session_timeout', '{_IDLE}', true),
+    set_config('synchronous_commit', 'off', true);
+SELECT pg_advisory_xact_lock({{lock}});
+{_NEWEST}
+"""
+_WAIT_FOR_DISK = """
+SELECT pg_logical_emit_message(true, 'sourdine', ''), set_config('synchronous_commit', 'on', true)
+"""
+"""Something behind all that came before in the server's log; its commit waits for the disk and standbys."""
+_WAIT_FOR_OTHERS = """
+SELECT CASE
+    WHEN pg_is_in_recovery() THEN NULL
+    WHEN current_setting('synchronous_standby_names') = ''
+        AND pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn() THEN NULL
+    ELSE pg_logical_emit_message(true, 'sourdine', '')
+END, set_config('synchronous_commit', 'on', true)
+"""
+"""The same for what was only read, if it may not be on the disk yet: what was seen must stay."""
+_WRITE = f"""
+INSERT INTO {{schema}}.lines (number, content, total, fingerprint, key) VALUES (%s, %s, %s, %s, %s);
+COMMIT;
+{_WAIT_FOR_DISK}
+"""
+_BETWEEN = """
+SELECT number, content, total, fingerprint FROM {schema}.lines WHERE number > %s AND number <= %s
+ORDER BY number LIMIT %s
+"""
+_TERMS = "SELECT fingerprint, version, kind FROM {schema}.terms"
+_BY_KEY = "SELECT number, content, total, fingerprint FROM {schema}.lines WHERE key = %s"
+
+
+@dataclass
+class _Charge:
+    """One charge, however often it is tried: its key, and whether a try may have been written."""
+
+    key: str
+    is_doubtful: bool = False
+
+
+class ServerStore(Store["Connection"]):
+    """The tables behind a ledger."""
+
+    longest_pause: ClassVar[float] = 0.25
+    path: Address
+
+    def __init__(self, path: Address) -> None:
+        import psycopg
+
+        super().__init__(path, str(path), threading.RLock())
+        self.failures = (psycopg.Error, trouble.Unreachable)
+        self._lock = 0
+        self._was_reached = False
+        self._doubts: dict[str, list[str]] = {}
+        """By the digest of what was asked for, keys of charges of which nothing is known."""
+
+    @classmethod
+    def create(cls, path: Address, terms: str) -> "ServerStore":
+        """A new ledger with its terms; an existing one is never touched."""
+        tables.create(path, terms)
+        return cls(path)
+
+    def append(self, build: Build, digest: str = "") -> LedgerLine:
+        """One more line, on the server's disk when this returns.
+
+        Its key is drawn here and holds the digest. If the server is lost before it has answered, the next
+        try, or the next charge of the same digest, takes the line that has the key.
+        """
+        doubts = self._doubts.setdefault(digest, [])
+        charge = (
+            _Charge(doubts.pop(), True) if doubts else _Charge(f"{secrets.token_hex(16)}:{digest}", False)
+        )
+        try:
+            return self._patiently("write", lambda connection: self._try(connection, build, charge))
+        except trouble.Recorded:
+            raise
+        except LedgerError as problem:
+            if charge.is_doubtful:
+                raise trouble.unknown(self.path) from problem
+            raise
+        finally:
+            if charge.is_doubtful:
+                doubts.append(charge.key)
+
+    def _append(self, connection: "Connection", build: Build, digest: str) -> LedgerLine:
+        raise NotImplementedError  # a charge keeps its key over several tries
+
+    def _try(self, connection: "Connection", build: Build, charge: _Charge) -> LedgerLine:
+        if self.is_backup:
+            raise problems.backup(self.path)
+        last = self._fitting_end(connection, self._take_turn)
+        if charge.is_doubtful:  # whoever tried before had the turn that is ours now, so that try is over
+            rows = self._rows_of(connection, _BY_KEY, charge.key)
+            if rows:
+                self._execute(connection, f"COMMIT; {_WAIT_FOR_DISK}")
+                return self._acknowledge(LedgerLine._make(rows[0]), charge)
+            charge.is_doubtful = False
+        content, total = build(last)
+        line = next_line(mark_of(last), content, total)
+        charge.is_doubtful = True
+        try:
+            self._execute(connection, _WRITE, *line, charge.key)
+        except self.failures as problem:
+            if not trouble.is_lost(problem):
+                if not tables.in_transaction(connection):
+                    raise trouble.recorded(self.path, line.number, problem) from problem
+                charge.is_doubtful = False  # it was refused, and will be rolled back
+            raise
+        self._checked = (line, last.fingerprint if last else "")
+        return self._acknowledge(line, charge)
+
+    def _acknowledge(self, line: LedgerLine, charge: _Charge) -> LedgerLine:
+        charge.is_doubtful = False
+        self._remember(line)
+        return line
+
+    def _take_turn(self, connection: "Connection") -> tuple[list[Row], Mark | None]:
+        """Have the ledger for oneself until the transaction ends; what the server promises is checked."""
+        cursor = connection.execute(
+            tables.script(self.path, _TURN, wait=LOCK_WAIT, lock=str(self._lock)), prepare=False
+        )
+        cursor.nextset()
+        row = cursor.fetchone()
+        assert row is not None
+        promises = tables.Promises._make(row[: len(tables.Promises._fields)])
+        promises.check(self.path)
+        if promises.is_standby:
+            raise trouble.standby(self.path)
+        cursor.nextset()
+        cursor.nextset()
+        return _parted(cursor.fetchall())
+
+    def _end(self, connection: "Connection") -> tuple[list[Row], Mark | None]:
+        cursor = self._execute(connection, f"{_NEWEST}; {_WAIT_FOR_OTHERS}")
+        return _parted(cursor.fetchall())
+
+    def _between(self, connection: "Connection", first: int, last: int, most: int) -> list[Row]:
+        return self._rows_of(connection, _BETWEEN, first, last, most)
+
+    def _read_terms(self, connection: "Connection") -> list[Row]:
+        return self._rows_of(connection, "SELECT 1, content, '', fingerprint FROM {schema}.terms")
+
+    def _rows_of(self, connection: "Connection", text: str, *values: object) -> list[Row]:
+        rows: list[Row] = self._execute(connection, text, *values).fetchall()
+        return rows
+
+    def _execute(self, connection: "Connection", text: str, *values: object) -> "Cursor":
+        return connection.execute(tables.script(self.path, text), values or None)
+
+    def _passes(self, problem: Exception) -> bool:
+        if trouble.is_lost(problem):
+            self.let_go()
+            return self._was_reached  # a wrong address is told at once
+        return trouble.is_passing(problem)
+
+    def _explain(self, act: str, problem: Exception) -> LedgerError:
+        return trouble.explain(act, self.path, problem)
+
+    def let_go(self) -> None:
+        GATE.holders.discard(self)
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            connection.close()
+
+    def _settle(self) -> None:
+        """Leave no transaction open: the server ends one whose connection is closed."""
+        if self._connection is not None and tables.in_transaction(self._connection):
+            self.let_go()
+
+    def _connect(self) -> "Connection":
+        if self._connection is None:
+            self._connection = self._open()
+            self._was_reached = True
+            GATE.holders.add(self)
+        return self._connection
+
+    def _open(self) -> "Connection":
+        connection = tables.connect(self.path)
+        try:
+            self._lock = tables.lock_number(connection, self.path)
+            tables.check_form(connection, self.path)
+            tables.promises(connection, self.path)
+            rows = self._execute(
+                connection, "SELECT fingerprint, version, kind FROM {schema}.terms"
+            ).fetchall()
+            self._execute(connection, _WAIT_FOR_OTHERS)
+        except BaseException:
+            connection.close()
+            raise
+        if len(rows) != 1:
+            raise problems.damaged(self.path)
+        self._terms, version, kind = rows[0]
+        if version > tables.VERSION:
+            raise problems.newer(self.path, version)
+        self.is_backup = kind != tables.LIVE
+        return connection
+
+
+def _parted(rows: "list[tuple[Any, ...]]") -> tuple[list[Row], Mark | None]:
+    """Lines, the newest first, and the mark."""
+    *lines, mark = rows or [()]
+    return lines, Mark(mark[0], mark[3]) if mark else Mark(-1, "")
