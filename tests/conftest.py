@@ -1,4 +1,4 @@
-"""What all tests share: properties without a deadline, and one Spark on this machine."""
+"""What all tests share: properties without a deadline, one Spark and one PostgreSQL on this machine."""
 
 import functools
 import shutil
@@ -12,6 +12,7 @@ import typer.testing
 from hypothesis import settings
 
 from sourdine.core.figure import picture
+from tests.servers import Server
 
 # how long an example takes hangs on what else the machine does: it says nothing about the code
 # and a change is judged by the same examples each time; the slow tests look for new ones
@@ -68,3 +69,12 @@ def spark() -> Iterator[Any]:
         session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """A PostgreSQL of these tests alone, started at the first that asks for it."""
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    started = Server.start()
+    yield started
+    started.remove()

@@ -172,7 +172,7 @@ def _cost(held: "Specification", made: "ReleasePlan") -> _Cost:
     from sourdine.tables.release import check_release
 
     path = held.ledger_path
-    if path is None or not path.exists():
+    if path is None or (isinstance(path, Path) and not path.exists()):
         try:
             held.open_ledger(made.privacy.epsilon)
         except InvalidParameter as problem:

@@ -126,7 +126,7 @@ def publish(
 
 
 @contextlib.contextmanager
-def _stopped(folder: Path, ledger: Path | None) -> Iterator[None]:
+def _stopped(folder: Path, ledger: object) -> Iterator[None]:
     """Tell somebody who stops a release what became of it: it is whole, or it is not there."""
     try:
         yield

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from sourdine.accounting.ledger.address import name_of
 from sourdine.core.errors import InvalidParameter, SourdineError
 from sourdine.tables.answer import Answer, Answers
 from sourdine.tables.estimate import GroupEstimate
@@ -57,7 +58,7 @@ class Record:
         for join in declared["joins"].values():
             join["file"] = Path(join["file"]).name
         if declared["privacy"]["ledger"] is not None:
-            declared["privacy"]["ledger"] = Path(declared["privacy"]["ledger"]).name
+            declared["privacy"]["ledger"] = name_of(declared["privacy"]["ledger"])
         held = {
             "format": _FORMAT,
             "specification": declared,

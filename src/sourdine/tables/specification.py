@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import Field, ValidationError, model_validator
 
 from sourdine.accounting.ledger import Ledger
+from sourdine.accounting.ledger.address import Place, place_of
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, OldWord
 from sourdine.core.format import plain
@@ -243,9 +244,12 @@ class Specification(Declared):
         return Privacy(epsilon=decimal(held.epsilon), delta=held.delta, selection_delta=held.selection_delta)
 
     @property
-    def ledger_path(self) -> Path | None:
-        """Where the ledger is."""
-        return None if self.privacy.ledger is None else self.folder / self.privacy.ledger
+    def ledger_path(self) -> Place | None:
+        """Where the ledger is: a file beside the specification, or an address."""
+        if self.privacy.ledger is None:
+            return None
+        place = place_of(self.privacy.ledger)
+        return self.folder / place if isinstance(place, Path) else place
 
     @in_files()
     def plan(self, epsilon: Fraction | None = None) -> ReleasePlan:
@@ -323,7 +327,7 @@ class Specification(Declared):
                 "The specification names no ledger, and a release must be paid for. "
                 "Make one with 'sourdine ledger create' and name it, as in ledger = \"people.ledger\"."
             )
-        if not path.exists():
+        if isinstance(path, Path) and not path.exists():
             held = self.privacy
             privacy = self._declared if self.queries == NO_QUERIES else self.plan().privacy
             small = f" --delta {plain(held.delta)}" if privacy.squared and held.delta else ""

@@ -58,12 +58,23 @@ Place = Path | Address
 """Where a ledger is."""
 
 
-def place_of(given: Path | str) -> Place:
-    """The place that a path or an address gives.
+def name_of(text: str) -> str:
+    """What may be published of a place: the name of the file, or that of the ledger in its database.
 
-    >>> place_of("survey.ledger")
-    PosixPath('survey.ledger')
+    >>> name_of("data/survey.ledger"), name_of("postgresql://analyst:secret@db.example/budgets#survey")
+    ('survey.ledger', 'survey')
     """
+    return text.partition("#")[2] or NAME if _SCHEME.match(text) else Path(text).name
+
+
+def place_of(given: Place | str) -> Place:
+    """The place that a path or a text gives.
+
+    >>> place_of("survey.ledger").name
+    'survey.ledger'
+    """
+    if isinstance(given, Address):
+        return given
     text = os.fspath(given)
     if not _SCHEME.match(text):
         return Path(given)

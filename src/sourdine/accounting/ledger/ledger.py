@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from sourdine.accounting.ledger import problems
-from sourdine.accounting.ledger.address import Place
+from sourdine.accounting.ledger.address import Address, Place
 from sourdine.accounting.ledger.budget import add, amount
 from sourdine.accounting.ledger.chain import LedgerLine
 from sourdine.accounting.ledger.charge import Block, Blocks, Statement, state
@@ -21,9 +21,10 @@ from sourdine.accounting.ledger.file import database
 from sourdine.accounting.ledger.making import Number, make_terms
 from sourdine.accounting.ledger.reader import UNREADABLE, Reader
 from sourdine.accounting.ledger.receipt import Entry, Receipt, Status, readable, room
+from sourdine.accounting.ledger.server import tables
 from sourdine.accounting.ledger.store import Store
 from sourdine.accounting.ledger.stores import create_store, open_store
-from sourdine.accounting.ledger.terms import Period, Terms, declarations, declared_digest
+from sourdine.accounting.ledger.terms import Period, Terms, check_text, declarations, declared_digest
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
@@ -69,7 +70,7 @@ class Ledger(Viewable):
     @classmethod
     def create(
         cls,
-        path: Path | str,
+        path: Place | str,
         terms: Terms | None = None,
         *,
         epsilon: Number | None = None,
@@ -85,7 +86,7 @@ class Ledger(Viewable):
         period: Period | str | None = None,
         period_limit: Number | None = None,
     ) -> "Ledger":
-        """A new ledger; an existing file is never touched.
+        """A new ledger, in a file or at an address; an existing one is never touched.
 
         The budget is an epsilon (with a delta it is kept in rho), a rho or a mu with a delta, or a
         `divergence` of an `order` with a delta; numbers are taken as they are written, so that 0.1 is a
@@ -121,8 +122,8 @@ class Ledger(Viewable):
         return cls(create_store(path, terms.to_json()), terms)
 
     @classmethod
-    def open(cls, path: Path | str) -> "Ledger":
-        """A ledger made before."""
+    def open(cls, path: Place | str) -> "Ledger":
+        """A ledger made before: a file, or an address such as postgresql://db.example/budgets#survey."""
         store = open_store(path)
         try:
             terms = Terms.from_json(store.terms())
@@ -156,6 +157,15 @@ class Ledger(Viewable):
         """A copy to keep, each line checked on the way: it can be read, and pays for nothing."""
         database.create(Path(path), self._store.terms(), self._store.lines(), backup=True)
         return type(self).open(path)
+
+    def grant(self, role: str, *, charge: bool = True) -> None:
+        """Let a role of the server read this ledger and charge it, or only read it; never change a line."""
+        if not isinstance(self.path, Address):
+            raise InvalidParameter(
+                "Roles are of a server, and this ledger is a file. Give people rights on the file instead."
+            )
+        check_text("role", role)
+        tables.grant(self.path, role, charge=charge)
 
     def close(self) -> None:
         """Let go of the file, which then holds all of its log; the next use opens it again."""
@@ -371,7 +381,7 @@ def opened(ledger: Ledger | Path | str | None) -> AbstractContextManager[Ledger 
     """The ledger, for a while: one that is opened here is closed after, and one that was open stays so."""
     if ledger is None or isinstance(ledger, Ledger):
         return nullcontext(ledger)
-    if isinstance(ledger, str | Path):
+    if isinstance(ledger, str | Path | Address):
         return Ledger.open(ledger)
     raise InvalidParameter(
         "A ledger is given as such, or as the path of its file. "

@@ -192,6 +192,8 @@ class Store(ABC, Generic[C]):
                 except self.failures as problem:
                     if not self._passes(problem) or monotonic() > until:
                         self.let_go()
+                        if isinstance(problem, LedgerError):
+                            raise
                         raise self._explain(act, problem) from problem
                 finally:
                     self._settle()

@@ -71,7 +71,7 @@ def training(
     broken: Annotated[
         bool, typer.Option("--mutants", help="Audit training broken on purpose: all must be caught.")
     ] = False,
-    ledger: Annotated[Path | None, typer.Option(help="Pay from this ledger before training begins.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="Pay from this ledger before training begins.")] = None,
     reading: DataOptions,
     output: Annotated[
         Path | None, typer.Option("--html", help="Write a page with charts to this file.")
@@ -191,7 +191,7 @@ class _Job:
         )
 
     def run(
-        self, label: str, broken: "BrokenTraining | None", bits: "Bits", ledger: Path | None
+        self, label: str, broken: "BrokenTraining | None", bits: "Bits", ledger: str | None
     ) -> "TrainingAudit":
         from sourdine.accounting.ledger import Ledger
         from sourdine.audit.training import audit_training, pixel_canaries
@@ -273,7 +273,7 @@ def plain(found: "TrainingAudit") -> dict[str, object]:
     }
 
 
-def _print(found: "TrainingAudit", job: _Job, ledger: Path | None, output: Path | None) -> None:
+def _print(found: "TrainingAudit", job: _Job, ledger: str | None, output: Path | None) -> None:
     from sourdine.audit.training import Secrecy
     from sourdine.report.pages.training_audit import CHECK_COLUMNS, audit_words, check_rows, verdict
 

@@ -48,7 +48,7 @@ def explain(
     neighbours: Annotated[
         Neighbours | None, typer.Option(help="What an epsilon hides. [default: add-remove]")
     ] = None,
-    ledger: Annotated[Path | None, typer.Option(help="Explain all that a ledger has paid.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="Explain all that a ledger has paid.")] = None,
     prior: Annotated[str, typer.Option(help="The belief before, between 0 and 1.")] = "1/2",
     table: Annotated[bool, typer.Option("--table", help="Print beliefs for other epsilons too.")] = False,
     output: Annotated[
@@ -111,7 +111,7 @@ def _guarantee(epsilon: str, delta: str | None, unit: str, neighbours: Neighbour
     return explain_guarantee(exact, rest, unit=unit, neighbours=neighbours)
 
 
-def _ledger(path: Path, delta: str | None, unit: str | None, neighbours: Neighbours | None) -> "Explanation":
+def _ledger(path: str, delta: str | None, unit: str | None, neighbours: Neighbours | None) -> "Explanation":
     from sourdine.accounting.explain import explain_ledger
     from sourdine.accounting.ledger import Ledger
 

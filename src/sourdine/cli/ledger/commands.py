@@ -27,7 +27,10 @@ _MU = Fraction(1, 10**6), 10**3
 _ORDER = Fraction(1001, 1000), 10**4
 _SELECTION_DELTA = Fraction(1, 10**20), Fraction(999, 1000)
 
-Where = Annotated[Path, typer.Argument(help="The file of the ledger.")]
+Where = Annotated[
+    str,
+    typer.Argument(help="The file of the ledger, or its address: postgresql://db.example/budgets#survey."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -218,12 +221,14 @@ def backup(
     """
     from sourdine.accounting.ledger import Ledger
 
-    blocks = Ledger.open(path).backup(to).status().blocks
+    opened = Ledger.open(path)
+    blocks = opened.backup(to).status().blocks
     if as_json:
-        show.document({"ledger": str(path), "backup": str(to), "blocks": blocks})
+        show.document({"ledger": str(opened.path), "backup": str(to), "blocks": blocks})
         return
     show.line(
-        f"{counted(blocks, 'charge')} kept in {to}. It is no second budget: only {path} can be charged."
+        f"{counted(blocks, 'charge')} kept in {to}. It is no second budget: only {opened.path} can be "
+        "charged."
     )
 
 

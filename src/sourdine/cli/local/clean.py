@@ -63,7 +63,7 @@ def clean(
         bool,
         typer.Option("--keep-order", help="Do not shuffle the records. Their order is then not protected."),
     ] = False,
-    ledger: Annotated[Path | None, typer.Option(help="Pay from this ledger before a record is read.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="Pay from this ledger before a record is read.")] = None,
     unit: Annotated[str | None, typer.Option(help="Whom it protects, as the ledger names it.")] = None,
     encoding: Annotated[
         str | None, typer.Option(help="Of a CSV or TSV file: utf-8, latin-1, utf-16.")
@@ -221,7 +221,7 @@ def _gap(owner: str, text: str) -> "Gap":
     return kinds[text]
 
 
-def _open(path: Path) -> "Ledger":
+def _open(path: str) -> "Ledger":
     from sourdine.accounting.ledger import Ledger
 
     return Ledger.open(path)

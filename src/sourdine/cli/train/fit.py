@@ -142,7 +142,7 @@ def fit(
         bool, typer.Option("--without-privacy", help="Train as usual, to compare. It protects nobody.")
     ] = False,
     repeats: Annotated[int, typer.Option("--repeats", help="Train so often, each from a fresh start.")] = 1,
-    ledger: Annotated[Path | None, typer.Option(help="Pay from this ledger before training begins.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="Pay from this ledger before training begins.")] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Keep the run in this file, and go on from it if it is there.")
     ] = None,
@@ -314,7 +314,7 @@ def _refuse(**given: object) -> None:
             )
 
 
-def _open(path: Path) -> "Ledger":
+def _open(path: str) -> "Ledger":
     from sourdine.accounting.ledger import Ledger
 
     return Ledger.open(path)

@@ -69,7 +69,7 @@ def sweep(
     delta: Delta = "1e-5",
     sampler: Drawn = "poisson",
     size: Units = None,
-    ledger: Annotated[Path | None, typer.Option(help="Pay for all runs from this ledger, at once.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="Pay for all runs from this ledger, at once.")] = None,
     cache: Cache = None,
     reading: DataOptions,
     test: Test = None,
@@ -210,7 +210,7 @@ class _Job:
         )
 
 
-def _opened(path: Path) -> "Ledger":
+def _opened(path: str) -> "Ledger":
     from sourdine.accounting.ledger import Ledger
 
     return Ledger.open(path)

@@ -67,8 +67,6 @@ def explain(act: str, address: Address, problem: Exception) -> LedgerError:
     """The error for a problem met before anything was committed."""
     state = getattr(problem, "sqlstate", None) or ""
     words = " ".join(str(problem).split())
-    if isinstance(problem, LedgerError):
-        return problem
     if "a backup takes no lines" in words:
         return backup(address)
     if state in _MISSING:

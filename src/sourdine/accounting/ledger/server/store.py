@@ -219,14 +219,14 @@ class ServerStore(Store["Connection"]):
                 connection, "SELECT fingerprint, version, kind FROM {schema}.terms"
             ).fetchall()
             self._execute(connection, _WAIT_FOR_OTHERS)
+            if len(rows) != 1:
+                raise problems.damaged(self.path)
+            self._terms, version, kind = rows[0]
+            if version > tables.VERSION:
+                raise problems.newer(self.path, version)
         except BaseException:
             connection.close()
             raise
-        if len(rows) != 1:
-            raise problems.damaged(self.path)
-        self._terms, version, kind = rows[0]
-        if version > tables.VERSION:
-            raise problems.newer(self.path, version)
         self.is_backup = kind != tables.LIVE
         return connection
 
