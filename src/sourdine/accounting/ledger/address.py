@@ -67,18 +67,18 @@ def name_of(text: str) -> str:
     return text.partition("#")[2] or NAME if _SCHEME.match(text) else Path(text).name
 
 
-def place_of(given: Place | str) -> Place:
+def place_of(source: Place | str) -> Place:
     """The place that a path or a text gives.
 
     >>> place_of("survey.ledger").name
     'survey.ledger'
     """
-    if isinstance(given, Address):
-        return given
-    text = os.fspath(given)
+    if isinstance(source, Address):
+        return source
+    text = os.fspath(source)
     if not _SCHEME.match(text):
-        return Path(given)
-    if isinstance(given, Path):  # which has lost a slash, and perhaps an empty host
+        return Path(text)
+    if isinstance(source, Path):  # which has lost a slash, and perhaps an empty host
         raise InvalidParameter("The address of a ledger on a server must be given as a text, not as a Path.")
     return Address.parse(text)
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, overload
+from typing import overload
 
 from sourdine.accounting.ledger import problems
 from sourdine.accounting.ledger.address import Address, Place
@@ -23,7 +23,7 @@ from sourdine.accounting.ledger.reader import UNREADABLE, Reader
 from sourdine.accounting.ledger.receipt import Entry, Receipt, Status, readable, room
 from sourdine.accounting.ledger.server import tables
 from sourdine.accounting.ledger.store import Store
-from sourdine.accounting.ledger.stores import create_store, open_store
+from sourdine.accounting.ledger.stores import AnyStore, create_store, open_store
 from sourdine.accounting.ledger.terms import Period, Terms, check_text, declarations, declared_digest
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
@@ -53,7 +53,7 @@ class Ledger(Viewable):
     Fraction(3, 4)
     """
 
-    def __init__(self, store: Store[Any], terms: Terms | None = None) -> None:
+    def __init__(self, store: AnyStore, terms: Terms | None = None) -> None:
         argument: object = store
         if not isinstance(argument, Store) or terms is None:
             raise InvalidParameter(

@@ -29,7 +29,6 @@ from sourdine.core.errors import LedgerError
 
 C = TypeVar("C")
 T = TypeVar("T")
-WAIT = 60.0  # seconds to wait for others
 _PAUSE = 0.0002  # seconds between two tries, at first
 _CHUNK = 2000  # lines read at a time: a charge waits while others read
 _MARKS: dict[tuple[Hashable, str], Mark] = {}
@@ -40,6 +39,7 @@ class Store(ABC, Generic[C]):
     """The lines behind a ledger, reached through a connection of some kind."""
 
     failures: tuple[type[Exception], ...]
+    patience: ClassVar[float] = 60.0  # seconds to wait for others
     longest_pause: ClassVar[float]  # seconds between two tries, at last
 
     def __init__(self, path: Place, place: Hashable, turn: threading.RLock) -> None:
@@ -182,7 +182,7 @@ class Store(ABC, Generic[C]):
 
     def _patiently(self, act: str, work: Callable[[C], T]) -> T:
         """Do some work, again and again while others are at it; in between a fork may pass."""
-        until, pause = monotonic() + WAIT, _PAUSE
+        until, pause = monotonic() + self.patience, _PAUSE
         while True:
             with GATE.inside(), self._alone():
                 try:

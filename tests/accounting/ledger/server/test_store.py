@@ -346,7 +346,7 @@ def test_a_charge_of_which_nothing_is_known_is_told_so_and_the_same_again_takes_
     with charged(address, 1) as ledger:
         with monkeypatch.context() as patch:
             Cut(patch, "INSERT", after=True)
-            patch.setattr("sourdine.accounting.ledger.store.WAIT", -1.0)
+            patch.setattr(store.ServerStore, "patience", -1.0)
             with pytest.raises(LedgerError, match=r"not known whether the charge is spent. Release nothing"):
                 ledger.charge(SPEND, purpose="once")
         other = ledger.charge(SPEND, purpose="another")
@@ -375,7 +375,7 @@ def test_a_turn_that_others_keep_is_waited_for_and_then_told(
         ledger._store._take_turn(ledger._store._connect())
         with monkeypatch.context() as patch:
             patch.setattr(store, "LOCK_WAIT", "20ms")
-            patch.setattr("sourdine.accounting.ledger.store.WAIT", 0.1)
+            patch.setattr(store.ServerStore, "patience", 0.1)
             with pytest.raises(LedgerError, match=r"busy. Nothing was spent"):
                 other.charge(SPEND, purpose="p")
         ledger.close()

@@ -15,7 +15,7 @@ from sourdine.accounting.ledger import problems
 from sourdine.accounting.ledger.chain import Build, LedgerLine, Mark, Row, mark_of, next_line
 from sourdine.accounting.ledger.file import database, names
 from sourdine.accounting.ledger.gate import GATE
-from sourdine.accounting.ledger.store import WAIT, Store
+from sourdine.accounting.ledger.store import Store
 from sourdine.core.errors import LedgerError
 from sourdine.core.notation import either
 
@@ -70,7 +70,7 @@ class FileStore(Store[sqlite3.Connection]):
 
     def _commit(self, connection: sqlite3.Connection, line: LedgerLine) -> None:
         """Make the line count; what is not known after a failure is looked up, and never guessed."""
-        until = monotonic() + WAIT
+        until = monotonic() + self.patience
         while True:
             try:
                 connection.execute("COMMIT")

@@ -45,10 +45,10 @@ def is_passing(problem: Exception) -> bool:
 def unreachable(address: Address, problem: "psycopg.OperationalError", password: str) -> Unreachable:
     """The error for a server that lets nobody in; its words, unless they hold the password."""
     words = " ".join(str(problem).split())
-    told = "" if password and password in words else f" ({words})"
+    reason = "" if password and password in words else f" ({words})"
     refused = any(text in words for text in ("authentication", "no pg_hba", "does not exist", "no password"))
     return Unreachable(
-        f"The server of the ledger {address} cannot be reached{told}. Nothing was spent. "
+        f"The server of the ledger {address} cannot be reached{reason}. Nothing was spent. "
         + ("Check the user, the password and the database." if refused else "Check the address."),
         passing=not refused and "translate host name" not in words,
     )

@@ -152,10 +152,10 @@ def in_transaction(connection: "Connection") -> bool:
 
 def lock_number(connection: "Connection", address: Address) -> int:
     """The number of the lock by which charges take turns: one for each ledger of a database."""
-    found = connection.execute("SELECT to_regclass(%s)::oid::bigint", (f"{address.schema}.lines",)).fetchone()
-    if found is None or found[0] is None:
+    row = connection.execute("SELECT to_regclass(%s)::oid::bigint", (f"{address.schema}.lines",)).fetchone()
+    if row is None or row[0] is None:
         raise problems.missing(address)
-    return (_APPLICATION << 32) | int(found[0])
+    return (_APPLICATION << 32) | int(row[0])
 
 
 def check_form(connection: "Connection", address: Address) -> None:
@@ -165,12 +165,12 @@ def check_form(connection: "Connection", address: Address) -> None:
             f"The server of the ledger {address} is older than PostgreSQL {_OLDEST // 10000}. "
             "Nothing was spent. Use a newer one."
         )
-    kept = connection.execute(
+    row = connection.execute(
         "SELECT bool_and(relpersistence = 'p') FROM pg_class "
         "WHERE relnamespace = to_regnamespace(%s) AND relname IN ('terms', 'lines', 'mark')",
         (address.schema,),
     ).fetchone()
-    if kept is None or kept[0] is not True:
+    if row is None or row[0] is not True:
         raise LedgerError(
             f"The tables of the ledger {address} are unlogged, so a crash would empty them. "
             "Nothing was spent. Ask the owner to alter them: SET LOGGED."
@@ -218,9 +218,9 @@ def promises(connection: "Connection", address: Address) -> Promises:
     """What the server promises, if that is enough."""
     row = connection.execute(f"SELECT {PROMISES}").fetchone()
     assert row is not None
-    found = Promises._make(row)
-    found.check(address)
-    return found
+    answer = Promises._make(row)
+    answer.check(address)
+    return answer
 
 
 def grant(address: Address, role: str, *, charge: bool) -> None:

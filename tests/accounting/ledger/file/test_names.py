@@ -17,7 +17,7 @@ from sourdine.core import disk
 from sourdine.core.errors import LedgerError
 from tests.accounting.ledger.files import in_old_form
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 _MOUNT = ["unshare", "--mount", "sh", "-c"]
 
 

@@ -66,7 +66,7 @@ def test_a_program_that_ends_leaves_one_file(path: Path, tmp_path: Path) -> None
         sys.ledger = Ledger.open({str(path)!r})
         sys.ledger.charge(one_spend(), purpose="p")
     """
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[4]
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, cwd=root)
     assert [item.name for item in tmp_path.iterdir()] == ["survey.ledger"]
     assert Ledger.open(path).status().blocks == 2
@@ -568,7 +568,7 @@ def test_an_old_form_is_read_as_it_is_and_brought_up_by_the_first_charge(path: P
 def test_an_old_form_that_somebody_has_open_is_read_and_not_brought_up(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "_WAIT", 0.05)
+    monkeypatch.setattr(store.Store, "patience", 0.05)
     charged(path).close()
     connection = in_old_form(path, tmp_path / "old.ledger")
     ledger = Ledger.open(tmp_path / "old.ledger")
@@ -665,7 +665,7 @@ def test_a_charge_that_was_cut_off_and_lost_its_journal_is_refused(path: Path, t
 def test_a_reader_that_stays_makes_a_charge_wait_and_then_nothing_is_spent(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "_WAIT", 0.05)
+    monkeypatch.setattr(store.Store, "patience", 0.05)
     ledger = charged(path, 1)
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
