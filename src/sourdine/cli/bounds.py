@@ -53,43 +53,45 @@ def bounds(
     from sourdine.frames.schema import decimal
     from sourdine.tables.bounds import BoundsPlan, check_numbers, load_draft, open_column, release_bounds
 
-    held, columns = load_draft(spec)
+    specification, columns = load_draft(spec)
     block = columns.get(column)
     stated = block.get("type") if isinstance(block, dict) else None
     _refuse_text(column, stated)
-    wanted: Literal["integer", "real"] = kind or ("integer" if stated == "integer" else "real")
-    made = BoundsPlan(
+    numbers: Literal["integer", "real"] = kind or ("integer" if stated == "integer" else "real")
+    search = BoundsPlan(
         column=column,
         epsilon=number("bounds", "epsilon", epsilon, Fraction(1, 1 << 20), 1 << 10),
-        kind=wanted,
-        unit=held.unit,
-        neighbours=Neighbours(held.privacy.neighbours),
+        kind=numbers,
+        unit=specification.unit,
+        neighbours=Neighbours(specification.privacy.neighbours),
         outside=outside,
-        confidence=held.privacy.confidence,
+        confidence=specification.privacy.confidence,
     )
-    promise = {"epsilon": str(made.epsilon), "unit": made.unit.name, "neighbours": str(made.neighbours)}
+    promise = {"epsilon": str(search.epsilon), "unit": search.unit.name, "neighbours": str(search.neighbours)}
     if plan:
         if as_json:
-            show.document({**promise, "column": column, "outside": outside, "records_off": made.off})
+            show.document({**promise, "column": column, "outside": outside, "records_off": search.off})
             return
         show.say(
-            f"Bounds of {show.one_line(column)} at epsilon {float(made.epsilon):g} for each "
-            f"{show.one_line(made.unit.name)}, {made.neighbours} neighbours. Nothing was read or spent."
+            f"Bounds of {show.one_line(column)} at epsilon {float(search.epsilon):g} for each "
+            f"{show.one_line(search.unit.name)}, {search.neighbours} neighbours. Nothing was read or spent."
         )
-        show.say(made.words + _worth(made, held.table.size))
+        show.say(search.words + _worth(search, specification.table.size))
         return
-    source = open_column(held.places, made, held.table.text)
+    source = open_column(specification.places, search, specification.table.text)
     if kind is None and stated not in _NUMBERS:
         check_numbers(source, column, "--type integer or --type real")
     if not anyway:
-        made.check_size(held.table.size, "To pay all the same, say --anyway.")
-    both = decimal(held.privacy.epsilon) + made.epsilon  # what a ledger that is not there yet should hold
-    with held.open_ledger(both) as ledger:
-        found = release_bounds(made, source, ledger)
-    receipt = found.receipt
+        search.check_size(specification.table.size, "To pay all the same, say --anyway.")
+    both = (
+        decimal(specification.privacy.epsilon) + search.epsilon
+    )  # what a ledger that is not there yet should hold
+    with specification.open_ledger(both) as ledger:
+        bounds = release_bounds(search, source, ledger)
+    receipt = bounds.receipt
     assert receipt is not None
     if as_json:
-        lower, upper = found.values
+        lower, upper = bounds.values
         show.document(
             {
                 **promise,
@@ -97,26 +99,26 @@ def bounds(
                 "lower": lower,
                 "upper": upper,
                 "outside": outside,
-                "records_off": made.off,
+                "records_off": search.off,
                 "price": str(receipt.price),
                 "left": str(receipt.left),
                 "line": receipt.number,
-                "block": found.block,
+                "block": bounds.block,
             }
         )
         return
     show.say(
-        f"Paid {receipt.currency} {readable(receipt.price)} for each {show.one_line(made.unit.name)}, line "
+        f"Paid {receipt.currency} {readable(receipt.price)} for each {show.one_line(search.unit.name)}, line "
         f"{receipt.number} of the ledger. {left_words(receipt.left, receipt.limit)}"
     )
-    show.say(made.words + _worth(made, held.table.size))
+    show.say(search.words + _worth(search, specification.table.size))
     show.say(
         "Put this into the specification, in the place of the column's block. What that says of granularity "
         "and of missing values is worth keeping:"
     )
     show.line()
-    show.lines(found.block)
-    if _widest(found):
+    show.lines(bounds.block)
+    if _widest(bounds):
         show.say(
             "These bounds are about as wide as any can be: too few records hold a number for this epsilon, "
             "or none does. Check the column before you rely on them.",
@@ -133,12 +135,12 @@ def _refuse_text(column: str, stated: object) -> None:
         )
 
 
-def _widest(found: "FoundBounds") -> bool:
+def _widest(bounds: "FoundBounds") -> bool:
     """Whether nothing but noise was found: without numbers, both ends stay within a few rungs of the last."""
     from sourdine.tables.bounds import LADDERS
 
-    ladder = LADDERS[found.plan.kind]
-    lower, upper = found.values
+    ladder = LADDERS[bounds.plan.kind]
+    lower, upper = bounds.values
     return bool(min(-lower, upper) >= ladder.below(ladder.places - 1) / 10)
 
 

@@ -26,22 +26,22 @@ def check(
     from sourdine.tables.quality.exact import OUTSIDE, exact_quality, mark_checked
     from sourdine.tables.query import columns_of
 
-    held = Specification.load(spec)
-    columns, source = columns_of(held.plan().queries), held.open()
+    specification = Specification.load(spec)
+    columns, source = columns_of(specification.plan().queries), specification.open()
     mark_checked(spec)
-    found = exact_quality(source, columns, held.unit)
+    quality = exact_quality(source, columns, specification.unit)
     if not as_json:
-        for line in found.lines():
+        for line in quality.lines():
             show.line(show.one_line(line))
         return
     show.document(
         {
-            "notice": f"{found.notice}: {OUTSIDE}",
-            "records": found.records,
-            "without_unit": found.without_unit,
+            "notice": f"{quality.notice}: {OUTSIDE}",
+            "records": quality.records,
+            "without_unit": quality.without_unit,
             "cells": [
-                {"column": name, "what": str(cell), "records": many, "notice": found.notice}
-                for name, cell, many in found.cells
+                {"column": name, "what": str(cell), "records": many, "notice": quality.notice}
+                for name, cell, many in quality.cells
             ],
         }
     )

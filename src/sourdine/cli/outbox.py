@@ -31,7 +31,7 @@ class Outbox:
 
     def __init__(self, folder: Path, names: Sequence[str], room: int = 0) -> None:
         self.folder = Path(os.path.realpath(folder))
-        self._told = folder
+        self._name = folder
         self._names = names
         self._room = _ROOM + room
         self._beside = self.folder.with_name(f".{self.folder.name}{UNFINISHED}")
@@ -52,7 +52,7 @@ class Outbox:
         except OSError as problem:
             self._leave()
             raise InvalidParameter(
-                f"There is no room for the files beside {self._told} ({problem.strerror}). Nothing was "
+                f"There is no room for the files beside {self._name} ({problem.strerror}). Nothing was "
                 "spent. Make room, or name another folder with -o."
             ) from None
         return self
@@ -62,34 +62,34 @@ class Outbox:
         parent = self.folder.parent
         try:
             parent.mkdir(parents=True, exist_ok=True)
-            held = sorted(each.name for each in self.folder.iterdir()) if self.folder.exists() else []
+            names = sorted(each.name for each in self.folder.iterdir()) if self.folder.exists() else []
         except OSError as problem:
             raise InvalidParameter(
-                f"{self._told} cannot be a folder ({problem.strerror}). Choose another."
+                f"{self._name} cannot be a folder ({problem.strerror}). Choose another."
             ) from None
-        if held:
-            named = next((name for name in self._names if name in held), held[0])
+        if names:
+            named = next((name for name in self._names if name in names), names[0])
             raise InvalidParameter(
-                f"{self._told} already holds a file {named}, which is not written over: these files get a "
+                f"{self._name} already holds a file {named}, which is not written over: these files get a "
                 "folder of their own, so that they appear all at once. Name another folder with -o."
             )
         if self.folder.exists() and (self.folder == Path.cwd() or os.path.ismount(self.folder)):
             raise InvalidParameter(
-                f"{self._told} is where you are, or a disk of its own, and cannot be put in place in one "
-                f"step. Name a new folder in it, as in -o {self._told / 'published'}."
+                f"{self._name} is where you are, or a disk of its own, and cannot be put in place in one "
+                f"step. Name a new folder in it, as in -o {self._name / 'published'}."
             )
         if not os.access(parent, os.W_OK | os.X_OK):
             raise InvalidParameter(f"You have no right to write into {parent}. Choose another folder.")
 
     def _cut_short(self) -> str:
         whole = (self._waiting / CERTIFICATE).is_file()
-        found = (
+        advice = (
             f" It was written whole, so you may move it: {self._waiting} holds all of its files."
             if whole
             else " It holds no certificate, so it is not whole and must not be used."
         )
         return (
-            f"A release into {self._told} is under way, or was cut short after it was paid.{found} Name "
+            f"A release into {self._name} is under way, or was cut short after it was paid.{advice} Name "
             f"another folder with -o, or remove {self._beside} if nothing writes there any more."
         )
 
@@ -117,7 +117,7 @@ class Outbox:
                 raise self._elsewhere(fill, getattr(problem, "strerror", None), paid) from None
             except Exception:
                 if paid:
-                    show.warn(f"{paid}Nothing of it is in {self._told}, and what was charged stays charged.")
+                    show.warn(f"{paid}Nothing of it is in {self._name}, and what was charged stays charged.")
                 raise
             try:
                 if os.name == "nt" and self.folder.exists():
@@ -126,12 +126,12 @@ class Outbox:
             except OSError as problem:
                 self._keep = True
                 raise SourdineError(
-                    f"{paid}The files could not be put into {self._told} ({problem.strerror}). They lie "
+                    f"{paid}The files could not be put into {self._name} ({problem.strerror}). They lie "
                     f"whole in {self._waiting}: move that folder to where you want it."
                 ) from None
             with contextlib.suppress(OSError):  # they are there; at worst a crash of the system undoes it
                 disk.sync(self.folder.parent)
-        return [self._told / name for name in self._names if (self.folder / name).is_file()]
+        return [self._name / name for name in self._names if (self.folder / name).is_file()]
 
     def _settle(self, place: Path) -> None:
         for name in self._names:
@@ -142,7 +142,7 @@ class Outbox:
     def _elsewhere(self, fill: Callable[[Path], None], reason: str | None, paid: str) -> SourdineError:
         """The same files where the system keeps what is temporary, and where that is."""
         why = reason or "the disk is full, or cannot be written"
-        told = f"{paid}The files could not be written beside {self._told} ({why}), and none is there. "
+        sentence = f"{paid}The files could not be written beside {self._name} ({why}), and none is there. "
         place: Path | None = None
         try:
             place = Path(tempfile.mkdtemp(prefix="sourdine-kept-")) / self.folder.name
@@ -153,8 +153,8 @@ class Outbox:
             if place is not None:
                 shutil.rmtree(place.parent, ignore_errors=True)
             last = "What was charged stays charged, and once more would be other noise for another payment. "
-            return SourdineError(f"{told}{last if paid else ''}Make room before you run it again.")
-        return SourdineError(f"{told}They lie whole in {place}: move that folder to where you want it.")
+            return SourdineError(f"{sentence}{last if paid else ''}Make room before you run it again.")
+        return SourdineError(f"{sentence}They lie whole in {place}: move that folder to where you want it.")
 
     def __exit__(
         self,

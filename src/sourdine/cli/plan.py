@@ -43,20 +43,20 @@ def plan(
     from sourdine.tables import Specification, rehearse
     from sourdine.tables.release import check_release
 
-    held = Specification.load(spec)
-    made = held.plan()
+    specification = Specification.load(spec)
+    release_plan = specification.plan()
     reached = ""
     if error is not None:
-        made, reached = _aimed(made, error)
-    source = held.look()
-    check_release(made, source)
-    cost = _cost(held, made)
-    twin = rehearse(made).values if dry_run and cost.refusal is None else None
+        release_plan, reached = _aimed(release_plan, error)
+    source = specification.look()
+    check_release(release_plan, source)
+    cost = _cost(specification, release_plan)
+    twin = rehearse(release_plan).values if dry_run and cost.refusal is None else None
     if as_json:
-        seen = {"table_seen": source is not None, "refusal": str(cost.refusal) if cost.refusal else None}
-        show.document(_plain(made, cost, twin) | seen)
+        notes = {"table_seen": source is not None, "refusal": str(cost.refusal) if cost.refusal else None}
+        show.document(_plain(release_plan, cost, twin) | notes)
     else:
-        _print_plan(made, reached)
+        _print_plan(release_plan, reached)
         _print_cost(cost)
     if cost.refusal is not None:  # last, since the errors are worth knowing all the same
         raise cost.refusal
@@ -64,11 +64,11 @@ def plan(
         return
     if source is None:
         show.say(
-            f"There is no {held.places[0]} yet. A plan does without it, a release needs it. So the names and "
-            "types of its columns were not looked at."
+            f"There is no {specification.places[0]} yet. A plan does without it, a release needs it. So the "
+            "names and types of its columns were not looked at."
         )
     if error is not None:
-        show.say(f"To release at it, write epsilon = {float(made.privacy.epsilon):g} in {spec}.")
+        show.say(f"To release at it, write epsilon = {float(release_plan.privacy.epsilon):g} in {spec}.")
     if twin is not None:
         show.line()
         show.say(
@@ -92,7 +92,7 @@ def print_answers(answers: "Answers", rest: str) -> None:
         show.line(f"{MOST_ROWS} of {count:,} rows. {rest}")
 
 
-def _aimed(made: "ReleasePlan", text: str) -> "tuple[ReleasePlan, str]":
+def _aimed(plan: "ReleasePlan", text: str) -> "tuple[ReleasePlan, str]":
     """The plan that reaches a target, and what it reaches, in words."""
     from sourdine.cli.shared.parse import number
     from sourdine.tables.forecast import epsilon_for, largest_error
@@ -103,25 +103,25 @@ def _aimed(made: "ReleasePlan", text: str) -> "tuple[ReleasePlan, str]":
             "--error names a query and the error wanted, joined by '='. Write it like "
             "--error 'income=500', or --error 'income:mean of salary=500' for one of its statistics."
         )
-    query, statistic = _split(name, [each.name for each in made.queries])
-    wanted = float(number("plan", "error", error.removesuffix("%").strip(), Fraction(1, 10**12), 10**15))
-    found = epsilon_for(made, query, wanted, statistic)
-    decides = largest_error(found, query, statistic)
+    query, statistic = _split(name, [each.name for each in plan.queries])
+    target = float(number("plan", "error", error.removesuffix("%").strip(), Fraction(1, 10**12), 10**15))
+    level = epsilon_for(plan, query, target, statistic)
+    decides = largest_error(level, query, statistic)
     if error.endswith("%") and decides.measure != "percentage points":
         raise InvalidParameter(
             f"The error of the {decides.statistic} in '{query}' is counted in {decides.measure}, not in per "
             "cent. Leave out the %."
         )
-    asked = next(each.ask for each in made.queries if each.name == query)
-    alone = statistic is not None or len(asked) == 1
+    statistics = next(each.ask for each in plan.queries if each.name == query)
+    alone = statistic is not None or len(statistics) == 1
     which = "" if alone else ", the largest of its errors"
-    return found, (
-        f" reaches an error of {_said(wanted)} {decides.measure} for the {decides.statistic} in "
+    return level, (
+        f" reaches an error of {_percent(target)} {decides.measure} for the {decides.statistic} in "
         f"'{query}'{which}"
     )
 
 
-def _said(error: float) -> str:
+def _percent(error: float) -> str:
     return f"{error:,.0f}" if error >= 1000 and error.is_integer() else plain(error)
 
 
@@ -145,7 +145,7 @@ class _Cost:
     price: Fraction | None = None
     left: Fraction | None = None
     delta: Fraction | None = None
-    kept: Fraction | None = None  # what there is of the selection delta
+    selection_left: Fraction | None = None  # what there is of the selection delta
     refusal: SourdineError | None = None
 
     @property
@@ -158,7 +158,7 @@ class _Cost:
     @property
     def short(self) -> bool:
         """Whether the selection delta does not suffice for choosing keys."""
-        return self.delta is not None and self.kept is not None and self.delta > self.kept
+        return self.delta is not None and self.selection_left is not None and self.delta > self.selection_left
 
     def plain(self) -> dict[str, str | None]:
         """The cost for machines."""
@@ -166,55 +166,55 @@ class _Cost:
         return {"currency": self.currency} | {k: None if v is None else str(v) for k, v in numbers.items()}
 
 
-def _cost(held: "Specification", made: "ReleasePlan") -> _Cost:
+def _cost(specification: "Specification", plan: "ReleasePlan") -> _Cost:
     """What the ledger says to a plan, a refusal too. It may be made later, so none is no mistake here."""
     from sourdine.accounting.ledger.receipt import readable, remaining, room
     from sourdine.tables.release import check_release
 
-    path = held.ledger_path
+    path = specification.ledger_path
     if path is None or (isinstance(path, Path) and not path.exists()):
         try:
-            held.open_ledger(made.privacy.epsilon)
+            specification.open_ledger(plan.privacy.epsilon)
         except InvalidParameter as problem:
             return _Cost(
-                words=f"It costs {made.privacy.words} for each {made.unit.name}.", advice=str(problem)
+                words=f"It costs {plan.privacy.words} for each {plan.unit.name}.", advice=str(problem)
             )
     refusal: SourdineError | None = None
     try:
-        with held.open_ledger() as ledger:
+        with specification.open_ledger() as ledger:
             try:
-                check_release(made, ledger=ledger)
+                check_release(plan, ledger=ledger)
             except BudgetExceeded as problem:
                 refusal = problem
-            price, status = ledger.price(*made.spends), ledger.status()
-            small = ledger.delta(*made.spends)
+            price, status = ledger.price(*plan.spends), ledger.status()
+            small = ledger.delta(*plan.spends)
     except SourdineError as problem:
         return _Cost(words="", refusal=problem)
     left, until = status.left, ""
     if status.period_limit is not None and status.period_spent is not None:
         left = min(left, status.period_limit - status.period_spent)
         until = f" for {status.period}"
-    kept = None
+    selection_left = None
     if status.selection_delta is not None and status.selection_delta_spent is not None:
-        kept = status.selection_delta - status.selection_delta_spent
+        selection_left = status.selection_delta - status.selection_delta_spent
     cost = _Cost(
         words="",
         currency=status.currency,
         price=price,
         left=left,
         delta=small,
-        kept=kept,
+        selection_left=selection_left,
         refusal=refusal,
     )
     also = ""
-    if small and kept is not None:
-        takes, there = readable(small), room(kept)
+    if small and selection_left is not None:
+        takes, there = readable(small), room(selection_left)
         also = f" Choosing keys takes {takes} of the {there} of its selection delta."
         if cost.short:
             also += " The selection delta does not suffice."
     then = "would refuse it" if cost.after is None else f"{remaining(cost.after, status.limit)} after it"
     words = (
-        f"It costs {status.currency} {readable(price)} for each {made.unit.name}. The ledger {path} has "
+        f"It costs {status.currency} {readable(price)} for each {plan.unit.name}. The ledger {path} has "
         f"{remaining(left, status.limit)} left{until}, and {then}.{also}"
     )
     return replace(cost, words=words)
@@ -227,13 +227,13 @@ def _print_cost(cost: _Cost) -> None:
         show.line(cost.advice)  # in one line, since it holds a command
 
 
-def _print_plan(made: "ReleasePlan", reached: str) -> None:
+def _print_plan(plan: "ReleasePlan", reached: str) -> None:
     from sourdine.tables import forecasts
     from sourdine.tables.forecast import advice, quality_forecast
     from sourdine.tables.quality.exact import CHECKED_WORDS
 
-    last = quality_forecast(made)
-    show.say(f"A plan at {made.privacy.words}{show.one_line(reached)}. No record was read, nothing spent.")
+    last = quality_forecast(plan)
+    show.say(f"A plan at {plan.privacy.words}{show.one_line(reached)}. No record was read, nothing spent.")
     show.table(
         ("query", "statistic", "noise", "share", "error", ""),
         [
@@ -245,49 +245,52 @@ def _print_plan(made: "ReleasePlan", reached: str) -> None:
                 each.words,
                 each.note,
             )
-            for each in [*forecasts(made), *([last] if last else [])]
+            for each in [*forecasts(plan), *([last] if last else [])]
         ],
         numbers=("share",),
     )
     show.say(
-        f"Errors hold {100 * made.confidence:g} % of the time and are about noise alone, not about clamping "
+        f"Errors hold {100 * plan.confidence:g} % of the time and are about noise alone, not about clamping "
         "or sampling. Aggregates of one query with the same noise share one measurement, paid once."
     )
-    for name, why in made.picked.items():
+    for name, why in plan.picked.items():
         show.say(f"{name[0].upper()}{name[1:]}: {why}.", mark="NOTE: ")
-    if told := advice(made):
-        show.say(told, mark="ADVICE: ")
-    if made.checked:
+    if words := advice(plan):
+        show.say(words, mark="ADVICE: ")
+    if plan.checked:
         show.say(f"{CHECKED_WORDS}.", mark="NOTE: ")
-    if made.warning:
-        show.say(made.warning, mark="WARNING: ")
+    if plan.warning:
+        show.say(plan.warning, mark="WARNING: ")
 
 
-def _plain(made: "ReleasePlan", cost: _Cost, twin: "Answers | None") -> dict[str, object]:
+def _plain(plan: "ReleasePlan", cost: _Cost, twin: "Answers | None") -> dict[str, object]:
     import json
 
     from sourdine.tables import forecasts
     from sourdine.tables.forecast import advice, quality_forecast, smallest_seen
 
-    rows = [{"query": each.query, "statistic": each.statistic, **_told(each)} for each in forecasts(made)]
-    last = quality_forecast(made)
-    found: dict[str, object] = {
-        "epsilon": str(made.privacy.epsilon),
-        "delta": made.privacy.delta,
-        "unit": made.unit.name,
-        "neighbours": str(made.neighbours),
-        "confidence": made.confidence,
-        "warning": made.warning or None,
+    rows = [
+        {"query": each.query, "statistic": each.statistic, **_plain_forecast(each)}
+        for each in forecasts(plan)
+    ]
+    last = quality_forecast(plan)
+    document: dict[str, object] = {
+        "epsilon": str(plan.privacy.epsilon),
+        "delta": plan.privacy.delta,
+        "unit": plan.unit.name,
+        "neighbours": str(plan.neighbours),
+        "confidence": plan.confidence,
+        "warning": plan.warning or None,
         "quality": last
-        and {**_told(last), "smallest_share": smallest_seen(made), "advice": advice(made) or None},
-        "checked": made.checked,
+        and {**_plain_forecast(last), "smallest_share": smallest_seen(plan), "advice": advice(plan) or None},
+        "checked": plan.checked,
         "forecasts": rows,
         "ledger": cost.plain(),
     }
-    return found if twin is None else found | {"made_up": json.loads(twin.json())}
+    return document if twin is None else document | {"made_up": json.loads(twin.json())}
 
 
-def _told(each: "Forecast") -> dict[str, object]:
+def _plain_forecast(each: "Forecast") -> dict[str, object]:
     return {
         "noise": each.noise,
         "share": str(each.share),

@@ -87,25 +87,29 @@ def publish(
     for each in formats:
         if each not in FORMATS:
             raise check.fail("release", "format", f"be one of {', '.join(FORMATS)}", each)
-    held = Specification.load(spec)
-    plan, source = held.plan(), held.open()
+    specification = Specification.load(spec)
+    plan, source = specification.plan(), specification.open()
     endings = list(dict.fromkeys(formats))
     tables = [f"{ANSWERS}.{each}" for each in endings]
     tables += [f"{QUALITY}.{each}" for each in endings if plan.quality]
     names = [*tables, CERTIFICATE, RECORD, *([REPORT] if report else [])]
     outbox = Outbox(folder, names, _room(plan, len(names)))
-    with held.open_ledger() as ledger, outbox as box, _stopped(folder, held.ledger_path):
+    with specification.open_ledger() as ledger, outbox as box, _stopped(folder, specification.ledger_path):
         watch = lambda scans: show.progress("reading the table", scans)
-        made = carry_out(plan, source, ledger, purpose=described(plan.queries), watch=watch)
-        certificate = made.certificate(ledger, made.declared)
-        record = Record.of(held, made)
+        release = carry_out(plan, source, ledger, purpose=described(plan.queries), watch=watch)
+        certificate = release.certificate(ledger, release.declared)
+        record = Record.of(specification, release)
         troubles: list[Exception] = []
 
         def fill(place: Path) -> None:
             nonlocal certificate
             for name in tables:
-                told = made.quality.answers if made.quality and name.startswith(QUALITY) else made.values
-                write_answers(told, place / name)
+                answers = (
+                    release.quality.answers
+                    if release.quality and name.startswith(QUALITY)
+                    else release.values
+                )
+                write_answers(answers, place / name)
             disk.write_new(place / RECORD, record.to_json() + "\n")
             if report:
                 try:
@@ -122,7 +126,7 @@ def publish(
     if troubles:
         show.warn(f"The release was paid and is in {folder}, without its page {REPORT}.")
         raise troubles[0]
-    return PublishedRelease(release=made, certificate=certificate, files=tuple(files))
+    return PublishedRelease(release=release, certificate=certificate, files=tuple(files))
 
 
 @contextlib.contextmanager
@@ -157,8 +161,8 @@ def print_quality(release: "TableRelease") -> None:
 
     if release.quality is None:
         return
-    shown, found = told_rows(release.quality), release.quality
-    value, low, high = found.records
+    shown, quality = told_rows(release.quality), release.quality
+    value, low, high = quality.records
     show.say(
         f"Data quality: about {value:,.0f} records were read (between {low:,.0f} and {high:,.0f})"
         + (". Of them did not fit what is declared:" if shown else ".")
@@ -166,9 +170,9 @@ def print_quality(release: "TableRelease") -> None:
     if shown:
         ends = ("records", "lower", "upper", "share")
         show.table(("column", "what", *ends), [tuple(map(show.one_line, row)) for row in shown], numbers=ends)
-    for each in found.warnings:
+    for each in quality.warnings:
         show.say(show.one_line(each), mark="WARNING: ")
-    if found.warnings:
+    if quality.warnings:
         show.say(ADVICE)
 
 
@@ -176,13 +180,14 @@ def print_payment(published: PublishedRelease) -> None:
     """What was paid, what is left, and where everything is."""
     from sourdine.accounting.ledger.receipt import left_words, readable
 
-    told, receipt = published.certificate, published.release.receipt
+    certificate, receipt = published.certificate, published.release.receipt
     assert receipt is not None
-    at = f" at delta {digits.plain(told.delta)}" if told.delta is not None else ""
-    also = "" if told.currency == "epsilon" else f", that is epsilon {told.epsilon:.4g}{at},"
+    at = f" at delta {digits.plain(certificate.delta)}" if certificate.delta is not None else ""
+    also = "" if certificate.currency == "epsilon" else f", that is epsilon {certificate.epsilon:.4g}{at},"
     show.line(
-        f"Paid {told.currency} {readable(told.price)}{also} for each {show.one_line(told.unit)}, line "
-        f"{told.number} of the ledger. {left_words(told.left, receipt.limit)}"
+        f"Paid {certificate.currency} {readable(certificate.price)}{also} for each "
+        f"{show.one_line(certificate.unit)}, line {certificate.number} of the ledger. "
+        f"{left_words(certificate.left, receipt.limit)}"
     )
     for path in published.files:
         show.line(f"  {path}")
@@ -190,16 +195,16 @@ def print_payment(published: PublishedRelease) -> None:
 
 def plain(published: PublishedRelease) -> dict[str, object]:
     """A release for machines."""
-    told = published.certificate
+    certificate = published.certificate
     return {
-        "epsilon": told.epsilon,
-        "delta": told.delta,
-        "unit": told.unit,
-        "neighbours": told.neighbours,
-        "currency": told.currency,
-        "price": str(told.price),
-        "left": str(told.left),
-        "line": told.number,
+        "epsilon": certificate.epsilon,
+        "delta": certificate.delta,
+        "unit": certificate.unit,
+        "neighbours": certificate.neighbours,
+        "currency": certificate.currency,
+        "price": str(certificate.price),
+        "left": str(certificate.left),
+        "line": certificate.number,
         "files": [str(path) for path in published.files],
         **json.loads(published.release.values.json()),
         "quality": _quality(published.release),

@@ -56,22 +56,22 @@ def reproduce(
     show.check_folder(output)
     settings = Settings(quick=quick, data=data, watch=show.progress)
     chosen = list(known.values()) if name == "all" else [known[name]]
-    told, results = [], []
+    documents, results = [], []
     for place, each in enumerate(chosen, 1):
         if len(chosen) > 1:
             show.line(f"{place} of {len(chosen)}: {each.title}", aside=True)
         if again:
             forget(each, output)
         result, earlier = run_or_read(each, settings, output)
-        said = data_sentence(each.name, data)
-        result = replace(result, lead=f"{result.lead} {said}".strip())
-        kept = result.write(output)
+        sentence = data_sentence(each.name, data)
+        result = replace(result, lead=f"{result.lead} {sentence}".strip())
+        files = result.write(output)
         results.append(result)
         if as_json:
-            told.append(_plain(result, kept) | {"data": _origins(each.name, data)})
+            documents.append(_plain(result, files) | {"data": _origins(each.name, data)})
         else:
-            _print(result, kept, earlier)
-            show.line(said)
+            _print(result, files, earlier)
+            show.line(sentence)
             show.line()
     if (unused := unused_in(data)) and not as_json:
         show.line(unused)
@@ -79,7 +79,7 @@ def reproduce(
     if name == "all":
         page = write_pages(results, output, quick=quick)
     if as_json:
-        show.document({"experiments": told} | ({} if page is None else {"page": str(page)}))
+        show.document({"experiments": documents} | ({} if page is None else {"page": str(page)}))
     elif page is not None:
         show.line(f"Start with {page}: it leads to a page for each source and for each experiment.")
 
@@ -92,7 +92,7 @@ def _list(known: "dict[str, Experiment]", as_json: bool) -> None:
         show.line("Next: sourdine reproduce NAME, with --quick to try it; or 'sourdine reproduce all'")
 
 
-def _print(result: "Result", kept: tuple[Path, ...], earlier: bool) -> None:
+def _print(result: "Result", files: tuple[Path, ...], earlier: bool) -> None:
     show.line(result.title + (" (from an earlier run; --again does it anew)" if earlier else ""))
     rows = [
         (
@@ -107,13 +107,13 @@ def _print(result: "Result", kept: tuple[Path, ...], earlier: bool) -> None:
         show.table(("claim", "published", "ours", "verdict"), rows)
     else:
         show.say(result.lead)
-    tables = sum(path.suffix == ".csv" for path in kept)
+    tables = sum(path.suffix == ".csv" for path in files)
     show.line(
-        f"The page is {kept[0]}, with {counted(tables, 'table')} as CSV and its figures as PNG beside it."
+        f"The page is {files[0]}, with {counted(tables, 'table')} as CSV and its figures as PNG beside it."
     )
 
 
-def _plain(result: "Result", kept: tuple[Path, ...]) -> dict[str, object]:
+def _plain(result: "Result", files: tuple[Path, ...]) -> dict[str, object]:
     return {
         "name": result.name,
         "title": result.title,
@@ -131,7 +131,7 @@ def _plain(result: "Result", kept: tuple[Path, ...]) -> dict[str, object]:
             }
             for each in result.verdicts
         ],
-        "files": [str(path) for path in kept],
+        "files": [str(path) for path in files],
     }
 
 

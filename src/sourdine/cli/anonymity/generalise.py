@@ -97,7 +97,7 @@ def generalise(
         text={"encoding": encoding},
     )
     with options.bar("searching" if way is GeneralisationMethod.FULL else "halving") as watch:
-        made = generalise_records(
+        generalisation = generalise_records(
             records,
             demand,
             hierarchies=trees,
@@ -107,13 +107,13 @@ def generalise(
             watch=watch,
         )
     before = measure_records(records, distances=distances)
-    after = measure_records(made.records, distances=distances)
+    after = measure_records(generalisation.records, distances=distances)
     page = None
     if html is not None:
         from sourdine.report.pages.anonymity import generalised_page
 
-        page = generalised_page(made, before, after, table.name).html()
-    made.write(output)
+        page = generalised_page(generalisation, before, after, table.name).html()
+    generalisation.write(output)
     if html is not None and page is not None:
         show.keep(page, html)
     if as_json:
@@ -123,13 +123,13 @@ def generalise(
                 "output": str(output),
                 "report": str(html) if html else None,
                 "demand": demand.words,
-                "method": str(made.method),
-                "levels": dict(made.levels) if made.levels is not None else None,
-                "proven": made.proven,
-                "records": made.size,
-                "suppressed": made.suppressed,
-                "loss": dataclasses.asdict(made.loss),
-                "penalties": dict(made.penalties),
+                "method": str(generalisation.method),
+                "levels": dict(generalisation.levels) if generalisation.levels is not None else None,
+                "proven": generalisation.proven,
+                "records": generalisation.size,
+                "suppressed": generalisation.suppressed,
+                "loss": dataclasses.asdict(generalisation.loss),
+                "penalties": dict(generalisation.penalties),
                 "before": plain(before),
                 "after": plain(after),
             }
@@ -137,23 +137,26 @@ def generalise(
         return
     tables = {"raw": before, "generalised": after}
     show.line(note())
-    show.line(f"Satisfied: {demand.words}. Of {counted(made.size, 'record')}, {made.suppressed:,} left out.")
+    show.line(
+        f"Satisfied: {demand.words}. Of {counted(generalisation.size, 'record')}, "
+        f"{generalisation.suppressed:,} left out."
+    )
     rows = [
         (
             show.one_line(name),
             ""
-            if made.levels is None or made.heights is None
-            else f"{made.levels[name]} of {made.heights[name]}",
+            if generalisation.levels is None or generalisation.heights is None
+            else f"{generalisation.levels[name]} of {generalisation.heights[name]}",
             f"{100 * lost:.3g} %",
         )
-        for name, lost in made.penalties.items()
+        for name, lost in generalisation.penalties.items()
     ]
     show.table(("column", "level", "lost (NCP)"), rows, numbers=("level", "lost (NCP)"))
     show.table(("measure", *tables, "what it says"), measure_rows(tables), numbers=tuple(tables))
     if secret:
         headings = ("column", "measure", *tables, "what it says")
         show.table(headings, sensitive_rows(tables), numbers=tuple(tables))
-    best = " No other choice of levels loses less." if made.proven else ""
-    show.say(f"Lost altogether: {100 * made.loss.ncp:.3g} % (NCP).{best}")
+    best = " No other choice of levels loses less." if generalisation.proven else ""
+    show.say(f"Lost altogether: {100 * generalisation.loss.ncp:.3g} % (NCP).{best}")
     show.say(limits_words())
     show.line(f"Wrote {output}{f' and {html}' if html is not None else ''}.")

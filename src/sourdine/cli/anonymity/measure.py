@@ -57,7 +57,7 @@ def measure(
         raise check.fail("anonymity measure", "threshold", "be above 0 and below 1", threshold)
     subsets = check.integer("anonymity measure", "subsets", subsets, 0, 100)
     secret = options.names(sensitive)
-    found = measure_table(
+    measures = measure_table(
         table,
         quasi=options.names(quasi),
         sensitive=secret,
@@ -72,16 +72,16 @@ def measure(
     if html is not None:
         from sourdine.report.pages.anonymity import measure_page
 
-        show.keep(measure_page(found, table.name).html(), html)
+        show.keep(measure_page(measures, table.name).html(), html)
     if as_json:
-        show.document({"note": note(), **plain(found), "report": str(html) if html else None})
+        show.document({"note": note(), **plain(measures), "report": str(html) if html else None})
         return
     show.line(note())
-    show.table(("measure", "value", "what it says"), measure_rows({"value": found}), numbers=("value",))
-    if found.sensitive:
+    show.table(("measure", "value", "what it says"), measure_rows({"value": measures}), numbers=("value",))
+    if measures.sensitive:
         secrets = ("column", "measure", "worst class", "what it says")
-        show.table(secrets, sensitive_rows({"value": found}), numbers=("worst class",))
-    if found.subsets:
+        show.table(secrets, sensitive_rows({"value": measures}), numbers=("worst class",))
+    if measures.subsets:
         headings = ("combination", "unique records", "average risk")
         rows = [
             (
@@ -89,7 +89,7 @@ def measure(
                 f"{each.unique:,}",
                 f"{100 * each.average_risk:.3g} %",
             )
-            for each in found.subsets[:10]
+            for each in measures.subsets[:10]
         ]
         show.table(headings, rows, numbers=headings[1:])
     show.say(limits_words())
@@ -106,18 +106,18 @@ def note() -> str:
 
 def plain(measures: "Measures") -> dict[str, object]:
     """Measures for machines; what is infinite is null."""
-    held = _finite(dataclasses.asdict(measures))
-    assert isinstance(held, dict)
-    return held
+    document = _finite(dataclasses.asdict(measures))
+    assert isinstance(document, dict)
+    return document
 
 
-def _finite(held: object) -> object:
-    if isinstance(held, dict):
-        return {name: _finite(each) for name, each in held.items()}
-    if isinstance(held, tuple | list):
-        return [_finite(each) for each in held]
-    if isinstance(held, Fraction):
-        return float(held)
-    if isinstance(held, float) and not math.isfinite(held):
+def _finite(thing: object) -> object:
+    if isinstance(thing, dict):
+        return {name: _finite(each) for name, each in thing.items()}
+    if isinstance(thing, tuple | list):
+        return [_finite(each) for each in thing]
+    if isinstance(thing, Fraction):
+        return float(thing)
+    if isinstance(thing, float) and not math.isfinite(thing):
         return None
-    return held
+    return thing

@@ -60,9 +60,9 @@ Html = Annotated[Path | None, typer.Option("--html", help="Also write a page wit
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def names(given: Sequence[str] | None) -> list[str]:
+def names(texts: Sequence[str] | None) -> list[str]:
     """Names of columns, given with commas between or one by one."""
-    return [name.strip() for text in given or () for name in text.split(",") if name.strip()]
+    return [name.strip() for text in texts or () for name in text.split(",") if name.strip()]
 
 
 def one_of(name: str, text: str, kind: type[E]) -> E:
@@ -87,10 +87,10 @@ def schema_of(path: Path | None) -> "Schema | None":
     if path is None:
         return None
     try:
-        held = read_toml(path)
+        document = read_toml(path)
     except OSError:
         raise InvalidParameter(f"The specification {path} cannot be read. Check that it is TOML.") from None
-    columns = held.get("columns")
+    columns = document.get("columns")
     if not isinstance(columns, dict):
         raise InvalidParameter(f"The specification {path} has no [columns]. Declare the columns there.")
     return Schema.read(columns)

@@ -62,7 +62,7 @@ def attack(
         raise check.fail("audit attack", "name", f"be one of {', '.join(ATTACKS)}", name)
     bits = bits_of("audit attack", seed)
     show.check_page(output)
-    found = (
+    result = (
         ATTACKS[name].run(bits)
         if table is None
         else _own(name, bits, table=table, secret=secret, known=known, spec=spec)
@@ -70,12 +70,12 @@ def attack(
     if output is not None:
         from sourdine.report.pages.attack import attack_page
 
-        show.keep(attack_page(found).html(), output)
+        show.keep(attack_page(result).html(), output)
     if as_json:
-        show.document({**plain(found), "page": str(output) if output else None})
+        show.document({**plain(result), "page": str(output) if output else None})
     else:
-        _print(found, output)
-    raise typer.Exit(0 if (found.succeeds or found.own) and found.stopped else 1)
+        _print(result, output)
+    raise typer.Exit(0 if (result.succeeds or result.own) and result.stopped else 1)
 
 
 def _own(
@@ -95,17 +95,19 @@ def _own(
     if secret is None:
         raise InvalidParameter("What is the secret? Give --secret, such as --secret 'disease = flu'.")
     own = OwnTable.read(table, secret=secret, known=names(known), columns=schema_of(spec))
-    found: Found = attack_on(own, bits)
-    return found
+    result: Found = attack_on(own, bits)
+    return result
 
 
-def plain(found: "Found") -> dict[str, object]:
+def plain(result: "Found") -> dict[str, object]:
     """What was found, for machines."""
-    held = dataclasses.asdict(found)
-    held["unprotected"], held["protected"] = (_outcome(each) for each in (found.unprotected, found.protected))
-    for chart in held["charts"]:
+    document = dataclasses.asdict(result)
+    document["unprotected"], document["protected"] = (
+        _outcome(each) for each in (result.unprotected, result.protected)
+    )
+    for chart in document["charts"]:
         chart["points"] = [list(point) for point in chart["points"]]
-    return {**held, "succeeds": found.succeeds, "stopped": found.stopped}
+    return {**document, "succeeds": result.succeeds, "stopped": result.stopped}
 
 
 def _outcome(outcome: "Outcome") -> dict[str, object]:
@@ -123,19 +125,19 @@ def _list(as_json: bool) -> None:
         show.line(f"Next: sourdine audit attack {next(iter(ATTACKS))}")
 
 
-def _print(found: "Found", output: Path | None) -> None:
+def _print(result: "Found", output: Path | None) -> None:
     from sourdine.report.pages.attack import COLUMNS, OWN, attack_rows
 
-    if found.own:
+    if result.own:
         show.line(OWN)
-    show.line(found.finding)
-    show.say(found.attacked)
-    show.line(f"Success: {found.goal}.")
-    show.table(COLUMNS, attack_rows(found), numbers=COLUMNS[2:])
-    if not found.succeeds and not found.own:
+    show.line(result.finding)
+    show.say(result.attacked)
+    show.line(f"Success: {result.goal}.")
+    show.table(COLUMNS, attack_rows(result), numbers=COLUMNS[2:])
+    if not result.succeeds and not result.own:
         show.line("The attack FAILED without protection.")
-    if not found.stopped:
+    if not result.stopped:
         show.line("The attack GOT THROUGH the protection.")
-    show.say(found.lesson)
+    show.say(result.lesson)
     if output is not None:
         show.line(f"Wrote {output}.")

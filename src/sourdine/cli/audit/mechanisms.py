@@ -52,10 +52,10 @@ def audit(
     """
     if ctx.invoked_subcommand is not None:
         return
-    given = [name or "", "--all" if everything else "", "--mutants" if broken else ""]
-    if not any(given):
+    choices = [name or "", "--all" if everything else "", "--mutants" if broken else ""]
+    if not any(choices):
         raise InvalidParameter("Say what to audit: the name of one mechanism, or --all, or --mutants.")
-    if len(named := [each for each in given if each]) > 1:
+    if len(named := [each for each in choices if each]) > 1:
         raise InvalidParameter(
             f"{' and '.join(named)} were given together. An audit takes one of them. Leave out the others."
         )
@@ -77,16 +77,16 @@ def _mechanisms(name: str | None, samples: int, seed: int | None, as_json: bool)
     tasks = [
         lambda bits, one=one: examine(one, samples=samples, false_alarm=alarm, bits=bits) for one in examples
     ]
-    found = list(zip(show.progress("auditing", examples), in_order(tasks, seed), strict=True))
-    above = sum(verdict.bound.exceeded for _, verdict in found)
-    wrong = sum(verdict.caught_by is not None for _, verdict in found) - above
+    verdicts = list(zip(show.progress("auditing", examples), in_order(tasks, seed), strict=True))
+    above = sum(verdict.bound.exceeded for _, verdict in verdicts)
+    wrong = sum(verdict.caught_by is not None for _, verdict in verdicts) - above
     verdict_of = partial(_verdict, reach=farthest(samples, alarm / 2))
     if as_json:
         results = [
             {"mechanism": title(one.mechanism), "change": change(one)}
             | _plain(verdict)
             | {"verdict": verdict_of(verdict)}
-            for one, verdict in found
+            for one, verdict in verdicts
         ]
         show.document({"false_alarm": FALSE_ALARM, "above": above, "wrong": wrong, "results": results})
         return not above + wrong
@@ -101,15 +101,15 @@ def _mechanisms(name: str | None, samples: int, seed: int | None, as_json: bool)
                 _p_value(verdict.law),
                 verdict_of(verdict),
             )
-            for one, verdict in found
+            for one, verdict in verdicts
         ],
         numbers=("claimed", "audited", "law (p)"),
     )
     show.say(
-        f"{above} of {len(found)} above their claim, {wrong} with another law than stated or with answers "
+        f"{above} of {len(verdicts)} above their claim, {wrong} with another law than stated or with answers "
         f"that are tied, at {samples:,} samples each."
     )
-    for advice in _advise(samples, alarm / 2, [verdict.bound.claimed for _, verdict in found]):
+    for advice in _advise(samples, alarm / 2, [verdict.bound.claimed for _, verdict in verdicts]):
         show.say(advice)
     return not above + wrong
 
@@ -123,12 +123,12 @@ def _mutants(samples: int, seed: int | None, as_json: bool) -> bool:
     herd = all_mutants()
     alarm = FALSE_ALARM / len(herd)
     tasks = [lambda bits, one=one: one.examine(samples=samples, false_alarm=alarm, bits=bits) for one in herd]
-    found = list(zip(show.progress("examining mutants", herd), in_order(tasks, seed), strict=True))
-    caught = sum(verdict.caught_by is not None for _, verdict in found)
+    verdicts = list(zip(show.progress("examining mutants", herd), in_order(tasks, seed), strict=True))
+    caught = sum(verdict.caught_by is not None for _, verdict in verdicts)
     if as_json:
         results = [
             {"mutant": one.name, "fault": one.fault, "caught_by": verdict.caught_by} | _plain(verdict)
-            for one, verdict in found
+            for one, verdict in verdicts
         ]
         show.document({"false_alarm": FALSE_ALARM, "caught": caught, "of": len(herd), "results": results})
         return caught == len(herd)
@@ -143,7 +143,7 @@ def _mutants(samples: int, seed: int | None, as_json: bool) -> bool:
                 f"{verdict.bound.audited:.3f}",
                 _p_value(verdict.law),
             )
-            for one, verdict in found
+            for one, verdict in verdicts
         ],
         numbers=("claimed", "audited", "law (p)"),
     )
@@ -153,9 +153,9 @@ def _mutants(samples: int, seed: int | None, as_json: bool) -> bool:
 
 def _verdict(verdict: "Verdict", reach: float) -> str:
     """How a claim stands; an audit never shows that it is true."""
-    said = {"audit": _ABOVE, "law test": _ANOTHER_LAW, "independence test": _TIED}
+    words = {"audit": _ABOVE, "law test": _ANOTHER_LAW, "independence test": _TIED}
     if verdict.caught_by is not None:
-        return said[verdict.caught_by]
+        return words[verdict.caught_by]
     claimed = verdict.bound.claimed
     return _NOT_REFUTED if claimed < reach or math.isinf(claimed) else _OUT_OF_REACH
 
@@ -170,20 +170,20 @@ def _advise(samples: int, alarm: float, claims: list[float]) -> list[str]:
 
     reach = farthest(samples, alarm)
     beyond = [claim for claim in claims if reach <= claim < math.inf]
-    said = []
+    advice = []
     if beyond:
         needed = samples_for(max(beyond), alarm)
         remedy = f"Give --samples {needed} or more." if needed <= MOST_SAMPLES else "No audit goes that far."
-        said.append(
+        advice.append(
             f"Out of reach: {samples:,} samples cannot show any epsilon above {reach:.3g}, whatever a "
             f"mechanism does. {remedy}"
         )
     if samples < _ENOUGH:
-        said.append(
+        advice.append(
             f"{samples:,} samples are few: only a mechanism far above its claim is found out. Four times as "
             f"many halve the gap between audited and claimed; {_ENOUGH:,} are the default."
         )
-    return said
+    return advice
 
 
 def _claimed(bound: "LowerBound") -> str:

@@ -48,34 +48,34 @@ def plan(
     from sourdine.frames.joins import read_joins
     from sourdine.tables.specification import Specification
 
-    asked = Specification.load(spec)
-    found = audit_plan(
-        asked.plan(),
-        joins=read_joins(asked.joins, asked.folder),
+    specification = Specification.load(spec)
+    audit = audit_plan(
+        specification.plan(),
+        joins=read_joins(specification.joins, specification.folder),
         pairs=pairs,
         engines=engine,
         seed=seed,
         watch=lambda stretches: show.progress("replaying", stretches),
     )
-    if not found.engines:
-        told = "; ".join(f"{name}, since {why}" for name, why in found.skipped.items())
-        raise InvalidParameter(f"Nothing was replayed. Left out: {told}. Name another engine.")
+    if not audit.engines:
+        reasons = "; ".join(f"{name}, since {why}" for name, why in audit.skipped.items())
+        raise InvalidParameter(f"Nothing was replayed. Left out: {reasons}. Name another engine.")
     if as_json:
-        show.document(plain(found))
+        show.document(plain(audit))
     else:
-        _print(found)
-    raise typer.Exit(0 if found.good else 1)
+        _print(audit)
+    raise typer.Exit(0 if audit.good else 1)
 
 
-def plain(found: "PlanAudit") -> dict[str, object]:
+def plain(audit: "PlanAudit") -> dict[str, object]:
     """What was found, for machines."""
     import dataclasses
 
     return {
-        "unit": found.plan.unit.name,
-        "neighbours": str(found.plan.neighbours),
-        "engines": found.engines,
-        "skipped": found.skipped,
+        "unit": audit.plan.unit.name,
+        "neighbours": str(audit.plan.neighbours),
+        "engines": audit.engines,
+        "skipped": audit.skipped,
         "lines": [
             {
                 "query": each.line.measurement.scope.query,
@@ -88,15 +88,15 @@ def plain(found: "PlanAudit") -> dict[str, object]:
                 "left_out": each.still,
                 "ratio": each.ratio,
             }
-            for each in found.lines
+            for each in audit.lines
         ],
-        "violations": [dataclasses.asdict(each) for each in found.violations],
-        "good": found.good,
+        "violations": [dataclasses.asdict(each) for each in audit.violations],
+        "good": audit.good,
     }
 
 
-def _print(found: "PlanAudit") -> None:
-    bad = {(each.query, each.line) for each in found.violations}
+def _print(audit: "PlanAudit") -> None:
+    bad = {(each.query, each.line) for each in audit.violations}
     show.table(
         ("query", "statistic", "declared", "compared", "farthest", "verdict"),
         [
@@ -110,21 +110,21 @@ def _print(found: "PlanAudit") -> None:
                 if (each.line.measurement.scope.query, each.line.measurement.label) in bad
                 else "not refuted",
             )
-            for each in found.lines
+            for each in audit.lines
         ],
         numbers=("compared", "farthest"),
     )
-    whole = "is replaced" if str(found.plan.neighbours) == "replace" else "comes or goes"
-    engines = ", ".join(f"{name} ({counted(many, 'pair')})" for name, many in found.engines.items())
+    whole = "is replaced" if str(audit.plan.neighbours) == "replace" else "comes or goes"
+    engines = ", ".join(f"{name} ({counted(many, 'pair')})" for name, many in audit.engines.items())
     show.say(
-        f"In each pair one {found.plan.unit.name} {whole}. Some pairs are compared twice, and those that "
+        f"In each pair one {audit.plan.unit.name} {whole}. Some pairs are compared twice, and those that "
         "differ only in what a query leaves out are not counted. Farthest is the most that a pair moved a "
         f"line, in parts of what is declared: 1.00 uses all of it. Engines: {engines}."
     )
-    for name, why in found.skipped.items():
+    for name, why in audit.skipped.items():
         show.say(f"Left out: {name}, since {why}.")
-    show.line(f"{counted(len(found.violations), 'violation')}.")
-    for each in found.violations[:_SHOWN]:
+    show.line(f"{counted(len(audit.violations), 'violation')}.")
+    for each in audit.violations[:_SHOWN]:
         show.say(each.words, mark="- ")
 
 
@@ -147,12 +147,12 @@ def _plant(pairs: int, seed: int, as_json: bool) -> bool:
     """Examine every planted fault; true when all are caught."""
     from sourdine.audit.plans.faults import FAULTS
 
-    found = [(fault, fault.examined(pairs, seed)) for fault in show.progress("planting faults", FAULTS)]
-    caught = sum(not audit.good for _, audit in found)
+    verdicts = [(fault, fault.examined(pairs, seed)) for fault in show.progress("planting faults", FAULTS)]
+    caught = sum(not audit.good for _, audit in verdicts)
     if as_json:
         results = [
             {"fault": fault.name, "caught_by": "" if audit.good else audit.violations[0].words}
-            for fault, audit in found
+            for fault, audit in verdicts
         ]
         show.document({"caught": caught, "of": len(FAULTS), "results": results})
         return caught == len(FAULTS)
@@ -160,7 +160,7 @@ def _plant(pairs: int, seed: int, as_json: bool) -> bool:
         ("fault", "caught by"),
         [
             (fault.name, "NOTHING" if audit.good else audit.violations[0].words.partition(" Replay")[0])
-            for fault, audit in found
+            for fault, audit in verdicts
         ],
     )
     show.line(f"caught {caught}/{len(FAULTS)}")

@@ -121,16 +121,16 @@ def training(
     )
     if broken:
         raise typer.Exit(0 if _mutants(job, seed, as_json) else 1)
-    found = job.run("auditing", None, bits_of(_OWNER, seed), ledger)
+    audit = job.run("auditing", None, bits_of(_OWNER, seed), ledger)
     if output is not None:
         from sourdine.report.pages.training_audit import training_audit_page
 
-        show.keep(training_audit_page(found, job.said).html(), output)
+        show.keep(training_audit_page(audit, job.words).html(), output)
     if as_json:
-        show.document(plain(found) | {"page": str(output) if output else None})
+        show.document(plain(audit) | {"page": str(output) if output else None})
     else:
-        _print(found, job, ledger, output)
-    raise typer.Exit(1 if found.refuted else 0)
+        _print(audit, job, ledger, output)
+    raise typer.Exit(1 if audit.refuted else 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +181,7 @@ class _Job:
         )
 
     @property
-    def said(self) -> str:
+    def words(self) -> str:
         """What was trained, in a sentence."""
         beside = "alone" if self.train is None else f"and {counted(len(self.train), 'example')}"
         return (
@@ -201,10 +201,13 @@ class _Job:
 
         train, count = self.train, self.canaries
         if train is None:
-            model, made = model_of(self.kind, (count,), _CLASSES), pixel_canaries((count,), _CLASSES, count)
+            model, canaries = (
+                model_of(self.kind, (count,), _CLASSES),
+                pixel_canaries((count,), _CLASSES, count),
+            )
         else:
             classes = len(train.classes)
-            model, made = (
+            model, canaries = (
                 model_of(self.kind, train.shape, classes),
                 pixel_canaries(train.shape, classes, count),
             )
@@ -219,7 +222,7 @@ class _Job:
                 model,
                 None if train is None else train.pair,
                 plan,
-                canaries=made,
+                canaries=canaries,
                 gradients=self.gradients,
                 score=self.score,
                 confidence=self.confidence,
@@ -231,31 +234,33 @@ class _Job:
             )
 
 
-def plain(found: "TrainingAudit") -> dict[str, object]:
+def plain(audit: "TrainingAudit") -> dict[str, object]:
     """What was found, for machines."""
-    others, members = found.rates()
-    seen = found.gradients
+    others, members = audit.rates()
+    gradients = audit.gradients
     return {
-        "claimed": found.claimed,
-        "audited": found.audited,
-        "exceeded": found.exceeded,
-        "refuted": found.refuted,
-        "delta": found.delta,
-        "confidence": found.confidence,
-        "canaries": found.canaries,
-        "guesses": found.guesses,
-        "right": found.right,
-        "reach": found.reach,
+        "claimed": audit.claimed,
+        "audited": audit.audited,
+        "exceeded": audit.exceeded,
+        "refuted": audit.refuted,
+        "delta": audit.delta,
+        "confidence": audit.confidence,
+        "canaries": audit.canaries,
+        "guesses": audit.guesses,
+        "right": audit.right,
+        "reach": audit.reach,
         "every_step": None
-        if seen is None
+        if gradients is None
         else {
-            "audited": seen.audited,
-            "noise_multiplier": seen.noise_multiplier if math.isfinite(seen.noise_multiplier) else None,
-            "claimed_noise_multiplier": seen.claimed_noise_multiplier,
-            "typical": seen.typical,
-            "least_noise": seen.least_noise,
-            "canaries": seen.canaries,
-            "right": seen.right,
+            "audited": gradients.audited,
+            "noise_multiplier": gradients.noise_multiplier
+            if math.isfinite(gradients.noise_multiplier)
+            else None,
+            "claimed_noise_multiplier": gradients.claimed_noise_multiplier,
+            "typical": gradients.typical,
+            "least_noise": gradients.least_noise,
+            "canaries": gradients.canaries,
+            "right": gradients.right,
         },
         "checks": [
             {
@@ -266,31 +271,31 @@ def plain(found: "TrainingAudit") -> dict[str, object]:
                 "failed": each.failed,
                 "smallest": each.smallest,
             }
-            for each in found.checks
+            for each in audit.checks
         ],
-        "secrecy": found.secrecy.value,
+        "secrecy": audit.secrecy.value,
         "roc": {"false_positives": others.tolist(), "true_positives": members.tolist()},
     }
 
 
-def _print(found: "TrainingAudit", job: _Job, ledger: str | None, output: Path | None) -> None:
+def _print(audit: "TrainingAudit", job: _Job, ledger: str | None, output: Path | None) -> None:
     from sourdine.audit.training import Secrecy
     from sourdine.report.pages.training_audit import CHECK_COLUMNS, audit_words, check_rows, verdict
 
-    show.line(verdict(found) + ".")
-    for name, value in audit_words(found).items():
+    show.line(verdict(audit) + ".")
+    for name, value in audit_words(audit).items():
         show.line(f"{name.capitalize():<10} {value}")
-    show.table(CHECK_COLUMNS, check_rows(found))
-    if not found.refuted:
+    show.table(CHECK_COLUMNS, check_rows(audit))
+    if not audit.refuted:
         show.say("An audit that finds nothing proves nothing: it may be too weak. The proofs are elsewhere.")
-    if found.claimed > found.reach:
+    if audit.claimed > audit.reach:
         show.say("The claim lies beyond what so many canaries can show. Take more with --canaries.")
     if job.train is not None and ledger is None:
         show.say(
             "It was not paid from a ledger. The audit trained on your data: whatever you tell of it costs "
             "the epsilon of the run, or more if the claim is false."
         )
-    if found.secrecy is Secrecy.PAID:
+    if audit.secrecy is Secrecy.PAID:
         show.say(
             "The checks of noise and batches are left out: beside the model they would cost delta that no "
             "ledger could pay. Audit canaries alone, without data, to see them."
@@ -304,10 +309,10 @@ def _mutants(job: _Job, seed: int | None, as_json: bool) -> bool:
     from sourdine.audit.training.mutants import BROKEN
 
     honest = job.run("the engine", None, bits_of(_OWNER, seed), None)
-    found = [(one, job.run(one.name, one, bits_of(_OWNER, seed), None)) for one in BROKEN]
-    caught = sum(each.refuted for _, each in found)
+    audits = [(one, job.run(one.name, one, bits_of(_OWNER, seed), None)) for one in BROKEN]
+    caught = sum(each.refuted for _, each in audits)
     good = caught == len(BROKEN) and not honest.refuted
-    rows = [("honest", "nothing", honest), *((one.name, one.fault, each) for one, each in found)]
+    rows = [("honest", "nothing", honest), *((one.name, one.fault, each) for one, each in audits)]
     if as_json:
         results = [
             {"training": name, "fault": fault}
@@ -326,10 +331,10 @@ def _mutants(job: _Job, seed: int | None, as_json: bool) -> bool:
     return good
 
 
-def _every(found: "TrainingAudit") -> str:
-    return "" if found.gradients is None else f"{found.gradients.audited:.3f}"
+def _every(audit: "TrainingAudit") -> str:
+    return "" if audit.gradients is None else f"{audit.gradients.audited:.3f}"
 
 
-def _caught(found: "TrainingAudit") -> str:
-    by = [*(["trained model"] if found.exceeded else []), *(each.name for each in found.faults)]
+def _caught(audit: "TrainingAudit") -> str:
+    by = [*(["trained model"] if audit.exceeded else []), *(each.name for each in audit.faults)]
     return ", ".join(by) or "not refuted"

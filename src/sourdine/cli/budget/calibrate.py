@@ -149,8 +149,8 @@ def calibrate(
     if as_json:
         show.document(answer.fields)
     else:
-        for name, told in answer.lines.items():
-            show.line(f"{name:<11}{told}")
+        for name, text in answer.lines.items():
+            show.line(f"{name:<11}{text}")
 
 
 def _noise(training: "Training", target: Fraction, delta: float) -> Calibration:
@@ -230,10 +230,10 @@ def _steps(
     }
     if count == 0:
         return Calibration(fields | {"epsilon": None}, {"Steps": "not even one fits"})
-    found = cost_of_steps(level, sampling_rate, count, delta, width=width_for(target, count)).epsilon
+    epsilon = cost_of_steps(level, sampling_rate, count, delta, width=width_for(target, count)).epsilon
     return Calibration(
-        fields | {"epsilon": plain_bracket(found)},
-        {"Noise": f"{level:g} clipping norms", "Steps": f"{count:,}", "epsilon": say_bracket(found, delta)},
+        fields | {"epsilon": plain_bracket(epsilon)},
+        {"Noise": f"{level:g} clipping norms", "Steps": f"{count:,}", "epsilon": say_bracket(epsilon, delta)},
     )
 
 
@@ -277,7 +277,7 @@ def _noise_against(training: "Training", limit: "AttackLimit", delta: float) -> 
     noise_multiplier = float(shorten_up(noise_for_attack(training, limit), 6))
     run = replace(training, noise_multiplier=noise_multiplier)
     loss, count = loss_of_training(run)
-    told = say_attack(limit, limit.success(PLD().repeat(PLD().lift(loss), count)))
+    attack = say_attack(limit, limit.success(PLD().repeat(PLD().lift(loss), count)))
     cost = cost_of_training(run, delta)
     return Calibration(
         {
@@ -286,7 +286,7 @@ def _noise_against(training: "Training", limit: "AttackLimit", delta: float) -> 
             "delta": delta,
             "steps": cost.steps,
         }
-        | told.fields
+        | attack.fields
         | {
             "sampling_rate": cost.sampling_rate,
             "sampler": str(cost.sampler),
@@ -296,13 +296,13 @@ def _noise_against(training: "Training", limit: "AttackLimit", delta: float) -> 
             "Noise": f"{noise_multiplier:g} clipping norms",
             "Run": f"{say_training(run)}; {counted(cost.steps, 'step')}",
         }
-        | told.lines
+        | attack.lines
         | {"epsilon": say_bracket(cost.epsilon, delta)},
     )
 
 
-def _either(name: str, asked: int | None, noise_multiplier: str | None) -> int:
+def _either(name: str, count: int | None, noise_multiplier: str | None) -> int:
     """A count, which is given unless the noise is; then it is what is looked for."""
-    if (asked is None) == (noise_multiplier is None):
+    if (count is None) == (noise_multiplier is None):
         raise InvalidParameter(f"Give --{name} to find the noise, or --noise-multiplier to find the {name}.")
-    return 1 if asked is None else asked
+    return 1 if count is None else count

@@ -138,8 +138,8 @@ def _plain(cost: "TrainingCost") -> dict[str, object]:
     }
 
 
-def _at_order(found: "AtOrder") -> dict[str, float | None]:
-    return {"epsilon": finite(found.epsilon), "order": found.order}
+def _at_order(figures: "AtOrder") -> dict[str, float | None]:
+    return {"epsilon": finite(figures.epsilon), "order": figures.order}
 
 
 def _print(cost: "TrainingCost", run: str) -> None:

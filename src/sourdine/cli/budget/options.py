@@ -102,21 +102,21 @@ def read_training(
     """A run stated by its size, batch and epochs."""
     from sourdine.accounting.dpsgd.training import Training
 
-    given = {"--size": size, "--batch-size": batch_size, "--epochs": epochs}
-    if missing := [name for name, value in given.items() if value is None]:
+    settings = {"--size": size, "--batch-size": batch_size, "--epochs": epochs}
+    if missing := [name for name, value in settings.items() if value is None]:
         raise InvalidParameter(f"A training run also needs {' and '.join(missing)}.")
     whole = check.integer(owner, "size", size, 1, _MOST_SIZE)
     part = check.integer(owner, "batch-size", batch_size, 1, _MOST_SIZE)
     if part > whole:
         raise check.fail(owner, "batch-size", f"be at most the size of the data, {whole:,}", part)
     passes = check.integer(owner, "epochs", epochs, 1, _MOST_STEPS)
-    drawn = read_sampler(owner, sampler)
+    scheme = read_sampler(owner, sampler)
     training = Training(
         size=whole,
         batch_size=part,
         noise_multiplier=noise_multiplier,
         epochs=passes,
-        sampler=drawn,
+        sampler=scheme,
         max_batch_size=max_batch_size,
         neighbours=read_relation(owner, neighbours),
         group=group,

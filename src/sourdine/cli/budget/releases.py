@@ -42,20 +42,22 @@ def calibrate_against(
     from sourdine.accounting.pld.accountant import PLD
     from sourdine.accounting.spend import Spend
 
-    asked = _read_release(name, sensitivity, count, granularity)
+    task = _read_release(name, sensitivity, count, granularity)
     share = read_delta("calibrate", delta or "1e-5") if delta is not None or name == "gaussian" else 0.0
 
     def plan(noise: Fraction) -> "list[Spend]":
         return [
-            Spend(mechanism=asked.made(noise * asked.change), distance=asked.distance, count=asked.releases)
+            Spend(mechanism=task.mechanism(noise * task.change), distance=task.distance, count=task.releases)
         ]
 
     best = calibrate_plan_to_attack(plan, limit)[0].mechanism
-    cost = PLD().repeat(PLD().lift(best.loss(asked.distance)), asked.releases)
-    told = say_attack(limit, limit.success(cost))
-    found = _releases(best, asked, PLD().epsilon(cost, share), share)
-    lines = {key: value for key, value in found.lines.items() if key != "epsilon"}
-    return Calibration(found.fields | told.fields, lines | told.lines | {"epsilon": found.lines["epsilon"]})
+    cost = PLD().repeat(PLD().lift(best.loss(task.distance)), task.releases)
+    attack = say_attack(limit, limit.success(cost))
+    answer = _releases(best, task, PLD().epsilon(cost, share), share)
+    lines = {key: value for key, value in answer.lines.items() if key != "epsilon"}
+    return Calibration(
+        answer.fields | attack.fields, lines | attack.lines | {"epsilon": answer.lines["epsilon"]}
+    )
 
 
 def say_attack(limit: "AttackLimit", success: float) -> Calibration:
@@ -64,23 +66,23 @@ def say_attack(limit: "AttackLimit", success: float) -> Calibration:
     from sourdine.core.format import shorten_up
 
     if limit.advantage is not None:
-        told = f"an advantage of {shorten_up(success, 4)} at most"
-        return Calibration({"advantage": success}, {"Attacks": told})
+        words = f"an advantage of {shorten_up(success, 4)} at most"
+        return Calibration({"advantage": success}, {"Attacks": words})
     rate = float(limit.false_positives or 0)
-    told = f"{percent_up(success, 4)} true positives at most, at {100 * rate:g} % false ones"
-    return Calibration({"true_positives": success, "false_positives": rate}, {"Attacks": told})
+    words = f"{percent_up(success, 4)} true positives at most, at {100 * rate:g} % false ones"
+    return Calibration({"true_positives": success, "false_positives": rate}, {"Attacks": words})
 
 
-class _Asked(NamedTuple):
+class _Task(NamedTuple):
     """Releases that were asked for, and how their noise is made."""
 
-    made: "Callable[[Fraction], Mechanism]"
+    mechanism: "Callable[[Fraction], Mechanism]"
     distance: "Distance"
     change: Fraction
     releases: int
 
 
-def _read_release(name: str, sensitivity: str, count: int, granularity: str | None) -> _Asked:
+def _read_release(name: str, sensitivity: str, count: int, granularity: str | None) -> _Task:
     from sourdine.core.distance import Distance
     from sourdine.mechanisms import Gaussian, Laplace
 
@@ -97,13 +99,13 @@ def _read_release(name: str, sensitivity: str, count: int, granularity: str | No
             "calibrate", "sensitivity", "be a whole number for whole answers", sensitivity, remedy
         )
     if name == "laplace":
-        return _Asked(
+        return _Task(
             lambda noise: Laplace(scale=noise, granularity=grid),
             Distance.l1(change, coordinates=1),
             change,
             count,
         )
-    return _Asked(
+    return _Task(
         lambda noise: Gaussian(sigma=noise, granularity=grid),
         Distance.l2(change, coordinates=1),
         change,
@@ -124,36 +126,36 @@ def calibrate_release(
     from sourdine.accounting.calibration import calibrate_noise
     from sourdine.accounting.pld.accountant import PLD
 
-    asked = _read_release(name, sensitivity, count, granularity)
+    task = _read_release(name, sensitivity, count, granularity)
     share = 0.0
     if delta is not None or name == "gaussian":
         share = read_delta("calibrate", delta or "1e-5")
-    unit = asked.change * (math.isqrt(asked.releases) if share else 1)  # where the search begins
+    unit = task.change * (math.isqrt(task.releases) if share else 1)  # where the search begins
     best = calibrate_noise(
-        lambda noise: asked.made(noise * unit), asked.distance, target, share, count=asked.releases
+        lambda noise: task.mechanism(noise * unit), task.distance, target, share, count=task.releases
     )
-    accountant = PLD(width=width_for(target, asked.releases))
-    cost = accountant.repeat(accountant.lift(best.loss(asked.distance)), asked.releases)
-    return _releases(best, asked, accountant.epsilon(cost, share), share)
+    accountant = PLD(width=width_for(target, task.releases))
+    cost = accountant.repeat(accountant.lift(best.loss(task.distance)), task.releases)
+    return _releases(best, task, accountant.epsilon(cost, share), share)
 
 
-def _releases(best: "Mechanism", asked: _Asked, found: "Bracket", share: float) -> Calibration:
+def _releases(best: "Mechanism", task: _Task, epsilon: "Bracket", share: float) -> Calibration:
     """What is told of releases with some noise."""
     error = best.error(0.95)
     described = {key: value for key, value in best.to_json().items() if key != "mechanism" and value}
     return Calibration(
         {
             "mechanism": best.to_json(),
-            "epsilon": plain_bracket(found),
+            "epsilon": plain_bracket(epsilon),
             "delta": share,
-            "count": asked.releases,
+            "count": task.releases,
         }
         | {"error": {"confidence": 0.95, "each": error}},
         {
             "Noise": f"{type(best).__name__}, "
             + ", ".join(f"{key} {float(Fraction(str(value))):.6g}" for key, value in described.items()),
-            "Error": f"at most {error:g}, 95 % of the time, for each of {asked.releases:,}",
-            "epsilon": say_bracket(found, share),
+            "Error": f"at most {error:g}, 95 % of the time, for each of {task.releases:,}",
+            "epsilon": say_bracket(epsilon, share),
         },
     )
 

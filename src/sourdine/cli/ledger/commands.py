@@ -177,8 +177,8 @@ def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
         f"{counted(len(entries), 'charge')} replayed to {symbol} {_readable(opened.status().spent)}; "
         "the chain is whole."
     )
-    if told := foreign_lines(entries):
-        show.say(told)
+    if words := foreign_lines(entries):
+        show.say(words)
 
 
 @app.command()
@@ -253,37 +253,37 @@ def forecast(
 
     opened = Ledger.open(path)
     blocks = _blocks(spends, epsilon, rho, opened.terms.neighbours)
-    price, found = sum(opened.price(*block) for block in blocks), opened.status()
+    price, status = sum(opened.price(*block) for block in blocks), opened.status()
     delta = sum(opened.delta(*block) for block in blocks)
     if price == 0:
         raise InvalidParameter("Such a release costs nothing, so any number of them fits.")
-    ever = int(found.left // price)
-    if delta and found.selection_delta is not None and found.selection_delta_spent is not None:
-        ever = min(ever, int((found.selection_delta - found.selection_delta_spent) // delta))
-    if found.limit == UNLIMITED and not delta and found.period_limit is None:
-        endless = {"price": str(price), "currency": found.currency, "delta": "0", "fits": None}
+    ever = int(status.left // price)
+    if delta and status.selection_delta is not None and status.selection_delta_spent is not None:
+        ever = min(ever, int((status.selection_delta - status.selection_delta_spent) // delta))
+    if status.limit == UNLIMITED and not delta and status.period_limit is None:
+        endless = {"price": str(price), "currency": status.currency, "delta": "0", "fits": None}
         if as_json:
             show.document(endless | {"limited_by": None, "fits_budget": None})
         else:
-            cost = f"One such release costs {found.currency} {_readable(price)}."
+            cost = f"One such release costs {status.currency} {_readable(price)}."
             show.line(f"{cost} The ledger has no limit: any number fits, and what they lose adds up.")
         return
     fits = ever
-    if found.period_limit is not None and found.period_spent is not None:
-        fits = min(ever, int((found.period_limit - found.period_spent) // price))
+    if status.period_limit is not None and status.period_spent is not None:
+        fits = min(ever, int((status.period_limit - status.period_spent) // price))
     if as_json:
         limits = "period" if fits < ever else "budget"
-        answer = {"price": str(price), "currency": found.currency, "delta": str(delta), "fits": fits}
+        answer = {"price": str(price), "currency": status.currency, "delta": str(delta), "fits": fits}
         show.document(answer | {"limited_by": limits, "fits_budget": ever})
         return
     also = f" and delta {_readable(delta)}" if delta else ""
     more = "1 more fits" if fits == 1 else f"{fits:,} more fit"
-    said = f"One such release costs {found.currency} {_readable(price)}{also}. {more}"
+    sentence = f"One such release costs {status.currency} {_readable(price)}{also}. {more}"
     if fits < ever:
         period = opened.terms.period
-        said += f" into this {period} ({found.period}). The {period} is what limits: "
-        said += f"the whole budget has room for {ever:,}"
-    show.line(f"{said}.")
+        sentence += f" into this {period} ({status.period}). The {period} is what limits: "
+        sentence += f"the whole budget has room for {ever:,}"
+    show.line(f"{sentence}.")
 
 
 def _blocks(
@@ -309,50 +309,50 @@ def _blocks(
     return read_blocks(spends)
 
 
-def _print_status(found: "Status", as_json: bool) -> None:
+def _print_status(status: "Status", as_json: bool) -> None:
     from sourdine.accounting.ledger.receipt import remaining
 
     if as_json:
-        plainly = {name: str(v) if isinstance(v, Fraction) else v for name, v in asdict(found).items()}
-        ends = {"epsilon_limit": finite(found.epsilon_limit), "epsilon": finite(found.epsilon)}
+        plainly = {name: str(v) if isinstance(v, Fraction) else v for name, v in asdict(status).items()}
+        ends = {"epsilon_limit": finite(status.epsilon_limit), "epsilon": finite(status.epsilon)}
         show.document(plainly | ends)
         return
-    used = 100 * float(found.spent / found.limit)
-    at = f" at delta {plain(found.delta)}" if found.delta is not None else ""
-    pure = found.currency == "epsilon"  # which needs no second word for itself
+    used = 100 * float(status.spent / status.limit)
+    at = f" at delta {plain(status.delta)}" if status.delta is not None else ""
+    pure = status.currency == "epsilon"  # which needs no second word for itself
     limit, spent = (
         at if pure else f", that is epsilon {epsilon:.4g}{at}"
-        for epsilon in (found.epsilon_limit, found.epsilon)
+        for epsilon in (status.epsilon_limit, status.epsilon)
     )
     share = f" ({used:.0f} %)"
-    if found.epsilon_limit == math.inf:
+    if status.epsilon_limit == math.inf:
         limit, share = ": what is lost is counted, and bounded at all times at once", ""
     lines = {
-        "Protects": f"each {show.one_line(found.unit)} ({found.neighbours} neighbours)",
-        "Budget": f"{found.currency} {_room(found.limit)}{_root(found)}{limit}",
-        "Spent": f"{_readable(found.spent)}{share} in {counted(found.blocks, 'charge')}{spent}",
-        "Left": remaining(found.left, found.limit),
+        "Protects": f"each {show.one_line(status.unit)} ({status.neighbours} neighbours)",
+        "Budget": f"{status.currency} {_room(status.limit)}{_root(status)}{limit}",
+        "Spent": f"{_readable(status.spent)}{share} in {counted(status.blocks, 'charge')}{spent}",
+        "Left": remaining(status.left, status.limit),
     }
-    if found.period is not None and found.period_limit is not None and found.period_spent is not None:
-        rest = found.period_limit - found.period_spent
-        lines["This period"] = f"{found.period}: {_room(rest)} of {_room(found.period_limit)} left"
-    if found.selection_delta is not None and found.selection_delta_spent is not None:
-        rest = found.selection_delta - found.selection_delta_spent
-        lines["For keys"] = f"delta {_room(rest)} of {_room(found.selection_delta)} left"
-    if found.is_backup:
+    if status.period is not None and status.period_limit is not None and status.period_spent is not None:
+        rest = status.period_limit - status.period_spent
+        lines["This period"] = f"{status.period}: {_room(rest)} of {_room(status.period_limit)} left"
+    if status.selection_delta is not None and status.selection_delta_spent is not None:
+        rest = status.selection_delta - status.selection_delta_spent
+        lines["For keys"] = f"delta {_room(rest)} of {_room(status.selection_delta)} left"
+    if status.is_backup:
         lines["Backup"] = "this file pays for nothing; there may be later charges in the ledger itself"
     for name, text in lines.items():
         show.line(f"{name:<13}{text}")
 
 
-def _root(found: "Status") -> str:
+def _root(status: "Status") -> str:
     """The mu whose square is counted, where one is."""
-    return f", a mu of {float(found.limit) ** 0.5:.6g}" if found.currency == "mu^2" else ""
+    return f", a mu of {float(status.limit) ** 0.5:.6g}" if status.currency == "mu^2" else ""
 
 
 def _plain_entry(entry: "Entry", ledger: "Ledger") -> dict[str, object]:
-    kept = {"delta": str(entry.delta), "delta_total": str(entry.delta_total)}
-    return (kept if ledger.terms.selection_delta is not None else {}) | {
+    selection = {"delta": str(entry.delta), "delta_total": str(entry.delta_total)}
+    return (selection if ledger.terms.selection_delta is not None else {}) | {
         "number": entry.number,
         "time": entry.time.isoformat(),
         "author": entry.author,

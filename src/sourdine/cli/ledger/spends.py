@@ -29,14 +29,14 @@ def read_blocks(path: Path) -> "list[list[Spend]]":
         ) from None
 
 
-def _listed(held: object) -> list[list[dict[str, object]]]:
+def _listed(document: object) -> list[list[dict[str, object]]]:
     """The descriptions in a document, block by block; nothing if it is of another kind."""
     blocks: list[Any]
-    if isinstance(held, list):
-        blocks = [held]
-    elif isinstance(held, dict) and isinstance(held.get("entries"), list):
-        blocks = [entry.get("spends") if isinstance(entry, dict) else None for entry in held["entries"]]
+    if isinstance(document, list):
+        blocks = [document]
+    elif isinstance(document, dict) and isinstance(document.get("entries"), list):
+        blocks = [entry.get("spends") if isinstance(entry, dict) else None for entry in document["entries"]]
     else:
-        blocks = [held.get("spends") if isinstance(held, dict) else None]
+        blocks = [document.get("spends") if isinstance(document, dict) else None]
     known = all(isinstance(block, list) and all(isinstance(item, dict) for item in block) for block in blocks)
     return blocks if known else []

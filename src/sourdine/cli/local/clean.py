@@ -111,9 +111,9 @@ def clean(
     names = [table.name, CLEANING, *([REPORT] if report else []), *([] if ledger is None else [CERTIFICATE])]
     if len(set(names)) < len(names):
         raise InvalidParameter(f"The file {table.name} has the name of a file that goes with it. Rename it.")
-    with ExitStack() as held:
-        paid = None if ledger is None else held.enter_context(_open(ledger))
-        box = held.enter_context(Outbox(folder, names))
+    with ExitStack() as stack:
+        paid = None if ledger is None else stack.enter_context(_open(ledger))
+        box = stack.enter_context(Outbox(folder, names))
         purpose = show.one_line(f"cleaned table: {', '.join(cells.name for cells in cleaner.cells)}")[
             :_LONGEST
         ]
@@ -125,7 +125,7 @@ def clean(
             text=text,
             watch=lambda columns: show.progress("cleaning", columns),
         )
-        told = None if paid is None else cleaned.certificate(paid, cleaner.declared)
+        certificate = None if paid is None else cleaned.certificate(paid, cleaner.declared)
         troubles: list[Exception] = []
 
         def fill(place: Path) -> None:
@@ -139,12 +139,14 @@ def clean(
                     troubles.append(problem)
                 else:
                     disk.write_new(place / REPORT, page)
-            if told is not None:
-                written = [place / name for name in names if (place / name).is_file()]
-                tied = told.with_digests(written, complete=True)
+            if certificate is not None:
+                files_there = [place / name for name in names if (place / name).is_file()]
+                tied = certificate.with_digests(files_there, complete=True)
                 disk.write_new(place / CERTIFICATE, tied.to_json() + "\n")
 
-        line = "" if told is None else f"The cleaning was paid: line {told.number} of the ledger. "
+        line = (
+            "" if certificate is None else f"The cleaning was paid: line {certificate.number} of the ledger. "
+        )
         files = box.deliver(fill, line)
     if troubles:
         show.warn(f"The cleaned table is in {folder}, without its page {REPORT}.")
@@ -170,9 +172,9 @@ def _declared(
     from sourdine.local.cleaner.specification import CleaningSpecification, parsed
     from sourdine.tables.specification import check_filled
 
-    found = parsed(spec)
-    check_filled({name: found[name] for name in ("columns", "clean") if name in found}, spec)
-    held = CleaningSpecification.read(found)
+    document = parsed(spec)
+    check_filled({name: document[name] for name in ("columns", "clean") if name in document}, spec)
+    specification = CleaningSpecification.read(document)
     owner = "local clean"
     epsilons: dict[str, Fraction] = {}
     for name, value in (_pair(owner, text) for text in own):
@@ -182,7 +184,7 @@ def _declared(
             )
     if rows is not None:
         rows = check.integer(owner, "rows", rows, 1, 1 << 20)
-    cleaner = held.cleaner(
+    cleaner = specification.cleaner(
         epsilon=None if epsilon is None else number(owner, "epsilon", epsilon, _LEAST, _MOST),
         each=None if each is None else number(owner, "each", each, _LEAST, _MOST),
         own=epsilons,
@@ -191,7 +193,7 @@ def _declared(
         rows=rows,
         unit=unit,
     )
-    return cleaner, held.clean.keep_order, held.text
+    return cleaner, specification.clean.keep_order, specification.text
 
 
 def _pair(owner: str, text: str) -> tuple[str, Fraction]:
@@ -233,11 +235,11 @@ def _print(cleaned: "CleanTable", files: list[Path]) -> None:
     from sourdine.report.pages.cleaning import done_table, found_table, gap_words, order_words
 
     cleaner = cleaned.cleaner
-    for made in (done_table(cleaned), found_table(cleaned)):
-        show.line(f"{made.title}:")
-        show.table(made.columns, made.shown()[:_MOST_LINES], made.numbers)
-        if len(made.rows) > _MOST_LINES:
-            show.line(f"{len(made.rows) - _MOST_LINES:,} more are in {files[0].parent}.")
+    for table in (done_table(cleaned), found_table(cleaned)):
+        show.line(f"{table.title}:")
+        show.table(table.columns, table.shown()[:_MOST_LINES], table.numbers)
+        if len(table.rows) > _MOST_LINES:
+            show.line(f"{len(table.rows) - _MOST_LINES:,} more are in {files[0].parent}.")
     many = "" if cleaner.rows == 1 else f" x {cleaner.rows:,} records"
     sums = " + ".join(readable(cells.price) for cells in cleaner.cells)
     show.say(
@@ -267,7 +269,7 @@ def _print(cleaned: "CleanTable", files: list[Path]) -> None:
 
 
 def _plain(cleaned: "CleanTable", files: list[Path]) -> dict[str, object]:
-    cleaner, made = cleaned.cleaner, cleaned.estimates()
+    cleaner, estimates = cleaned.cleaner, cleaned.estimates()
     return {
         "epsilon": float(cleaner.total),
         "price": str(cleaner.total),
@@ -288,9 +290,9 @@ def _plain(cleaned: "CleanTable", files: list[Path]) -> dict[str, object]:
                 "labels": None
                 if cells.labels is None
                 else [*cells.labels, *([None] if cells.keeps_missing else [])],
-                "corrected": made[cells.name].value.tolist(),
-                "lower": made[cells.name].lower.tolist(),
-                "upper": made[cells.name].upper.tolist(),
+                "corrected": estimates[cells.name].value.tolist(),
+                "lower": estimates[cells.name].lower.tolist(),
+                "upper": estimates[cells.name].upper.tolist(),
             }
             for cells in cleaner.cells
         },

@@ -27,7 +27,7 @@ def compare(
 
     level = number("local compare", "epsilon", epsilon, Fraction(1, 1 << 20), 512)
     both = CentralComparison(epsilon=level, people=people, share=share)
-    among, drawn = both.local / both.central, both.drawn_local / both.drawn_central
+    among, population = both.local / both.central, both.drawn_local / both.drawn_central
     if as_json:
         show.document(
             {
@@ -39,7 +39,7 @@ def compare(
                     "local": math.sqrt(both.drawn_local),
                     "central": math.sqrt(both.drawn_central),
                 },
-                "variance_ratio": {"among_these_people": among, "in_their_population": drawn},
+                "variance_ratio": {"among_these_people": among, "in_their_population": population},
             }
         )
         return
@@ -55,7 +55,7 @@ def compare(
         f"Standard errors for {people:,} people at epsilon {epsilon}, each way with the best noise there is "
         f"for a yes or a no. Among these people the variance of local reports is {among:,.4g} times a "
         "curator's, which is half the number of people at any epsilon. About the population they were drawn "
-        f"from it is {drawn:.3g} times: so many times the people make up for not trusting anybody."
+        f"from it is {population:.3g} times: so many times the people make up for not trusting anybody."
     )
 
 

@@ -32,13 +32,13 @@ def read_bytes(path: Path) -> bytes:
 
 def refuse_twice(paths: Sequence[Path]) -> None:
     """Refuse a file that is named twice: its people would count twice, and intervals would be too narrow."""
-    seen = set()
+    files = set()
     for path in paths:
-        if path.resolve() in seen:
+        if path.resolve() in files:
             raise InvalidParameter(
                 f"The file {path} is named twice, and its reports would be counted twice. Name it once."
             )
-        seen.add(path.resolve())
+        files.add(path.resolve())
 
 
 _LINES = 1 << 16  # lines read at once
@@ -70,8 +70,8 @@ def estimate(
     refuse_twice(reports)
     total = None
     for path in reports:
-        found = _counted(question, path)
-        total = found if total is None else total + found
+        part = _counted(question, path)
+        total = part if total is None else total + part
     assert total is not None
     answer = _in_rows(question.estimate(total, level))
     values = _constrained(constrain, question, answer)

@@ -62,33 +62,33 @@ def queries(
             "Which queries? Give --above once for each, or their number with --queries for a plan alone."
         )
     many = len(edges) if count is None else check.integer(owner, "queries", count, 1, 1 << 20)
-    asked = best_each(level, many) if each is None else each
-    plan = QueryPlan(epsilon=level, queries=many, tolerance=tolerance, confidence=confidence, each=asked)
-    told = {
+    per_person = best_each(level, many) if each is None else each
+    plan = QueryPlan(epsilon=level, queries=many, tolerance=tolerance, confidence=confidence, each=per_person)
+    document = {
         "epsilon": float(level),
         "queries": many,
         "tolerance": tolerance,
         "confidence": confidence,
-        "each": asked,
+        "each": per_person,
         "people": {"exact": plan.enough, "surely": plan.surely, "published": plan.published},
     }
-    found = None if values is None else _answers(plan, _numbers(values), edges)
+    answers = None if values is None else _answers(plan, _numbers(values), edges)
     if as_json:
-        show.document(told | ({} if found is None else {"answers": found}))
+        show.document(document | ({} if answers is None else {"answers": answers}))
         return
     enough = f"{plan.enough:,}" if plan.enough is not None else f"at most {plan.surely:,}"
     show.say(
         f"{many:,} {'query' if many == 1 else 'queries'} within {plain(tolerance)}, all of them with "
         f"confidence {plain(confidence)}, at epsilon {epsilon} for each person: {enough} people by exact "
-        f"probabilities, {plan.surely:,} by Hoeffding's inequality. Each person answers {asked} of them. The "
-        f"published t/(epsilon^2 tau^2) is {plan.published:,}, which makes a standard error of "
+        f"probabilities, {plan.surely:,} by Hoeffding's inequality. Each person answers {per_person} of "
+        f"them. The published t/(epsilon^2 tau^2) is {plan.published:,}, which makes a standard error of "
         f"{plan.deviation(max(plan.published, many)):.2g}."
     )
-    if found is not None:
+    if answers is not None:
         columns = ("above", "share", "interval")
         rows = [
             (plain(one["above"]), f"{one['share']:.4f}", f"{one['lower']:.4f} to {one['upper']:.4f}")
-            for one in found
+            for one in answers
         ]
         show.table(columns, rows, numbers=columns)
         show.say(
@@ -100,7 +100,7 @@ def queries(
 def _numbers(path: Path) -> "NDArray[np.float64]":
     import numpy as np
 
-    found = []
+    numbers = []
     for place, line in enumerate(lines_of(path), 1):
         try:
             value = float(line)
@@ -111,17 +111,17 @@ def _numbers(path: Path) -> "NDArray[np.float64]":
                 f"Line {place} of {path} is no number. Everybody must be asked the same. Mend it, or take it "
                 "out."
             )
-        found.append(value)
-    return np.array(found)
+        numbers.append(value)
+    return np.array(numbers)
 
 
 def _answers(plan: "QueryPlan", values: "NDArray[np.float64]", edges: list[float]) -> list[dict[str, float]]:
     from sourdine.core.randomness.bits import SYSTEM
     from sourdine.local.shuffle import permutation
 
-    drawn = values[permutation(len(values), SYSTEM)]  # who is asked what must not hang on the file's order
-    asked = [partial(operator.lt, edge) for edge in edges]
-    answer = plan.answer(asked, drawn, confidence=plan.confidence)
+    order = values[permutation(len(values), SYSTEM)]  # who is asked what must not hang on the file's order
+    tests = [partial(operator.lt, edge) for edge in edges]
+    answer = plan.answer(tests, order, confidence=plan.confidence)
     return [
         {"above": edge, "share": float(value), "lower": float(low), "upper": float(high)}
         for edge, value, low, high in zip(edges, answer.value, answer.lower, answer.upper, strict=True)

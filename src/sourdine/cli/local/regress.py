@@ -59,18 +59,18 @@ def regress(
     survey = _survey(design, truth, yes)
     columns = [name.strip() for text in on or () for name in text.split(",") if name.strip()]
     records = Records.read(table, quasi=[answer, *columns], missing=Missing.DROP)
-    said = _said(records.quasi[0])
+    answers = _answers(records.quasi[0])
     pairs = [pair for column in records.quasi[1:] for pair in _covariates(column)]
-    rows = np.stack([each for _, each in pairs], axis=1) if pairs else np.zeros((len(said), 0))
+    rows = np.stack([each for _, each in pairs], axis=1) if pairs else np.zeros((len(answers), 0))
     names = [name for name, _ in pairs]
-    found = fit(survey, said, rows, names=names, counts=records.counts, confidence=confidence)
-    yes_said = round(float(said @ records.counts))
-    whole = survey.estimate(yes_said, records.size, confidence, population=True)
+    regression = fit(survey, answers, rows, names=names, counts=records.counts, confidence=confidence)
+    yeses = round(float(answers @ records.counts))
+    whole = survey.estimate(yeses, records.size, confidence, population=True)
     share = float(whole.value), float(whole.lower), float(whole.upper)
     if as_json:
-        show.document(_document(found, survey, records.dropped, share))
+        show.document(_document(regression, survey, records.dropped, share))
     else:
-        _print(found, survey, records.dropped, share)
+        _print(regression, survey, records.dropped, share)
 
 
 def _survey(design: str, truth: str, yes: str) -> "Survey":
@@ -88,7 +88,7 @@ def _survey(design: str, truth: str, yes: str) -> "Survey":
     return Survey.two_coins(float(first), float(number(owner, "yes", yes, 0, 1)))
 
 
-def _said(column: "Coded") -> "NDArray[np.float64]":
+def _answers(column: "Coded") -> "NDArray[np.float64]":
     import numpy as np
 
     meaning = [_WORDS.get((label or "").strip().lower()) for label in column.labels]
@@ -117,26 +117,26 @@ def _covariates(column: "Coded") -> "list[tuple[str, NDArray[np.float64]]]":
 
 
 def _document(
-    found: "AnswerRegression", survey: "Survey", dropped: int, share: tuple[float, float, float]
+    regression: "AnswerRegression", survey: "Survey", dropped: int, share: tuple[float, float, float]
 ) -> dict[str, object]:
     from sourdine.cli.shared.parse import finite
 
     return {
-        "reports": found.reports,
+        "reports": regression.reports,
         "dropped": dropped,
         "epsilon": finite(survey.epsilon),
-        "confidence": found.confidence,
-        "settled": found.settled,
-        "log_likelihood": found.log_likelihood,
+        "confidence": regression.confidence,
+        "settled": regression.settled,
+        "log_likelihood": regression.log_likelihood,
         "share": dict(zip(("value", "lower", "upper"), share, strict=True)),
         "coefficients": [
             {"covariate": name, "value": value, "standard_error": error, "lower": low, "upper": high}
             for name, value, error, low, high in zip(
-                found.names,
-                found.coefficients.tolist(),
-                found.errors.tolist(),
-                found.lower.tolist(),
-                found.upper.tolist(),
+                regression.names,
+                regression.coefficients.tolist(),
+                regression.errors.tolist(),
+                regression.lower.tolist(),
+                regression.upper.tolist(),
                 strict=True,
             )
         ],
@@ -144,33 +144,33 @@ def _document(
 
 
 def _print(
-    found: "AnswerRegression", survey: "Survey", dropped: int, share: tuple[float, float, float]
+    regression: "AnswerRegression", survey: "Survey", dropped: int, share: tuple[float, float, float]
 ) -> None:
     import numpy as np
 
     with np.errstate(over="ignore"):
-        odds = np.exp(found.coefficients)
+        odds = np.exp(regression.coefficients)
     rows = [
         (
             name,
-            f"{found.coefficients[i]:.4g}",
-            f"{found.errors[i]:.3g}",
-            f"{found.lower[i]:.3g} to {found.upper[i]:.3g}",
+            f"{regression.coefficients[i]:.4g}",
+            f"{regression.errors[i]:.3g}",
+            f"{regression.lower[i]:.3g} to {regression.upper[i]:.3g}",
             f"{odds[i]:.3g}" if i else "",
         )
-        for i, name in enumerate(found.names)
+        for i, name in enumerate(regression.names)
     ]
     show.table(_COLUMNS, rows, numbers=_COLUMNS[1:])
-    level = f"{plain(100 * found.confidence)} %"
+    level = f"{plain(100 * regression.confidence)} %"
     cost = f"epsilon {survey.epsilon:.4g}" if survey.epsilon < float("inf") else "NO finite epsilon"
     show.say(
-        f"{counted(found.reports, 'answer')}, each of which reveals {cost}. It is true of {share[0]:.1%} "
-        f"({level} interval {share[1]:.1%} to {share[2]:.1%}) in the population they were drawn from. "
-        f"Coefficients are in logits, with {level} intervals, each by itself. Covariates are used as they "
-        "are, and nothing here protects them."
+        f"{counted(regression.reports, 'answer')}, each of which reveals {cost}. It is true of "
+        f"{share[0]:.1%} ({level} interval {share[1]:.1%} to {share[2]:.1%}) in the population they were "
+        f"drawn from. Coefficients are in logits, with {level} intervals, each by itself. Covariates are "
+        "used as they are, and nothing here protects them."
         + (f" {counted(dropped, 'record')} lacked a value and were left out." if dropped else "")
     )
-    if not found.settled:
+    if not regression.settled:
         show.warn(
             "The likelihood has no maximum at finite coefficients: these answers are beyond what the design "
             "explains. Errors mean nothing. Check the design, or take covariates out."

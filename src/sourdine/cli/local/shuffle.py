@@ -75,7 +75,7 @@ def shuffle(
             many = alike = check.integer(owner, "people", people, 1, 1 << 40)
         else:
             many, alike = _shuffled(question, reports, output)
-    found = _amplified(oracle, local, alike, share)
+    bracket = _amplified(oracle, local, alike, share)
     if as_json:
         show.document(
             {
@@ -83,7 +83,7 @@ def shuffle(
                 "look_alike": alike,
                 "delta": share,
                 "epsilon_one": local,
-                "epsilon": plain_bracket(found),
+                "epsilon": plain_bracket(bracket),
                 "shuffled": str(output) if output else None,
             }
         )
@@ -92,7 +92,7 @@ def shuffle(
         show.line(f"Wrote {counted(many, 'report')} to {output}, in an order that is drawn.")
     among = "" if alike == many else f", {alike:,} of them in the smallest cohort"
     show.line(f"One report alone: epsilon {shorten_up(local)}.")
-    show.line(f"Among {counted(many, 'report')}{among}, shuffled: epsilon {say_bracket(found, share)}.")
+    show.line(f"Among {counted(many, 'report')}{among}, shuffled: epsilon {say_bracket(bracket, share)}.")
     show.say(
         "For one report a person, and against whoever sees nothing but the shuffled reports. Who shuffles "
         "them, or sees reports before, learns what one report tells alone."

@@ -58,24 +58,24 @@ def spec(
             "Give one of --labels, --categories, or --lower with --upper."
         )
     listed = () if labels is None else tuple(lines_of(labels))
-    made: Oracle
+    choice: Oracle
     forecast = ""
     if lower is not None or upper is not None:
         if lower is None or upper is None:
             raise InvalidParameter("Numbers need both bounds. Give --lower and --upper.")
         ends = [number("local spec", "bounds", bound, -_FAR, _FAR) for bound in (lower, upper)]
-        made, why = numeric_oracle(oracle, epsilon=level, lower=ends[0], upper=ends[1])
+        choice, why = numeric_oracle(oracle, epsilon=level, lower=ends[0], upper=ends[1])
     else:
         count = len(listed) if categories is None else categories
         if categories is None and count < 2:
             raise InvalidParameter(f"The file {labels} has one label. Write at least two, one a line.")
         count = check.integer("local spec", "categories", count, 2, 1 << 24)
-        made, why = frequency_oracle(oracle, epsilon=level, categories=count)
-        off = 100 * math.sqrt(made.variance(1 / count, _CROWD))
+        choice, why = frequency_oracle(oracle, epsilon=level, categories=count)
+        off = 100 * math.sqrt(choice.variance(1 / count, _CROWD))
         forecast = (
             f" With {_CROWD:,} reports a share of 1/{count} is off by about {off:.2g} percentage points."
         )
-    question = Question(name=name, oracle=made, labels=listed)
+    question = Question(name=name, oracle=choice, labels=listed)
     content = question.to_json()
     try:
         disk.write_whole(place, json.dumps(content, indent=2, ensure_ascii=False) + "\n", over=False)
@@ -89,7 +89,7 @@ def spec(
         return
     show.line(f"Wrote {place}, fingerprint {question.fingerprint}.")
     show.say(
-        f"Each report has {counted(made.width, 'byte')}. How reports are made: {why.rstrip('.')}.{forecast}"
+        f"Each report has {counted(choice.width, 'byte')}. How reports are made: {why.rstrip('.')}.{forecast}"
     )
     show.line(f"Every new report costs whoever makes it epsilon {shorten_up(float(level), 6)}.")
     show.line(f"Next: sourdine local encode {quote(show.one_line(str(place)))} answers.txt -o reports.txt")
@@ -123,11 +123,11 @@ def simulate(
     oracles = [frequency_oracle(name, epsilon=level, categories=categories)[0] for name in names]
     bits = bits_of("local simulate", seed)
     counts = population(law, categories, people)
-    found = [
+    trials = [
         rehearse(each, counts, bits=bits, watch=partial(show.progress, name))
         for name, each in zip(names, oracles, strict=True)
     ]
-    best = min(range(len(found)), key=lambda i: found[i].forecast)
+    best = min(range(len(trials)), key=lambda i: trials[i].forecast)
     if as_json:
         show.document(
             {
@@ -146,7 +146,7 @@ def simulate(
                         "client_seconds": each.client_seconds,
                         "server_seconds": each.server_seconds,
                     }
-                    for name, each in zip(names, found, strict=True)
+                    for name, each in zip(names, trials, strict=True)
                 ],
             }
         )
@@ -164,7 +164,7 @@ def simulate(
                 f"{people / max(each.client_seconds, 1e-9):,.0f}",
                 f"{each.server_seconds:.3g}",
             )
-            for name, each in zip(names, found, strict=True)
+            for name, each in zip(names, trials, strict=True)
         ],
         numbers=columns[1:],
     )

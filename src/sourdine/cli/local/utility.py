@@ -67,11 +67,11 @@ def utility(
 
     show.check_page(html)
     place = Path(f"{table.stem}.toml") if spec is None else spec
-    found = parsed(place)
-    check_filled({name: found[name] for name in ("columns", "clean") if name in found}, place)
+    document = parsed(place)
+    check_filled({name: document[name] for name in ("columns", "clean") if name in document}, place)
     measured = measure_utility(
         _file(table),
-        CleaningSpecification.read(found),
+        CleaningSpecification.read(document),
         label=label,
         epsilon=None if epsilon is None else _epsilons("epsilon", epsilon),
         each=None if each is None else _epsilons("each", each),
@@ -110,17 +110,17 @@ def _epsilons(name: str, text: str) -> list[Fraction]:
     """The values of a list, in which ranges may stand."""
     from sourdine.local.utility.ranges import MOST_POINTS, epsilon_range
 
-    made: list[Fraction] = []
+    epsilons: list[Fraction] = []
     for part in text.split(","):
-        said = [each.strip() for each in part.split(":")]
-        ends = [number(_OWNER, name, each, _LEAST, _MOST) for each in said[:2]]
+        words = [each.strip() for each in part.split(":")]
+        ends = [number(_OWNER, name, each, _LEAST, _MOST) for each in words[:2]]
         count = None
-        if len(said) > 2:
-            points = number(_OWNER, f"points of {name}", ":".join(said[2:]), 2, MOST_POINTS)
+        if len(words) > 2:
+            points = number(_OWNER, f"points of {name}", ":".join(words[2:]), 2, MOST_POINTS)
             whole = int(points) if points.denominator == 1 else points
             count = check.integer(_OWNER, f"points of {name}", whole, 2, MOST_POINTS)
-        made += epsilon_range(ends[0], ends[1], count) if len(said) > 1 else ends
-    return sorted(dict.fromkeys(made))
+        epsilons += epsilon_range(ends[0], ends[1], count) if len(words) > 1 else ends
+    return sorted(dict.fromkeys(epsilons))
 
 
 E = TypeVar("E", bound="StrEnum")
@@ -139,11 +139,11 @@ def _print(measured: "Utility", html: Path | None) -> None:
     from sourdine.local.utility.measure import NOTICE
     from sourdine.report.pages.utility import price_words, reading_points, utility_table, what_words
 
-    made = utility_table(measured)
+    table = utility_table(measured)
     show.say(f"{NOTICE}.")
     show.say(what_words(measured))
-    show.table(made.columns, made.shown(), (*made.numbers, *made.columns[:2], *made.columns[-2:]))
-    show.say(f"{made.note} {price_words(measured)}")
+    show.table(table.columns, table.shown(), (*table.numbers, *table.columns[:2], *table.columns[-2:]))
+    show.say(f"{table.note} {price_words(measured)}")
     show.say(reading_points(measured)[2])
     if html is not None:
         show.line(f"  {html}")

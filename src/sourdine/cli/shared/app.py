@@ -149,18 +149,18 @@ def _complain(sentence: str, code: int = BAD_INPUT) -> int:
 
 def _reword(problem: typer.TyperException) -> str:
     """What the parser of the command line says, without the names of its own parts."""
-    told = problem.format_message()
-    if re.match(r"No such option: -[\d.]", told):
+    message = problem.format_message()
+    if re.match(r"No such option: -[\d.]", message):
         return (
             "A number below 0 was given where a word or a number from 0 on is expected, and its minus sign "
             "reads like an option. Write it without the sign."
         )
     context = getattr(problem, "ctx", None)
-    if told.startswith("Missing ") and context is not None:
-        return f"{told} To see what it needs: {context.command_path} --help"
-    where, _, what = told.partition(": ")
+    if message.startswith("Missing ") and context is not None:
+        return f"{message} To see what it needs: {context.command_path} --help"
+    where, _, what = message.partition(": ")
     if not isinstance(problem, typer.BadParameter) or not what:
-        return told
+        return message
     name = where.removeprefix("Invalid value for ")
     if "integer" in what:
         return f"The value of {name} must be a whole number. Write it in digits, such as 1000."
@@ -192,14 +192,14 @@ def rights(shared: bool) -> Iterator[None]:
 
     What is asked for inside counts: a verb may share where the command as a whole did not.
     """
-    asked = _umask.get()
-    if asked is not None and not shared:
+    before_all = _umask.get()
+    if before_all is not None and not shared:
         yield
         return
     before = os.umask(_OTHERS)
-    asked = before if asked is None else asked
-    os.umask(asked if shared else _OTHERS)
-    token = _umask.set(asked)
+    before_all = before if before_all is None else before_all
+    os.umask(before_all if shared else _OTHERS)
+    token = _umask.set(before_all)
     try:
         with disk.shared(shared):
             yield

@@ -31,12 +31,12 @@ def with_groups(command: Command) -> Command:
         shown += _options(groups[name]) if name in groups else [parameter.replace(annotation=hints[name])]
 
     @wraps(command)
-    def grouped(**given: object) -> None:
+    def grouped(**values: object) -> None:
         for name, kind in groups.items():
-            given[name] = kind(
-                **{each.name: given.pop(each.name) for each in fields(kind) if each.name in given}
+            values[name] = kind(
+                **{each.name: values.pop(each.name) for each in fields(kind) if each.name in values}
             )
-        command(**given)
+        command(**values)
 
     grouped.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     grouped.__annotations__ = {each.name: each.annotation for each in shown}

@@ -31,8 +31,8 @@ def number(owner: str, name: str, text: str, least: Fraction | int, most: Fracti
     if exact is None:
         raise check.fail(owner, name, "be a finite number", text, "Write it like 0.5, 1e-3 or 1/3.")
     if not least <= exact <= most:
-        said = str if "/" in text else decimal
-        raise check.fail(owner, name, f"lie between {said(least)} and {said(most)}", text)
+        write = str if "/" in text else decimal
+        raise check.fail(owner, name, f"lie between {write(least)} and {write(most)}", text)
     return exact
 
 
@@ -128,16 +128,16 @@ def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def plain_bracket(found: "Bracket") -> dict[str, float | None]:
+def plain_bracket(bracket: "Bracket") -> dict[str, float | None]:
     """Both ends, for machines."""
-    return {"lower": finite(found.lower), "upper": finite(found.upper)}
+    return {"lower": finite(bracket.lower), "upper": finite(bracket.upper)}
 
 
-def say_bracket(found: "Bracket", delta: float) -> str:
+def say_bracket(bracket: "Bracket", delta: float) -> str:
     """The upper end, which is the claim; then both, if the lower one says anything."""
     from sourdine.core.format import plain, shorten_down, shorten_up
 
-    upper = shorten_up(found.upper)
+    upper = shorten_up(bracket.upper)
     at = f" at delta {plain(delta)}" if delta else ""
-    both = f" (certified: between {shorten_down(found.lower)} and {upper})" if found.lower else ""
+    both = f" (certified: between {shorten_down(bracket.lower)} and {upper})" if bracket.lower else ""
     return f"{upper}{at}{both}"

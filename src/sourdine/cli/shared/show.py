@@ -36,8 +36,8 @@ def tame_json(text: str) -> str:
     return re.sub(r"[^\n\x20-\x7e]", _in_json, text)
 
 
-def _in_json(found: re.Match[str]) -> str:
-    letter = found.group()
+def _in_json(match: re.Match[str]) -> str:
+    letter = match.group()
     if has_shape(letter):
         return letter
     units = letter.encode("utf-16-be", "surrogatepass")
@@ -83,10 +83,10 @@ def progress(label: str, things: Sequence[T]) -> Iterable[T]:
     console = Console(file=sys.stderr)
     if console.is_terminal:
         return track(things, escape(tame(label)), console=console, transient=True)
-    return _told(label, things)
+    return _in_lines(label, things)
 
 
-def _told(label: str, things: Sequence[T]) -> Iterator[T]:
+def _in_lines(label: str, things: Sequence[T]) -> Iterator[T]:
     lines = Lines()
     for done, thing in enumerate(things):
         lines.tell(f"{label}: {done:,} of {len(things):,}")
@@ -132,8 +132,8 @@ def warn(text: str) -> None:
 
 def _filled(text: str, first: str = "", under: str = "") -> str:
     """A paragraph, broken where it is too long and nowhere else."""
-    told = tame(text.translate(_BLANKS))
-    return textwrap.fill(told, _PROSE, initial_indent=first, subsequent_indent=under, break_on_hyphens=False)
+    line = tame(text.translate(_BLANKS))
+    return textwrap.fill(line, _PROSE, initial_indent=first, subsequent_indent=under, break_on_hyphens=False)
 
 
 def one_line(text: str) -> str:

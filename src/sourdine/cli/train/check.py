@@ -52,8 +52,10 @@ def check(
             {"notice": NOTICE, "examples": len(train), "count_for_nothing": len(places), "files": files}
         )
         return
-    said = f"{NOTICE}: of {counted(len(train), 'example')} to learn from, {len(places):,} "
-    show.line(said + ("counts" if len(places) == 1 else "count") + " for nothing" + (":" if files else "."))
+    sentence = f"{NOTICE}: of {counted(len(train), 'example')} to learn from, {len(places):,} "
+    show.line(
+        sentence + ("counts" if len(places) == 1 else "count") + " for nothing" + (":" if files else ".")
+    )
     for name in files[:_SHOWN]:
         show.line(f"{NOTICE}: {show.one_line(name)}")
     if len(files) > _SHOWN:

@@ -83,7 +83,7 @@ class RecipeOptions:
 
     def recipe(self, usual: "Recipe", epochs: int | None) -> "Recipe":
         """The settings of a model, with what was stated in place of what is usual."""
-        made = usual
+        recipe = usual
         if self.optimizer is not None:
             if self.optimizer not in OPTIMIZERS:
                 raise check.fail(_OWNER, "optimizer", f"be one of {', '.join(OPTIMIZERS)}", self.optimizer)
@@ -92,21 +92,21 @@ class RecipeOptions:
                     raise InvalidParameter(
                         f"The optimizer {self.optimizer} takes no --momentum. Leave it out, or take sgd."
                     )
-                made = replace(made, optimizer=self.optimizer, learning_rate=_ADAPTIVE_RATE)
+                recipe = replace(recipe, optimizer=self.optimizer, learning_rate=_ADAPTIVE_RATE)
         if self.learning_rate is not None:
             step = float(number(_OWNER, "learning-rate", self.learning_rate, Fraction(1, 10**9), 10**6))
-            made = replace(made, learning_rate=step)
+            recipe = replace(recipe, learning_rate=step)
         if self.momentum is not None:
-            kept = float(number(_OWNER, "momentum", self.momentum, 0, Fraction(9999, 10**4)))
-            made = replace(made, momentum=kept)
+            momentum = float(number(_OWNER, "momentum", self.momentum, 0, Fraction(9999, 10**4)))
+            recipe = replace(recipe, momentum=momentum)
         if self.clip is not None:
-            made = replace(made, clip=float(number(_OWNER, "clip", self.clip, Fraction(1, 10**6), 10**6)))
+            recipe = replace(recipe, clip=float(number(_OWNER, "clip", self.clip, Fraction(1, 10**6), 10**6)))
         if self.averaging is not None:
             decay = float(number(_OWNER, "averaging", self.averaging, 0, Fraction(99999, 10**5)))
-            made = replace(made, averaging=decay or None)
+            recipe = replace(recipe, averaging=decay or None)
         if epochs is not None:
-            made = replace(made, epochs=check.integer(_OWNER, "epochs", epochs, 1, 1 << 20))
-        return made
+            recipe = replace(recipe, epochs=check.integer(_OWNER, "epochs", epochs, 1, 1 << 20))
+        return recipe
 
     def augmentation(self) -> "Augmentation | None":
         """How images are changed, if they are."""
@@ -116,13 +116,13 @@ class RecipeOptions:
             if self.copies != 1:
                 raise InvalidParameter("Copies of what? Give --augment with --copies.")
             return None
-        given: dict[str, bool | int | float] = {}
+        changes: dict[str, bool | int | float] = {}
         for word in self.augment.split(","):
             name, sign, text = (part.strip() for part in word.partition("="))
             if name not in _AUGMENTED or bool(sign) == (name == "flip"):
                 raise check.fail(_OWNER, "augment", "be of flip, shift=4, rotate=15 and blur=1", self.augment)
-            given[name] = True if name == "flip" else _AUGMENTED[name](number(_OWNER, name, text, 0, 4096))
-        return Augmentation(**given, copies=self.copies)  # type: ignore[arg-type]
+            changes[name] = True if name == "flip" else _AUGMENTED[name](number(_OWNER, name, text, 0, 4096))
+        return Augmentation(**changes, copies=self.copies)  # type: ignore[arg-type]
 
 
 @with_groups
@@ -205,8 +205,8 @@ def fit(
     warning = "" if stated is None else _warning(stated, len(parts.train))
     if warning and not as_json:
         show.say(warning, mark="WARNING: ")
-    with ExitStack() as held:
-        paid = None if ledger is None else held.enter_context(_open(ledger))
+    with ExitStack() as stack:
+        paid = None if ledger is None else stack.enter_context(_open(ledger))
         train, judged, features = chosen.prepared(parts, cache, single=single)
         job = _Job(chosen, recipe, stated, plan.batch_size, train, judged, paid, augmentation)
         handover = Handover(chosen, train.classes, features, paid)
@@ -217,13 +217,13 @@ def fit(
             label = "training" if count == 1 else f"run {turn + 1} of {count}"
             run = job.run(label, _numbered(checkpoint, turn, count))
             runs.append(run)
-            told = plain_runs(runs, places[: turn + 1]) | {"warning": warning or None}
-            summary = json.dumps(told, indent=2) + "\n"
+            document = plain_runs(runs, places[: turn + 1]) | {"warning": warning or None}
+            summary = json.dumps(document, indent=2) + "\n"
             handover.write(run, place, summary if count == 1 else None)
     if count > 1:
         show.keep(summary, folder / RUNS)
     if as_json:
-        show.document(told | {"files": [str(path) for path in files_in(folder)]})
+        show.document(document | {"files": [str(path) for path in files_in(folder)]})
     else:
         print_runs(runs, folder)
 
@@ -305,8 +305,8 @@ def _warning(plan: "TrainingPlan", present: int) -> str:
     return warn_of_delta(plan.delta, size, f"the {counted(size, 'example')}")
 
 
-def _refuse(**given: object) -> None:
-    for name, value in given.items():
+def _refuse(**options: object) -> None:
+    for name, value in options.items():
         if value is not None:
             raise InvalidParameter(
                 f"Training without privacy takes no --{name.replace('_', '-')}. Leave it out, or leave out "

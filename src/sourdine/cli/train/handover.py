@@ -103,7 +103,7 @@ def plain_runs(runs: "list[Run]", places: list[Path]) -> dict[str, object]:
     from sourdine.learning.baseline import Repeats
 
     trained, private = _kinds(runs)
-    found = _accuracies(runs)
+    accuracies = _accuracies(runs)
     return {
         "private": bool(private),
         "epsilon": plain_bracket(private[0].epsilon) if private else None,
@@ -111,8 +111,8 @@ def plain_runs(runs: "list[Run]", places: list[Path]) -> dict[str, object]:
         "plan": plain_plan(trained[0].plan) if trained else None,
         "secure": all(run.secure for run in private) if private else None,
         "resumed": any(run.resumed for run in trained) if private else None,
-        "mean": statistics.mean(found) if found else None,
-        "deviation": statistics.stdev(found) if len(found) > 1 else None,
+        "mean": statistics.mean(accuracies) if accuracies else None,
+        "deviation": statistics.stdev(accuracies) if len(accuracies) > 1 else None,
         "runs": [
             {
                 "folder": str(place),
@@ -149,15 +149,15 @@ def print_runs(runs: "list[Run]", folder: Path) -> None:
             show.line(f"{name.capitalize():<16} {value}")
     else:
         show.line("TRAINED WITHOUT PRIVACY: the model may hold anything about anybody.")
-    found = _accuracies(runs)
-    if len(found) > 1:
-        listed = ", ".join(f"{100 * each:.2f}" for each in found)
+    accuracies = _accuracies(runs)
+    if len(accuracies) > 1:
+        listed = ", ".join(f"{100 * each:.2f}" for each in accuracies)
         show.line(
-            f"{'Accuracy':<16} {100 * statistics.mean(found):.2f} % on average, standard deviation "
-            f"{100 * statistics.stdev(found):.2f} ({listed})"
+            f"{'Accuracy':<16} {100 * statistics.mean(accuracies):.2f} % on average, standard deviation "
+            f"{100 * statistics.stdev(accuracies):.2f} ({listed})"
         )
-    elif found:
-        show.line(f"{'Accuracy':<16} {100 * found[0]:.2f} %")
+    elif accuracies:
+        show.line(f"{'Accuracy':<16} {100 * accuracies[0]:.2f} %")
     if len(trained) > 1:
         whole = Repeats(tuple(trained)).epsilon.upper
         show.say(

@@ -101,14 +101,14 @@ def _values(name: str, text: str | None, least: Fraction | int, most: Fraction |
     parts = [part.strip() for part in text.split(",")]
     if len(parts) > _MOST_VALUES:
         raise check.fail(SWEEP, name, f"list at most {_MOST_VALUES} values", text)
-    found = [float(number(SWEEP, name, part, least, most)) for part in parts]
-    if len(set(found)) < len(found):
+    numbers = [float(number(SWEEP, name, part, least, most)) for part in parts]
+    if len(set(numbers)) < len(numbers):
         raise check.fail(SWEEP, name, "list each value once", text)
-    return tuple(found)
+    return tuple(numbers)
 
 
 def _whole(name: str, text: str | None, most: int) -> tuple[int, ...]:
-    found = _values(name, text, 1, most)
-    if any(each != int(each) for each in found):
+    numbers = _values(name, text, 1, most)
+    if any(each != int(each) for each in numbers):
         raise check.fail(SWEEP, name, "list whole numbers", text)
-    return tuple(map(int, found))
+    return tuple(map(int, numbers))

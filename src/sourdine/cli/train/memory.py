@@ -63,17 +63,17 @@ def memory(
     show.check_page(html)
     rows = MeasurementFile(output)
     measure_all(cases, rows, repeats=repeats, bar=lambda some: show.progress("measuring", some))
-    found = rows.of(cases)
-    fitted = fits(found)
-    seen = jumps(fitted)
+    measurements = rows.of(cases)
+    fitted = fits(measurements)
+    steps = jumps(fitted)
     if html is not None:
         from sourdine.report.pages.memory import memory_page
 
-        memory_page(found, fitted, seen).write(html)
+        memory_page(measurements, fitted, steps).write(html)
     if as_json:
-        show.document(_plain(found, fitted, seen))
+        show.document(_plain(measurements, fitted, steps))
     else:
-        _print(fitted, seen, output)
+        _print(fitted, steps, output)
 
 
 def _numbers(name: str, text: str) -> list[int]:
@@ -84,7 +84,7 @@ def _numbers(name: str, text: str) -> list[int]:
 
 
 def _plain(
-    rows: "Sequence[MeasuredMemory]", fitted: "Sequence[Fit]", seen: "Sequence[Jump]"
+    rows: "Sequence[MeasuredMemory]", fitted: "Sequence[Fit]", jumps: "Sequence[Jump]"
 ) -> dict[str, object]:
     """All of it for machines."""
     from sourdine.learning.memory.table import COLUMNS, cells
@@ -101,22 +101,22 @@ def _plain(
             for fit in fitted
         ],
         "jumps": [
-            {**_like(jump), "before": jump.before, "after": jump.after, "extra": jump.extra} for jump in seen
+            {**_like(jump), "before": jump.before, "after": jump.after, "extra": jump.extra} for jump in jumps
         ],
     }
 
 
-def _like(found: "Fit | Jump") -> dict[str, object]:
-    case = found.like
+def _like(fit: "Fit | Jump") -> dict[str, object]:
+    case = fit.like
     return {
         "hidden": case.hidden,
         "reduce": case.reduce,
         "private": case.private,
-        "quantity": found.quantity,
+        "quantity": fit.quantity,
     }
 
 
-def _print(fitted: "Sequence[Fit]", seen: "Sequence[Jump]", out: Path) -> None:
+def _print(fitted: "Sequence[Fit]", jumps: "Sequence[Jump]", out: Path) -> None:
     columns = ("hidden", "reduce", "private", "bytes of", "constant, MB", "an example, MB", "off by, %")
     show.table(
         columns,
@@ -135,14 +135,14 @@ def _print(fitted: "Sequence[Fit]", seen: "Sequence[Jump]", out: Path) -> None:
         numbers=(columns[0], columns[1], *columns[4:]),
     )
     for what in ("tensors", "the process"):
-        if some := [jump for jump in seen if jump.quantity.startswith(what)]:
+        if some := [jump for jump in jumps if jump.quantity.startswith(what)]:
             show.say(told_jump(some, what))
     show.line(f"Every case is in {out}.")
 
 
-def told_jump(seen: "Sequence[Jump]", what: str) -> str:
+def told_jump(jumps: "Sequence[Jump]", what: str) -> str:
     """The largest of some jumps, in a sentence."""
-    worst = max(seen, key=lambda jump: abs(jump.share))
+    worst = max(jumps, key=lambda jump: abs(jump.share))
     if worst.extra == 0:
         return f"At powers of two there is no jump of {what}."
     return (

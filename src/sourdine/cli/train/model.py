@@ -135,10 +135,10 @@ class ChosenModel:
         from sourdine.learning.models import model_of
 
         assert self.kind is not None
-        made = model_of(self.kind, shape, classes, self.hidden)
-        if self.weights is not None and isinstance(made, VGG):
-            made.load_convolutions(self.weights)
-        return made
+        model = model_of(self.kind, shape, classes, self.hidden)
+        if self.weights is not None and isinstance(model, VGG):
+            model.load_convolutions(self.weights)
+        return model
 
     def prepared(
         self, parts: "Parts", folder: Path | None, *, single: bool
@@ -150,8 +150,8 @@ class ChosenModel:
         from sourdine.learning.features.extractor import reduced
         from sourdine.learning.features.pipeline import extractor_of
 
-        def smaller(held: Labelled) -> Labelled:
-            return Labelled(reduced(held.inputs, self.reduce), held.targets, held.classes)
+        def smaller(examples: Labelled) -> Labelled:
+            return Labelled(reduced(examples.inputs, self.reduce), examples.targets, examples.classes)
 
         train, test = smaller(parts.train), None if parts.test is None else smaller(parts.test)
         if self.extraction is None:
@@ -164,18 +164,20 @@ class ChosenModel:
         if folder is not None:
             show.check_folder(folder)
 
-        def looked_at(held: Labelled, label: str) -> Labelled:
+        def looked_at(examples: Labelled, label: str) -> Labelled:
             dtype = torch.float32 if single else torch.float16
             progress = lambda starts: show.progress(label, starts)
-            found: Callable[..., torch.Tensor] = extractor.rows
+            extract: Callable[..., torch.Tensor] = extractor.rows
             if folder is not None:
-                found = lambda images, progress, dtype: extractor.cached_rows(
+                extract = lambda images, progress, dtype: extractor.cached_rows(
                     images, folder, progress, dtype=dtype
                 )
-            return Labelled(found(held.inputs, progress, dtype=dtype), held.targets, held.classes)
+            return Labelled(
+                extract(examples.inputs, progress, dtype=dtype), examples.targets, examples.classes
+            )
 
-        made = looked_at(train, "computing features")
-        return made, None if test is None else looked_at(test, "and of the test"), extractor
+        features = looked_at(train, "computing features")
+        return features, None if test is None else looked_at(test, "and of the test"), extractor
 
 
 def _look_for(weights: Path | None, *, frozen: bool) -> None:
@@ -188,9 +190,9 @@ def _look_for(weights: Path | None, *, frozen: bool) -> None:
             )
         return
     if not weights.is_file():
-        found = "is a folder" if weights.is_dir() else "is not there"
+        state = "is a folder" if weights.is_dir() else "is not there"
         raise InvalidParameter(
-            f"The file {weights} with weights of VGG {found}. Check the path. Weights are a state_dict that "
+            f"The file {weights} with weights of VGG {state}. Check the path. Weights are a state_dict that "
             "torch.save wrote, learnt on other data."
         )
     if not os.access(weights, os.R_OK):
@@ -206,7 +208,7 @@ def _layers(
             raise check.fail(owner, name, f"be left out for the model {model}", units)
     if extra is not None and hidden is None:
         raise check.fail(owner, "extra-layer", "come with 'hidden'", extra)
-    found = tuple(
+    sizes = tuple(
         check.integer(owner, name, units, 1, 1 << 16) for name, units in stated.items() if units is not None
     )
-    return found or None
+    return sizes or None

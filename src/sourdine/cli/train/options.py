@@ -40,7 +40,7 @@ Noise = Annotated[
 ]
 Epochs = Annotated[int | None, typer.Option("--epochs", "-e", help="Passes over the data.")]
 Steps = Annotated[int | None, typer.Option("--steps", help="Instead of epochs: the steps.")]
-Drawn = Annotated[
+SamplerName = Annotated[
     str,
     typer.Option("--sampler", help="How batches are drawn: poisson, truncated, allocation, fixed, shuffle."),
 ]
@@ -70,7 +70,7 @@ class PlanOptions:
             "--batch-size", "-b", help="Examples in a batch, on average. Without: the usual, or planned."
         ),
     ] = None
-    sampler: Drawn = "poisson"
+    sampler: SamplerName = "poisson"
     max_batch_size: MaxBatchSize = None
     neighbours: Relation = None
     group: Group = 1

@@ -59,21 +59,21 @@ def plan(
         train = reading.read(data).train
         present, like, classes = len(train), train.shape, len(train.classes)
     forecast = _forecast(kind, like, classes, room)
-    found = price(with_usual_batch(stated, recipe, present), size=present, forecast=forecast)
+    priced = price(with_usual_batch(stated, recipe, present), size=present, forecast=forecast)
     if as_json:
-        show.document(plain_plan(found))
+        show.document(plain_plan(priced))
     else:
-        _print(found)
+        _print(priced)
 
 
 def _shape(owner: str, text: str) -> tuple[int, ...]:
-    sizes = text.lower().split("x")
-    if not all(each.isdecimal() and len(each) <= 6 and int(each) > 0 for each in sizes):
+    words = text.lower().split("x")
+    if not all(each.isdecimal() and len(each) <= 6 and int(each) > 0 for each in words):
         raise check.fail(owner, "shape", "be whole numbers with x between them", text, "Write 3x32x32.")
-    found = tuple(map(int, sizes))
-    if math.prod(found) > 1 << 28:
+    sizes = tuple(map(int, words))
+    if math.prod(sizes) > 1 << 28:
         raise check.fail(owner, "shape", "be of at most 2^28 numbers", text)
-    return found
+    return sizes
 
 
 def _forecast(kind: "Model", shape: tuple[int, ...], classes: int, memory: int | None) -> "StepForecast":
@@ -95,38 +95,38 @@ def _forecast(kind: "Model", shape: tuple[int, ...], classes: int, memory: int |
     )
 
 
-def plain_plan(found: "PricedPlan") -> dict[str, object]:
+def plain_plan(plan: "PricedPlan") -> dict[str, object]:
     """A plan for machines."""
-    forecast = found.forecast
+    forecast = plan.forecast
     return {
-        "size": found.size,
-        "batch_size": found.batch_size,
-        "steps": found.steps,
-        "epochs": found.epochs,
-        "sampling_rate": found.sampling_rate,
-        "noise_multiplier": found.noise_multiplier,
-        "epsilon": plain_bracket(found.epsilon),
-        "delta": found.delta,
-        "sampler": str(found.sampler),
-        "neighbours": str(found.neighbours),
-        "max_batch_size": found.max_batch_size,
-        "group": found.group,
+        "size": plan.size,
+        "batch_size": plan.batch_size,
+        "steps": plan.steps,
+        "epochs": plan.epochs,
+        "sampling_rate": plan.sampling_rate,
+        "noise_multiplier": plan.noise_multiplier,
+        "epsilon": plain_bracket(plan.epsilon),
+        "delta": plan.delta,
+        "sampler": str(plan.sampler),
+        "neighbours": str(plan.neighbours),
+        "max_batch_size": plan.max_batch_size,
+        "group": plan.group,
         "parameters": None if forecast is None else forecast.parameters,
         "physical_batch_size": None if forecast is None else forecast.physical_batch_size,
-        "memory": found.memory,
-        "seconds": found.seconds,
-        "signal_to_noise": found.signal_to_noise,
-        "assumptions": list(found.cost.assumptions),
-        "warning": found.warning or None,
+        "memory": plan.memory,
+        "seconds": plan.seconds,
+        "signal_to_noise": plan.signal_to_noise,
+        "assumptions": list(plan.cost.assumptions),
+        "warning": plan.warning or None,
     }
 
 
-def _print(found: "PricedPlan") -> None:
-    for name, value in found.words().items():
+def _print(plan: "PricedPlan") -> None:
+    for name, value in plan.words().items():
         show.line(f"{name.capitalize():<16} {value}")
-    if found.warning:
-        show.say(found.warning, mark="WARNING: ")
+    if plan.warning:
+        show.say(plan.warning, mark="WARNING: ")
     show.line()
     show.line("It holds if:")
-    for assumption in found.cost.assumptions:
+    for assumption in plan.cost.assumptions:
         show.say(assumption, "- ")

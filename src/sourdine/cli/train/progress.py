@@ -27,7 +27,7 @@ def training_bar(label: str) -> "Iterator[ReportProgress]":
 
         def write(now: "Reached") -> None:
             _keep(last, now)
-            lines.tell(f"{label}: step {now.step:,} of {now.steps:,}, {told(now, last)}")
+            lines.tell(f"{label}: step {now.step:,} of {now.steps:,}, {words(now, last)}")
 
         yield write
         return
@@ -35,15 +35,15 @@ def training_bar(label: str) -> "Iterator[ReportProgress]":
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.completed}/{task.total} steps"),
-        TextColumn("{task.fields[told]}"),
+        TextColumn("{task.fields[words]}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(label, total=None, told="")
+        task = bar.add_task(label, total=None, words="")
 
         def move(now: "Reached") -> None:
             _keep(last, now)
-            bar.update(task, completed=now.step, total=now.steps, told=told(now, last))
+            bar.update(task, completed=now.step, total=now.steps, words=words(now, last))
 
         yield move
 
@@ -54,7 +54,7 @@ def _keep(last: list[float], now: "Reached") -> None:
         last[:] = [now.accuracy]
 
 
-def told(now: "Reached", accuracies: list[float]) -> str:
+def words(now: "Reached", accuracies: list[float]) -> str:
     """How far a run is, in a few words."""
     spent = "NOT private" if math.isinf(now.epsilon) else f"epsilon {now.epsilon:.3g} so far"
     return spent + (f", accuracy {100 * accuracies[-1]:.2f} %" if accuracies else "")
@@ -63,11 +63,11 @@ def told(now: "Reached", accuracies: list[float]) -> str:
 class SweepBar:
     """How far a sweep is, in steps of all runs; nothing of a run that is not finished is told.
 
-    `told` is given the label of the run and the steps that are done, those of earlier runs too.
+    `tell` is given the label of the run and the steps that are done, those of earlier runs too.
     """
 
-    def __init__(self, sweep: "Sweep", told: Callable[[str, int], None]) -> None:
-        self._sweep, self._told = sweep, told
+    def __init__(self, sweep: "Sweep", tell: Callable[[str, int], None]) -> None:
+        self._sweep, self._tell = sweep, tell
         self._label, self._before = "sweep", 0
 
     def begins(self, setting: "Setting", done: int) -> None:
@@ -76,11 +76,11 @@ class SweepBar:
         whole, part = divmod(done, len(steps))
         self._before = whole * sum(steps) + sum(steps[:part])
         self._label = f"run {done + 1:,} of {self._sweep.runs:,} (rate {setting.learning_rate:g})"
-        self._told(self._label, self._before)
+        self._tell(self._label, self._before)
 
     def moved(self, now: "Reached") -> None:
         """A run has taken a step."""
-        self._told(self._label, self._before + now.step)
+        self._tell(self._label, self._before + now.step)
 
 
 @contextmanager

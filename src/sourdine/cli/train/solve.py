@@ -24,11 +24,11 @@ _USELESS = (  # of what a plan may state
 )
 
 
-def refuse(plan: PlanOptions, **given: object) -> None:
+def refuse(plan: PlanOptions, **options: object) -> None:
     """Name what least squares has no use for."""
     usual = PlanOptions()
     stated = {name: getattr(plan, name) for name in _USELESS if getattr(plan, name) != getattr(usual, name)}
-    for name, value in (stated | given).items():
+    for name, value in (stated | options).items():
         if value is not None:
             raise InvalidParameter(
                 f"Least squares is solved in one release and takes no --{name.replace('_', '-')}. Leave it "

@@ -17,7 +17,7 @@ from sourdine.cli.train.options import (
     Data,
     DataOptions,
     Delta,
-    Drawn,
+    SamplerName,
     Test,
     Units,
     optimizer_of,
@@ -67,7 +67,7 @@ def sweep(
     ] = None,
     model: ModelOptions,
     delta: Delta = "1e-5",
-    sampler: Drawn = "poisson",
+    sampler: SamplerName = "poisson",
     size: Units = None,
     ledger: Annotated[str | None, typer.Option(help="Pay for all runs from this ledger, at once.")] = None,
     cache: Cache = None,
@@ -105,7 +105,7 @@ def sweep(
     files = SweepFiles(output)
     files.check()
     level = read_delta(SWEEP, delta)
-    drawn = _sampler(sampler)
+    scheme = _sampler(sampler)
     parts = reading.read(data, test)
     if parts.test is None:
         raise InvalidParameter(
@@ -116,24 +116,24 @@ def sweep(
     from sourdine.learning.sweep.settings import Sweep
 
     units = len(parts.train) if size is None else size
-    made = Sweep(
+    plan = Sweep(
         settings=_chosen(lists.settings(units), random, files.journal),
         repeats=repeats,
         size=units,
         delta=level,
-        sampler=drawn,
+        sampler=scheme,
     )
     about = {"data": str(data.resolve()), "model": chosen.name, "random": random or "all"}
     if not as_json:
-        _announce(made)
+        _announce(plan)
     train, judged, _ = chosen.prepared(parts, cache, single=False)
     assert judged is not None
     with (
-        sweep_bar(made) as bar,
+        sweep_bar(plan) as bar,
         nullcontext() if ledger is None else _opened(ledger) as paid,
     ):
         job = _Job(chosen, train, judged, size, bar)
-        swept = run_sweep(made, job.run, files.journal, about=about, ledger=paid, progress=bar.begins)
+        swept = run_sweep(plan, job.run, files.journal, about=about, ledger=paid, progress=bar.begins)
     files.write(swept, chosen.name)
     if as_json:
         show.document(plain_sweep(swept) | {"files": [str(each) for each in files.all]})
@@ -160,8 +160,8 @@ def _chosen(settings: "tuple[Setting, ...]", count: int | None, journal: Path) -
     before = Journal(journal).load()
     if before is None:
         return some_of(settings, count)
-    held = before[0].get("settings")
-    same = tuple(each for each in settings if isinstance(held, list) and each.to_json() in held)
+    earlier = before[0].get("settings")
+    same = tuple(each for each in settings if isinstance(earlier, list) and each.to_json() in earlier)
     return same or settings[:count]  # of another sweep: the journal will be refused
 
 

@@ -91,17 +91,17 @@ def cost_words(swept: "Swept") -> tuple[str, ...]:
 
 def _best_words(sweep: "Sweep") -> str:
     """The price of the best of a random number of runs beside that of all runs: the smaller one is told."""
-    drawn = (
+    condition = (
         "each run had taken a setting at random, if the number of runs had been drawn at random and kept "
         f"secret (after each run, stop with probability 1/{sweep.runs:,}), and if nothing but the best run "
         "were ever told (Papernot and Steinke 2022, theorem 2)"
     )
     if sweep.epsilon_of_best < sweep.epsilon.upper:
         return (
-            f"It would be epsilon {sweep.epsilon_of_best:.4g} if {drawn}. This sweep had a fixed number of "
-            "runs, so that does not hold for it."
+            f"It would be epsilon {sweep.epsilon_of_best:.4g} if {condition}. This sweep had a fixed number "
+            "of runs, so that does not hold for it."
         )
-    return f"That all runs are added up is the smaller price here: it would not be less if {drawn}."
+    return f"That all runs are added up is the smaller price here: it would not be less if {condition}."
 
 
 def plain_sweep(swept: "Swept") -> dict[str, object]:

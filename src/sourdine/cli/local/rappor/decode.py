@@ -48,13 +48,13 @@ def collect(question: "Question", paths: Sequence[Path]) -> Collected:
     parts: list[Rows] = []
     counted = False
     for path in paths:
-        found = _read(question, path)
-        if isinstance(found, np.ndarray):
-            parts.append(found)
-            for start in show.progress(f"counting {path.name}", range(0, len(found), _LINES)):
-                total += oracle.tally(found[start : start + _LINES])
+        part = _read(question, path)
+        if isinstance(part, np.ndarray):
+            parts.append(part)
+            for start in show.progress(f"counting {path.name}", range(0, len(part), _LINES)):
+                total += oracle.tally(part[start : start + _LINES])
         else:
-            total += found
+            total += part
             counted = True
     return Collected(total, None if counted else np.concatenate(parts))
 
@@ -85,22 +85,22 @@ def _our_counts(question: "Question", raw: bytes) -> "Counts":
 
     oracle = oracle_of(question)
     try:
-        found = Counts.from_json(json.loads(raw))
+        counts = Counts.from_json(json.loads(raw))
     except (ValueError, RecursionError):
         raise InvalidParameter(
             "The counts cannot be read. They are cut short or were changed. Make them anew."
         ) from None
-    if found.fingerprint != question.fingerprint:
+    if counts.fingerprint != question.fingerprint:
         raise InvalidParameter(
             "These counts are of reports made with other parameters. Read by these they would mean nothing. "
             "Use the parameters that the reports were made with."
         )
-    sums = found.sums
+    sums = counts.sums
     whole = sums.size == oracle.cohorts * (1 + oracle.bits)
     table = sums.reshape(oracle.cohorts, -1) if whole else np.zeros((1, 2), np.int64)
-    if not whole or table[:, 0].sum() != found.reports or np.any((table < 0) | (table > table[:, :1])):
+    if not whole or table[:, 0].sum() != counts.reports or np.any((table < 0) | (table > table[:, :1])):
         raise InvalidParameter("The counts do not add up. They are damaged or cut short. Make them anew.")
-    return replace(found, fingerprint=oracle.fingerprint)
+    return replace(counts, fingerprint=oracle.fingerprint)
 
 
 def _our_reports(question: "Question", raw: bytes, name: str) -> "Rows":
@@ -179,12 +179,12 @@ def decode(
     oracle = oracle_of(question)
     listed = _candidates(oracle, candidates, map_file)
     collected = collect(question, reports)
-    found = decode_by(decoder, oracle, collected, listed, terms)
-    _keep(question, collected, listed, found, results=results, counts=counts, keep_map=keep_map)
+    decoding = decode_by(decoder, oracle, collected, listed, terms)
+    _keep(question, collected, listed, decoding, results=results, counts=counts, keep_map=keep_map)
     if as_json:
-        show.document(_document(question, found))
+        show.document(_document(question, decoding))
     else:
-        _print(oracle, found)
+        _print(oracle, decoding)
 
 
 def read_terms(owner: str, level: float, correction: str, confidence: float = 0.95) -> "DecodingTerms":
@@ -253,7 +253,7 @@ def _keep(
     question: "Question",
     collected: Collected,
     listed: "Candidates",
-    found: "Decoding",
+    decoding: "Decoding",
     *,
     results: Path | None,
     counts: Path | None,
@@ -269,36 +269,36 @@ def _keep(
     if keep_map is not None:
         write_map(keep_map, listed)
     if results is not None:
-        write_results(results, found)
+        write_results(results, decoding)
 
 
-def _document(question: "Question", found: "Decoding") -> dict[str, object]:
+def _document(question: "Question", decoding: "Decoding") -> dict[str, object]:
     import numpy as np
 
     oracle = oracle_of(question)
     return {
         "question": question.name,
         "specification": question.fingerprint,
-        "reports": found.reports,
+        "reports": decoding.reports,
         **costs(oracle),
-        "decoder": found.method,
-        "correction": str(found.terms.correction),
-        "level": found.terms.level,
-        "confidence": found.terms.confidence,
-        "mass": found.mass,
-        "unlisted": found.unlisted,
+        "decoder": decoding.method,
+        "correction": str(decoding.terms.correction),
+        "level": decoding.terms.level,
+        "confidence": decoding.terms.confidence,
+        "mass": decoding.mass,
+        "unlisted": decoding.unlisted,
         "words": [
             {
-                "word": found.words[i],
-                "found": bool(found.detected[i]),
-                "share": float(found.shares[i]),
-                "count": float(found.counts[i]),
-                "standard_error": _finite(found.errors[i]),
-                "lower": _finite(found.lower[i]),
-                "upper": _finite(found.upper[i]),
-                "p_value": float(found.p_values[i]),
+                "word": decoding.words[i],
+                "found": bool(decoding.detected[i]),
+                "share": float(decoding.shares[i]),
+                "count": float(decoding.counts[i]),
+                "standard_error": _finite(decoding.errors[i]),
+                "lower": _finite(decoding.lower[i]),
+                "upper": _finite(decoding.upper[i]),
+                "p_value": float(decoding.p_values[i]),
             }
-            for i in np.argsort(-found.shares, kind="stable")
+            for i in np.argsort(-decoding.shares, kind="stable")
         ],
     }
 
@@ -308,21 +308,21 @@ def _finite(number: float) -> float | None:
     return float(number) if math.isfinite(number) else None
 
 
-def _print(oracle: "BloomOracle", found: "Decoding") -> None:
+def _print(oracle: "BloomOracle", decoding: "Decoding") -> None:
     import numpy as np
 
-    shown = [i for i in np.argsort(-found.shares, kind="stable") if found.detected[i]]
-    percent = f"{100 * found.terms.confidence:g} % interval"
+    shown = [i for i in np.argsort(-decoding.shares, kind="stable") if decoding.detected[i]]
+    percent = f"{100 * decoding.terms.confidence:g} % interval"
     columns = ("word", "reports", "share", percent, "p-value")
     show.table(
         columns,
         [
             (
-                show.one_line(found.words[i]),
-                f"{found.counts[i]:,.0f}",
-                f"{100 * found.shares[i]:.2f} %",
-                f"{100 * found.lower[i]:.2f} to {100 * found.upper[i]:.2f} %",
-                f"{found.p_values[i]:.1e}",
+                show.one_line(decoding.words[i]),
+                f"{decoding.counts[i]:,.0f}",
+                f"{100 * decoding.shares[i]:.2f} %",
+                f"{100 * decoding.lower[i]:.2f} to {100 * decoding.upper[i]:.2f} %",
+                f"{decoding.p_values[i]:.1e}",
             )
             for i in shown[:_MOST_ROWS]
         ],
@@ -330,12 +330,13 @@ def _print(oracle: "BloomOracle", found: "Decoding") -> None:
     )
     if len(shown) > _MOST_ROWS:
         show.line(f"and {len(shown) - _MOST_ROWS:,} more; --json shows them all.")
-    noisy = " (noise carries the sum past 100 %)" if found.mass > 1 else ""
+    noisy = " (noise carries the sum past 100 %)" if decoding.mass > 1 else ""
     show.say(
-        f"{len(shown):,} of {counted(len(found.words), 'candidate')} found in "
-        f"{counted(found.reports, 'report')} by "
-        f"{found.method} ({found.terms.correction}, {100 * found.terms.level:g} %). They make up "
-        f"{100 * found.mass:.0f} % of the reports{noisy}. {_say_unlisted(found.unlisted)} {say_costs(oracle)}"
+        f"{len(shown):,} of {counted(len(decoding.words), 'candidate')} found in "
+        f"{counted(decoding.reports, 'report')} by "
+        f"{decoding.method} ({decoding.terms.correction}, {100 * decoding.terms.level:g} %). They make up "
+        f"{100 * decoding.mass:.0f} % of the reports{noisy}. {_say_unlisted(decoding.unlisted)} "
+        f"{say_costs(oracle)}"
     )
 
 

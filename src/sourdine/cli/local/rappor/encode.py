@@ -17,9 +17,9 @@ from sourdine.cli.local.rappor.options import (
     Epsilon,
     Forever,
     Fresh,
-    Given,
     Hashes,
     Once,
+    WordParameters,
     costs,
     oracle_of,
     read_question,
@@ -77,7 +77,7 @@ def encode(
     """
     from sourdine.local.question import Question
 
-    given = Given(
+    parameters = WordParameters(
         owner="local rappor encode",
         epsilon=epsilon,
         epsilon_infinity=epsilon_infinity,
@@ -91,28 +91,28 @@ def encode(
         q=q,
     )
     show.check_place(output)
-    if not given.any and not params.exists():
+    if not parameters.any and not params.exists():
         raise InvalidParameter(
             f"There is no file {params} with parameters. Check the path, or say how much noise to add, and "
             "it is written: --epsilon 1 --epsilon-infinity 4, or --f, --p and --q."
         )
-    question = Question(name=name, oracle=given.oracle()) if given.any else read_question(params)
-    if given.any:
+    question = Question(name=name, oracle=parameters.oracle()) if parameters.any else read_question(params)
+    if parameters.any:
         show.check_place(params)
         show.refuse_existing([params], "Choose another place, or leave the noise out to use its parameters.")
     show.refuse_existing([output], "Choose another place with -o.")
     words = lines_of(answers)
     rows = _of_one(question, words, secret) if secret else _of_many(question, words)
-    if given.any:
+    if parameters.any:
         write_question(params, question)
     _write(output, question, rows, one_device=secret is not None)
     oracle = oracle_of(question)
     if as_json:
-        told = {"reports": str(output), "count": len(rows), "parameters": str(params)}
-        show.document({**told, "specification": question.fingerprint, **costs(oracle)})
+        document = {"reports": str(output), "count": len(rows), "parameters": str(params)}
+        show.document({**document, "specification": question.fingerprint, **costs(oracle)})
         return
     show.line(f"Wrote {counted(len(rows), 'report')} to {output}.")
-    if given.any:
+    if parameters.any:
         show.line(f"Wrote the parameters to {params}.")
     show.say(
         f"{say_costs(oracle)} A device that reports on several words pays for each."

@@ -46,7 +46,7 @@ CoinQ = Annotated[str | None, typer.Option("--q", help="How often a permanent 1 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class WordParameters:
     """Parameters as they were typed."""
 
     owner: str

@@ -24,9 +24,9 @@ from sourdine.cli.local.rappor.options import (
     Epsilon,
     Forever,
     Fresh,
-    Given,
     Hashes,
     Once,
+    WordParameters,
     costs,
     say_costs,
 )
@@ -105,7 +105,7 @@ def simulate(
     from sourdine.local.simulation import population
 
     owner = "local rappor simulate"
-    given = Given(
+    parameters = WordParameters(
         owner=owner,
         epsilon=epsilon,
         epsilon_infinity=epsilon_infinity,
@@ -118,7 +118,7 @@ def simulate(
         p=p,
         q=q,
     )
-    oracle = given.oracle() if given.any else given.usual()
+    oracle = parameters.oracle() if parameters.any else parameters.usual()
     people = check.integer(owner, "people", people, 1, 1 << 28)
     words = check.integer(owner, "words", words, 1, 1 << 16)
     absent = check.integer(owner, "absent", absent, 0, 1 << 16)
@@ -129,23 +129,23 @@ def simulate(
     if output is not None:
         show.check_folder(output)
         show.refuse_existing(output / name for name in FILES)
-    drawn = bits_of(owner, seed)
+    source = bits_of(owner, seed)
     counts = population(law, words, people)
     candidates = Candidates.of(oracle, [f"v{i}" for i in range(1, words + absent + 1)])
     truth = np.append(counts, np.zeros(absent, np.int64)) / people
-    collected = _collect(oracle, candidates.words, counts, keep="em" in names, drawn=drawn)
+    collected = _collect(oracle, candidates.words, counts, keep="em" in names, source=source)
     scores = []
     for name in show.progress("decoding", names):
-        found = decode_by(name, oracle, collected, candidates, terms)
-        right = int(found.detected[:words].sum())
-        error = float(np.sqrt(np.mean((found.shares - truth) ** 2)))
-        scores.append(_Score(name, right, int(found.detected.sum()) - right, found, error))
+        decoding = decode_by(name, oracle, collected, candidates, terms)
+        right = int(decoding.detected[:words].sum())
+        error = float(np.sqrt(np.mean((decoding.shares - truth) ** 2)))
+        scores.append(_Score(name, right, int(decoding.detected.sum()) - right, decoding, error))
     if output is not None:
         _write(output, oracle, collected, truth, scores[0].decoding)
     if as_json:
-        told = {"people": people, "words": words, "absent": absent, "law": law, **costs(oracle)}
-        told |= {"correction": str(terms.correction), "level": level}
-        show.document({**told, "decoders": [_plain(score) for score in scores]})
+        document = {"people": people, "words": words, "absent": absent, "law": law, **costs(oracle)}
+        document |= {"correction": str(terms.correction), "level": level}
+        show.document({**document, "decoders": [_plain(score) for score in scores]})
         return
     columns = ("decoder", "found", "of them false", "share found", "error of shares")
     show.table(columns, [_row(score) for score in scores], numbers=columns[1:])
@@ -159,7 +159,12 @@ def simulate(
 
 
 def _collect(
-    oracle: "BloomOracle", words: tuple[str, ...], counts: "NDArray[np.int64]", *, keep: bool, drawn: "Random"
+    oracle: "BloomOracle",
+    words: tuple[str, ...],
+    counts: "NDArray[np.int64]",
+    *,
+    keep: bool,
+    source: "Random",
 ) -> Collected:
     """Reports of made-up people, counted; and kept where a decoder needs them."""
     import numpy as np
@@ -171,7 +176,7 @@ def _collect(
     total = oracle.tally(np.zeros((0, oracle.width), np.uint8))
     parts = []
     for start in show.progress("making reports", range(0, len(codes), _CHUNK)):
-        rows = filters.reports(codes[start : start + _CHUNK], drawn)
+        rows = filters.reports(codes[start : start + _CHUNK], source)
         total += oracle.tally(rows)
         if keep:
             parts.append(rows)
@@ -183,16 +188,16 @@ def _write(
     oracle: "BloomOracle",
     collected: Collected,
     truth: "Floats",
-    found: "Decoding",
+    decoding: "Decoding",
 ) -> None:
     from sourdine.local.rappor.decode import Candidates
     from sourdine.local.rappor.files import write_counts, write_map, write_params, write_results
 
     write_params(folder / PARAMS, oracle)
     write_counts(folder / COUNTS, oracle, collected.counts)
-    write_map(folder / MAP, Candidates.of(oracle, found.words))
-    write_results(folder / RESULTS, found)
-    lines = [f"{word},{share!r}" for word, share in zip(found.words, truth.tolist(), strict=True)]
+    write_map(folder / MAP, Candidates.of(oracle, decoding.words))
+    write_results(folder / RESULTS, decoding)
+    lines = [f"{word},{share!r}" for word, share in zip(decoding.words, truth.tolist(), strict=True)]
     show.keep("\n".join(["string,proportion", *lines]) + "\n", folder / TRUE)
 
 
@@ -207,6 +212,6 @@ def _plain(score: _Score) -> dict[str, object]:
 
 
 def _row(score: _Score) -> tuple[str, ...]:
-    found = score.true + score.false
+    words = score.true + score.false
     mass = f"{100 * score.decoding.mass:.0f} %"
-    return score.decoder, f"{found:,}", f"{score.false:,}", mass, f"{100 * score.error:.2g} %"
+    return score.decoder, f"{words:,}", f"{score.false:,}", mass, f"{100 * score.error:.2g} %"
