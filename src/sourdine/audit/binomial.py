@@ -31,7 +31,7 @@ def both(hits: ArrayLike, trials: int, beta: float) -> tuple[Floats, Floats]:
     >>> [round(float(bound), 4) for bound in both(10, 10, 0.05)]
     [0.7411, 1.0]
     """
-    seen = np.asarray(hits, float)
-    low = np.where(seen > 0, betaincinv(np.maximum(seen, 1e-9), trials - seen + 1, beta), 0.0)
-    high = np.where(seen < trials, betaincinv(seen + 1, np.maximum(trials - seen, 1e-9), 1 - beta), 1.0)
+    counts = np.asarray(hits, float)
+    low = np.where(counts > 0, betaincinv(np.maximum(counts, 1e-9), trials - counts + 1, beta), 0.0)
+    high = np.where(counts < trials, betaincinv(counts + 1, np.maximum(trials - counts, 1e-9), 1 - beta), 1.0)
     return low, high

@@ -102,5 +102,5 @@ def _law(
 
 def _textbook(example: Example, value: ArrayLike, count: int, bits: Bits) -> Tally:
     sizes = [min(_CHUNK, count - start) for start in range(0, count, _CHUNK)]
-    drawn = (textbook.draw(example.mechanism, value, size, bits) for size in sizes)
-    return merge(*(count_codes(example.code(answers)) for answers in drawn))
+    samples = (textbook.draw(example.mechanism, value, size, bits) for size in sizes)
+    return merge(*(count_codes(example.code(answers)) for answers in samples))

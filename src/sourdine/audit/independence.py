@@ -26,8 +26,8 @@ def independent(example: Example, value: ArrayLike, bits: Bits) -> float:
     """The p-value of the hypothesis that no pair of answers is tied, whatever ties them."""
     calls = [example.outcomes(value, _CALL, bits) for _ in range(2)]
     first, second = np.split(_grouped(np.concatenate(calls)), 2)
-    found = [_untied(one, other) for one, other in _pairs(first, second)]
-    return min(1.0, len(found) * min(found))
+    p_values = [_untied(one, other) for one, other in _pairs(first, second)]
+    return min(1.0, len(p_values) * min(p_values))
 
 
 def _pairs(first: Integers, second: Integers) -> Iterator[tuple[Integers, Integers]]:
@@ -46,14 +46,14 @@ def _pairs(first: Integers, second: Integers) -> Iterator[tuple[Integers, Intege
 def _grouped(codes: Integers) -> Integers:
     """Which of a few groups of about equal size each code is in; too small a rest joins the last one."""
     values, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
-    least, group, held = len(codes) // _GROUPS, 0, 0
+    least, group, count_so_far = len(codes) // _GROUPS, 0, 0
     groups = np.empty(len(values), np.int64)
     for i, count in enumerate(counts.tolist()):
         groups[i] = group
-        held += count
-        if held >= least:
-            group, held = group + 1, 0
-    if held < 2 * (_EXPECTED * _CALL) ** 0.5 and group:
+        count_so_far += count
+        if count_so_far >= least:
+            group, count_so_far = group + 1, 0
+    if count_so_far < 2 * (_EXPECTED * _CALL) ** 0.5 and group:
         groups[groups == group] = group - 1
     return groups[places.ravel()]
 
@@ -68,22 +68,22 @@ def _untied(one: Integers, other: Integers) -> float:
     width = 1 + int(max(one.max(), other.max()))
     table = np.bincount(one * width + other, minlength=width**2).reshape(width, width)
     rows, columns = np.broadcast_arrays(table.sum(axis=1)[:, None], table.sum(axis=0))
-    held = ((rows > 0) & (columns > 0)).ravel()
-    first, second, seen = (each.ravel()[held, None] for each in (rows, columns, table))
-    cells = len(seen)
+    filled = ((rows > 0) & (columns > 0)).ravel()
+    first, second, counts = (each.ravel()[filled, None] for each in (rows, columns, table))
+    cells = len(counts)
     if cells == 1:
         return 1.0
     # a p-value may only be too large for leaving out the others, since it counts for all of them
-    off = np.abs(seen - first * second / len(one)) / np.sqrt(first * second)
+    off = np.abs(counts - first * second / len(one)) / np.sqrt(first * second)
     far = np.argsort(-off.ravel(), kind="stable")[:_FARTHEST]
-    first, second, seen = first[far], second[far], seen[far]
+    first, second, counts = first[far], second[far], counts[far]
     numbers = np.arange(int(np.minimum(first, second).max()) + 1)
     law = np.exp(
         _log_choose(first, numbers)
         + _log_choose(len(one) - first, second - numbers)
         - _log_choose(np.array(len(one)), second)
     )
-    below, above = ((law * side).sum(axis=1) for side in (numbers <= seen, numbers >= seen))
+    below, above = ((law * side).sum(axis=1) for side in (numbers <= counts, numbers >= counts))
     return min(1.0, 2 * cells * float(np.minimum(below, above).min()))
 
 

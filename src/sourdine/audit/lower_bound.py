@@ -115,11 +115,11 @@ def bound_of(
     rows = align(*(one for pair in parts.tallies for one in pair))
     order, choose, confirm = (_Counts(rows[2 * i], rows[2 * i + 1], n) for i, n in enumerate(parts.sizes))
     beta = alarm / 4
-    found = (
+    directions = (
         _direction(order, choose, confirm, delta, beta),
         _direction(order.swapped(), choose.swapped(), confirm.swapped(), delta, beta),
     )
-    audited, event = max(found)
+    audited, event = max(directions)
     return LowerBound(
         claimed=claim(loss, delta),
         audited=audited,
@@ -163,21 +163,21 @@ def _event(order: _Counts, choose: _Counts, trials: int, delta: float, beta: flo
     that only the confirming part holds have no say in the choice, or its hits would not be binomial; they
     are in an event if they lie in its tail.
     """
-    seen = np.flatnonzero(order.p + order.q + choose.p + choose.q)
-    whole, ascending = len(order.p), np.arange(len(seen))
-    ratios = [np.argsort((order.q[seen] + c) / (order.p[seen] + c), kind="stable") for c in _SHRUNK]
-    lengths = _lengths(len(seen))
+    present = np.flatnonzero(order.p + order.q + choose.p + choose.q)
+    whole, ascending = len(order.p), np.arange(len(present))
+    ratios = [np.argsort((order.q[present] + c) / (order.p[present] + c), kind="stable") for c in _SHRUNK]
+    lengths = _lengths(len(present))
     more = trials / choose.trials
     best, score = ascending[:0], -math.inf
     for place, codes in enumerate((ascending, ascending[::-1], *ratios)):
-        p, _ = binomial.both(more * np.cumsum(choose.p[seen[codes]])[lengths], trials, beta)
-        _, q = binomial.both(more * np.cumsum(choose.q[seen[codes]])[lengths], trials, beta)
+        p, _ = binomial.both(more * np.cumsum(choose.p[present[codes]])[lengths], trials, beta)
+        _, q = binomial.both(more * np.cumsum(choose.q[present[codes]])[lengths], trials, beta)
         bounds = np.log(np.maximum(p - delta, 1e-300) / q)
         last = int(np.argmax(bounds))
         if bounds[last] > score:
-            held, score = seen[codes[: lengths[last] + 1]], float(bounds[last])
-            tails = (np.arange(held[-1] + 1), np.arange(held[-1], whole))
-            best = tails[place] if place < len(tails) else held
+            event, score = present[codes[: lengths[last] + 1]], float(bounds[last])
+            tails = (np.arange(event[-1] + 1), np.arange(event[-1], whole))
+            best = tails[place] if place < len(tails) else event
     return best
 
 

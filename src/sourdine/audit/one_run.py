@@ -63,13 +63,13 @@ def guess(scores: Floats, included: Flags, *, delta: float, confidence: float) -
     """
     order = np.argsort(-np.nan_to_num(scores, nan=-math.inf), kind="stable")
     each = 1 - (1 - check.confidence(_OWNER, confidence)) / len(_SHARES)
-    found = []
+    guesses = []
     for share in _SHARES:
         half = max(1, len(order) // share // 2)
         right = int(included[order[:half]].sum() + (~included[order[-half:]]).sum())
         bound = epsilon_from_guesses(right, 2 * half, candidates=len(order), delta=delta, confidence=each)
-        found.append(Guessed(bound, right, 2 * half))
-    return max(found)
+        guesses.append(Guessed(bound, right, 2 * half))
+    return max(guesses)
 
 
 def farthest(candidates: int, *, delta: float, confidence: float) -> float:

@@ -93,9 +93,9 @@ def same_laws(pairs: Sequence[tuple[Tally, Tally]]) -> float:
     the sum of the degrees. Cells are made twice, many and few. And the code that is farthest off is tested by
     itself: what is rare would be lost in a cell. The least of the three p-values counts three times.
     """
-    found = [_tested(pairs, most) for most in _CELLS]
+    p_values = [_tested(pairs, most) for most in _CELLS]
     alone = min(_farthest(*align(one, other)) for one, other in pairs)
-    return min(1.0, (1 + len(_CELLS)) * min(*found, len(pairs) * alone))
+    return min(1.0, (1 + len(_CELLS)) * min(*p_values, len(pairs) * alone))
 
 
 def _farthest(a: Integers, b: Integers) -> float:
@@ -135,26 +135,26 @@ _ROOMS = ("mechanisms", "tables.quantiles", "local", "local.rappor")
 
 def kinds() -> dict[str, type[Mechanism]]:
     """Every mechanism a room exports, by name."""
-    found = {}
+    mechanisms = {}
     for room in _ROOMS:
         module = import_module(f"sourdine.{room}")
         for name in module.__all__:
             kind = getattr(module, name)
             if isinstance(kind, type) and issubclass(kind, Mechanism) and not isabstract(kind):
-                found[name] = kind
-    return dict(sorted(found.items()))
+                mechanisms[name] = kind
+    return dict(sorted(mechanisms.items()))
 
 
 def find_examples(name: str | None = None) -> list[Example]:
     """The examples of one mechanism, or of all."""
-    found = kinds()
+    mechanisms = kinds()
     if name is None:
-        return [example for kind in found.values() for example in kind.examples()]
-    chosen = {known.lower(): kind for known, kind in found.items()}.get(name.lower())
+        return [example for kind in mechanisms.values() for example in kind.examples()]
+    chosen = {known.lower(): kind for known, kind in mechanisms.items()}.get(name.lower())
     if chosen is None:
-        near = difflib.get_close_matches(name, found, n=1)
+        near = difflib.get_close_matches(name, mechanisms, n=1)
         remedy = f"Did you mean {near[0]}?" if near else ""
-        raise check.fail("audit", "name", f"be one of {', '.join(found)}", name, remedy)
+        raise check.fail("audit", "name", f"be one of {', '.join(mechanisms)}", name, remedy)
     return list(chosen.examples())
 
 
@@ -166,8 +166,8 @@ def title(mechanism: Mechanism) -> str:
     'Laplace(scale=3/2)'
     """
     fields = dataclasses.fields(mechanism)  # type: ignore[arg-type]
-    given = [(field, getattr(mechanism, field.name)) for field in fields]
-    shown = [f"{field.name}={_short(value)}" for field, value in given if value != field.default]
+    values = [(field, getattr(mechanism, field.name)) for field in fields]
+    shown = [f"{field.name}={_short(value)}" for field, value in values if value != field.default]
     return f"{type(mechanism).__name__}({', '.join(shown)})"
 
 

@@ -4,13 +4,13 @@ import pytest
 from scipy.stats import beta
 
 from sourdine.audit import attacks
-from sourdine.audit.attacks import ATTACKS, Attack, Found, Outcome
+from sourdine.audit.attacks import ATTACKS, Attack, AttackResult, Outcome
 from sourdine.audit.attacks.attack import BETA, percent
 from sourdine.testing import SeededBits
 
 
-def found(*, bare: Outcome, safe: Outcome, chance: float = 0.5, limit: float = 0.6) -> Found:
-    return Found(
+def found(*, bare: Outcome, safe: Outcome, chance: float = 0.5, limit: float = 0.6) -> AttackResult:
+    return AttackResult(
         name="toy",
         attacked="A toy.",
         goal="right guesses",

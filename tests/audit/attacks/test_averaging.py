@@ -3,16 +3,16 @@ import math
 import pytest
 from scipy.stats import norm
 
-from sourdine.audit.attacks import Found, averaging
+from sourdine.audit.attacks import AttackResult, averaging
 from sourdine.testing import SeededBits
 
 
 @pytest.fixture(scope="module")
-def found() -> Found:
+def found() -> AttackResult:
     return averaging.run(SeededBits(1))
 
 
-def test_the_mean_tells_and_the_ledger_stops_it(found: Found) -> None:
+def test_the_mean_tells_and_the_ledger_stops_it(found: AttackResult) -> None:
     assert found.unprotected.success > 0.98
     assert found.protected.success < 0.57
     assert found.protected.target == "ledger of epsilon 0.5: 5 answers"
@@ -21,7 +21,7 @@ def test_the_mean_tells_and_the_ledger_stops_it(found: Found) -> None:
     assert found.limit == pytest.approx(math.exp(0.5) / (1 + math.exp(0.5)))
 
 
-def test_the_mean_of_many_answers_is_normal(found: Found) -> None:
+def test_the_mean_of_many_answers_is_normal(found: AttackResult) -> None:
     (chart,) = found.charts
     free = {each.place: each.value for each in chart.points if each.series == "without protection"}
     q = math.exp(-float(averaging.EACH))
@@ -31,7 +31,7 @@ def test_the_mean_of_many_answers_is_normal(found: Found) -> None:
         assert abs(free[count] - expected) < 5 * math.sqrt(0.25 / averaging.TRIALS)
 
 
-def test_with_the_ledger_it_gets_no_better_after_the_last_answer(found: Found) -> None:
+def test_with_the_ledger_it_gets_no_better_after_the_last_answer(found: AttackResult) -> None:
     (chart,) = found.charts
     kept = {each.place: each.value for each in chart.points if each.series == "with protection"}
     assert len({kept[count] for count in averaging.COUNTED if count >= 5}) == 1

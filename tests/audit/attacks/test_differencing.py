@@ -4,13 +4,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from sourdine.audit.attacks import Found, differencing
+from sourdine.audit.attacks import AttackResult, differencing
 from sourdine.tables.mock import draw_register
 from sourdine.testing import SeededBits
 
 
 @pytest.fixture(scope="module")
-def found() -> Found:
+def found() -> AttackResult:
     return differencing.run(SeededBits(1))
 
 
@@ -22,7 +22,7 @@ def right(epsilon: float) -> float:
     return (1 + same) / 2
 
 
-def test_exact_counts_tell_everything_and_private_ones_little(found: Found) -> None:
+def test_exact_counts_tell_everything_and_private_ones_little(found: AttackResult) -> None:
     assert found.unprotected.success == 1.0
     assert found.unprotected.tries > 100
     assert found.protected.success < 0.62
@@ -31,7 +31,7 @@ def test_exact_counts_tell_everything_and_private_ones_little(found: Found) -> N
     assert found.limit == pytest.approx(math.e / (1 + math.e))
 
 
-def test_the_guess_follows_its_law(found: Found) -> None:
+def test_the_guess_follows_its_law(found: AttackResult) -> None:
     (chart,) = found.charts
     ours = {each.place: each.value for each in chart.points if each.series == "with protection"}
     margin = 5 * math.sqrt(0.25 / found.protected.tries)

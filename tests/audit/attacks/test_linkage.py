@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from sourdine.anonymity import Demand, generalise
-from sourdine.audit.attacks import Found, linkage
+from sourdine.audit.attacks import AttackResult, linkage
 from sourdine.audit.attacks.targets import HIERARCHIES, QUASI, SECRET, draw_patients, relation
 from sourdine.testing import SeededBits
 
 
 @pytest.fixture(scope="module")
-def found() -> Found:
+def found() -> AttackResult:
     return linkage.run(SeededBits(1))
 
 
-def test_it_names_the_patients_and_fails_on_the_coarser_table(found: Found) -> None:
+def test_it_names_the_patients_and_fails_on_the_coarser_table(found: AttackResult) -> None:
     assert found.unprotected.success > 0.99
     assert found.protected.success < 0.05
     assert found.succeeds
@@ -22,7 +22,7 @@ def test_it_names_the_patients_and_fails_on_the_coarser_table(found: Found) -> N
     assert found.chance == 1 / 60_000
 
 
-def test_the_more_is_known_the_more_are_named(found: Found) -> None:
+def test_the_more_is_known_the_more_are_named(found: AttackResult) -> None:
     (chart,) = found.charts
     shares = {each.place: each.value for each in chart.points}
     by_place = [
@@ -34,7 +34,7 @@ def test_the_more_is_known_the_more_are_named(found: Found) -> None:
     assert by_place[1] < 0.6 < 0.9 < by_place[2]
 
 
-def test_the_success_is_one_over_the_number_who_fit(found: Found) -> None:
+def test_the_success_is_one_over_the_number_who_fit(found: AttackResult) -> None:
     people = draw_patients(linkage.PEOPLE, SeededBits(1))
     keys = list(zip(people.sex, people.postcode, (day[:4] for day in people.born), strict=True))
     crowd = Counter(keys)

@@ -3,16 +3,16 @@ import math
 import numpy as np
 import pytest
 
-from sourdine.audit.attacks import Found, local
+from sourdine.audit.attacks import AttackResult, local
 from sourdine.testing import SeededBits
 
 
 @pytest.fixture(scope="module")
-def found() -> Found:
+def found() -> AttackResult:
     return local.run(SeededBits(1))
 
 
-def test_fresh_noise_wears_off_and_a_memo_does_not(found: Found) -> None:
+def test_fresh_noise_wears_off_and_a_memo_does_not(found: AttackResult) -> None:
     assert found.unprotected.success > 0.99
     assert found.protected.success < 0.3
     assert found.succeeds

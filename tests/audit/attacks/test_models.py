@@ -4,22 +4,22 @@ import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 
-from sourdine.audit.attacks import Found, extraction, inversion
+from sourdine.audit.attacks import AttackResult, extraction, inversion
 from sourdine.audit.attacks.attack import PROTECTED, UNPROTECTED
 from sourdine.testing import SeededBits
 
 
 @pytest.fixture(scope="module")
-def stolen() -> Found:
+def stolen() -> AttackResult:
     return extraction.run(SeededBits(1))
 
 
 @pytest.fixture(scope="module")
-def inverted() -> Found:
+def inverted() -> AttackResult:
     return inversion.run(SeededBits(1))
 
 
-def test_a_model_is_its_answers(stolen: Found) -> None:
+def test_a_model_is_its_answers(stolen: AttackResult) -> None:
     assert stolen.unprotected.success == 1.0
     assert stolen.protected.success < 0.65
     assert stolen.succeeds
@@ -27,7 +27,7 @@ def test_a_model_is_its_answers(stolen: Found) -> None:
     assert stolen.limit == pytest.approx(float(expit(1)))
 
 
-def test_rounded_answers_only_take_more_questions(stolen: Found) -> None:
+def test_rounded_answers_only_take_more_questions(stolen: AttackResult) -> None:
     (chart,) = stolen.charts
     for digits in extraction.DIGITS:
         rates = [each.value for each in chart.points if each.series == f"rounded to {digits}"]
@@ -41,7 +41,7 @@ def test_as_many_exact_answers_as_weights_are_the_weights() -> None:
     assert extraction._rebuilt(asked, weights, None) == pytest.approx(weights, abs=1e-12)
 
 
-def test_a_model_that_follows_records_gives_them_away(inverted: Found) -> None:
+def test_a_model_that_follows_records_gives_them_away(inverted: AttackResult) -> None:
     assert inverted.unprotected.success > 0.75
     assert abs(inverted.protected.success - 0.5) < 0.06
     assert inverted.succeeds
@@ -49,7 +49,7 @@ def test_a_model_that_follows_records_gives_them_away(inverted: Found) -> None:
     assert inverted.limit == pytest.approx(float(expit(1)))  # epsilon 1/2 for each of two leaves
 
 
-def test_what_is_true_of_everybody_is_told_as_such(inverted: Found) -> None:
+def test_what_is_true_of_everybody_is_told_as_such(inverted: AttackResult) -> None:
     (chart,) = inverted.charts
     lines = {
         name: [each.value for each in chart.points if each.series == name]

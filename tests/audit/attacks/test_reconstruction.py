@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from sourdine.audit.attacks import Found, reconstruction
+from sourdine.audit.attacks import AttackResult, reconstruction
 from sourdine.core.randomness.bits import coins
 from sourdine.testing import SeededBits
 
 
 @pytest.fixture(scope="module")
-def found() -> Found:
+def found() -> AttackResult:
     return reconstruction.run(SeededBits(1))
 
 
-def test_it_rebuilds_from_rounded_counts_and_not_from_ours(found: Found) -> None:
+def test_it_rebuilds_from_rounded_counts_and_not_from_ours(found: AttackResult) -> None:
     assert found.unprotected.success > 0.93
     assert found.protected.success < 0.6
     assert found.succeeds
@@ -22,7 +22,7 @@ def test_it_rebuilds_from_rounded_counts_and_not_from_ours(found: Found) -> None
     assert found.limit == pytest.approx(math.e / (1 + math.e))
 
 
-def test_the_share_depends_on_the_noise_over_the_root_of_n(found: Found) -> None:
+def test_the_share_depends_on_the_noise_over_the_root_of_n(found: AttackResult) -> None:
     """The least sum of distances is normal, with pi/2 times the variance of least squares."""
     (chart,) = found.charts
     for size in (reconstruction.FEWER, reconstruction.PEOPLE):
@@ -31,7 +31,7 @@ def test_the_share_depends_on_the_noise_over_the_root_of_n(found: Found) -> None
             assert abs(share - norm.cdf(sharpness)) < 0.12
 
 
-def test_the_noise_of_the_release_is_far_beyond(found: Found) -> None:
+def test_the_noise_of_the_release_is_far_beyond(found: AttackResult) -> None:
     (chart,) = found.charts
     (ours,) = [each for each in chart.points if each.series == "with protection"]
     scale = reconstruction.PER_PERSON * reconstruction.PEOPLE

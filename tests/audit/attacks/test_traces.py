@@ -3,16 +3,16 @@ import math
 import numpy as np
 import pytest
 
-from sourdine.audit.attacks import Found, traces
+from sourdine.audit.attacks import AttackResult, traces
 from sourdine.testing import SeededBits
 
 
 @pytest.fixture(scope="module")
-def found() -> Found:
+def found() -> AttackResult:
     return traces.run(SeededBits(1))
 
 
-def test_a_few_points_follow_a_person_and_private_counts_do_not(found: Found) -> None:
+def test_a_few_points_follow_a_person_and_private_counts_do_not(found: AttackResult) -> None:
     assert found.unprotected.success > 0.85
     assert found.protected.success < 0.04
     assert found.succeeds
@@ -21,7 +21,7 @@ def test_a_few_points_follow_a_person_and_private_counts_do_not(found: Found) ->
     assert found.chance < 0.05
 
 
-def test_more_points_single_out_more_and_coarser_traces_fewer(found: Found) -> None:
+def test_more_points_single_out_more_and_coarser_traces_fewer(found: AttackResult) -> None:
     fine, coarse = (
         [each.value for each in found.charts[0].points if each.series == series]
         for series in (traces._FINE, traces._COARSE)

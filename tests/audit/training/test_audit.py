@@ -87,9 +87,9 @@ def test_canaries_among_data() -> None:
     assert honest.audited <= honest.claimed <= 1 < broken.audited
     # beside data no more is told of the steps than whether they are as claimed
     assert not honest.faults
-    assert {(each.found, each.chance) for each in honest.checks} == {("", 1.0)}
+    assert {(each.finding, each.chance) for each in honest.checks} == {("", 1.0)}
     assert [each.name for each in broken.faults] == ["gradient canaries", "clipping"]
-    assert {(each.found, each.chance) for each in broken.faults} == {("", 0.0)}
+    assert {(each.finding, each.chance) for each in broken.faults} == {("", 0.0)}
 
 
 def test_what_a_ledger_pays_for_tells_nothing_that_was_not_paid(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_what_is_told_of_a_paid_run_follows_from_its_noisy_sums(tmp_path: Path) 
                 ledger=ledger,
                 bits=SeededBits(2),
             )
-        told.append([(each.name, each.found, each.chance) for each in found.checks[1:]])
+        told.append([(each.name, each.finding, each.chance) for each in found.checks[1:]])
     assert told[0] == told[1]
 
 

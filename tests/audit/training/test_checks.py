@@ -152,5 +152,5 @@ def test_what_moves_too_far_or_too_often_fails() -> None:
 
 def test_a_sealed_check_tells_the_verdict_alone() -> None:
     honest, broken = (scale_check(simulated(7, scale=each), ALARM).sealed() for each in (1.0, 0.5))
-    assert (honest.found, honest.chance, honest.failed) == ("", 1.0, False)
-    assert (broken.found, broken.chance, broken.failed) == ("", 0.0, True)
+    assert (honest.finding, honest.chance, honest.failed) == ("", 1.0, False)
+    assert (broken.finding, broken.chance, broken.failed) == ("", 0.0, True)

@@ -74,7 +74,7 @@ def test_other_clippings_are_not_accused(clipping: Clipping) -> None:
     assert not found.refuted
     (clipped,) = (each for each in found.checks if each.name == "clipping")
     assert np.isfinite(found.scores).all()
-    assert "at most 1.0000" in clipped.found or isinstance(clipping, PerLayer)
+    assert "at most 1.0000" in clipped.finding or isinstance(clipping, PerLayer)
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@ import json
 
 import vl_convert
 
-from sourdine.audit.attacks import AttackChart, ChartPoint, Found, Outcome
+from sourdine.audit.attacks import AttackChart, AttackResult, ChartPoint, Outcome
 from sourdine.audit.attacks.attack import BLIND, PROTECTED, UNPROTECTED
 from sourdine.report.charts.base import COLOURS, GREY
 from sourdine.report.pages.attack import attack_page, attack_rows, draw_attack
@@ -52,7 +52,7 @@ def test_no_two_series_share_a_colour() -> None:
 
 
 def test_a_page_with_figures_and_limits() -> None:
-    found = Found(
+    found = AttackResult(
         name="toy",
         attacked="A toy with a key.",
         goal="toys opened",

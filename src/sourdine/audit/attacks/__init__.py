@@ -14,7 +14,7 @@ from sourdine.audit.attacks import (
     skewness,
     traces,
 )
-from sourdine.audit.attacks.attack import Attack, AttackChart, ChartPoint, Found, Outcome
+from sourdine.audit.attacks.attack import Attack, AttackChart, AttackResult, ChartPoint, Outcome
 
 ATTACKS = MappingProxyType(
     {
@@ -34,4 +34,4 @@ ATTACKS = MappingProxyType(
     }
 )
 
-__all__ = ["ATTACKS", "Attack", "AttackChart", "ChartPoint", "Found", "Outcome"]
+__all__ = ["ATTACKS", "Attack", "AttackChart", "AttackResult", "ChartPoint", "Outcome"]

@@ -75,7 +75,7 @@ class AttackChart:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class AttackResult:
     """What an attack found.
 
     `chance` is the success of somebody who sees nothing, and `limit` the most that the protection allows any
@@ -114,8 +114,8 @@ class Attack:
 
     name: str
     title: str
-    run: Callable[[Bits], Found]
-    run_on: Callable[[OwnTable, Bits], Found] | None = None
+    run: Callable[[Bits], AttackResult]
+    run_on: Callable[[OwnTable, Bits], AttackResult] | None = None
 
 
 def percent(share: float) -> str:
@@ -139,10 +139,10 @@ def own_found(
     protected: Outcome,
     epsilon: Fraction,
     lesson: str,
-) -> Found:
+) -> AttackResult:
     """What an attack on somebody's own table found, beside a guess by the share alone."""
     limit, goal = own.limit(epsilon), f"right guesses whether '{own.words}'"
-    return Found(
+    return AttackResult(
         name=name,
         attacked=attacked,
         goal=goal,

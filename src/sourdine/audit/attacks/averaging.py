@@ -12,8 +12,8 @@ from sourdine.audit.attacks.attack import (
     UNPROTECTED,
     Attack,
     AttackChart,
+    AttackResult,
     ChartPoint,
-    Found,
     Outcome,
     percent,
 )
@@ -30,11 +30,11 @@ OTHERS = 120  # who are known to have the illness
 COUNTED = (1, 2, 5, 10, 30, 100, 300, 1000, 3000, ANSWERS)
 
 
-def run(bits: Bits) -> Found:
+def run(bits: Bits) -> AttackResult:
     """Ask how many have an illness, again and again, knowing all but one of them."""
     table = Table(relation({"ill": np.ones(OTHERS, np.bool_)}), unit=UNIT, columns={"ill": {"type": "flag"}})
-    asked = {"name": "ill", "ask": ["count"], "where": [{"column": "ill", "keys": [True]}]}
-    plan = table.plan(asked, epsilon=EACH, quality=False)
+    query = {"name": "ill", "ask": ["count"], "where": [{"column": "ill", "keys": [True]}]}
+    plan = table.plan(query, epsilon=EACH, quality=False)
     granted = 0
     with fresh_ledger(BUDGET) as ledger:
         try:
@@ -45,18 +45,18 @@ def run(bits: Bits) -> Found:
             pass  # the last answer
     mechanism = plan.lines[0].mechanism
     free = guessed(mechanism, COUNTED, TRIALS, bits)
-    kept = guessed(mechanism, [each for each in COUNTED if each <= granted], MORE, bits)
-    last = max(kept)
+    protected = guessed(mechanism, [each for each in COUNTED if each <= granted], MORE, bits)
+    last = max(protected)
     limit = most_right(BUDGET)
-    total = {count: kept.get(count, kept[last]) for count in COUNTED}
-    return Found(
+    total = {count: protected.get(count, protected[last]) for count in COUNTED}
+    return AttackResult(
         name=ATTACK.name,
         attacked=f"A count with noise of epsilon {float(EACH):g}, asked again and again. The attacker knows "
         "everybody who is counted but one person, and takes the mean of the answers.",
         goal="right guesses whether that person is counted",
         unprotected=Outcome(target=f"{ANSWERS:,} answers, no ledger", hits=free[ANSWERS], tries=TRIALS),
         protected=Outcome(
-            target=f"ledger of epsilon {float(BUDGET):g}: {granted} answers", hits=kept[last], tries=MORE
+            target=f"ledger of epsilon {float(BUDGET):g}: {granted} answers", hits=protected[last], tries=MORE
         ),
         chance=0.5,
         guess="a coin",
@@ -87,9 +87,9 @@ def run(bits: Bits) -> Found:
 def guessed(mechanism: Mechanism, counts: Sequence[int], trials: int, bits: Bits) -> dict[int, int]:
     """In how many trials the mean of the first answers is on the right side of the middle."""
     there = coins(bits, trials)
-    asked = max(counts)
-    seen = mechanism.sample(np.repeat(OTHERS + there.astype(np.int64), asked), bits)
-    sums: NDArray[np.int64] = np.cumsum(seen.reshape(trials, asked), axis=1)
+    most = max(counts)
+    answers = mechanism.sample(np.repeat(OTHERS + there.astype(np.int64), most), bits)
+    sums: NDArray[np.int64] = np.cumsum(answers.reshape(trials, most), axis=1)
     middle = OTHERS + 0.5
     return {count: int(np.count_nonzero((sums[:, count - 1] > count * middle) == there)) for count in counts}
 

@@ -11,8 +11,8 @@ from sourdine.audit.attacks.attack import (
     UNPROTECTED,
     Attack,
     AttackChart,
+    AttackResult,
     ChartPoint,
-    Found,
     Outcome,
     own_found,
     percent,
@@ -37,7 +37,7 @@ COLUMNS = {
 }
 
 
-def run(bits: Bits) -> Found:
+def run(bits: Bits) -> AttackResult:
     """Ask twice about each person who is alone of an age: with them, and without them."""
     people = draw_register(PEOPLE, seed=int(bits.words(1)[0]))
     voted = coins(bits, PEOPLE)
@@ -50,18 +50,18 @@ def run(bits: Bits) -> Found:
         unit=UNIT,
         columns=COLUMNS,
     )
-    asked = questions(people, int(victims[0]))
-    plan = table.plan(*asked, epsilon=EPSILON, quality=False)
+    pair = questions(people, int(victims[0]))
+    plan = table.plan(*pair, epsilon=EPSILON, quality=False)
     with fresh_ledger(EPSILON) as ledger:  # one pair as anybody would ask it
         released = table.release(plan, ledger, purpose="a pair of counts", bits=bits).values
-    seen = " and ".join(f"{released[str(each['name'])].at()[0]:.0f}" for each in asked)
+    figures = " and ".join(f"{released[str(each['name'])].at()[0]:.0f}" for each in pair)
     rates = {}
     for epsilon in EPSILONS:
-        noisy = answer(table.plan(*asked, epsilon=epsilon, quality=False), np.tile(counts, REPEATS), bits)
+        noisy = answer(table.plan(*pair, epsilon=epsilon, quality=False), np.tile(counts, REPEATS), bits)
         rates[epsilon] = int(np.count_nonzero((noisy[0] - noisy[1] > 0.5) == np.tile(truth, REPEATS)))
     tries, limit = REPEATS * len(victims), most_right(EPSILON)
     first = " and ".join(str(int(count)) for count in counts[:, 0])
-    return Found(
+    return AttackResult(
         name=ATTACK.name,
         attacked=f"Counts of votes in a register of {PEOPLE:,} people. Questions about fewer than {LEAST} "
         "people are refused. For each person who is alone of an age, a sex and a region, the attacker asks "
@@ -79,7 +79,7 @@ def run(bits: Bits) -> Found:
         "they voted",
         lesson="A rule about single questions cannot see what two of them say together. Noise makes every "
         f"difference uncertain, and the budget adds both questions up: where the exact counts are {first}, a "
-        f"release says {seen}.",
+        f"release says {figures}.",
         charts=(
             AttackChart(
                 finding="The guess follows epsilon, and stays below what epsilon allows",
@@ -97,7 +97,7 @@ def run(bits: Bits) -> Found:
     )
 
 
-def run_on(own: OwnTable, bits: Bits) -> Found:
+def run_on(own: OwnTable, bits: Bits) -> AttackResult:
     """Ask about everybody, and about everybody but one, for each who is alone in what is known."""
     victims = own.single_out()
     if not victims.size or len(own.secret) <= LEAST:
@@ -108,14 +108,14 @@ def run_on(own: OwnTable, bits: Bits) -> Found:
     truth, total = own.secret[victims], int(own.secret.sum())
     counts = np.array([np.full(len(victims), total), total - truth])
     hits = int(np.count_nonzero((counts[0] - counts[1] == 1) == truth))
-    held = {"secret": own.secret, "other": np.ones(len(own.secret), np.bool_)}
+    columns = {"secret": own.secret, "other": np.ones(len(own.secret), np.bool_)}
     flags = {"secret": {"type": "flag"}, "other": {"type": "flag"}}
     is_true = {"column": "secret", "keys": [True]}
-    asked: list[dict[str, object]] = [
+    queries: list[dict[str, object]] = [
         {"name": "all", "ask": ["count"], "where": [is_true]},
         {"name": "but one", "ask": ["count"], "where": [is_true, {"column": "other", "keys": [True]}]},
     ]
-    plan = Table(relation(held), unit=UNIT, columns=flags).plan(*asked, epsilon=EPSILON, quality=False)
+    plan = Table(relation(columns), unit=UNIT, columns=flags).plan(*queries, epsilon=EPSILON, quality=False)
     repeats = max(1, REPEATS * 100 // len(victims))
     noisy = answer(plan, np.tile(counts, repeats), bits)
     ours = int(np.count_nonzero((noisy[0] - noisy[1] > 0.5) == np.tile(truth, repeats)))
@@ -137,13 +137,13 @@ def run_on(own: OwnTable, bits: Bits) -> Found:
 
 def single_out(people: Register) -> NDArray[np.int64]:
     """The people who are alone of their age, sex and region, where enough are older for a question."""
-    found = []
+    guesses = []
     for who in range(len(people.age)):
         alike = (people.sex == people.sex[who]) & (people.region == people.region[who])
         older = np.count_nonzero(alike & (people.age > people.age[who]))
         if older >= LEAST and np.count_nonzero(alike & (people.age == people.age[who])) == 1:
-            found.append(who)
-    return np.array(found, np.int64)
+            guesses.append(who)
+    return np.array(guesses, np.int64)
 
 
 def counted(

@@ -17,8 +17,8 @@ from sourdine.audit.attacks.attack import (
     PROTECTED,
     Attack,
     AttackChart,
+    AttackResult,
     ChartPoint,
-    Found,
     Outcome,
     percent,
 )
@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-def run(bits: Bits) -> Found:
+def run(bits: Bits) -> AttackResult:
     """Rebuild the model from its answers, and then the one label that is not known."""
     people = with_intercept(coins(bits, PEOPLE * FEATURES).reshape(PEOPLE, FEATURES))
     gram = people.T @ people + _RIDGE * np.eye(FEATURES + 1)
@@ -51,15 +51,15 @@ def run(bits: Bits) -> Found:
     points = []
     for digits in DIGITS:
         for many in QUERIES:
-            asked = coins(bits, many * FEATURES).reshape(many, FEATURES)
-            found = _right(gram, _rebuilt(asked, weights, digits), people, labels)
-            points.append(ChartPoint(f"rounded to {digits}", many, found / TRIALS, TRIALS))
+            inputs = coins(bits, many * FEATURES).reshape(many, FEATURES)
+            right = _right(gram, _rebuilt(inputs, weights, digits), people, labels)
+            points.append(ChartPoint(f"rounded to {digits}", many, right / TRIALS, TRIALS))
     noisy = _private(sums, bits)
     private = _learnt(gram, noisy)
     ours = _right(gram, _rebuilt(exact, private, None), people, labels)
     limit = most_right(EPSILON)
     good = [float(np.mean((people @ each > 0.5) == labels.astype(bool))) for each in (weights, private)]
-    return Found(
+    return AttackResult(
         name=ATTACK.name,
         attacked=f"A service that answers with probabilities by a linear model of {FEATURES} features, "
         f"learnt from {PEOPLE} people. The attacker asks it {FEATURES + 1} questions, solves for its "
@@ -102,10 +102,10 @@ def with_intercept(features: Flags) -> Floats:
     return np.hstack([np.ones((len(features), 1)), features.astype(float)])
 
 
-def serve(weights: Floats, asked: Floats, digits: int | None) -> Floats:
+def serve(weights: Floats, inputs: Floats, digits: int | None) -> Floats:
     """What the service answers: probabilities, rounded if it says so."""
-    told: Floats = expit(_GAIN * (with_intercept(asked.astype(bool)) @ weights - 0.5))
-    return told if digits is None else np.round(told, digits)
+    outputs: Floats = expit(_GAIN * (with_intercept(inputs.astype(bool)) @ weights - 0.5))
+    return outputs if digits is None else np.round(outputs, digits)
 
 
 def _learnt(gram: Floats, sums: Floats) -> Floats:
@@ -113,13 +113,13 @@ def _learnt(gram: Floats, sums: Floats) -> Floats:
     return np.asarray(np.linalg.solve(gram, sums), np.float64)
 
 
-def _rebuilt(asked: NDArray[np.float64] | Flags, weights: Floats, digits: int | None) -> Floats:
+def _rebuilt(inputs: NDArray[np.float64] | Flags, weights: Floats, digits: int | None) -> Floats:
     """The weights that explain the answers best, by least squares on their logits."""
     near = 1e-12 if digits is None else 10.0**-digits / 2  # a rounded 0 is none
-    told = np.clip(serve(weights, np.asarray(asked, float), digits), near, 1 - near)
-    scores = logit(told) / _GAIN + 0.5
-    found = np.linalg.lstsq(with_intercept(np.asarray(asked, bool)), scores, rcond=None)[0]
-    return np.asarray(found, np.float64)
+    outputs = np.clip(serve(weights, np.asarray(inputs, float), digits), near, 1 - near)
+    scores = logit(outputs) / _GAIN + 0.5
+    solution = np.linalg.lstsq(with_intercept(np.asarray(inputs, bool)), scores, rcond=None)[0]
+    return np.asarray(solution, np.float64)
 
 
 def _right(gram: Floats, weights: Floats, people: Floats, labels: Floats) -> int:
@@ -137,8 +137,8 @@ def _right(gram: Floats, weights: Floats, people: Floats, labels: Floats) -> int
 def _labels(people: Floats, bits: Bits) -> Floats:
     """Labels by a law of the features, in every trial anew; the first person's is a coin."""
     law = expit(people[:, 1:] @ np.where(np.arange(FEATURES) % 2, 1.5, -1.5))
-    drawn = (bits.words(PEOPLE * TRIALS) >> np.uint64(11)).reshape(PEOPLE, TRIALS) * 2.0**-53
-    labels = (drawn < law[:, None]).astype(float)
+    shares = (bits.words(PEOPLE * TRIALS) >> np.uint64(11)).reshape(PEOPLE, TRIALS) * 2.0**-53
+    labels = (shares < law[:, None]).astype(float)
     labels[0] = coins(bits, TRIALS)
     return labels
 

@@ -11,8 +11,8 @@ from sourdine.audit.attacks.attack import (
     UNPROTECTED,
     Attack,
     AttackChart,
+    AttackResult,
     ChartPoint,
-    Found,
     Outcome,
     percent,
 )
@@ -32,17 +32,17 @@ K, L = 5, 2
 _SUPPRESS = Fraction(1, 10)
 
 
-def run(bits: Bits) -> Found:
+def run(bits: Bits) -> AttackResult:
     """Look up everybody who has the illness: how many are in classes where all have it?"""
     patients = draw_patients(PATIENTS, bits)
     plain, diverse = (publish(patients, Demand(k=K, l=Fraction(l))) for l in (1, L))  # noqa: E741
     points = []
-    for series, made in ((UNPROTECTED, plain), (PROTECTED, diverse)):
-        sizes, known = certain_by_size(made)
+    for series, table in ((UNPROTECTED, plain), (PROTECTED, diverse)):
+        sizes, known = certain_by_size(table)
         points += [ChartPoint(series, words, share) for words, share in zip(sizes, known, strict=True)]
     hits, tries = certain(plain)
     safe, left = certain(diverse)
-    return Found(
+    return AttackResult(
         name=ATTACK.name,
         attacked=f"A table of {PATIENTS:,} patients in which everybody is like at least {K - 1} others in "
         f"date of birth, sex and postcode. {OUTBREAK.capitalize()} has broken out in some towns.",
@@ -79,24 +79,24 @@ def publish(patients: Patients, demand: Demand) -> Generalised:
     )
 
 
-def cells_with(made: Generalised) -> Cells:
+def cells_with(table: Generalised) -> Cells:
     """The classes that hold the illness, with how many in each have it."""
-    records = made.records
+    records = table.records
     column = records.column(SECRET)
     cells = cells_of(classes_of(records), column, records.counts)
     ill = cells.value == column.labels.index(OUTBREAK)
     return Cells(cells.place[ill], cells.value[ill], cells.count[ill], cells.known, cells.totals)
 
 
-def certain(made: Generalised) -> tuple[int, int]:
+def certain(table: Generalised) -> tuple[int, int]:
     """How many patients with the illness are in classes where all have it, and how many there are."""
-    cells = cells_with(made)
+    cells = cells_with(table)
     return int(cells.count[cells.share == 1].sum()), int(cells.count.sum())
 
 
-def certain_by_size(made: Generalised) -> tuple[tuple[str, ...], list[float]]:
+def certain_by_size(table: Generalised) -> tuple[tuple[str, ...], list[float]]:
     """The same as a share, by the size of the class."""
-    cells = cells_with(made)
+    cells = cells_with(table)
     edges = (K, 10, 15, 20, int(cells.known.max()) + 1)
     names = ("5 to 9", "10 to 14", "15 to 19", "20 and more")
     size = cells.known[cells.place]

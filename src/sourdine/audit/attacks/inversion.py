@@ -21,8 +21,8 @@ from sourdine.audit.attacks.attack import (
     UNPROTECTED,
     Attack,
     AttackChart,
+    AttackResult,
     ChartPoint,
-    Found,
     Outcome,
     percent,
 )
@@ -55,7 +55,7 @@ class Treated:
     outcome: Floats
 
 
-def run(bits: Bits) -> Found:
+def run(bits: Bits) -> AttackResult:
     """Guess a genetic marker from a model of doses that has a leaf for every combination."""
     exact, private = {}, {}
     for effect in EFFECTS:
@@ -63,7 +63,7 @@ def run(bits: Bits) -> Found:
         exact[effect] = guess(exact_model(people), people, bits)
         private[effect] = guess(private_model(people, bits), people, bits)
     hits, ours, limit = exact[0.0], private[0.0], most_right(2 * EPSILON)
-    return Found(
+    return AttackResult(
         name=ATTACK.name,
         attacked=f"A model of doses: a decision tree with a leaf for each age, sex, region and genetic "
         f"marker of {PEOPLE:,} patients, and in it their mean dose. The attacker knows of a patient all but "
@@ -115,10 +115,14 @@ def private_model(people: Treated, bits: Bits) -> Floats:
         "secret": {"type": "flag"},
         "outcome": {"type": "integer", "lower": LOWER, "upper": UPPER},
     }
-    held = {"leaf": people.leaf, "secret": people.secret, "outcome": people.outcome.astype(np.int64)}
-    table = Table(relation(held), unit=UNIT, columns=columns)
-    asked = {"name": "doses", "ask": [{"mean": "outcome"}], "by": ["leaf", "secret"]}
-    plan = table.plan(asked, epsilon=EPSILON, quality=False)
+    cells = {
+        "leaf": people.leaf,
+        "secret": people.secret,
+        "outcome": people.outcome.astype(np.int64),
+    }
+    table = Table(relation(cells), unit=UNIT, columns=columns)
+    query = {"name": "doses", "ask": [{"mean": "outcome"}], "by": ["leaf", "secret"]}
+    plan = table.plan(query, epsilon=EPSILON, quality=False)
     with fresh_ledger(EPSILON) as ledger:
         released = table.release(plan, ledger, purpose="a model of doses", bits=bits)
     rows = released.to_arrow().to_pydict()
@@ -131,8 +135,8 @@ def private_model(people: Treated, bits: Bits) -> Floats:
 def guess(model: Floats, people: Treated, bits: Bits) -> int:
     """How many secrets are those whose answer is nearest to the outcome; a coin where both are as near."""
     off = np.abs(model[people.leaf] - people.outcome[:, None])
-    said = np.where(off[:, 0] == off[:, 1], coins(bits, len(off)), off[:, 1] < off[:, 0])
-    return int(np.count_nonzero(said == people.secret))
+    guesses = np.where(off[:, 0] == off[:, 1], coins(bits, len(off)), off[:, 1] < off[:, 0])
+    return int(np.count_nonzero(guesses == people.secret))
 
 
 def _draw(effect: float, bits: Bits) -> Treated:

@@ -13,8 +13,8 @@ from sourdine.audit.attacks.attack import (
     UNPROTECTED,
     Attack,
     AttackChart,
+    AttackResult,
     ChartPoint,
-    Found,
     Outcome,
     percent,
 )
@@ -32,7 +32,7 @@ KNOWN: Mapping[str, Mapping[str, int]] = {  # how many characters of each column
 }
 
 
-def run(bits: Bits) -> Found:
+def run(bits: Bits) -> AttackResult:
     """Name every record of a hospital's table, whose names were taken out, by a list of all inhabitants."""
     people = draw_patients(PEOPLE, bits).columns
     patients = {name: column[:PATIENTS] for name, column in people.items()}
@@ -40,7 +40,7 @@ def run(bits: Bits) -> Found:
     for words, known in KNOWN.items():
         whole = [people[name].astype(f"U{length}") for name, length in known.items()]
         steps[words] = _named(whole, [column[:PATIENTS] for column in whole], np.arange(PATIENTS), bits)
-    made = generalise(
+    table = generalise(
         relation({**patients, "person": np.arange(PATIENTS)}),
         Demand(k=K),
         quasi=QUASI,
@@ -50,24 +50,24 @@ def run(bits: Bits) -> Found:
         suppress=Fraction(1, 20),
     )
     # whoever holds the list makes it as coarse as the table is, and so loses nothing
-    coarse = [coarsened(people[name], name, made) for name in QUASI]
-    held = made.columns()
-    kept = np.array(held["person"], np.int64)
-    hidden = _named(coarse, [np.array(held[name], np.str_) for name in QUASI], kept, bits)
+    coarse = [coarsened(people[name], name, table) for name in QUASI]
+    columns = table.columns()
+    people_left = np.array(columns["person"], np.int64)
+    hidden = _named(coarse, [np.array(columns[name], np.str_) for name in QUASI], people_left, bits)
     whole_key = list(KNOWN)[-1]
-    found = steps[whole_key]
-    return Found(
+    matches = steps[whole_key]
+    return AttackResult(
         name=ATTACK.name,
         attacked=f"A table of {PATIENTS:,} patients without their names, and a public list of all "
         f"{PEOPLE:,} inhabitants with name, sex, postcode and date of birth.",
         goal="records given their right name",
-        unprotected=Outcome(target="table without names", hits=found, tries=PATIENTS),
-        protected=Outcome(target=f"the same, {K}-anonymous", hits=hidden, tries=len(kept)),
+        unprotected=Outcome(target="table without names", hits=matches, tries=PATIENTS),
+        protected=Outcome(target=f"the same, {K}-anonymous", hits=hidden, tries=len(people_left)),
         chance=1 / PEOPLE,
         guess=f"any of {PEOPLE:,} inhabitants",
         limit=1 / K,
         why=f"at least {K} patients are alike",
-        finding=f"Sex, postcode and date of birth name {percent(found / PATIENTS)} of the patients",
+        finding=f"Sex, postcode and date of birth name {percent(matches / PATIENTS)} of the patients",
         lesson="Taking out names protects nobody: a few harmless columns together are a name. Making them "
         "coarser stops this attack and not the next ones (homogeneity, skewness); an answer with noise has "
         "no records to link at all.",
@@ -82,7 +82,9 @@ def run(bits: Bits) -> Found:
                         ChartPoint(UNPROTECTED, words, hits / PATIENTS, PATIENTS)
                         for words, hits in steps.items()
                     ),
-                    ChartPoint(PROTECTED, f"the same, {K}-anonymous", hidden / len(kept), len(kept)),
+                    ChartPoint(
+                        PROTECTED, f"the same, {K}-anonymous", hidden / len(people_left), len(people_left)
+                    ),
                 ),
                 note="Where several inhabitants fit, one of them is taken at random.",
             ),
@@ -90,32 +92,32 @@ def run(bits: Bits) -> Found:
     )
 
 
-def coarsened(column: Texts, name: str, made: Generalised) -> Texts:
+def coarsened(column: Texts, name: str, table: Generalised) -> Texts:
     """A column at the level that a table was made coarser to."""
-    assert made.levels is not None
+    assert table.levels is not None
     labels, codes = np.unique(column, return_inverse=True)
     ladder = HIERARCHIES[name].ladder(Coded(name, tuple(labels.tolist()), codes))
-    return np.array(ladder.label(made.levels[name]), np.str_)[codes]
+    return np.array(ladder.label(table.levels[name]), np.str_)[codes]
 
 
 def _named(people: Sequence[Texts], table: Sequence[Texts], who: NDArray[np.int64], bits: Bits) -> int:
     """How many records get their right name, if each gets that of somebody who fits, at random."""
     codes = _numbered([np.concatenate(pair) for pair in zip(people, table, strict=True)])
-    listed, asked = codes[: len(people[0])], codes[len(people[0]) :]
+    listed, targets = codes[: len(people[0])], codes[len(people[0]) :]
     order = np.argsort(listed, kind="stable")
-    first, last = (np.searchsorted(listed[order], asked, side) for side in ("left", "right"))
-    turn = (bits.words(len(asked)) >> np.uint64(11)) * 2.0**-53
+    first, last = (np.searchsorted(listed[order], targets, side) for side in ("left", "right"))
+    turn = (bits.words(len(targets)) >> np.uint64(11)) * 2.0**-53
     picked = order[first + np.floor(turn * (last - first)).astype(np.int64)]
     return int(np.count_nonzero(picked == who))
 
 
 def _numbered(columns: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
     """A number for each tuple, the same for equal ones."""
-    found = np.zeros(len(columns[0]), np.int64)
+    numbers = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         values, codes = np.unique(column, return_inverse=True)
-        found = np.unique(found * len(values) + codes, return_inverse=True)[1]
-    return found
+        numbers = np.unique(numbers * len(values) + codes, return_inverse=True)[1]
+    return numbers
 
 
 ATTACK = Attack(name="linkage", title="names come back from a list that shares harmless columns", run=run)

@@ -11,8 +11,8 @@ from sourdine.audit.attacks.attack import (
     UNPROTECTED,
     Attack,
     AttackChart,
+    AttackResult,
     ChartPoint,
-    Found,
     Outcome,
     percent,
 )
@@ -26,20 +26,20 @@ DAYS_SEEN = (1, 3, 7, 14, 30, 60, 120, 240, DAYS)
 ORACLE = GRR(epsilon=Fraction(1), categories=10)
 
 
-def run(bits: Bits) -> Found:
+def run(bits: Bits) -> AttackResult:
     """Take for each person the answer that was reported most often."""
     truth = exact.uniform(ORACLE.categories, PEOPLE, bits)
-    asked = np.tile(truth[:, None], DAYS)
-    fresh = ORACLE.sample(asked.reshape(-1), bits).reshape(PEOPLE, DAYS)
-    memo = rehearsed(ORACLE, asked, bits)
+    answers = np.tile(truth[:, None], DAYS)
+    fresh = ORACLE.sample(answers.reshape(-1), bits).reshape(PEOPLE, DAYS)
+    memo = rehearsed(ORACLE, answers, bits)
     right = {
-        series: {days: told(reports[:, :days], truth, bits) for days in DAYS_SEEN}
+        series: {days: count_right(reports[:, :days], truth, bits) for days in DAYS_SEEN}
         for series, reports in ((UNPROTECTED, fresh), (PROTECTED, memo))
     }
     odds = float(np.exp(float(ORACLE.epsilon)))
     limit = odds / (odds + ORACLE.categories - 1)
     hits = right[UNPROTECTED][DAYS]
-    return Found(
+    return AttackResult(
         name=ATTACK.name,
         attacked=f"{PEOPLE:,} devices asked every day for a year which of {ORACLE.categories} answers is "
         f"theirs. It never changes, and every report has epsilon {float(ORACLE.epsilon):g}.",
@@ -73,11 +73,11 @@ def run(bits: Bits) -> Found:
     )
 
 
-def told(reports: NDArray[np.int64], truth: NDArray[np.int64], bits: Bits) -> int:
+def count_right(reports: NDArray[np.int64], truth: NDArray[np.int64], bits: Bits) -> int:
     """How often the most frequent report is the truth; of equally frequent ones any is taken."""
-    seen = np.stack([(reports == each).sum(axis=1) for each in range(ORACLE.categories)], axis=1)
-    ties = (bits.words(seen.size) >> np.uint64(11)).reshape(seen.shape) * 2.0**-53
-    return int(np.count_nonzero(np.argmax(seen + ties, axis=1) == truth))
+    counts = np.stack([(reports == each).sum(axis=1) for each in range(ORACLE.categories)], axis=1)
+    ties = (bits.words(counts.size) >> np.uint64(11)).reshape(counts.shape) * 2.0**-53
+    return int(np.count_nonzero(np.argmax(counts + ties, axis=1) == truth))
 
 
 ATTACK = Attack(name="local", title="the same local question every day, until the noise is gone", run=run)

@@ -36,19 +36,21 @@ class OwnTable:
                 f"What is the secret? '{secret}' names no column and value. Write it like 'disease = flu'."
             )
         declared = columns if isinstance(columns, Schema | Mapping) else None
-        held = Records.read(table, quasi=[*known, name], columns=declared, missing=Missing.VALUE)
-        *seen, hidden = held.quasi
+        records = Records.read(table, quasi=[*known, name], columns=declared, missing=Missing.VALUE)
+        *others, hidden = records.quasi
         if value not in hidden.labels:
             raise InvalidParameter(
                 f"No record has the stated value in '{name}', so there is no secret to find. Write it as it "
                 "is in the table."
             )
-        alike = np.zeros(len(held.counts), np.int64)
-        for column in seen:
+        alike = np.zeros(len(records.counts), np.int64)
+        for column in others:
             alike = np.unique(alike * (len(column.labels) + 1) + column.codes, return_inverse=True)[1]
         bit = hidden.codes == hidden.labels.index(value)
         return cls(
-            known=np.repeat(alike, held.counts), secret=np.repeat(bit, held.counts), words=f"{name} = {value}"
+            known=np.repeat(alike, records.counts),
+            secret=np.repeat(bit, records.counts),
+            words=f"{name} = {value}",
         )
 
     @property

@@ -16,8 +16,8 @@ from sourdine.audit.attacks.attack import (
     PROTECTED,
     Attack,
     AttackChart,
+    AttackResult,
     ChartPoint,
-    Found,
     Outcome,
     own_found,
     percent,
@@ -40,7 +40,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-def run(bits: Bits) -> Found:
+def run(bits: Bits) -> AttackResult:
     """Rebuild a secret column from rounded counts, from counts with more and more noise, and from ours."""
     points = []
     for size in (FEWER, PEOPLE):
@@ -48,16 +48,16 @@ def run(bits: Bits) -> Found:
         for noise in NOISES:
             hits = sum(_noisy(size, noise, bits) for _ in range(repeats))
             points.append(ChartPoint(f"{size} people", noise, hits / (repeats * size), repeats * size))
-    secret, asked = _draw(PEOPLE, bits)
-    rounded = np.rint(asked @ secret.astype(np.int64) / ROUNDED) * ROUNDED
-    hits = _right(rebuild(asked, rounded), secret)
-    released = _release(secret, asked, bits)
-    ours = sum(_right(rebuild(asked, each), secret) for each in released)
-    spread = float(np.std(released - asked @ secret.astype(np.int64))) / math.sqrt(PEOPLE)
+    secret, subsets = _draw(PEOPLE, bits)
+    rounded = np.rint(subsets @ secret.astype(np.int64) / ROUNDED) * ROUNDED
+    hits = _right(rebuild(subsets, rounded), secret)
+    released = _release(secret, subsets, bits)
+    ours = sum(_right(rebuild(subsets, each), secret) for each in released)
+    spread = float(np.std(released - subsets @ secret.astype(np.int64))) / math.sqrt(PEOPLE)
     tries, limit = len(released) * PEOPLE, most_right(EPSILON)
     points.append(ChartPoint(PROTECTED, round(spread), ours / tries, tries))
     many = PER_PERSON * PEOPLE
-    return Found(
+    return AttackResult(
         name=ATTACK.name,
         attacked=f"{many} counts over random halves of {PEOPLE} people: how many of them have the secret "
         "bit? A linear program looks for the bits that fit the answers best.",
@@ -88,20 +88,20 @@ def run(bits: Bits) -> Found:
     )
 
 
-def run_on(own: OwnTable, bits: Bits) -> Found:
+def run_on(own: OwnTable, bits: Bits) -> AttackResult:
     """The same with the secret of people in a table of one's own, as many as the linear program takes."""
     order = np.argsort(bits.words(len(own.secret)), kind="stable")
     secret = own.secret[order[:PEOPLE]]
-    asked = coins(bits, PER_PERSON * len(secret) ** 2).reshape(-1, len(secret))
-    rounded = np.rint(asked @ secret.astype(np.int64) / ROUNDED) * ROUNDED
-    hits = _right(rebuild(asked, rounded), secret)
-    released = _release(secret, asked, bits)
-    ours = sum(_right(rebuild(asked, each), secret) for each in released)
+    subsets = coins(bits, PER_PERSON * len(secret) ** 2).reshape(-1, len(secret))
+    rounded = np.rint(subsets @ secret.astype(np.int64) / ROUNDED) * ROUNDED
+    hits = _right(rebuild(subsets, rounded), secret)
+    released = _release(secret, subsets, bits)
+    ours = sum(_right(rebuild(subsets, each), secret) for each in released)
     return own_found(
         own,
         name=ATTACK.name,
-        attacked=f"{len(asked)} counts over random halves of {len(secret)} people of the table: of how many "
-        f"is '{own.words}' true? A linear program looks for the bits that fit the answers best.",
+        attacked=f"{len(subsets)} counts over random halves of {len(secret)} people of the table: of how "
+        f"many is '{own.words}' true? A linear program looks for the bits that fit the answers best.",
         unprotected=Outcome(target=f"counts rounded to multiples of {ROUNDED}", hits=hits, tries=len(secret)),
         protected=Outcome(
             target=f"the same counts at epsilon {float(EPSILON):g}",
@@ -114,21 +114,21 @@ def run_on(own: OwnTable, bits: Bits) -> Found:
     )
 
 
-def rebuild(asked: Flags, answers: Floats) -> Flags:
+def rebuild(subsets: Flags, answers: Floats) -> Flags:
     """The bits whose counts are nearest to the answers, by the sum of distances."""
     from scipy.optimize import linprog
 
-    many, people = asked.shape
-    counts, error = asked.astype(float), np.eye(many)
-    found = linprog(
+    many, people = subsets.shape
+    counts, error = subsets.astype(float), np.eye(many)
+    solution = linprog(
         np.concatenate([np.zeros(people), np.ones(many)]),
         A_ub=np.block([[counts, -error], [-counts, -error]]),
         b_ub=np.concatenate([answers, -answers]),
         bounds=[(0, 1)] * people + [(0, None)] * many,
         method="highs-ipm",
     )
-    assert found.x is not None  # large errors are allowed, so there always is a solution
-    bits: Flags = found.x[:people] > 0.5
+    assert solution.x is not None  # large errors are allowed, so there always is a solution
+    bits: Flags = solution.x[:people] > 0.5
     return bits
 
 
@@ -139,15 +139,15 @@ def _draw(people: int, bits: Bits) -> tuple[Flags, Flags]:
 
 
 def _noisy(people: int, noise: float, bits: Bits) -> int:
-    secret, asked = _draw(people, bits)
+    secret, subsets = _draw(people, bits)
     sigma = Fraction(noise * math.sqrt(people)).limit_denominator(1000)
     return _right(
-        rebuild(asked, Gaussian(sigma=sigma).sample(asked @ secret.astype(np.int64), bits).astype(float)),
+        rebuild(subsets, Gaussian(sigma=sigma).sample(subsets @ secret.astype(np.int64), bits).astype(float)),
         secret,
     )
 
 
-def _release(secret: Flags, asked: Flags, bits: Bits) -> Floats:
+def _release(secret: Flags, subsets: Flags, bits: Bits) -> Floats:
     """The counts as a plan answers them that was paid from a ledger, a row for each drawing of its noise."""
     people = np.arange(len(secret))
     table = Table(
@@ -164,17 +164,17 @@ def _release(secret: Flags, asked: Flags, bits: Bits) -> Floats:
                 {"column": "secret", "keys": [True]},
             ],
         }
-        for number, inside in enumerate(asked)
+        for number, inside in enumerate(subsets)
     ]
     plan = table.plan(*queries, epsilon=EPSILON, quality=False)
     with fresh_ledger(EPSILON) as ledger:
         ledger.charge(*plan.spends, purpose="reconstruction", secure=bool(bits.secure))
-    exact = np.repeat((asked @ secret.astype(np.int64))[:, None], REDRAWN, axis=1)
+    exact = np.repeat((subsets @ secret.astype(np.int64))[:, None], REDRAWN, axis=1)
     return answer(plan, exact, bits).T
 
 
-def _right(found: Flags, secret: Flags) -> int:
-    return int(np.count_nonzero(found == secret))
+def _right(guess: Flags, secret: Flags) -> int:
+    return int(np.count_nonzero(guess == secret))
 
 
 ATTACK = Attack(

@@ -8,8 +8,8 @@ from sourdine.audit.attacks.attack import (
     UNPROTECTED,
     Attack,
     AttackChart,
+    AttackResult,
     ChartPoint,
-    Found,
     Outcome,
     percent,
 )
@@ -22,7 +22,7 @@ HALF = 0.5
 _STEPS = tuple(tenth / 20 for tenth in range(1, 21))
 
 
-def run(bits: Bits) -> Found:
+def run(bits: Bits) -> AttackResult:
     """Look up everybody who has the illness: of how many is it more likely than not?"""
     patients = draw_patients(PATIENTS, bits)
     diverse, close = (publish(patients, Demand(k=K, l=Fraction(L), t=t)) for t in (Fraction(1), T))
@@ -33,11 +33,11 @@ def run(bits: Bits) -> Found:
     limit = 1.0 if overall + T > HALF else 0.0
     points = [
         ChartPoint(series, step, hit / whole)
-        for series, made in ((UNPROTECTED, diverse), (PROTECTED, close))
+        for series, table in ((UNPROTECTED, diverse), (PROTECTED, close))
         for step in _STEPS
-        for hit, whole in [believed(made, step)]
+        for hit, whole in [believed(table, step)]
     ]
-    return Found(
+    return AttackResult(
         name=ATTACK.name,
         attacked=f"A table of {PATIENTS:,} patients that is {K}-anonymous and {L}-diverse: no class shares "
         f"one illness. {OUTBREAK.capitalize()} has broken out in some towns.",
@@ -64,9 +64,9 @@ def run(bits: Bits) -> Found:
     )
 
 
-def believed(made: Generalised, least: float) -> tuple[int, int]:
+def believed(table: Generalised, least: float) -> tuple[int, int]:
     """How many of the ill are in classes of which so large a share is ill, and how many there are."""
-    cells = cells_with(made)
+    cells = cells_with(table)
     return int(cells.count[cells.share >= least].sum()), int(cells.count.sum())
 
 

@@ -13,8 +13,8 @@ from sourdine.audit.attacks.attack import (
     UNPROTECTED,
     Attack,
     AttackChart,
+    AttackResult,
     ChartPoint,
-    Found,
     Outcome,
     percent,
 )
@@ -35,14 +35,14 @@ _FINE, _COARSE = "exact place and hour", "districts of 4 places, spans of 3 hour
 Places = NDArray[np.int64]
 
 
-def run(bits: Bits) -> Found:
+def run(bits: Bits) -> AttackResult:
     """Follow people of whom a few points are known through traces without names."""
     traces = draw_traces(bits)
     coarse = (traces // 4)[:, ::3]
     who = exact.uniform(PEOPLE, VICTIMS, bits)
     alone = {
-        name: [single(held, who, count, bits) / VICTIMS for count in POINTS]
-        for name, held in ((_FINE, traces), (_COARSE, coarse))
+        name: [single(places, who, count, bits) / VICTIMS for count in POINTS]
+        for name, places in ((_FINE, traces), (_COARSE, coarse))
     }
     private, crowd = release(traces, bits), busy(traces)
     hits = ours = 0
@@ -52,14 +52,14 @@ def run(bits: Bits) -> Found:
         new = np.flatnonzero(~np.isin(traces[each], traces[each, known]))
         when = int(new[exact.uniform(len(new), 1, bits)[0]])
         fits = _fitting(traces, each, known)
-        told = traces[fits[exact.uniform(len(fits), 1, bits)[0]], when]
-        hits += told == traces[each, when]
+        place = traces[fits[exact.uniform(len(fits), 1, bits)[0]], when]
+        hits += place == traces[each, when]
         ours += busiest(private, [when], traces[each, known])[0] == traces[each, when]
         blind.append(np.mean(busiest(crowd, new, traces[each, known]) == traces[each, new]))
     chance = float(np.mean(blind))
     limit = min(1.0, math.exp(float(EPSILON)) * chance)
     four = alone[_FINE][POINTS.index(KNOWN)]
-    return Found(
+    return AttackResult(
         name=ATTACK.name,
         attacked=f"The places of {PEOPLE:,} people hour by hour for a week, without names. The attacker "
         f"knows {KNOWN} of somebody's {DAYS * HOURS} points, and wants a place that is not among them.",
@@ -114,9 +114,9 @@ def draw_traces(bits: Bits) -> Places:
     out = np.take_along_axis(haunts, where, axis=1)
     at_work = (hour >= 9) & (hour < 17) & (day < 5)
     awake = (hour >= 7) & (hour < 22)
-    held = np.where(awake & (often < 4), out, homes[:, None])
-    held = np.where(at_work & (often < 8), works[:, None], held)
-    return np.where(often == 9, _place(held.size, bits).reshape(shape), held)
+    places = np.where(awake & (often < 4), out, homes[:, None])
+    places = np.where(at_work & (often < 8), works[:, None], places)
+    return np.where(often == 9, _place(places.size, bits).reshape(shape), places)
 
 
 def single(traces: Places, who: NDArray[np.int64], count: int, bits: Bits) -> int:
@@ -134,10 +134,10 @@ def busy(traces: Places) -> NDArray[np.float64]:
 
 def busiest(counts: NDArray[np.float64], moments: Sequence[int] | Places, known: Places) -> Places:
     """The place with most people at the hour of each moment, those left out that are known."""
-    held = counts[np.asarray(moments) % HOURS]
-    held[:, known] = -math.inf
-    found: Places = held.argmax(axis=1)
-    return found
+    crowds = counts[np.asarray(moments) % HOURS]
+    crowds[:, known] = -math.inf
+    busiest_places: Places = crowds.argmax(axis=1)
+    return busiest_places
 
 
 def release(traces: Places, bits: Bits) -> NDArray[np.float64]:
@@ -160,8 +160,8 @@ def release(traces: Places, bits: Bits) -> NDArray[np.float64]:
         {"name": "crowd", "ask": ["count"], "by": ["hour", "place"]}, epsilon=EPSILON, quality=False
     )
     with fresh_ledger(EPSILON) as ledger:
-        found = table.release(plan, ledger, purpose="crowds", bits=bits).values["crowd"]
-    values = {key: value for key, value, *_ in found.rows()}
+        answer = table.release(plan, ledger, purpose="crowds", bits=bits).values["crowd"]
+    values = {key: value for key, value, *_ in answer.rows()}
     return np.array([[values[hour, place] for place in range(PLACES)] for hour in range(HOURS)])
 
 
@@ -173,12 +173,12 @@ def _place(count: int, bits: Bits) -> Places:
 
 def _moments(traces: Places, count: int, bits: Bits) -> list[int]:
     """So many moments of the week, no two the same."""
-    found: list[int] = []
-    while len(found) < count:
+    moments: list[int] = []
+    while len(moments) < count:
         each = int(exact.uniform(traces.shape[1], 1, bits)[0])
-        if each not in found:
-            found.append(each)
-    return found
+        if each not in moments:
+            moments.append(each)
+    return moments
 
 
 def _fitting(traces: Places, who: int, moments: Sequence[int]) -> NDArray[np.int64]:

@@ -19,7 +19,7 @@ from sourdine.frames.source import Source
 
 NUMBER = "sourdine_table"  # the column that tells tables apart
 _OUTER = "sourdine_tables"
-Asked = tuple[str, str]
+QuestionKey = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -28,36 +28,36 @@ class BatchedSource:
 
     source: Source
     tables: int
-    _rows: dict[Asked, list[list[tuple[Any, ...]]]] = field(default_factory=dict)
-    _columns: dict[Asked, list[dict[str, NDArray[Any]]]] = field(default_factory=dict)
+    _rows: dict[QuestionKey, list[list[tuple[Any, ...]]]] = field(default_factory=dict)
+    _columns: dict[QuestionKey, list[dict[str, NDArray[Any]]]] = field(default_factory=dict)
 
     def table(self, number: int) -> Source:
         """One of the tables, with what is joined to it."""
-        held, one = self.source.engine, OneOfMany(self, number)
-        return replace(self.source, engine=replace(held, base=one) if isinstance(held, Joined) else one)
+        engine, one = self.source.engine, OneOfMany(self, number)
+        return replace(self.source, engine=replace(engine, base=one) if isinstance(engine, Joined) else one)
 
     @property
     def whole(self) -> TableEngine:
         """The engine that holds all tables."""
-        held = self.source.engine
-        return held.base if isinstance(held, Joined) else held
+        engine = self.source.engine
+        return engine.base if isinstance(engine, Joined) else engine
 
-    def rows(self, sql: str, lent: Lent, number: int) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, side_tables: Lent, number: int) -> list[tuple[Any, ...]]:
         """The rows of a question to one table."""
-        asked = (sql, _told(lent))
-        if asked not in self._rows:
-            found: list[list[tuple[Any, ...]]] = [[] for _ in range(self.tables)]
-            for row in self.whole.ask(self._all(sql), lent):
-                found[row[0]].append(row[1:])
-            self._rows[asked] = found
-        return self._rows[asked][number]
+        question = (sql, _key_of(side_tables))
+        if question not in self._rows:
+            answers: list[list[tuple[Any, ...]]] = [[] for _ in range(self.tables)]
+            for row in self.whole.ask(self._all(sql), side_tables):
+                answers[row[0]].append(row[1:])
+            self._rows[question] = answers
+        return self._rows[question][number]
 
-    def columns(self, sql: str, lent: Lent, number: int) -> dict[str, NDArray[Any]]:
+    def columns(self, sql: str, side_tables: Lent, number: int) -> dict[str, NDArray[Any]]:
         """The answer of one table as arrays."""
-        asked = (sql, _told(lent))
-        if asked not in self._columns:
-            self._columns[asked] = _parted(self.whole.columns(self._all(sql), lent), self.tables)
-        return self._columns[asked][number]
+        question = (sql, _key_of(side_tables))
+        if question not in self._columns:
+            self._columns[question] = _parted(self.whole.columns(self._all(sql), side_tables), self.tables)
+        return self._columns[question][number]
 
     def _all(self, sql: str) -> str:
         numbers = f"range({self.tables}) AS {_OUTER}({NUMBER})"
@@ -102,13 +102,13 @@ class OneOfMany:
         """What it raises."""
         return self.whole.failures
 
-    def ask(self, sql: str, lent: Lent = NOTHING) -> list[tuple[Any, ...]]:
+    def ask(self, sql: str, side_tables: Lent = NOTHING) -> list[tuple[Any, ...]]:
         """The rows of a question."""
-        return self.all.rows(sql, lent, self.number)
+        return self.all.rows(sql, side_tables, self.number)
 
-    def columns(self, sql: str, lent: Lent = NOTHING) -> dict[str, NDArray[Any]]:
+    def columns(self, sql: str, side_tables: Lent = NOTHING) -> dict[str, NDArray[Any]]:
         """The answer to a question as arrays."""
-        return self.all.columns(sql, lent, self.number)
+        return self.all.columns(sql, side_tables, self.number)
 
 
 def numbered(tables: Sequence[Sequence[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
@@ -116,14 +116,18 @@ def numbered(tables: Sequence[Sequence[tuple[Any, ...]]]) -> list[tuple[Any, ...
     return [(*row, number) for number, rows in enumerate(tables) for row in rows]
 
 
-def _told(lent: Lent) -> str:
+def _key_of(side_tables: Lent) -> str:
     """What is lent to a question, as a text that tells it from others."""
-    return repr({of: {name: cells.tolist() for name, cells in held.items()} for of, held in lent.items()})
+    return repr(
+        {of: {name: cells.tolist() for name, cells in columns.items()} for of, columns in side_tables.items()}
+    )
 
 
-def _parted(found: Mapping[str, NDArray[Any]], tables: int) -> list[dict[str, NDArray[Any]]]:
-    whose = np.ma.getdata(found[_OUTER]).astype(np.int64)
+def _parted(columns: Mapping[str, NDArray[Any]], tables: int) -> list[dict[str, NDArray[Any]]]:
+    whose = np.ma.getdata(columns[_OUTER]).astype(np.int64)
     order = np.argsort(whose, kind="stable")
     edges = np.searchsorted(whose[order], np.arange(tables + 1))
-    held = {name: column[order] for name, column in found.items() if name != _OUTER}
-    return [{name: column[edges[i] : edges[i + 1]] for name, column in held.items()} for i in range(tables)]
+    ordered = {name: column[order] for name, column in columns.items() if name != _OUTER}
+    return [
+        {name: column[edges[i] : edges[i + 1]] for name, column in ordered.items()} for i in range(tables)
+    ]

@@ -47,11 +47,11 @@ class Dice:
 
     def shuffled(self, things: Sequence[T]) -> list[T]:
         """The same things in another order."""
-        found = list(things)
-        for last in range(len(found) - 1, 0, -1):
+        order = list(things)
+        for last in range(len(order) - 1, 0, -1):
             other = self.below(last + 1)
-            found[last], found[other] = found[other], found[last]
-        return found
+            order[last], order[other] = order[other], order[last]
+        return order
 
 
 Cell = str | int | float | bool | None
@@ -130,7 +130,7 @@ def palette(column: Column, kind: str) -> Palette:
         }
         return Palette([written(cell, kind) for cell in keys], odds[kind])
     known = [str(key) for key in keys]
-    near = [made for key in known for made in (key.swapcase(), key + " ", " " + key, key + key)]
+    near = [variant for key in known for variant in (key.swapcase(), key + " ", " " + key, key + key)]
     return Palette(keys, [*near, *_ODD_TEXTS])
 
 
@@ -139,7 +139,7 @@ def outside(column: Column, kind: str) -> list[Cell]:
     if not isinstance(column, Category) or isinstance(column.keys[0], int):
         return [None]
     known = [str(key) for key in column.keys]
-    near = ["nobody", *(made for key in known[:_MANY_KEYS] for made in (key.swapcase(), key + " "))]
+    near = ["nobody", *(variant for key in known[:_MANY_KEYS] for variant in (key.swapcase(), key + " "))]
     return [None, *(text for text in near if text not in known)]
 
 

@@ -80,11 +80,11 @@ def _pandas(layout: Layout, rows: Sequence[Row], folder: Path) -> object:
     import pandas as pd
 
     kinds = {DOUBLE: "float64", BIGINT: "Int64", BOOLEAN: "boolean", VARCHAR: "object"}
-    held = _columns(layout, rows)
+    columns = _columns(layout, rows)
     return pd.DataFrame(
         {
             name: pd.Series(_floats(cells) if kind == DOUBLE else cells, dtype=kinds[kind])
-            for (name, cells), kind in zip(held.items(), layout.kinds, strict=True)
+            for (name, cells), kind in zip(columns.items(), layout.kinds, strict=True)
         }
     )
 
@@ -92,8 +92,8 @@ def _pandas(layout: Layout, rows: Sequence[Row], folder: Path) -> object:
 def _objects(layout: Layout, rows: Sequence[Row], folder: Path) -> object:
     import pandas as pd
 
-    held = _columns(layout, rows)
-    return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in held.items()})
+    columns = _columns(layout, rows)
+    return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
 
 
 def _floats(cells: Sequence[Cell]) -> list[Any]:
@@ -112,11 +112,11 @@ def _arrow(layout: Layout, rows: Sequence[Row], folder: Path) -> object:
     import pyarrow as pa
 
     kinds = {DOUBLE: pa.float64(), BIGINT: pa.int64(), BOOLEAN: pa.bool_(), VARCHAR: pa.string()}
-    held = _columns(layout, rows)
+    columns = _columns(layout, rows)
     return pa.table(
         {
             name: pa.array(cells, kinds[kind])
-            for (name, cells), kind in zip(held.items(), layout.kinds, strict=True)
+            for (name, cells), kind in zip(columns.items(), layout.kinds, strict=True)
         }
     )
 

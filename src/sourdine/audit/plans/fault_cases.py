@@ -50,14 +50,14 @@ class FaultCase:
             **(_TEXT if self.open else {}),
             **(_BROUGHT if self.joined else {}),
         }
-        asked = [query for query in QUERIES if not names or query["name"] in names]
+        queries = [query for query in QUERIES if not names or query["name"] in names]
         if self.open:
-            asked = [{"name": "streets", "ask": ["count"], "by": ["street"]}]
+            queries = [{"name": "streets", "ask": ["count"], "by": ["street"]}]
         if self.joined:
-            asked = [{"name": "regions", "ask": ["count", {"mean": "age"}], "by": ["region"]}]
+            queries = [{"name": "regions", "ask": ["count", {"mean": "age"}], "by": ["region"]}]
         return ReleasePlan(
             schema=Schema.read(columns),
-            queries=tuple(map(Query.read, asked)),
+            queries=tuple(map(Query.read, queries)),
             privacy=Privacy(epsilon=Fraction(1), delta=self.delta),
             unit=self.unit,
             neighbours=self.neighbours,

@@ -68,10 +68,10 @@ class Fault:
     def examined(self, pairs: int = _PAIRS, seed: int = 1) -> PlanAudit:
         """The audit of a plan with the fault in it."""
         with self.planted():
-            made = self.case.plan(*self.asks)
+            plan = self.case.plan(*self.asks)
             joins = self.case.joins()
             engines = [self.engine]
-            return audit_plan(made, joins=joins, pairs=pairs, engines=engines, seed=seed, until_found=True)
+            return audit_plan(plan, joins=joins, pairs=pairs, engines=engines, seed=seed, until_found=True)
 
 
 @contextmanager
@@ -97,8 +97,8 @@ def _distances(
 ) -> tuple[tuple[object, str, Wrap], ...]:
     """Distances divided by something, in the classes that say how far a unit moves what."""
 
-    def shorter(found: Distance, measured: Measurement, *_: object) -> Distance:
-        return replace(found, amount=found.amount / change(found, measured))
+    def shorter(answer: Distance, measured: Measurement, *_: object) -> Distance:
+        return replace(answer, amount=answer.amount / change(answer, measured))
 
     return tuple((owner, "distance", _with(shorter)) for owner in owners)
 
@@ -107,13 +107,13 @@ def _view(change: Callable[[str, str], str]) -> tuple[object, str, Wrap]:
     """The view of a source, made from what it was and from the name of a column of places."""
 
     def wrap(original: Any) -> Any:
-        return property(lambda held: change(original.func(held), held.place_of("age")))
+        return property(lambda view: change(original.func(view), view.place_of("age")))
 
     return source.Source, "view", wrap
 
 
 def _uncapped(original: Any) -> Any:
-    return lambda held, *given: original(replace(held, max_rows=_MANY), *given)
+    return lambda unit, *given: original(replace(unit, max_rows=_MANY), *given)
 
 
 def _in_all_groups(original: Any) -> Any:
@@ -130,12 +130,12 @@ def _strictly(sql: str, _: object, name: str) -> str:
     return f"{sql} + 0 * coalesce(CAST({DUCKDB.quoted(name)} AS DOUBLE), 0)" if name == "age" else sql
 
 
-def _one_column(found: Distance, measured: Measurement) -> int:
+def _one_column(answer: Distance, measured: Measurement) -> int:
     """Only one of the columns whose fit is counted is paid for."""
     return len(expect(Quality, measured).columns)
 
 
-def _weight(found: Distance, measured: Measurement) -> Fraction:
+def _weight(answer: Distance, measured: Measurement) -> Fraction:
     """The weight of the query."""
     weights = {each["name"]: Fraction(each.get("weight", 1)) for each in QUERIES}
     return weights[measured.scope.query]
@@ -149,17 +149,17 @@ def _bounded(**limits: int) -> Wrap:
 
 
 def _all_keys(original: Any) -> Any:
-    def counts(*given: Any, unit: PrivacyUnit, **named: Any) -> Any:
-        return original(*given, unit=replace(unit, max_groups=_MANY), **named)
+    def counts(*values: Any, unit: PrivacyUnit, **named: Any) -> Any:
+        return original(*values, unit=replace(unit, max_groups=_MANY), **named)
 
     return counts
 
 
-def _twice(found: Any, *_: object) -> Any:
+def _twice(table: Any, *_: object) -> Any:
     """Every row of a public table a second time."""
-    keys = tuple(np.concatenate([each, each]) for each in found.keys)
+    keys = tuple(np.concatenate([each, each]) for each in table.keys)
     return replace(
-        found, keys=keys, columns={name: np.concatenate([c, c]) for name, c in found.columns.items()}
+        table, keys=keys, columns={name: np.concatenate([c, c]) for name, c in table.columns.items()}
     )
 
 
@@ -171,12 +171,14 @@ def _of_rows(original: Any) -> Any:
 def _filtered_late(original: Any) -> Any:
     """Records that the condition leaves out are bounded with the others, and only then weigh nothing."""
 
-    def records(held: Any, by: Any, statistics: Sequence[Any], where: str, unit: str | None = None) -> str:
+    def records(
+        relation: Any, by: Any, statistics: Sequence[Any], where: str, unit: str | None = None
+    ) -> str:
         late = [
             each if each.value == "0" else replace(each, value=f"CASE WHEN {where} THEN {each.value} END")
             for each in statistics
         ]
-        return str(original(held, by, late, "TRUE", unit))
+        return str(original(relation, by, late, "TRUE", unit))
 
     return records
 
@@ -184,10 +186,12 @@ def _filtered_late(original: Any) -> Any:
 def _filtered_by_group(original: Any) -> Any:
     """A group counts as a whole if one of its records meets the condition."""
 
-    def records(held: Any, by: Sequence[Any], statistics: Any, where: str, unit: str | None = None) -> str:
+    def records(
+        relation: Any, by: Sequence[Any], statistics: Any, where: str, unit: str | None = None
+    ) -> str:
         group = ", ".join(each.raw for each in by) or "1"
-        asked = original(held, by, statistics, "TRUE", unit)
-        return f"{asked} QUALIFY bool_or({where}) OVER (PARTITION BY {group})"
+        sql = original(relation, by, statistics, "TRUE", unit)
+        return f"{sql} QUALIFY bool_or({where}) OVER (PARTITION BY {group})"
 
     return records
 
@@ -205,9 +209,9 @@ def _unclamped(original: Any) -> Any:
 def _once(original: Any) -> Any:
     """A unit replaced is taken for one added."""
 
-    def distance(held: Any, schema: Any, unit: Any, neighbours: Neighbours, squared: bool) -> Distance:
-        found: Distance = original(held, schema, unit, Neighbours.ADD_REMOVE, squared)
-        return replace(found, neighbours=neighbours)
+    def distance(measurement: Any, schema: Any, unit: Any, neighbours: Neighbours, squared: bool) -> Distance:
+        answer: Distance = original(measurement, schema, unit, Neighbours.ADD_REMOVE, squared)
+        return replace(answer, neighbours=neighbours)
 
     return distance
 

@@ -30,7 +30,7 @@ class Movement:
     """Something that a unit moved, how far, and the most that is declared; squares where `squared`."""
 
     fault: str
-    seen: Fraction
+    amount: Fraction
     claimed: Fraction
     squared: bool = False
 
@@ -38,8 +38,8 @@ class Movement:
     def ratio(self) -> float:
         """How far it moved against what was declared: 1 is all that was paid for."""
         if self.claimed == 0:
-            return math.inf if self.seen else 0.0
-        ratio = float(self.seen / self.claimed)
+            return math.inf if self.amount else 0.0
+        ratio = float(self.amount / self.claimed)
         return math.sqrt(ratio) if self.squared else ratio
 
 
@@ -65,10 +65,10 @@ def _summed(line: PlannedMeasurement, one: Exact, other: Exact, schema: Schema) 
     changes = _changes(line, one, other, schema)
     square = line.distance.norm is Norm.L2
     far = sum(change * change for change in changes) if square else sum(map(abs, changes))
-    found = [Movement(FAR, Fraction(far), line.distance.amount, square)]
+    moves = [Movement(FAR, Fraction(far), line.distance.amount, square)]
     if line.distance.coordinates is not None:
-        found.append(Movement(MANY, Fraction(len(changes)), Fraction(line.distance.coordinates)))
-    return found
+        moves.append(Movement(MANY, Fraction(len(changes)), Fraction(line.distance.coordinates)))
+    return moves
 
 
 def _changes(line: PlannedMeasurement, one: Exact, other: Exact, schema: Schema) -> list[int]:
@@ -77,9 +77,9 @@ def _changes(line: PlannedMeasurement, one: Exact, other: Exact, schema: Schema)
     if isinstance(measured, TreeCounts):
         return _tree(measured.tree(schema), one, other)
     if isinstance(measured, Margins):
-        held = measured.asked.structure(schema)
-        cells = (_numbers(other) - _numbers(one)).astype(np.int64).reshape(-1, held.cells)
-        return [change for change in held.exact(cells).ravel().tolist() if change]
+        structure = measured.asked.structure(schema)
+        cells = (_numbers(other) - _numbers(one)).astype(np.int64).reshape(-1, structure.cells)
+        return [change for change in structure.exact(cells).ravel().tolist() if change]
     return [change for change in (_numbers(other) - _numbers(one)).ravel().tolist() if change]
 
 
@@ -90,15 +90,15 @@ def _numbers(exact: Exact) -> NDArray[np.object_]:
 
 def _tree(tree: BinTree, one: Exact, other: Exact) -> list[int]:
     """The changes of the counts of all bins of all levels."""
-    found: list[int] = []
+    moves: list[int] = []
     for before, after in zip(_values(one).parts(), _values(other).parts(), strict=True):
         places, changes = _changed(before, after)
         for width in tree.widths:
             bins, where = np.unique(places // width, return_inverse=True)
             moved = np.zeros(bins.size, np.int64)
             np.add.at(moved, where, changes)
-            found += moved[moved != 0].tolist()
-    return found
+            moves += moved[moved != 0].tolist()
+    return moves
 
 
 def _in_order(
@@ -147,14 +147,14 @@ def _top(line: PlannedMeasurement, one: Exact, other: Exact, schema: Schema) -> 
     outer = line.measurement.outer_groups(schema)
     moved = (_numbers(other) - _numbers(one)).reshape(outer, -1).astype(np.int64)
     groups = int((moved != 0).any(axis=1).sum()) if moved.size else 0
-    found = [
+    moves = [
         Movement(FAR, Fraction(int(np.abs(moved).max(initial=0))), line.distance.amount),
         Movement(MANY, Fraction(groups), Fraction(line.count)),
     ]
     if expect(TopK, line.mechanism).monotone:
         both = ((moved > 0).any(axis=1) & (moved < 0).any(axis=1)).any() if moved.size else False
-        found.append(Movement(BOTH_WAYS, Fraction(int(both)), Fraction(0)))
-    return found
+        moves.append(Movement(BOTH_WAYS, Fraction(int(both)), Fraction(0)))
+    return moves
 
 
 def _values(exact: Exact) -> GroupRanks:
@@ -185,17 +185,17 @@ def flaw(line: PlannedMeasurement, exact: Exact, schema: Schema) -> str:
         return _flaw_of_sums(line, exact, len(keys))
     width = expect(Ordered, line.measurement).width(schema)  # type: ignore[type-abstract]
     places = [values.values_between(0, values.size) for values in exact.parts() if values.size]
-    if any(held.min() < 0 or held.max() > width for held in places):
+    if any(part.min() < 0 or part.max() > width for part in places):
         return "a value lies outside the declared bounds"
     return ""
 
 
 def _flaw_of_sums(line: PlannedMeasurement, exact: Totals, groups: int) -> str:
-    held = exact.numbers[0]
-    if any(type(number) is not int for numbers in held for number in numbers):
+    sums = exact.numbers[0]
+    if any(type(number) is not int for numbers in sums for number in numbers):
         return "its numbers are not whole"
-    if len(held) != groups or len({len(numbers) for numbers in held}) > 1:
+    if len(sums) != groups or len({len(numbers) for numbers in sums}) > 1:
         return "its groups have unlike many numbers"
-    if not line.measurement.signed and any(min(numbers) < 0 for numbers in held):
+    if not line.measurement.signed and any(min(numbers) < 0 for numbers in sums):
         return "a number that counts is below 0"
     return ""

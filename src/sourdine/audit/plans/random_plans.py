@@ -52,14 +52,14 @@ def random_plan(kind: str, seed: int) -> ReleasePlan:
     dice = Dice(SeededBits(seed * len(KINDS) + KINDS.index(kind)))
     while True:
         try:
-            plan = _drawn(kind, dice)
+            plan = _draw(kind, dice)
             assert plan.lines
             return plan
         except InvalidParameter:  # some methods need more than a grid or an epsilon gives
             continue
 
 
-def _drawn(kind: str, dice: Dice) -> ReleasePlan:
+def _draw(kind: str, dice: Dice) -> ReleasePlan:
     columns = {
         **{f"number {letter}": dice.one(_NUMBERS) for letter in _LETTERS[: 1 + dice.below(2)]},
         **{f"key {letter}": dice.one(_KEYS) for letter in _LETTERS[: 2 + dice.below(2)]},
@@ -97,14 +97,14 @@ def _query(name: str, kind: str, schema: Schema, dice: Dice) -> Query:
     ]
     if not fit:
         raise InvalidParameter(f"Random declarations have nothing for {form}. Draw others.")
-    asked = dice.one(fit)
+    statistic = dice.one(fit)
     numbers = [each for each in schema.columns if each.startswith("number")]
     keys = [each for each in schema.columns if each.startswith("key")]
-    by = dice.some([each for each in keys if each not in asked.adds], 2)
+    by = dice.some([each for each in keys if each not in statistic.adds], 2)
     where = [_condition(each, schema, dice) for each in dice.some([*numbers, *keys], 2)]
     return Query(
         name=name,
-        ask=(asked,),
+        ask=(statistic,),
         by=(*by, "text") if kind == _KEYED else tuple(by),
         where=tuple(map(Condition.model_validate, where)),
         weight=dice.one([1, 3]),

@@ -40,14 +40,14 @@ class Violation:
     engine: str
     fault: str
     claimed: str = ""
-    seen: str = ""
+    amount: str = ""
     seed: int
     pair: int
 
     @property
     def words(self) -> str:
         """All of it in one sentence."""
-        figures = f" (declared {self.claimed}, seen {self.seen})" if self.claimed else ""
+        figures = f" (declared {self.claimed}, seen {self.amount})" if self.claimed else ""
         return (
             f"{self.line} in '{self.query}' on {self.engine}: {self.fault}{figures}. "
             f"Replay: --seed {self.seed} --pairs {self.pair} --engine {self.engine}"
@@ -109,25 +109,25 @@ def audit_plan(
     """
     pairs = check.integer("audit_plan", "pairs", pairs, 1, MOST_PAIRS)
     seed = check.integer("audit_plan", "seed", seed, 0, 1 << 62)
-    found = PlanAudit(plan, [LineAudit(line) for line in plan.lines], tuple(joins))
+    audit = PlanAudit(plan, [LineAudit(line) for line in plan.lines], tuple(joins))
     stretches: list[Stretch] = []
-    for engine in _wanted(engines):
+    for engine in _engines(engines):
         if why := engine.lacks or (engines is None and not engine.together and _ON_DEMAND):
-            found.skipped[engine.name] = why
+            audit.skipped[engine.name] = why
             continue
         few = pairs if engine.together else max(1, pairs // 100)
-        found.engines[engine.name] = few
+        audit.engines[engine.name] = few
         most = _UNTIL_FOUND if until_found else _AT_ONCE
         stretches += [(engine, seed + at, min(most, few - at * most)) for at in range(-(-few // most))]
     for engine, start, many in watch(stretches):
         with tempfile.TemporaryDirectory() as folder:
-            _Replay(found, engine, start, Path(folder), until_found).run(many)
-        if until_found and found.violations:
+            _Replay(audit, engine, start, Path(folder), until_found).run(many)
+        if until_found and audit.violations:
             break
-    return found
+    return audit
 
 
-def _wanted(names: Sequence[str] | None) -> list[AuditedEngine]:
+def _engines(names: Sequence[str] | None) -> list[AuditedEngine]:
     unknown = [name for name in names or () if name not in ENGINES]
     if unknown:
         raise check.fail("audit_plan", "engines", f"be among {', '.join(ENGINES)}", unknown[0])
@@ -138,7 +138,7 @@ def _wanted(names: Sequence[str] | None) -> list[AuditedEngine]:
 class _Replay:
     """One walk on one engine."""
 
-    found: PlanAudit
+    audit: PlanAudit
     engine: AuditedEngine
     seed: int
     folder: Path
@@ -147,17 +147,17 @@ class _Replay:
 
     def run(self, pairs: int) -> None:
         """All tables at once, then some of them each on its own, and some pairs with a whole release."""
-        walk = Walk(self.found.plan, self.seed, self.engine.text, self.engine.wide, self.found.joins)
+        walk = Walk(self.audit.plan, self.seed, self.engine.text, self.engine.wide, self.audit.joins)
         steps = walk.steps(pairs)
         try:
-            check_source(self.found.plan, self._open(walk.layout, steps[0].rows))
+            check_source(self.audit.plan, self._open(walk.layout, steps[0].rows))
         except InvalidParameter as refused:  # by declarations and types alone, before any record is read
-            self.found.engines.pop(self.engine.name, None)
-            self.found.skipped[self.engine.name] = f"the plan is refused there ({refused})"
+            self.audit.engines.pop(self.engine.name, None)
+            self.audit.skipped[self.engine.name] = f"the plan is refused there ({refused})"
             return
         if self.engine.together:
             exact = self._together(walk.layout, steps)
-            if self.until_found and self.found.violations:
+            if self.until_found and self.audit.violations:
                 return
             for place in range(0, len(exact), _ALONE):
                 self._same(walk.layout, steps, place, exact[place])
@@ -194,50 +194,50 @@ class _Replay:
         except Exception as problem:
             self._violate(None, f"records raised {type(problem).__name__}", pair=max(place, 1))
             return
-        plan = self.found.plan
+        plan = self.audit.plan
         for number, (line, exact) in among.items():
             moved = movements(line, exact, alone[number][1], plan.schema, plan.privacy.squared)[0]
-            if moved.seen:
+            if moved.amount:
                 fault = "the engine counts a table otherwise than the same records among others"
-                self._violate(line, fault, max(place, 1), "0", _said(moved.seen))
+                self._violate(line, fault, max(place, 1), "0", _short(moved.amount))
 
     def _alone(self, layout: Layout, steps: Sequence[WalkStep], place: int) -> None:
         """A pair, each table opened for itself, and a whole release of the first."""
         try:
             sources = [self._open(layout, step.rows) for step in steps[place : place + 2]]
             before, after = map(self._exact, sources)
-            made = _carry_out(self.found.plan, sources[0], bits=SeededBits(self.seed))
+            release = _carry_out(self.audit.plan, sources[0], bits=SeededBits(self.seed))
         except Exception as problem:
             self._violate(None, f"records raised {type(problem).__name__}", pair=place + 1)
             return
         self._compare(steps[place + 1], before, after, place + 1)
-        known = not any(line.measurement.scope.open for line in self.found.plan.lines)
-        shape = _shape(made.values, known), made.quality and _shape(made.quality.answers, known=True)
+        known = not any(line.measurement.scope.open for line in self.audit.plan.lines)
+        shape = _shape(release.values, known), release.quality and _shape(release.quality.answers, known=True)
         if self.shape not in (None, shape):
             self._violate(None, "the shape of the answers depends on records", pair=place + 1)
         self.shape = shape
 
     def _open(self, layout: Layout, rows: Sequence[tuple[object, ...]], *others: str) -> Source:
-        plan = self.found.plan
+        plan = self.audit.plan
         unit = [] if plan.unit.column is None else [plan.unit.column]
         table = self.engine.make(layout, rows, self.folder)  # type: ignore[arg-type]
-        return open_joined(table, plan.schema, self.found.joins, [*unit, *others])
+        return open_joined(table, plan.schema, self.audit.joins, [*unit, *others])
 
     def _exact(self, source: Source) -> dict[int, tuple[PlannedMeasurement, Exact]]:
         """The exact numbers of each line, before noise, always with the same secret.
 
         Keys that a release would choose are fixed here: the others pay for themselves whatever was chosen.
         """
-        plan, bits, found = self.found.plan, SeededBits(self.seed), {}
+        plan, bits, numbers_of = self.audit.plan, SeededBits(self.seed), {}
         places = {id(line): place for place, line in enumerate(plan.lines)}
         for scan in scans(plan):
-            measured, lines, held = scan[0].measurement, scan, source
+            measured, lines, table = scan[0].measurement, scan, source
             if measured.scope.open and measured.answer:
-                lines, held = keyed(scan, source, some_keys(len(measured.scope.open)))
-            exact = exact_of(lines, plan, held, bits)
+                lines, table = keyed(scan, source, some_keys(len(measured.scope.open)))
+            exact = exact_of(lines, plan, table, bits)
             for line, known, numbers in zip(scan, lines, exact, strict=True):
-                found[places[id(line)]] = known, numbers
-        return found
+                numbers_of[places[id(line)]] = known, numbers
+        return numbers_of
 
     def _compare(
         self,
@@ -246,8 +246,8 @@ class _Replay:
         after: dict[int, tuple[PlannedMeasurement, Exact]],
         pair: int,
     ) -> None:
-        schema, squared = self.found.plan.schema, self.found.plan.privacy.squared
-        for place, held in enumerate(self.found.lines):
+        schema, squared = self.audit.plan.schema, self.audit.plan.privacy.squared
+        for place, record in enumerate(self.audit.lines):
             (_, one), (line, other) = before[place], after[place]
             if wrong := flaw(line, other, schema):
                 self._violate(line, wrong, pair)
@@ -256,30 +256,30 @@ class _Replay:
             # keys are chosen, and records that fit are counted, by other records than a query counts
             alone = line.measurement.answer
             if step.nobody or (alone and line.measurement.scope.query in step.still):
-                held.still += 1
-                if first.seen:
-                    self._violate(line, "records that do not count moved it", pair, "0", _said(first.seen))
+                record.still += 1
+                if first.amount:
+                    self._violate(line, "records that do not count moved it", pair, "0", _short(first.amount))
             if step.neighbour:
-                held.pairs += 1
-                held.moved += bool(first.seen)
-                held.ratio = max(held.ratio, first.ratio)
+                record.pairs += 1
+                record.moved += bool(first.amount)
+                record.ratio = max(record.ratio, first.ratio)
                 for each in (first, *rest):
-                    if each.seen > each.claimed:
-                        self._violate(line, each.fault, pair, _said(each.claimed), _said(each.seen))
+                    if each.amount > each.claimed:
+                        self._violate(line, each.fault, pair, _short(each.claimed), _short(each.amount))
                         break
 
     def _violate(
-        self, line: PlannedMeasurement | None, fault: str, pair: int, claimed: str = "", seen: str = ""
+        self, line: PlannedMeasurement | None, fault: str, pair: int, claimed: str = "", amount: str = ""
     ) -> None:
         measured = None if line is None else line.measurement
-        self.found.violations.append(
+        self.audit.violations.append(
             Violation(
                 query="" if measured is None else measured.scope.query,
                 line="the plan" if measured is None else measured.label,
                 engine=self.engine.name,
                 fault=fault,
                 claimed=claimed,
-                seen=seen,
+                amount=amount,
                 seed=self.seed,
                 pair=pair,
             )
@@ -303,5 +303,5 @@ def _shape(answers: Answers, known: bool) -> object:
     ]
 
 
-def _said(far: object) -> str:
+def _short(far: object) -> str:
     return f"{float(far):g}"  # type: ignore[arg-type]

@@ -80,11 +80,11 @@ class Walk:
         if not names:
             names.append("nothing declared")
         columns = [schema.columns.get(name) for name in names]
-        drawn = [
+        choices = [
             VARCHAR if name in public else self.dice.one(kinds_of(each, self.wide))
             for name, each in zip(names, columns, strict=True)
         ]
-        self.layout = Layout(tuple(names), tuple(VARCHAR if self.text else kind for kind in drawn))
+        self.layout = Layout(tuple(names), tuple(VARCHAR if self.text else kind for kind in choices))
         self._palettes = [
             public.get(name) if each is None else palette(each, kind)
             for name, each, kind in zip(names, columns, self.layout.kinds, strict=True)
@@ -99,71 +99,71 @@ class Walk:
 
     def _steps(self) -> Iterator[WalkStep]:
         """Records stand with the number of their unit, None where they have none."""
-        held = self._fresh()
-        yield WalkStep(tuple(row for _, row in held))
+        rows = self._fresh()
+        yield WalkStep(tuple(row for _, row in rows))
         while True:
             if self.dice.one_in(16):
-                held = self._fresh()
-                yield WalkStep(tuple(row for _, row in held))
+                rows = self._fresh()
+                yield WalkStep(tuple(row for _, row in rows))
                 continue
-            held = list(held)
+            rows = list(rows)
             if self.dice.one_in(5):
                 nobody = self._whose is not None and self.dice.one_in(3)
-                if still := self._come_unseen(held) if nobody else self._disturb(held):
-                    yield WalkStep(tuple(row for _, row in held), still=still, nobody=nobody)
+                if still := self._come_unseen(rows) if nobody else self._disturb(rows):
+                    yield WalkStep(tuple(row for _, row in rows), still=still, nobody=nobody)
                     continue
-            self._move(held)
+            self._move(rows)
             if self.dice.one_in(3):
-                held = self.dice.shuffled(held)
-            yield WalkStep(tuple(row for _, row in held), neighbour=True)
+                rows = self.dice.shuffled(rows)
+            yield WalkStep(tuple(row for _, row in rows), neighbour=True)
 
     def _fresh(self) -> list[tuple[int | None, Row]]:
         """A new table, whose units may have much in common: then what one more does is plain to see."""
-        held: list[tuple[int | None, Row]] = []
+        rows: list[tuple[int | None, Row]] = []
         common = self._traits() if self.dice.one_in(2) else None
         for _ in range(self.dice.below(6)):
-            self._enter(held, self._absent(held)[:1], common)
-        return held
+            self._enter(rows, self._absent(rows)[:1], common)
+        return rows
 
-    def _move(self, held: list[tuple[int | None, Row]]) -> None:
+    def _move(self, rows: list[tuple[int | None, Row]]) -> None:
         """One unit comes, goes, or makes room for another."""
-        there = sorted({token for token, _ in held if token is not None})
+        there = sorted({token for token, _ in rows if token is not None})
         if self.plan.neighbours is Neighbours.REPLACE:
             if not there:
-                self._enter(held, self._absent(held))  # of no records, which some unit had
+                self._enter(rows, self._absent(rows))  # of no records, which some unit had
                 return
             gone = self.dice.one(there)
-            absent = [token for token in self._absent(held, every=True) if token not in there]
-            self._leave(held, gone)
-            self._enter(held, [self.dice.one(absent) if absent and self.dice.one_in(2) else gone])
+            absent = [token for token in self._absent(rows, every=True) if token not in there]
+            self._leave(rows, gone)
+            self._enter(rows, [self.dice.one(absent) if absent and self.dice.one_in(2) else gone])
             return
-        absent = self._absent(held, every=True)
-        if there and (not absent or len(held) > _MANY or self.dice.one_in(2)):
-            self._leave(held, self.dice.one(there))
+        absent = self._absent(rows, every=True)
+        if there and (not absent or len(rows) > _MANY or self.dice.one_in(2)):
+            self._leave(rows, self.dice.one(there))
         elif absent:
-            self._enter(held, [self.dice.one(absent)])
+            self._enter(rows, [self.dice.one(absent)])
 
-    def _absent(self, held: Sequence[tuple[int | None, Row]], every: bool = False) -> list[int]:
+    def _absent(self, rows: Sequence[tuple[int | None, Row]], every: bool = False) -> list[int]:
         """Units that are not there; where each record is one, the next number."""
-        there = {token for token, _ in held}
+        there = {token for token, _ in rows}
         if self._whose is None:
             return [max((token for token in there if token is not None), default=0) + 1]
-        found = [token for token in range(len(self._tokens)) if token not in there]
-        return found if every or not found else [self.dice.one(found)]
+        absent = [token for token in range(len(self._tokens)) if token not in there]
+        return absent if every or not absent else [self.dice.one(absent)]
 
-    def _leave(self, held: list[tuple[int | None, Row]], gone: int) -> None:
-        held[:] = [(token, row) for token, row in held if token != gone]
+    def _leave(self, rows: list[tuple[int | None, Row]], gone: int) -> None:
+        rows[:] = [(token, row) for token, row in rows if token != gone]
 
     def _enter(
         self,
-        held: list[tuple[int | None, Row]],
+        rows: list[tuple[int | None, Row]],
         token: Sequence[int],
         common: Sequence[Cell] | None = None,
     ) -> None:
         """The records of a unit, each anywhere among the others."""
         for each in token:
             for row in self._records(each, common):
-                held.insert(self.dice.below(len(held) + 1), (each, row))
+                rows.insert(self.dice.below(len(rows) + 1), (each, row))
 
     def _records(self, token: int, common: Sequence[Cell] | None = None) -> list[Row]:
         """What a unit has: a record, or several with a common trait, or as many as may count and more."""
@@ -195,46 +195,46 @@ class Walk:
                 cells.append(None if each is None else each.draw(self.dice))
         return tuple(cells)
 
-    def _come_unseen(self, held: list[tuple[int | None, Row]]) -> frozenset[str]:
+    def _come_unseen(self, rows: list[tuple[int | None, Row]]) -> frozenset[str]:
         """Records without a unit come, which every query leaves out."""
         for _ in range(1 + self.dice.below(3)):
-            held.insert(self.dice.below(len(held) + 1), (None, self._row(None)))
+            rows.insert(self.dice.below(len(rows) + 1), (None, self._row(None)))
         return frozenset(self._outsiders)
 
-    def _disturb(self, held: list[tuple[int | None, Row]]) -> frozenset[str]:
+    def _disturb(self, rows: list[tuple[int | None, Row]]) -> frozenset[str]:
         """Records come that some queries leave out; which queries those are, none where there is no way."""
         name = self.dice.one(sorted(self._outsiders))
         ways = self._outsiders[name]
         if not ways:
             return frozenset()
-        there = sorted({token for token, _ in held if token is not None})
+        there = sorted({token for token, _ in rows if token is not None})
         token = (
-            self.dice.one(there or self._absent(held)) if self._whose is not None else self._absent(held)[0]
+            self.dice.one(there or self._absent(rows)) if self._whose is not None else self._absent(rows)[0]
         )
         for _ in range(1 + self.dice.below(6)):
             place, cells = self.dice.one(ways)
             row = list(self._row(token))
             row[place] = self.dice.one(cells)
-            held.insert(self.dice.below(len(held) + 1), (token, tuple(row)))
+            rows.insert(self.dice.below(len(rows) + 1), (token, tuple(row)))
             token = token + 1 if self._whose is None else token
         return frozenset([name])
 
     def _ways_out(self, query: Query) -> list[tuple[int, list[Cell]]]:
         """Columns and cells by which a record is surely left out of a query."""
         schema, names, kinds = self.plan.schema, self.layout.names, self.layout.kinds
-        found = []
+        ways = []
         for name in query.by:
             place = names.index(name) if name in names else -1
             if place >= 0 and place != self._whose and _drops(schema, name):
-                found.append((place, outside(schema.columns[name], kinds[place])))
+                ways.append((place, outside(schema.columns[name], kinds[place])))
         for condition in query.where:
             if condition.column not in names:
                 continue
             place = names.index(condition.column)
             cells = _failing(condition, schema, kinds[place])
             if place != self._whose and cells:
-                found.append((place, cells))
-        return found
+                ways.append((place, cells))
+        return ways
 
 
 def some_keys(columns: int) -> list[TextKey]:
@@ -244,13 +244,13 @@ def some_keys(columns: int) -> list[TextKey]:
 
 def _public_keys(joins: Sequence[Join]) -> dict[str, Palette]:
     """What records hold where public tables are joined to them: public keys, and some that match nothing."""
-    found = {}
+    keys = {}
     for join in joins:
-        held = read_public(join.table, [theirs for _, theirs in join.on])
+        columns = read_public(join.table, [theirs for _, theirs in join.on])
         for ours, theirs in join.on:
-            known = held[theirs][:_MANY]
-            found[ours] = Palette(known, ["", "nowhere", *(key.swapcase() for key in known[:4])])
-    return found
+            known = columns[theirs][:_MANY]
+            keys[ours] = Palette(known, ["", "nowhere", *(key.swapcase() for key in known[:4])])
+    return keys
 
 
 _FREE: Cell = object()  # type: ignore[assignment]
@@ -263,20 +263,20 @@ def _drops(schema: Schema, name: str) -> bool:
 def _failing(condition: Condition, schema: Schema, kind: str) -> list[Cell]:
     """Cells for which a condition surely does not hold."""
     column = schema.columns[condition.column]
-    found: list[Cell] = outside(column, kind) if _drops(schema, condition.column) else []
+    cells: list[Cell] = outside(column, kind) if _drops(schema, condition.column) else []
     if isinstance(column, Integer | Real):
         low, high, step = decimal(column.lower), decimal(column.upper), column.step
         if condition.at_least is not None and decimal(condition.at_least) > low + 2 * step:
-            found += _exactly(column.lower, kind)
+            cells += _exactly(column.lower, kind)
         if condition.below is not None and decimal(condition.below) < high - 2 * step:
-            found += _exactly(column.upper, kind)
+            cells += _exactly(column.upper, kind)
     elif isinstance(column, Category):
-        found += [written(key, kind) for key in column.keys if key not in (condition.keys or ())][:4]
+        cells += [written(key, kind) for key in column.keys if key not in (condition.keys or ())][:4]
     elif isinstance(column, Flag):
         named = {str(key).lower() for key in condition.keys or ()}
-        asked = {flag for flag in (False, True) if named & {str(flag).lower(), "yes" if flag else "no"}}
-        found += [written(flag, kind) for flag in (False, True) if flag not in asked]
-    return found
+        flags = {flag for flag in (False, True) if named & {str(flag).lower(), "yes" if flag else "no"}}
+        cells += [written(flag, kind) for flag in (False, True) if flag not in flags]
+    return cells
 
 
 def _exactly(number: float, kind: str) -> list[Cell]:

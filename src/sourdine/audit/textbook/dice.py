@@ -29,15 +29,15 @@ def pick(weights: ArrayLike, shape: int | tuple[int, ...], dice: Dice) -> Ints:
     array([1, 1])
     """
     edges = np.cumsum(np.asarray(weights, float))
-    found = np.searchsorted(edges, dice.random(shape) * edges[-1], side="right")
-    return np.asarray(np.minimum(found, len(edges) - 1), np.int64)
+    places = np.searchsorted(edges, dice.random(shape) * edges[-1], side="right")
+    return np.asarray(np.minimum(places, len(edges) - 1), np.int64)
 
 
 def laplace(scale: Fraction | float, shape: int | tuple[int, ...], dice: Dice) -> Ints:
     """The difference of two geometric variables."""
     stop = -float(np.expm1(-1 / float(scale)))
-    found: Ints = dice.geometric(stop, shape) - dice.geometric(stop, shape)
-    return found
+    numbers: Ints = dice.geometric(stop, shape) - dice.geometric(stop, shape)
+    return numbers
 
 
 def gaussian(sigma: Fraction | float, shape: int | tuple[int, ...], dice: Dice) -> Ints:

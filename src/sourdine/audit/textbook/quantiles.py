@@ -23,24 +23,24 @@ Answers = NDArray[Any]
 
 
 def draw_naive(mechanism: NaiveLaplace, value: ArrayLike, count: int, dice: Dice) -> Answers:
-    held, m = np.sort(np.asarray(value)), len(mechanism.levels)
-    ranks = [min(max(math.ceil(level * len(held)), 1), len(held)) for level in mechanism.levels]
+    values, m = np.sort(np.asarray(value)), len(mechanism.levels)
+    ranks = [min(max(math.ceil(level * len(values)), 1), len(values)) for level in mechanism.levels]
     scale = m * (mechanism.places - 1) / float(mechanism.epsilon)
-    noisy = held[np.array(ranks) - 1] + laplace(scale, (count, m), dice)
+    noisy = values[np.array(ranks) - 1] + laplace(scale, (count, m), dice)
     return np.sort(np.clip(noisy, 0, mechanism.places - 1), axis=-1)
 
 
 def draw_histogram(mechanism: ThresholdHistogram, value: ArrayLike, count: int, dice: Dice) -> Answers:
     """The first cut whose noisy count reaches the noisy rank, all in units in which ranks are whole."""
-    held, cuts = np.asarray(value), mechanism.cuts
+    values, cuts = np.asarray(value), mechanism.cuts
     after = 1 + np.arange(cuts) * mechanism.places // cuts
-    below = (held[:, None] < after).sum(axis=0)
+    below = (values[:, None] < after).sum(axis=0)
     columns = []
     for level in mechanism.levels:
         share = float(mechanism.epsilon) / len(mechanism.levels)
         replaced = mechanism.neighbours is Neighbours.REPLACE
         unit, moved = (1, 1.0) if replaced else (level.denominator, float(max(level, 1 - level)))
-        aim = math.ceil(level * len(held)) if replaced else level * len(held)
+        aim = math.ceil(level * len(values)) if replaced else level * len(values)
         spread = 1.0 if mechanism.monotone else 2 * moved
         rank = laplace(2 * moved * unit / share, (count, 1), dice)
         noise = laplace(2 * spread * unit / share, (count, cuts), dice)
@@ -76,8 +76,8 @@ def draw_recursive(mechanism: RecursiveQuantiles, value: ArrayLike, count: int, 
     Values are set apart as in the examples of the mechanism, which fix how.
     """
     apart = SetApart.evenly(value, mechanism.places, EXAMPLE_BITS)
-    held, levels = apart.fine, [Fraction(0), *mechanism.levels, Fraction(1)]
-    found = np.empty((count, len(mechanism.levels)), np.int64)
+    values, levels = apart.fine, [Fraction(0), *mechanism.levels, Fraction(1)]
+    answers = np.empty((count, len(mechanism.levels)), np.int64)
     price = float(mechanism.epsilon) / len(mechanism.levels).bit_length()
 
     def go(first: int, last: int, begin: int, end: int, who: Ints) -> None:
@@ -85,13 +85,13 @@ def draw_recursive(mechanism: RecursiveQuantiles, value: ArrayLike, count: int, 
         if first == last or not len(who):
             return
         if end == begin:  # no place is left below
-            found[who, first:last] = begin
+            answers[who, first:last] = begin
             return
         root, middle = (first, last) == (0, len(mechanism.levels)), (first + last) // 2
         relation = mechanism.neighbours if root else Neighbours.ADD_REMOVE
         halved = 1 if root or mechanism.neighbours is Neighbours.ADD_REMOVE else 2
         level = (levels[middle + 1] - levels[first]) / (levels[last + 1] - levels[first])
-        inside = held[(held >= begin) & (held < end)] - begin
+        inside = values[(values >= begin) & (values < end)] - begin
         weights = _weights(
             inside,
             level,
@@ -101,26 +101,26 @@ def draw_recursive(mechanism: RecursiveQuantiles, value: ArrayLike, count: int, 
             price=price / halved,
         )
         places = begin + pick(weights, len(who), dice)
-        found[who, middle] = places
+        answers[who, middle] = places
         for place in np.unique(places).tolist():
             go(first, middle, begin, place, who[places == place])
             go(middle + 1, last, place, end, who[places == place])
 
     go(0, len(mechanism.levels), 0, apart.size, np.arange(count))
-    return np.sort(found >> apart.shift, axis=-1)
+    return np.sort(answers >> apart.shift, axis=-1)
 
 
 def _weights(
-    held: NDArray[Any], level: Fraction, places: int, *, relation: Neighbours, radius: int, price: float
+    values: NDArray[Any], level: Fraction, places: int, *, relation: Neighbours, radius: int, price: float
 ) -> Floats:
     """e^{-price gap / (2 change)}, where one value changes the gap of a place by at most `change` ranks."""
     place = np.arange(places)
-    below, upto = (held[:, None] < place).sum(axis=0), (held[:, None] <= place).sum(axis=0)
+    below, upto = (values[:, None] < place).sum(axis=0), (values[:, None] <= place).sum(axis=0)
     if relation is Neighbours.REPLACE:
-        rank = min(max(math.ceil(level * len(held)), 1), max(len(held), 1))
+        rank = min(max(math.ceil(level * len(values)), 1), max(len(values), 1))
         gaps, change = np.maximum(np.maximum(below - (rank - 1), rank - upto), 0.0), 1.0
     else:
-        aim = float(level * len(held))
+        aim = float(level * len(values))
         gaps, change = np.maximum(np.maximum(below - aim, aim - upto), 0.0), float(max(level, 1 - level))
     least = [gaps[max(at - radius, 0) : at + radius + 1].min() for at in range(places)]
     return np.exp(-price * np.array(least) / (2 * change))

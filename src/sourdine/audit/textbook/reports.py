@@ -77,9 +77,9 @@ def draw_subset(mechanism: SubsetSelection, value: ArrayLike, count: int, dice: 
         among = dice.random(count) < odds / (odds + k - size)
         order = dice.random((count, k))
         order[:, truth] = np.where(among, -1.0, 2.0)
-        held = np.zeros((count, k), bool)
-        np.put_along_axis(held, np.argsort(order, axis=-1)[:, :size], True, axis=-1)
-        return np.packbits(held, axis=-1)
+        report = np.zeros((count, k), bool)
+        np.put_along_axis(report, np.argsort(order, axis=-1)[:, :size], True, axis=-1)
+        return np.packbits(report, axis=-1)
 
     return _each(value, count, reports)
 
@@ -87,8 +87,8 @@ def draw_subset(mechanism: SubsetSelection, value: ArrayLike, count: int, dice: 
 def draw_duchi(mechanism: Duchi, value: ArrayLike, count: int, dice: Dice) -> Answers:
     """The upper end as often as the value is near it, then a two-way randomized response."""
     upper = dice.random(count) < _share(mechanism, value)
-    kept = dice.random(count) < 1 / (1 + math.exp(-float(mechanism.epsilon)))
-    return np.asarray(upper == kept, np.int64)
+    truthful = dice.random(count) < 1 / (1 + math.exp(-float(mechanism.epsilon)))
+    return np.asarray(upper == truthful, np.int64)
 
 
 def draw_resolved(mechanism: ResolvedOracle, value: ArrayLike, count: int, dice: Dice) -> Answers:

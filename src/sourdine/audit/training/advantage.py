@@ -14,7 +14,7 @@ from sourdine.accounting.dpsgd.training import steps_cost
 from sourdine.accounting.pld.accountant import PLD
 from sourdine.audit import binomial
 from sourdine.audit.one_run import Flags
-from sourdine.audit.training.checks import SEEN, Check, Floats
+from sourdine.audit.training.checks import POWER, Check, Floats
 from sourdine.learning.pricing import PricedPlan
 
 _LEAST, _MOST = math.log(1 / 16), math.log(2**20)  # of noise, beyond which nothing is told
@@ -57,7 +57,7 @@ def audit_gradients(
     usual = noise_from_guesses(round(count * (1 + claimed) / 2), count, plan, 1 - confidence)
     chance = binomial_tail(right, count, (1 + claimed) / 2)
     needed = _needed(count, claimed, alarm)
-    seen = GradientAudit(
+    gradients = GradientAudit(
         audited=_epsilon(noise, plan),
         noise_multiplier=noise,
         claimed_noise_multiplier=plan.noise_multiplier,
@@ -69,14 +69,14 @@ def audit_gradients(
         included=included,
     )
     mean = count * (1 + claimed) / 2
-    told = Check(
+    verdict = Check(
         name="gradient canaries",
-        found=f"{right:,} of {count:,} guessed right, at most {mean:,.0f} on average by the claim",
+        finding=f"{right:,} of {count:,} guessed right, at most {mean:,.0f} on average by the claim",
         chance=chance,
         alarm=alarm,
-        smallest=f"noise below {seen.least_noise:.3f} times the claim",
+        smallest=f"noise below {gradients.least_noise:.3f} times the claim",
     )
-    return seen, told
+    return gradients, verdict
 
 
 def told_apart(noise: float, rate: float, steps: int) -> float:
@@ -132,6 +132,6 @@ def _epsilon(noise: float, plan: PricedPlan) -> float:
 
 
 def _needed(count: int, claimed: float, alarm: float) -> float:
-    """The chance of right guesses with which a run would be refuted SEEN of the time."""
+    """The chance of right guesses with which a run would be refuted POWER of the time."""
     allowed = int(binom.isf(alarm, count, (1 + claimed) / 2))
-    return binomial.most(min(allowed, count), count, 1 - SEEN)
+    return binomial.most(min(allowed, count), count, 1 - POWER)

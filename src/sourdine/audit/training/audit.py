@@ -155,9 +155,9 @@ def audit_training(
     confidence = check.confidence(_OWNER, confidence)
     check_optimizer(_OWNER, optimizer)
     losses = cross_entropy if loss is None else loss
-    held = None if data is None else examples_of(data)
-    made = canaries if isinstance(canaries, Canaries) else _made(model, held, canaries)
-    count = check.integer(_OWNER, "canaries", len(made), LEAST, MOST)
+    own = None if data is None else examples_of(data)
+    all_canaries = canaries if isinstance(canaries, Canaries) else _canaries_for(model, own, canaries)
+    count = check.integer(_OWNER, "canaries", len(all_canaries), LEAST, MOST)
     if count * plan.delta / 2 >= 1 - confidence:
         remedy = "Take a smaller delta, or fewer canaries."
         must = f"lie below {2 * (1 - confidence) / count:.3g} for {count:,} canaries at this confidence"
@@ -169,15 +169,15 @@ def audit_training(
             "them out."
         )
     included = coins(bits, count)
-    inside = made.at(torch.from_numpy(np.flatnonzero(included)))
-    examples = Tensors(inside.inputs, inside.targets) if held is None else WithCanaries(held, inside)
+    inside = all_canaries.at(torch.from_numpy(np.flatnonzero(included)))
+    examples = Tensors(inside.inputs, inside.targets) if own is None else WithCanaries(own, inside)
     start = copy.deepcopy(model)
     watched = Watched(
         model,
         examples,
-        canaries=made,
+        canaries=all_canaries,
         gradients=coins(bits, probes),
-        data=0 if held is None else held.size,
+        data=0 if own is None else own.size,
         loss=losses,
         clipping=clipping if broken is None or broken.clipping is None else broken.clipping,
         fault=TrainingFault() if broken is None else broken.how,
@@ -192,10 +192,10 @@ def audit_training(
             progress=progress,
             ledger=payer,
         )
-    secrecy = Secrecy.NONE if held is None else Secrecy.DATA if ledger is None else Secrecy.PAID
+    secrecy = Secrecy.NONE if own is None else Secrecy.DATA if ledger is None else Secrecy.PAID
     gradient, checks = watched.examined(priced, confidence, secrecy)
-    found = scores(kind, start.eval(), trained, losses, made)
-    best = guess(found, included, delta=plan.delta, confidence=confidence)
+    evidence = scores(kind, start.eval(), trained, losses, all_canaries)
+    best = guess(evidence, included, delta=plan.delta, confidence=confidence)
     return TrainingAudit(
         claimed=priced.epsilon.upper,
         audited=best.epsilon,
@@ -203,7 +203,7 @@ def audit_training(
         confidence=float(confidence),
         right=best.right,
         guesses=best.guesses,
-        scores=np.nan_to_num(found, nan=-math.inf),
+        scores=np.nan_to_num(evidence, nan=-math.inf),
         included=included,
         gradients=gradient,
         checks=checks,
@@ -211,9 +211,9 @@ def audit_training(
     )
 
 
-def _audited(given: TrainingPlan) -> TrainingPlan:
+def _audited(plan_of_run: TrainingPlan) -> TrainingPlan:
     """A plan whose guarantee the canaries can question: one example more or less, in Poisson batches."""
-    plan = check_plan(_OWNER, given)
+    plan = check_plan(_OWNER, plan_of_run)
     if plan.sampler is not Sampler.POISSON:
         remedy = "Batches of other laws are not audited."
         raise check.fail(_OWNER, "sampler", "be poisson", str(plan.sampler), remedy)
@@ -230,14 +230,14 @@ def _slowly(values: object) -> SGD:
     return SGD(values, lr=_SLOWLY)  # type: ignore[arg-type]
 
 
-def _made(model: nn.Module, held: Examples | None, count: int) -> Canaries:
+def _canaries_for(model: nn.Module, examples: Examples | None, count: int) -> Canaries:
     """Canaries of the shape of the data, with labels for all that the model tells apart."""
-    if held is None:
+    if examples is None:
         raise InvalidParameter(
             "Without data nothing says what canaries should look like. Make some with "
             "pixel_canaries(shape, classes, count), and pass them as canaries."
         )
-    like = held.like()
+    like = examples.like()
     if not like[0].is_floating_point():
         raise InvalidParameter(
             "Canaries can be made for inputs that are real numbers. Pass your own for others: "
@@ -248,8 +248,8 @@ def _made(model: nn.Module, held: Examples | None, count: int) -> Canaries:
     return pixel_canaries(like[0].shape[1:], outputs.shape[1], count)
 
 
-def _score(given: Score | str) -> Score:
+def _score(score: Score | str) -> Score:
     try:
-        return Score(given)
+        return Score(score)
     except ValueError:
-        raise check.fail(_OWNER, "score", f"be one of {', '.join(Score)}", given) from None
+        raise check.fail(_OWNER, "score", f"be one of {', '.join(Score)}", score) from None

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from sourdine.audit.training.checks import (
-    SEEN,
+    POWER,
     Check,
     either,
     farthest,
@@ -32,12 +32,12 @@ def size_check(trace: Trace, size: int, rate: Fraction, alarm: float, bits: Bits
     chance = either(
         of_normal(float(apart.sum()) / math.sqrt(steps)), of_square(float((apart**2).sum()), steps)
     )
-    off = (farthest(alarm / 2) + farthest(2 * (1 - SEEN))) * math.sqrt(
+    off = (farthest(alarm / 2) + farthest(2 * (1 - POWER))) * math.sqrt(
         float((1 - rate) / rate) / (steps * size)
     )
     return Check(
         name="batch sizes",
-        found=f"{mean:,.1f} units on average, {trace.units * float(rate):,.1f} by the claimed rate",
+        finding=f"{mean:,.1f} units on average, {trace.units * float(rate):,.1f} by the claimed rate",
         chance=chance,
         alarm=alarm,
         smallest=f"a sampling rate {100 * off:.2g} % above the claim" if rate < 1 else "",
@@ -51,7 +51,7 @@ def drawing_check(trace: Trace, size: int, rate: Fraction, alarm: float, bits: B
     over that batch, and how many pairs of units come together is binomial over the pairs. Given all that was
     before, each of these numbers has that law, so as normal numbers they are independent within their kind.
     """
-    units = spread(trace.drawn, trace.steps, float(rate), bits)
+    units = spread(trace.draws, trace.steps, float(rate), bits)
     count = len(units)
     chances = [of_square(float((units**2).sum()), count), of_normal(float(units.sum()) / math.sqrt(count))]
     for overlaps in trace.overlaps.values():
@@ -63,10 +63,10 @@ def drawing_check(trace: Trace, size: int, rate: Fraction, alarm: float, bits: B
             trials = trace.units // (2 * lag) * lag
             chances.append(_normals(spread(pairs, trials, float(rate**2), bits)))
     even = least_scale(size, alarm / (2 + 2 * len(LAGS)))  # of public numbers alone, like all that is told
-    low, high = int(trace.drawn.min()), int(trace.drawn.max())
+    low, high = int(trace.draws.min()), int(trace.draws.max())
     return Check(
         name="drawing",
-        found=f"units drawn {low:,} to {high:,} times in {trace.steps:,} steps"
+        finding=f"units drawn {low:,} to {high:,} times in {trace.steps:,} steps"
         + (f", {trace.twice:,} twice in a batch" if trace.twice else ""),
         chance=0.0 if trace.twice else either(*chances),
         alarm=alarm,
@@ -82,12 +82,12 @@ def clipping_check(trace: Trace, single: float, alarm: float) -> Check:
     `single` is the most that one of the other canaries moves it by alone, in clipping norms.
     """
     most = max(trace.moved, single)
-    held = most <= 1 + _ROUNDING and trace.astray == 0
+    within = most <= 1 + _ROUNDING and trace.astray == 0
     return Check(
         name="clipping",
-        found=f"a unit moves the sum by at most {most:.4f} clipping norms"
+        finding=f"a unit moves the sum by at most {most:.4f} clipping norms"
         + (f"; {trace.astray:,} times a canary counted otherwise than drawn" if trace.astray else ""),
-        chance=1.0 if held else 0.0,
+        chance=1.0 if within else 0.0,
         alarm=alarm,
         smallest="any canary that moves a sum beyond the norm",
     )
@@ -97,14 +97,15 @@ def steps_check(trace: Trace, planned: int, alarm: float) -> Check:
     """As many steps as were paid for, and no more."""
     return Check(
         name="steps",
-        found=f"{trace.steps:,} of {planned:,} that were claimed",
+        finding=f"{trace.steps:,} of {planned:,} that were claimed",
         chance=1.0 if trace.steps <= planned else 0.0,
         alarm=alarm,
         smallest="one step too many",
     )
 
 
-def _normals(found: np.ndarray) -> float:
+def _normals(numbers: np.ndarray) -> float:
     return either(
-        of_normal(float(found.sum()) / math.sqrt(len(found))), of_square(float((found**2).sum()), len(found))
+        of_normal(float(numbers.sum()) / math.sqrt(len(numbers))),
+        of_square(float((numbers**2).sum()), len(numbers)),
     )

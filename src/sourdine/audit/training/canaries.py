@@ -64,23 +64,23 @@ def pixel_canaries(shape: Sequence[int], classes: int, count: int, *, height: fl
 class WithCanaries(Examples):
     """Examples, with canaries after them."""
 
-    def __init__(self, held: Examples, added: Canaries) -> None:
-        like = held.like()
+    def __init__(self, examples: Examples, added: Canaries) -> None:
+        like = examples.like()
         if len(like) != 2:
             raise InvalidParameter("Canaries need examples of one input and one target each.")
-        self._held = held
+        self._own = examples
         self._added = Tensors(added.inputs.to(like[0].dtype), added.targets.to(like[1].dtype))
-        self.size = held.size + self._added.size
+        self.size = examples.size + self._added.size
 
     def batch(self, places: Indices) -> Batch:
-        own, other = places[places < self._held.size], places[places >= self._held.size]
-        parts = [self._held.batch(own)] if len(own) else []
+        own, other = places[places < self._own.size], places[places >= self._own.size]
+        parts = [self._own.batch(own)] if len(own) else []
         if len(other) or not parts:
-            parts.append(self._added.batch(other - self._held.size))
+            parts.append(self._added.batch(other - self._own.size))
         return tuple(torch.cat(each) for each in zip(*parts, strict=True))
 
     def like(self) -> Batch:
-        return self._held.like()
+        return self._own.like()
 
 
 _AT_ONCE = 512
@@ -98,8 +98,8 @@ def scores(kind: Score, before: nn.Module, after: nn.Module, loss: Losses, canar
     """One number for each canary, the higher the likelier that it was in."""
     score = _along if kind is Score.GRADIENT else _fallen
     parts = [canaries.at(slice(start, start + _AT_ONCE)) for start in range(0, len(canaries), _AT_ONCE)]
-    found = torch.cat([score(before, after, loss, part) for part in parts])
-    return np.asarray(found.to(torch.float64).numpy())
+    numbers = torch.cat([score(before, after, loss, part) for part in parts])
+    return np.asarray(numbers.to(torch.float64).numpy())
 
 
 def _fallen(before: nn.Module, after: nn.Module, loss: Losses, some: Canaries) -> Tensor:
@@ -125,8 +125,8 @@ def _along(before: nn.Module, after: nn.Module, loss: Losses, some: Canaries) ->
     (products,) = torch.autograd.grad(product, weights)
     recorder = _Recorder()
     Engine(before, recorder).clipped_sum(lambda: task.losses(batch))
-    found: Tensor = products / recorder.norms.to(products).clamp(min=_TINY)
-    return found
+    distances: Tensor = products / recorder.norms.to(products).clamp(min=_TINY)
+    return distances
 
 
 class _Recorder(Clipping):

@@ -11,7 +11,7 @@ from sourdine.core.randomness.bits import Bits
 
 Floats = NDArray[np.float64]
 ALARM = 1e-6  # the chance that a faultless run is accused by any of the checks
-SEEN = 0.95  # the chance with which the smallest fault that is told would have been seen
+POWER = 0.95  # the chance with which the smallest fault that is told would have been seen
 
 _FAR = 1e6  # deviations, where a float says that something has no chance
 
@@ -25,7 +25,7 @@ class Check:
     """
 
     name: str
-    found: str
+    finding: str
     chance: float
     alarm: float
     smallest: str = ""
@@ -37,7 +37,7 @@ class Check:
 
     def sealed(self) -> "Check":
         """The verdict alone: figures of the noise, beside a model, would take the noise away again."""
-        return replace(self, found="", chance=0.0 if self.failed else 1.0)
+        return replace(self, finding="", chance=0.0 if self.failed else 1.0)
 
 
 def either(*chances: float) -> float:
@@ -67,13 +67,13 @@ def farthest(chance: float, count: int = 1) -> float:
 
 
 def least_scale(degrees: float, alarm: float) -> float:
-    """The scale nearest below 1 at which a sum of squares is too small for the check, SEEN of the time.
+    """The scale nearest below 1 at which a sum of squares is too small for the check, POWER of the time.
 
     >>> round(least_scale(400_000, 1e-7), 3)
     0.992
     """
     allowed = float(gammaincinv(degrees / 2, alarm / 2))
-    return math.sqrt(allowed / float(gammainccinv(degrees / 2, 1 - SEEN)))
+    return math.sqrt(allowed / float(gammainccinv(degrees / 2, 1 - POWER)))
 
 
 def spread(counts: ArrayLike, trials: ArrayLike, rate: float, bits: Bits) -> Floats:

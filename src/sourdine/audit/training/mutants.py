@@ -94,13 +94,13 @@ class BareLayer(Step):
     """Biases get no noise: they are easily forgotten."""
 
     def _noise(self, count: int) -> Tensor:
-        made = super()._noise(count)
+        noise = super()._noise(count)
         at = 0
         for name, value in self._wanted.items():
             if name.endswith("bias"):
-                made[at : at + value.numel()] = 0
+                noise[at : at + value.numel()] = 0
             at += value.numel()
-        return made
+        return noise
 
 
 class EvenNoise(Step):
@@ -114,13 +114,13 @@ class EvenNoise(Step):
 class DividedByDrawn(Step):
     """The noisy sum is divided by how many were drawn, which is a secret, and not by the declared batch."""
 
-    _drawn = 0
+    _count = 0
 
     def add(self, losses: object, *, examples_per_unit: int = 1) -> None:
         def counted() -> Tensor:
-            found: Tensor = losses()  # type: ignore[operator]
-            self._drawn += len(found)
-            return found
+            values: Tensor = losses()  # type: ignore[operator]
+            self._count += len(values)
+            return values
 
         super().add(counted, examples_per_unit=examples_per_unit)
 
@@ -128,8 +128,8 @@ class DividedByDrawn(Step):
         super().close()
         for value in self._wanted.values():
             if value.grad is not None:
-                value.grad.mul_(self.batch_size / max(1, self._drawn))
-        self._drawn = 0
+                value.grad.mul_(self.batch_size / max(1, self._count))
+        self._count = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,7 +204,7 @@ class BrokenTraining:
     how: TrainingFault = field(default_factory=TrainingFault)
 
 
-def _drawn(kind: type[_Broken]) -> TrainingFault:
+def _faulty(kind: type[_Broken]) -> TrainingFault:
     def broken(honest: Batches) -> Batches:
         present = honest.present if isinstance(honest, PoissonBatches) else None
         return kind(size=honest.size, batch_size=honest.batch_size, epochs=honest.epochs, present=present)
@@ -229,10 +229,10 @@ BROKEN = (
     _of("bare-layer", "no noise on the bias", BareLayer),
     _of("even-noise", "uniform noise of the right deviation", EvenNoise),
     _of("divided-by-drawn", "sums are divided by how many were drawn", DividedByDrawn),
-    BrokenTraining("full-batches", "everybody in every batch", how=_drawn(FullBatches)),
-    BrokenTraining("ordered-batches", "batches of one shuffled order", how=_drawn(OrderedBatches)),
-    BrokenTraining("one-batch", "the same batch in every step", how=_drawn(OneBatch)),
-    BrokenTraining("even-batches", "batches of one size", how=_drawn(EvenBatches)),
-    BrokenTraining("often", "units are drawn a tenth more often", how=_drawn(OftenBatches)),
-    BrokenTraining("neighbours", "units are drawn by pairs", how=_drawn(BatchesOfNeighbours)),
+    BrokenTraining("full-batches", "everybody in every batch", how=_faulty(FullBatches)),
+    BrokenTraining("ordered-batches", "batches of one shuffled order", how=_faulty(OrderedBatches)),
+    BrokenTraining("one-batch", "the same batch in every step", how=_faulty(OneBatch)),
+    BrokenTraining("even-batches", "batches of one size", how=_faulty(EvenBatches)),
+    BrokenTraining("often", "units are drawn a tenth more often", how=_faulty(OftenBatches)),
+    BrokenTraining("neighbours", "units are drawn by pairs", how=_faulty(BatchesOfNeighbours)),
 )

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gammainc
 
 from sourdine.audit.training.checks import (
-    SEEN,
+    POWER,
     Check,
     either,
     farthest,
@@ -41,19 +41,19 @@ def scale_check(trace: Trace, alarm: float) -> Check:
     total = of_square(float(squares.sum()), steps * float(sizes.sum()))
     even = of_square(float((by_step**2).sum()), steps)
     chance = either(total, either(*layers), even, _with_sizes(by_step, trace.sizes))
-    found = math.sqrt(float(squares.sum()) / (steps * float(sizes.sum())))
+    ratio = math.sqrt(float(squares.sum()) / (steps * float(sizes.sum())))
     worst = int(np.argmin(layers))
-    told = f"{found:.4f} of the claimed deviation"
+    words = f"{ratio:.4f} of the claimed deviation"
     if layers[worst] < alarm / _SCALES / len(layers) and len(layers) > 1:
         name, at = list(trace.layers)[worst], squares.sum(0)[worst] / (steps * sizes[worst])
-        told += f", {math.sqrt(at):.4f} in '{name}'"
+        words += f", {math.sqrt(at):.4f} in '{name}'"
     whole, least = (
         least_scale(steps * float(sizes.sum()), alarm / _SCALES),
         least_scale(steps * float(sizes.min()), alarm / _SCALES / len(sizes)),
     )
     return Check(
         name="noise scale",
-        found=told,
+        finding=words,
         chance=chance,
         alarm=alarm,
         smallest=f"noise below {whole:.3f} times the claim, or below {least:.3f} in the smallest layer alone",
@@ -86,7 +86,7 @@ def law_check(trace: Trace, alarm: float) -> Check:
     )
     return Check(
         name="noise law",
-        found=f"chi-square {value:.1f} in {len(trace.cells)} cells of equal chance",
+        finding=f"chi-square {value:.1f} in {len(trace.cells)} cells of equal chance",
         chance=either(law, along),
         alarm=alarm,
     )
@@ -97,39 +97,39 @@ def reuse_check(trace: Trace, alarm: float) -> Check:
 
     For independent standard normal vectors x and y, <x, y>/|y| is standard normal, whatever y is.
     """
-    kept = np.array(trace.kept)
-    steps, size = kept.shape
-    lengths = np.sqrt((kept.astype(float) ** 2).sum(1))
+    noises = np.array(trace.samples)
+    steps, size = noises.shape
+    lengths = np.sqrt((noises.astype(float) ** 2).sum(1))
     chances, worst = [], 0.0
     if steps > 1:
         for start in range(1, steps, _ROWS):
             rows = slice(start, min(start + _ROWS, steps))
-            between = np.abs(kept[rows] @ kept[: rows.stop].T / lengths[: rows.stop])
+            between = np.abs(noises[rows] @ noises[: rows.stop].T / lengths[: rows.stop])
             earlier = np.arange(rows.stop) < np.arange(rows.start, rows.stop)[:, None]
             worst = max(worst, float(np.nan_to_num(between[earlier], nan=math.inf).max()))
         chances.append(of_normal(worst, steps * (steps - 1) // 2))
     within = []
     for lag in LAGS:
         if 2 * lag <= size:
-            blocks = kept[:, : size // (2 * lag) * 2 * lag].reshape(steps, -1, 2, lag)
+            blocks = noises[:, : size // (2 * lag) * 2 * lag].reshape(steps, -1, 2, lag)
             within.append(_along(blocks[:, :, 0], blocks[:, :, 1]))
-    parts = [kept[:, each] for each in trace.parts.values()]
+    parts = [noises[:, each] for each in trace.parts.values()]
     for one, other in combinations(parts, 2) if len(parts) <= _LAYERS else pairwise(parts):
         few = min(one.shape[1], other.shape[1])
         within.append(_along(one[:, :few], other[:, :few]))
     within.append(float(np.array(trace.sums).sum()) / math.sqrt(steps * sum(trace.layers.values())))
     chances.append(either(*(of_normal(each) for each in within)))
-    seen = (farthest(alarm / 2, max(1, steps * (steps - 1) // 2)) + farthest(2 * (1 - SEEN))) / math.sqrt(
-        size
-    )
+    smallest = (
+        farthest(alarm / 2, max(1, steps * (steps - 1) // 2)) + farthest(2 * (1 - POWER))
+    ) / math.sqrt(size)
     return Check(
         name="noise reuse",
-        found=f"two steps are correlated by {worst / math.sqrt(size):.3f} at most"
+        finding=f"two steps are correlated by {worst / math.sqrt(size):.3f} at most"
         if steps > 1
         else "one step",
         chance=either(*chances),
         alarm=alarm,
-        smallest=f"noise of two steps that is correlated by {min(1.0, seen):.2g}" if steps > 1 else "",
+        smallest=f"noise of two steps that is correlated by {min(1.0, smallest):.2g}" if steps > 1 else "",
     )
 
 

@@ -39,11 +39,11 @@ def probed_loss(loss: Losses) -> Callable[[tuple[Tensor, Tensor, Tensor], Tensor
     """The loss of the model for all others, and the canary's own number for canaries."""
 
     def losses(outputs: tuple[Tensor, Tensor, Tensor], targets: Tensor) -> Tensor:
-        made, found, rows = outputs
-        each = loss(made, targets)
-        if each.ndim != 1 or each.shape != found.shape:
+        predictions, probes, rows = outputs
+        each = loss(predictions, targets)
+        if each.ndim != 1 or each.shape != probes.shape:
             return each  # which the engine refuses in its own words
-        return each * (rows == _NOBODY).to(each) + HEIGHT * found
+        return each * (rows == _NOBODY).to(each) + HEIGHT * probes
 
     return losses
 
@@ -51,33 +51,33 @@ def probed_loss(loss: Losses) -> Callable[[tuple[Tensor, Tensor, Tensor], Tensor
 class ProbedExamples(Examples):
     """Examples with rows of the table, and canaries after them that look up a row each.
 
-    It notes which places are asked for, until `asked` is emptied: an audit reads the batches there.
+    It notes which places are asked for, until `requests` is emptied: an audit reads the batches there.
     """
 
-    def __init__(self, held: Examples, rows: Tensor) -> None:
-        like = held.like()
+    def __init__(self, examples: Examples, rows: Tensor) -> None:
+        like = examples.like()
         if len(like) != 2:
             raise InvalidParameter("Canaries need examples of one input and one target each.")
-        self._held, self._rows = held, rows
+        self._own, self._rows = examples, rows
         self._blank = tuple(torch.zeros_like(each) for each in like)
-        self.size = held.size + len(rows)
-        self.asked: list[Indices] = []
+        self.size = examples.size + len(rows)
+        self.requests: list[Indices] = []
 
     def batch(self, places: Indices) -> Batch:
-        self.asked.append(places)
-        own, other = places[places < self._held.size], places[places >= self._held.size]
-        added = self._rows[torch.from_numpy(other - self._held.size)]
+        self.requests.append(places)
+        own, other = places[places < self._own.size], places[places >= self._own.size]
+        added = self._rows[torch.from_numpy(other - self._own.size)]
         inputs, targets = (each.expand(len(other), *each.shape[1:]) for each in self._blank)
         if len(own):
-            found = self._held.batch(own)
-            inputs, targets = torch.cat((found[0], inputs)), torch.cat((found[1], targets))
+            batch = self._own.batch(own)
+            inputs, targets = torch.cat((batch[0], inputs)), torch.cat((batch[1], targets))
         return inputs, torch.cat((torch.zeros(len(own), dtype=torch.int64), added)), targets
 
     def rows_at(self, places: Indices) -> Indices:
         """The rows of the canaries among some places."""
-        found: Indices = self._rows.numpy()[places[places >= self._held.size] - self._held.size]
-        return found
+        rows: Indices = self._rows.numpy()[places[places >= self._own.size] - self._own.size]
+        return rows
 
     def like(self) -> Batch:
-        inputs, targets = self._held.like()
+        inputs, targets = self._own.like()
         return inputs, torch.zeros(1, dtype=torch.int64), targets

@@ -20,7 +20,7 @@ from sourdine.learning.data.batches import Batches, Indices
 from sourdine.learning.run import Run
 from sourdine.learning.step import Step
 
-_KEPT = 1 << 15  # coordinates of which the noise of every step is kept, and
+_SAMPLE = 1 << 15  # coordinates of which the noise of every step is kept, and
 _NUMBERS = 1 << 23  # how many numbers that may be over all steps
 LAGS = tuple(2**power for power in range(7))  # how far apart steps, coordinates and units are compared
 _CELLS = 32  # of equal chance, by which the law of the noise is looked at
@@ -38,10 +38,10 @@ class Trace:
         self.sums: list[Floats] = []
         self.beside: list[float] = []  # the noise along the sum it was added to
         self.cells = np.zeros(_CELLS, np.int64)
-        self.kept: list[NDArray[np.float32]] = []
-        share = max(1, min(_KEPT, _NUMBERS // steps) // len(self.layers))
+        self.samples: list[NDArray[np.float32]] = []
+        share = max(1, min(_SAMPLE, _NUMBERS // steps) // len(self.layers))
         self._shares = {name: min(size, share) for name, size in self.layers.items()}
-        self.drawn = np.zeros(units, np.int64)  # how often each unit was
+        self.draws = np.zeros(units, np.int64)  # how often each unit was
         self.sizes: list[int] = []
         self.twice = 0  # units that came more than once into one batch
         self.overlaps: dict[int, list[tuple[int, int]]] = {lag: [] for lag in LAGS}  # with batches before
@@ -61,7 +61,7 @@ class Trace:
         mask = np.zeros(self.units, np.bool_)
         mask[places] = True
         self.twice += len(places) - int(mask.sum())
-        self.drawn += mask
+        self.draws += mask
         self.sizes.append(int(mask.sum()))
         for lag in LAGS:
             if lag <= len(self._before):
@@ -82,9 +82,9 @@ class Trace:
         if length > 0:
             self.beside.append(along / length)
         few = torch.cat([each[: self._shares[name]] for name, each in zip(self.layers, flat, strict=True)])
-        kept = few.to(torch.float32).cpu().numpy()
-        self.cells += np.bincount(np.searchsorted(EDGES, kept), minlength=_CELLS)
-        self.kept.append(kept)
+        sample = few.to(torch.float32).cpu().numpy()
+        self.cells += np.bincount(np.searchsorted(EDGES, sample), minlength=_CELLS)
+        self.samples.append(sample)
 
     @property
     def parts(self) -> dict[str, slice]:
@@ -108,8 +108,8 @@ class TracedStep(Step):
         self.inner.add(losses, examples_per_unit=examples_per_unit)
 
     def close(self) -> None:
-        asked, self._examples.asked = self._examples.asked, []
-        places = np.concatenate(asked) if asked else np.zeros(0, np.int64)
+        requests, self._examples.requests = self._examples.requests, []
+        places = np.concatenate(requests) if requests else np.zeros(0, np.int64)
         self.trace.take_batch(places)
         clean = {
             name: self.inner._sums[name].double().clone() if name in self.inner._sums else _zero(value)
@@ -122,15 +122,15 @@ class TracedStep(Step):
         }
         deviation = self._noise_claimed * self._norm
         self.trace.take_noise({name: (noisy[name] - clean[name]) / deviation for name in clean}, clean)
-        drawn = np.zeros(clean[TABLE].numel(), np.bool_)
-        drawn[self._examples.rows_at(places)] = True
-        self._note_canaries(_units(clean[TABLE], self._norm), _units(noisy[TABLE], self._norm), drawn)
+        mask = np.zeros(clean[TABLE].numel(), np.bool_)
+        mask[self._examples.rows_at(places)] = True
+        self._note_canaries(_units(clean[TABLE], self._norm), _units(noisy[TABLE], self._norm), mask)
 
-    def _note_canaries(self, clean: Floats, noisy: Floats, drawn: NDArray[np.bool_]) -> None:
+    def _note_canaries(self, clean: Floats, noisy: Floats, mask: NDArray[np.bool_]) -> None:
         """Note how far canaries moved the sum, in clipping norms, and what speaks for each."""
         trace = self.trace
         trace.moved = max(trace.moved, float(np.abs(clean).max()))
-        trace.astray += int(((clean != 0) != drawn).sum())
+        trace.astray += int(((clean != 0) != mask).sum())
         # of the log-likelihood, if the canary was drawn
         shift = (noisy[1:] - 0.5) / self._noise_claimed**2
         with np.errstate(divide="ignore"):
@@ -166,8 +166,8 @@ class TracedRun(Run):
 
     @cached_property
     def _batches(self) -> Batches:
-        drawn = super()._batches
-        return drawn if self.fault.batches is None else self.fault.batches(drawn)
+        batches = super()._batches
+        return batches if self.fault.batches is None else self.fault.batches(batches)
 
 
 def _zero(value: Tensor) -> Tensor:

@@ -91,17 +91,17 @@ class Watched:
         ledger: Ledger | None,
     ) -> nn.Module:
         """The model after the run, as `fit` would train it."""
-        given = Probed(self._model, len(self._included))
-        task = task_of(given, probed_loss(self._loss))  # type: ignore[arg-type]
-        physical, _ = execution.prepare(given, task, self._examples, clipping=self._clipping)
+        model = Probed(self._model, len(self._included))
+        task = task_of(model, probed_loss(self._loss))  # type: ignore[arg-type]
+        physical, _ = execution.prepare(model, task, self._examples, clipping=self._clipping)
         layers = {name: value.numel() for name, value in task.model.named_parameters() if value.requires_grad}
         self._trace = Trace(
             layers, steps=priced.steps, units=self._examples.size, canaries=len(self._included)
         )
-        self._examples.asked = []
+        self._examples.requests = []
         run = TracedRun(
             task=task,
-            original=given,
+            original=model,
             plan=priced,
             clipping=self._clipping,
             examples=self._examples,
@@ -127,17 +127,17 @@ class Watched:
         trace, self._trace = self._trace, None
         assert trace is not None
         alarm, rate = ALARM / _CHECKS, Fraction(priced.batch_size, priced.size)
-        seen, told = audit_gradients(
+        gradients, verdict = audit_gradients(
             trace.evidence, self._included, priced, confidence=confidence, alarm=alarm
         )
         # of noisy sums and of canaries, which whoever pays for the run has paid for
         of_canaries = (
-            told,
+            verdict,
             clipping_check(trace, self._single(), alarm),
             steps_check(trace, priced.steps, alarm),
         )
         if secrecy is Secrecy.PAID:
-            return seen, of_canaries
+            return gradients, of_canaries
         of_secrets = (
             scale_check(trace, alarm),
             law_check(trace, alarm),
@@ -147,17 +147,17 @@ class Watched:
         )
         checks = of_canaries + of_secrets
         assert len(checks) == _CHECKS
-        return seen, checks if secrecy is Secrecy.NONE else tuple(each.sealed() for each in checks)
+        return gradients, checks if secrecy is Secrecy.NONE else tuple(each.sealed() for each in checks)
 
     def _single(self) -> float:
         """The most that one canary of the data's shape moves the sum by, in clipping norms."""
         task = Task(copy.deepcopy(self._model).train(), self._loss)
-        engine, found = Engine(task.model, self._clipping), 0.0
+        engine, farthest = Engine(task.model, self._clipping), 0.0
         for place in range(min(_SINGLE, len(self._canaries))):
             one = self._canaries.at(slice(place, place + 1))
             like = self._examples.like()
             batch = (one.inputs.to(like[0].dtype), one.targets.to(like[-1].dtype))
             sums = engine.clipped_sum(lambda: task.losses(batch)).values()  # noqa: B023
             length = torch.stack([each.double().square().sum() for each in sums]).sum().sqrt()
-            found = max(found, float(length) / float(self._clipping.norm))
-        return found
+            farthest = max(farthest, float(length) / float(self._clipping.norm))
+        return farthest

@@ -12,7 +12,7 @@ from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from sourdine.audit.attacks import Found, Outcome
+    from sourdine.audit.attacks import AttackResult, Outcome
     from sourdine.core.randomness.bits import Bits
 
 
@@ -80,7 +80,7 @@ def attack(
 
 def _own(
     name: str, bits: "Bits", *, table: Path, secret: str | None, known: list[str] | None, spec: Path | None
-) -> "Found":
+) -> "AttackResult":
     """The attack on a table of the user's own."""
     from sourdine.audit.attacks import ATTACKS
     from sourdine.audit.attacks.own_table import OwnTable
@@ -95,11 +95,11 @@ def _own(
     if secret is None:
         raise InvalidParameter("What is the secret? Give --secret, such as --secret 'disease = flu'.")
     own = OwnTable.read(table, secret=secret, known=names(known), columns=schema_of(spec))
-    result: Found = attack_on(own, bits)
+    result: AttackResult = attack_on(own, bits)
     return result
 
 
-def plain(result: "Found") -> dict[str, object]:
+def plain(result: "AttackResult") -> dict[str, object]:
     """What was found, for machines."""
     document = dataclasses.asdict(result)
     document["unprotected"], document["protected"] = (
@@ -125,7 +125,7 @@ def _list(as_json: bool) -> None:
         show.line(f"Next: sourdine audit attack {next(iter(ATTACKS))}")
 
 
-def _print(result: "Found", output: Path | None) -> None:
+def _print(result: "AttackResult", output: Path | None) -> None:
     from sourdine.report.pages.attack import COLUMNS, OWN, attack_rows
 
     if result.own:

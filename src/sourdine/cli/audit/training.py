@@ -265,7 +265,7 @@ def plain(audit: "TrainingAudit") -> dict[str, object]:
         "checks": [
             {
                 "check": each.name,
-                "found": each.found or None,
+                "found": each.finding or None,
                 "chance": each.chance,
                 "alarm": each.alarm,
                 "failed": each.failed,

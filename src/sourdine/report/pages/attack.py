@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sourdine.audit.attacks import AttackChart, Found
+from sourdine.audit.attacks import AttackChart, AttackResult
 from sourdine.audit.attacks.attack import BLIND, MOST, PROTECTED, UNPROTECTED, percent
 from sourdine.core.figure import Figure, Spec
 from sourdine.report.charts.base import (
@@ -119,7 +119,7 @@ OWN = "NOT PRIVATE: this is about a table as it is, outside every guarantee. Kee
 COLUMNS = ("case", "target", "success", "right", "of")
 
 
-def attack_page(attack: Found) -> Page:
+def attack_page(attack: AttackResult) -> Page:
     """Everything that an attack found, on one page."""
     figures = tuple(
         Figure(title=each.finding, chart=draw_attack(each), note=_note(each)) for each in attack.charts
@@ -141,7 +141,7 @@ def attack_page(attack: Found) -> Page:
     )
 
 
-def attack_rows(attack: Found) -> tuple[tuple[str, ...], ...]:
+def attack_rows(attack: AttackResult) -> tuple[tuple[str, ...], ...]:
     """The figures in words: both targets, what the protection allows, and blind guessing."""
     measured = (
         (case, each.target, percent(each.success), f"{each.hits:,}", f"{each.tries:,}")

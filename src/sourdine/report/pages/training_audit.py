@@ -90,7 +90,12 @@ def audit_words(audit: "TrainingAudit") -> dict[str, str]:
 def check_rows(audit: "TrainingAudit") -> tuple[tuple[str, ...], ...]:
     """The checks of the steps: what, what was found, the verdict, and what would have been seen."""
     return tuple(
-        (each.name, each.found or "not told beside data", "FAILS" if each.failed else "holds", each.smallest)
+        (
+            each.name,
+            each.finding or "not told beside data",
+            "FAILS" if each.failed else "holds",
+            each.smallest,
+        )
         for each in audit.checks
     )
 
