@@ -185,7 +185,7 @@ def _kept() -> Kept:
                 standing = None if row["verdict"] == ANSWERED else Standing(row["verdict"])
                 verdict = ClaimVerdict(
                     statement=STATEMENTS[row["statement"]],
-                    found=row["ours"],
+                    finding=row["ours"],
                     standing=standing,
                     why=row["why"],
                 )
@@ -202,7 +202,7 @@ def _keep(kept: Kept) -> None:
             each.statement.place,
             each.statement.sentence,
             each.statement.published,
-            each.found,
+            each.finding,
             each.word,
             each.why,
         )

@@ -17,8 +17,8 @@ RESULT = Result(
     title="A toy",
     lead="It is small.",
     verdicts=(
-        judge("thesis.steps", found="2", standing=Standing.WRONG, why="So."),
-        answer("slides.total", found="9"),
+        judge("thesis.steps", finding="2", standing=Standing.WRONG, why="So."),
+        answer("slides.total", finding="9"),
     ),
     sections=(
         Section(

@@ -6,9 +6,9 @@ from sourdine.experiments.pages import by_source, contents, source_page, write_p
 from sourdine.report.pages.page import Section
 
 VERDICTS = (
-    judge("slides.staircase", found="1.332", standing=Standing.WRONG, why="It is more."),
-    answer("slides.biased", found="no"),
-    judge("thesis.steps", found="14070", standing=Standing.REPRODUCED),
+    judge("slides.staircase", finding="1.332", standing=Standing.WRONG, why="It is more."),
+    answer("slides.biased", finding="no"),
+    judge("thesis.steps", finding="14070", standing=Standing.REPRODUCED),
 )
 
 

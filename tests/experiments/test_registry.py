@@ -19,7 +19,7 @@ from sourdine.report import Section, TextTable
 
 def result() -> Result:
     table = TextTable(name="squares", title="Squares", columns=("x", "y"), rows=((1, 1), (2, 4)))
-    verdict = judge("thesis.order", found="4", standing=Standing.OTHERWISE, why="Count.")
+    verdict = judge("thesis.order", finding="4", standing=Standing.OTHERWISE, why="Count.")
     section = Section(title="Numbers", tables=(table,))
     return Result(name="toy", title="A toy", lead="Small.", verdicts=(verdict,), sections=(section,))
 

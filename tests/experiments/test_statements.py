@@ -51,10 +51,10 @@ def test_whatever_was_judged_before_has_become_of_something_or_has_a_reason() ->
 
 
 def test_a_question_has_no_verdict_and_a_statement_has_one() -> None:
-    assert answer("slides.total", found="9").word == ANSWERED
+    assert answer("slides.total", finding="9").word == ANSWERED
     with pytest.raises(InvalidParameter, match="be none for a question"):
-        judge("slides.total", found="9", standing=Standing.WRONG)
+        judge("slides.total", finding="9", standing=Standing.WRONG)
     with pytest.raises(InvalidParameter, match="be none for a question"):
-        answer("thesis.steps", found="14070")
+        answer("thesis.steps", finding="14070")
     with pytest.raises(KeyError):
-        judge("thesis.gossip", found="", standing=Standing.WRONG)
+        judge("thesis.gossip", finding="", standing=Standing.WRONG)

@@ -98,7 +98,7 @@ def _print(result: "Result", files: tuple[Path, ...], earlier: bool) -> None:
         (
             each.statement.claim,
             each.statement.published,
-            each.found,
+            each.finding,
             f"{each.word}. {each.why}" if each.why else each.word,
         )
         for each in result.verdicts
@@ -125,7 +125,7 @@ def _plain(result: "Result", files: tuple[Path, ...]) -> dict[str, object]:
                 "place": each.statement.place,
                 "sentence": each.statement.sentence,
                 "published": each.statement.published,
-                "found": each.found,
+                "found": each.finding,
                 "standing": None if each.standing is None else str(each.standing),
                 "why": each.why or None,
             }

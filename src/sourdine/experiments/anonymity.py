@@ -69,12 +69,12 @@ _RAW, _TWO, _DIVERSE, _CLOSE = "names removed", "2-anonymous", "2-diverse", "t b
 def run(settings: Settings) -> Result:
     """Generalise the printed patients, measure what comes out, and read off what is known of the oldest."""
     raw = measure(patients(), quasi=QUASI, sensitive=[SECRET])
-    made = {
+    tables = {
         _TWO: make(Demand(k=2)),
         _DIVERSE: make(Demand(k=2, l=Fraction(2))),
         _CLOSE: make(Demand(k=2, t=Fraction(49, 100))),
     }
-    found = {_RAW: raw} | {name: measure_records(each.records) for name, each in made.items()}
+    measures = {_RAW: raw} | {name: measure_records(each.records) for name, each in tables.items()}
     return Result(
         name="anonymity",
         title="Two patients alike, and one secret out",
@@ -84,14 +84,14 @@ def run(settings: Settings) -> Result:
             "it is, how close, and what it costs to stop the leak."
         ),
         verdicts=(
-            _table(made[_TWO]),
-            _risk(found[_TWO]),
-            _leak(found[_TWO]),
-            _excluded(made[_TWO]),
-            _diverse(made, found),
-            _close(made, found),
+            _table(tables[_TWO]),
+            _risk(measures[_TWO]),
+            _leak(measures[_TWO]),
+            _excluded(tables[_TWO]),
+            _diverse(tables, measures),
+            _close(tables, measures),
         ),
-        sections=(_before_and_after(made[_TWO]), _measured(made, found), _beliefs(made)),
+        sections=(_before_and_after(tables[_TWO]), _measured(tables, measures), _beliefs(tables)),
     )
 
 
@@ -106,41 +106,41 @@ def make(demand: Demand) -> Generalised:
     return generalise(patients(), demand, quasi=QUASI, sensitive=[SECRET], hierarchies=HIERARCHIES)
 
 
-def shares(made: Generalised) -> dict[str, dict[str, float]]:
+def shares(table: Generalised) -> dict[str, dict[str, float]]:
     """How frequent each treatment is in each class."""
-    records = made.records
+    records = table.records
     classes, column = classes_of(records), records.column(SECRET)
     cells = cells_of(classes, column, records.counts)
     names = {}
     for place in range(len(classes)):
         first = int(np.flatnonzero(classes.of == place)[0])
         names[place] = ", ".join(str(each.labels[each.codes[first]]) for each in records.quasi)
-    held = {name: dict.fromkeys(map(str, column.labels), 0.0) for name in names.values()}
+    columns = {name: dict.fromkeys(map(str, column.labels), 0.0) for name in names.values()}
     for place, value, share in zip(cells.place, cells.value, cells.share, strict=True):
-        held[names[int(place)]][str(column.labels[int(value)])] = float(share)
-    return held
+        columns[names[int(place)]][str(column.labels[int(value)])] = float(share)
+    return columns
 
 
-def believed(made: Generalised) -> float:
+def believed(table: Generalised) -> float:
     """What is believed of a patient of 61 in Besançon: the share of leukaemia among those who may be them."""
     fitting = [
         by_value[LEAK]
-        for name, by_value in shares(made).items()
+        for name, by_value in shares(table).items()
         if name.split(", ")[0] in (OLD, "*") and name.split(", ")[1] in ("Besançon", "*")
     ]
     assert len(fitting) == 1
     return fitting[0]
 
 
-def _table(made: Generalised) -> ClaimVerdict:
-    rows = sorted(made.rows(), key=str)
+def _table(table: Generalised) -> ClaimVerdict:
+    rows = sorted(table.rows(), key=str)
     same = rows == sorted(PRINTED, key=str)
     return judge(
         "thesis.table",
-        found="the same six rows, and no other choice of levels loses less"
-        if same and made.proven
+        finding="the same six rows, and no other choice of levels loses less"
+        if same and table.proven
         else "other rows",
-        standing=Standing.REPRODUCED if same and made.proven else Standing.WRONG,
+        standing=Standing.REPRODUCED if same and table.proven else Standing.WRONG,
         why="Found by search over every pair of levels, with the printed bands and districts.",
     )
 
@@ -149,7 +149,7 @@ def _risk(measures: Measures) -> ClaimVerdict:
     worst = Fraction(measures.prosecutor.highest)
     return judge(
         "thesis.risk",
-        found=str(worst),
+        finding=str(worst),
         standing=Standing.REPRODUCED if worst == Fraction(1, 2) else Standing.WRONG,
         why="By age and postcode alone. Whoever knows more may still single people out, and nobody has to be "
         "singled out for their treatment to be known.",
@@ -161,52 +161,53 @@ def _leak(measures: Measures) -> ClaimVerdict:
     leaks = secret.diversity == 1 and secret.homogeneous == 2
     return judge(
         "thesis.leak",
-        found=f"l = {secret.diversity}: {secret.homogeneous} of {measures.records} patients are in a class "
+        finding=f"l = {secret.diversity}: {secret.homogeneous} of {measures.records} patients are in a class "
         "of one treatment",
         standing=Standing.REPRODUCED if leaks else Standing.WRONG,
     )
 
 
-def _excluded(made: Generalised) -> ClaimVerdict:
-    held = shares(made)
-    without = sum(share == 0 for by_value in held.values() for share in by_value.values())
-    whole = sum(map(len, held.values()))
-    impossible = held["35-45, Montbéliard"]["asthma"] == 0
+def _excluded(table: Generalised) -> ClaimVerdict:
+    beliefs = shares(table)
+    without = sum(share == 0 for by_value in beliefs.values() for share in by_value.values())
+    whole = sum(map(len, beliefs.values()))
+    impossible = beliefs["35-45, Montbéliard"]["asthma"] == 0
     return judge(
         "thesis.excluded",
-        found=f"{without} of {whole} pairs of a class and a treatment are excluded",
+        finding=f"{without} of {whole} pairs of a class and a treatment are excluded",
         standing=Standing.REPRODUCED if impossible else Standing.WRONG,
         why="So delta-disclosure is infinite: what cannot be is knowledge too.",
     )
 
 
-def _diverse(made: dict[str, Generalised], found: dict[str, Measures]) -> ClaimVerdict:
-    loss = [made[name].loss.ncp for name in (_TWO, _DIVERSE)]
+def _diverse(tables: dict[str, Generalised], measures: dict[str, Measures]) -> ClaimVerdict:
+    loss = [tables[name].loss.ncp for name in (_TWO, _DIVERSE)]
     return judge(
         "thesis.diverse",
-        found=f"l = {found[_DIVERSE].l}: ages go, districts stay; loss {loss[0]:.2f} becomes {loss[1]:.2f}",
-        standing=Standing.REPRODUCED if believed(made[_DIVERSE]) < 1 else Standing.WRONG,
-        why=f"Belief in {LEAK} falls from 1 to {believed(made[_DIVERSE]):g}, where the whole table has 1/3. "
-        "Loss is the normalised certainty penalty, from 0 to 1.",
+        finding=f"l = {measures[_DIVERSE].l}: ages go, districts stay; loss {loss[0]:.2f} becomes "
+        f"{loss[1]:.2f}",
+        standing=Standing.REPRODUCED if believed(tables[_DIVERSE]) < 1 else Standing.WRONG,
+        why=f"Belief in {LEAK} falls from 1 to {believed(tables[_DIVERSE]):g}, where the whole table has "
+        "1/3. Loss is the normalised certainty penalty, from 0 to 1.",
     )
 
 
-def _close(made: dict[str, Generalised], found: dict[str, Measures]) -> ClaimVerdict:
-    one = found[_CLOSE].classes == 1
-    least = Fraction(found[_DIVERSE].t or 0.0).limit_denominator(1000)
+def _close(tables: dict[str, Generalised], measures: dict[str, Measures]) -> ClaimVerdict:
+    one = measures[_CLOSE].classes == 1
+    least = Fraction(measures[_DIVERSE].t or 0.0).limit_denominator(1000)
     return judge(
         "thesis.close",
-        found=f"for any t below {least} a single class is left, which says nothing about age or place",
-        standing=Standing.REPRODUCED if one and made[_CLOSE].loss.ncp > 1 - 1e-9 else Standing.OTHERWISE,
+        finding=f"for any t below {least} a single class is left, which says nothing about age or place",
+        standing=Standing.REPRODUCED if one and tables[_CLOSE].loss.ncp > 1 - 1e-9 else Standing.OTHERWISE,
         why="Of six patients little can be kept. Larger tables lose less, and the same in kind.",
     )
 
 
-def _before_and_after(made: Generalised) -> Section:
-    held = shares(made)
+def _before_and_after(table: Generalised) -> Section:
+    beliefs = shares(table)
     points = tuple(
         ChartPoint(treatment, name, share)
-        for name, by_value in held.items()
+        for name, by_value in beliefs.items()
         for treatment, share in by_value.items()
     )
     chart = AttackChart(
@@ -232,11 +233,11 @@ def _before_and_after(made: Generalised) -> Section:
     )
 
 
-def _measured(made: dict[str, Generalised], found: dict[str, Measures]) -> Section:
+def _measured(tables: dict[str, Generalised], measures: dict[str, Measures]) -> Section:
     rows: list[tuple[Cell, ...]] = []
-    for name, each in found.items():
+    for name, each in measures.items():
         (secret,) = each.sensitive
-        loss = made[name].loss.ncp if name in made else 0.0
+        loss = tables[name].loss.ncp if name in tables else 0.0
         rows.append(
             (name, each.k, each.classes, secret.diversity, secret.closeness, secret.homogeneous, loss)
         )
@@ -256,13 +257,13 @@ def _measured(made: dict[str, Generalised], found: dict[str, Measures]) -> Secti
     )
 
 
-def _beliefs(made: dict[str, Generalised]) -> Section:
+def _beliefs(tables: dict[str, Generalised]) -> Section:
     prior = sum(treatment == LEAK for *_, treatment in PATIENTS) / len(PATIENTS)
     private = posterior_bounds(prior, EPSILON).upper
-    told = {
+    rows = {
         "the shares of treatments alone": prior,
         _RAW: 1.0,
-        **{name: believed(each) for name, each in made.items()},
+        **{name: believed(each) for name, each in tables.items()},
         f"a private answer, ε = {EPSILON:g} (at most)": private,
     }
     chart = AttackChart(
@@ -270,7 +271,7 @@ def _beliefs(made: dict[str, Generalised]) -> Section:
         f"{100 * (1 - private):.0f} %",
         across=f"belief that a patient of 61 in Besançon has {LEAK}",
         up="what is published",
-        points=tuple(ChartPoint("belief", name, share) for name, share in told.items()),
+        points=tuple(ChartPoint("belief", name, share) for name, share in rows.items()),
         note="The bound of the private answer holds whatever else is known, for one patient replaced by "
         "another; the other bars hold for whoever knows age and postcode and no more.",
     )
@@ -286,7 +287,7 @@ def _beliefs(made: dict[str, Generalised]) -> Section:
                 name="beliefs",
                 title=f"Belief that a patient of 61 in Besançon has {LEAK}",
                 columns=("what is published", "belief"),
-                rows=tuple(told.items()),
+                rows=tuple(rows.items()),
             ),
         ),
         figures=(Figure(title=chart.finding, chart=draw_attack(chart), note=chart.note),),

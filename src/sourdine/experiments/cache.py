@@ -22,9 +22,9 @@ def run_or_read(experiment: Experiment, settings: Settings, folder: Path) -> tup
     """
     place, mark = _place(experiment, folder), _mark(experiment.name, settings)
     try:
-        held = json.loads(place.read_text(encoding="utf-8"))
-        if held["mark"] == mark:
-            return decoded(Result, held["result"], strict=True), True
+        document = json.loads(place.read_text(encoding="utf-8"))
+        if document["mark"] == mark:
+            return decoded(Result, document["result"], strict=True), True
     except (OSError, ValueError, KeyError, TypeError, InvalidParameter):
         pass  # none, or not whole
     result = experiment.run(settings)
@@ -36,8 +36,8 @@ def run_or_read(experiment: Experiment, settings: Settings, folder: Path) -> tup
 def read(experiment: Experiment, folder: Path) -> Result | None:
     """What a run left in a folder, by whatever code and settings it was made; or none."""
     try:
-        held = json.loads(_place(experiment, folder).read_text(encoding="utf-8"))
-        return decoded(Result, held["result"], strict=True)
+        document = json.loads(_place(experiment, folder).read_text(encoding="utf-8"))
+        return decoded(Result, document["result"], strict=True)
     except OSError:
         return None
 
@@ -60,7 +60,7 @@ def _mark(name: str, settings: Settings) -> str:
 def _code() -> str:
     """A fingerprint of the package."""
     root = Path(sourdine.__file__).parent
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
-        found.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return found.hexdigest()
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()

@@ -24,7 +24,7 @@ class Origin:
     stand_in: str
     verb: str = "are"
 
-    def said(self) -> str:
+    def sentence(self) -> str:
         """In a sentence, whether the data are real."""
         if self.place is None:
             return f"STAND-IN: {self.name} {self.verb} not at hand, so {self.stand_in}."
@@ -44,7 +44,7 @@ def data_sentence(experiment: str, data: Path | None) -> str:
     >>> data_sentence("cleaner", None)
     'STAND-IN: the Pima table is not at hand, so a made-up table has its published moments.'
     """
-    return " ".join(each.said() for each in origins_of(experiment, data)) or "It needs no data."
+    return " ".join(each.sentence() for each in origins_of(experiment, data)) or "It needs no data."
 
 
 def digits_in(data: Path | None) -> Path | None:
@@ -95,19 +95,19 @@ def read_numbers(
     Commas, semicolons or tabs part the cells, commas may part thousands. Without a header the columns are
     those that are asked for, in their order.
     """
-    wanted = list(columns)
+    names = list(columns)
     try:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
             first = file.readline(_BYTES_OF_A_HEADER)
             mark = max(",;\t", key=first.count)
             header = [cell.strip().strip('"').casefold() for cell in first.split(mark)]
-            named = all(name.casefold() in header for name in wanted)
+            named = all(name.casefold() in header for name in names)
             if not named:
                 file.seek(0)
-                header = [name.casefold() for name in wanted]
-            places = [header.index(name.casefold()) for name in wanted]
+                header = [name.casefold() for name in names]
+            places = [header.index(name.casefold()) for name in names]
             cells = [row for row in csv.reader(file, delimiter=mark) if row]
-            if not named and any(len(row) != len(wanted) for row in cells):
+            if not named and any(len(row) != len(names) for row in cells):
                 raise ValueError("other columns")
             rows = [[_number(row[place]) for place in places] for row in cells]
     except (OSError, ValueError, IndexError, csv.Error):
@@ -115,10 +115,10 @@ def read_numbers(
     if not rows or (size is not None and len(rows) != size):
         many = "" if size is None else f" and {size:,} rows"
         raise InvalidParameter(
-            f"The file {path} is no table with numbers in the columns {', '.join(wanted)}{many}. Fetch it "
+            f"The file {path} is no table with numbers in the columns {', '.join(names)}{many}. Fetch it "
             "again, or take it away: then a stand-in is used."
         )
-    return dict(zip(wanted, np.array(rows).T, strict=True))
+    return dict(zip(names, np.array(rows).T, strict=True))
 
 
 def _number(cell: str) -> float:
@@ -135,8 +135,8 @@ def _first(data: Path | None, names: Iterable[str], holds: Callable[[Path], bool
 
 
 def _file(data: Path | None, patterns: Iterable[str]) -> Path | None:
-    found = [] if data is None else [path for each in patterns for path in sorted(data.glob(each))]
-    return next((path for path in found if path.is_file()), None)
+    paths = [] if data is None else [path for each in patterns for path in sorted(data.glob(each))]
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _digits(data: Path | None) -> tuple[Origin, ...]:
@@ -145,14 +145,14 @@ def _digits(data: Path | None) -> tuple[Origin, ...]:
 
 
 def _heads(data: Path | None) -> tuple[Origin, ...]:
-    found = flowers_in(data) if weights_in(data) else None
+    place = flowers_in(data) if weights_in(data) else None
     other = digits_in(data)
     stand_in = "heads learn from " + (
         "made-up images" if other is None else f"the digits of MNIST in {other}"
     )
     if find_spec("torch") is None:
         stand_in = "nothing is trained, since torch is not installed"
-    return (Origin(name="102 flowers with the weights of VGG16", place=_learnt(found), stand_in=stand_in),)
+    return (Origin(name="102 flowers with the weights of VGG16", place=_learnt(place), stand_in=stand_in),)
 
 
 def _learnt(place: Path | None) -> Path | None:

@@ -64,10 +64,10 @@ def run(settings: Settings) -> Result:
 def _table() -> ClaimVerdict:
     cells = [cell for row in PRINTED for cell in row]
     ours = [f"{100 * bounds.upper:.2f}" for row in posterior_table() for bounds in row]
-    equal = sum(printed == found for printed, found in zip(cells, ours, strict=True))
+    equal = sum(printed == cell for printed, cell in zip(cells, ours, strict=True))
     return judge(
         "thesis.beliefs",
-        found=f"{equal} of {len(cells)} equal to the printed digit",
+        finding=f"{equal} of {len(cells)} equal to the printed digit",
         standing=Standing.REPRODUCED if equal == len(cells) else Standing.WRONG,
     )
 
@@ -75,7 +75,7 @@ def _table() -> ClaimVerdict:
 def _bounds() -> ClaimVerdict:
     return judge(
         "thesis.bounds",
-        found="the same, with ≤",
+        finding="the same, with ≤",
         standing=Standing.REPRODUCED,
         why="Randomized response and Laplace noise reach both ends, so the inequalities are not strict.",
     )
@@ -85,7 +85,7 @@ def _premium() -> ClaimVerdict:
     at_most = explain_guarantee(0.01).premium
     return judge(
         "thesis.premium",
-        found=f"at most {money_up(at_most)} on average, from {PREMIUM:,}",
+        finding=f"at most {money_up(at_most)} on average, from {PREMIUM:,}",
         standing=Standing.REPRODUCED,
         why="e^ε bounds the mean over the noise. The source rounds e^0.01 down to 1.01.",
     )
@@ -96,7 +96,7 @@ def _variation() -> ClaimVerdict:
     exact = Curve.of_loss(PrivacyLoss.pure(epsilon)).advantage
     return judge(
         "thesis.variation",
-        found=f"(e^ε − 1)/(e^ε + 1); so {exact:.4f} at ε = {epsilon:g}",
+        finding=f"(e^ε − 1)/(e^ε + 1); so {exact:.4f} at ε = {epsilon:g}",
         standing=Standing.WRONG,
         why="As printed it is negative. Even 1 − e^−ε, which was meant, is larger than what is true.",
     )
@@ -106,7 +106,7 @@ def _delta() -> ClaimVerdict:
     above = float(PrivacyLoss.pure(1 + _HAIR).remove.survival(1.0).p)
     return judge(
         "notes.loss",
-        found=f"can be {1 - above:.3f} at ε = 1 and δ = 1e-5",
+        finding=f"can be {1 - above:.3f} at ε = 1 and δ = 1e-5",
         standing=Standing.WRONG,
         why=(
             "δ bounds an excess of probability over e^ε, not a probability. Randomized response a hair above "
@@ -120,7 +120,7 @@ def _sum() -> ClaimVerdict:
     exact = Laplace(scale=1 / epsilon).loss(Distance.l1(1, coordinates=1)).epsilon
     return judge(
         "thesis.sum",
-        found=f"ε; so {float(exact):g} at ε = {float(epsilon):g}",
+        finding=f"ε; so {float(exact):g} at ε = {float(epsilon):g}",
         standing=Standing.WRONG if exact == epsilon else Standing.REPRODUCED,
         why="Noise of scale 1/ε on a sum that one record moves by 1 is ε-private, as the lines before it "
         "show.",
@@ -130,7 +130,7 @@ def _sum() -> ClaimVerdict:
 def _density() -> ClaimVerdict:
     return judge(
         "thesis.density",
-        found="(2λ)^−d exp(−‖v‖₁/λ)",
+        finding="(2λ)^−d exp(−‖v‖₁/λ)",
         standing=Standing.WRONG,
         why="As printed it integrates to (2λ)^(d−1), which is 1 in one dimension only.",
     )
@@ -139,8 +139,8 @@ def _density() -> ClaimVerdict:
 def _beliefs() -> Section:
     rows = []
     for prior, printed, bounds in zip(PRIORS, PRINTED, posterior_table(), strict=True):
-        found = [f"{100 * each.upper:.2f}" for each in bounds]
-        cells = [a if a == b else f"{a}, ours {b}" for a, b in zip(printed, found, strict=True)]
+        our_cells = [f"{100 * each.upper:.2f}" for each in bounds]
+        cells = [a if a == b else f"{a}, ours {b}" for a, b in zip(printed, our_cells, strict=True)]
         rows.append((f"{100 * prior}", *cells))
     return Section(
         title="The table",

@@ -26,28 +26,28 @@ def write_pages(results: Sequence[Result], folder: Path, *, quick: bool = False)
 def by_source(verdicts: Iterable[ClaimVerdict]) -> dict[SourceDocument, list[ClaimVerdict]]:
     """The verdicts of each source that has any, in the order of its statements."""
     places = {name: place for place, name in enumerate(STATEMENTS)}
-    found: dict[SourceDocument, list[ClaimVerdict]] = {source: [] for source in SOURCES}
+    sources: dict[SourceDocument, list[ClaimVerdict]] = {source: [] for source in SOURCES}
     for each in sorted(verdicts, key=lambda each: places[each.statement.name]):
-        found[each.statement.source].append(each)
-    return {source: held for source, held in found.items() if held}
+        sources[each.statement.source].append(each)
+    return {source: some for source, some in sources.items() if some}
 
 
 def contents(results: Sequence[Result], *, quick: bool = False) -> Page:
     """What the verdicts mean, how many statements have each, and where everything is."""
     short = "QUICK: fewer repetitions and no slow figures, so that numbers are rougher. " if quick else ""
     verdicts = [each for result in results for each in result.verdicts]
-    found = by_source(verdicts)
+    sources = by_source(verdicts)
     ordered = sorted(results, key=lambda each: each.name == _LAST)
     return Page(
         title=TITLE,
-        lead=f"{short}{told(verdicts)}",
+        lead=f"{short}{count_words(verdicts)}",
         sections=(
             Section(
                 title="How the statements stand", paragraphs=(ONCE,), tables=(standings(verdicts), meanings())
             ),
             Section(
                 title="The sources, statement by statement",
-                links=tuple((source.title, f"{source.name}.html") for source in found),
+                links=tuple((source.title, f"{source.name}.html") for source in sources),
             ),
             Section(
                 title="The experiments, with their tables and figures",
@@ -64,7 +64,7 @@ ONCE = (
 )
 
 
-def told(verdicts: Sequence[ClaimVerdict]) -> str:
+def count_words(verdicts: Sequence[ClaimVerdict]) -> str:
     """How many statements there are, in a sentence."""
     judged = sum(each.standing is not None for each in verdicts)
     return (
@@ -87,13 +87,13 @@ def meanings() -> TextTable:
 def standings(verdicts: Sequence[ClaimVerdict]) -> TextTable:
     """How many statements of each source stand how."""
     rows: list[tuple[Cell, ...]] = []
-    for title, held in (
+    for title, those in (
         *((source.title, some) for source, some in by_source(verdicts).items()),
         ("all", list(verdicts)),
     ):
-        counts = Counter(each.standing for each in held)
+        counts = Counter(each.standing for each in those)
         rows.append(
-            (title, *(counts[standing] for standing in Standing), len(held) - counts[None], counts[None])
+            (title, *(counts[standing] for standing in Standing), len(those) - counts[None], counts[None])
         )
     return TextTable(
         name="standings",
@@ -119,11 +119,12 @@ def source_page(source: SourceDocument, verdicts: Sequence[ClaimVerdict]) -> Pag
 
 
 def _paragraphs(verdict: ClaimVerdict) -> tuple[str, ...]:
-    said = verdict.statement
+    statement = verdict.statement
     ending = f" {verdict.why}" if verdict.why else ""
-    asked = "" if said.question else f"Published: {said.published}. "
+    publication = "" if statement.question else f"Published: {statement.published}. "
     return (
-        f"{said.place[0].upper()}{said.place[1:]}: « {said.sentence} » In English: {said.english}",
-        f"{asked}Here: {verdict.found}.",
+        f"{statement.place[0].upper()}{statement.place[1:]}: « {statement.sentence} » In English: "
+        f"{statement.english}",
+        f"{publication}Here: {verdict.finding}.",
         f"{verdict.word.capitalize()}.{ending}",
     )

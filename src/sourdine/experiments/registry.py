@@ -2,12 +2,13 @@
 
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 from sourdine.core import check, disk
+from sourdine.core.codec import written
 from sourdine.core.figure import picture
 from sourdine.experiments.statements import STATEMENTS, PublishedStatement, Standing
 from sourdine.report.pages.page import Page, Section, Watch, unwatched
@@ -29,7 +30,7 @@ class ClaimVerdict:
     "verdict."""
 
     statement: PublishedStatement
-    found: str
+    finding: str = field(metadata=written("found"))
     standing: Standing | None
     why: str = ""
 
@@ -46,18 +47,18 @@ class ClaimVerdict:
 ANSWERED = "left open, answered here"
 
 
-def judge(name: str, *, found: str, standing: Standing, why: str = "") -> ClaimVerdict:
+def judge(name: str, *, finding: str, standing: Standing, why: str = "") -> ClaimVerdict:
     """The verdict on a statement, by its name.
 
-    >>> judge("thesis.steps", found="14070", standing=Standing.REPRODUCED).statement.published
+    >>> judge("thesis.steps", finding="14070", standing=Standing.REPRODUCED).statement.published
     '14070'
     """
-    return ClaimVerdict(statement=STATEMENTS[name], found=found, standing=standing, why=why)
+    return ClaimVerdict(statement=STATEMENTS[name], finding=finding, standing=standing, why=why)
 
 
-def answer(name: str, *, found: str, why: str = "") -> ClaimVerdict:
+def answer(name: str, *, finding: str, why: str = "") -> ClaimVerdict:
     """The answer to a question that a source leaves open, by its name."""
-    return ClaimVerdict(statement=STATEMENTS[name], found=found, standing=None, why=why)
+    return ClaimVerdict(statement=STATEMENTS[name], finding=finding, standing=None, why=why)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +82,7 @@ class Result:
                     each.statement.claim,
                     f"{each.statement.source.title}, {each.statement.place}",
                     each.statement.published,
-                    each.found,
+                    each.finding,
                     each.word,
                     each.why,
                 )
@@ -91,9 +92,9 @@ class Result:
 
     def page(self) -> Page:
         """Everything on one page, verdicts first."""
-        return Page(title=self.title, lead=self.lead, sections=self.told())
+        return Page(title=self.title, lead=self.lead, sections=self.all_sections())
 
-    def told(self) -> tuple[Section, ...]:
+    def all_sections(self) -> tuple[Section, ...]:
         """The verdicts, if there are any, then what they rest on."""
         first = Section(title="Verdicts", tables=(self.summary(),))
         return (first, *self.sections) if self.verdicts else self.sections
@@ -103,15 +104,15 @@ class Result:
         folder.mkdir(parents=True, exist_ok=True)
         page = folder / f"{self.name}.html"
         self.page().write(page)
-        kept = [page]
-        for table in (table for section in self.told() for table in section.tables):
-            kept.append(folder / f"{self.name}_{table.name}.csv")
-            disk.write_whole(kept[-1], table.csv())
+        paths = [page]
+        for table in (table for section in self.all_sections() for table in section.tables):
+            paths.append(folder / f"{self.name}_{table.name}.csv")
+            disk.write_whole(paths[-1], table.csv())
         figures = [figure for section in self.sections for figure in section.figures]
         for number, figure in enumerate(figures, 1):
-            kept.append(folder / f"{self.name}_figure_{number}.png")
-            disk.write_whole(kept[-1], picture(figure))
-        return tuple(kept)
+            paths.append(folder / f"{self.name}_figure_{number}.png")
+            disk.write_whole(paths[-1], picture(figure))
+        return tuple(paths)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,14 +151,14 @@ def find_experiments() -> dict[str, Experiment]:
     return dict(sorted(_KNOWN.items()))
 
 
-def compare(published: str, found: float, away: Standing = Standing.WRONG) -> Standing:
+def compare(published: str, ours: float, away: Standing = Standing.WRONG) -> Standing:
     """Reproduced if a number is ours at the digits it was published with, or else what is said of it then.
 
     >>> compare("1.17", 1.1663), compare("6.2", 7.33)
     (<Standing.REPRODUCED: 'reproduced'>, <Standing.WRONG: 'wrong'>)
     """
     digits = len(published.partition(".")[2])
-    return Standing.REPRODUCED if round(found, digits) == float(published) else away
+    return Standing.REPRODUCED if round(ours, digits) == float(published) else away
 
 
 class ExperimentPart(NamedTuple):

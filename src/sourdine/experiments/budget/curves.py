@@ -23,7 +23,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
     verdicts = (
         judge(
             "thesis.batch",
-            found=f"batch 64: {_both(here)}; batch 32: {_both(half)}",
+            finding=f"batch 64: {_both(here)}; batch 32: {_both(half)}",
             standing=_when(
                 half.epsilon.upper < here.epsilon.lower and half.source.epsilon < here.source.epsilon,
                 Standing.REPRODUCED,
@@ -31,7 +31,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
         ),
         judge(
             "thesis.size",
-            found=f"{RUN.size:,}: {_both(here)}; {_MANY:,}: {_both(more)}",
+            finding=f"{RUN.size:,}: {_both(here)}; {_MANY:,}: {_both(more)}",
             standing=Standing.LOOSE
             if here.epsilon.lower / more.epsilon.upper > 2 * here.source.epsilon / more.source.epsilon
             else Standing.REPRODUCED,
@@ -40,7 +40,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
         ),
         judge(
             "thesis.first",
-            found=f"1 epoch: {_both(first)}; {RUN.epochs}: {_both(here)}",
+            finding=f"1 epoch: {_both(first)}; {RUN.epochs}: {_both(here)}",
             standing=_when(
                 first.source.epsilon > 0.5 and first.epsilon.lower > 0.1 * here.epsilon.upper,
                 Standing.REPRODUCED,
@@ -50,7 +50,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
         ),
         judge(
             "thesis.price",
-            found=f"1e-5: {_both(here)}; 1e-6: {_both(less)}; 1e-7: {_both(least)}",
+            finding=f"1e-5: {_both(here)}; 1e-6: {_both(less)}; 1e-7: {_both(least)}",
             standing=_when(
                 here.epsilon.upper < less.epsilon.lower
                 and less.epsilon.upper < least.epsilon.lower

@@ -66,7 +66,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
             verdicts.append(
                 judge(
                     f"thesis.flowers.{row.epochs}",
-                    found=f"{cost.source.epsilon:.2f} by the same method",
+                    finding=f"{cost.source.epsilon:.2f} by the same method",
                     standing=standing,
                     why="The table prints less than its own method gives. Certified, with Poisson batches: "
                     f"{shorten_up(cost.epsilon.upper, 3)}.",
@@ -88,24 +88,24 @@ def reproduce(settings: Settings) -> ExperimentPart:
         )
     first = judge(
         "thesis.flowers.rows",
-        found=f"{good} of {len(ROWS)} rows come out to the digit, by the same method",
+        finding=f"{good} of {len(ROWS)} rows come out to the digit, by the same method",
         standing=Standing.REPRODUCED if good == len(ROWS) - 2 else Standing.WRONG,
     )
     synthetic = judge(
         "thesis.synthetic",
-        found="ε of a copy is ε of its original, times the number of copies where all are used",
+        finding="ε of a copy is ε of its original, times the number of copies where all are used",
         standing=Standing.WRONG,
         why="Copies are of the same person, or the same flower. Counted as more people they make every ε too "
         "small.",
     )
     chance = judge(
         "thesis.flowers.chance",
-        found=f"{0.55 * KINDS:.1f} and {0.912 * 10:.1f}",
+        finding=f"{0.55 * KINDS:.1f} and {0.912 * 10:.1f}",
         standing=Standing.REPRODUCED,
     )
     last = judge(
         "thesis.flowers.delta",
-        found=f"{100 * min(growth):.1f} to {100 * max(growth):.1f} %",
+        finding=f"{100 * min(growth):.1f} to {100 * max(growth):.1f} %",
         standing=Standing.REPRODUCED
         if round(100 * min(growth)) == 10 and round(100 * max(growth)) == 12
         else Standing.WRONG,

@@ -67,7 +67,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
     verdicts = tuple(
         judge(
             name,
-            found=f"{right:.4g}{case}",
+            finding=f"{right:.4g}{case}",
             standing=Standing.WRONG if printed < 0.9 * right else Standing.REPRODUCED,
             why=why,
         )
@@ -76,7 +76,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
     least = noise_for(EPSILON, DELTA, 1.0, 1)
     enough = judge(
         "thesis.gaussian",
-        found=f"{least:.3g} is enough",
+        finding=f"{least:.3g} is enough",
         standing=Standing.LOOSE if least < sigma else Standing.WRONG,
         why="By the exact condition, which also holds for ε of 1 and more.",
     )

@@ -53,14 +53,14 @@ def _gaussian() -> tuple[tuple[ClaimVerdict, ...], TextTable]:
     fails = math.inf
     for epsilon in EPSILONS:
         printed, textbook = printed_sigma(epsilon, DELTA), textbook_sigma(epsilon, DELTA)
-        found = [float(GaussianLaw(1 / sigma).profile(epsilon)) for sigma in (printed, textbook)]
-        worst_printed, worst_textbook = max(worst_printed, found[0]), max(worst_textbook, found[1])
-        fails = min(fails, epsilon) if found[1] > DELTA else fails
-        rows.append((epsilon, printed, found[0], textbook, found[1], noise_for(epsilon, DELTA, 1.0, 1)))
+        deltas = [float(GaussianLaw(1 / sigma).profile(epsilon)) for sigma in (printed, textbook)]
+        worst_printed, worst_textbook = max(worst_printed, deltas[0]), max(worst_textbook, deltas[1])
+        fails = min(fails, epsilon) if deltas[1] > DELTA else fails
+        rows.append((epsilon, printed, deltas[0], textbook, deltas[1], noise_for(epsilon, DELTA, 1.0, 1)))
     verdicts = (
         judge(
             "notes.gaussian",
-            found=f"δ up to {worst_printed:.2g} instead of {plain(DELTA)}",
+            finding=f"δ up to {worst_printed:.2g} instead of {plain(DELTA)}",
             standing=_false(worst_printed > DELTA),
             why="The formula is the standard deviation, not the variance. As a standard deviation, too, it "
             f"is proven for ε below 1 only: from ε = {fails:g} on, δ is up to {worst_textbook:.2g}.",
@@ -96,19 +96,19 @@ def _errors() -> tuple[tuple[ClaimVerdict, ...], TextTable]:
     verdicts = (
         judge(
             "notes.laplace.mean",
-            found=f"{mean:.4f} Δ/ε for counts at ε = 0.1",
+            finding=f"{mean:.4f} Δ/ε for counts at ε = 0.1",
             standing=Standing.REPRODUCED if mean <= 1 else Standing.WRONG,
         ),
         judge(
             "notes.laplace.largest",
-            found=f"K = 1, β = 0.05: exactly {math.log(20):.3f} Δ/ε, which is the bound",
+            finding=f"K = 1, β = 0.05: exactly {math.log(20):.3f} Δ/ε, which is the bound",
             standing=Standing.REPRODUCED if laplace_holds else Standing.WRONG,
             why=f"For real numbers. Counts move in whole steps: at ε = 0.1 they keep to {quantile:g}, the "
             f"next whole number after {math.log(20) * scale:.2f}.",
         ),
         judge(
             "notes.gaussian.largest",
-            found=f"fails at K = 1, β = 0.6; elsewhere up to {loosest:.1f} times the truth",
+            finding=f"fails at K = 1, β = 0.6; elsewhere up to {loosest:.1f} times the truth",
             standing=_false(not gaussian_holds),
             why="The tail is σ sqrt(2 log(K/β)).",
         ),
@@ -149,13 +149,13 @@ def _composition() -> tuple[tuple[ClaimVerdict, ...], TextTable]:
     verdicts = (
         judge(
             "notes.sum",
-            found=f"{shorten_up(hundred)} at δ = {plain(slack)}",
+            finding=f"{shorten_up(hundred)} at δ = {plain(slack)}",
             standing=Standing.LOOSE if hundred < 10 else Standing.REPRODUCED,
             why="The sum is what holds at δ = 0; optimal composition uses a small δ.",
         ),
         judge(
             "notes.parallel",
-            found=f"{added:g} ε if a person is added or removed, {replaced:g} ε if one is replaced",
+            finding=f"{added:g} ε if a person is added or removed, {replaced:g} ε if one is replaced",
             standing=Standing.REPRODUCED if added == 1 else Standing.WRONG,
             why="The notes' neighbours are add-remove. A person who is replaced may touch two cells.",
         ),
@@ -174,15 +174,15 @@ def _composition() -> tuple[tuple[ClaimVerdict, ...], TextTable]:
 def _groups() -> tuple[tuple[ClaimVerdict, ...], TextTable]:
     epsilon, delta = 0.1, 1e-6
     rows: list[tuple[Cell, ...]] = []
-    printed = found = 0.0
+    printed = ours = 0.0
     for size in (2, 5, 10, 50):
         printed = size * math.exp(size * epsilon) * delta
-        found = float(group(known(epsilon, delta), size).profile(size * epsilon))
-        rows.append((size, size * epsilon, printed, found))
+        ours = float(group(known(epsilon, delta), size).profile(size * epsilon))
+        rows.append((size, size * epsilon, printed, ours))
     verdict = judge(
         "notes.group",
-        found=f"{found:.2g}",
-        standing=Standing.LOOSE if found < printed else Standing.WRONG,
+        finding=f"{ours:.2g}",
+        standing=Standing.LOOSE if ours < printed else Standing.WRONG,
         why="δ (e^{Kε} - 1)/(e^ε - 1), which is the sum before it is bounded.",
     )
     table = TextTable(

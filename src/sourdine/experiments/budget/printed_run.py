@@ -26,14 +26,15 @@ def reproduce(settings: Settings) -> ExperimentPart:
         ("thesis.order", here.source.order, f"{here.source.order:g}"),
     )
     verdicts = [
-        judge(name, found=shown, standing=compare(STATEMENTS[name].published, number))
+        judge(name, finding=shown, standing=compare(STATEMENTS[name].published, number))
         for name, number, shown in printed
     ]
     same = compare("1.17", here.source.epsilon) is Standing.REPRODUCED
     verdicts.append(
         judge(
             "thesis.epsilon",
-            found=f"{here.source.epsilon:.4f} by the same method; {shorten_up(here.epsilon.upper)} certified",
+            finding=f"{here.source.epsilon:.4f} by the same method; {shorten_up(here.epsilon.upper)} "
+            "certified",
             standing=Standing.LOOSE if same and here.epsilon.upper < 1.17 else Standing.WRONG,
             why="For batches drawn by Poisson sampling. The whole law of the loss gives less than moments at "
             "a few orders with the conversion of 2017.",
@@ -43,7 +44,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
     verdicts.append(
         judge(
             "thesis.batches",
-            found=f"{shorten_down(shuffled.epsilon.lower)} to {shorten_up(shuffled.epsilon.upper)} for the "
+            finding=f"{shorten_down(shuffled.epsilon.lower)} to {shorten_up(shuffled.epsilon.upper)} for the "
             f"printed run; {shorten_down(min(flowers), 3)} to {shorten_up(max(flowers), 3)} are surely "
             "enough for the flowers",
             standing=Standing.WRONG if shuffled.epsilon.lower > 1.17 else Standing.LOOSE,

@@ -23,20 +23,20 @@ def reproduce() -> ExperimentPart:
     verdicts = (
         judge(
             "slides.laplace",
-            found=f"{laplace:g} exactly at ε = 1",
+            finding=f"{laplace:g} exactly at ε = 1",
             standing=Standing.REPRODUCED,
             why="Over the whole declared range the normalisers cancel. With the table's own bounds it fails.",
         ),
         judge(
             "slides.staircase",
-            found=f"{_unbounded(1):g} exactly at ε = 1",
+            finding=f"{_unbounded(1):g} exactly at ε = 1",
             standing=Standing.REPRODUCED,
             why="A change within the range crosses one step at most. In the printed density step j has the "
             "factor b^j where b^(j + 1) makes it add up to 1.",
         ),
         judge(
             "slides.staircase.bounded",
-            found=f"{staircase:.3f} at ε = 1",
+            finding=f"{staircase:.3f} at ε = 1",
             standing=Standing.WRONG,
             why="The slide before claims ε without bounds. In the code a step already takes all of ε, and "
             "what rejection leaves differs between inputs as well. The drop has to be made smaller until the "
@@ -44,7 +44,7 @@ def reproduce() -> ExperimentPart:
         ),
         answer(
             "slides.total",
-            found=f"{len(FEATURES) + 1}",
+            finding=f"{len(FEATURES) + 1}",
             why="One record has nine cells, and what they cost adds up.",
         ),
     )

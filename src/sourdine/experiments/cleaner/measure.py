@@ -47,11 +47,11 @@ class CleaningScores:
     f1: Mapping[str, Floats]
 
     @classmethod
-    def told(cls, found: Mapping[JudgedOn, Scores]) -> "CleaningScores":
+    def by_kind(cls, scores: Mapping[JudgedOn, Scores]) -> "CleaningScores":
         """The scores of the tool, under the names of the source's way of testing and of others."""
         return cls(
-            {_WORDS[kind]: scores.accuracy for kind, scores in found.items()},
-            {_WORDS[kind]: scores.f1 for kind, scores in found.items()},
+            {_WORDS[kind]: each.accuracy for kind, each in scores.items()},
+            {_WORDS[kind]: each.f1 for kind, each in scores.items()},
         )
 
     def of(self, metric: str, judged: str) -> Floats:
@@ -71,8 +71,8 @@ class Cleanings:
     def scores(self) -> CleaningScores:
         """Learn from the training rows of each, judge by its test rows."""
         split = Split(self.pima.train, self.pima.test)
-        found = try_models(self.truth, split, self.cleaned, lambda rows: {_MODEL: learn(_MODEL, rows)})
-        return CleaningScores.told(found[_MODEL])
+        scores = try_models(self.truth, split, self.cleaned, lambda rows: {_MODEL: learn(_MODEL, rows)})
+        return CleaningScores.by_kind(scores[_MODEL])
 
 
 def plain(pima: Pima, features: Floats) -> tuple[float, float]:
@@ -145,11 +145,11 @@ def learned(pima: Pima, epsilon: Fraction, repeats: int, bits: Bits) -> Cleaning
     """Scores of classes that were learned from reports, on true rows."""
     features = _scaled(pima.imputed())
     train, test = pima.train, pima.test
-    truth, found = pima.ill.astype(np.int64), []
+    truth, qualities = pima.ill.astype(np.int64), []
     for _ in range(repeats):
-        made = classes(features[train], pima.ill[train], (len(FEATURES) + 1) * epsilon, bits)
-        found.append(quality(truth[test], made.guess(features[test]), 2))
-    return CleaningScores.told({JudgedOn.UNTOUCHED: Scores.of(found)})
+        model = classes(features[train], pima.ill[train], (len(FEATURES) + 1) * epsilon, bits)
+        qualities.append(quality(truth[test], model.guess(features[test]), 2))
+    return CleaningScores.by_kind({JudgedOn.UNTOUCHED: Scores.of(qualities)})
 
 
 def division(budget: Fraction, features: int) -> tuple[Fraction, int, Fraction]:

@@ -99,7 +99,7 @@ def read_pima(data: Path | None) -> Pima:
     if path is None:
         return stand_in(SeededBits(1))
     columns = {
-        name: held.copy() for name, held in read_numbers(path, (*FEATURES, OUTCOME), size=SIZE).items()
+        name: column.copy() for name, column in read_numbers(path, (*FEATURES, OUTCOME), size=SIZE).items()
     }
     ill = columns.pop(OUTCOME) > 0
     for name in UNMEASURED:

@@ -44,7 +44,7 @@ _COLOURS = {
 }
 _METHODS = {LAPLACE: Method.LAPLACE, STAIRCASE: Method.STAIRCASE}
 _WAYS = {_AS_PUBLISHED: as_published, _PRIVATE: as_corrected}
-Found = dict[tuple[str, Fraction], CleaningScores]
+AllScores = dict[tuple[str, Fraction], CleaningScores]
 
 
 def reproduce(settings: Settings) -> tuple[ExperimentPart, Section]:
@@ -52,15 +52,15 @@ def reproduce(settings: Settings) -> tuple[ExperimentPart, Section]:
     pima = read_pima(settings.data)
     bits = SeededBits(4)
     repeats = 8 if settings.quick else CLEANINGS
-    found: Found = {}
+    scores: AllScores = {}
     for epsilon in settings.watch("cleaning and learning", QUICK if settings.quick else EPSILONS):
         for way, clean in _WAYS.items():
             for name, method in _METHODS.items():
-                found[f"{name}, {way}", epsilon] = clean(pima, epsilon, method, repeats, bits).scores
-        found[OURS, epsilon] = learned(pima, epsilon, repeats, bits)
-    verdicts = (*_plain(pima), *_at_one(found, pima), *_compared(found, pima))
-    return ExperimentPart(verdicts, _section(pima, found, repeats)), Section(
-        title="Every score", tables=(_table(found),)
+                scores[f"{name}, {way}", epsilon] = clean(pima, epsilon, method, repeats, bits).scores
+        scores[OURS, epsilon] = learned(pima, epsilon, repeats, bits)
+    verdicts = (*_plain(pima), *_at_one(scores, pima), *_compared(scores, pima))
+    return ExperimentPart(verdicts, _section(pima, scores, repeats)), Section(
+        title="Every score", tables=(_table(scores),)
     )
 
 
@@ -70,7 +70,7 @@ def _plain(pima: Pima) -> tuple[ClaimVerdict, ...]:
     return tuple(
         judge(
             f"slides.{metric.lower()}.plain",
-            found=f"{scores[metric]:.3f}",
+            finding=f"{scores[metric]:.3f}",
             standing=compare(PUBLISHED[metric][1], scores[metric], Standing.OTHERWISE)
             if pima.real
             else Standing.UNTESTED,
@@ -80,15 +80,15 @@ def _plain(pima: Pima) -> tuple[ClaimVerdict, ...]:
     )
 
 
-def _at_one(found: Found, pima: Pima) -> tuple[ClaimVerdict, ...]:
+def _at_one(all_scores: AllScores, pima: Pima) -> tuple[ClaimVerdict, ...]:
     """One published cleaning beside many."""
     verdicts = []
     for metric in METRICS:
-        scores = found[f"{LAPLACE}, {_AS_PUBLISHED}", ONE].of(metric, NOISED)
+        scores = all_scores[f"{LAPLACE}, {_AS_PUBLISHED}", ONE].of(metric, NOISED)
         mean, deviation = float(scores.mean()), float(scores.std(ddof=1))
         shown = float(PUBLISHED[metric][0])
         near = abs(shown - mean) <= 2 * deviation
-        told = (
+        words = (
             "One cleaning was published; it lies within two standard deviations of ours."
             if near
             else "One cleaning was published, and it is not a typical one."
@@ -96,36 +96,36 @@ def _at_one(found: Found, pima: Pima) -> tuple[ClaimVerdict, ...]:
         verdicts.append(
             judge(
                 f"slides.{metric.lower()}.one",
-                found=f"{mean:.3f} ± {deviation:.3f}",
+                finding=f"{mean:.3f} ± {deviation:.3f}",
                 standing=_if(near, pima),
-                why=told if pima.real else _MADE_UP,
+                why=words if pima.real else _MADE_UP,
             )
         )
     return tuple(verdicts)
 
 
-def _compared(found: Found, pima: Pima) -> tuple[ClaimVerdict, ...]:
+def _compared(scores: AllScores, pima: Pima) -> tuple[ClaimVerdict, ...]:
     """The two sentences that the source drew from its figure."""
-    epsilons = sorted({epsilon for _, epsilon in found})
+    epsilons = sorted({epsilon for _, epsilon in scores})
     low, high = [e for e in epsilons if e < 1], [e for e in epsilons if e >= 1]
     gaps = {
-        (way, e): _mean(found, f"{STAIRCASE}, {way}", e) - _mean(found, f"{LAPLACE}, {way}", e)
+        (way, e): _mean(scores, f"{STAIRCASE}, {way}", e) - _mean(scores, f"{LAPLACE}, {way}", e)
         for way in _WAYS
         for e in epsilons
     }
-    random = max(abs(_mean(found, f"{name}, {_AS_PUBLISHED}", e) - 0.5) for name in _METHODS for e in low)
+    random = max(abs(_mean(scores, f"{name}, {_AS_PUBLISHED}", e) - 0.5) for name in _METHODS for e in low)
     apart = abs(float(np.mean([gaps[_AS_PUBLISHED, e] for e in low])))
     ahead = {way: np.mean([gaps[way, e] for e in high]) for way in _WAYS}
     return (
         judge(
             "slides.below",
-            found=f"accuracy within {random:.2f} of a coin's, {apart:.3f} apart",
+            finding=f"accuracy within {random:.2f} of a coin's, {apart:.3f} apart",
             standing=_if(random < 0.1, pima),
             why="That is judged by noised outcomes, which are coins themselves.",
         ),
         judge(
             "slides.above",
-            found=(
+            finding=(
                 f"{100 * ahead[_AS_PUBLISHED]:+.1f} points of accuracy on average as published, "
                 f"{100 * ahead[_PRIVATE]:+.1f} at the same true ε"
             ),
@@ -135,28 +135,28 @@ def _compared(found: Found, pima: Pima) -> tuple[ClaimVerdict, ...]:
     )
 
 
-def _if(seen: bool, pima: Pima) -> Standing:
+def _if(near: bool, pima: Pima) -> Standing:
     """What was measured on the real table; a made-up one tests nothing."""
     if not pima.real:
         return Standing.UNTESTED
-    return Standing.REPRODUCED if seen else Standing.OTHERWISE
+    return Standing.REPRODUCED if near else Standing.OTHERWISE
 
 
-def _best(found: Found, metric: str) -> float:
+def _best(scores: AllScores, metric: str) -> float:
     """The better of the private ways to learn from cleaned rows, at epsilon 1."""
-    return max(float(found[f"{name}, {_PRIVATE}", ONE].of(metric, TRUE).mean()) for name in _METHODS)
+    return max(float(scores[f"{name}, {_PRIVATE}", ONE].of(metric, TRUE).mean()) for name in _METHODS)
 
 
-def _mean(found: Found, name: str, epsilon: Fraction) -> float:
-    return float(found[name, epsilon].of("accuracy", NOISED).mean())
+def _mean(scores: AllScores, name: str, epsilon: Fraction) -> float:
+    return float(scores[name, epsilon].of("accuracy", NOISED).mean())
 
 
-def _section(pima: Pima, found: Found, repeats: int) -> Section:
-    ours, best = found[OURS, ONE].of("accuracy", TRUE).mean(), _best(found, "accuracy")
+def _section(pima: Pima, scores: AllScores, repeats: int) -> Section:
+    ours, best = scores[OURS, ONE].of("accuracy", TRUE).mean(), _best(scores, "accuracy")
     level = plain(pima, pima.imputed())
     one = f"{LAPLACE}, {_AS_PUBLISHED}"
-    noised = _mean(found, one, ONE)
-    true = found[one, ONE].of("accuracy", LABELS).mean()
+    noised = _mean(scores, one, ONE)
+    true = scores[one, ONE].of("accuracy", LABELS).mean()
     source = (
         "768 women of the Pima table, split as in the source."
         if pima.real
@@ -177,45 +177,45 @@ def _section(pima: Pima, found: Found, repeats: int) -> Section:
             "published one of that way of reporting; the other constants are round numbers, chosen with this "
             "table in sight, so read the lead as a little flattered.",
         ),
-        tables=(_summary(found),),
+        tables=(_summary(scores),),
         figures=(
             Figure(
                 title=f"On true rows, learning from reports is right {100 * ours:.0f} % of the time at ε = 1 "
                 f"a column; from cleaned rows {100 * best:.0f} %",
-                chart=_draw(found, "accuracy", TRUE, level[0]),
+                chart=_draw(scores, "accuracy", TRUE, level[0]),
                 note="Dashed: without noise. True rows: people apply what was learned to themselves.",
             ),
             Figure(
-                title=f"At ε = 1 a column, cleaned rows bring F1 to {_best(found, 'F1'):.2f} and reports to "
-                f"{found[OURS, ONE].of('F1', TRUE).mean():.2f}",
-                chart=_draw(found, "F1", TRUE, level[1]),
+                title=f"At ε = 1 a column, cleaned rows bring F1 to {_best(scores, 'F1'):.2f} and reports to "
+                f"{scores[OURS, ONE].of('F1', TRUE).mean():.2f}",
+                chart=_draw(scores, "F1", TRUE, level[1]),
                 note="F1 for the ill. Dashed: without noise. At the smallest ε all of them guess.",
             ),
             Figure(
                 title=f"Judged as published, by noised outcomes, accuracy is {noised:.2f} at ε = 1 a column",
-                chart=_draw(found, "accuracy", NOISED),
+                chart=_draw(scores, "accuracy", NOISED),
                 note="Laplace, as published. Even a perfect guess would score less than 1.",
             ),
             Figure(
                 title=f"Judged by true outcomes, accuracy of the same guesses is {true:.2f}",
-                chart=_draw(found, "accuracy", LABELS),
+                chart=_draw(scores, "accuracy", LABELS),
                 note="Laplace at ε = 1 a column, as published; cleaned test rows.",
             ),
         ),
     )
 
 
-def _draw(found: Found, metric: str, judged: str, level: float | None = None) -> Spec:
+def _draw(scores: AllScores, metric: str, judged: str, level: float | None = None) -> Spec:
     names = [name for name in _COLOURS if judged == TRUE or name != OURS]
     rows: list[Row] = [
         {
             "way": name,
             "epsilon": float(epsilon),
             "place": aside(float(epsilon), names.index(name), len(names)),
-            "score": float(scores.of(metric, judged).mean()),
-            "deviation": float(scores.of(metric, judged).std(ddof=1)),
+            "score": float(each.of(metric, judged).mean()),
+            "deviation": float(each.of(metric, judged).std(ddof=1)),
         }
-        for (name, epsilon), scores in found.items()
+        for (name, epsilon), each in scores.items()
         if name in names
     ]
     return draw_bars(
@@ -227,10 +227,10 @@ def _draw(found: Found, metric: str, judged: str, level: float | None = None) ->
     )
 
 
-def _summary(found: Found) -> TextTable:
+def _summary(all_scores: AllScores) -> TextTable:
     rows: list[tuple[Cell, ...]] = []
     for name in _COLOURS:
-        scores = found[name, ONE]
+        scores = all_scores[name, ONE]
         cells: list[Cell] = [
             _with_deviation(scores.of(metric, judged)) if judged in scores.accuracy else None
             for metric in METRICS
@@ -250,9 +250,9 @@ def _with_deviation(scores: Floats) -> str:
     return f"{scores.mean():.3f} ± {scores.std(ddof=1):.3f}"
 
 
-def _table(found: Found) -> TextTable:
+def _table(all_scores: AllScores) -> TextTable:
     rows: list[tuple[Cell, ...]] = []
-    for (name, epsilon), scores in found.items():
+    for (name, epsilon), scores in all_scores.items():
         for judged in JUDGED:
             if judged in scores.accuracy:
                 cells = [

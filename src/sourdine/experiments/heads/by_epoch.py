@@ -35,17 +35,17 @@ def reproduce(examples: HeadExamples, settings: Settings) -> ExperimentPart:
 
     def by_rate(train: Callable[[int, float], Curve], label: str) -> dict[str, list[Curve]]:
         turns = [rate for rate in rates for _ in range(repeats)]
-        found: dict[str, list[Curve]] = {}
+        curves: dict[str, list[Curve]] = {}
         for rate in settings.watch(label, turns):
-            found.setdefault(f"steps of {rate:g}", []).append(train(_BATCH, rate))
-        return found
+            curves.setdefault(f"steps of {rate:g}", []).append(train(_BATCH, rate))
+        return curves
 
     def by_batch(train: Callable[[int, float], Curve], label: str) -> dict[str, list[Curve]]:
         turns = [batch for batch in batches for _ in range(repeats)]
-        found: dict[str, list[Curve]] = {}
+        curves: dict[str, list[Curve]] = {}
         for batch in settings.watch(label, turns):
-            found.setdefault(f"batches of {batch}", []).append(train(batch, _RATE))
-        return found
+            curves.setdefault(f"batches of {batch}", []).append(train(batch, _RATE))
+        return curves
 
     figures = (
         _figure("Without privacy, by learning rate", by_rate(unprotected, "learning rates, open")),
@@ -66,16 +66,16 @@ def reproduce(examples: HeadExamples, settings: Settings) -> ExperimentPart:
     return ExperimentPart((), section)
 
 
-def _figure(subject: str, found: dict[str, list[Curve]]) -> Figure:
-    last = {name: statistics.mean(curve[-1] for curve in curves) for name, curves in found.items()}
+def _figure(subject: str, curves: dict[str, list[Curve]]) -> Figure:
+    last = {name: statistics.mean(curve[-1] for curve in some) for name, some in curves.items()}
     best = max(last, key=lambda name: last[name])
     return Figure(
         title=f"{subject}: {best} end highest, at {last[best]:.1f} %",
         chart=draw_lines(
-            [row for name, curves in found.items() for row in _rows(name, curves)],
+            [row for name, some in curves.items() for row in _rows(name, some)],
             x=Axis(field="epoch", title="epochs"),
             y=Axis(field="accuracy", title="accuracy on test images, %"),
-            series=Series(field="run", names=tuple(found)),
+            series=Series(field="run", names=tuple(curves)),
             band=Band(lower="lower", upper="upper"),
         ),
         note="Bands go from the worst to the best of the repeats.",

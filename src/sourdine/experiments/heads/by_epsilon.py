@@ -32,9 +32,9 @@ def reproduce(examples: HeadExamples, settings: Settings) -> ExperimentPart:
         for epsilon in levels
         for _ in range(1 if settings.quick else _REPEATS)
     ]
-    found: defaultdict[tuple[str, float], list[float]] = defaultdict(list)
+    accuracies: defaultdict[tuple[str, float], list[float]] = defaultdict(list)
     for name, epsilon in settings.watch("accuracy against epsilon", turns):
-        found[name, epsilon].append(100 * (heads[name](epsilon) or 0.0))
+        accuracies[name, epsilon].append(100 * (heads[name](epsilon) or 0.0))
     rows: list[Row] = [
         {
             "head": name,
@@ -43,9 +43,9 @@ def reproduce(examples: HeadExamples, settings: Settings) -> ExperimentPart:
             "lower": min(each),
             "upper": max(each),
         }
-        for (name, epsilon), each in found.items()
+        for (name, epsilon), each in accuracies.items()
     ]
-    first = {name: statistics.mean(found[name, levels[0]]) for name in NAMES}
+    first = {name: statistics.mean(accuracies[name, levels[0]]) for name in NAMES}
     best = max(first, key=lambda name: first[name])
     chart = draw_lines(
         rows,
@@ -59,7 +59,8 @@ def reproduce(examples: HeadExamples, settings: Settings) -> ExperimentPart:
         title="Accuracy in %, by head and ε (δ = 1e-5)",
         columns=("head", *(f"ε = {epsilon:g}" for epsilon in levels)),
         rows=tuple(
-            (name, *(round(statistics.mean(found[name, epsilon]), 2) for epsilon in levels)) for name in NAMES
+            (name, *(round(statistics.mean(accuracies[name, epsilon]), 2) for epsilon in levels))
+            for name in NAMES
         ),
     )
     title = f"At ε = {levels[0]:g} {best} is best, with {first[best]:.1f} % right"

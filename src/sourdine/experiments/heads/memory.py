@@ -16,11 +16,11 @@ _IMAGE = 588 * 1024  # bytes of an image of 224 × 224 × 3 floats
 def reproduce(settings: Settings) -> ExperimentPart:
     """Lines through the measured bytes; a quick run has none."""
     if settings.quick:
-        said = (
+        words = (
             "Memory is measured in a process of its own for each case, which a quick run leaves out. Leave "
             "--quick out, or see sourdine train memory."
         )
-        return ExperimentPart(_verdicts(None), Section(title="Memory", paragraphs=(said,)))
+        return ExperimentPart(_verdicts(None), Section(title="Memory", paragraphs=(words,)))
     from sourdine.learning.memory.lines import PEAK, fits, jumps
     from sourdine.learning.memory.table import MeasurementFile, grid, measure_all
     from sourdine.report.pages.memory import memory_page
@@ -29,9 +29,9 @@ def reproduce(settings: Settings) -> ExperimentPart:
     with tempfile.TemporaryDirectory() as folder:
         rows = MeasurementFile(Path(folder) / "memory.csv")
         measure_all(cases, rows, bar=lambda some: settings.watch("memory", some))
-        found = rows.of(cases)
-    fitted = fits(found)
-    page = memory_page(found, fitted, jumps(fitted))
+        measurements = rows.of(cases)
+    fitted = fits(measurements)
+    page = memory_page(measurements, fitted, jumps(fitted))
     slopes = {fit.like.private: fit.line.each / 1e6 for fit in fitted if fit.quantity == PEAK}
     whole = Section(
         title="Memory",
@@ -53,14 +53,14 @@ def _verdicts(added: float | None) -> tuple[ClaimVerdict, ...]:
     return (
         judge(
             "thesis.memory.added",
-            found=ours or "nothing",
+            finding=ours or "nothing",
             standing=Standing.UNTESTED,
             why="This was measured on PyTorch-DP of 2020, which kept the gradient of each example and is not "
             "run here. It need not be kept: its norm follows from what the backward pass holds anyway.",
         ),
         judge(
             "thesis.memory.images",
-            found=f"∝ BS/F²; 64 images with F = 2 take {64 * _IMAGE // 4:,} bytes, where the thesis's own "
+            finding=f"∝ BS/F²; 64 images with F = 2 take {64 * _IMAGE // 4:,} bytes, where the thesis's own "
             f"sheet has 9,634,304 and its formula gives {64**2 * _IMAGE // 2:,}",
             standing=Standing.WRONG,
             why="The sentence before has it right, and so have the values that follow: 20 and 30 are no "

@@ -34,7 +34,7 @@ class HeadExamples:
 
     train: "Labelled"
     test: "Labelled"
-    said: str
+    words: str
     flowers: bool = False  # the published ones, seen by VGG16
 
 
@@ -63,16 +63,16 @@ def read_examples(settings: Settings) -> HeadExamples:
         for each in (train, test)
     ]
     kind = "digits of MNIST" if folder is not None else "MADE-UP images, since MNIST is not at hand"
-    said = (
+    words = (
         f"{len(train):,} {kind} to learn from and {len(test):,} to judge by, which count as public. Their "
         f"features are fixed: {features.numbers(train.shape)} means of 16 random filters over 3 x 3 patches, "
         "the same for all heads. They stand for what VGG16 saw in the flowers."
     )
     if folder is None:
-        said += (
+        words += (
             " Put the four files of MNIST into a folder mnist, and name the folder that holds it with --data."
         )
-    return HeadExamples(train=looked[0], test=looked[1], said=said)
+    return HeadExamples(train=looked[0], test=looked[1], words=words)
 
 
 def _flowers(place: Path, weights: Path, settings: Settings) -> HeadExamples:
@@ -93,17 +93,18 @@ def _flowers(place: Path, weights: Path, settings: Settings) -> HeadExamples:
         parts = read_image_folder(place, _FLOWER, progress=watch)
     assert parts.test is not None
     features = VggFeatures(weights=weights)
-    held = []
+    examples = []
     for each, count in zip((parts.train, parts.test), _QUICK, strict=True):
         order = np.random.default_rng(3).permutation(len(each))[: count if settings.quick else None]
-        seen = features(each.inputs[order], lambda starts: settings.watch("features by VGG16", starts))
-        held.append(Labelled(seen, each.targets[order], each.classes))
-    said = (
-        f"{len(held[0]):,} of 102 flowers to learn from and {len(held[1]):,} to judge by, which count as "
-        f"public. Their features are fixed: {features.numbers(parts.train.shape):,} numbers that VGG16 with "
-        f"the published weights sees in images of {_FLOWER} x {_FLOWER} pixels, the same for all heads."
+        rows = features(each.inputs[order], lambda starts: settings.watch("features by VGG16", starts))
+        examples.append(Labelled(rows, each.targets[order], each.classes))
+    words = (
+        f"{len(examples[0]):,} of 102 flowers to learn from and {len(examples[1]):,} to judge by, which "
+        f"count as public. Their features are fixed: {features.numbers(parts.train.shape):,} numbers that "
+        f"VGG16 with the published weights sees in images of {_FLOWER} x {_FLOWER} pixels, the same for all "
+        "heads."
     )
-    return HeadExamples(train=held[0], test=held[1], said=said, flowers=True)
+    return HeadExamples(train=examples[0], test=examples[1], words=words, flowers=True)
 
 
 def made_up(train: int, test: int) -> "Parts":
@@ -116,7 +117,7 @@ def made_up(train: int, test: int) -> "Parts":
     coarse = random.normal(size=(CLASSES, _COARSE, _COARSE))
     shapes = coarse.repeat(_SIDE // _COARSE, 1).repeat(_SIDE // _COARSE, 2) > 0.3
 
-    def drawn(count: int) -> Labelled:
+    def draw(count: int) -> Labelled:
         labels = random.integers(0, CLASSES, count)
         shifts = random.integers(-_SHIFT, _SHIFT + 1, (count, 2))
         images = np.stack(
@@ -132,7 +133,7 @@ def made_up(train: int, test: int) -> "Parts":
             tuple(map(str, range(CLASSES))),
         )
 
-    return Parts(drawn(train), drawn(test))
+    return Parts(draw(train), draw(test))
 
 
 HIDDEN = 512

@@ -58,9 +58,9 @@ def reproduce(examples: HeadExamples, settings: Settings) -> ExperimentPart:
         if settings.quick
         else ()
     )
-    told = quick or (_compared(rows, ahead, examples.flowers),)
+    verdicts = quick or (_compared(rows, ahead, examples.flowers),)
     section = Section(
-        title="The same settings on features at hand", paragraphs=(*told, examples.said), tables=(table,)
+        title="The same settings on features at hand", paragraphs=(*verdicts, examples.words), tables=(table,)
     )
     return ExperimentPart(untested() if settings.quick or not examples.flowers else _judged(rows), section)
 
@@ -70,14 +70,14 @@ def _curves(examples: HeadExamples, settings: Settings) -> dict[Setting, list[fl
     longest: dict[Setting, int] = {}
     for row in _rows(settings):
         longest[_setting(row)] = max(longest.get(_setting(row), 0), _epochs(row, settings))
-    found = {}
+    curves = {}
     for setting, epochs in settings.watch("the table's runs", list(longest.items())):
         batch, noise, clip, rate = setting
         run = source_head(
             examples, batch=batch, noise=noise, clip=clip, rate=rate, epochs=epochs, delta=DELTA
         )
-        found[setting] = [each.accuracy or 0.0 for each in run.history]
-    return found
+        curves[setting] = [each.accuracy or 0.0 for each in run.history]
+    return curves
 
 
 def _rows(settings: Settings) -> tuple[PublishedRow, ...]:
@@ -114,7 +114,7 @@ _NEAR = 3.0  # points of accuracy
 def untested() -> tuple[ClaimVerdict, ...]:
     """What is said of the accuracies where the flowers are not at hand, or nothing was trained."""
     return tuple(
-        judge(f"thesis.flowers.{name}", found="nothing", standing=Standing.UNTESTED, why=_NO_FLOWERS)
+        judge(f"thesis.flowers.{name}", finding="nothing", standing=Standing.UNTESTED, why=_NO_FLOWERS)
         for name in ("plain", "reach", "accuracy")
     )
 
@@ -132,12 +132,12 @@ def _judged(rows: list[tuple[Cell, ...]]) -> tuple[ClaimVerdict, ...]:
         ),
         judge(
             "thesis.flowers.reach",
-            found=f"{best:.1f} % by another head, at the largest ε of the table or below",
+            finding=f"{best:.1f} % by another head, at the largest ε of the table or below",
             standing=Standing.OTHERWISE if best > 55 + 2 * _NEAR else Standing.REPRODUCED,
         ),
         judge(
             "thesis.flowers.accuracy",
-            found=f"{min(reached):.1f} to {max(reached):.1f} %, off by {max(away):.1f} points at most",
+            finding=f"{min(reached):.1f} to {max(reached):.1f} %, off by {max(away):.1f} points at most",
             standing=Standing.REPRODUCED if max(away) <= _NEAR else Standing.OTHERWISE,
             why="Batches are Poisson samples here.",
         ),

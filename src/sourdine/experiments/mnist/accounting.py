@@ -10,9 +10,10 @@ def reproduce() -> Section:
     """Its epsilon, three times."""
     poisson, shuffled = (
         cost_of_training(
-            Training(size=SIZE, batch_size=BATCH, noise_multiplier=NOISE, epochs=EPOCHS, sampler=drawn), DELTA
+            Training(size=SIZE, batch_size=BATCH, noise_multiplier=NOISE, epochs=EPOCHS, sampler=sampler),
+            DELTA,
         )
-        for drawn in (Sampler.POISSON, Sampler.SHUFFLE)
+        for sampler in (Sampler.POISSON, Sampler.SHUFFLE)
     )
     source = poisson.source.epsilon
     table = TextTable(

@@ -18,22 +18,22 @@ _NEAR = 0.5  # points, or two standard deviations where that is more
 
 def reproduce(digits: DigitImages, settings: Settings) -> ExperimentPart:
     """All runs, what they say of the source's claims, and how they went."""
-    found = outcomes(digits, settings)
-    return ExperimentPart(() if settings.quick else _verdicts(found), _section(found, digits, settings))
+    results = outcomes(digits, settings)
+    return ExperimentPart(() if settings.quick else _verdicts(results), _section(results, digits, settings))
 
 
-def _verdicts(found: dict[str, RunsOutcome]) -> tuple[ClaimVerdict, ...]:
-    plain, private = found[PLAIN], found[PRIVATE]
+def _verdicts(results: dict[str, RunsOutcome]) -> tuple[ClaimVerdict, ...]:
+    plain, private = results[PLAIN], results[PRIVATE]
     lost = plain.mean - private.mean
     ours = ", ".join(
-        f"{plain.mean - found[name].mean:.2f} points at ε = {epsilon}" for epsilon, name in OURS.items()
+        f"{plain.mean - results[name].mean:.2f} points at ε = {epsilon}" for epsilon, name in OURS.items()
     )
     return (
         _beside("thesis.mnist.plain", plain, PUBLISHED[PLAIN]),
         _beside("thesis.mnist.private", private, PUBLISHED[PRIVATE]),
         judge(
             "thesis.mnist.lost",
-            found=f"{lost:.1f} points ({100 * lost / plain.mean:.1f} %) with the same settings",
+            finding=f"{lost:.1f} points ({100 * lost / plain.mean:.1f} %) with the same settings",
             standing=Standing.WRONG,
             why="99.0 and 91.2 are 7.8 points apart, which rounds to 8, and 7.9 %; whatever was rounded, at "
             "most 8.0 %. 8.1 % is the rounded 8 of 99.0. Privacy need not cost so much: large batches, "
@@ -51,7 +51,7 @@ def _spread(plain: RunsOutcome, private: RunsOutcome) -> ClaimVerdict:
     most = ratio * math.sqrt(fdtri(runs[0], runs[1], 0.975)) if min(runs) else math.inf
     return judge(
         "thesis.mnist.deviation",
-        found=f"{ratio:.2f} times, from {runs[0] + 1} and {runs[1] + 1} runs",
+        finding=f"{ratio:.2f} times, from {runs[0] + 1} and {runs[1] + 1} runs",
         standing=Standing.REPRODUCED if most > 3 else Standing.OTHERWISE,
         why=f"So few runs tell little: anything from {least:.2g} to {most:.2g} times fits them.",
     )
@@ -63,11 +63,11 @@ def _beside(name: str, outcome: RunsOutcome, published: float) -> ClaimVerdict:
     if not near and outcome.epsilon is not None:
         why = f"The same settings; ε = {outcome.epsilon:.3g} is certified for our Poisson batches."
     return judge(
-        name, found=outcome.words(), standing=Standing.REPRODUCED if near else Standing.OTHERWISE, why=why
+        name, finding=outcome.words(), standing=Standing.REPRODUCED if near else Standing.OTHERWISE, why=why
     )
 
 
-def _section(found: dict[str, RunsOutcome], digits: DigitImages, settings: Settings) -> Section:
+def _section(results: dict[str, RunsOutcome], digits: DigitImages, settings: Settings) -> Section:
     size, judged = len(digits.train), len(digits.test)
     first = (
         f"{size:,} images to learn from and {judged:,} to judge by, which count as public. δ is 1e-5, the "
@@ -90,12 +90,12 @@ def _section(found: dict[str, RunsOutcome], digits: DigitImages, settings: Setti
     return Section(
         title="What is learnt",
         paragraphs=tuple(paragraphs),
-        tables=(_table(found, {} if settings.quick else PUBLISHED),),
-        figures=_figures(found),
+        tables=(_table(results, {} if settings.quick else PUBLISHED),),
+        figures=_figures(results),
     )
 
 
-def _table(found: dict[str, RunsOutcome], published: dict[str, float]) -> TextTable:
+def _table(results: dict[str, RunsOutcome], published: dict[str, float]) -> TextTable:
     return TextTable(
         name="accuracy",
         title="Accuracy on the test images, %",
@@ -111,23 +111,23 @@ def _table(found: dict[str, RunsOutcome], published: dict[str, float]) -> TextTa
                 ", ".join(f"{100 * accuracy:.2f}" for accuracy in each.accuracies),
                 round(sum(each.seconds) / len(each.seconds)),
             )
-            for name, each in found.items()
+            for name, each in results.items()
         ),
         note="Each run has its ε for itself: whoever sees several models has seen more. The settings were "
         "chosen on these public images; on private ones, trying settings costs extra.",
     )
 
 
-def _figures(found: dict[str, RunsOutcome]) -> tuple[Figure, ...]:
+def _figures(results: dict[str, RunsOutcome]) -> tuple[Figure, ...]:
     series = Series(field="run", names=NAMES, colours=COLOURS)
     rows: list[Row] = [
         {"run": name, "epoch": epoch, "epsilon": epsilon, "accuracy": accuracy}
-        for name, each in found.items()
+        for name, each in results.items()
         for epoch, epsilon, accuracy in each.curve
     ]
     up = Axis(field="accuracy", title="accuracy, %")
     private = [row for row in rows if row["epsilon"] is not None]
-    names = tuple(name for name in NAMES if found[name].epsilon is not None)
+    names = tuple(name for name in NAMES if results[name].epsilon is not None)
     return (
         Figure(
             title="Accuracy against epochs, first run of each",

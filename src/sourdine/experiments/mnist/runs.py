@@ -84,7 +84,7 @@ def read_digits(folder: Path, settings: Settings) -> DigitImages:
     _, height, width = train.shape
     features = Features(height=height, width=width)
     start = time.perf_counter()
-    made = tuple(
+    examples = tuple(
         Labelled(
             features(each.inputs, lambda starts: settings.watch("scattering features", starts)),
             each.targets,
@@ -93,7 +93,7 @@ def read_digits(folder: Path, settings: Settings) -> DigitImages:
         for each in (train, test)
     )
     return DigitImages(
-        train=train, test=test, features=(made[0], made[1]), seconds=time.perf_counter() - start
+        train=train, test=test, features=(examples[0], examples[1]), seconds=time.perf_counter() - start
     )
 
 
@@ -105,12 +105,12 @@ def outcomes(digits: DigitImages, settings: Settings) -> dict[str, RunsOutcome]:
         **{name: _ours(digits, settings, epsilon) for epsilon, name in OURS.items()},
     }
     turns = [name for name in NAMES for _ in range(1 if settings.quick else _REPEATS)]
-    found: dict[str, list[tuple[Trained | Unprotected, float]]] = {name: [] for name in NAMES}
+    runs: dict[str, list[tuple[Trained | Unprotected, float]]] = {name: [] for name in NAMES}
     for name in settings.watch("training", turns):
         start = time.perf_counter()
         run = jobs[name]()
-        found[name].append((run, time.perf_counter() - start))
-    return {name: _outcome(name, runs) for name, runs in found.items()}
+        runs[name].append((run, time.perf_counter() - start))
+    return {name: _outcome(name, some) for name, some in runs.items()}
 
 
 def _plain(digits: DigitImages, settings: Settings) -> "Unprotected":
@@ -178,7 +178,7 @@ def _outcome(name: str, runs: "list[tuple[Trained | Unprotected, float]]") -> Ru
     return RunsOutcome(
         name=name,
         epsilon=first.epsilon.upper if isinstance(first, Trained) else None,
-        settings=_said(first),
+        settings=_settings(first),
         accuracies=tuple(run.accuracy or 0.0 for run, _ in runs),
         seconds=tuple(seconds for _, seconds in runs),
         curve=tuple(
@@ -188,7 +188,7 @@ def _outcome(name: str, runs: "list[tuple[Trained | Unprotected, float]]") -> Ru
     )
 
 
-def _said(run: "Trained | Unprotected") -> str:
+def _settings(run: "Trained | Unprotected") -> str:
     from sourdine.learning.result import Trained
 
     if not isinstance(run, Trained):

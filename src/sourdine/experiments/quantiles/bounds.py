@@ -16,7 +16,7 @@ from sourdine.tables.quantiles.inverse_bounds import inverse_error
 
 EPSILONS = (0.25, 0.5, 1.0)
 SIZES = tuple(round(10**exponent) for exponent in np.arange(3, 5.51, 0.125).tolist())
-_DRAWN = 8000  # where the figure ends
+_END = 8000  # where the figure ends
 _CLOSE = 1e-4  # between a curve and its formula
 DECILE = 1  # the one that the source drew, by its numbers
 _COLOURS = {
@@ -41,10 +41,10 @@ def reproduce(settings: Settings) -> ExperimentPart:
     for epsilon in EPSILONS:
         for size in SIZES:
             for name, stated in both(size, epsilon).items():
-                told = (("published", stated.published), ("corrected", stated.corrected))
+                sides = (("published", stated.published), ("corrected", stated.corrected))
                 rows += [
                     {"bound": f"{name}, {kind}", "epsilon": epsilon, "n": size, "error": min(value, 1.0)}
-                    for kind, value in told
+                    for kind, value in sides
                 ]
     table = TextTable(
         name="bounds",
@@ -83,14 +83,14 @@ def reproduce(settings: Settings) -> ExperimentPart:
             ),
         ),
     )
-    return ExperimentPart((_drawn(settings), _meeting(), _sixty_four()), section)
+    return ExperimentPart((_curves(settings), _meeting(), _sixty_four()), section)
 
 
 def _sides(stated: Stated[float]) -> tuple[float, float]:
     return stated.published, stated.corrected
 
 
-def _drawn(settings: Settings) -> ClaimVerdict:
+def _curves(settings: Settings) -> ClaimVerdict:
     """The published curve, point by point."""
     gap, points = 0.0, 0
     for epsilon in EPSILONS:
@@ -103,12 +103,12 @@ def _drawn(settings: Settings) -> ClaimVerdict:
             gap = max(gap, float(np.abs(np.array(ours) - curve[1][::10]).max()))
             points += len(ours)
     sample = histogram_error(7980, 1.0, decile=DECILE, rounded=False)
-    found = f"{sample.published:.4f} at n = 7,980 and ε = 1, by the formula"
+    measurement = f"{sample.published:.4f} at n = 7,980 and ε = 1, by the formula"
     if points:
-        found += f"; {points} points of the curves agree to {gap:.1g}"
+        measurement += f"; {points} points of the curves agree to {gap:.1g}"
     return judge(
         "report.figure2",
-        found=found,
+        finding=measurement,
         standing=Standing.REPRODUCED if gap < _CLOSE else Standing.WRONG,
         why="Drawn for the first decile, and without the rounding of the printed theorem "
         f"({histogram_error(910, 1.0, decile=DECILE).published:.4f} instead of "
@@ -127,17 +127,17 @@ def _meeting() -> ClaimVerdict:
             if getattr(both(n, 1.0)["histogram"], side) < getattr(both(n, 1.0)["inverse sensitivity"], side)
         ]
         least[side] = lower[0] if lower else None
-    told = {
+    sides = {
         side: f"from about {float(f'{n:.2g}'):,.0f} on" if n else f"nowhere up to {SIZES[-1]:,}"
         for side, n in least.items()
     }
-    inside = least["corrected"] is not None and least["corrected"] <= _DRAWN
+    inside = least["corrected"] is not None and least["corrected"] <= _END
     return judge(
         "report.meeting",
-        found=f"lower {told['published']} by the printed formulas, {told['corrected']} as corrected",
+        finding=f"lower {sides['published']} by the printed formulas, {sides['corrected']} as corrected",
         standing=Standing.REPRODUCED if inside else Standing.WRONG,
         why="The order is as stated, but the printed bound has ε for ε/9. In the whole of the figure, up to "
-        f"n = {_DRAWN:,}, the histogram's bound is the higher one once it is a bound. The source itself says "
+        f"n = {_END:,}, the histogram's bound is the higher one once it is a bound. The source itself says "
         "that neither is tight, and that they compare guarantees, not methods.",
     )
 
@@ -152,8 +152,8 @@ def _sixty_four() -> ClaimVerdict:
     same = math.isclose(alone, math.exp(-32) / 16)
     return judge(
         "report.64",
-        found=f"{alone:.2g}, which is e⁻³²/16, for one decile; ε is {64 / math.sqrt(5000):.2f} at n = 5,000 "
-        f"and {64 / math.sqrt(size):.3f} at a million",
+        finding=f"{alone:.2g}, which is e⁻³²/16, for one decile; ε is {64 / math.sqrt(5000):.2f} at n = "
+        f"5,000 and {64 / math.sqrt(size):.3f} at a million",
         standing=Standing.REPRODUCED if same else Standing.WRONG,
         why=f"For nine deciles that share ε the term is {shared:.2g} whatever n, more than all else in the "
         "bound once n is above 100,000.",

@@ -67,7 +67,7 @@ class Trial:
         """Whether what was corrected is not."""
         return not self._beyond(self.stated.corrected)
 
-    def seen(self, side: Tail | float) -> float:
+    def measured(self, side: Tail | float) -> float:
         """The share of answers beyond a tail's distance, or the mean distance."""
         if isinstance(side, Tail):
             return float((self.distances > side.distance).mean())
@@ -79,16 +79,16 @@ class Trial:
             count = int((self.distances > side.distance).sum())
             return count > 0 and float(betainc(count, n - count + 1, side.probability)) < _CHANCE
         error = float(self.distances.std(ddof=1)) / math.sqrt(n)
-        return self.seen(side) - 5 * error > side
+        return self.measured(side) - 5 * error > side
 
     def row(self) -> tuple[Cell, ...]:
         """For a table: what it is about, then twice what is allowed and what is seen."""
         cells: list[Cell] = [self.theorem, self.place]
         for side in (self.stated.published, self.stated.corrected):
             if isinstance(side, Tail):
-                cells += [f"P(> {side.distance:.3g}) ≤ {side.probability:.2g}", f"{self.seen(side):.2g}"]
+                cells += [f"P(> {side.distance:.3g}) ≤ {side.probability:.2g}", f"{self.measured(side):.2g}"]
             else:
-                cells += [f"mean ≤ {side:.3g}", f"{self.seen(side):.2g}"]
+                cells += [f"mean ≤ {side:.3g}", f"{self.measured(side):.2g}"]
         return (*cells, "refuted" if self.refuted else "stands here", "holds" if self.holds else "refuted")
 
 
@@ -141,29 +141,29 @@ def _plain() -> tuple[ClaimVerdict, ...]:
     return (
         judge(
             "report.naive",
-            found=f"1/ε of the range on average; half of answers are off by more than {noise / 1000:.2g}/ε",
+            finding=f"1/ε of the range on average; half of answers are off by more than {noise / 1000:.2g}/ε",
             standing=Standing.REPRODUCED,
         ),
         judge(
             "report.private",
-            found="noise 2/ε on both is enough",
+            finding="noise 2/ε on both is enough",
             standing=Standing.LOOSE,
             why="Counts below rising cut points all move the same way when a value is replaced.",
         ),
         judge(
             "report.cost",
-            found="O(n + k): one histogram and a cumulative sum",
+            finding="O(n + k): one histogram and a cumulative sum",
             standing=Standing.LOOSE,
         ),
         judge(
             "report.smooth",
-            found="O(n) after a sort",
+            finding="O(n) after a sort",
             standing=Standing.LOOSE,
             why="The least length within ρ changes at the values and at ρ from them only.",
         ),
         judge(
             "report.rate",
-            found=f"1/√n at best: the sample's own first decile is {sampled:.2g} from the law's on average "
+            finding=f"1/√n at best: the sample's own first decile is {sampled:.2g} from the law's on average "
             "at n = 5,000",
             standing=Standing.WRONG,
             why="The experiments measured the distance from the sample's deciles, which falls like 1/n; the "
@@ -176,7 +176,7 @@ def _least() -> ClaimVerdict:
     least = least_size(1.0)
     return judge(
         "report.least",
-        found=f"{least.corrected:,}",
+        finding=f"{least.corrected:,}",
         standing=compare("905", float(least.corrected or 0)),
         why=f"The formula gives {least.published}, but each of nine deciles has ε/9 only.",
     )
@@ -198,11 +198,11 @@ def _average(trials: list[Trial]) -> ClaimVerdict:
     published = histogram_error(_HUGE, _TINY, decile=5).published
     least = histogram_distance(float(_HUGE), _TINY, decile=5)
     (first, *_) = [trial for trial in trials if trial.theorem == "2.4.1.4"]
-    stated, seen = first.row()[2:4]
+    stated, measurement = first.row()[2:4]
     return judge(
         "report.2.4.1.4",
-        found=f"at least {least:.3f} by its exact law where it says mean ≤ {published:.3f}, at n = 10¹², "
-        f"ε = 3.5e-9, decile 5; {seen} seen where it says {stated}, at {first.place}",
+        finding=f"at least {least:.3f} by its exact law where it says mean ≤ {published:.3f}, at n = 10¹², "
+        f"ε = 3.5e-9, decile 5; {measurement} seen where it says {stated}, at {first.place}",
         standing=Standing.WRONG if least > published else Standing.LOOSE,
         why="The same mistake. The bound has room enough to stand wherever answers are of any use; it fails "
         "from n = 10¹¹ on, at the least ε that it allows.",
@@ -214,11 +214,11 @@ def _verdicts(trials: list[Trial]) -> list[ClaimVerdict]:
     verdicts = []
     for theorem, why in _WHY.items():
         (first, *_) = [trial for trial in trials if trial.theorem == theorem]
-        published, seen = first.row()[2:4]
+        published, measurement = first.row()[2:4]
         verdicts.append(
             judge(
                 f"report.{theorem}",
-                found=f"{seen} seen where it says {published}, at {first.place}",
+                finding=f"{measurement} seen where it says {published}, at {first.place}",
                 standing=Standing.WRONG if first.refuted else Standing.LOOSE,
                 why=why,
             )
@@ -231,11 +231,11 @@ def _distances(
 ) -> Floats:
     """How far one answer to each of some samples is from the law's quantile."""
     grid = law.grid if method.places == law.grid.places else _FINE
-    found = [
+    answers = [
         grid.value(method.draw(SortedPlaces(np.sort(grid.place(law.sample(size, bits)))), 1, bits))[0, 0]
         for _ in range(samples)
     ]
-    return np.abs(np.array(found) - aim)
+    return np.abs(np.array(answers) - aim)
 
 
 def _histogram(size: int, epsilon: Fraction, decile: int) -> QuantileMethod:
@@ -304,16 +304,16 @@ def _of_sample(scale: int, bits: Bits) -> list[Trial]:
         (1_000_000, Fraction(1), 0.0006, 0.001, 0.01),
     ):
         method = _inverse(epsilon, LEVELS[4:5], rho)
-        found = []
+        distances = []
         for _ in range(2 * scale):
             ordered = UNIFORM.sample(size, bits)
             places = method.draw(SortedPlaces(np.sort(_FINE.place(ordered))), 45_000, bits)
-            found.append(np.abs(_FINE.value(places)[:, 0] - true_deciles(ordered)[4]))
+            distances.append(np.abs(_FINE.value(places)[:, 0] - true_deciles(ordered)[4]))
         stated = inverse_tail_of_sample(
             size, float(epsilon), gamma=gamma, u=u, rho=rho, density=1.0, answers=1
         )
         place = f"n = {size:,}, ε = {float(epsilon):g} for the median, u = {u:g}, ρ = {rho:g}, γ = {gamma:g}"
-        trials.append(Trial("3.3.1.1", place, stated, np.concatenate(found)))
+        trials.append(Trial("3.3.1.1", place, stated, np.concatenate(distances)))
     return trials
 
 

@@ -63,8 +63,8 @@ NORMAL = ValueLaw((-6.0, 6.0), lambda share: np.asarray(ndtri(share), np.float64
 def true_deciles(ordered: Floats) -> Floats:
     """The value of rank ceil(i n / 10), for each decile."""
     ranks = np.array([-(-i * len(ordered) // 10) for i in range(1, 10)])
-    found: Floats = ordered[ranks - 1]
-    return found
+    deciles: Floats = ordered[ranks - 1]
+    return deciles
 
 
 def method_for(name: str, places: int, epsilon: float, size: int) -> QuantileMethod:
@@ -84,8 +84,8 @@ def mean_rmse(name: str, law: ValueLaw, size: int, epsilon: float, *, samples: i
     """The mean over fresh samples, one answer each."""
     grid = law.grid
     method = method_for(name, grid.places, epsilon, size)
-    found = [float(rmse(method, law.sample(size, bits), grid, 1, bits)[0]) for _ in range(samples)]
-    return float(np.mean(found))
+    errors = [float(rmse(method, law.sample(size, bits), grid, 1, bits)[0]) for _ in range(samples)]
+    return float(np.mean(errors))
 
 
 def fit_power(sizes: Floats, errors: Floats) -> tuple[float, float]:
@@ -133,8 +133,8 @@ def thin(curve: Curve) -> list[tuple[float, float]]:
     x, y = curve
     edges = np.geomspace(x.min(), x.max() * (1 + 1e-9), _POINTS + 1)
     place = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, _POINTS - 1)
-    held = np.unique(place)
-    return [(float(x[place == i].mean()), float(y[place == i].mean())) for i in held]
+    places = np.unique(place)
+    return [(float(x[place == i].mean()), float(y[place == i].mean())) for i in places]
 
 
 def _find(data: Path | None, name: str) -> Path | None:
@@ -162,11 +162,11 @@ COLOURS = {
 
 def draw_errors(rows: Iterable[Row], *, x: Axis, y: Axis, slider: Slider | None = None) -> Spec:
     """A line for each method among the rows, under the field `method`."""
-    held = list(rows)
-    shown = {str(row["method"]) for row in held}
+    table = list(rows)
+    shown = {str(row["method"]) for row in table}
     names = tuple(name for name in COLOURS if name in shown)
     series = Series(field="method", names=names, colours=tuple(COLOURS[name] for name in names))
-    return draw_lines(held, x=x, y=y, series=series, slider=slider)
+    return draw_lines(table, x=x, y=y, series=series, slider=slider)
 
 
 def published_rows(curves: Mapping[str, Curve], field: str, **common: float) -> list[Row]:
@@ -186,7 +186,7 @@ EPSILONS = (1.0, 0.5)
 class Errors:
     """Mean errors by method, epsilon and n."""
 
-    found: Mapping[tuple[str, float, int], float]
+    means: Mapping[tuple[str, float, int], float]
 
     @classmethod
     def measure(
@@ -203,24 +203,24 @@ class Errors:
 
     def curve(self, name: str, epsilon: float) -> Curve:
         """The errors of one method at one epsilon."""
-        pairs = [(n, error) for (method, e, n), error in self.found.items() if (method, e) == (name, epsilon)]
+        pairs = [(n, error) for (method, e, n), error in self.means.items() if (method, e) == (name, epsilon)]
         numbers = np.array(pairs, np.float64)
         return numbers[:, 0], numbers[:, 1]
 
     def table(self, name: str, title: str, published: Mapping[float, Mapping[str, Curve]]) -> TextTable:
         """A row for each epsilon and n: ours, and beside them the published errors near that n."""
-        keys = list(dict.fromkeys((epsilon, n) for _, epsilon, n in self.found))
-        told = [method for method in METHODS if any(method in curves for curves in published.values())]
+        keys = list(dict.fromkeys((epsilon, n) for _, epsilon, n in self.means))
+        methods = [method for method in METHODS if any(method in curves for curves in published.values())]
         return TextTable(
             name=name,
             title=title,
-            columns=("ε", "n", *METHODS, *(f"{method}, published" for method in told)),
+            columns=("ε", "n", *METHODS, *(f"{method}, published" for method in methods)),
             rows=tuple(
                 (
                     epsilon,
                     n,
-                    *(self.found[method, epsilon, n] for method in METHODS),
-                    *(near(published.get(epsilon, {}).get(method), n) for method in told),
+                    *(self.means[method, epsilon, n] for method in METHODS),
+                    *(near(published.get(epsilon, {}).get(method), n) for method in methods),
                 )
                 for epsilon, n in sorted(keys, key=lambda key: (-key[0], key[1]))
             ),
@@ -230,7 +230,7 @@ class Errors:
         """Lines against n, with a slider for epsilon."""
         rows: list[Row] = [
             {"method": name, "epsilon": epsilon, "n": n, "error": error}
-            for (name, epsilon, n), error in self.found.items()
+            for (name, epsilon, n), error in self.means.items()
         ]
         for epsilon, curves in published.items():
             rows += published_rows(curves, "n", epsilon=epsilon)
@@ -244,16 +244,16 @@ class Errors:
 
 def fit(curve: Curve) -> tuple[float, float]:
     """c and a of c n^-a from n = 1,000 on."""
-    kept = curve[0] >= FITTED_FROM
-    return fit_power(curve[0][kept], curve[1][kept])
+    there = curve[0] >= FITTED_FROM
+    return fit_power(curve[0][there], curve[1][there])
 
 
 def near(curve: Curve | None, x: float, reach: float = 1.1) -> float | None:
     """The mean of a curve within a tenth of a place."""
     if curve is None:
         return None
-    kept = (curve[0] >= x / reach) & (curve[0] <= x * reach)
-    return float(curve[1][kept].mean()) if kept.any() else None
+    there = (curve[0] >= x / reach) & (curve[0] <= x * reach)
+    return float(curve[1][there].mean()) if there.any() else None
 
 
 def power(c: float, a: float) -> str:
@@ -265,16 +265,16 @@ def power(c: float, a: float) -> str:
 class ByEpsilon:
     """What was found for each method and epsilon, and what was published, where it is at hand."""
 
-    found: dict[tuple[str, float], float]
+    means: dict[tuple[str, float], float]
     published: dict[str, Curve]
 
     @classmethod
-    def beside(cls, found: dict[tuple[str, float], float], settings: Settings, figure: str) -> "ByEpsilon":
+    def beside(cls, errors: dict[tuple[str, float], float], settings: Settings, figure: str) -> "ByEpsilon":
         """Our errors beside the published curves of a figure."""
         curves = {
             shown: read_pairs(settings.data, f"{figure}-{method}.dat") for method, shown in NAMES.items()
         }
-        return cls(found, {name: curve for name, curve in curves.items() if curve is not None})
+        return cls(errors, {name: curve for name, curve in curves.items() if curve is not None})
 
     def table(self, name: str, title: str, within: float) -> TextTable:
         """A row for each epsilon; published errors are those within a factor of it."""
@@ -285,10 +285,10 @@ class ByEpsilon:
             rows=tuple(
                 (
                     epsilon,
-                    *(self.found[method, epsilon] for method in METHODS),
+                    *(self.means[method, epsilon] for method in METHODS),
                     *(near(curve, epsilon, within) for curve in self.published.values()),
                 )
-                for epsilon in dict.fromkeys(epsilon for _, epsilon in self.found)
+                for epsilon in dict.fromkeys(epsilon for _, epsilon in self.means)
             ),
         )
 
@@ -296,7 +296,7 @@ class ByEpsilon:
         """All curves on logarithmic axes."""
         rows: list[Row] = [
             {"method": method, "epsilon": epsilon, "error": error}
-            for (method, epsilon), error in self.found.items()
+            for (method, epsilon), error in self.means.items()
         ]
         return draw_errors(
             rows + published_rows(self.published, "epsilon"),

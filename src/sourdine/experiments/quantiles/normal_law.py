@@ -24,13 +24,13 @@ def reproduce(settings: Settings) -> ExperimentPart:
     )
     last = sizes[-1]
     mine, theirs, best = (
-        errors.found[name, 1.0, last] for name in ("histogram", "inverse sensitivity", "joint")
+        errors.means[name, 1.0, last] for name in ("histogram", "inverse sensitivity", "joint")
     )
     verdict = judge(
         "report.normal",
-        found=f"{mine:.3g} against {theirs:.3g} at n = {last:,} and ε = 1; joint {best:.3g}",
+        finding=f"{mine:.3g} against {theirs:.3g} at n = {last:,} and ε = 1; joint {best:.3g}",
         standing=Standing.REPRODUCED if mine > theirs else Standing.OTHERWISE,
-        why=_drawn(published[1.0].get("inverse sensitivity"), published[1.0].get("histogram"), last)
+        why=_from_figure(published[1.0].get("inverse sensitivity"), published[1.0].get("histogram"), last)
         + "With the noise that its guarantee needs, and cut points over declared bounds, the histogram falls "
         "farther behind.",
     )
@@ -53,7 +53,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
     return ExperimentPart((verdict,), section)
 
 
-def _drawn(inverse: Curve | None, histogram: Curve | None, n: int) -> str:
+def _from_figure(inverse: Curve | None, histogram: Curve | None, n: int) -> str:
     """The published errors around n, where the curves are at hand."""
     theirs, mine = near(inverse, n), near(histogram, n)
     if theirs is None or mine is None:

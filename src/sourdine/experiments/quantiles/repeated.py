@@ -47,34 +47,34 @@ def reproduce(settings: Settings) -> ExperimentPart:
         "joint": (method_for("joint", coarse.places, 1.0, SIZE), coarse),
     }
     shares = SHARES[::2] if settings.quick else SHARES
-    found: dict[tuple[str, float], float] = {}
+    means: dict[tuple[str, float], float] = {}
     for share in settings.watch("repeated values", shares):
         sets = [crowd(share, bits) for _ in range(samples)]
         for name, (method, grid) in methods.items():
             errors = [float(rmse(method, values, grid, 1, bits)[0]) for values in sets]
-            found[name, share] = float(np.mean(errors))
+            means[name, share] = float(np.mean(errors))
     table = TextTable(
         name="repeated",
         title="Error by the share of people with the same value",
         columns=("share", *methods),
-        rows=tuple((share, *(_shown(found[name, share]) for name in methods)) for share in shares),
+        rows=tuple((share, *(_shown(means[name, share]) for name in methods)) for share in shares),
     )
     rows: list[Row] = [
         {"method": name, "share": 100 * share, "error": max(error, _FLOOR)}
-        for (name, share), error in found.items()
+        for (name, share), error in means.items()
     ]
-    counts, lost, narrow, wide, best = (found[name, 1.0] for name in methods)
+    counts, lost, narrow, wide, best = (means[name, 1.0] for name in methods)
     verdicts = (
         judge(
             "report.uniform",
-            found=f"off by {lost:,.0f} of {RANGE:,.0f} when all are equal",
+            finding=f"off by {lost:,.0f} of {RANGE:,.0f} when all are equal",
             standing=Standing.REPRODUCED if lost > 0.1 * RANGE else Standing.WRONG,
             why="Among the reals one value has no length, so the answer is uniform. On a grid of 2^50 steps, "
             "as here, it keeps one step: the middle deciles come out, and the outer ones are lost.",
         ),
         answer(
             "report.repeated",
-            found=f"{'yes' if counts < lost else 'no'}: off by {counts:,.0f} against {lost:,.0f}; smooth "
+            finding=f"{'yes' if counts < lost else 'no'}: off by {counts:,.0f} against {lost:,.0f}; smooth "
             f"{narrow:.2g} (ρ = 1), {wide:.2g} (ρ = 100); joint {best:.2g}",
             why="Where all values are equal. But a radius that fits the data is better still, and takes no "
             "longer (O(n) after a sort, where the source knows O(n² log n)), and joint answers need none.",

@@ -43,8 +43,8 @@ def salaries(data: Path | None) -> NDArray[np.float64]:
     path = salaries_in(data)
     if path is None:
         return register(SIZE)
-    held = read_numbers(path, (SALARY,))[SALARY]
-    return np.sort(np.clip(np.rint(held[~np.isnan(held)]), *BOUNDS))
+    values = read_numbers(path, (SALARY,))[SALARY]
+    return np.sort(np.clip(np.rint(values[~np.isnan(values)]), *BOUNDS))
 
 
 _NOT_THE_SAME = (
@@ -59,10 +59,10 @@ _MADE_UP = (
 
 def _deciles(ordered: NDArray[np.float64]) -> str:
     """How near the file is to that of the source."""
-    found = [ordered[max(-(-len(ordered) * i // 10) - 1, 0)] for i in range(1, 10)]
+    deciles = [ordered[max(-(-len(ordered) * i // 10) - 1, 0)] for i in range(1, 10)]
     return (
         f"These are {len(ordered):,} salaries of the file that the source names. Their deciles are "
-        f"{', '.join(f'{each:,.0f}' for each in found)}; those of the source were "
+        f"{', '.join(f'{each:,.0f}' for each in deciles)}; those of the source were "
         f"{', '.join(f'{each:,}' for each in PUBLISHED)}."
     )
 
@@ -75,19 +75,19 @@ def reproduce(settings: Settings) -> ExperimentPart:
     ordered, grid = salaries(settings.data), Grid.declared(BOUNDS, 1)
     size, real = len(ordered), salaries_in(settings.data) is not None
     cases = [(name, epsilon) for epsilon in epsilons for name in METHODS]
-    found = {
+    means = {
         (name, epsilon): float(
             rmse(method_for(name, grid.places, epsilon, size), ordered, grid, answers[name], bits).mean()
         )
         for name, epsilon in settings.watch("salaries", cases)
     }
-    errors = ByEpsilon.beside(found, settings, "fig5-salaries")
+    errors = ByEpsilon.beside(means, settings, "fig5-salaries")
     table = errors.table("salaries", f"{size:,} salaries: error in dollars by ε", 1.03)
     last = epsilons[-1]
-    mine, theirs, best = (found[name, last] for name in ("histogram", "inverse sensitivity", "joint"))
+    mine, theirs, best = (means[name, last] for name in ("histogram", "inverse sensitivity", "joint"))
     least, note = epsilons[0], "" if real else _NOT_THE_SAME
-    ratios = [found["histogram", epsilon] / found["inverse sensitivity", epsilon] for epsilon in epsilons]
-    low = [found[name, least] for name in ("histogram", "inverse sensitivity")]
+    ratios = [means["histogram", epsilon] / means["inverse sensitivity", epsilon] for epsilon in epsilons]
+    low = [means[name, least] for name in ("histogram", "inverse sensitivity")]
 
     def standing(*, same: bool) -> Standing:
         """A made-up register decides nothing about the salaries of the source."""
@@ -98,25 +98,25 @@ def reproduce(settings: Settings) -> ExperimentPart:
     verdicts = (
         judge(
             "report.salaries.twenty",
-            found=f"{theirs:.3g} and {mine:.3g}, joint {best:.3g}, at ε = {last:g} and n = {size:,}",
+            finding=f"{theirs:.3g} and {mine:.3g}, joint {best:.3g}, at ε = {last:g} and n = {size:,}",
             standing=standing(same=max(mine, theirs) < _NEGLIGIBLE),
             why=f"Inverse sensitivity and histogram. {note}".strip(),
         ),
         judge(
             "report.salaries.closer",
-            found=f"{theirs:.3g} against {mine:.3g} at ε = {last:g}",
+            finding=f"{theirs:.3g} against {mine:.3g} at ε = {last:g}",
             standing=standing(same=theirs < mine),
             why=note,
         ),
         judge(
             "report.salaries.order",
-            found=f"a factor of {min(ratios):.1f} to {max(ratios):.1f}",
+            finding=f"a factor of {min(ratios):.1f} to {max(ratios):.1f}",
             standing=standing(same=max(ratios) < 10),
             why=note,
         ),
         judge(
             "report.salaries.small",
-            found=f"{low[0]:.0f} against {low[1]:.0f} at ε = {least:g}",
+            finding=f"{low[0]:.0f} against {low[1]:.0f} at ε = {least:g}",
             standing=standing(same=low[0] < low[1]),
             why=f"Ours overturns it{'' if real else ' on these'}: the histogram is behind at every ε. The "
             f"published curve lies lower since its code took half of the noise. {note}".strip(),

@@ -45,8 +45,8 @@ def reproduce(settings: Settings) -> ExperimentPart:
         UNIFORM, sizes, samples=samples, label="uniform values", settings=settings, bits=bits
     )
     falling, budget, slower = _by_epsilon(settings, max(2, samples // 2), bits)
-    ratio = errors.found["histogram", 1.0, SIZE] / errors.found["joint", 1.0, SIZE]
-    other = errors.found["inverse sensitivity", 1.0, SIZE] / errors.found["joint", 1.0, SIZE]
+    ratio = errors.means["histogram", 1.0, SIZE] / errors.means["joint", 1.0, SIZE]
+    other = errors.means["inverse sensitivity", 1.0, SIZE] / errors.means["joint", 1.0, SIZE]
     section = Section(
         title="Figure 3: uniform values",
         paragraphs=(
@@ -80,18 +80,18 @@ def reproduce(settings: Settings) -> ExperimentPart:
 
 def _verdicts(errors: Errors) -> tuple[ClaimVerdict, ...]:
     fits = {name: fit(errors.curve(name, 1.0)) for name in METHODS}
-    mine, theirs = (errors.found[name, 1.0, SIZE] for name in FITS)
+    mine, theirs = (errors.means[name, 1.0, SIZE] for name in FITS)
     above = [100 * ratio - 100 for ratio in _ratios(fits["inverse sensitivity"], FITS["inverse sensitivity"])]
     return (
         judge(
             "report.fit.histogram",
-            found=power(*fits["histogram"]),
+            finding=power(*fits["histogram"]),
             standing=_like(fits["histogram"], FITS["histogram"]),
             why="The noise of the code was half of what the guarantee needs, and its range was the data's.",
         ),
         judge(
             "report.fit.inverse",
-            found=power(*fits["inverse sensitivity"]),
+            finding=power(*fits["inverse sensitivity"]),
             standing=_like(fits["inverse sensitivity"], FITS["inverse sensitivity"]),
             why=f"Ours is {above[0]:.0f} % above the printed one at n = 1,000 and {above[1]:.0f} % at 5,000, "
             "where means of 50 samples vary by 5 %. The code was one-sided, with the range of the data; on "
@@ -99,7 +99,7 @@ def _verdicts(errors: Errors) -> tuple[ClaimVerdict, ...]:
         ),
         judge(
             "report.similar",
-            found=f"{theirs:.4f} against {mine:.4f} at n = {SIZE:,} and ε = 1: a factor of "
+            finding=f"{theirs:.4f} against {mine:.4f} at n = {SIZE:,} and ε = 1: a factor of "
             f"{mine / theirs:.1f}",
             standing=Standing.REPRODUCED if mine < 2 * theirs else Standing.OTHERWISE,
             why="With the noise that the guarantee needs. By its own fits the factor was 1.4 there.",
@@ -114,18 +114,18 @@ def _many(errors: Errors, bits: Bits) -> tuple[ClaimVerdict, ...]:
         MANY * float(rmse(method_for(name, grid.places, 1.0, MANY), ordered, grid, 5, bits).mean())
         for name in FITS
     ]
-    mine, theirs = (errors.found[name, 1.0, SIZE] for name in FITS)
+    mine, theirs = (errors.means[name, 1.0, SIZE] for name in FITS)
     far, near = [histogram_ranks(size, 1.0) for size in FAR], inverse_ranks(1.0)
     return (
         judge(
             "report.common",
-            found=f"{theirs:.4f} against {mine:.4f} at n = {SIZE:,}; off by {ranks[1]:.0f} and "
+            finding=f"{theirs:.4f} against {mine:.4f} at n = {SIZE:,}; off by {ranks[1]:.0f} and "
             f"{ranks[0]:.0f} ranks at {MANY:,}; by their exact laws {near:.0f} and {far[0]:.0f} ranks at 10⁸",
             standing=Standing.REPRODUCED if theirs < mine and ranks[1] < ranks[0] else Standing.WRONG,
         ),
         judge(
             "report.asymptotic",
-            found=f"by their exact laws the histogram is off by {far[1]:.0f} ranks at n = 10²⁰ and "
+            finding=f"by their exact laws the histogram is off by {far[1]:.0f} ranks at n = 10²⁰ and "
             f"{far[2]:.0f} at 10¹⁰⁰, inverse sensitivity by {near:.0f} at every n",
             standing=Standing.WRONG if min(far) > near else Standing.REPRODUCED,
             why="In ranks, inverse sensitivity's error does not depend on n, while a cut of the histogram "
@@ -134,16 +134,16 @@ def _many(errors: Errors, bits: Bits) -> tuple[ClaimVerdict, ...]:
     )
 
 
-def _like(found: tuple[float, float], printed: tuple[float, float]) -> Standing:
+def _like(ours: tuple[float, float], printed: tuple[float, float]) -> Standing:
     """Reproduced if both say nearly the same at n = 1,000 and at 5,000."""
-    if all(0.8 < ratio < 1.25 for ratio in _ratios(found, printed)):
+    if all(0.8 < ratio < 1.25 for ratio in _ratios(ours, printed)):
         return Standing.REPRODUCED
     return Standing.OTHERWISE
 
 
-def _ratios(found: tuple[float, float], printed: tuple[float, float]) -> list[float]:
+def _ratios(ours: tuple[float, float], printed: tuple[float, float]) -> list[float]:
     """One fit beside another at n = 1,000 and at 5,000."""
-    return [found[0] * n ** -found[1] / (printed[0] * n ** -printed[1]) for n in (1000, 5000)]
+    return [ours[0] * n ** -ours[1] / (printed[0] * n ** -printed[1]) for n in (1000, 5000)]
 
 
 def _fits(errors: Errors, published: dict[str, Curve]) -> TextTable:
@@ -166,28 +166,28 @@ def _by_epsilon(settings: Settings, samples: int, bits: Bits) -> tuple[Figure, T
     """The left half of the figure: n = 5,000."""
     epsilons = FEW if settings.quick else EPSILONS
     cases = [(name, epsilon) for epsilon in epsilons for name in METHODS]
-    found = {
+    means = {
         (name, epsilon): mean_rmse(name, UNIFORM, SIZE, epsilon, samples=samples, bits=bits)
         for name, epsilon in settings.watch("uniform values by ε", cases)
     }
-    errors = ByEpsilon.beside(found, settings, "fig3-error-by-epsilon")
+    errors = ByEpsilon.beside(means, settings, "fig3-error-by-epsilon")
     table = errors.table("uniform_by_epsilon", "Uniform values: error by ε at n = 5,000", 1.02)
     low = epsilons[0]
     figure = Figure(
-        title=f"At ε = {low:g}, 5,000 values give deciles to {found['joint', low]:.2g} jointly, where the "
-        f"histogram is off by {found['histogram', low]:.2g}",
+        title=f"At ε = {low:g}, 5,000 values give deciles to {means['joint', low]:.2g} jointly, where the "
+        f"histogram is off by {means['histogram', low]:.2g}",
         chart=errors.draw(),
     )
-    return figure, table, _slower(found, epsilons)
+    return figure, table, _slower(means, epsilons)
 
 
-def _slower(found: dict[tuple[str, float], float], epsilons: tuple[float, ...]) -> ClaimVerdict:
+def _slower(errors: dict[tuple[str, float], float], epsilons: tuple[float, ...]) -> ClaimVerdict:
     """By how much errors grow from the largest epsilon to a twentieth of it."""
     small, large = 0.05, epsilons[-1]
-    mine, theirs = (found[name, small] / found[name, large] for name in FITS)
+    mine, theirs = (errors[name, small] / errors[name, large] for name in FITS)
     return judge(
         "report.epsilon",
-        found=f"from ε = {large:g} to {small:g} at n = {SIZE:,}, its error grows {theirs:.0f} times, the "
+        finding=f"from ε = {large:g} to {small:g} at n = {SIZE:,}, its error grows {theirs:.0f} times, the "
         f"histogram's {mine:.0f} times",
         standing=Standing.REPRODUCED if theirs < mine else Standing.OTHERWISE,
     )

@@ -57,7 +57,7 @@ def collect(
 class Finds:
     """How many words were found, and how many of them nobody has."""
 
-    found: int
+    words: int
     false: int
 
     @classmethod
@@ -67,10 +67,8 @@ class Finds:
 
 def standing_words(decoding: Decoding, law: WordLaw) -> list[str]:
     """What became of each candidate, in a word or two."""
-    named = {(True, True): FOUND, (True, False): FALSE, (False, True): MISSED, (False, False): ABSENT}
-    return [
-        named[bool(seen), bool(there)] for seen, there in zip(decoding.detected, law.present, strict=True)
-    ]
+    named = {(True, True): PRESENT, (True, False): FALSE, (False, True): MISSED, (False, False): ABSENT}
+    return [named[bool(one), bool(there)] for one, there in zip(decoding.detected, law.present, strict=True)]
 
 
 def spread(values: Sequence[float]) -> tuple[float, float]:
@@ -80,12 +78,12 @@ def spread(values: Sequence[float]) -> tuple[float, float]:
     return float(array.mean()), float(error)
 
 
-FOUND, MISSED, FALSE, ABSENT = "found", "missed", "found, but absent", "absent"
+PRESENT, MISSED, FALSE, ABSENT = "found", "missed", "found, but absent", "absent"
 
 
 _FATES = Series(
     field="fate",
-    names=(FOUND, MISSED, FALSE, ABSENT),
+    names=(PRESENT, MISSED, FALSE, ABSENT),
     colours=(COLOURS[0], COLOURS[4], COLOURS[1], "#b8c0c8"),
 )
 _INK = "#1d2733"
@@ -189,11 +187,11 @@ def _squares(series: Series) -> "alt.Color":
 def _shown(rows: Sequence[Row]) -> Series:
     """The fates that occur."""
     there = {row["fate"] for row in rows}
-    kept = [i for i, name in enumerate(_FATES.names) if name in there]
+    places = [i for i, name in enumerate(_FATES.names) if name in there]
     return Series(
         field=_FATES.field,
-        names=tuple(_FATES.names[i] for i in kept),
-        colours=tuple(_FATES.colours[i] for i in kept),
+        names=tuple(_FATES.names[i] for i in places),
+        colours=tuple(_FATES.colours[i] for i in places),
     )
 
 

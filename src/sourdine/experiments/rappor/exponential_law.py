@@ -83,7 +83,7 @@ def reproduce(settings: Settings) -> ExperimentPart:
     seeds = 2 if settings.quick else SEEDS
     candidates = Candidates.of(ORACLE, LAW.words)
     runs = [_run(seed, candidates, settings) for seed in range(seeds)]
-    return ExperimentPart((_found(runs), _frequent(runs), _p_values(runs)), _section(runs, settings))
+    return ExperimentPart((_strings(runs), _frequent(runs), _p_values(runs)), _section(runs, settings))
 
 
 def _run(seed: int, candidates: Candidates, settings: Settings) -> CrowdRun:
@@ -93,23 +93,23 @@ def _run(seed: int, candidates: Candidates, settings: Settings) -> CrowdRun:
     return CrowdRun(decode_by_lasso(evidence, candidates), decode_by_least_squares(evidence, candidates))
 
 
-def _told(runs: list[CrowdRun], rule: str) -> str:
+def _words(runs: list[CrowdRun], rule: str) -> str:
     finds = [run.finds(rule) for run in runs]
-    return f"{np.mean([f.found for f in finds]):.1f}, {np.mean([f.false for f in finds]):.2g} of them false"
+    return f"{np.mean([f.words for f in finds]):.1f}, {np.mean([f.false for f in finds]):.2g} of them false"
 
 
 def _mean(runs: list[CrowdRun], rule: str) -> float:
-    return float(np.mean([run.finds(rule).found for run in runs]))
+    return float(np.mean([run.finds(rule).words for run in runs]))
 
 
-def _found(runs: list[CrowdRun]) -> ClaimVerdict:
+def _strings(runs: list[CrowdRun]) -> ClaimVerdict:
     return judge(
         "rappor.exponential",
-        found=_told(runs, BONFERRONI),
-        standing=Standing.OTHERWISE if _mean(runs, BONFERRONI) < PUBLISHED.found - 5 else Standing.REPRODUCED,
+        finding=_words(runs, BONFERRONI),
+        standing=Standing.OTHERWISE if _mean(runs, BONFERRONI) < PUBLISHED.words - 5 else Standing.REPRODUCED,
         why=f"The corrected level finds strings down to 1 %. A false-discovery rate of 5 % finds "
-        f"{_told(runs, BH)}; least squares {_told(runs, SQUARES)}. Without any correction it would be "
-        f"{_told(runs, PLAIN)}.",
+        f"{_words(runs, BH)}; least squares {_words(runs, SQUARES)}. Without any correction it would be "
+        f"{_words(runs, PLAIN)}.",
     )
 
 
@@ -120,7 +120,7 @@ def _frequent(runs: list[CrowdRun]) -> ClaimVerdict:
     )
     return judge(
         "rappor.frequent",
-        found=f"{strict:.1f} of {many} by Bonferroni; {loose:.1f} by a false-discovery rate of 5 %",
+        finding=f"{strict:.1f} of {many} by Bonferroni; {loose:.1f} by a false-discovery rate of 5 %",
         standing=Standing.REPRODUCED if strict >= many - 0.5 else Standing.OTHERWISE,
         why="On average. Every string above 1.5 % was found in every crowd by the latter."
         if all(run.above(SQUARES, 0.015) == int((LAW.shares > 0.015).sum()) for run in runs)
@@ -133,7 +133,7 @@ def _p_values(runs: list[CrowdRun]) -> ClaimVerdict:
     reached = sum(run.worst(10) < 1e-31 for run in runs), sum(run.worst(20) < 1e-10 for run in runs)
     return judge(
         "rappor.values",
-        found=f"below {ten:.0e} and {twenty:.0e} in half of {len(runs)} crowds",
+        finding=f"below {ten:.0e} and {twenty:.0e} in half of {len(runs)} crowds",
         standing=Standing.REPRODUCED if all(reached) else Standing.OTHERWISE,
         why=f"The published numbers are reached in {reached[0]} and {reached[1]} of {len(runs)} crowds: so "
         "small a p-value moves by powers of ten from crowd to crowd.",
@@ -155,7 +155,7 @@ def _section(runs: list[CrowdRun], settings: Settings) -> Section:
         tables=(_table(runs),),
         figures=(
             Figure(
-                title=f"In one crowd, least squares finds {finds.found} strings, {finds.false} of them "
+                title=f"In one crowd, least squares finds {finds.words} strings, {finds.false} of them "
                 "false: nearly all above 1 %, few below 0.5 %",
                 chart=draw_ranks(
                     _rows(first),
@@ -166,7 +166,7 @@ def _section(runs: list[CrowdRun], settings: Settings) -> Section:
                 "False-discovery rate 5 %.",
             ),
             Figure(
-                title=f"Bonferroni finds {_mean(runs, BONFERRONI):.0f} strings where {PUBLISHED.found} were "
+                title=f"Bonferroni finds {_mean(runs, BONFERRONI):.0f} strings where {PUBLISHED.words} were "
                 f"published; a false-discovery rate of 5 % finds {_mean(runs, SQUARES):.0f}",
                 chart=draw_finds(_bars(runs), names=("there", "absent")),
                 note="All at a level of 5 %; BH is Benjamini-Hochberg. Lines are two standard "
@@ -194,10 +194,10 @@ def _bars(runs: list[CrowdRun]) -> list[Row]:
     rows: list[Row] = []
     for rule in (BONFERRONI, SQUARES, BH, "published", PLAIN):
         each = [PUBLISHED] if rule == "published" else [run.finds(rule) for run in runs]
-        found, error = spread([one.found for one in each])
+        mean, error = spread([one.words for one in each])
         false = float(np.mean([one.false for one in each]))
-        ends = {"low": found - error, "high": found + error}
-        rows.append({"rule": rule, "kind": "there", "count": found - false, "place": 0, **ends})
+        ends = {"low": mean - error, "high": mean + error}
+        rows.append({"rule": rule, "kind": "there", "count": mean - false, "place": 0, **ends})
         rows.append({"rule": rule, "kind": "absent", "count": false, "place": 1, "low": 0, "high": 0})
     return rows
 
@@ -206,11 +206,11 @@ def _table(runs: list[CrowdRun]) -> TextTable:
     rows: list[tuple[Cell, ...]] = []
     for rule in (BONFERRONI, BH, SQUARES, PLAIN):
         finds = [run.finds(rule) for run in runs]
-        found, error = spread([one.found for one in finds])
+        mean, error = spread([one.words for one in finds])
         false, _ = spread([one.false for one in finds])
         above = [float(np.mean([run.above(rule, share) for run in runs])) for share in (0.01, 0.015)]
-        rows.append((rule, found, error, false, *above))
-    rows.append(("published (Bonferroni)", PUBLISHED.found, None, PUBLISHED.false, 32, None))
+        rows.append((rule, mean, error, false, *above))
+    rows.append(("published (Bonferroni)", PUBLISHED.words, None, PUBLISHED.false, 32, None))
     return TextTable(
         name="exponential",
         title="Strings found, on average",

@@ -70,7 +70,7 @@ def law_of(size: Size) -> WordLaw:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class Collection:
     """What reports of one kind show."""
 
     oracle: BloomOracle
@@ -98,8 +98,8 @@ class Seen:
 
     def at_rate(self) -> tuple[int, int]:
         """How many of the pages, and of the others, a false-discovery rate of 5 % finds instead."""
-        found = Correction.BENJAMINI_HOCHBERG.detect(self.decoding.p_values, _LEVEL)
-        return int(found[:PAGES].sum()), int(found[PAGES:].sum())
+        detections = Correction.BENJAMINI_HOCHBERG.detect(self.decoding.p_values, _LEVEL)
+        return int(detections[:PAGES].sum()), int(detections[PAGES:].sum())
 
 
 def error_in_users(oracle: BloomOracle, reports: int) -> float:
@@ -117,22 +117,28 @@ def reproduce(settings: Settings) -> ExperimentPart:
     size = QUICK if settings.quick else FULL
     law = law_of(size)
     kinds: dict[str, BloomOracle] = {ONE: ORACLE, ENDLESS: ORACLE.once()}
-    seen = {name: _collect(name, oracle, law, size, settings) for name, oracle in kinds.items()}
-    verdicts = (_least(), _pages(seen, size), _candidates(seen, size), _mass(seen, size), _epsilon())
-    return ExperimentPart(verdicts, _section(seen, size))
+    collections = {name: _collect(name, oracle, law, size, settings) for name, oracle in kinds.items()}
+    verdicts = (
+        _least(),
+        _pages(collections, size),
+        _candidates(collections, size),
+        _mass(collections, size),
+        _epsilon(),
+    )
+    return ExperimentPart(verdicts, _section(collections, size))
 
 
-def _collect(name: str, oracle: BloomOracle, law: WordLaw, size: Size, settings: Settings) -> Seen:
+def _collect(name: str, oracle: BloomOracle, law: WordLaw, size: Size, settings: Settings) -> Collection:
     bits = SeededBits(31 if name == ONE else 32)
     label = f"home pages, {name}"
     counts = collect(oracle, law, size.reports, bits=bits, settings=settings, label=label)
     candidates = Candidates.of(oracle, law.words)
     terms = DecodingTerms(correction=Correction.BONFERRONI)
-    (found,) = (
+    (decoding,) = (
         decode_by_lasso(Evidence.of(oracle, each), candidates, terms=terms)
         for each in settings.watch(f"decoding {name}", [counts])
     )
-    return Seen(oracle, found, law)
+    return Collection(oracle, decoding, law)
 
 
 def _least() -> ClaimVerdict:
@@ -140,7 +146,7 @@ def _least() -> ClaimVerdict:
     needed = needed_users(ORACLE, REPORTS, CANDIDATES)
     return judge(
         "rappor.pages.least",
-        found=f"about {_rounded(needed)}, by formula",
+        finding=f"about {_rounded(needed)}, by formula",
         standing=Standing.OTHERWISE if needed > 1.5 * LEAST else Standing.REPRODUCED,
         why=f"One standard error of a count is {_rounded(one)} users, with one report by each of 12 million. "
         f"Where everybody reports endlessly, only the permanent noise is left, {_rounded(endless)} users: "
@@ -152,12 +158,12 @@ def _rounded(users: float) -> str:
     return f"{round(users, -2):,.0f}"
 
 
-def _pages(seen: dict[str, Seen], size: Size) -> ClaimVerdict:
-    one, endless = seen[ONE], seen[ENDLESS]
+def _pages(collections: dict[str, Collection], size: Size) -> ClaimVerdict:
+    one, endless = collections[ONE], collections[ENDLESS]
     many = PAGES - EXPECTED
     return judge(
         "rappor.pages.unexpected",
-        found=f"{one.unexpected} of {many}; {endless.unexpected} where users report endlessly"
+        finding=f"{one.unexpected} of {many}; {endless.unexpected} where users report endlessly"
         + _how_many(size),
         standing=Standing.UNTESTED,
         why=f"{_ELSEWHERE} This is on a made-up law whose rarest page has {LEAST:,} of 12 million users, by "
@@ -165,22 +171,25 @@ def _pages(seen: dict[str, Seen], size: Size) -> ClaimVerdict:
     )
 
 
-def _candidates(seen: dict[str, Seen], size: Size) -> ClaimVerdict:
-    one, endless = (100 * (each.pages + each.others) / size.candidates for each in (seen[ONE], seen[ENDLESS]))
+def _candidates(collections: dict[str, Collection], size: Size) -> ClaimVerdict:
+    one, endless = (
+        100 * (each.pages + each.others) / size.candidates
+        for each in (collections[ONE], collections[ENDLESS])
+    )
     return judge(
         "rappor.pages.candidates",
-        found=f"{one:.2f} %; {endless:.2f} % where users report endlessly" + _how_many(size),
+        finding=f"{one:.2f} %; {endless:.2f} % where users report endlessly" + _how_many(size),
         standing=Standing.UNTESTED,
         why=f"{_ELSEWHERE} The made-up list is so long that its {PAGES} pages are 0.5 % of it."
         + _not_all(size),
     )
 
 
-def _mass(seen: dict[str, Seen], size: Size) -> ClaimVerdict:
-    one, endless = (100 * each.decoding.mass for each in (seen[ONE], seen[ENDLESS]))
+def _mass(collections: dict[str, Collection], size: Size) -> ClaimVerdict:
+    one, endless = (100 * each.decoding.mass for each in (collections[ONE], collections[ENDLESS]))
     return judge(
         "rappor.pages.mass",
-        found=f"{one:.0f} %; {endless:.0f} % where users report endlessly" + _how_many(size),
+        finding=f"{one:.0f} %; {endless:.0f} % where users report endlessly" + _how_many(size),
         standing=Standing.UNTESTED,
         why=f"{_ELSEWHERE} On a made-up law, by the estimates. Frequent pages are found even where rare ones "
         "are missed." + _not_all(size),
@@ -190,7 +199,7 @@ def _mass(seen: dict[str, Seen], size: Size) -> ClaimVerdict:
 def _epsilon() -> ClaimVerdict:
     return judge(
         "rappor.pages.epsilon",
-        found=f"{ORACLE.epsilon_one:.4f}",
+        finding=f"{ORACLE.epsilon_one:.4f}",
         standing=compare("0.53", ORACLE.epsilon_one),
         why=f"Of one report. A device that reports on one page for ever reveals up to "
         f"{ORACLE.epsilon_infinity:.3f}.",
@@ -205,7 +214,7 @@ def _not_all(size: Size) -> str:
     return "" if size == FULL else " A quick run is too small to judge by."
 
 
-def _section(seen: dict[str, Seen], size: Size) -> Section:
+def _section(collections: dict[str, Collection], size: Size) -> Section:
     return Section(
         title="Home pages",
         paragraphs=(
@@ -252,24 +261,24 @@ def _section(seen: dict[str, Seen], size: Size) -> Section:
                         f"{100 * each.decoding.mass:.0f} %",
                         *each.at_rate(),
                     )
-                    for name, each in seen.items()
+                    for name, each in collections.items()
                 ),
                 note="Standard errors and users needed (to be found half of the time) are by formula, for a "
                 "page that shares no bit with others. The last columns are by a false-discovery rate of 5 %. "
                 "Others have next to no users. One crowd each.",
             ),
         ),
-        figures=tuple(_figure(name, each, size) for name, each in seen.items()),
+        figures=tuple(_figure(name, each, size) for name, each in collections.items()),
     )
 
 
-def _figure(name: str, seen: Seen, size: Size) -> Figure:
-    decoding, fates = seen.decoding, standing_words(seen.decoding, seen.law)
+def _figure(name: str, collection: Collection, size: Size) -> Figure:
+    decoding, fates = collection.decoding, standing_words(collection.decoding, collection.law)
     rows: list[Row] = [
         {
             "place": i + 1,
             "fate": fates[i],
-            "true": float(seen.law.shares[i]),
+            "true": float(collection.law.shares[i]),
             "share": float(decoding.shares[i]),
             "lower": float(decoding.lower[i]) if np.isfinite(decoding.lower[i]) else None,
             "upper": float(decoding.upper[i]) if np.isfinite(decoding.upper[i]) else None,
@@ -277,8 +286,8 @@ def _figure(name: str, seen: Seen, size: Size) -> Figure:
         for i in range(PAGES)
     ]
     return Figure(
-        title=f"With {name}, {seen.pages} of {PAGES} pages are found in {size.reports / 1e6:g} million "
-        f"reports, {seen.unexpected} of the {PAGES - EXPECTED} unexpected",
+        title=f"With {name}, {collection.pages} of {PAGES} pages are found in {size.reports / 1e6:g} million "
+        f"reports, {collection.unexpected} of the {PAGES - EXPECTED} unexpected",
         chart=draw_ranks(
             rows,
             x=Axis(field="place", title="page, the most frequent first"),

@@ -49,7 +49,7 @@ class Bell:
         return float(TRUTH.max() / np.sqrt(self.estimate.variance[MEAN]))
 
     @property
-    def seen(self) -> int:
+    def peaks(self) -> int:
         """How many values stand out of the noise, at a false-discovery rate of 5 %."""
         scores = self.estimate.value / np.sqrt(self.estimate.variance)
         return int(Correction.BENJAMINI_HOCHBERG.detect(np.exp(log_ndtr(-scores)), 0.05).sum())
@@ -85,10 +85,10 @@ def _sizes(bells: list[Bell]) -> ClaimVerdict:
     right = few.alike < 0.8 and some.alike > 0.8 and many.alike > 0.99
     return judge(
         "rappor.normal",
-        found=f"correlation with the truth {few.alike:.2f}, {some.alike:.2f} and {many.alike:.3f}",
+        finding=f"correlation with the truth {few.alike:.2f}, {some.alike:.2f} and {many.alike:.3f}",
         standing=Standing.REPRODUCED if right else Standing.OTHERWISE,
         why=f"The peak stands {few.height:.1f}, {some.height:.1f} and {many.height:.0f} standard errors "
-        f"high; {few.seen}, {some.seen} and {many.seen} of the {LAST + 1} values stand out.",
+        f"high; {few.peaks}, {some.peaks} and {many.peaks} of the {LAST + 1} values stand out.",
     )
 
 
@@ -118,7 +118,7 @@ def _section(bells: list[Bell]) -> Section:
                         bell.error,
                         float(np.sqrt(np.mean(ORACLE.variance(TRUTH, bell.reports)))),
                         bell.height,
-                        bell.seen,
+                        bell.peaks,
                         bell.alike,
                     )
                     for bell in bells
@@ -131,14 +131,14 @@ def _section(bells: list[Bell]) -> Section:
 
 
 def _figure(bell: Bell) -> Figure:
-    told = bell.estimate
+    estimate = bell.estimate
     rows: list[Row] = [
         {
             "value": value,
             "true": float(TRUTH[value]),
-            "share": float(told.value[value]),
-            "lower": float(told.lower[value]),
-            "upper": float(told.upper[value]),
+            "share": float(estimate.value[value]),
+            "lower": float(estimate.lower[value]),
+            "upper": float(estimate.upper[value]),
         }
         for value in range(LAST + 1)
     ]
@@ -148,7 +148,7 @@ def _figure(bell: Bell) -> Figure:
         else ("show the bell" if bell.alike < 0.99 else "draw the bell precisely")
     )
     return Figure(
-        title=f"{bell.reports:,} reports {what}: {bell.seen} of {LAST + 1} values stand out",
+        title=f"{bell.reports:,} reports {what}: {bell.peaks} of {LAST + 1} values stand out",
         chart=draw_ranks(
             rows,
             x=Axis(field="value", title="value"),

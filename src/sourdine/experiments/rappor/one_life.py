@@ -35,7 +35,7 @@ def _ln3() -> ClaimVerdict:
     exact = abs(single - math.log(3)) < 1e-9 and WORDS.epsilon_one < single
     return judge(
         "rappor.ln3",
-        found=f"{single:.4f} for one bit a value and f = 0; ε₁ = {shorten_up(WORDS.epsilon_one, 4)}, ε∞ = "
+        finding=f"{single:.4f} for one bit a value and f = 0; ε₁ = {shorten_up(WORDS.epsilon_one, 4)}, ε∞ = "
         f"{shorten_up(WORDS.epsilon_infinity, 4)} for words with f = 0.5 and 2 hashes",
         standing=Standing.LOOSE if exact else Standing.WRONG,
         why="Exactly ln 3 for the normal law, a little less for words, and half of it for home pages: of one "
@@ -55,8 +55,8 @@ def _section(life: Life) -> Section:
         for stage, ones in stages.items()
         for bit in np.flatnonzero(ones)
     ]
-    kept = int((life.report & life.filter).sum())
-    set_, held, sent = (int(ones.sum()) for ones in stages.values())
+    ones = int((life.report & life.filter).sum())
+    set_, filter_ones, sent = (int(ones.sum()) for ones in stages.values())
     costs: list[tuple[Cell, ...]] = [
         (str(count), ORACLE.epsilon_after(count), WORDS.epsilon_after(count)) for count in _REPORTS
     ]
@@ -79,11 +79,11 @@ def _section(life: Life) -> Section:
         ),
         figures=(
             Figure(
-                title=f"Of the {set_} bits that the value sets, the report shows {kept} among {sent} ones: "
+                title=f"Of the {set_} bits that the value sets, the report shows {ones} among {sent} ones: "
                 "nobody can tell which they are",
                 chart=draw_bits(rows, size=ORACLE.bits, stages=tuple(stages), names=(SET, OTHER)),
-                note=f"Every bar is a 1. The filter has {set_} of them, the permanent answer {held}, the "
-                f"report {sent}. Only the last is ever sent.",
+                note=f"Every bar is a 1. The filter has {set_} of them, the permanent answer {filter_ones}, "
+                f"the report {sent}. Only the last is ever sent.",
             ),
         ),
     )

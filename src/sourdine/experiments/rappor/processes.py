@@ -86,15 +86,15 @@ def reproduce(settings: Settings) -> ExperimentPart:
         counts = collect(ORACLE, LAW, REPORTS, bits=bits, settings=quiet, label="process names")
         terms = DecodingTerms(correction=Correction.BONFERRONI)
         runs.append(ReportsRun(decode_by_lasso(Evidence.of(ORACLE, counts), candidates, terms=terms)))
-    return ExperimentPart((_found(runs), _malware(runs), _epsilon()), _section(runs, settings))
+    return ExperimentPart((_processes(runs), _malware(runs), _epsilon()), _section(runs, settings))
 
 
-def _found(runs: list[ReportsRun]) -> ClaimVerdict:
-    found, error = spread([run.finds.found for run in runs])
+def _processes(runs: list[ReportsRun]) -> ClaimVerdict:
+    mean, error = spread([run.finds.words for run in runs])
     least, most = (float(np.mean([run.estimated[end] for run in runs])) for end in (0, 1))
     return judge(
         "rappor.processes",
-        found=f"{found:.1f} ± {error:.1f}, with shares from {100 * least:.1f} to {100 * most:.1f} %",
+        finding=f"{mean:.1f} ± {error:.1f}, with shares from {100 * least:.1f} to {100 * most:.1f} %",
         standing=Standing.UNTESTED,
         why="The machines of the source are not at hand. The list is made up around the published shares, "
         "with ten names down to 2.5 %: so many reports can show such names, which says nothing of the "
@@ -105,14 +105,14 @@ def _found(runs: list[ReportsRun]) -> ClaimVerdict:
 def _malware(runs: list[ReportsRun]) -> ClaimVerdict:
     shares = [100 * float(run.decoding.shares[_BAD]) for run in runs]
     mean, _ = spread(shares)
-    seen = sum(bool(run.decoding.detected[_BAD]) for run in runs)
+    detections = sum(bool(run.decoding.detected[_BAD]) for run in runs)
     error = 100 * float(np.nanmean([run.decoding.errors[_BAD] for run in runs]))
     return judge(
         "rappor.malware",
-        found=f"{mean:.1f} % on average, where 2.6 % is true; ± {error:.1f} in one set of reports",
+        finding=f"{mean:.1f} % on average, where 2.6 % is true; ± {error:.1f} in one set of reports",
         standing=Standing.UNTESTED,
         why="The machines of the source are not at hand; here the share was put in. It was called found in "
-        f"{seen} of {len(runs)} sets. The published share has an interval of about ±{1.96 * error:.1f} "
+        f"{detections} of {len(runs)} sets. The published share has an interval of about ±{1.96 * error:.1f} "
         "points, which is not told.",
     )
 
@@ -120,7 +120,7 @@ def _malware(runs: list[ReportsRun]) -> ClaimVerdict:
 def _epsilon() -> ClaimVerdict:
     return judge(
         "rappor.processes.epsilon",
-        found=f"{ORACLE.epsilon_one:.4f}",
+        finding=f"{ORACLE.epsilon_one:.4f}",
         standing=compare("1.07", ORACLE.epsilon_one),
         why=f"Of one report. All reports of a machine on one name reveal up to "
         f"{ORACLE.epsilon_infinity:.3f}, and 18 reports on 18 names up to 18 times ε₁.",
@@ -174,7 +174,7 @@ def _section(runs: list[ReportsRun], settings: Settings) -> Section:
         tables=(table,),
         figures=(
             Figure(
-                title=f"In one set, {finds.found} names are found, {finds.false} of them false; the "
+                title=f"In one set, {finds.words} names are found, {finds.false} of them false; the "
                 f"malware's 2.6 % is estimated at {bad:.1f} %",
                 chart=draw_names(rows, x=Axis(field="share", title="share of reports", form=".0%")),
                 note="Points are estimates with their 95 % intervals, ticks the truth. LASSO, Bonferroni at "

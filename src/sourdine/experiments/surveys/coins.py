@@ -44,58 +44,58 @@ DESIGNS = {
 
 def reproduce(settings: Settings) -> ExperimentPart:
     """Estimates tried out, designs compared, and how many people they need."""
-    found = _try(2000 if settings.quick else 20_000)
-    return ExperimentPart((*_verdicts(found), *_kary()), _section(found))
+    errors = _try(2000 if settings.quick else 20_000)
+    return ExperimentPart((*_verdicts(errors), *_kary()), _section(errors))
 
 
 def _try(trials: int) -> dict[str, tuple[MeasuredNumber, float]]:
     """The mean error and the deviation of estimates, for the same people asked again and again."""
     bits = SeededBits(11)
     truth = np.arange(PEOPLE) < SHARE * PEOPLE
-    found = {}
+    errors = {}
     for name, response in TRIED.items():
-        said = response.sample(np.broadcast_to(truth, (trials, PEOPLE)), bits).mean(axis=1)
-        estimates = response.channel.estimate(said)
-        found[name] = (mean(estimates - SHARE), float(estimates.std(ddof=1)))
-    return found
+        yeses = response.sample(np.broadcast_to(truth, (trials, PEOPLE)), bits).mean(axis=1)
+        estimates = response.channel.estimate(yeses)
+        errors[name] = (mean(estimates - SHARE), float(estimates.std(ddof=1)))
+    return errors
 
 
-def _verdicts(found: dict[str, tuple[MeasuredNumber, float]]) -> tuple[ClaimVerdict, ...]:
+def _verdicts(errors: dict[str, tuple[MeasuredNumber, float]]) -> tuple[ClaimVerdict, ...]:
     two, one = (Survey.of(TRIED[name]) for name in ("two coins", "one coin"))
-    bias, deviation = found["two coins"]
+    bias, deviation = errors["two coins"]
     formula = math.sqrt(float(two.variance(SHARE, PEOPLE)))
-    unbiased = all(abs(each.value) <= each.upper - each.lower for each, _ in found.values())
+    unbiased = all(abs(each.value) <= each.upper - each.lower for each, _ in errors.values())
     warner = Survey.of(TRIED["Warner, truth 0.8"])
-    single = found["one coin"][0]
+    single = errors["one coin"][0]
     return (
         answer(
             "slides.biased",
-            found=f"{'no' if unbiased else 'yes'}: mean error {bias.value:+.5f} ± "
+            finding=f"{'no' if unbiased else 'yes'}: mean error {bias.value:+.5f} ± "
             f"{(bias.upper - bias.lower) / 2:.5f}",
             why="r has mean p/2 + 1/4 exactly. So has every design here, by its own formula.",
         ),
         answer(
             "slides.variance",
-            found=f"3/(4n); {PEOPLE:,} people: deviation {formula:.4f}, measured {deviation:.4f}",
+            finding=f"3/(4n); {PEOPLE:,} people: deviation {formula:.4f}, measured {deviation:.4f}",
             why="For the people at hand, whatever the share p. If they were drawn from a population, p(1 − "
             "p)/n comes on top.",
         ),
         judge(
             "slides.ln3",
-            found=f"ratio exactly {math.exp(two.epsilon):.0f}, ε = {two.epsilon:.4f}",
+            finding=f"ratio exactly {math.exp(two.epsilon):.0f}, ε = {two.epsilon:.4f}",
             standing=Standing.REPRODUCED if abs(two.epsilon - LN3) < 1e-9 else Standing.WRONG,
             why="The printed proof divides a probability by itself; 3/4 over 1/4 was meant, in both "
             "directions.",
         ),
         answer(
             "slides.others",
-            found="a fair second coin is best; the first has odds (e^ε − 1)/2",
+            finding="a fair second coin is best; the first has odds (e^ε − 1)/2",
             why="Any ε-private yes or no can be made from Warner's answer with truth e^ε/(1 + e^ε), so none "
             "tells more. Two coins with a fair second one are Warner's in another dress.",
         ),
         judge(
             "thesis.coin",
-            found=f"a true no says yes half of the time; the estimate is off by {single.value:+.5f} ± "
+            finding=f"a true no says yes half of the time; the estimate is off by {single.value:+.5f} ± "
             f"{(single.upper - single.lower) / 2:.5f} on average",
             standing=Standing.REPRODUCED
             if abs(single.value) <= single.upper - single.lower
@@ -103,14 +103,14 @@ def _verdicts(found: dict[str, tuple[MeasuredNumber, float]]) -> tuple[ClaimVerd
         ),
         judge(
             "thesis.objection",
-            found="ε is infinite" if one.epsilon == math.inf else f"ε = {one.epsilon:g}",
+            finding="ε is infinite" if one.epsilon == math.inf else f"ε = {one.epsilon:g}",
             standing=Standing.REPRODUCED if one.epsilon == math.inf else Standing.WRONG,
             why="Only a true no ever says no, and half of them do: each of those is known for certain. The "
             "thesis goes on to the second coin for this reason.",
         ),
         judge(
             "thesis.warner",
-            found=f"truth 3/4 is the same, 0.8 is worse (ε = {warner.epsilon:.3f}), 0.6 better",
+            finding=f"truth 3/4 is the same, 0.8 is worse (ε = {warner.epsilon:.3f}), 0.6 better",
             standing=Standing.WRONG if warner.epsilon > two.epsilon else Standing.REPRODUCED,
             why="Protection is the coin's: ε = ln(t/(1 − t)). At equal ε both designs are one and the same "
             "law.",
@@ -123,28 +123,28 @@ def _kary() -> tuple[ClaimVerdict, ...]:
     response, people, share = KaryResponse(epsilon=Fraction(1), categories=10), 1000, 0.5
     printed, true = (float(response.variance(f, people)) for f in (0.0, share))
     factor = (math.e + 9) / (math.e - 1)
-    seen = (share * math.e + (1 - share)) / (
+    chance = (share * math.e + (1 - share)) / (
         math.e + 9
     )  # how often a category is reported that half of people have
     return (
         judge(
             "notes.kary.estimate",
-            found=f"((e^ε + K − 1) mean − 1)/(e^ε − 1); where {share:g} is true, at K = 10 and ε = 1, it has "
-            f"mean {(seen * (math.e + 9) - 1) / (math.e - 1):g} and the printed one "
-            f"{factor * (seen - 1):.2f}",
+            finding=f"((e^ε + K − 1) mean − 1)/(e^ε − 1); where {share:g} is true, at K = 10 and ε = 1, it "
+            f"has mean {(chance * (math.e + 9) - 1) / (math.e - 1):g} and the printed one "
+            f"{factor * (chance - 1):.2f}",
             standing=Standing.WRONG,
             why="So is the form before the last equals sign: it should divide by p.",
         ),
         judge(
             "notes.kary.error",
-            found=f"{true:.5f} at share 0.5, {printed:.5f} at share 0",
+            finding=f"{true:.5f} at share 0.5, {printed:.5f} at share 0",
             standing=Standing.WRONG if true > 1.1 * printed else Standing.REPRODUCED,
             why="A term h(K − 2)/(n(e^ε − 1)) is missing: the formula holds at share 0, or for K = 2.",
         ),
     )
 
 
-def _section(found: dict[str, tuple[MeasuredNumber, float]]) -> Section:
+def _section(errors: dict[str, tuple[MeasuredNumber, float]]) -> Section:
     free = needed(0.25, ERROR, 0.95)
     best = Survey.of(best_survey(1)).people(ERROR)
     ratio = float(Survey.at(LN3, yes=0.1).variance(0.5, 1) / Survey.at(LN3).variance(0.5, 1))
@@ -156,7 +156,7 @@ def _section(found: dict[str, tuple[MeasuredNumber, float]]) -> Section:
             "“At hand” is about the people who answer; “drawn” is about the population that they were drawn "
             "from.",
         ),
-        tables=(_designs(), _tried(found), _needed()),
+        tables=(_designs(), _tried(errors), _needed()),
         figures=(
             Figure(
                 title=f"At ε = ln 3 a fair second coin varies least, whatever the share: one that says yes "
@@ -179,8 +179,8 @@ def _designs() -> TextTable:
     rows: list[tuple[Cell, ...]] = []
     for name, survey in DESIGNS.items():
         points = [
-            100 * math.sqrt(float(survey.variance(share, PEOPLE, population=drawn)))
-            for drawn in (False, True)
+            100 * math.sqrt(float(survey.variance(share, PEOPLE, population=population)))
+            for population in (False, True)
             for share in (0.1, 0.5)
         ]
         rows.append((name, *survey.channel, survey.epsilon, *points))
@@ -218,7 +218,7 @@ def _needed() -> TextTable:
     )
 
 
-def _tried(found: dict[str, tuple[MeasuredNumber, float]]) -> TextTable:
+def _tried(errors: dict[str, tuple[MeasuredNumber, float]]) -> TextTable:
     return TextTable(
         name="tried",
         title=f"Tried out: {PEOPLE:,} people of whom it is true of {100 * SHARE:g} %",
@@ -231,7 +231,7 @@ def _tried(found: dict[str, tuple[MeasuredNumber, float]]) -> TextTable:
                 deviation,
                 math.sqrt(float(Survey.of(TRIED[name]).variance(SHARE, PEOPLE))),
             )
-            for name, (bias, deviation) in found.items()
+            for name, (bias, deviation) in errors.items()
         ),
     )
 
@@ -262,10 +262,10 @@ def _people(free: int) -> dict[str, object]:
     rows: list[Row] = []
     for epsilon in EPSILONS:
         people = Survey.of(best_survey(epsilon)).people(ERROR)
-        told = {"surely": people.surely, "exact": people.exact, "open": free}
+        counts = {"surely": people.surely, "exact": people.exact, "open": free}
         rows += [
             {"by": names[by], "epsilon": epsilon, "people": count}
-            for by, count in told.items()
+            for by, count in counts.items()
             if count is not None
         ]
     return dict(

@@ -37,7 +37,7 @@ METHODS: dict[str, EndpointMethod] = {
 PLAIN, CENTRAL, QUERIED, TWICE, NOISY = METHODS
 _COLOURS = (GREY, "#0072B2", "#009E73", "#D55E00", "#56B4E9")
 _LARGEST = "local, noisy maximum"
-Found = dict[tuple[str, int], tuple[MeasuredNumber, float]]
+EndpointErrors = dict[tuple[str, int], tuple[MeasuredNumber, float]]
 
 
 def reproduce(settings: Settings) -> ExperimentPart:
@@ -46,19 +46,19 @@ def reproduce(settings: Settings) -> ExperimentPart:
     sizes = SIZES[1:3] if settings.quick else SIZES
     bits = SeededBits(17)
     cases = [(name, people) for people in sizes for name in METHODS]
-    found: Found = {
+    errors: EndpointErrors = {
         (name, people): _errors(METHODS[name], people, trials, bits)
         for name, people in settings.watch("the end of uniform values", cases)
     }
     largest = {people: _largest(people, trials, bits) for people in sizes}
-    return ExperimentPart(_verdicts(found, largest[JUDGED]), _section(found, largest, trials))
+    return ExperimentPart(_verdicts(errors, largest[JUDGED]), _section(errors, largest, trials))
 
 
 def _errors(method: EndpointMethod, people: int, trials: int, bits: Bits) -> tuple[MeasuredNumber, float]:
     """The error of fresh estimates, and how often their 95 % intervals hold the end."""
-    found = [method.estimate(END * uniform(people, bits), bits) for _ in range(trials)]
-    held = np.mean([each.lower <= END <= each.upper for each in found])
-    return root_mean_square([each.value - END for each in found]), float(held)
+    estimates = [method.estimate(END * uniform(people, bits), bits) for _ in range(trials)]
+    coverage = np.mean([each.lower <= END <= each.upper for each in estimates])
+    return root_mean_square([each.value - END for each in estimates]), float(coverage)
 
 
 def _largest(people: int, trials: int, bits: Bits) -> MeasuredNumber:
@@ -71,27 +71,27 @@ def _largest(people: int, trials: int, bits: Bits) -> MeasuredNumber:
     return root_mean_square(errors)
 
 
-def _verdicts(found: Found, largest: MeasuredNumber) -> tuple[ClaimVerdict, ...]:
-    error = {name: found[name, JUDGED][0].value for name in METHODS}
+def _verdicts(errors: EndpointErrors, largest: MeasuredNumber) -> tuple[ClaimVerdict, ...]:
+    error = {name: errors[name, JUDGED][0].value for name in METHODS}
     exact = METHODS[PLAIN].deviation(END, JUDGED)
     return (
         judge(
             "notes.end.plain",
-            found=f"max (n + 1)/n, without bias: off by {error[PLAIN]:.2g} for b = {END:g}, n = {JUDGED:,}",
+            finding=f"max (n + 1)/n, without bias: off by {error[PLAIN]:.2g} for b = {END:g}, n = {JUDGED:,}",
             standing=Standing.REPRODUCED,
             why=f"The maximum itself is always too small. The formula says b/√(n(n + 2)) = {exact:.2g}.",
         ),
         judge(
             "notes.end.central",
-            found=f"off by {error[NOISY]:.2g} however many values, where b at most {BOUND} is declared and ε "
-            f"= 1; a high quantile by {error[CENTRAL]:.2g}",
+            finding=f"off by {error[NOISY]:.2g} however many values, where b at most {BOUND} is declared and "
+            f"ε = 1; a high quantile by {error[CENTRAL]:.2g}",
             standing=Standing.LOOSE,
             why="Private, and of no use: one value can move the maximum over the whole declared range, so "
             "its noise never shrinks. The rank of a quantile moves by one.",
         ),
         judge(
             "notes.end.local",
-            found=f"off by {largest.value:,.0f}; twice a mean by {error[TWICE]:.2g}, thresholds by "
+            finding=f"off by {largest.value:,.0f}; twice a mean by {error[TWICE]:.2g}, thresholds by "
             f"{error[QUERIED]:.2g}",
             standing=Standing.LOOSE,
             why="Private, and of no use: the largest of n Laplace noises grows like ln n: more people make "
@@ -99,25 +99,25 @@ def _verdicts(found: Found, largest: MeasuredNumber) -> tuple[ClaimVerdict, ...]
         ),
         judge(
             "notes.end.queries",
-            found="log₂(B/b) + 2 queries, within 1.5 τ b",
+            finding="log₂(B/b) + 2 queries, within 1.5 τ b",
             standing=Standing.REPRODUCED,
             why="Halving finds the size of b; one more threshold just below it gives b itself.",
         ),
     )
 
 
-def _section(found: Found, largest: dict[int, MeasuredNumber], trials: int) -> Section:
+def _section(errors: EndpointErrors, largest: dict[int, MeasuredNumber], trials: int) -> Section:
     rows: list[tuple[Cell, ...]] = [
-        (name, people, error.value, error.lower, error.upper, METHODS[name].deviation(END, people), held)
-        for (name, people), (error, held) in sorted(
-            found.items(), key=lambda item: (list(METHODS).index(item[0][0]), item[0][1])
+        (name, people, error.value, error.lower, error.upper, METHODS[name].deviation(END, people), coverage)
+        for (name, people), (error, coverage) in sorted(
+            errors.items(), key=lambda item: (list(METHODS).index(item[0][0]), item[0][1])
         )
     ]
     rows += [
         (_LARGEST, people, each.value, each.lower, each.upper, None, None) for people, each in largest.items()
     ]
-    near, far = (found[name, JUDGED][0].value for name in (QUERIED, TWICE))
-    central = found[CENTRAL, JUDGED][0].value
+    near, far = (errors[name, JUDGED][0].value for name in (QUERIED, TWICE))
+    central = errors[CENTRAL, JUDGED][0].value
     return Section(
         title="The end of uniform values",
         paragraphs=(
@@ -140,17 +140,17 @@ def _section(found: Found, largest: dict[int, MeasuredNumber], trials: int) -> S
             Figure(
                 title=f"From {JUDGED:,} values a curator finds the end within {central:.2g}; local "
                 f"thresholds within {near:.2g}, twice the local mean within {far:.2g}",
-                chart=_chart(found),
+                chart=_chart(errors),
                 note=f"The end is {END:g}. Bands are two standard errors of the measurement to either side.",
             ),
         ),
     )
 
 
-def _chart(found: Found) -> dict[str, object]:
+def _chart(errors: EndpointErrors) -> dict[str, object]:
     rows: list[Row] = [
         {"way": name, "people": people, "error": error.value, "lower": error.lower, "upper": error.upper}
-        for (name, people), (error, _) in found.items()
+        for (name, people), (error, _) in errors.items()
     ]
     return dict(
         draw_lines(

@@ -73,21 +73,21 @@ NAMED = {
 _COLOURS = ("#E69F00", COLOURS[1], "#56B4E9", COLOURS[0])
 _REPORTS = 20_000_000  # made for each size at most, which says how often a size is tried
 _FEWER = 2_000_000
-Found = dict[tuple[bool, bool, int], MeasuredNumber]
+ShareErrors = dict[tuple[bool, bool, int], MeasuredNumber]
 
 
 def reproduce(settings: Settings) -> ExperimentPart:
     """Errors measured for n from 10^2 to 10^7, beside their formulas."""
     sizes = SIZES[:-2] if settings.quick else SIZES
     bits = SeededBits(13)
-    found: Found = {}
+    errors: ShareErrors = {}
     for people in settings.watch("local against central", sizes):
         trials = _trials(people, settings.quick)
-        for drawn in (True, False):
-            local, central = _errors(people, trials, drawn, bits)
-            found[True, drawn, people] = root_mean_square(local)
-            found[False, drawn, people] = root_mean_square(central)
-    return ExperimentPart((_factor(found, JUDGED), _laplace()), _section(found, sizes, settings.quick))
+        for population in (True, False):
+            local, central = _errors(people, trials, population, bits)
+            errors[True, population, people] = root_mean_square(local)
+            errors[False, population, people] = root_mean_square(central)
+    return ExperimentPart((_factor(errors, JUDGED), _laplace()), _section(errors, sizes, settings.quick))
 
 
 def _trials(people: int, quick: bool) -> int:
@@ -96,35 +96,35 @@ def _trials(people: int, quick: bool) -> int:
     return min(most, max(10, reports // people))
 
 
-def _errors(people: int, trials: int, drawn: bool, bits: Bits) -> tuple[list[float], list[float]]:
+def _errors(people: int, trials: int, population: bool, bits: Bits) -> tuple[list[float], list[float]]:
     """How far both ways are off the share of the people, or of the population they are drawn from."""
     oracle, geometric = best_survey(EPSILON), CentralComparison(epsilon=EPSILON, people=people).mechanism
     truth = np.arange(people) < SHARE * people
     local, central = [], []
     for _ in range(trials):
-        if drawn:
+        if population:
             truth = uniform(people, bits) < SHARE
-        said = float(oracle.sample(truth, bits).mean())
-        local.append(float(oracle.channel.estimate(said)) - SHARE)
+        yeses = float(oracle.sample(truth, bits).mean())
+        local.append(float(oracle.channel.estimate(yeses)) - SHARE)
         central.append(float(geometric.sample(int(truth.sum()), bits)) / people - SHARE)
     return local, central
 
 
-def _formula(local: bool, drawn: bool, people: int) -> float:
+def _formula(local: bool, population: bool, people: int) -> float:
     """The same by formula."""
     both = CentralComparison(epsilon=EPSILON, people=people, share=SHARE)
     if local:
-        return math.sqrt(both.drawn_local if drawn else both.local)
-    return math.sqrt(both.drawn_central if drawn else both.central)
+        return math.sqrt(both.drawn_local if population else both.local)
+    return math.sqrt(both.drawn_central if population else both.central)
 
 
-def _factor(found: Found, people: int) -> ClaimVerdict:
-    measured = (found[True, False, people].value / found[False, False, people].value) ** 2
+def _factor(errors: ShareErrors, people: int) -> ClaimVerdict:
+    measured = (errors[True, False, people].value / errors[False, False, people].value) ** 2
     both = CentralComparison(epsilon=EPSILON, people=10**9, share=SHARE)
     stays = both.drawn_local / both.drawn_central
     return judge(
         "notes.factor",
-        found=f"2/n exactly, whatever ε; measured 1/{measured:,.0f} at n = {people:,}",
+        finding=f"2/n exactly, whatever ε; measured 1/{measured:,.0f} at n = {people:,}",
         standing=Standing.REPRODUCED,
         why="About the people at hand, and in squared error: the error itself loses √(n/2). About a "
         f"population the loss never exceeds a constant, {stays:.2f} at ε = 1 and share 0.5, since drawing "
@@ -137,23 +137,23 @@ def _laplace() -> ClaimVerdict:
     printed = 1 / people**2
     return judge(
         "notes.central",
-        found=f"2/(n²ε²); so {2 * printed:.1e} instead of {printed:.1e} at ε = 1 and n = {people:,}",
+        finding=f"2/(n²ε²); so {2 * printed:.1e} instead of {printed:.1e} at ε = 1 and n = {people:,}",
         standing=Standing.WRONG,
         why="Right in its order. Laplace noise of scale b has variance 2b², as the notes say on p. 8. The "
         "printed scale ε/(nΔ) is upside down, too: it is Δ/ε, where Δ = 1/n.",
     )
 
 
-def _section(found: Found, sizes: tuple[int, ...], quick: bool) -> Section:
+def _section(errors: ShareErrors, sizes: tuple[int, ...], quick: bool) -> Section:
     most = sizes[-1]
     both = CentralComparison(epsilon=EPSILON, people=most, share=SHARE)
     hand = math.sqrt(both.local / both.central)
     population = math.sqrt(both.drawn_local / both.drawn_central)
     rows = tuple(
-        (name, people, _trials(people, quick), *each, _formula(local, drawn, people))
-        for (local, drawn), name in NAMED.items()
+        (name, people, _trials(people, quick), *each, _formula(local, population, people))
+        for (local, population), name in NAMED.items()
         for people in sizes
-        for each in (found[local, drawn, people],)
+        for each in (errors[local, population, people],)
     )
     return Section(
         title="Local against central",
@@ -176,23 +176,23 @@ def _section(found: Found, sizes: tuple[int, ...], quick: bool) -> Section:
             Figure(
                 title=f"With {most:,} people a curator is {hand:,.0f} times closer about those people, and "
                 f"{population:.1f} times closer about the population",
-                chart=_chart(found),
+                chart=_chart(errors),
                 note="Measured; bands are two standard errors of the measurement to either side.",
             ),
         ),
     )
 
 
-def _chart(found: Found) -> dict[str, object]:
+def _chart(errors: ShareErrors) -> dict[str, object]:
     rows: list[Row] = [
         {
-            "what": NAMED[local, drawn],
+            "what": NAMED[local, population],
             "people": people,
             "error": each.value,
             "lower": each.lower,
             "upper": each.upper,
         }
-        for (local, drawn, people), each in found.items()
+        for (local, population, people), each in errors.items()
     ]
     return dict(
         draw_lines(

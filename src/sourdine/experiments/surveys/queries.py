@@ -30,11 +30,11 @@ def reproduce(settings: Settings) -> ExperimentPart:
     trials = 24 if settings.quick else 1000
     sizes = {epsilon: _sizes(epsilon) for epsilon in (EPSILONS[1:] if settings.quick else EPSILONS)}
     cases = [(epsilon, name) for epsilon, named in sizes.items() for name in named]
-    found = {
+    errors = {
         (epsilon, name): _within(_plan(epsilon), sizes[epsilon][name], trials)
         for epsilon, name in settings.watch("statistical queries", cases)
     }
-    return ExperimentPart((_verdict(sizes),), _section(settings, trials, sizes, found))
+    return ExperimentPart((_verdict(sizes),), _section(settings, trials, sizes, errors))
 
 
 def _plan(epsilon: Fraction, each: int = 1) -> QueryPlan:
@@ -81,7 +81,7 @@ def _verdict(sizes: dict[Fraction, dict[str, int]]) -> ClaimVerdict:
     single, together = (100 * share for share in _exactly(_plan(Fraction(1)), one["published"]))
     return judge(
         "notes.queries",
-        found=f"{one['exact']:,} for 95 %, {one['surely']:,} by Hoeffding",
+        finding=f"{one['exact']:,} for 95 %, {one['surely']:,} by Hoeffding",
         standing=Standing.WRONG if one["exact"] > 1.1 * one["published"] else Standing.REPRODUCED,
         why="The published number makes the standard error about τ, and larger for ε above 1: of single "
         f"answers {single:.0f} % are within τ, and all ten together in {together:.1f} % of cases. The "
@@ -93,7 +93,7 @@ def _section(
     settings: Settings,
     trials: int,
     sizes: dict[Fraction, dict[str, int]],
-    found: dict[tuple[Fraction, str], tuple[MeasuredNumber, MeasuredNumber]],
+    errors: dict[tuple[Fraction, str], tuple[MeasuredNumber, MeasuredNumber]],
 ) -> Section:
     rows, curve = _curve(settings, trials)
     one = sizes[Fraction(1)]
@@ -110,7 +110,7 @@ def _section(
             "Small ε are better not split: the variance of a report grows like 1/ε², and the number of "
             "reports only like the number of parts.",
         ),
-        tables=(_table(sizes, found), rows),
+        tables=(_table(sizes, errors), rows),
         figures=(
             Figure(
                 title=f"The published {one['published']:,} people bring all ten answers within τ in "
@@ -130,16 +130,16 @@ def _section(
 
 def _table(
     sizes: dict[Fraction, dict[str, int]],
-    found: dict[tuple[Fraction, str], tuple[MeasuredNumber, MeasuredNumber]],
+    errors: dict[tuple[Fraction, str], tuple[MeasuredNumber, MeasuredNumber]],
 ) -> TextTable:
     rows: list[tuple[Cell, ...]] = []
     for epsilon, named in sizes.items():
         for name, people in named.items():
-            single, together = found[epsilon, name]
+            single, together = errors[epsilon, name]
             error = _plan(epsilon).deviation(people) / TOLERANCE
-            told = f"{100 * together.lower:.1f} to {100 * together.upper:.1f} %"
+            words = f"{100 * together.lower:.1f} to {100 * together.upper:.1f} %"
             exact = (f"{100 * share:.1f} %" for share in _exactly(_plan(epsilon), people))
-            measured = (f"{100 * single.value:.1f} %", f"{100 * together.value:.1f} %", told)
+            measured = (f"{100 * single.value:.1f} %", f"{100 * together.value:.1f} %", words)
             rows.append((float(epsilon), name, people, error, *exact, *measured))
     return TextTable(
         name="queries",
@@ -169,8 +169,8 @@ def _curve(settings: Settings, trials: int) -> tuple[TextTable, dict[str, object
     for each, people in settings.watch("ways of asking", cases):
         fewer = max(24, trials // (3 * each))  # everyone makes that many reports
         _, together = _within(_plan(Fraction(1), each), people, fewer)
-        told = {"all": together.value, "lower": together.lower, "upper": together.upper}
-        rows.append({"way": WAYS[each], "people": people, **told})
+        figures = {"all": together.value, "lower": together.lower, "upper": together.upper}
+        rows.append({"way": WAYS[each], "people": people, **figures})
     chart = draw_lines(
         rows,
         x=Axis(field="people", title="people asked", log=True, form=",.0f"),
