@@ -118,7 +118,18 @@ PARTICIPLE = re.compile(r"\b_*(held|found|told|made|given|kept|seen|asked|said|l
 BINDING = re.compile(
     rf"{PARTICIPLE.pattern}\s*([=,:()\[\]]|in\b|if\b)|\bas\s+{PARTICIPLE.pattern}", re.IGNORECASE
 )
-NOUNS_IN = ("accounting", "anonymity", "core", "learning", "local", "mechanisms", "report")
+NOUNS_IN = (
+    "accounting",
+    "anonymity",
+    "audit",
+    "cli",
+    "core",
+    "experiments",
+    "learning",
+    "local",
+    "mechanisms",
+    "report",
+)
 
 NAME_OF = {  # the nodes that give a name to something, and where it stands in them
     ast.FunctionDef: "name",

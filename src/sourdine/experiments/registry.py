@@ -71,6 +71,19 @@ class Result:
     verdicts: tuple[ClaimVerdict, ...]
     sections: tuple[Section, ...]
 
+    @classmethod
+    def of(
+        cls, *parts: "ExperimentPart", name: str, title: str, lead: str, more: tuple[Section, ...] = ()
+    ) -> "Result":
+        """The verdicts and sections of all parts, and what else is told after them."""
+        return cls(
+            name=name,
+            title=title,
+            lead=lead,
+            verdicts=tuple(verdict for part in parts for verdict in part.verdicts),
+            sections=(*(part.section for part in parts), *more),
+        )
+
     def summary(self) -> TextTable:
         """The verdicts as a table."""
         return TextTable(

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, ndtr
 
 from sourdine.audit.attacks import AttackResult, extraction, inversion
-from sourdine.audit.attacks.attack import PROTECTED, UNPROTECTED
+from sourdine.audit.attacks.attack import Arm
 from sourdine.testing import SeededBits
 
 
@@ -53,12 +53,12 @@ def test_what_is_true_of_everybody_is_told_as_such(inverted: AttackResult) -> No
     (chart,) = inverted.charts
     lines = {
         name: [each.value for each in chart.points if each.series == name]
-        for name in (UNPROTECTED, PROTECTED)
+        for name in (Arm.UNPROTECTED, Arm.PROTECTED)
     }
     anybody = [float(ndtr(effect / 2)) for effect in inversion.EFFECTS]
     assert [each.value for each in chart.points][-len(anybody) :] == pytest.approx(anybody)
-    assert all(np.diff(lines[UNPROTECTED])[1:] > 0)
-    assert max(lines[PROTECTED]) < 0.6
+    assert all(np.diff(lines[Arm.UNPROTECTED])[1:] > 0)
+    assert max(lines[Arm.PROTECTED]) < 0.6
 
 
 def test_leaves_of_one_record_are_that_record() -> None:

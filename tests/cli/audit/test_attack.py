@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sourdine.audit import attacks
-from sourdine.audit.attacks import ATTACKS, Attack, Found, Outcome
+from sourdine.audit.attacks import ATTACKS, Attack, AttackResult, Outcome
 from sourdine.cli import app
 from sourdine.core.randomness.bits import Bits
 from tests.documents import SAMPLES
@@ -55,8 +55,8 @@ def test_json_holds_the_figures_and_repeats_with_the_seed() -> None:
 def test_an_attack_that_goes_otherwise_ends_in_code_1(
     monkeypatch: pytest.MonkeyPatch, bare: int, safe: int, told: str
 ) -> None:
-    def toy(bits: Bits) -> Found:
-        return Found(
+    def toy(bits: Bits) -> AttackResult:
+        return AttackResult(
             name="toy",
             attacked="A toy.",
             goal="right guesses",

@@ -3,7 +3,7 @@ import json
 import vl_convert
 
 from sourdine.audit.attacks import AttackChart, AttackResult, ChartPoint, Outcome
-from sourdine.audit.attacks.attack import BLIND, PROTECTED, UNPROTECTED
+from sourdine.audit.attacks.attack import Arm
 from sourdine.report.charts.base import COLOURS, GREY
 from sourdine.report.pages.attack import attack_page, attack_rows, draw_attack
 
@@ -12,16 +12,18 @@ BARS = AttackChart(
     across="people found",
     up="what is known",
     points=(
-        ChartPoint(UNPROTECTED, "all", 0.9),
-        ChartPoint(PROTECTED, "all", 0.1),
-        ChartPoint(UNPROTECTED, "some", 0.5),
+        ChartPoint(Arm.UNPROTECTED, "all", 0.9),
+        ChartPoint(Arm.PROTECTED, "all", 0.1),
+        ChartPoint(Arm.UNPROTECTED, "some", 0.5),
     ),
 )
 LINES = AttackChart(
     finding="Lines",
     across="days",
     up="answers found",
-    points=tuple(ChartPoint(s, d, 0.5) for s in (PROTECTED, UNPROTECTED, BLIND) for d in (1, 10, 100)),
+    points=tuple(
+        ChartPoint(s, d, 0.5) for s in (Arm.PROTECTED, Arm.UNPROTECTED, Arm.BLIND) for d in (1, 10, 100)
+    ),
     log=True,
     note="A note.",
 )
@@ -39,13 +41,13 @@ def test_bars_tell_their_values_and_axes() -> None:
 
 def test_protection_has_its_colour_wherever_it_stands() -> None:
     svg = drawn(LINES)
-    for told in ("days", "answers found", COLOURS[0], COLOURS[1], GREY, BLIND):
+    for told in ("days", "answers found", COLOURS[0], COLOURS[1], GREY, Arm.BLIND):
         assert told in svg
     assert COLOURS[2] not in svg
 
 
 def test_no_two_series_share_a_colour() -> None:
-    points = tuple(ChartPoint(series, 1.0, 0.5) for series in ("48 people", PROTECTED, "96 people"))
+    points = tuple(ChartPoint(series, 1.0, 0.5) for series in ("48 people", Arm.PROTECTED, "96 people"))
     svg = drawn(AttackChart(finding="Colours", across="noise", up="bits", points=points))
     assert all(svg.count(colour) == svg.count(COLOURS[0]) for colour in COLOURS[2:4])
     assert COLOURS[1] not in svg

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -10,8 +11,15 @@ from sourdine.audit.attacks.own_table import OwnTable
 from sourdine.core.randomness.bits import Bits
 
 BETA = 1e-6  # how rarely chance alone may turn a verdict
-UNPROTECTED, PROTECTED = "without protection", "with protection"
-MOST, BLIND = "the most that protection allows", "seeing nothing"
+
+
+class Arm(StrEnum):
+    """The series of a chart that mean the same in all attacks."""
+
+    UNPROTECTED = "without protection"
+    PROTECTED = "with protection"
+    MOST = "the most that protection allows"
+    BLIND = "seeing nothing"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +60,7 @@ class ChartPoint(NamedTuple):
     def interval(self) -> tuple[float, float]:
         """Where the probability lies with 95 % confidence; the value itself if nothing random is in it.
 
-        >>> low, high = ChartPoint(PROTECTED, 1.0, 0.5, 100).interval
+        >>> low, high = ChartPoint(Arm.PROTECTED, 1.0, 0.5, 100).interval
         >>> round(low, 3), round(high, 3)
         (0.398, 0.602)
         """
@@ -130,7 +138,7 @@ def percent(share: float) -> str:
     return f"{text}\N{NO-BREAK SPACE}%"
 
 
-def own_found(
+def own_result(
     own: OwnTable,
     *,
     name: str,
@@ -161,10 +169,10 @@ def own_found(
                 across=goal,
                 up="target",
                 points=(
-                    ChartPoint(UNPROTECTED, unprotected.target, unprotected.success, unprotected.tries),
-                    ChartPoint(PROTECTED, protected.target, protected.success, protected.tries),
-                    ChartPoint(MOST, f"epsilon {float(epsilon):g}, at most", limit),
-                    ChartPoint(BLIND, "the share alone", own.guess),
+                    ChartPoint(Arm.UNPROTECTED, unprotected.target, unprotected.success, unprotected.tries),
+                    ChartPoint(Arm.PROTECTED, protected.target, protected.success, protected.tries),
+                    ChartPoint(Arm.MOST, f"epsilon {float(epsilon):g}, at most", limit),
+                    ChartPoint(Arm.BLIND, "the share alone", own.guess),
                 ),
             ),
         ),

@@ -6,17 +6,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.audit.attacks.attack import (
-    MOST,
-    PROTECTED,
-    UNPROTECTED,
-    Attack,
-    AttackChart,
-    AttackResult,
-    ChartPoint,
-    Outcome,
-    percent,
-)
+from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult, ChartPoint, Outcome, percent
 from sourdine.audit.attacks.targets import UNIT, fresh_ledger, most_right, relation
 from sourdine.core.errors import BudgetExceeded
 from sourdine.core.mechanism import Mechanism
@@ -73,9 +63,12 @@ def run(bits: Bits) -> AttackResult:
                 across="times that the question is asked",
                 up="right guesses",
                 points=(
-                    *(ChartPoint(UNPROTECTED, count, hits / TRIALS, TRIALS) for count, hits in free.items()),
-                    *(ChartPoint(PROTECTED, count, hits / MORE, MORE) for count, hits in total.items()),
-                    *(ChartPoint(MOST, count, limit) for count in COUNTED),
+                    *(
+                        ChartPoint(Arm.UNPROTECTED, count, hits / TRIALS, TRIALS)
+                        for count, hits in free.items()
+                    ),
+                    *(ChartPoint(Arm.PROTECTED, count, hits / MORE, MORE) for count, hits in total.items()),
+                    *(ChartPoint(Arm.MOST, count, limit) for count in COUNTED),
                 ),
                 log=True,
                 note="A coin is right half of the time.",

@@ -6,15 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.audit.attacks.attack import (
-    MOST,
-    PROTECTED,
-    UNPROTECTED,
+    Arm,
     Attack,
     AttackChart,
     AttackResult,
     ChartPoint,
     Outcome,
-    own_found,
+    own_result,
     percent,
 )
 from sourdine.audit.attacks.own_table import OwnTable
@@ -86,9 +84,12 @@ def run(bits: Bits) -> AttackResult:
                 across="epsilon of both counts together",
                 up="right guesses",
                 points=(
-                    *(ChartPoint(UNPROTECTED, each, hits / len(victims), len(victims)) for each in EPSILONS),
-                    *(ChartPoint(PROTECTED, each, rate / tries, tries) for each, rate in rates.items()),
-                    *(ChartPoint(MOST, each, most_right(each)) for each in EPSILONS),
+                    *(
+                        ChartPoint(Arm.UNPROTECTED, each, hits / len(victims), len(victims))
+                        for each in EPSILONS
+                    ),
+                    *(ChartPoint(Arm.PROTECTED, each, rate / tries, tries) for each, rate in rates.items()),
+                    *(ChartPoint(Arm.MOST, each, most_right(each)) for each in EPSILONS),
                 ),
                 log=True,
                 note=f"Each pair of counts was drawn {REPEATS} times. A coin is right half of the time.",
@@ -119,7 +120,7 @@ def run_on(own: OwnTable, bits: Bits) -> AttackResult:
     repeats = max(1, REPEATS * 100 // len(victims))
     noisy = answer(plan, np.tile(counts, repeats), bits)
     ours = int(np.count_nonzero((noisy[0] - noisy[1] > 0.5) == np.tile(truth, repeats)))
-    return own_found(
+    return own_result(
         own,
         name=ATTACK.name,
         attacked=f"{len(victims):,} of {len(own.secret):,} people are alone in what is known. For each, the "

@@ -12,16 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from sourdine.accounting.spend import Spend
-from sourdine.audit.attacks.attack import (
-    MOST,
-    PROTECTED,
-    Attack,
-    AttackChart,
-    AttackResult,
-    ChartPoint,
-    Outcome,
-    percent,
-)
+from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult, ChartPoint, Outcome, percent
 from sourdine.audit.attacks.targets import fresh_ledger, most_right
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.randomness.bits import Bits, coins
@@ -86,8 +77,8 @@ def run(bits: Bits) -> AttackResult:
                 up="right guesses of the label",
                 points=(
                     *points,
-                    *(ChartPoint(PROTECTED, many, ours / TRIALS, TRIALS) for many in QUERIES),
-                    *(ChartPoint(MOST, many, limit) for many in QUERIES),
+                    *(ChartPoint(Arm.PROTECTED, many, ours / TRIALS, TRIALS) for many in QUERIES),
+                    *(ChartPoint(Arm.MOST, many, limit) for many in QUERIES),
                 ),
                 log=True,
                 note="Answers of the unprotected model are rounded to so many digits after the point. A coin "

@@ -6,16 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from sourdine.anonymity import Cells, Demand, Generalised, cells_of, classes_of, generalise
-from sourdine.audit.attacks.attack import (
-    PROTECTED,
-    UNPROTECTED,
-    Attack,
-    AttackChart,
-    AttackResult,
-    ChartPoint,
-    Outcome,
-    percent,
-)
+from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult, ChartPoint, Outcome, percent
 from sourdine.audit.attacks.targets import (
     HIERARCHIES,
     OUTBREAK,
@@ -37,7 +28,7 @@ def run(bits: Bits) -> AttackResult:
     patients = draw_patients(PATIENTS, bits)
     plain, diverse = (publish(patients, Demand(k=K, l=Fraction(l))) for l in (1, L))  # noqa: E741
     points = []
-    for series, table in ((UNPROTECTED, plain), (PROTECTED, diverse)):
+    for series, table in ((Arm.UNPROTECTED, plain), (Arm.PROTECTED, diverse)):
         sizes, known = certain_by_size(table)
         points += [ChartPoint(series, words, share) for words, share in zip(sizes, known, strict=True)]
     hits, tries = certain(plain)

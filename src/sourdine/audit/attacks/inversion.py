@@ -16,16 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from sourdine.audit.attacks.attack import (
-    PROTECTED,
-    UNPROTECTED,
-    Attack,
-    AttackChart,
-    AttackResult,
-    ChartPoint,
-    Outcome,
-    percent,
-)
+from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult, ChartPoint, Outcome, percent
 from sourdine.audit.attacks.targets import UNIT, fresh_ledger, most_right, relation
 from sourdine.core.randomness.bits import Bits, coins
 from sourdine.tables import Table
@@ -88,8 +79,8 @@ def run(bits: Bits) -> AttackResult:
                 across="effect of the marker / standard deviation of the dose",
                 up="right guesses of the marker",
                 points=(
-                    *(ChartPoint(UNPROTECTED, at, each / PEOPLE, PEOPLE) for at, each in exact.items()),
-                    *(ChartPoint(PROTECTED, at, each / PEOPLE, PEOPLE) for at, each in private.items()),
+                    *(ChartPoint(Arm.UNPROTECTED, at, each / PEOPLE, PEOPLE) for at, each in exact.items()),
+                    *(ChartPoint(Arm.PROTECTED, at, each / PEOPLE, PEOPLE) for at, each in private.items()),
                     *(ChartPoint(_ANYBODY, at, float(ndtr(at / 2))) for at in EFFECTS),
                 ),
                 note="The third line needs no model and no table: it is the best guess of whoever knows the "

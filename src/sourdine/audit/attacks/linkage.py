@@ -8,16 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.anonymity import Coded, Demand, Generalised, generalise
-from sourdine.audit.attacks.attack import (
-    PROTECTED,
-    UNPROTECTED,
-    Attack,
-    AttackChart,
-    AttackResult,
-    ChartPoint,
-    Outcome,
-    percent,
-)
+from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult, ChartPoint, Outcome, percent
 from sourdine.audit.attacks.targets import HIERARCHIES, QUASI, SECRET, Texts, draw_patients, relation
 from sourdine.core.randomness.bits import Bits
 
@@ -79,11 +70,11 @@ def run(bits: Bits) -> AttackResult:
                 up="what both tables hold",
                 points=(
                     *(
-                        ChartPoint(UNPROTECTED, words, hits / PATIENTS, PATIENTS)
+                        ChartPoint(Arm.UNPROTECTED, words, hits / PATIENTS, PATIENTS)
                         for words, hits in steps.items()
                     ),
                     ChartPoint(
-                        PROTECTED, f"the same, {K}-anonymous", hidden / len(people_left), len(people_left)
+                        Arm.PROTECTED, f"the same, {K}-anonymous", hidden / len(people_left), len(people_left)
                     ),
                 ),
                 note="Where several inhabitants fit, one of them is taken at random.",

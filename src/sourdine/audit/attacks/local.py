@@ -5,17 +5,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.audit.attacks.attack import (
-    MOST,
-    PROTECTED,
-    UNPROTECTED,
-    Attack,
-    AttackChart,
-    AttackResult,
-    ChartPoint,
-    Outcome,
-    percent,
-)
+from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult, ChartPoint, Outcome, percent
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
 from sourdine.local import GRR
@@ -34,18 +24,18 @@ def run(bits: Bits) -> AttackResult:
     memo = rehearsed(ORACLE, answers, bits)
     right = {
         series: {days: count_right(reports[:, :days], truth, bits) for days in DAYS_SEEN}
-        for series, reports in ((UNPROTECTED, fresh), (PROTECTED, memo))
+        for series, reports in ((Arm.UNPROTECTED, fresh), (Arm.PROTECTED, memo))
     }
     odds = float(np.exp(float(ORACLE.epsilon)))
     limit = odds / (odds + ORACLE.categories - 1)
-    hits = right[UNPROTECTED][DAYS]
+    hits = right[Arm.UNPROTECTED][DAYS]
     return AttackResult(
         name=ATTACK.name,
         attacked=f"{PEOPLE:,} devices asked every day for a year which of {ORACLE.categories} answers is "
         f"theirs. It never changes, and every report has epsilon {float(ORACLE.epsilon):g}.",
         goal="people whose answer is found",
         unprotected=Outcome(target="fresh noise every day", hits=hits, tries=PEOPLE),
-        protected=Outcome(target="memo: one report for ever", hits=right[PROTECTED][DAYS], tries=PEOPLE),
+        protected=Outcome(target="memo: one report for ever", hits=right[Arm.PROTECTED][DAYS], tries=PEOPLE),
         chance=1 / ORACLE.categories,
         guess=f"any of {ORACLE.categories} answers",
         limit=limit,
@@ -64,7 +54,7 @@ def run(bits: Bits) -> AttackResult:
                         for s, each in right.items()
                         for days, hit in each.items()
                     ),
-                    *(ChartPoint(MOST, days, limit) for days in DAYS_SEEN),
+                    *(ChartPoint(Arm.MOST, days, limit) for days in DAYS_SEEN),
                 ),
                 log=True,
                 note=f"Whoever sees nothing is right in {percent(1 / ORACLE.categories)} of cases.",

@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.audit.attacks.attack import (
-    BLIND,
-    PROTECTED,
+    Arm,
     Attack,
     AttackChart,
     AttackResult,
     ChartPoint,
     Outcome,
-    own_found,
+    own_result,
     percent,
 )
 from sourdine.audit.attacks.own_table import OwnTable
@@ -55,7 +54,7 @@ def run(bits: Bits) -> AttackResult:
     ours = sum(_right(rebuild(subsets, each), secret) for each in released)
     spread = float(np.std(released - subsets @ secret.astype(np.int64))) / math.sqrt(PEOPLE)
     tries, limit = len(released) * PEOPLE, most_right(EPSILON)
-    points.append(ChartPoint(PROTECTED, round(spread), ours / tries, tries))
+    points.append(ChartPoint(Arm.PROTECTED, round(spread), ours / tries, tries))
     many = PER_PERSON * PEOPLE
     return AttackResult(
         name=ATTACK.name,
@@ -79,7 +78,7 @@ def run(bits: Bits) -> AttackResult:
                 "of people",
                 across="standard deviation of the noise / √(number of people)",
                 up="bits rebuilt rightly",
-                points=(*points, *(ChartPoint(BLIND, noise, 0.5) for noise in (*NOISES, round(spread)))),
+                points=(*points, *(ChartPoint(Arm.BLIND, noise, 0.5) for noise in (*NOISES, round(spread)))),
                 log=True,
                 note=f"{PER_PERSON} counts for each person, with Gaussian noise. The point on the right is "
                 f"the release at epsilon {float(EPSILON):g}.",
@@ -97,7 +96,7 @@ def run_on(own: OwnTable, bits: Bits) -> AttackResult:
     hits = _right(rebuild(subsets, rounded), secret)
     released = _release(secret, subsets, bits)
     ours = sum(_right(rebuild(subsets, each), secret) for each in released)
-    return own_found(
+    return own_result(
         own,
         name=ATTACK.name,
         attacked=f"{len(subsets)} counts over random halves of {len(secret)} people of the table: of how "

@@ -3,16 +3,7 @@
 from fractions import Fraction
 
 from sourdine.anonymity import Demand, Generalised
-from sourdine.audit.attacks.attack import (
-    PROTECTED,
-    UNPROTECTED,
-    Attack,
-    AttackChart,
-    AttackResult,
-    ChartPoint,
-    Outcome,
-    percent,
-)
+from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult, ChartPoint, Outcome, percent
 from sourdine.audit.attacks.homogeneity import PATIENTS, K, L, cells_with, publish
 from sourdine.audit.attacks.targets import OUTBREAK, draw_patients
 from sourdine.core.randomness.bits import Bits
@@ -33,7 +24,7 @@ def run(bits: Bits) -> AttackResult:
     limit = 1.0 if overall + T > HALF else 0.0
     points = [
         ChartPoint(series, step, hit / whole)
-        for series, table in ((UNPROTECTED, diverse), (PROTECTED, close))
+        for series, table in ((Arm.UNPROTECTED, diverse), (Arm.PROTECTED, close))
         for step in _STEPS
         for hit, whole in [believed(table, step)]
     ]

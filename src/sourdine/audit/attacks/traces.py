@@ -7,17 +7,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.audit.attacks.attack import (
-    BLIND,
-    PROTECTED,
-    UNPROTECTED,
-    Attack,
-    AttackChart,
-    AttackResult,
-    ChartPoint,
-    Outcome,
-    percent,
-)
+from sourdine.audit.attacks.attack import Arm, Attack, AttackChart, AttackResult, ChartPoint, Outcome, percent
 from sourdine.audit.attacks.targets import UNIT, fresh_ledger, relation
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import Bits
@@ -93,9 +83,9 @@ def run(bits: Bits) -> AttackResult:
                 across="people found at a new place",
                 up="what was published",
                 points=(
-                    ChartPoint(UNPROTECTED, "traces without names", hits / VICTIMS, VICTIMS),
-                    ChartPoint(PROTECTED, "private counts", ours / VICTIMS, VICTIMS),
-                    ChartPoint(BLIND, "the busiest place", chance),
+                    ChartPoint(Arm.UNPROTECTED, "traces without names", hits / VICTIMS, VICTIMS),
+                    ChartPoint(Arm.PROTECTED, "private counts", ours / VICTIMS, VICTIMS),
+                    ChartPoint(Arm.BLIND, "the busiest place", chance),
                 ),
             ),
         ),

@@ -7,15 +7,8 @@ from sourdine.experiments.registry import Experiment, Result, Settings, experime
 @experiment("budget", "Budgets of private training, as published and as they are")
 def budget(settings: Settings) -> Result:
     """Everything that the source documents print about budgets, published beside ours."""
-    steps = (
-        printed_run.reproduce,
-        flowers.reproduce,
-        curves.reproduce,
-        lecture_notes.reproduce,
-        formulas.reproduce,
-    )
-    parts = [step(settings) for step in steps]
-    return Result(
+    return Result.of(
+        *(each.reproduce(settings) for each in (printed_run, flowers, curves, lecture_notes, formulas)),
         name="budget",
         title="Budgets of private training, as published and as they are",
         lead=(
@@ -23,8 +16,6 @@ def budget(settings: Settings) -> Result:
             "models; lecture notes published the formulas behind. Here each number is computed again, and "
             "stands beside the best we can prove."
         ),
-        verdicts=tuple(verdict for part in parts for verdict in part.verdicts),
-        sections=tuple(part.section for part in parts),
     )
 
 

@@ -8,8 +8,9 @@ from sourdine.experiments.registry import Experiment, Result, Settings, experime
 def cleaner(settings: Settings) -> Result:
     """Accuracy and F1 against epsilon, the source's claims, and a better way to learn."""
     learnt, scores = utility.reproduce(settings)
-    parts = (learnt, faults.reproduce())
-    return Result(
+    return Result.of(
+        learnt,
+        faults.reproduce(),
         name="cleaner",
         title="A cleaned table, as published and as it is",
         lead=(
@@ -17,8 +18,7 @@ def cleaner(settings: Settings) -> Result:
             "what naive Bayes still learns from it. It is done again here: as published, with a guarantee "
             "that holds, and beside a way to learn more from reports of the same cost."
         ),
-        verdicts=tuple(verdict for part in parts for verdict in part.verdicts),
-        sections=(*(part.section for part in parts), scores),
+        more=(scores,),
     )
 
 

@@ -21,7 +21,8 @@ def learning(settings: Settings) -> Result:
         with one_thread():
             parts += [each.reproduce(examples, settings) for each in (table, by_epsilon, by_epoch)]
         parts.append(memory.reproduce(settings))
-    return Result(
+    return Result.of(
+        *parts,
         name="learning",
         title="Heads on frozen features, with and without privacy",
         lead=(
@@ -29,8 +30,6 @@ def learning(settings: Settings) -> Result:
             "thirteen runs with their ε. Here its ε are computed again, and the same settings train a "
             "perceptron on frozen features of other images, beside heads that fare better."
         ),
-        verdicts=tuple(verdict for part in parts for verdict in part.verdicts),
-        sections=tuple(part.section for part in parts),
     )
 
 

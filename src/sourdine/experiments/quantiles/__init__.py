@@ -24,16 +24,8 @@ _FAULTS = Section(
 @experiment("quantiles", "Private deciles: two methods, their theorems and figures")
 def quantiles(settings: Settings) -> Result:
     """Figures 2 to 5, the theorems put to the test, and the question left open."""
-    steps = (
-        claims.reproduce,
-        bounds.reproduce,
-        uniform_law.reproduce,
-        normal_law.reproduce,
-        salaries.reproduce,
-        repeated.reproduce,
-    )
-    parts = [step(settings) for step in steps]
-    return Result(
+    return Result.of(
+        *(each.reproduce(settings) for each in (claims, bounds, uniform_law, normal_law, salaries, repeated)),
         name="quantiles",
         title="Private deciles, as published and as they are",
         lead=(
@@ -41,8 +33,7 @@ def quantiles(settings: Settings) -> Result:
             "ε, by theorems and by experiments. Both are done again here with code that keeps its guarantee, "
             "beside the joint mechanism, which is closer than either."
         ),
-        verdicts=tuple(verdict for part in parts for verdict in part.verdicts),
-        sections=(*(part.section for part in parts), _FAULTS),
+        more=(_FAULTS,),
     )
 
 

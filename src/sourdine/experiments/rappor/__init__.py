@@ -9,15 +9,11 @@ __all__ = ["Experiment", "rappor"]
 @experiment("rappor", "RAPPOR: which words are found among noisy reports, in four experiments")
 def rappor(settings: Settings) -> Result:
     """A normal law, an exponential law, names of processes and home pages."""
-    steps = (
-        one_life.reproduce,
-        normal_law.reproduce,
-        exponential_law.reproduce,
-        processes.reproduce,
-        home_pages.reproduce,
-    )
-    parts = [step(settings) for step in steps]
-    return Result(
+    return Result.of(
+        *(
+            each.reproduce(settings)
+            for each in (one_life, normal_law, exponential_law, processes, home_pages)
+        ),
         name="rappor",
         title="RAPPOR, as published and as it is",
         lead=(
@@ -30,6 +26,4 @@ def rappor(settings: Settings) -> Result:
                 else ""
             )
         ),
-        verdicts=tuple(verdict for part in parts for verdict in part.verdicts),
-        sections=tuple(part.section for part in parts),
     )

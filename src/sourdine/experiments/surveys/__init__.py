@@ -9,9 +9,8 @@ __all__ = ["Experiment", "surveys"]
 @experiment("surveys", "Surveys with coins, statistical queries, and local against central error")
 def surveys(settings: Settings) -> Result:
     """Three surveys, the theorem on statistical queries, the factor 1/n, and the end of uniform values."""
-    steps = (coins.reproduce, queries.reproduce, proportions.reproduce, endpoint.reproduce)
-    parts = [step(settings) for step in steps]
-    return Result(
+    return Result.of(
+        *(each.reproduce(settings) for each in (coins, queries, proportions, endpoint)),
         name="surveys",
         title="Surveys with coins, and what they can tell",
         lead=(
@@ -19,6 +18,4 @@ def surveys(settings: Settings) -> Result:
             "biased, how it varies, and which coins are best. A third states how many people statistical "
             "queries need, and what is lost when nobody is trusted with the data. Here are answers, measured."
         ),
-        verdicts=tuple(verdict for part in parts for verdict in part.verdicts),
-        sections=tuple(part.section for part in parts),
     )

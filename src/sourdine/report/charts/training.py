@@ -181,7 +181,7 @@ def draw_memory(points: Sequence[Row], lines: Sequence[Row], *, series: Sequence
     ]
     across, height = across_of(x), up_of(y).scale(zero=True)
     chart = alt.Chart(alt.NamedData(ROWS))
-    drawn = chart.transform_filter("datum.kind == 'line'").mark_line(strokeWidth=2)
+    strokes = chart.transform_filter("datum.kind == 'line'").mark_line(strokeWidth=2)
     measured = chart.transform_filter("datum.kind == 'point'")
     bars = measured.mark_rule(strokeWidth=2).encode(
         across, alt.Y("low:Q", title=up), alt.Y2("high:Q"), colour
@@ -196,7 +196,7 @@ def draw_memory(points: Sequence[Row], lines: Sequence[Row], *, series: Sequence
         tooltip=tips,
     )
     rows = [{**row, "kind": "line"} for row in lines] + [{**row, "kind": "point"} for row in points]
-    return finish(alt.layer(drawn.encode(across, height, colour), bars, dots), rows)
+    return finish(alt.layer(strokes.encode(across, height, colour), bars, dots), rows)
 
 
 def draw_residuals(rows: Sequence[Row], *, up: str) -> Spec:

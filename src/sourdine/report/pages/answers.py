@@ -56,8 +56,8 @@ def reading_note(answer: Answer, chart: Spec, confidence: float) -> str:
             assert_never(chart_of)
     if chart_of not in (Chart.HEAT, Chart.LIST):
         bare = "There is no interval: the method by which these values were found gives none."
-        drawn = "Upright" if chart_of is Chart.CURVE else "Dark"
-        sentences.append(f"{drawn} lines: {lines}" if answer.bounded else bare)
+        kind = "Upright" if chart_of is Chart.CURVE else "Dark"
+        sentences.append(f"{kind} lines: {lines}" if answer.bounded else bare)
     if any(answer.blind(low, high) for _, _, low, high in answer.rows()):
         sentences.append("Where only an interval is drawn, nothing can be said: it is all that is possible.")
     if missing := count_missing(answer, chart):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from sourdine.audit.attacks import AttackChart, AttackResult
-from sourdine.audit.attacks.attack import BLIND, MOST, PROTECTED, UNPROTECTED, percent
+from sourdine.audit.attacks.attack import Arm, percent
 from sourdine.core.figure import Figure, Spec
 from sourdine.report.charts.base import (
     COLOURS,
@@ -22,7 +22,7 @@ from sourdine.report.charts.base import (
 from sourdine.report.pages.page import Page, Section
 from sourdine.report.table import TextTable
 
-_COLOURS = {UNPROTECTED: COLOURS[1], PROTECTED: COLOURS[0]}
+_COLOURS: dict[str, str] = {Arm.UNPROTECTED: COLOURS[1], Arm.PROTECTED: COLOURS[0]}
 _PER_BAR = 30  # pixels
 _LABEL = 210  # pixels at most, beside a bar
 _ROOM = 1.25  # of the axis, so that the value beside a whole bar fits in
@@ -106,9 +106,9 @@ def _bars(chart: AttackChart) -> Spec:
 def _series(chart: AttackChart) -> Series:
     """Series in their order: without protection always in one colour, with it in another, limits in grey."""
     names = tuple(dict.fromkeys(each.series for each in chart.points))
-    taken = {_COLOURS[name] for name in names if name in _COLOURS}
-    others = iter([each for each in (COLOURS[0], *COLOURS[2:]) if each not in taken])
-    grey = (MOST, BLIND)
+    colours_in_use = {_COLOURS[name] for name in names if name in _COLOURS}
+    others = iter([each for each in (COLOURS[0], *COLOURS[2:]) if each not in colours_in_use])
+    grey = (Arm.MOST, Arm.BLIND)
     colours = tuple(
         _COLOURS[name] if name in _COLOURS else GREY if name in grey else next(others) for name in names
     )
@@ -145,12 +145,12 @@ def attack_rows(attack: AttackResult) -> tuple[tuple[str, ...], ...]:
     """The figures in words: both targets, what the protection allows, and blind guessing."""
     measured = (
         (case, each.target, percent(each.success), f"{each.hits:,}", f"{each.tries:,}")
-        for case, each in ((UNPROTECTED, attack.unprotected), (PROTECTED, attack.protected))
+        for case, each in ((Arm.UNPROTECTED, attack.unprotected), (Arm.PROTECTED, attack.protected))
     )
     return (
         *measured,
-        (MOST, attack.why, percent(attack.limit), "", ""),
-        (BLIND, attack.guess, percent(attack.chance), "", ""),
+        (Arm.MOST, attack.why, percent(attack.limit), "", ""),
+        (Arm.BLIND, attack.guess, percent(attack.chance), "", ""),
     )
 
 

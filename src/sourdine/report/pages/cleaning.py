@@ -60,18 +60,18 @@ def gap_words(cleaned: CleanTable) -> str:
             "out, gap = 'draw' draws a value evenly."
         )
     dropped = [cells.name for cells in cleaner.cells if cells.keeps_missing and cells.gap is Gap.DROP]
-    drawn = [cells.name for cells in cleaner.cells if cells.keeps_missing and cells.gap is Gap.DRAW]
+    fills = [cells.name for cells in cleaner.cells if cells.keeps_missing and cells.gap is Gap.DRAW]
     lines = ["Every cell has a value, as learners want it."]
     if dropped:
         lines.append(
             f"{cleaned.handed_out:,} of {counted(cleaned.size, 'record')} are handed out: those in which "
             f"{' or '.join(dropped)} is shown as missing, truly or not, are left out."
         )
-    if drawn:
+    if fills:
         lines.append(
-            f"Where {' or '.join(drawn)} is shown as missing, truly or not, a value is drawn evenly."
+            f"Where {' or '.join(fills)} is shown as missing, truly or not, a value is drawn evenly."
         )
-    if dropped or drawn:
+    if dropped or fills:
         lines.append("That looks at cleaned cells alone, so it costs nothing. Estimates are of all reports.")
     return " ".join(lines)
 

@@ -113,7 +113,7 @@ def _figure(title: str, rows: Sequence[MeasuredMemory], lines: Sequence[Fit], of
         points.append(
             {"batch": row.case.batch, "MB": much, "low": low, "high": high, "series": _name(row.case)}
         )
-    drawn: list[Row] = [
+    ends: list[Row] = [
         {
             "batch": batch,
             "MB": (fit.line.fixed + fit.line.each * batch) / _MB,
@@ -122,7 +122,7 @@ def _figure(title: str, rows: Sequence[MeasuredMemory], lines: Sequence[Fit], of
         for fit in lines
         for batch in (fit.points[0][0], fit.points[-1][0])
     ]
-    return Figure(title=title, chart=draw_memory(points, drawn, series=(_WITH, _WITHOUT), up=up))
+    return Figure(title=title, chart=draw_memory(points, ends, series=(_WITH, _WITHOUT), up=up))
 
 
 def _stages(rows: Sequence[MeasuredMemory], chosen: MemoryCase, alike: Sequence[MeasuredMemory]) -> Section:

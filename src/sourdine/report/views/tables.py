@@ -114,8 +114,8 @@ def _answers_figure(answers: Answers, query: str | None = None, statistic: str |
     selection = (
         [answers[name, statistic]] if statistic else [each for each in answers.each if each.query == name]
     )
-    drawn = [_draw(each) for each in selection]
-    figures = [each for each in drawn if each is not None]
+    all_figures = [_draw(each) for each in selection]
+    figures = [each for each in all_figures if each is not None]
     if not figures:
         raise _nothing_to_draw(selection[0])
     if len(figures) == 1:
@@ -134,10 +134,10 @@ def _answer(answer: Answer) -> View:
 
 @figure.register
 def _answer_figure(answer: Answer, *_: str | None) -> Figure:
-    drawn = _draw(answer)
-    if drawn is None:
+    one = _draw(answer)
+    if one is None:
         raise _nothing_to_draw(answer)
-    return drawn
+    return one
 
 
 @view.register

@@ -9,17 +9,7 @@ import typer
 from sourdine.cli.local.encode import read_secret
 from sourdine.cli.local.rappor.options import (
     NAME,
-    Bits,
-    Cohorts,
-    CoinF,
-    CoinP,
-    CoinQ,
-    Epsilon,
-    Forever,
-    Fresh,
-    Hashes,
-    Once,
-    WordParameters,
+    NoiseOptions,
     costs,
     oracle_of,
     read_question,
@@ -27,6 +17,7 @@ from sourdine.cli.local.rappor.options import (
     write_question,
 )
 from sourdine.cli.shared import show
+from sourdine.cli.shared.option_groups import with_groups
 from sourdine.cli.shared.parse import lines_of
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
@@ -39,6 +30,7 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 15
 
 
+@with_groups
 def encode(
     params: Annotated[
         Path,
@@ -53,16 +45,7 @@ def encode(
         Path | None,
         typer.Option(help="A file of at least 16 secret bytes: all answers are of this one device."),
     ] = None,
-    epsilon: Epsilon = None,
-    epsilon_infinity: Forever = None,
-    once: Once = False,
-    fresh: Fresh = False,
-    bits: Bits = 128,
-    hashes: Hashes = 2,
-    cohorts: Cohorts = 16,
-    f: CoinF = None,
-    p: CoinP = None,
-    q: CoinQ = None,
+    noise: NoiseOptions,
     name: Annotated[str, typer.Option(help="What is asked, for a new specification.")] = NAME,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -77,33 +60,20 @@ def encode(
     """
     from sourdine.local.question import Question
 
-    parameters = WordParameters(
-        owner="local rappor encode",
-        epsilon=epsilon,
-        epsilon_infinity=epsilon_infinity,
-        once=once,
-        fresh=fresh,
-        bits=bits,
-        hashes=hashes,
-        cohorts=cohorts,
-        f=f,
-        p=p,
-        q=q,
-    )
     show.check_place(output)
-    if not parameters.any and not params.exists():
+    if not noise.any and not params.exists():
         raise InvalidParameter(
             f"There is no file {params} with parameters. Check the path, or say how much noise to add, and "
             "it is written: --epsilon 1 --epsilon-infinity 4, or --f, --p and --q."
         )
-    question = Question(name=name, oracle=parameters.oracle()) if parameters.any else read_question(params)
-    if parameters.any:
+    question = Question(name=name, oracle=noise.oracle()) if noise.any else read_question(params)
+    if noise.any:
         show.check_place(params)
         show.refuse_existing([params], "Choose another place, or leave the noise out to use its parameters.")
     show.refuse_existing([output], "Choose another place with -o.")
     words = lines_of(answers)
     rows = _of_one(question, words, secret) if secret else _of_many(question, words)
-    if parameters.any:
+    if noise.any:
         write_question(params, question)
     _write(output, question, rows, one_device=secret is not None)
     oracle = oracle_of(question)
@@ -112,7 +82,7 @@ def encode(
         show.document({**document, "specification": question.fingerprint, **costs(oracle)})
         return
     show.line(f"Wrote {counted(len(rows), 'report')} to {output}.")
-    if parameters.any:
+    if noise.any:
         show.line(f"Wrote the parameters to {params}.")
     show.say(
         f"{say_costs(oracle)} A device that reports on several words pays for each."

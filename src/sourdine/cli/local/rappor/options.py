@@ -18,48 +18,41 @@ if TYPE_CHECKING:
     from sourdine.local.rappor.rappor import BloomOracle
 
 NAME = "words"  # of a question whose file has no place for a name
-Epsilon = Annotated[str | None, typer.Option(help="What one report may reveal, such as 1.")]
-Forever = Annotated[
-    str | None,
-    typer.Option("--epsilon-infinity", help="What all reports on one word may reveal; inf for no limit."),
-]
-Once = Annotated[
-    bool,
-    typer.Option(
-        "--once",
-        help="Devices report one time only: the permanent answer itself, as in Google's one-time RAPPOR.",
-    ),
-]
-Fresh = Annotated[
-    bool,
-    typer.Option(
-        "--no-permanent",
-        help="One report by the other reading: no permanent answer (f = 0). Every further one costs again.",
-    ),
-]
-Bits = Annotated[int, typer.Option(help="Bits of a filter.")]
-Hashes = Annotated[int, typer.Option(help="Bits that a word sets.")]
-Cohorts = Annotated[int, typer.Option(help="Groups of devices, each with hashes of its own.")]
-CoinF = Annotated[str | None, typer.Option("--f", help="Instead of epsilons: noise of the permanent answer.")]
-CoinP = Annotated[str | None, typer.Option("--p", help="How often a permanent 0 is reported as 1.")]
-CoinQ = Annotated[str | None, typer.Option("--q", help="How often a permanent 1 is reported as 1.")]
+_OWNER = "local rappor"
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordParameters:
-    """Parameters as they were typed."""
+class NoiseOptions:
+    """How words become reports, as it was typed."""
 
-    owner: str
-    epsilon: str | None
-    epsilon_infinity: str | None
-    once: bool
-    fresh: bool
-    bits: int
-    hashes: int
-    cohorts: int
-    f: str | None
-    p: str | None
-    q: str | None
+    epsilon: Annotated[str | None, typer.Option(help="What one report may reveal, such as 1.")] = None
+    epsilon_infinity: Annotated[
+        str | None,
+        typer.Option("--epsilon-infinity", help="What all reports on one word may reveal; inf for no limit."),
+    ] = None
+    once: Annotated[
+        bool,
+        typer.Option(
+            "--once",
+            help="Devices report one time only: the permanent answer itself, as in Google's one-time RAPPOR.",
+        ),
+    ] = False
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--no-permanent",
+            help="One report by the other reading: no permanent answer (f = 0). Every further one costs "
+            "again.",
+        ),
+    ] = False
+    bits: Annotated[int, typer.Option(help="Bits of a filter.")] = 128
+    hashes: Annotated[int, typer.Option(help="Bits that a word sets.")] = 2
+    cohorts: Annotated[int, typer.Option(help="Groups of devices, each with hashes of its own.")] = 16
+    f: Annotated[
+        str | None, typer.Option("--f", help="Instead of epsilons: noise of the permanent answer.")
+    ] = None
+    p: Annotated[str | None, typer.Option("--p", help="How often a permanent 0 is reported as 1.")] = None
+    q: Annotated[str | None, typer.Option("--q", help="How often a permanent 1 is reported as 1.")] = None
 
     @property
     def any(self) -> bool:
@@ -138,10 +131,10 @@ class WordParameters:
         return Rappor.within(epsilon=one, epsilon_infinity=limit, **size)
 
     def _share(self, name: str, text: str) -> Fraction:
-        return number(self.owner, name, text, 0, 1)
+        return number(_OWNER, name, text, 0, 1)
 
     def _level(self, name: str, text: str) -> Fraction:
-        return number(self.owner, name, text, Fraction(1, 1 << 10), 512)
+        return number(_OWNER, name, text, Fraction(1, 1 << 10), 512)
 
 
 def read_question(path: Path) -> "Question":

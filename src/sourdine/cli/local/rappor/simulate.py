@@ -15,22 +15,9 @@ from sourdine.cli.local.rappor.decode import (
     decode_by,
     read_terms,
 )
-from sourdine.cli.local.rappor.options import (
-    Bits,
-    Cohorts,
-    CoinF,
-    CoinP,
-    CoinQ,
-    Epsilon,
-    Forever,
-    Fresh,
-    Hashes,
-    Once,
-    WordParameters,
-    costs,
-    say_costs,
-)
+from sourdine.cli.local.rappor.options import NoiseOptions, costs, say_costs
 from sourdine.cli.shared import show
+from sourdine.cli.shared.option_groups import with_groups
 from sourdine.cli.shared.parse import Seed, bits_of
 from sourdine.core import check
 from sourdine.core.format import counted
@@ -39,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sourdine.core.randomness.bits import Bits as Random
+    from sourdine.core.randomness.bits import Bits
     from sourdine.local.estimate import Floats
     from sourdine.local.rappor.decode import Decoding
     from sourdine.local.rappor.rappor import BloomOracle
@@ -59,6 +46,7 @@ class _Score:
     error: float
 
 
+@with_groups
 def simulate(
     *,
     people: Annotated[int, typer.Option(help="How many people report.")] = 100_000,
@@ -75,16 +63,7 @@ def simulate(
     ] = None,
     level: Level = 0.05,
     correction: Correct = "bh",
-    epsilon: Epsilon = None,
-    epsilon_infinity: Forever = None,
-    once: Once = False,
-    fresh: Fresh = False,
-    bits: Bits = 128,
-    hashes: Hashes = 2,
-    cohorts: Cohorts = 16,
-    f: CoinF = None,
-    p: CoinP = None,
-    q: CoinQ = None,
+    noise: NoiseOptions,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="A folder for Google's params, counts, map and results."),
@@ -105,20 +84,7 @@ def simulate(
     from sourdine.local.simulation import population
 
     owner = "local rappor simulate"
-    parameters = WordParameters(
-        owner=owner,
-        epsilon=epsilon,
-        epsilon_infinity=epsilon_infinity,
-        once=once,
-        fresh=fresh,
-        bits=bits,
-        hashes=hashes,
-        cohorts=cohorts,
-        f=f,
-        p=p,
-        q=q,
-    )
-    oracle = parameters.oracle() if parameters.any else parameters.usual()
+    oracle = noise.oracle() if noise.any else noise.usual()
     people = check.integer(owner, "people", people, 1, 1 << 28)
     words = check.integer(owner, "words", words, 1, 1 << 16)
     absent = check.integer(owner, "absent", absent, 0, 1 << 16)
@@ -164,7 +130,7 @@ def _collect(
     counts: "NDArray[np.int64]",
     *,
     keep: bool,
-    source: "Random",
+    source: "Bits",
 ) -> Collected:
     """Reports of made-up people, counted; and kept where a decoder needs them."""
     import numpy as np
