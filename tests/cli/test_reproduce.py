@@ -26,7 +26,7 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
 
     def run(settings: Settings) -> Result:
         seen.append(settings)
-        verdict = judge("thesis.order", found="2", standing=Standing.WRONG, why="So it is.")
+        verdict = judge("thesis.order", finding="2", standing=Standing.WRONG, why="So it is.")
         return Result(name=f"toy{len(seen)}", title="A toy", lead="", verdicts=(verdict,), sections=())
 
     experiment("toy1", "The first")(run)

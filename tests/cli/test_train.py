@@ -16,7 +16,7 @@ from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
 from sourdine.cli import train
 from sourdine.cli.shared.app import OneSentence
 from sourdine.cli.train.model import ModelOptions
-from sourdine.cli.train.progress import told, training_bar
+from sourdine.cli.train.progress import say_progress, training_bar
 from sourdine.core.distance import Neighbours
 from sourdine.learning.models import linear
 from sourdine.learning.planning import TrainingPlan, plan
@@ -320,8 +320,8 @@ def test_torch_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_bar_tells_epsilon_so_far_and_the_last_accuracy(capsys: pytest.CaptureFixture[str]) -> None:
     now = Progress(step=3, steps=9, epoch=1, epsilon=0.5678)
-    assert told(now, []) == "epsilon 0.568 so far"
-    assert told(now, [0.5, 0.75]) == "epsilon 0.568 so far, accuracy 75.00 %"
+    assert say_progress(now, []) == "epsilon 0.568 so far"
+    assert say_progress(now, [0.5, 0.75]) == "epsilon 0.568 so far, accuracy 75.00 %"
     assert told(Progress(step=1, steps=2, epoch=0, epsilon=float("inf")), []) == "NOT private"
     with training_bar("training") as tell:
         tell(now)

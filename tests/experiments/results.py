@@ -30,4 +30,4 @@ def written(experiment: str) -> list[tuple[str, str, str, str]]:
 
 def told(result: Result) -> list[tuple[str, str, str, str]]:
     """The same of a result."""
-    return [(each.statement.name, each.found, each.word, each.why) for each in result.verdicts]
+    return [(each.statement.name, each.finding, each.word, each.why) for each in result.verdicts]

@@ -36,12 +36,12 @@ def test_the_printed_table_is_found(result: Result) -> None:
     found = verdict(result, "thesis.table")
     assert found.standing is Standing.REPRODUCED
     assert sorted(map(str, module.make(module.Demand(k=2)).rows())) == sorted(map(str, module.PRINTED))
-    assert verdict(result, "thesis.risk").found == "1/2"
+    assert verdict(result, "thesis.risk").finding == "1/2"
 
 
 def test_the_leak_and_what_is_excluded(result: Result) -> None:
-    assert verdict(result, "thesis.leak").found == "l = 1: 2 of 6 patients are in a class of one treatment"
-    assert verdict(result, "thesis.excluded").found.startswith("7 of 12 ")
+    assert verdict(result, "thesis.leak").finding == "l = 1: 2 of 6 patients are in a class of one treatment"
+    assert verdict(result, "thesis.excluded").finding.startswith("7 of 12 ")
     assert {verdict(result, claim).standing for claim in ("thesis.leak", "thesis.excluded")} == {
         Standing.REPRODUCED
     }
@@ -54,7 +54,7 @@ def test_closeness_by_hand(result: Result) -> None:
     districts = tuple(("*", place, treatment) for _, place, treatment in module.PRINTED)
     assert closeness(districts) == Fraction(1, 2)
     assert verdict(result, "thesis.close").standing is Standing.REPRODUCED
-    assert "below 1/2" in verdict(result, "thesis.close").found
+    assert "below 1/2" in verdict(result, "thesis.close").finding
 
 
 def test_what_it_takes_to_stop_the_leak(result: Result) -> None:

@@ -33,16 +33,16 @@ def test_the_printed_run_comes_out(result: Result) -> None:
     ):
         one = verdict(result, f"thesis.{claim}")
         assert one.standing is Standing.REPRODUCED
-        assert one.found == found
+        assert one.finding == found
 
 
 def test_the_printed_run_is_loose_for_poisson_and_understated_for_shuffled_batches(result: Result) -> None:
     printed = verdict(result, "thesis.epsilon")
     assert printed.standing is Standing.LOOSE
-    assert printed.found == "1.1663 by the same method; 0.6115 certified"
+    assert printed.finding == "1.1663 by the same method; 0.6115 certified"
     shuffled = verdict(result, "thesis.batches")
     assert shuffled.standing is Standing.WRONG
-    assert shuffled.found.startswith("2.928 to 23.35 for the printed run; ")
+    assert shuffled.finding.startswith("2.928 to 23.35 for the printed run; ")
 
 
 def test_two_rows_of_the_flowers_table_are_understated(result: Result) -> None:
@@ -53,8 +53,8 @@ def test_two_rows_of_the_flowers_table_are_understated(result: Result) -> None:
     assert low[0][6] == pytest.approx(source(64 / 6552, 1.0, 120 * 103, 1e-4, 3.8), abs=1e-3)
     assert low[1][6] == pytest.approx(source(64 / 6552, 1.0, 105 * 103, 1e-4, 4.0), abs=1e-3)
     assert [row[-1] for row in rows].count("reproduced") == 11
-    assert verdict(result, "thesis.flowers.120").found.startswith("7.33 ")
-    assert verdict(result, "thesis.flowers.105").found.startswith("6.81 ")
+    assert verdict(result, "thesis.flowers.120").finding.startswith("7.33 ")
+    assert verdict(result, "thesis.flowers.105").finding.startswith("6.81 ")
     assert verdict(result, "thesis.flowers.delta").standing is Standing.REPRODUCED
 
 
@@ -90,7 +90,7 @@ def test_laplace_composition_and_groups(result: Result) -> None:
     assert verdict(result, "notes.laplace.largest").standing is Standing.REPRODUCED
     assert verdict(result, "notes.gaussian.largest").standing is Standing.WRONG
     assert verdict(result, "notes.sum").standing is Standing.LOOSE
-    assert verdict(result, "notes.parallel").found.startswith("1 ε if a person is added or removed, 2 ε")
+    assert verdict(result, "notes.parallel").finding.startswith("1 ε if a person is added or removed, 2 ε")
     for size, epsilon, printed, tight in table(result, "groups").rows:
         assert float(printed) == pytest.approx(size * math.exp(epsilon) * 1e-6)  # type: ignore[arg-type, operator]
         assert tight == pytest.approx(1e-6 * math.expm1(float(epsilon)) / math.expm1(0.1), rel=1e-6)  # type: ignore[arg-type]

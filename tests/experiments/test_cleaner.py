@@ -32,9 +32,9 @@ def test_the_staircase_costs_more_than_was_stated(result: Result) -> None:
     assert staircase == pytest.approx([0.1476, 1.3323, 4.6233, 10.69], rel=2e-3)
     assert verdict(result, "slides.staircase.bounded").standing is Standing.WRONG
     assert verdict(result, "slides.staircase").standing is Standing.REPRODUCED  # the slide has no bounds
-    assert verdict(result, "slides.staircase").found == "1 exactly at ε = 1"
+    assert verdict(result, "slides.staircase").finding == "1 exactly at ε = 1"
     assert verdict(result, "slides.laplace").standing is Standing.REPRODUCED
-    assert verdict(result, "slides.total").found == "9"
+    assert verdict(result, "slides.total").finding == "9"
 
 
 def test_learning_from_reports_is_better_than_from_cleaned_rows(result: Result) -> None:

@@ -114,7 +114,7 @@ def test_heads_learn_from_flowers_where_both_parts_are_at_hand(
     examples = read_examples(settings)
     assert (len(examples.train), len(examples.test)) == (8, 16)  # most are learnt from, as in the source
     assert examples.train.shape == (6 * 3 * 3,)
-    assert "8 of 102 flowers to learn from" in examples.said
+    assert "8 of 102 flowers to learn from" in examples.words
     assert squares(examples, epsilon=3, delta=1e-2).accuracy is not None
 
 

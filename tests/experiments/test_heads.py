@@ -44,7 +44,7 @@ def test_flowers_are_judged_where_they_are_at_hand() -> None:
     plain, reach, accuracy = _judged(rows)
     assert plain.standing is Standing.UNTESTED
     assert (reach.standing, accuracy.standing) == (Standing.REPRODUCED, Standing.REPRODUCED)
-    assert accuracy.found == "45.1 to 58.5 %, off by 1.5 points at most"
+    assert accuracy.finding == "45.1 to 58.5 %, off by 1.5 points at most"
     _, reach, accuracy = _judged([(*row[:6], 30.0, 70.0, 50.0) for row in rows])
     assert (reach.standing, accuracy.standing) == (Standing.OTHERWISE, Standing.OTHERWISE)
 
@@ -95,8 +95,8 @@ def test_memory_of_another_program_is_not_tested() -> None:
 
     added, images = _verdicts(0.5)
     assert added.standing is Standing.UNTESTED
-    assert "0.50 MB" in added.found
+    assert "0.50 MB" in added.finding
     assert images.standing is Standing.WRONG
     assert (
-        "9,633,792 bytes" in images.found
+        "9,633,792 bytes" in images.finding
     )  # four bytes for each of 224 x 224 x 3 values, 64 images, a quarter

@@ -27,14 +27,14 @@ def test_the_printed_table_is_what_the_formula_says() -> None:
 
 def test_verdicts(result: Result) -> None:
     table, bounds, premium, variation, delta, total, density = result.verdicts
-    assert table.found == "88 of 88 equal to the printed digit"
+    assert table.finding == "88 of 88 equal to the printed digit"
     assert {each.standing for each in (table, bounds, premium)} == {Standing.REPRODUCED}
-    assert "2,020.11" in premium.found
-    assert "0.4621" in variation.found
+    assert "2,020.11" in premium.finding
+    assert "0.4621" in variation.finding
     assert variation.standing is Standing.WRONG
     assert delta.standing is Standing.WRONG
-    assert delta.found.startswith("can be 0.269 ")
-    assert total.found == "ε; so 0.25 at ε = 0.25"
+    assert delta.finding.startswith("can be 0.269 ")
+    assert total.finding == "ε; so 0.25 at ε = 0.25"
     assert {each.standing for each in (total, density)} == {Standing.WRONG}
 
 
@@ -43,7 +43,7 @@ def test_a_misprint_would_show(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PRINTED", changed)
     told = module.run.run(Settings())
     assert told.verdicts[0].standing is Standing.WRONG
-    assert told.verdicts[0].found.startswith("87 of 88")
+    assert told.verdicts[0].finding.startswith("87 of 88")
     assert told.sections[0].tables[0].rows[0][1] == "1.02, ours 1.01"
 
 

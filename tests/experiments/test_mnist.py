@@ -61,12 +61,12 @@ def test_verdicts_follow_from_the_means() -> None:
     found |= {name: outcome(name, 0.982, 0.983) for name in OURS.values()}
     plain, private, lost, spread = _verdicts(found)
     assert plain.standing is Standing.REPRODUCED
-    assert plain.found == "99.10 ± 0.14 %"
+    assert plain.finding == "99.10 ± 0.14 %"
     assert private.standing is Standing.OTHERWISE
     assert lost.statement.published == "8 points (8.1 %)"
-    assert lost.found == "4.6 points (4.6 %) with the same settings"
+    assert lost.finding == "4.6 points (4.6 %) with the same settings"
     assert "0.85 points at ε = 1, 0.85 points at ε = 3" in lost.why
-    assert spread.found == "5.00 times, from 2 and 2 runs"
+    assert spread.finding == "5.00 times, from 2 and 2 runs"
     # two runs each: the 97.5 % point of F(1, 1) is 647.8
     assert "from 0.2 to 1.3e+02 times" in spread.why
     assert spread.standing is Standing.REPRODUCED

@@ -67,4 +67,4 @@ def test_every_error_says_what_is_right_and_what_follows() -> None:
     told = errors.run(Settings())
     assert str(len(ERRORS)) in told.lead
     assert len(told.sections[0].tables[0].rows) == len(ERRORS)
-    assert "Verdicts" not in [section.title for section in told.told()]
+    assert "Verdicts" not in [section.title for section in told.all_sections()]

@@ -38,7 +38,7 @@ def test_published_theorems_that_fail(result: Result) -> None:
         assert verdict(result, f"report.{theorem}").standing is Standing.WRONG
     for theorem in ("3.3.1.1", "3.3.2.2"):
         assert verdict(result, f"report.{theorem}").standing is Standing.LOOSE
-    assert verdict(result, "report.least").found == "10,824"
+    assert verdict(result, "report.least").finding == "10,824"
 
 
 def test_corrected_theorems_hold_and_say_something_somewhere(result: Result) -> None:
@@ -117,7 +117,7 @@ def test_repeated_values_break_inverse_sensitivity_only(result: Result) -> None:
 
 def test_without_data_there_are_no_published_curves(result: Result) -> None:
     assert not any("published" in column for column in table(result, "normal").columns)
-    assert "points of the curves" not in verdict(result, "report.figure2").found
+    assert "points of the curves" not in verdict(result, "report.figure2").finding
     assert sum(len(section.figures) for section in result.sections) == 6
 
 
@@ -163,7 +163,7 @@ def test_published_curves_are_read_where_they_are(tmp_path: Path) -> None:
 def test_the_published_bounds_agree_with_their_curve(tmp_path: Path) -> None:
     write_curves(tmp_path)
     first = bounds.reproduce(Settings(data=tmp_path)).verdicts[0]
-    assert first.found.endswith("1 points of the curves agree to 1e-05")
+    assert first.finding.endswith("1 points of the curves agree to 1e-05")
 
 
 def test_the_register_has_the_published_deciles() -> None:

@@ -41,8 +41,8 @@ def numbers(rows: list[dict[str, float | str | None]], field: str) -> np.ndarray
 def test_epsilons_are_those_of_the_source(result: Result) -> None:
     assert verdict(result, "rappor.processes.epsilon").standing is Standing.REPRODUCED
     assert verdict(result, "rappor.pages.epsilon").standing is Standing.REPRODUCED
-    assert verdict(result, "rappor.ln3").found.startswith("1.0986 for one bit a value and f = 0; ")
-    assert "ε₁ = 1.075, ε∞ = 4.395" in verdict(result, "rappor.ln3").found
+    assert verdict(result, "rappor.ln3").finding.startswith("1.0986 for one bit a value and f = 0; ")
+    assert "ε₁ = 1.075, ε∞ = 4.395" in verdict(result, "rappor.ln3").finding
     rows = {str(row[0]): row[1:] for row in table(result, "costs").rows}
     assert rows["endlessly many"] == pytest.approx((8 * math.log(3), 4 * math.log(3)))
     star = math.log(11 / 16 * 7 / 16 / (9 / 16 * 5 / 16))  # q* = 11/16 and p* = 9/16
@@ -127,7 +127,7 @@ def test_home_pages(result: Result) -> None:
     )
     one, endless = table(result, "pages").rows
     assert float(one[5]) < float(endless[5])  # type: ignore[arg-type]
-    assert "quick: 600,000 reports" in verdict(result, "rappor.pages.unexpected").found
+    assert "quick: 600,000 reports" in verdict(result, "rappor.pages.unexpected").finding
     assert "too small to judge" in verdict(result, "rappor.pages.unexpected").why
 
 

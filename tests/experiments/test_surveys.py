@@ -28,16 +28,16 @@ def rows_of(figure: Figure) -> list[dict[str, float | str]]:
 def test_open_questions_are_answered(result: Result) -> None:
     for name in ("biased", "variance", "others"):
         assert verdict(result, f"slides.{name}").standing is None
-    assert "0.0274" in verdict(result, "slides.variance").found  # sqrt(3/4000)
+    assert "0.0274" in verdict(result, "slides.variance").finding  # sqrt(3/4000)
 
 
 def test_epsilons_of_the_surveys(result: Result) -> None:
     assert verdict(result, "slides.ln3").standing is Standing.REPRODUCED
-    assert "1.0986" in verdict(result, "slides.ln3").found
+    assert "1.0986" in verdict(result, "slides.ln3").finding
     assert verdict(result, "thesis.coin").standing is Standing.REPRODUCED
-    assert verdict(result, "thesis.objection").found == "ε is infinite"
+    assert verdict(result, "thesis.objection").finding == "ε is infinite"
     assert verdict(result, "thesis.warner").standing is Standing.WRONG
-    assert "it has mean 0.5 and the printed one" in verdict(result, "notes.kary.estimate").found
+    assert "it has mean 0.5 and the printed one" in verdict(result, "notes.kary.estimate").finding
 
 
 def test_a_biased_estimate_would_show(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,14 +47,14 @@ def test_a_biased_estimate_would_show(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(coins.TRIED, "two coins", Bent())
     found = coins.reproduce(Settings(quick=True)).verdicts
-    assert found[0].found.startswith("yes: mean error")
+    assert found[0].finding.startswith("yes: mean error")
 
 
 def test_the_sample_size_of_queries(result: Result) -> None:
     found = verdict(result, "notes.queries")
     assert found.standing is Standing.WRONG
     assert "4,000" in found.statement.published
-    assert found.found == "37,010 for 95 %, 56,120 by Hoeffding"
+    assert found.finding == "37,010 for 95 %, 56,120 by Hoeffding"
     for _, by, _, error, _, exactly, _, measured, _ in table(result, "queries").rows:
         exact, seen = (float(str(cell).removesuffix(" %")) for cell in (exactly, measured))
         assert abs(exact - seen) < 25
@@ -83,7 +83,7 @@ def test_local_against_central(result: Result) -> None:
             assert abs(ratio - 1) < 5 * math.sqrt(5 / trials)
         else:
             assert 1e-6 < chi2.cdf(trials * ratio, trials) < 1 - 1e-6
-    assert verdict(result, "notes.central").found.startswith("2/(n²ε²); so 2.0e-06 ")
+    assert verdict(result, "notes.central").finding.startswith("2/(n²ε²); so 2.0e-06 ")
 
 
 def test_the_end_of_uniform_values(result: Result) -> None:

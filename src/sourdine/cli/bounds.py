@@ -7,7 +7,7 @@ import typer
 
 from sourdine.cli.plan import SpecFile
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import number
+from sourdine.cli.shared.parse import AsJson, number
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 
@@ -35,7 +35,7 @@ def bounds(
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Pay even if the declared size is too small for this epsilon.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Pay from the ledger to find bounds of a column, and print its block for the specification.
 

@@ -1,17 +1,14 @@
 """`sourdine check`: exactly what does not fit, for the holder of the data alone."""
 
-from typing import Annotated
-
-import typer
-
 from sourdine.cli.plan import SpecFile
 from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import AsJson
 
 
 def check(
     spec: SpecFile,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Count exactly which records do not fit the declarations. NOT PRIVATE: never publish what it prints.
 

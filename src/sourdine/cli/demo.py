@@ -10,6 +10,7 @@ import typer
 from sourdine.cli.plan import print_answers
 from sourdine.cli.release import REPORT, PublishedRelease, plain, print_payment, publish
 from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import AsJson
 from sourdine.core.errors import BudgetExceeded, InvalidParameter
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def demo(
         Path,
         typer.Option("--output", "-o", help="The folder for it all; a number is added if it is taken."),
     ] = Path("sourdine-demo"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make up a register of 50,000 people, publish six private statistics of it, and spend its budget.
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import AsJson
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
@@ -24,7 +25,7 @@ def init(
     header: Annotated[
         bool, typer.Option("--header", help="The first line holds names, whatever it looks like.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write a specification to fill in. Only names and types of columns are looked at, never a value.
 

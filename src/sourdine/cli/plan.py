@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import AsJson
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, SourdineError
 from sourdine.core.format import plain
 
@@ -30,7 +31,7 @@ def plan(
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Also answer from a made-up table.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Forecast the error of every answer, and what the release costs. No record is read, nothing is spent.
 

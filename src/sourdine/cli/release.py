@@ -15,6 +15,7 @@ from sourdine.cli.outbox import Outbox
 from sourdine.cli.plan import SpecFile, print_answers
 from sourdine.cli.shared import show
 from sourdine.cli.shared.app import Shared, rights
+from sourdine.cli.shared.parse import AsJson
 from sourdine.core import check, disk
 from sourdine.core import format as digits
 from sourdine.core.errors import InvalidParameter, LedgerError
@@ -48,7 +49,7 @@ def release(
     ] = None,
     report: Annotated[bool, typer.Option(help="Whether to write report.html.")] = True,
     shared: Shared = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Pay from the ledger, then publish noisy answers with a certificate and a report.
 
@@ -226,7 +227,7 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--html", help="The page. Without it: report.html in the folder.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make the report of a release again, from its answers and its certificate. Nothing is read or spent.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import AsJson
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
@@ -28,7 +29,7 @@ def reproduce(
     again: Annotated[
         bool, typer.Option("--again", help="Do anew what an earlier run has left in the folder.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Do a published experiment again: verdicts here; a page, CSV tables and PNG figures in a folder.
 

@@ -32,6 +32,6 @@ def test_fresh_noise_wears_off_and_a_memo_does_not(found: AttackResult) -> None:
 
 def test_the_most_frequent_report_is_taken_and_ties_are_drawn() -> None:
     reports = np.array([[3, 3, 5], [1, 2, 4]])
-    assert local.told(reports[:1], np.array([3]), SeededBits(1)) == 1
-    hits = sum(local.told(reports[1:], np.array([2]), SeededBits(seed)) for seed in range(300))
+    assert local.count_right(reports[:1], np.array([3]), SeededBits(1)) == 1
+    hits = sum(local.count_right(reports[1:], np.array([2]), SeededBits(seed)) for seed in range(300))
     assert 60 < hits < 140

@@ -41,7 +41,7 @@ def test_the_page_says_what_was_found() -> None:
 
 
 def test_a_paid_audit_says_what_is_left_out() -> None:
-    made = replace(audit(1.0, 0.7), checks=(Check(name="steps", found="3 of 3", chance=1.0, alarm=1e-7),))
+    made = replace(audit(1.0, 0.7), checks=(Check(name="steps", finding="3 of 3", chance=1.0, alarm=1e-7),))
     assert "no ledger could pay" not in training_audit_page(made, "Trained.").html()
     paid = training_audit_page(replace(made, secrecy=Secrecy.PAID), "Trained.").html()
     assert "Noise and batches are not told of: no ledger could pay" in paid

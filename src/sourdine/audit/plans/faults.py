@@ -89,7 +89,7 @@ def _wrapped(owner: Any, name: str, wrap: Wrap) -> Iterator[None]:
 
 def _with(change: Callable[..., Any]) -> Wrap:
     """A function whose answer is changed: the change gets the answer and what was asked."""
-    return lambda original: lambda *given, **named: change(original(*given, **named), *given)
+    return lambda original: lambda *values, **named: change(original(*values, **named), *values)
 
 
 def _distances(
@@ -113,16 +113,16 @@ def _view(change: Callable[[str, str], str]) -> tuple[object, str, Wrap]:
 
 
 def _uncapped(original: Any) -> Any:
-    return lambda unit, *given: original(replace(unit, max_rows=_MANY), *given)
+    return lambda unit, *values: original(replace(unit, max_rows=_MANY), *values)
 
 
 def _in_all_groups(original: Any) -> Any:
-    return lambda *given, **named: original(*given, **{**named, "groups": None})
+    return lambda *values, **named: original(*values, **{**named, "groups": None})
 
 
 def _unscaled(original: Any) -> Any:
     """All records of a unit count in its cells."""
-    return lambda *given, **named: original(*given, **{**named, "rows": _MANY})
+    return lambda *values, **named: original(*values, **{**named, "rows": _MANY})
 
 
 def _strictly(sql: str, _: object, name: str) -> str:
@@ -165,7 +165,7 @@ def _twice(table: Any, *_: object) -> Any:
 
 def _of_rows(original: Any) -> Any:
     """A class method of public tables, whose rows are then doubled."""
-    return classmethod(lambda cls, *given: _twice(original.__func__(cls, *given)))
+    return classmethod(lambda cls, *values: _twice(original.__func__(cls, *values)))
 
 
 def _filtered_late(original: Any) -> Any:
@@ -223,7 +223,7 @@ def _one_way(original: Any) -> Any:
 
 def _as_replaced(original: Any) -> Any:
     """A value that leaves a group and one that enters another are taken for one replaced."""
-    return lambda *given, **named: original(*given, **{**named, "neighbours": Neighbours.REPLACE})
+    return lambda *values, **named: original(*values, **{**named, "neighbours": Neighbours.REPLACE})
 
 
 _ORDERED = _with(lambda turn, *_: f"hash({turn}, count(*) OVER ())")

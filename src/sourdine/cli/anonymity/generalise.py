@@ -10,7 +10,7 @@ import typer
 from sourdine.cli.anonymity import options
 from sourdine.cli.anonymity.measure import note, plain
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import number
+from sourdine.cli.shared.parse import AsJson, number
 from sourdine.core.format import counted
 
 _MOST = 1 << 31
@@ -49,7 +49,7 @@ def generalise(
     spec: options.Spec = None,
     encoding: options.Encoding = "utf-8",
     html: options.Html = None,
-    as_json: options.AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make a table coarser until every class satisfies k, l and t, with as little loss as can be.
 

@@ -10,6 +10,7 @@ import typer
 
 from sourdine.cli.anonymity import options
 from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import AsJson
 from sourdine.core import check
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def measure(
     spec: options.Spec = None,
     encoding: options.Encoding = "utf-8",
     html: options.Html = None,
-    as_json: options.AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Measure k, l, t, delta and the risk of being linked. They describe raw data: do not publish them.
 

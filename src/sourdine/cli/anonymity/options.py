@@ -57,7 +57,6 @@ Spec = Annotated[
 ]
 Encoding = Annotated[str, typer.Option("--encoding", help="Of a CSV file: utf-8, latin-1 or utf-16.")]
 Html = Annotated[Path | None, typer.Option("--html", help="Also write a page with charts here.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def names(texts: Sequence[str] | None) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import GivenSeed, bits_of
+from sourdine.cli.shared.parse import AsJson, SeedNumber, bits_of
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
@@ -36,8 +36,8 @@ def attack(
     spec: Annotated[
         Path | None, typer.Option(help="With --table: a specification whose [columns] say how it is read.")
     ] = None,
-    seed: GivenSeed = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    seed: SeedNumber = 1,
+    as_json: AsJson = False,
 ) -> None:
     """Try a published attack on made-up people: on a target without protection, and on the same with it.
 

@@ -11,7 +11,7 @@ from sourdine.cli.audit.plan import plan
 from sourdine.cli.audit.training import training
 from sourdine.cli.shared import show
 from sourdine.cli.shared.app import VerbOrName
-from sourdine.cli.shared.parse import Seed, check_seed
+from sourdine.cli.shared.parse import AsJson, Seed, check_seed
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import plain
 
@@ -38,7 +38,7 @@ def audit(
     ] = False,
     samples: Annotated[int, typer.Option(help="Answers drawn for each of two neighbours.")] = _ENOUGH,
     seed: Seed = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Audit mechanisms: a lower bound on epsilon from answers alone, beside the epsilon they claim.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import GivenSeed, check_seed
+from sourdine.cli.shared.parse import AsJson, SeedNumber, check_seed
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 
@@ -24,11 +24,11 @@ def plan(
         list[str] | None,
         typer.Option(help="An engine, such as csv or spark; once for each. All but spark by default."),
     ] = None,
-    seed: GivenSeed = 1,
+    seed: SeedNumber = 1,
     faults: Annotated[
         bool, typer.Option("--faults", help="Plant faults in the planner instead: all must be caught.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check that no unit moves the exact numbers of a plan farther than the plan pays for.
 

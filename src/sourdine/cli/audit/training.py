@@ -11,9 +11,8 @@ import typer
 
 from sourdine.cli.shared import show
 from sourdine.cli.shared.option_groups import with_groups
-from sourdine.cli.shared.parse import Seed, bits_of, check_seed, number
+from sourdine.cli.shared.parse import AsJson, Seed, bits_of, check_seed, number
 from sourdine.cli.train.options import (
-    AsJson,
     DataOptions,
     Epochs,
     Noise,

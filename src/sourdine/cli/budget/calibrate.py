@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.budget.options import (
-    AsJson,
     BatchSize,
     Draw,
     Epochs,
@@ -31,12 +30,13 @@ from sourdine.cli.budget.releases import (
     width_for,
 )
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import number, plain_bracket, say_bracket
+from sourdine.cli.shared.parse import AsJson, number, plain_bracket, say_bracket
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from sourdine.accounting.attack_risk import AttackLimit
+    from sourdine.accounting.dpsgd.cost import TrainingCost
     from sourdine.accounting.dpsgd.training import Training
 
 _EPSILON = Fraction(1, 1000), 100
@@ -157,29 +157,12 @@ def _noise(training: "Training", target: Fraction, delta: float) -> Calibration:
     """The least noise of a run."""
     from sourdine.accounting.dpsgd.calibration import noise_for_training
     from sourdine.accounting.dpsgd.cost import cost_of_training
-    from sourdine.core.format import counted, shorten_up
+    from sourdine.core.format import shorten_up
 
     noise_multiplier = float(shorten_up(noise_for_training(training, float(target), delta), 6))
     run = replace(training, noise_multiplier=noise_multiplier)
     cost = cost_of_training(run, delta, width=width_for(target, run.steps))
-    return Calibration(
-        {
-            "noise_multiplier": noise_multiplier,
-            "epsilon": plain_bracket(cost.epsilon),
-            "delta": delta,
-            "steps": cost.steps,
-        }
-        | {
-            "sampling_rate": cost.sampling_rate,
-            "sampler": str(cost.sampler),
-            "assumptions": list(cost.assumptions),
-        },
-        {
-            "Noise": f"{noise_multiplier:g} clipping norms",
-            "Run": f"{say_training(run)}; {counted(cost.steps, 'step')}",
-            "epsilon": say_bracket(cost.epsilon, delta),
-        },
-    )
+    return _noise_answer(run, cost, delta, Calibration({}, {}))
 
 
 def _epochs(training: "Training", target: Fraction, delta: float) -> Calibration:
@@ -272,16 +255,23 @@ def _noise_against(training: "Training", limit: "AttackLimit", delta: float) -> 
     from sourdine.accounting.attack_risk import noise_for_attack
     from sourdine.accounting.dpsgd.cost import cost_of_training, loss_of_training
     from sourdine.accounting.pld.accountant import PLD
-    from sourdine.core.format import counted, shorten_up
+    from sourdine.core.format import shorten_up
 
     noise_multiplier = float(shorten_up(noise_for_attack(training, limit), 6))
     run = replace(training, noise_multiplier=noise_multiplier)
     loss, count = loss_of_training(run)
     attack = say_attack(limit, limit.success(PLD().repeat(PLD().lift(loss), count)))
     cost = cost_of_training(run, delta)
+    return _noise_answer(run, cost, delta, attack)
+
+
+def _noise_answer(run: "Training", cost: "TrainingCost", delta: float, attack: Calibration) -> Calibration:
+    """What is told of the noise of a run; about attacks, where a limit on them was asked for."""
+    from sourdine.core.format import counted
+
     return Calibration(
         {
-            "noise_multiplier": noise_multiplier,
+            "noise_multiplier": run.noise_multiplier,
             "epsilon": plain_bracket(cost.epsilon),
             "delta": delta,
             "steps": cost.steps,
@@ -293,7 +283,7 @@ def _noise_against(training: "Training", limit: "AttackLimit", delta: float) -> 
             "assumptions": list(cost.assumptions),
         },
         {
-            "Noise": f"{noise_multiplier:g} clipping norms",
+            "Noise": f"{run.noise_multiplier:g} clipping norms",
             "Run": f"{say_training(run)}; {counted(cost.steps, 'step')}",
         }
         | attack.lines

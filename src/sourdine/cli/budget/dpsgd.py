@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.budget.options import (
-    AsJson,
     BatchSize,
     Draw,
     Epochs,
@@ -27,7 +26,7 @@ from sourdine.cli.budget.options import (
     say_training,
 )
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import finite, plain_bracket, say_bracket
+from sourdine.cli.shared.parse import AsJson, finite, plain_bracket, say_bracket
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 

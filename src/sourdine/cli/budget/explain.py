@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.budget.options import (
-    AsJson,
     BatchSize,
     Draw,
     Epochs,
@@ -17,7 +16,7 @@ from sourdine.cli.budget.options import (
     read_training,
 )
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import number, one_line
+from sourdine.cli.shared.parse import AsJson, number, one_line
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import plain

@@ -38,7 +38,6 @@ Relation = Annotated[
 Group = Annotated[
     int, typer.Option("--group", help="Examples that are protected together, with Poisson batches.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 # what is asked beyond these is a slip of the pen; the accountants are not meant to answer it
 _NOISE = Fraction(1, 10), 10**4

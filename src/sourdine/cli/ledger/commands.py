@@ -12,7 +12,7 @@ import typer
 from sourdine.cli.budget.options import DELTA
 from sourdine.cli.ledger.spends import read_blocks
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import finite, number, one_line
+from sourdine.cli.shared.parse import AsJson, finite, number, one_line
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted, plain
 
@@ -31,7 +31,6 @@ Where = Annotated[
     str,
     typer.Argument(help="The file of the ledger, or its address: postgresql://db.example/budgets#survey."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.callback(invoke_without_command=True)

@@ -11,7 +11,7 @@ import typer
 from sourdine.cli.certificate import CERTIFICATE
 from sourdine.cli.outbox import Outbox
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import number
+from sourdine.cli.shared.parse import AsJson, number
 from sourdine.core import check, disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
@@ -72,7 +72,7 @@ def clean(
         Path | None, typer.Option("--output", "-o", help="The folder. Without it: TABLE-clean, here.")
     ] = None,
     report: Annotated[bool, typer.Option(help="Whether to write report.html.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make every cell of every declared column private on its own, so that the table may be handed out.
 

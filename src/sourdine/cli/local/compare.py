@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import number
+from sourdine.cli.shared.parse import AsJson, number
 
 _COLUMNS = ("a share by", "among these people", "in their population")
 
@@ -17,7 +17,7 @@ def compare(
     epsilon: Annotated[str, typer.Option(help="What one person may reveal, such as 1.")],
     people: Annotated[int, typer.Option(help="How many people there are.")],
     share: Annotated[float, typer.Option(help="The share that is to be found.")] = 0.5,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Standard errors of a share at one epsilon: by everybody's own noise, and by a trusted curator's.
 

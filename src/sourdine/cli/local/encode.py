@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import lines_of, read_json
+from sourdine.cli.shared.parse import AsJson, lines_of, read_json
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted, shorten_up
@@ -27,7 +27,7 @@ def encode(
         Path | None,
         typer.Option(help="A file of at least 16 secret bytes: the same answer gets the same report again."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make a private report of every answer. Run it where the answers are: only reports should travel.
 

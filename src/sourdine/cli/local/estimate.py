@@ -11,6 +11,7 @@ import typer
 
 from sourdine.cli.local.encode import SpecFile, read_question
 from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import AsJson
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
@@ -56,7 +57,7 @@ def estimate(
     counts: Annotated[
         Path | None, typer.Option(help="Write the counts here: they can be added to others' later.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Count reports and estimate what is behind them, with intervals. Any wrong line stops it all.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import lines_of, number
+from sourdine.cli.shared.parse import AsJson, lines_of, number
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import plain
@@ -42,7 +42,7 @@ def queries(
         int | None,
         typer.Option(help="How many queries a person answers, at so many parts of epsilon. Without: best."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """How many people statistical queries need, and their answers by local reports of the people in a file.
 

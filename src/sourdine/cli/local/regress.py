@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import number
+from sourdine.cli.shared.parse import AsJson, number
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted, plain
@@ -41,7 +41,7 @@ def regress(
         str, typer.Option(help="How often the second coin, or the unrelated question, says yes.")
     ] = "1/2",
     confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Logistic regression of a randomized answer, with standard errors (Blair, Imai, Zhou 2015).
 

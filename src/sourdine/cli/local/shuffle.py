@@ -8,7 +8,7 @@ import typer
 
 from sourdine.cli.local.estimate import read_bytes
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import number, plain_bracket, read_json, say_bracket
+from sourdine.cli.shared.parse import AsJson, number, plain_bracket, read_json, say_bracket
 from sourdine.core import check, disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted, shorten_up
@@ -40,7 +40,7 @@ def shuffle(
         int | None, typer.Option(help="How many people report once, unless reports do.")
     ] = None,
     delta: Annotated[str, typer.Option(help="The probability that is left out.")] = "1e-6",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """How much many reports in a random order protect each one, and the order itself for a file of reports.
 

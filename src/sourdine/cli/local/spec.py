@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import Seed, bits_of, lines_of, number
+from sourdine.cli.shared.parse import AsJson, Seed, bits_of, lines_of, number
 from sourdine.core import check, disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted, shorten_up
@@ -39,7 +39,7 @@ def spec(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The specification. Without it: NAME.json, here.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write the specification of a question. Every report carries its fingerprint.
 
@@ -107,7 +107,7 @@ def simulate(
         list[str] | None, typer.Option(help="An oracle by name; may be given several times. Without: all.")
     ] = None,
     seed: Seed = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make up people, report for each, and compare what is read with the truth. Nobody's data is touched.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import GivenSeed, bits_of, number
+from sourdine.cli.shared.parse import AsJson, SeedNumber, bits_of, number
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
@@ -45,9 +45,9 @@ def utility(
         str, typer.Option(help="What rows test: a list of untouched, cleaned-features, cleaned.")
     ] = "untouched",
     repeats: Annotated[int, typer.Option(help="How often each cleaning is done.")] = 30,
-    seed: GivenSeed = 0,
+    seed: SeedNumber = 0,
     html: Annotated[Path | None, typer.Option("--html", help="A page with curves.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Clean the rows of a table, learn from them, and test on untouched ones. NOT PRIVATE: for public rows.
 

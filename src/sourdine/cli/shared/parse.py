@@ -105,8 +105,9 @@ def one_line(owner: str, name: str, text: str) -> str:
 _MOST = 1 << 62
 _HELP = "A number: the same one repeats the same run. For made-up data only."
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Seed = Annotated[int | None, typer.Option("--seed", help=_HELP)]
-GivenSeed = Annotated[int, typer.Option("--seed", help=_HELP)]  # where there always is one
+SeedNumber = Annotated[int, typer.Option("--seed", help=_HELP)]  # where there always is one
 
 
 def check_seed(owner: str, seed: int | None) -> int | None:

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from sourdine.cli.shared import show
-from sourdine.cli.train.options import AsJson, Classes, need_torch
+from sourdine.cli.shared.parse import AsJson
+from sourdine.cli.train.options import Classes, need_torch
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 

@@ -11,12 +11,11 @@ import typer
 
 from sourdine.cli.shared import show
 from sourdine.cli.shared.option_groups import with_groups
-from sourdine.cli.shared.parse import number
+from sourdine.cli.shared.parse import AsJson, number
 from sourdine.cli.train.handover import RUNS, Handover, Run, check_free, files_in, plain_runs, print_runs
 from sourdine.cli.train.model import ChosenModel, ModelOptions
 from sourdine.cli.train.options import (
     OPTIMIZERS,
-    AsJson,
     Cache,
     Data,
     DataOptions,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.shared import show
-from sourdine.cli.train.options import AsJson, need_torch
+from sourdine.cli.shared.parse import AsJson
+from sourdine.cli.train.options import need_torch
 from sourdine.core import check
 
 if TYPE_CHECKING:

@@ -50,7 +50,6 @@ Units = Annotated[
 ]
 Classes = Annotated[int, typer.Option("--classes", help="How many classes there are, for IDX files.")]
 Test = Annotated[Path | None, typer.Option("--test", help="A public table to tell accuracy on.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,8 @@ import typer
 
 from sourdine.cli.shared import show
 from sourdine.cli.shared.option_groups import with_groups
-from sourdine.cli.shared.parse import number, plain_bracket
-from sourdine.cli.train.options import AsJson, DataOptions, Kind, PlanOptions, read_model, with_usual_batch
+from sourdine.cli.shared.parse import AsJson, number, plain_bracket
+from sourdine.cli.train.options import DataOptions, Kind, PlanOptions, read_model, with_usual_batch
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 

@@ -27,7 +27,7 @@ def training_bar(label: str) -> "Iterator[ReportProgress]":
 
         def write(now: "Reached") -> None:
             _keep(last, now)
-            lines.tell(f"{label}: step {now.step:,} of {now.steps:,}, {words(now, last)}")
+            lines.tell(f"{label}: step {now.step:,} of {now.steps:,}, {say_progress(now, last)}")
 
         yield write
         return
@@ -43,7 +43,7 @@ def training_bar(label: str) -> "Iterator[ReportProgress]":
 
         def move(now: "Reached") -> None:
             _keep(last, now)
-            bar.update(task, completed=now.step, total=now.steps, words=words(now, last))
+            bar.update(task, completed=now.step, total=now.steps, words=say_progress(now, last))
 
         yield move
 
@@ -54,7 +54,7 @@ def _keep(last: list[float], now: "Reached") -> None:
         last[:] = [now.accuracy]
 
 
-def words(now: "Reached", accuracies: list[float]) -> str:
+def say_progress(now: "Reached", accuracies: list[float]) -> str:
     """How far a run is, in a few words."""
     spent = "NOT private" if math.isinf(now.epsilon) else f"epsilon {now.epsilon:.3g} so far"
     return spent + (f", accuracy {100 * accuracies[-1]:.2f} %" if accuracies else "")

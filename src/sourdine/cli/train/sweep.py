@@ -9,10 +9,10 @@ import typer
 
 from sourdine.cli.shared import show
 from sourdine.cli.shared.option_groups import with_groups
+from sourdine.cli.shared.parse import AsJson
 from sourdine.cli.train.lists import SWEEP, Lists
 from sourdine.cli.train.model import ChosenModel, ModelOptions
 from sourdine.cli.train.options import (
-    AsJson,
     Cache,
     Data,
     DataOptions,

@@ -15,7 +15,7 @@ import typer
 from sourdine.cli.local.estimate import read_bytes, refuse_twice
 from sourdine.cli.local.rappor.options import costs, oracle_of, read_question, say_costs
 from sourdine.cli.shared import show
-from sourdine.cli.shared.parse import lines_of
+from sourdine.cli.shared.parse import AsJson, lines_of
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
@@ -158,7 +158,7 @@ def decode(
     keep_map: Annotated[
         Path | None, typer.Option(help="Write the map of the candidates here, as Google's tools read it.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Read words out of reports: only those on the list of candidates can be found.
 

@@ -18,7 +18,7 @@ from sourdine.cli.local.rappor.options import (
 )
 from sourdine.cli.shared import show
 from sourdine.cli.shared.option_groups import with_groups
-from sourdine.cli.shared.parse import lines_of
+from sourdine.cli.shared.parse import AsJson, lines_of
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
@@ -47,7 +47,7 @@ def encode(
     ] = None,
     noise: NoiseOptions,
     name: Annotated[str, typer.Option(help="What is asked, for a new specification.")] = NAME,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make a private report of every word. Run it where the words are: only reports should travel.
 

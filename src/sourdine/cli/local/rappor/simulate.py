@@ -18,7 +18,7 @@ from sourdine.cli.local.rappor.decode import (
 from sourdine.cli.local.rappor.options import NoiseOptions, costs, say_costs
 from sourdine.cli.shared import show
 from sourdine.cli.shared.option_groups import with_groups
-from sourdine.cli.shared.parse import Seed, bits_of
+from sourdine.cli.shared.parse import AsJson, Seed, bits_of
 from sourdine.core import check
 from sourdine.core.format import counted
 
@@ -69,7 +69,7 @@ def simulate(
         typer.Option("--output", "-o", help="A folder for Google's params, counts, map and results."),
     ] = None,
     seed: Seed = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make up people, report for each, and compare what is found with the truth. Nobody's data is touched.
 
