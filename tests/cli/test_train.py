@@ -322,7 +322,7 @@ def test_the_bar_tells_epsilon_so_far_and_the_last_accuracy(capsys: pytest.Captu
     now = Progress(step=3, steps=9, epoch=1, epsilon=0.5678)
     assert say_progress(now, []) == "epsilon 0.568 so far"
     assert say_progress(now, [0.5, 0.75]) == "epsilon 0.568 so far, accuracy 75.00 %"
-    assert told(Progress(step=1, steps=2, epoch=0, epsilon=float("inf")), []) == "NOT private"
+    assert say_progress(Progress(step=1, steps=2, epoch=0, epsilon=float("inf")), []) == "NOT private"
     with training_bar("training") as tell:
         tell(now)
     assert capsys.readouterr().out == ""

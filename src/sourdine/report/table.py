@@ -9,8 +9,8 @@ from decimal import Decimal
 
 from sourdine.accounting.accountant import Bracket
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.escaping import tame
 from sourdine.core.format import shorten_down, shorten_up
-from sourdine.core.terminal import tame
 
 Cell = str | int | float | Decimal | Bracket | None
 _LONG = 24  # characters of a cell that needs a line of its own

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.escaping import csv_text, inert
 from sourdine.core.figure import Figure
-from sourdine.core.spreadsheet import csv_text, inert
 from sourdine.core.view import Viewable, figure_of
 from sourdine.frames.output import write_columns
 from sourdine.tables.estimate import GroupEstimate
@@ -230,7 +230,7 @@ class Answers(Viewable):
         """The tidy table as CSV.
 
         Names and keys may be made to look like formulas. A spreadsheet takes them for text where an
-        apostrophe stands before them, which `core.spreadsheet.as_written` takes off again.
+        apostrophe stands before them, which `core.escaping.as_written` takes off again.
         """
         return csv_text(map(inert, row) for row in chain([self.columns], self.rows()))
 

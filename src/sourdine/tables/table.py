@@ -11,8 +11,8 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.escaping import tame
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.terminal import tame
 from sourdine.core.view import Viewable
 from sourdine.frames.joins import open_joined, read_joins
 from sourdine.frames.mock import mock_source

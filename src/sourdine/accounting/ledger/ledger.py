@@ -29,9 +29,9 @@ from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError
+from sourdine.core.escaping import tame
 from sourdine.core.figure import Figure
 from sourdine.core.notation import either
-from sourdine.core.terminal import tame
 from sourdine.core.view import Viewable, figure_of
 
 _START = datetime(1970, 1, 1, tzinfo=UTC)

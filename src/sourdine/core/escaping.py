@@ -1,4 +1,7 @@
-"""Cells of CSV files that no spreadsheet takes for a formula.
+"""Texts of others that no terminal and no spreadsheet obeys.
+
+Names of columns, keys, queries and files come from people and from files of others. A terminal obeys some
+characters in them: it moves the cursor, hides or recolours what was said, writes from right to left.
 
 Spreadsheets compute a cell that begins like a formula, whoever wrote it, and formulas can fetch addresses
 and start programs. An apostrophe before it makes it a text. Numbers are left as they are, and what was
@@ -8,6 +11,7 @@ and blanks.
 
 import csv
 import re
+import unicodedata
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -15,6 +19,30 @@ T = TypeVar("T")
 _APOSTROPHE, _ENDING = "'", "\r\n"
 _FORMULA = re.compile(r"[\s'\0\ufeff\u200b]*[=+\-@\uff1d\uff0b\uff0d\uff20]|'*[\t\r\n\0]")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:[.,][0-9]+)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_ODD = re.compile(r"[^\x20-\x7e]")
+
+
+def tame(text: str) -> str:
+    r"""A text in one line: what has no shape is shown by its number; spaces of any kind are spaces.
+
+    >>> print(tame("\x1b[2Jpeople\n"))
+    \x1b[2Jpeople\n
+    >>> tame("naïve 人口")
+    'naïve 人口'
+    """
+    return _ODD.sub(_shown, text)
+
+
+def has_shape(letter: str) -> bool:
+    """Whether a letter is seen as itself; spaces of any kind are."""
+    return letter.isprintable() or unicodedata.category(letter) == "Zs"
+
+
+def _shown(match: re.Match[str]) -> str:
+    letter = match.group()
+    if has_shape(letter):
+        return letter
+    return letter.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 def inert(cell: T) -> T | str:
