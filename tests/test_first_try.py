@@ -99,6 +99,23 @@ def test_a_tenth_is_a_tenth(epsilon: Any) -> None:
     assert table().plan(PAY, epsilon=epsilon).privacy.epsilon == Fraction(1, 10)
 
 
+def test_numbers_of_numpy_are_written_in_lists_too() -> None:
+    columns = COLUMNS | {
+        "id": {"type": "category", "keys": [np.int64(1), np.int64(2)], "missing": np.int64(1)}
+    }
+    people = table(columns=columns)
+    query = sd.Query("few", [st.Count(), st.Proportion("id", of=[np.int64(2)])], where={"id": np.int64(2)})
+    assert query.where[0].keys == (2,)
+    assert people.plan(query, epsilon=1).schema.keys("id") == (1, 2)
+    assert st.Quantiles("salary", np.array([0.5])).levels == (0.5,)  # type: ignore[arg-type]
+    assert Schema.read({"id": {"type": "category", "keys": range(3)}}).keys("id") == (0, 1, 2)
+
+
+def test_a_private_result_is_one_line() -> None:
+    some = sd.quantiles(np.arange(1000.0), levels=[0.5], bounds=(0, 1000), epsilon=1)
+    assert re.fullmatch(r"<Release of \[[\d.]+\], not paid>", repr(some))
+
+
 def test_ten_tenths_fit_in_one() -> None:
     ledger, people = sd.Ledger.create("a.ledger", epsilon=1), table()
     plan = people.plan(sd.Query("all", st.Count()), epsilon=0.1)
@@ -141,6 +158,8 @@ BOTH: list[tuple[Callable[[], object], str]] = [
     (plan_of(st.Mean("sex")), "needs numbers"),
     (plan_of(st.Count(), by="salary"), "Grouping needs known keys"),
     (plan_of(st.Mean("salry")), "Did you mean 'salary'"),
+    (plan_of(st.Mean("height")), "Declared are 'sex', 'salary'. Take one of them, or declare it, as in"),
+    (plan_of("count", where={"column": "sex", "keys": ["f"]}), "names of columns first: where"),
     (plan_of("median"), "asks for the median"),
     (plan_of({"max": "salary"}), "the value of one record"),
     (plan_of("avg"), "It is called mean"),
@@ -185,6 +204,15 @@ def test_a_mistake_is_told_as_it_was_made(mistake: Callable[[], object], told: s
         (lambda: table().plan([PAY], epsilon=1), "write * before the list"),  # type: ignore[arg-type]
         (lambda: table().plan(st.Count(), epsilon=1), 'Query("people", [Count()], by="sex")'),  # type: ignore[arg-type]
         (lambda: table().plan(PAY, epsilon="one"), "Write it like 0.5"),
+        (lambda: table().plan(PAY, epsilon=0), "Got 0."),
+        (lambda: table().plan(PAY, epsilon=1, confidence=95), "strictly between 0 and 1"),
+        (column(type="category", keys={"f", "m"}), "it must be a list"),
+        (lambda: sd.Query("a", [st.Count()], where={"day": {"below": pd.Timestamp(0)}}), "must be a number"),
+        (lambda: sd.quantiles([1.0], levels=0.5, bounds=(0, 1), epsilon=1), "Write levels=[0.5]"),  # type: ignore[arg-type]
+        (
+            lambda: sd.dpsgd_epsilon(1, 64, 10, delta=1e-5),
+            "'sampling_rate' of dpsgd_epsilon must be at most 1",
+        ),
         (lambda: sd.Query("pay", [st.Count]), "Write it like Count()"),  # type: ignore[list-item]
         (lambda: sd.Ledger("people.ledger"), "Ledger.open(path)"),  # type: ignore[arg-type]
         (lambda: sd.Ledger.create("b.ledger", 1), "as in epsilon=3"),  # type: ignore[arg-type]

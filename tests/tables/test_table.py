@@ -49,7 +49,7 @@ def test_a_table_that_does_not_fit_its_declaration_is_refused(tmp_path: Path) ->
         ({"ask": []}, "'queries.q.ask' is wrong"),
         ({"ask": ["count", "count"]}, "the same thing is asked twice"),
         ({"ask": [{"mean": "sex"}]}, "needs numbers, and the column 'sex'"),
-        ({"ask": [{"mean": "height"}]}, "the column 'height' is not declared. Declare it"),
+        ({"ask": [{"mean": "height"}]}, "the column 'height' is not declared. Declared are 'age', 'sex'"),
         ({"ask": [{"mean": "agge"}]}, "not declared. Did you mean 'age'?"),
         ({"ask": ["count"], "by": "sexe"}, "not declared. Did you mean 'sex'?"),
         ({"ask": ["mean"]}, 'of no column. Write it like Mean("pay")'),

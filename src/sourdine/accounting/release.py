@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import Ledger, Receipt
 from sourdine.accounting.ledger.ledger import opened
@@ -30,6 +32,14 @@ class Release(Viewable):
     secure: bool = True
     notes: tuple[str, ...] = ()
     declarations: Mapping[str, str] | None = None
+
+    def __repr__(self) -> str:
+        shown = np.array2string(
+            np.asarray(self.values), precision=6, separator=", ", threshold=8, edgeitems=4
+        )
+        paid = "not paid" if self.receipt is None else f"paid by line {self.receipt.number} of its ledger"
+        seeded = "" if self.secure else ", seeded: protects nobody"
+        return f"<Release of {' '.join(shown.split())}, {paid}{seeded}>"
 
     def certificate(
         self, ledger: Ledger | Path | str, declared: Mapping[str, str] | None = None

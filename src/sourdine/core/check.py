@@ -19,7 +19,7 @@ E = TypeVar("E", bound=Enum)
 
 def fail(owner: str, name: str, must: str, got: object, remedy: str = "") -> InvalidParameter:
     """The error for one bad parameter, in the house's form."""
-    shown = repr(got)
+    shown = str(got) if isinstance(got, Fraction) else repr(got)
     if len(shown) > 60:
         shown = shown[:57] + "..."
     return InvalidParameter(f"The '{name}' of {owner} must {must}. Got {shown}. {remedy}".rstrip())

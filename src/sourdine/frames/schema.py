@@ -43,9 +43,24 @@ def by_hand(init: F) -> F:
 def declare(init: Callable[..., None], owner: str, **given: object) -> None:
     """Call the constructor of pydantic; what is wrong is told in one sentence."""
     try:
-        init(**given)
+        init(**{name: python_values(each) for name, each in given.items()})
     except ValidationError as problem:
         raise told(problem, owner) from None
+
+
+def python_values(content: object) -> object:
+    """Numbers and texts of NumPy as Python's own, in lists too; arrays may be taken from data, and stay.
+
+    >>> python_values({"keys": [np.int64(1), 2], "lower": np.float64(0.5)})
+    {'keys': [1, 2], 'lower': 0.5}
+    """
+    if isinstance(content, np.generic):
+        return content.item()
+    if isinstance(content, Mapping):
+        return {name: python_values(each) for name, each in content.items()}
+    if isinstance(content, list | range):
+        return [python_values(each) for each in content]
+    return tuple(map(python_values, content)) if type(content) is tuple else content
 
 
 class Integer(Declared):
@@ -199,7 +214,7 @@ class Schema(Declared):
                 f"Write them like {value({'age': column})}."
             )
         try:
-            return cls.model_validate({"columns": {name: _plain(each) for name, each in columns.items()}})
+            return cls.model_validate({"columns": python_values(columns)})
         except ValidationError as problem:
             raise told(problem, "columns") from None
 
@@ -245,13 +260,6 @@ class Schema(Declared):
         found = self.columns[name]
         assert isinstance(found, Text)
         return found
-
-
-def _plain(column: object) -> object:
-    """A declaration with numbers of NumPy as Python's own; its arrays may be taken from data, and stay."""
-    if not isinstance(column, Mapping):
-        return column
-    return {name: each.item() if isinstance(each, np.number) else each for name, each in column.items()}
 
 
 def _histogram(name: str) -> str:

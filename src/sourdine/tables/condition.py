@@ -7,12 +7,12 @@ from typing import Any
 from pydantic import model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.notation import either, value
-from sourdine.core.toml import toml_key
+from sourdine.core.notation import block, either, setting, value
 from sourdine.frames.filter import among, between
 from sourdine.frames.schema import LONGEST_KEY, Column, Declared, Flag, Integer, Real, Schema, Text, sensible
 from sourdine.frames.source import Source
 
+_MOST_NAMES = 8  # of columns, in a sentence
 _FLAGS = {"true": True, "false": False, "yes": True, "no": False}
 
 
@@ -113,11 +113,21 @@ def check_column(name: str, schema: Schema, owner: str) -> None:
     if name in schema.columns:
         return
     near = difflib.get_close_matches(name, schema.columns, n=1)
-    remedy = f"Did you mean '{near[0]}'? If not, declare" if near else "Declare"
-    where = either(f"in the columns of the table, as {value(name)}", f"under [columns.{toml_key(name)}]")
+    if near:
+        remedy = f"Did you mean '{near[0]}'? If not, declare"
+    elif name == "column":
+        remedy = f"Conditions have names of columns first: {setting('where', {'sex': ['f']})}. Or declare"
+    else:
+        remedy = f"Declared are {_some(list(schema.columns))}. Take one of them, or declare"
+    how = block("columns", name, type="category", keys=["a", "b"])
     raise InvalidParameter(
-        f"In the query '{owner}' the column '{name}' is not declared. {remedy} it {where}."
+        f"In the query '{owner}' the column '{name}' is not declared. {remedy} it, as in {how}."
     )
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(f"'{name}'" for name in names[:_MOST_NAMES]) + more
 
 
 def _proportion() -> str:

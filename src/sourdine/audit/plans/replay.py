@@ -11,6 +11,7 @@ from sourdine.audit.plans.engines import ENGINES, AuditedEngine
 from sourdine.audit.plans.movement import flaw, movements
 from sourdine.audit.plans.walk import Layout, Walk, WalkStep, some_keys
 from sourdine.core import check
+from sourdine.core.codec import written
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.joins import Join, open_joined
 from sourdine.frames.source import Source
@@ -40,7 +41,7 @@ class Violation:
     engine: str
     fault: str
     claimed: str = ""
-    amount: str = ""
+    amount: str = field(default="", metadata=written("seen"))
     seed: int
     pair: int
 

@@ -69,7 +69,7 @@ def plan(
 
 def plain(audit: "PlanAudit") -> dict[str, object]:
     """What was found, for machines."""
-    import dataclasses
+    from sourdine.core.codec import encoded
 
     return {
         "unit": audit.plan.unit.name,
@@ -90,7 +90,7 @@ def plain(audit: "PlanAudit") -> dict[str, object]:
             }
             for each in audit.lines
         ],
-        "violations": [dataclasses.asdict(each) for each in audit.violations],
+        "violations": [encoded(each) for each in audit.violations],
         "good": audit.good,
     }
 

@@ -80,7 +80,7 @@ class Quantiles(OfColumn):
         cuts: int | None = None,
         bins: int | None = None,
     ) -> None:
-        exact = tuple(levels) if isinstance(levels, Sequence) else (levels,)
+        exact = (levels,) if isinstance(levels, int | float) else tuple(levels)
         given = {"method": method, "law": law, "ties": ties, "radius": radius, "cuts": cuts, "bins": bins}
         declare(super().__init__, "Quantiles", column=column, levels=exact, **given)
 
