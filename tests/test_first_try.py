@@ -104,7 +104,7 @@ def test_numbers_of_numpy_are_written_in_lists_too() -> None:
         "id": {"type": "category", "keys": [np.int64(1), np.int64(2)], "missing": np.int64(1)}
     }
     people = table(columns=columns)
-    query = sd.Query("few", [st.Count(), st.Proportion("id", of=[np.int64(2)])], where={"id": np.int64(2)})
+    query = sd.Query("few", [st.Count(), st.Proportion("id", of=[np.int64(2)])], where={"id": np.int64(2)})  # type: ignore[list-item]
     assert query.where[0].keys == (2,)
     assert people.plan(query, epsilon=1).schema.keys("id") == (1, 2)
     assert st.Quantiles("salary", np.array([0.5])).levels == (0.5,)  # type: ignore[arg-type]
