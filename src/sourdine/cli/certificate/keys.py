@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import AsJson
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
 
@@ -18,7 +19,7 @@ def keys(
     passphrase: Annotated[
         bool, typer.Option("--passphrase", help="Ask for a passphrase, without which the key does not sign.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make a pair of keys: NAME.key signs and is yours alone, NAME.pub checks and is for everybody.
 
@@ -63,7 +64,7 @@ def grouped(text: str) -> str:
 
 
 def _new_passphrase() -> str:
-    given = str(typer.prompt("Passphrase", hide_input=True, confirmation_prompt=True))
-    if not given.strip():
+    passphrase = str(typer.prompt("Passphrase", hide_input=True, confirmation_prompt=True))
+    if not passphrase.strip():
         raise InvalidParameter("A passphrase of nothing protects nothing. Give some words.")
-    return given
+    return passphrase

@@ -7,6 +7,7 @@ import typer
 
 from sourdine.cli.certificate.verify import LedgerFile, ReleasePath, other_payment
 from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import AsJson
 from sourdine.core.errors import LedgerError
 
 
@@ -18,7 +19,7 @@ def sign(
         str | None, typer.Option(help="Who signs, as others shall read it. Without it: the name of the key.")
     ] = None,
     ledger: LedgerFile = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Sign the certificate of a release, and with it every file that it covers.
 
@@ -43,12 +44,14 @@ def sign(
         )
     pair = SigningKey.read(key, lambda: str(typer.prompt("Passphrase", hide_input=True)))
     place = signatures_place(verification.place)
-    made = sign_content(verification.content, pair, pair.name if name is None else name)
-    add_signature(place, made)
+    signature = sign_content(verification.content, pair, pair.name if name is None else name)
+    add_signature(place, signature)
     if as_json:
-        show.document({"signatures": str(place), "name": made.name, "key": made.key, "time": made.time})
+        show.document(
+            {"signatures": str(place), "name": signature.name, "key": signature.key, "time": signature.time}
+        )
         return
-    show.line(f"Signed as {made.name}, {made.time}: {place}")
+    show.line(f"Signed as {signature.name}, {signature.time}: {place}")
     if verification.files.uncovered:
         show.say(
             f"The certificate is of an earlier version and does not cover "

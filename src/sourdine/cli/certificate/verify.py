@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.shared import show
+from sourdine.cli.shared.parse import AsJson
 from sourdine.core.format import counted, plain
 
 if TYPE_CHECKING:
     from sourdine.accounting.certificate import Discrepancy, PublicKey, Verification
 
-FOUND = 1  # the exit code of whoever looked, and found something
+WRONG = 1  # the exit code of whoever looked, and found something
 
 ReleasePath = Annotated[Path, typer.Argument(help="The folder of a release, or its certificate.json.")]
 LedgerFile = Annotated[str | None, typer.Option(help="The ledger that paid, to confirm the payment.")]
@@ -27,7 +28,7 @@ def verify(
     *,
     ledger: LedgerFile = None,
     key: PublicKeys = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare a release with its certificate; with a ledger, confirm the payment, with a key, the signature.
 
@@ -47,7 +48,7 @@ def verify(
         show.document(_plain(verification, wrong))
     else:
         _print(verification, wrong)
-    raise typer.Exit(FOUND if wrong else 0)
+    raise typer.Exit(WRONG if wrong else 0)
 
 
 def read_keys(paths: Sequence[Path] | None) -> "list[PublicKey]":
