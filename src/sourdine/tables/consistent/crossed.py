@@ -6,25 +6,16 @@ apart into one weighted mean for each set, over the margins that hold its column
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, combinations, product
+from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sourdine.tables.answer import ALL, Cell
-from sourdine.tables.consistent.whole import diffused
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Axes = tuple[int, ...]
-_ROUNDS = 60
-_RAKES = 10
-_RELAXED = 1.6
-_PENALTY = 2.0
-_CLOSE = 0.01  # of a record: rounding moves more
+from sourdine.tables.consistent.fit import Axes, Floats, Ints, disjoint, fit, subsets
+from sourdine.tables.consistent.whole import diffused, kept_to
 
 
 @dataclass(frozen=True)
@@ -79,7 +70,7 @@ class Crossed:
             free = math.prod((self.shape[axis] - 1) / self.shape[axis] for axis in axes)
             held[axes] = free / sum(self._precision(axes, margin) for margin in self._over(axes))
         each = [
-            sum(held[axes] * (self._size(axes) / self._size(margin)) ** 2 for axes in _subsets(margin))
+            sum(held[axes] * (self._size(axes) / self._size(margin)) ** 2 for axes in subsets(margin))
             for margin in self.margins
         ]
         return np.repeat(np.array(each), [self._size(margin) for margin in self.margins])
@@ -89,15 +80,21 @@ class Crossed:
 
         Margins come first, the smaller before the larger: each is the nearest to its best estimate that has
         no negative number and agrees with those before it. Fitted all at once, the many cells that noise
-        would make negative would push up their sums.
+        would make negative would push up their sums. The smallest margins that share no column are whole
+        numbers from the beginning, and the cells are made to add up to them to the last record.
         """
         effects = self._effects(noisy)
         fitted: dict[Axes, Floats] = {}
         for margin in self._shared:
             held = {axes: table for axes, table in fitted.items() if set(axes) < set(margin)}
-            fitted[margin] = _fit(margin, self._from_effects(margin, effects), held)
-        cells = np.stack([diffused(table, self.margins) for table in fitted[self._sets[-1]]])
-        return self.exact(cells.reshape(len(noisy), -1))
+            fitted[margin] = fit(margin, self._from_effects(margin, effects), held)
+        *smaller, full = self._shared
+        kept = [axes for axes in disjoint(smaller) if (fitted[axes] % 1 == 0).all()]
+        cells = [
+            kept_to(diffused(table, self.margins), table, {axes: fitted[axes][row] for axes in kept})
+            for row, table in enumerate(fitted[full])
+        ]
+        return self.exact(np.stack(cells).reshape(len(noisy), -1))
 
     @property
     def _shared(self) -> list[Axes]:
@@ -109,7 +106,7 @@ class Crossed:
 
     @property
     def _sets(self) -> list[Axes]:
-        return _subsets(tuple(range(len(self.shape))))
+        return subsets(tuple(range(len(self.shape))))
 
     def _size(self, axes: Axes) -> int:
         return math.prod(self.shape[axis] for axis in axes)
@@ -152,97 +149,7 @@ class Crossed:
         """A margin as the sum of the effects of its axes, each spread evenly."""
         rows = len(effects[()])
         total = np.zeros((rows, *(self.shape[axis] for axis in margin)))
-        for axes in _subsets(margin):
+        for axes in subsets(margin):
             wide = tuple(self.shape[axis] if axis in axes else 1 for axis in margin)
             total += effects[axes].reshape(rows, *wide) * (self._size(axes) / self._size(margin))
         return total
-
-
-def _fit(margin: Axes, best: Floats, fitted: dict[Axes, Floats]) -> Floats:
-    """The margin without negative numbers that is nearest to the best, among those that agree with others.
-
-    By the alternating direction method of multipliers: in turn the nearest that agrees, which is a sum of
-    means, and the nearest without negative numbers. It ends without negative numbers, whenever one stops, and
-    a few rounds of proportional fitting bring it to agree. A total is rounded.
-    """
-    if not margin:
-        return np.rint(np.maximum(best, 0.0))
-    sums = {tuple(margin.index(axis) for axis in axes): table for axes, table in fitted.items()}
-    fixed = {axes for each in sums for axes in _subsets(each)}
-    means = {axes: table * (table[0].size / best[0].size) for axes, table in sums.items()}
-    aim = best
-    for axes in sorted(means, key=len):  # the means of the larger are those of the smaller already
-        aim = aim + _spread(means[axes], axes, best.ndim) - _mean(aim, axes)
-    if (aim >= 0).all():
-        return aim
-    step = _by_effect(best.ndim - 1, lambda axes: 0.0 if axes in fixed else _PENALTY / (1 + _PENALTY))
-    still = aim / (1 + _PENALTY) + _by_effect(best.ndim - 1, lambda axes: float(axes in fixed))(aim) * (
-        _PENALTY / (1 + _PENALTY)
-    )
-    kept, gap = np.maximum(aim, 0.0), np.zeros_like(aim)
-    for _ in range(_ROUNDS):
-        free = still + step(kept - gap)
-        mixed = _RELAXED * free + (1 - _RELAXED) * kept
-        before, kept = kept, np.maximum(mixed + gap, 0.0)
-        gap += mixed - kept
-        if np.abs(free - kept).max() < _CLOSE and np.abs(kept - before).max() < _CLOSE:
-            break
-    return _raked(kept, sums)
-
-
-def _raked(table: Floats, sums: dict[Axes, Floats]) -> Floats:
-    """The table scaled in proportion until it has these sums, as nearly as its zeros allow."""
-    for _ in range(_RAKES):
-        for axes in sorted(sums, key=len, reverse=True):  # the total last: it is the surest
-            gone = tuple(axis for axis in range(1, table.ndim) if axis - 1 not in axes)
-            now, aim = table.sum(axis=gone, keepdims=True), _spread(sums[axes], axes, table.ndim)
-            table = table * np.divide(aim, now, out=np.zeros_like(aim), where=now > 0)
-    return table
-
-
-def _spread(table: Floats, axes: Axes, many: int) -> Floats:
-    """A margin with an axis of length 1 for each that it lacks."""
-    return np.expand_dims(table, tuple(axis for axis in range(1, many) if axis - 1 not in axes))
-
-
-def _mean(table: Floats, axes: Axes) -> Floats:
-    gone = tuple(axis for axis in range(1, table.ndim) if axis - 1 not in axes)
-    found: Floats = table.mean(axis=gone, keepdims=True)
-    return found
-
-
-def _by_effect(many: int, factor: Callable[[Axes], float]) -> Callable[[Floats], Floats]:
-    """The map that multiplies the effects of each set of axes by a factor.
-
-    The effects of a set are sums and differences of means, so the whole is a weighted sum of means.
-    """
-    sets = _subsets(tuple(range(many)))
-    weights = {
-        axes: sum((-1) ** (len(more) - len(axes)) * factor(more) for more in sets if set(axes) <= set(more))
-        for axes in sets
-    }
-    full = sets[-1]
-
-    def applied(table: Floats) -> Floats:
-        means = {full: table}
-        for axes in sets[-2::-1]:
-            more, axis = _next(axes, many)
-            means[axes] = means[more].mean(axis=axis + 1, keepdims=True)
-        means = {axes: means[axes] * weights[axes] for axes in sets}
-        for axes in sets[:-1]:  # the small ones are added into larger ones first
-            more, _ = _next(axes, many)
-            means[more] = means[more] + means[axes]
-        return means[full]
-
-    return applied
-
-
-def _next(axes: Axes, many: int) -> tuple[Axes, int]:
-    """The same axes and the first that is not among them."""
-    axis = next(each for each in range(many) if each not in axes)
-    return tuple(sorted((*axes, axis))), axis
-
-
-def _subsets(axes: Axes) -> list[Axes]:
-    """All sets of some axes, the smaller ones first."""
-    return list(chain.from_iterable(combinations(axes, many) for many in range(len(axes) + 1)))

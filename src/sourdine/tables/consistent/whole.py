@@ -4,7 +4,7 @@ All of it is post-processing of noisy numbers: it sees no record.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -93,6 +93,36 @@ def diffused(table: Floats, margins: Sequence[tuple[int, ...]]) -> Ints:
             each.add(place, off)
     back = np.argsort([*outer, *inner])
     return np.transpose(down + up, back)
+
+
+def kept_to(cells: Ints, table: Floats, sums: Mapping[tuple[int, ...], Floats]) -> Ints:
+    """The cells with whole sums that share no axis, by as few records moved as that takes.
+
+    A record moves from where a sum has too many to where it has too few, beside the other axes, so that other
+    sums stay as they are; or comes or goes, where all sums have too few or too many. It moves between the
+    cells that rounding put farthest from the table.
+    """
+    found = cells
+    for axes, aim in sums.items():
+        order = [*axes, *(axis for axis in range(cells.ndim) if axis not in axes)]
+        here = np.transpose(found, order).reshape(aim.size, -1)
+        off = here - np.transpose(table, order).reshape(aim.size, -1)
+        excess = here.sum(axis=1) - np.rint(aim).astype(np.int64).ravel()
+        over, under = (np.repeat(np.arange(aim.size), np.maximum(each, 0)) for each in (excess, -excess))
+        for place in range(max(over.size, under.size)):
+            score = np.zeros(here.shape[1])
+            if place < over.size:
+                score += np.where(here[over[place]] > 0, off[over[place]], -np.inf)
+            if place < under.size:
+                score -= off[under[place]]
+            cell = int(np.argmax(score))
+            for rows, change in ((over, -1), (under, 1)):
+                if place < rows.size:
+                    here[rows[place], cell] += change
+                    off[rows[place], cell] += change
+        wide = [cells.shape[axis] for axis in order]
+        found = np.transpose(here.reshape(wide), np.argsort(order))
+    return found
 
 
 def _largest(score: Floats, many: int) -> Ints:
