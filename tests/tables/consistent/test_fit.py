@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sourdine.tables.consistent.crossed import Crossed
-from sourdine.tables.consistent.fit import disjoint, moved_to
+from sourdine.tables.consistent.fit import Axes, disjoint, moved_to
 from sourdine.tables.consistent.whole import kept_to
 
 Floats = NDArray[np.float64]
@@ -22,20 +22,20 @@ def test_what_is_moved_has_the_sums(seed: int, zeros: float) -> None:
     random = np.random.default_rng(seed)
     table = random.exponential(1, (2, 3, 4, 2)) * (random.random((2, 3, 4, 2)) >= zeros)
     total = random.integers(0, 50, 2)
-    aims = {
+    aims: dict[Axes, Floats] = {
         axes: np.stack([random.multinomial(each, np.ones(size) / size) for each in total]).astype(float)
         for axes, size in (((0,), 3), ((1,), 4), ((2,), 2))
     }
     found = moved_to(table, {(): total.astype(float), **aims})
     assert (found >= 0).all()
-    for (axis,), aim in aims.items():
-        gone = tuple(each for each in (1, 2, 3) if each != axis + 1)
+    for axes, aim in aims.items():
+        gone = tuple(each for each in (1, 2, 3) if each != axes[0] + 1)
         np.testing.assert_allclose(found.sum(axis=gone), aim, atol=1e-9)
 
 
 def test_what_has_its_sums_is_not_moved() -> None:
     table = np.random.default_rng(0).exponential(1, (1, 3, 4))
-    sums = {(0,): table.sum(axis=2), (1,): table.sum(axis=1)}
+    sums: dict[Axes, Floats] = {(0,): table.sum(axis=2), (1,): table.sum(axis=1)}
     np.testing.assert_allclose(moved_to(table, sums), table, atol=1e-12)
 
 
@@ -46,7 +46,7 @@ def test_records_are_moved_until_sums_are_kept(seed: int) -> None:
     table = random.exponential(2, (3, 4, 2))
     cells = np.floor(table + random.random(table.shape)).astype(np.int64)
     total = int(random.integers(0, 80))
-    aims = {
+    aims: dict[Axes, Floats] = {
         (axis,): random.multinomial(total, np.ones(size) / size).astype(float)
         for axis, size in enumerate(table.shape)
     }
@@ -79,9 +79,10 @@ def errors(held: Crossed, total: int, noise: float, skew: float, rounds: int) ->
     ours, alone = np.zeros(len(held.margins)), np.zeros(len(held.margins))
     for _ in range(rounds):
         shares = [random.dirichlet(np.full(size, skew)) for size in held.shape]
-        exact = held.exact(random.multinomial(total, np.einsum("i,j,k->ijk", *shares).ravel())[None])
+        cells = random.multinomial(total, np.einsum("i,j,k->ijk", *shares).ravel())
+        exact = held.exact(cells[None]).astype(float)
         noisy = exact + np.rint(random.laplace(0, noise, exact.shape))
-        found = held.whole(noisy)
+        found = held.whole(noisy).astype(float)
         for margin, parts in enumerate(zip(*map(held._split, (exact, found, noisy)), strict=True)):
             true, value, raw = parts
             ours[margin] += np.mean((value - true) ** 2)
@@ -112,7 +113,8 @@ def test_single_margins_are_the_nearest_whole_parts_of_the_total() -> None:
     """They do not feel the cells, however much noise those have."""
     random = np.random.default_rng(3)
     held = Crossed((6, 7, 8), SINGLES)
-    noisy = held.exact(random.poisson(0.3, (2, held.cells))) + np.rint(random.laplace(0, 30, (2, 358)))
+    exact = held.exact(random.poisson(0.3, (2, held.cells))).astype(float)
+    noisy = exact + np.rint(random.laplace(0, 30, exact.shape))
     _, total, *singles = held._split(held.whole(noisy).astype(float))
     _, best_total, *best = held._split(held.best(noisy))
     np.testing.assert_array_equal(total, np.rint(np.maximum(best_total, 0)))

@@ -159,7 +159,8 @@ def _even(shape: tuple[int, ...], sums: dict[Axes, Floats]) -> Floats:
         many //= math.prod(shape[axis + 1] for axis in axes)
     total = sums[apart[0]].reshape(shape[0], -1).sum(axis=1).reshape(held.shape[0], *[1] * (len(shape) - 1))
     whole = total ** (len(apart) - 1) * many
-    return np.divide(np.broadcast_to(held, shape), whole, out=np.zeros(shape), where=whole > 0)
+    found: Floats = np.divide(np.broadcast_to(held, shape), whole, out=np.zeros(shape), where=whole > 0)
+    return found
 
 
 def disjoint(sums: Iterable[Axes]) -> list[Axes]:
