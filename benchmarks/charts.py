@@ -15,22 +15,36 @@ Measures = Any  # JSON of one benchmark
 
 
 def growth_figures(measures: Measures) -> dict[str, Figure]:
-    """The cost of a release against rows, then against declared keys."""
-    good = [each for each in measures if "error" not in {**each["plain"], **each["private"]}]
-    good = [each for each in good if each["engine"] in _ENGINES and each["grid"] == "cents"]
-    by_rows = [each for each in good if each["deciles"]]
-    by_keys = [each for each in good if not each["deciles"]]
-    return {
-        "growth_rows": Figure(
-            title=f"A release of {_largest(by_rows, 'rows')}: count, mean and deciles by 100 keys",
-            chart=_lines(_engines(by_rows, "rows"), _size("rows", "rows, log scale")),
-        ),
-        "growth_keys": Figure(
-            title=f"A release by {_largest(by_keys, 'keys')}: count and mean by declared keys",
-            chart=_lines(_engines(by_keys, "keys"), _size("keys", "keys, log scale")),
-            note="On 10 million rows, Spark on a million.",
-        ),
+    """The cost of a release against rows, keys, groups and rows of people who have many."""
+    held = {
+        task: [
+            each
+            for each in measures
+            if each["task"] == task
+            and each["engine"] in _ENGINES
+            and each["grid"] == "cents"
+            and "error" not in {**each["plain"], **each["private"]}
+        ]
+        for task in ("rows", "declared", "private", "deciles", "people")
     }
+    asked = (
+        ("growth_rows", "rows", "rows", "count, mean and deciles by 100 keys"),
+        ("growth_keys", "declared", "keys", "count and mean by declared keys"),
+        ("growth_private", "private", "keys", "count and mean by keys that nobody declared"),
+        ("growth_groups", "deciles", "keys", "nine deciles by group"),
+        ("growth_people", "people", "rows", "count and mean by 100 keys, 100 rows a person"),
+    )
+    found = {}
+    for name, task, size, words in asked:
+        if held[task]:
+            rows = f"On {max(each['rows'] for each in held[task]):,} rows" if size == "keys" else ""
+            fewer = ", Spark on a million." if any(each["engine"] == "spark" for each in held[task]) else "."
+            found[name] = Figure(
+                title=f"A release {'of' if size == 'rows' else 'by'} {_largest(held[task], size)}: {words}",
+                chart=_lines(_engines(held[task], size), _size(size, f"{size}, log scale")),
+                note=rows + fewer if rows else "",
+            )
+    return found
 
 
 def keys_figures(measures: Measures) -> dict[str, Figure]:

@@ -1,4 +1,4 @@
-"""One configuration in a process of its own: `python -m benchmarks.growth.measure QUESTION`, in JSON."""
+"""One case in a process of its own: `python -m benchmarks.growth.measure QUESTION`, in JSON."""
 
 import json
 import os
@@ -8,7 +8,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.growth.cases import DECILES, EPSILON, LOWER, STEPS, UPPER
+from benchmarks.growth.cases import (
+    DECILES,
+    DELTA,
+    EPSILON,
+    LOWER,
+    MAX_GROUPS,
+    MAX_ROWS,
+    PRIVATE_EPSILON,
+    STEPS,
+    UPPER,
+    Case,
+)
 
 _SPARK = {
     "spark.ui.enabled": "false",
@@ -34,7 +45,7 @@ def spark_frame(path: str) -> Any:
 
 def opened(engine: str, path: str) -> Any:
     """The table as a user of an engine has it, before the clock starts."""
-    if engine == "duckdb":
+    if engine in ("duckdb", "csv"):
         return path
     if engine == "spark":
         return spark_frame(path)
@@ -43,50 +54,103 @@ def opened(engine: str, path: str) -> Any:
     return pl.scan_parquet(path) if engine == "polars lazy" else pl.read_parquet(path)
 
 
-def private(table: Any, question: dict[str, Any]) -> Callable[[], object]:
-    """A whole release but for the charge: planning, exact counts, noise, intervals."""
+def declared(case: Case) -> dict[str, Any]:
+    """The columns as they are declared."""
+    value = {"type": "real", "lower": LOWER, "upper": UPPER, "granularity": STEPS[case.grid]}
+    if case.task == "private":
+        return {"k": {"type": "text", "other": "other towns"}, "x": value}
+    sizes = {"k": case.keys} if case.columns == ("k",) else {"a": 1000, "b": case.keys // 1000}
+    keys = {name: {"type": "category", "keys": list(range(size))} for name, size in sizes.items()}
+    return {**keys, "x": value}
+
+
+def private(table: Any, case: Case) -> Callable[[], object]:
+    """A whole release but for the charge: declaring, planning, exact counts, noise, intervals."""
+    columns = declared(case)
+    if case.task == "first":
+        return lambda: _first(table, columns)
+    from sourdine.frames.privacy_unit import PrivacyUnit
     from sourdine.tables import Table
     from sourdine.tables.release import _carry_out
 
-    columns = {
-        "k": {"type": "category", "keys": list(range(question["keys"]))},
-        "x": {"type": "real", "lower": LOWER, "upper": UPPER, "granularity": STEPS[question["grid"]]},
-    }
-    ask: list[object] = ["count", {"mean": "x"}]
-    if question["deciles"]:
+    ask: list[object] = ["count", {"mean": "x"}] if case.task != "deciles" else []
+    if case.task in ("rows", "deciles"):
         ask.append({"quantiles": "x", "levels": list(DECILES)})
+    unit: PrivacyUnit | str = "person"
+    if case.task == "people":
+        unit = PrivacyUnit("person", column="person", max_rows=MAX_ROWS, max_groups=MAX_GROUPS)
+    budget = {"epsilon": PRIVATE_EPSILON, "delta": DELTA} if case.task == "private" else {"epsilon": EPSILON}
 
     def run() -> object:
-        held = Table(table, unit="person", columns=columns)
-        return _carry_out(
-            held.plan({"name": "by key", "ask": ask, "by": ["k"]}, epsilon=EPSILON, quality=False),
-            held.source,
-        )
+        held = Table(table, unit=unit, columns=columns)
+        plan = held.plan({"name": "by key", "ask": ask, "by": case.columns}, quality=False, **budget)
+        return _carry_out(plan, held.source)
 
     return run
 
 
-def plain(table: Any, question: dict[str, Any]) -> Callable[[], object]:
-    """The same aggregates by the engine itself, without privacy."""
-    levels = ", ".join(map(str, DECILES))
-    if question["engine"] == "duckdb":
-        import duckdb
+def _first(table: Any, columns: dict[str, Any]) -> object:
+    import sourdine as sd
 
-        deciles = f", quantile_cont(x, [{levels}])" if question["deciles"] else ""
-        sql = f"SELECT k, count(*), avg(x){deciles} FROM '{table}' GROUP BY k"
-        return lambda: duckdb.connect().execute(sql).fetchall()
-    if question["engine"] == "spark":
-        deciles = f", percentile(x, array({levels}))" if question["deciles"] else ""
-        table.createOrReplaceTempView("t")
-        return lambda: table.sparkSession.sql(
-            f"SELECT k, count(*), avg(x){deciles} FROM t GROUP BY k"
-        ).collect()
+    return sd.Table(table, unit="person", columns=columns)
+
+
+def plain(table: Any, case: Case) -> Callable[[], object]:
+    """The same aggregates by the engine itself, without privacy.
+
+    Where people have many rows, first by person and key: what a bound on contributions is about.
+    """
+    if case.engine in ("duckdb", "csv"):
+        return _in_duckdb(table, case)
+    if case.engine == "spark":
+        return _in_spark(table, case)
+    return _in_polars(table, case)
+
+
+def _in_duckdb(table: str, case: Case) -> Callable[[], object]:
+    if case.task == "first":
+        return lambda: _opened_first(table)
+    import duckdb
+
+    by, source = ", ".join(case.columns), f"'{table}'"
+    asked = "" if case.task == "deciles" else ", count(*), avg(x)"
+    if case.task in ("rows", "deciles"):
+        asked += f", quantile_cont(x, [{', '.join(map(str, DECILES))}])"
+    if case.task == "people":
+        source = f"(SELECT person, k, count(*) AS n, sum(x) AS x FROM {source} GROUP BY person, k)"
+        asked = ", sum(n), sum(x) / sum(n)"
+    sql = f"SELECT {by}{asked} FROM {source} GROUP BY {by}"
+    if case.task == "private":
+        sql += " HAVING count(*) >= 2"
+    return lambda: duckdb.connect().execute(sql).fetchnumpy()
+
+
+def _opened_first(table: str) -> object:
+    import duckdb
+
+    return duckdb.connect().execute(f"SELECT * FROM '{table}' LIMIT 0").fetchall()
+
+
+def _in_spark(table: Any, case: Case) -> Callable[[], object]:
+    levels = ", ".join(map(str, DECILES))
+    deciles = f", percentile(x, array({levels}))" if case.task == "rows" else ""
+    table.createOrReplaceTempView("t")
+    by = ", ".join(case.columns)
+    sql = f"SELECT {by}, count(*), avg(x){deciles} FROM t GROUP BY {by}"
+    return lambda: table.sparkSession.sql(sql).collect()
+
+
+def _in_polars(table: Any, case: Case) -> Callable[[], object]:
     import polars as pl
 
     found = [pl.len(), pl.col("x").mean()]
-    if question["deciles"]:
+    if case.task == "rows":
         found += [pl.col("x").quantile(level).alias(str(level)) for level in DECILES]
-    return lambda: table.lazy().group_by("k").agg(found).collect(engine="streaming")
+    source = table.lazy()
+    if case.task == "people":
+        source = source.group_by("person", "k").agg(pl.len().alias("n"), pl.col("x").sum())
+        found = [pl.col("n").sum().alias("count"), pl.col("x").sum()]
+    return lambda: source.group_by(*case.columns).agg(found).collect(engine="streaming")
 
 
 def peak() -> int:
@@ -106,8 +170,9 @@ def peak() -> int:
 
 def main() -> None:
     question = json.loads(sys.argv[1])
-    table = opened(question["engine"], question["path"])
-    run = (private if question["private"] else plain)(table, question)
+    case = Case(**question["case"])
+    table = opened(case.engine, question["path"])
+    run = (private if question["private"] else plain)(table, case)
     seconds = []
     for _ in range(question["rounds"]):
         start = time.perf_counter()

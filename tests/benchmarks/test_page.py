@@ -31,13 +31,14 @@ def test_pictures_stand_in_the_part_of_their_benchmark() -> None:
 
 def test_titles_tell_the_largest_case() -> None:
     sides = {"plain": {"seconds": 2.0, "bytes": 1}, "private": {"seconds": 3.0, "bytes": 1}}
-    case = {"rows": 10**8, "keys": 100, "engine": "duckdb", "grid": "cents", "deciles": True, **sides}
+    case = {"rows": 10**8, "keys": 100, "engine": "duckdb", "grid": "cents", "task": "rows", **sides}
     failed = {**case, "rows": 10**9, "private": {"error": "no memory"}}
-    figures = growth_figures([case, failed, {**case, "keys": 10**6, "deciles": False}])
+    figures = growth_figures([case, failed, {**case, "keys": 10**6, "task": "declared"}])
     assert figures["growth_rows"].title.startswith(
         "A release of 100,000,000 rows takes 3 s on DuckDB, 1.5 times"
     )
     assert "1,000,000 keys takes 3 s" in figures["growth_keys"].title
+    assert figures["growth_keys"].note == "On 100,000,000 rows."
     one = {"unit": "one row per unit", "keys": 10, "seconds": 0.5, "plain": 0.1, "gigabytes": 1.0}
     most = {**one, "keys": 1000, "seconds": 7.0}
     assert keys_figures([most, one])["keys"].title.startswith("1,000 keys that nobody declared take 7 s")
