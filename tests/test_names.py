@@ -101,6 +101,49 @@ def test_a_parameter_has_the_same_name_everywhere() -> None:
     assert not old, "\n".join(old)
 
 
+# what is meant by a name, told by the types that may stand for it
+_NUMBER = {"Fraction", "float", "int", "str", "Number"}
+MEANING = {
+    "epsilon": {*_NUMBER, "Bracket", "Sequence"},
+    "delta": _NUMBER,
+    "selection_delta": _NUMBER,
+    "rho": _NUMBER,
+    "sampling_rate": _NUMBER,
+    "noise_multiplier": {"float"},
+    "confidence": {"float"},
+    "lower": {*_NUMBER, "Floats"},
+    "upper": {*_NUMBER, "Floats"},
+    "bounds": {"tuple", "float"},
+    "levels": {*_NUMBER, "Sequence", "tuple", "ArrayLike"},
+    "unit": {"PrivacyUnit", "str"},
+    "neighbours": {"Neighbours", "str"},
+    "by": {"str", "Sequence", "tuple", "Grouping"},
+    "seed": {"int"},
+    "ledger": {"Ledger", "Path", "str"},
+    "purpose": {"str"},
+    "bits": {"Bits"},
+}
+ANOTHER_MEANING = {  # by the field's own words
+    "Generalised.levels": "how coarse each column is, by its name",
+    "Rappor.bits": "the length of a Bloom filter, as RAPPOR calls it",
+    "OneTimeRappor.bits": "the same",
+    "Candidates.bits": "the same",
+}
+
+
+def test_a_name_means_the_same_everywhere() -> None:
+    others = []
+    for owner, home, part in public():
+        if isinstance(part, ast.FunctionDef) or part.annotation is None:
+            continue
+        name = part.arg if isinstance(part, ast.arg) else ast.unparse(part.target)
+        words = set(re.findall(r"\w+", ast.unparse(part.annotation))) - {"None"}
+        known = f"{owner.partition('.')[0]}.{name}" in ANOTHER_MEANING
+        if name in MEANING and not known and not words <= MEANING[name]:
+            others.append(f"{home}: {owner}({name}: {ast.unparse(part.annotation)})")
+    assert not others, "\n".join(others)
+
+
 def test_public_signatures_tell_their_types() -> None:
     vague = []
     for owner, home, part in public():

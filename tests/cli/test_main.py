@@ -48,6 +48,51 @@ def test_every_verb_has_help_with_an_example(verb: tuple[str, ...]) -> None:
     assert group or verb in TO_A_FILE or "--json" in told, "give it the option --json"
 
 
+# one of them or several, by verb
+LISTS = {
+    "--batch-size",
+    "--epochs",
+    "--hidden",
+    "--reduce",
+    "--decoder",
+    "--oracle",
+    "--key",
+}  # or one of them
+OTHERWISE = {
+    "--each": "an epsilon, or how many queries a person answers",
+    "--secret": "a file of bytes, or a column with its value, which an attack is after",
+    "--table": "the table, or a table of beliefs",
+    "--test": "a folder of examples, or the share of the rows",
+}
+
+
+def options(
+    command: Any, verb: str = "sourdine"
+) -> Iterator[tuple[str, str, tuple[object, tuple[str, ...]]]]:
+    """Every option of every verb, with its type and all its names."""
+    for each in command.params:
+        kind = each.type_descriptor.annotation if hasattr(each, "type_descriptor") else str
+        if each.param_type_name == "option":
+            yield from ((name, verb, (kind, tuple(each.opts))) for name in each.opts)
+    for name, below in getattr(command, "commands", {}).items():
+        yield from options(below, f"{verb} {name}")
+
+
+def test_an_option_means_the_same_in_every_verb() -> None:
+    meanings: dict[str, dict[Meaning, str]] = {}
+    for name, verb, meaning in options(get_command(app)):
+        meanings.setdefault(name, {}).setdefault(meaning, verb)
+    unlike = {
+        name: each
+        for name, each in meanings.items()
+        if len(each) > 1 and not {long for _, longs in each for long in longs} & (LISTS | OTHERWISE.keys())
+    }
+    assert unlike == {}
+    for name, kind in (("--html", Path), ("-o", Path), ("--output", Path), ("--json", bool), ("--seed", int)):
+        assert [meaning[0] for meaning in meanings[name]] == [kind]
+    assert list(meanings["-o"]) == list(meanings["--output"])  # it is never something else
+
+
 def test_an_unknown_verb_is_one_sentence() -> None:
     result = CliRunner().invoke(app, ["demonstrate"])
     assert result.exit_code == 2

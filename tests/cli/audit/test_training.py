@@ -117,7 +117,7 @@ def test_on_data_it_is_paid_or_says_that_it_was_not(tmp_path: Path) -> None:
         (("--model", "scattering"), "must see its examples as they are"),
         (("--canaries", "3"), "'canaries' of audit training must lie between 64"),
         (("--gradients", "3"), "'gradients' of audit training must lie between 64"),
-        (("--confidence", "2"), "'confidence' of audit training must lie between 0 and 1"),
+        (("--confidence", "2"), "'confidence' of audit training must lie strictly between 0 and 1"),
         (("--score", "luck"), "'score' of audit_training must be one of gradient, loss"),
     ],
 )

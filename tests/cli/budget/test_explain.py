@@ -98,7 +98,7 @@ def test_the_page(tmp_path: Path) -> None:
         ((*RUN, "-d", "0"), "'delta'"),
         (("1", "--html", "/nowhere/at/all.html"), "The folder of /nowhere/at/all.html does not exist."),
         (("1", "--html", "/"), "/ is a folder."),
-        (("1", "--neighbours", "friends"), "'--neighbours' is not possible: 'friends' is not one of"),
+        (("1", "--neighbours", "friends"), "'neighbours' of explain must be one of add-remove"),
         (("1", "--unit", "per\x1b[31mson"), "The 'unit' of explain must be one line"),
         (("-1",), "its minus sign reads like an option"),
         (("-0.5", "--delta", "1e-5"), "its minus sign reads like an option"),

@@ -11,7 +11,7 @@ import typer
 
 from sourdine.cli.shared import show
 from sourdine.cli.shared.option_groups import with_groups
-from sourdine.cli.shared.parse import AsJson, Seed, bits_of, check_seed, number
+from sourdine.cli.shared.parse import AsJson, Seed, bits_of, check_seed
 from sourdine.cli.train.options import (
     DataOptions,
     Epochs,
@@ -66,7 +66,7 @@ def training(
     score: Annotated[
         str, typer.Option("--score", help="gradient (sees the weights) or loss (sees the answers).")
     ] = "gradient",
-    confidence: Annotated[str, typer.Option("--confidence", help="Of the bound.")] = "0.95",
+    confidence: Annotated[float, typer.Option("--confidence", help="Of the bound.")] = 0.95,
     broken: Annotated[
         bool, typer.Option("--mutants", help="Audit training broken on purpose: all must be caught.")
     ] = False,
@@ -153,7 +153,7 @@ class _Job:
         canaries: int,
         gradients: int,
         score: str,
-        confidence: str,
+        confidence: float,
         read: "Callable[[], Labelled | None]",
     ) -> "_Job":
         from sourdine.audit.training.audit import LEAST, MOST
@@ -175,7 +175,7 @@ class _Job:
             canaries=check.integer(_OWNER, "canaries", canaries, LEAST, MOST),
             gradients=check.integer(_OWNER, "gradients", gradients, LEAST, MOST),
             score=score,
-            confidence=float(number(_OWNER, "confidence", confidence, 0, 1)),
+            confidence=float(check.confidence(_OWNER, confidence)),
             train=train,
         )
 

@@ -13,6 +13,7 @@ from sourdine.cli.budget.options import (
     Size,
     read_delta,
     read_noise_multiplier,
+    read_relation,
     read_training,
 )
 from sourdine.cli.shared import show
@@ -45,7 +46,7 @@ def explain(
     sampler: Draw = "poisson",
     unit: Annotated[str | None, typer.Option(help="Whom an epsilon protects. [default: person]")] = None,
     neighbours: Annotated[
-        Neighbours | None, typer.Option(help="What an epsilon hides. [default: add-remove]")
+        str | None, typer.Option("--neighbours", help="What an epsilon hides. [default: add-remove]")
     ] = None,
     ledger: Annotated[str | None, typer.Option(help="Explain all that a ledger has paid.")] = None,
     prior: Annotated[str, typer.Option(help="The belief before, between 0 and 1.")] = "1/2",
@@ -71,7 +72,7 @@ def explain(
     if ledger is not None:
         explanation = _ledger(ledger, delta, unit, neighbours)
     elif epsilon is not None:
-        relation = neighbours or Neighbours.ADD_REMOVE
+        relation = read_relation("explain", neighbours) or Neighbours.ADD_REMOVE
         whom = "person" if unit is None else one_line("explain", "unit", unit)
         explanation = _guarantee(epsilon, delta, whom, relation)
     elif unit is not None or neighbours is not None:
@@ -110,7 +111,7 @@ def _guarantee(epsilon: str, delta: str | None, unit: str, neighbours: Neighbour
     return explain_guarantee(exact, rest, unit=unit, neighbours=neighbours)
 
 
-def _ledger(path: str, delta: str | None, unit: str | None, neighbours: Neighbours | None) -> "Explanation":
+def _ledger(path: str, delta: str | None, unit: str | None, neighbours: str | None) -> "Explanation":
     from sourdine.accounting.explain import explain_ledger
     from sourdine.accounting.ledger import Ledger
 

@@ -39,7 +39,7 @@ def shuffle(
     people: Annotated[
         int | None, typer.Option(help="How many people report once, unless reports do.")
     ] = None,
-    delta: Annotated[str, typer.Option(help="The probability that is left out.")] = "1e-6",
+    delta: Annotated[str, typer.Option("--delta", "-d", help="The probability that is left out.")] = "1e-6",
     as_json: AsJson = False,
 ) -> None:
     """How much many reports in a random order protect each one, and the order itself for a file of reports.

@@ -37,7 +37,8 @@ def utility(
         str | None, typer.Option(help="Instead: that of every column, as a list or a range.")
     ] = None,
     model: Annotated[
-        str, typer.Option(help="A list of naive-bayes, and with scikit-learn logistic and tree.")
+        str,
+        typer.Option("--model", "-m", help="A list of naive-bayes, and with scikit-learn logistic and tree."),
     ] = "naive-bayes",
     method: Annotated[str, typer.Option(help="A list of noises of numbers.")] = "laplace,staircase,unbiased",
     test: Annotated[str, typer.Option(help="The share of the rows to test by, or a second table.")] = "0.2",

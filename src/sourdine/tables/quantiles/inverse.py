@@ -140,8 +140,8 @@ class InverseSensitivity(QuantileMethod):
         )
 
     @classmethod
-    def rho_at_one(cls, levels: int) -> Fraction:
-        return Fraction(1, 8 * levels)
+    def rho_at_one(cls, count: int) -> Fraction:
+        return Fraction(1, 8 * count)
 
     def error(self, confidence: float = 0.95) -> float:
         """How many ranks any answer is off at most, all of them at once with this confidence.

@@ -205,7 +205,7 @@ class JointExponential(QuantileMethod):
         )
 
     @classmethod
-    def rho_at_one(cls, levels: int) -> Fraction:
+    def rho_at_one(cls, count: int) -> Fraction:
         return Fraction(1, 8)
 
     @property

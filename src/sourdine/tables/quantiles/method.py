@@ -258,7 +258,7 @@ class QuantileMethod(Mechanism):
         raise check.fail(type(self).__name__, "neighbours", must, str(distance.neighbours))
 
     @classmethod
-    def rho_at_one(cls, levels: int) -> Fraction:
+    def rho_at_one(cls, count: int) -> Fraction:
         """The rho of epsilon 1 for so many levels; that of another epsilon grows with its square."""
         return Fraction(1, 2)
 

@@ -168,8 +168,8 @@ class RecursiveQuantiles(QuantileMethod):
         return PrivacyLoss.pure(epsilon, neighbours=distance.neighbours, rho=rho)
 
     @classmethod
-    def rho_at_one(cls, levels: int) -> Fraction:
-        return Fraction(1, 8 * levels.bit_length())
+    def rho_at_one(cls, count: int) -> Fraction:
+        return Fraction(1, 8 * count.bit_length())
 
     def error(self, confidence: float = 0.95) -> float:
         """How many ranks any answer is off at most: the errors of all rounds on its way add up.
