@@ -66,9 +66,10 @@ OTHERWISE = {
 }
 
 
-def options(
-    command: Any, verb: str = "sourdine"
-) -> Iterator[tuple[str, str, tuple[object, tuple[str, ...]]]]:
+Meaning = tuple[object, tuple[str, ...]]
+
+
+def options(command: Any, verb: str = "sourdine") -> Iterator[tuple[str, str, Meaning]]:
     """Every option of every verb, with its type and all its names."""
     for each in command.params:
         kind = each.type_descriptor.annotation if hasattr(each, "type_descriptor") else str
