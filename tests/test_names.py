@@ -161,18 +161,63 @@ PARTICIPLE = re.compile(r"\b_*(held|found|told|made|given|kept|seen|asked|said|l
 BINDING = re.compile(
     rf"{PARTICIPLE.pattern}\s*([=,:()\[\]]|in\b|if\b)|\bas\s+{PARTICIPLE.pattern}", re.IGNORECASE
 )
-NOUNS_IN = (
-    "accounting",
-    "anonymity",
-    "audit",
-    "cli",
-    "core",
-    "experiments",
-    "learning",
-    "local",
-    "mechanisms",
-    "report",
-)
+IN_FILES = {"tables/bounds.py: found"}  # as specifications say where bounds come from
+NOT_YET = {
+    "frames/dialect.py",
+    "frames/engine.py",
+    "frames/expression.py",
+    "frames/expressions/arithmetic.py",
+    "frames/expressions/choice.py",
+    "frames/expressions/dates.py",
+    "frames/expressions/form.py",
+    "frames/expressions/functions.py",
+    "frames/expressions/keys.py",
+    "frames/expressions/tree.py",
+    "frames/expressions/truths.py",
+    "frames/joins.py",
+    "frames/mistakes.py",
+    "frames/mock.py",
+    "frames/records.py",
+    "frames/schema.py",
+    "frames/source.py",
+    "frames/spark.py",
+    "frames/statistics/binned.py",
+    "frames/statistics/group_ranks.py",
+    "frames/statistics/pairs.py",
+    "frames/statistics/partitions.py",
+    "frames/statistics/quality.py",
+    "frames/statistics/ranks.py",
+    "frames/statistics/totals.py",
+    "frames/types.py",
+    "tables/answer.py",
+    "tables/comparison/intervals.py",
+    "tables/condition.py",
+    "tables/consistent/crossed.py",
+    "tables/consistent/nested.py",
+    "tables/consistent/structure.py",
+    "tables/consistent/whole.py",
+    "tables/estimate.py",
+    "tables/forecast.py",
+    "tables/group_sums.py",
+    "tables/measurement.py",
+    "tables/pairs.py",
+    "tables/plan.py",
+    "tables/quality/private.py",
+    "tables/query.py",
+    "tables/record.py",
+    "tables/release.py",
+    "tables/statistics/base.py",
+    "tables/statistics/contingency.py",
+    "tables/statistics/hierarchy.py",
+    "tables/statistics/histogram.py",
+    "tables/statistics/moments.py",
+    "tables/statistics/order.py",
+    "tables/statistics/pairs.py",
+    "tables/statistics/partitions.py",
+    "tables/statistics/quantiles.py",
+    "tables/statistics/top.py",
+    "tables/table.py",
+}  # files that still have some: none is added
 
 NAME_OF = {  # the nodes that give a name to something, and where it stands in them
     ast.FunctionDef: "name",
@@ -191,13 +236,14 @@ NAME_OF = {  # the nodes that give a name to something, and where it stands in t
 def test_names_say_what_a_thing_is() -> None:
     root = Path(sourdine.__file__).parent
     old = [
-        f"{path.relative_to(root)}: {name}"
-        for package in NOUNS_IN
-        for path in (root / package).rglob("*.py")
+        said
+        for path in root.rglob("*.py")
+        if path.relative_to(root).as_posix() not in NOT_YET
         if BINDING.search(text := path.read_text(encoding="utf-8"))  # few are left to be parsed
         for node in ast.walk(ast.parse(text))
         if (name := getattr(node, NAME_OF.get(type(node), ""), None))
         and PARTICIPLE.fullmatch(name)
         and isinstance(getattr(node, "ctx", ast.Store()), ast.Store)
+        and (said := f"{path.relative_to(root).as_posix()}: {name}") not in IN_FILES
     ]
     assert not old, "Take a noun, or a verb for a function:\n" + "\n".join(old)

@@ -13,7 +13,7 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter
 from sourdine.frames import PrivacyUnit
 from sourdine.tables import Table, find_bounds
-from sourdine.tables.bounds import LADDERS, BoundsPlan, _found, open_column
+from sourdine.tables.bounds import LADDERS, BoundsPlan, _bounds_of, open_column
 from sourdine.testing import SeededBits
 from tests.frames.engines import ENGINES
 
@@ -33,7 +33,7 @@ def test_few_records_lie_outside(neighbours: Neighbours, shift: float) -> None:
     )
     source = open_column(pa.table({"pay": values}), plan)
     for seed in range(6):
-        lower, upper = _found(plan, source, SeededBits(seed))
+        lower, upper = _bounds_of(plan, source, SeededBits(seed))
         out = int(((values < lower) | (values > upper)).sum())
         assert out <= 0.02 * len(values) + plan.off
         assert out >= 0.02 * len(values) - plan.off - 0.1 * len(values)  # and rungs are not far apart
@@ -43,7 +43,7 @@ def test_few_records_lie_outside(neighbours: Neighbours, shift: float) -> None:
 def test_whole_numbers_get_whole_bounds() -> None:
     values = np.random.default_rng(3).integers(18, 67, 50_000)
     plan = BoundsPlan(column="age", epsilon=Fraction(1), kind="integer")
-    lower, upper = _found(plan, open_column(pa.table({"age": values}), plan), SeededBits(1))
+    lower, upper = _bounds_of(plan, open_column(pa.table({"age": values}), plan), SeededBits(1))
     assert isinstance(lower, int)
     assert isinstance(upper, int)
     assert 17 <= lower <= 19
@@ -55,7 +55,9 @@ def test_any_table_gives_the_same(engine: str, tmp_path: Path) -> None:
     table = pa.table({"pay": [1.5 * i for i in range(400)], "who": [f"p{i}" for i in range(400)]})
     plan = BoundsPlan(column="pay", epsilon=Fraction(8), outside=0.1)
     source = open_column(ENGINES[engine](table, tmp_path), plan)
-    assert _found(plan, source, SeededBits(5)) == _found(plan, open_column(table, plan), SeededBits(5))
+    assert _bounds_of(plan, source, SeededBits(5)) == _bounds_of(
+        plan, open_column(table, plan), SeededBits(5)
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,7 @@ def test_no_value_raises(values: list[float | None]) -> None:
     table = pa.table({"pay": pa.array(values, pa.float64())})
     for kind in ("integer", "real"):
         plan = BoundsPlan(column="pay", epsilon=Fraction(1), kind=kind)
-        lower, upper = _found(plan, open_column(table, plan), SeededBits(1))
+        lower, upper = _bounds_of(plan, open_column(table, plan), SeededBits(1))
         assert lower < upper
 
 
@@ -73,7 +75,7 @@ def test_text_that_is_no_number_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("pay\n" + "\n".join(["100", "x", "", "1e999", "nan"] * 500) + "\n")
     plan = BoundsPlan(column="pay", epsilon=Fraction(100), outside=0.1)
-    lower, upper = _found(plan, open_column(path, plan), SeededBits(1))
+    lower, upper = _bounds_of(plan, open_column(path, plan), SeededBits(1))
     assert (lower, upper) == (99.0, 100.0)
 
 
@@ -188,5 +190,5 @@ def test_of_too_few_by_declaration_nothing_is_paid(tmp_path: Path) -> None:
 def test_a_cluster_gives_the_same(spark: Any) -> None:
     table = pa.table({"pay": [1.5 * i - 100 for i in range(400)] + [float("nan"), float("inf"), None]})
     plan = BoundsPlan(column="pay", epsilon=Fraction(8), outside=0.1)
-    there = _found(plan, open_column(spark.createDataFrame(table), plan), SeededBits(5))
-    assert there == _found(plan, open_column(table, plan), SeededBits(5))
+    there = _bounds_of(plan, open_column(spark.createDataFrame(table), plan), SeededBits(5))
+    assert there == _bounds_of(plan, open_column(table, plan), SeededBits(5))

@@ -47,8 +47,8 @@ def closed_connection(
     """A new connection that can read and write these files, those in these directories, and no others."""
     connection = spilling_connection()
     for name, listed in (("allowed_paths", paths), ("allowed_directories", directories)):
-        held = ", ".join(DUCKDB.literal(str(each)) for each in listed)
-        connection.execute(f"SET {name} = [{held}]::VARCHAR[]")
+        texts = ", ".join(DUCKDB.literal(str(each)) for each in listed)
+        connection.execute(f"SET {name} = [{texts}]::VARCHAR[]")
     connection.execute("SET enable_external_file_cache = false")  # what is read is not kept
     connection.execute("SET pandas_analyze_sample = 0")  # else types are guessed from what is held
     connection.execute("SET python_enable_replacements = false")  # no name is a variable of the program
@@ -88,8 +88,8 @@ def _tidy(place: Path) -> None:
         return
     for folder in place.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
-            found = folder.lstat()
-            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+            status = folder.lstat()
+            if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid():
                 handle = _locked(folder)
                 if handle is not None:
                     shutil.rmtree(folder, ignore_errors=True)

@@ -58,23 +58,23 @@ def find_files(where: Where) -> Files:
     sourdine.core.errors.InvalidParameter: There is no file nowhere.csv. Check the path.
     """
     listed = [where] if isinstance(where, str | Path) else list(where)
-    found = [(root, path) for each in listed for root, path in _found(each)]
-    paths = tuple(path for _, path in found)
+    files = [(root, path) for each in listed for root, path in _files_of(each)]
+    paths = tuple(path for _, path in files)
     _check_once(paths)
     kinds = sorted({kind_of(path) for path in paths})
     if len(kinds) > 1:
         raise InvalidParameter(f"The files are of several kinds ({', '.join(kinds)}). Use files of one kind.")
-    return Files(paths, _partitions(found))
+    return Files(paths, _partitions(files))
 
 
-def _found(each: str | Path) -> list[tuple[Path, Path]]:
+def _files_of(each: str | Path) -> list[tuple[Path, Path]]:
     """The files of one name, each with the folder that it was looked for in."""
     path = Path(each)
     if path.is_file():
         check_ending(path)
         return [(path.parent, path)]
     if path.is_dir():
-        return [(path, held) for held in _in_folder(path)]
+        return [(path, file) for file in _in_folder(path)]
     if not any(mark in str(each) for mark in "*?["):
         check_ending(path)
         raise InvalidParameter(f"There is no file {path}. Check the path.")
@@ -93,8 +93,8 @@ def _check_once(paths: Sequence[Path]) -> None:
 
     Its records would count twice, and one of them would move every sum twice as far as is paid for.
     """
-    held = [(status.st_dev, status.st_ino) for status in (path.stat() for path in paths)]
-    if len(set(held)) < len(held):
+    identities = [(status.st_dev, status.st_ino) for status in (path.stat() for path in paths)]
+    if len(set(identities)) < len(identities):
         raise InvalidParameter(
             "A file is named twice, perhaps by a link to it, so its records would count twice. Name it once."
         )
@@ -111,20 +111,20 @@ def _in_folder(folder: Path) -> list[Path]:
 
     A partition may begin with a line, as in _year=2024.
     """
-    held = sorted(
+    files = sorted(
         file
         for file in folder.rglob("*")
         if file.is_file() and not any(map(_is_note, file.relative_to(folder).parts))
     )
-    found = [file for file in held if kind_of(file) in ENDINGS]
-    if not found:
+    tables = [file for file in files if kind_of(file) in ENDINGS]
+    if not tables:
         raise InvalidParameter(
             f"{folder} is a folder without a table in it. Name a file, or a folder of files that end in "
             f"{', '.join(ENDINGS)}."
         )
-    if len({kind_of(file) for file in found}) > 1:
+    if len({kind_of(file) for file in tables}) > 1:
         raise InvalidParameter(f'{folder} is a folder with files of several kinds. Name them, as in "*.csv".')
-    return found
+    return tables
 
 
 def check_ending(path: Path) -> None:
@@ -146,12 +146,12 @@ def _is_note(part: str) -> bool:
     return part[0] == "." or (part[0] == "_" and "=" not in part)
 
 
-def _partitions(found: Sequence[tuple[Path, Path]]) -> dict[str, tuple[str | None, ...]]:
+def _partitions(files: Sequence[tuple[Path, Path]]) -> dict[str, tuple[str | None, ...]]:
     """The columns that folders like region=north give, which every file must have."""
     rows: list[dict[str, str | None]] = []
-    for root, path in found:
-        held = (part.split("=", 1) for part in path.relative_to(root).parts[:-1] if "=" in part)
-        rows.append({unquote(name): _value(text) for name, text in held})
+    for root, path in files:
+        parts = (part.split("=", 1) for part in path.relative_to(root).parts[:-1] if "=" in part)
+        rows.append({unquote(name): _value(text) for name, text in parts})
     names = set(rows[0]) if rows else set()
     if any(set(row) != names for row in rows):
         raise InvalidParameter(
@@ -181,20 +181,22 @@ def with_plain_columns(frame: Any, names: Sequence[str], units: Sequence[str]) -
 
     columns: dict[str, Any] = {}
     for name in names:
-        columns[name] = held = frame[name]
-        if hasattr(held.dtype, "categories"):
-            columns[name] = _of_categories(held, name in units)
-        elif _is_guessed(held.dtype):
-            columns[name] = _plain(held, name in units)
-        elif isinstance(held.dtype, pd.StringDtype):
-            columns[name] = _arrow_texts(held.array)
-    if any(hasattr(held.dtype, "pyarrow_dtype") for held in columns.values()):
-        columns = {name: _for_arrow(held) for name, held in columns.items()}
+        columns[name] = column = frame[name]
+        if hasattr(column.dtype, "categories"):
+            columns[name] = _of_categories(column, name in units)
+        elif _is_guessed(column.dtype):
+            columns[name] = _plain(column, name in units)
+        elif isinstance(column.dtype, pd.StringDtype):
+            columns[name] = _arrow_texts(column.array)
+    if any(hasattr(column.dtype, "pyarrow_dtype") for column in columns.values()):
+        columns = {name: _for_arrow(column) for name, column in columns.items()}
     # by arrays: an index, in which labels may repeat, would be compared for every column
-    return pd.DataFrame({name: getattr(held, "array", held) for name, held in columns.items()}, copy=False)
+    return pd.DataFrame(
+        {name: getattr(column, "array", column) for name, column in columns.items()}, copy=False
+    )
 
 
-def _arrow_texts(held: Any) -> Any:
+def _arrow_texts(column: Any) -> Any:
     """Texts as the engine takes them from Arrow itself.
 
     Of those that Arrow holds for pandas it would make strings of Python, and raise at the first whose bytes
@@ -203,14 +205,14 @@ def _arrow_texts(held: Any) -> Any:
     import pandas as pd
     import pyarrow as pa
 
-    return pd.arrays.ArrowExtensionArray(pa.array(held, pa.large_string()))
+    return pd.arrays.ArrowExtensionArray(pa.array(column, pa.large_string()))
 
 
-def _for_arrow(held: Any) -> Any:
+def _for_arrow(column: Any) -> Any:
     """A column of a frame that goes through Arrow as a whole: of the type it has, whatever it holds."""
-    if held.dtype == np.object_:
-        return _arrow_texts(held)
-    return held.astype(np.float32) if held.dtype == np.float16 else held
+    if column.dtype == np.object_:
+        return _arrow_texts(column)
+    return column.astype(np.float32) if column.dtype == np.float16 else column
 
 
 def _is_guessed(dtype: Any) -> bool:
@@ -221,16 +223,16 @@ def _plain(items: Iterable[object], unit: bool) -> NDArray[np.object_]:
     return np.array([plain_text(item, unit) for item in items], dtype=object)
 
 
-def _of_categories(held: Any, unit: bool) -> Any:
+def _of_categories(column: Any, unit: bool) -> Any:
     """A column of categories as one of the type that these have."""
-    categories = held.cat.categories
+    categories = column.cat.categories
     if _is_guessed(categories.dtype):
         texts = _plain([*categories, None], unit)  # the last stands for a missing one, of code -1
-        return texts[held.cat.codes.to_numpy()]
+        return texts[column.cat.codes.to_numpy()]
     if getattr(categories.dtype, "storage", None) is not None:
-        return held
+        return column
     kind = _NULLABLE.get(getattr(categories.dtype, "kind", ""), categories.dtype)
-    return held.astype(kind)
+    return column.astype(kind)
 
 
 def plain_text(item: object, unit: bool = False) -> str | None:

@@ -54,12 +54,12 @@ def relation_of_cells(
         for place, (name, kind) in enumerate(types.items(), start=1)
     ]
     # numbers of more than 64 bits come as text
-    given = [
+    cells = [
         [None if cell is None else str(cell) for cell in cells] if kind == "HUGEINT" else list(cells)
         for cells, kind in zip(listed, types.values(), strict=True)
     ]
     connection = spilling_connection()
-    connection.execute(f"CREATE TABLE {_TABLE} AS SELECT {', '.join(typed)}", given)
+    connection.execute(f"CREATE TABLE {_TABLE} AS SELECT {', '.join(typed)}", cells)
     return connection.table(_TABLE)
 
 

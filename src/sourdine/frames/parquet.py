@@ -40,35 +40,35 @@ class ParquetFiles:
         self._listed = f"[{', '.join(map(literal, patterns))}]"
         several = str(len(patterns) > 1).lower()
         self._read = f"read_parquet({self._listed}, hive_partitioning = false, union_by_name = {several})"
-        self._held = tuple(connection.sql(f"SELECT * FROM {self._read}").columns)
+        self._names = tuple(connection.sql(f"SELECT * FROM {self._read}").columns)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns of all files, and those that their folders give."""
-        return *(name for name in self._held if name not in self._partitions), *self._partitions
+        return *(name for name in self._names if name not in self._partitions), *self._partitions
 
-    def relation(self, wanted: Sequence[str], units: Sequence[str]) -> str:
+    def relation(self, names: Sequence[str], units: Sequence[str]) -> str:
         """The wanted columns of all records, in SQL."""
-        if self._partitions and _PLACE in (name.casefold() for name in self._held):
+        if self._partitions and _PLACE in (name.casefold() for name in self._names):
             raise InvalidParameter(
                 f"The table has a column '{_PLACE}', a name that is used inside. Rename it."
             )
-        self._check_types([name for name in wanted if name not in self._partitions], units)
-        columns = ", ".join(f"{self._column(name)} AS {quoted(name)}" for name in wanted)
+        self._check_types([name for name in names if name not in self._partitions], units)
+        columns = ", ".join(f"{self._column(name)} AS {quoted(name)}" for name in names)
         return f"SELECT {columns or '*'} FROM {self._read}"
 
     def _column(self, name: str) -> str:
         if name not in self._partitions:
             return quoted(name)
-        held = ", ".join("NULL" if each is None else literal(each) for each in self._partitions[name])
-        return f"CAST([{held}][CAST({_PLACE} AS BIGINT) + 1] AS VARCHAR)"
+        values = ", ".join("NULL" if each is None else literal(each) for each in self._partitions[name])
+        return f"CAST([{values}][CAST({_PLACE} AS BIGINT) + 1] AS VARCHAR)"
 
     def _check_types(self, names: Sequence[str], units: Sequence[str]) -> None:
         """Refuse columns of which a value in one file has no place in the type that all together have."""
         if len(self._patterns) == 1:
             return
-        asked = f"SELECT DISTINCT name, duckdb_type FROM parquet_schema({self._listed})"
-        quick = _by_name(self._connection.execute(asked).fetchall())
+        sql = f"SELECT DISTINCT name, duckdb_type FROM parquet_schema({self._listed})"
+        quick = _by_name(self._connection.execute(sql).fetchall())
         if all(_go_together(quick.get(name.casefold(), set()), unit=name in units) for name in names):
             return
         # parts of nested columns may be called as a column is: file by file it is slow, but certain
@@ -79,20 +79,20 @@ class ParquetFiles:
         for name in names:
             kinds = exact.get(name.casefold(), set())
             if not _go_together(kinds, unit=name in units):
-                told = ", ".join(sorted(map(base_name, kinds)))
+                types = ", ".join(sorted(map(base_name, kinds)))
                 raise InvalidParameter(
-                    f"The files hold the column '{name}' in types that do not go together ({told}): a value "
+                    f"The files hold the column '{name}' in types that do not go together ({types}): a value "
                     "of one may have no place in another. Write it in all files with the same type."
                 )
 
 
 def _by_name(pairs: Iterable[tuple[str, str]]) -> Mapping[str, set[str]]:
     """The types of each name, in small letters as the engine takes them."""
-    found: dict[str, set[str]] = {}
+    types: dict[str, set[str]] = {}
     for name, kind in pairs:
         if kind and family(kind) is not Family.NOTHING:
-            found.setdefault(name.casefold(), set()).add(kind)
-    return found
+            types.setdefault(name.casefold(), set()).add(kind)
+    return types
 
 
 def _go_together(kinds: set[str], *, unit: bool) -> bool:
@@ -103,13 +103,13 @@ def _go_together(kinds: set[str], *, unit: bool) -> bool:
     >>> _go_together({"BIGINT", "DECIMAL(38,30)"}, unit=False)
     False
     """
-    held = {family(kind) for kind in kinds}
-    if len(kinds) < 2 or held in ({Family.WHOLE}, {Family.FLOAT}):
+    families = {family(kind) for kind in kinds}
+    if len(kinds) < 2 or families in ({Family.WHOLE}, {Family.FLOAT}):
         return True
     if unit:  # beyond 2^53 whole numbers that differ would be one float
-        return held <= _WRITTEN
-    if held <= {Family.WHOLE, Family.DECIMAL}:
+        return families <= _WRITTEN
+    if families <= {Family.WHOLE, Family.DECIMAL}:
         digits = [scale(kind) if family(kind) is Family.DECIMAL else (_DIGITS[kind], 0) for kind in kinds]
         most = max(every - after for every, after in digits) + max(after for _, after in digits)
         return most <= _MOST_DIGITS
-    return held <= _NUMBERS or held <= _BITS or (Family.TEXT in held and held <= _AS_TEXT)
+    return families <= _NUMBERS or families <= _BITS or (Family.TEXT in families and families <= _AS_TEXT)

@@ -52,8 +52,8 @@ class TimeFormat:
     @cached_property
     def _tokens(self) -> list[tuple[str, bool]]:
         """The parts in their order, each with whether it stands for a part of a date."""
-        found = re.findall(r"%(.)|([^%]+)|(%)$", self.text)
-        return [(name or ("%" if end else plain), bool(name or end)) for name, plain, end in found]
+        parts = re.findall(r"%(.)|([^%]+)|(%)$", self.text)
+        return [(name or ("%" if end else plain), bool(name or end)) for name, plain, end in parts]
 
     @property
     def zoned(self) -> bool:
@@ -72,28 +72,28 @@ class TimeFormat:
         tight |= {
             place + 1 for place in tight
         }  # without anything between them, numbers have all their digits
-        found = []
+        parts = []
         for place, (part, is_name) in enumerate(self._tokens):
             if not is_name:
-                found.append(re.escape(part))
+                parts.append(re.escape(part))
             elif place in tight and part in "mdH":
-                found.append("([0-9]{2})")
+                parts.append("([0-9]{2})")
             elif place in tight and part == "f":
-                found.append("([0-9]{6})")
+                parts.append("([0-9]{6})")
             else:
-                found.append(f"({_PARTS[part]})")
-        return "".join(found)
+                parts.append(f"({_PARTS[part]})")
+        return "".join(parts)
 
     @property
     def plain(self) -> str:
         """The same time as 2024-12-31 18:00:00 by the groups of the pattern."""
         names = [part for part, is_name in self._tokens if is_name]
         group = {name: f"${place}" for place, name in enumerate(names, 1)}
-        found = f"{group['Y']}-{group['m']}-{group['d']}"
+        text = f"{group['Y']}-{group['m']}-{group['d']}"
         if "H" in group:
             seconds = group.get("S", "00") + (f".{group['f']}" if "f" in group else "")
-            found += f" {group['H']}:{group.get('M', '00')}:{seconds}"
-        return found + group.get("z", "")
+            text += f" {group['H']}:{group.get('M', '00')}:{seconds}"
+        return text + group.get("z", "")
 
 
 ISO_DATE = TimeFormat("%Y-%m-%d")

@@ -213,14 +213,14 @@ def release_bounds(
 ) -> FoundBounds:
     """Pay for a plan, then find the bounds."""
     secure = bool(getattr(bits, "secure", False))
-    asked = {f"bounds of {plan.column}": f"{plan.kind}, all but {plan.outside:g} of the records inside"}
+    declaration = {f"bounds of {plan.column}": f"{plan.kind}, all but {plan.outside:g} of the records inside"}
     with opened(ledger) as payer:
         check_payer(plan, payer)
         receipt = payer.charge(
-            *plan.spends, purpose=f"bounds of {plan.column}"[:200], secure=secure, declared=asked
+            *plan.spends, purpose=f"bounds of {plan.column}"[:200], secure=secure, declared=declaration
         )
     with silence("there are no bounds"):
-        values = _found(plan, source, bits)
+        values = _bounds_of(plan, source, bits)
     return FoundBounds(
         plan=plan,
         values=values,
@@ -230,7 +230,7 @@ def release_bounds(
         confidence=plan.confidence,
         secure=secure,
         notes=(plan.words,),
-        declarations=asked,
+        declarations=declaration,
     )
 
 
@@ -244,10 +244,10 @@ def check_payer(plan: BoundsPlan, ledger: Ledger) -> None:
         )
 
 
-def _found(plan: BoundsPlan, source: Source, bits: Bits) -> tuple[int, int] | tuple[float, float]:
+def _bounds_of(plan: BoundsPlan, source: Source, bits: Bits) -> tuple[int, int] | tuple[float, float]:
     """Both ends; the lower is the upper end of what has its sign changed."""
     ladder, mechanism = LADDERS[plan.kind], plan.mechanism
-    held = ranks(
+    values = ranks(
         source,
         by=(),
         value=ladder.place(source, plan.column),
@@ -255,9 +255,9 @@ def _found(plan: BoundsPlan, source: Source, bits: Bits) -> tuple[int, int] | tu
         bits=bits,
         places=ladder.places,
     )[()]
-    assert isinstance(held, CountedValues)
-    upper = ladder.below(int(mechanism.sample(held, bits)[0]))
-    lower = -ladder.below(int(mechanism.sample(_mirrored(held, ladder.places), bits)[0]))
+    assert isinstance(values, CountedValues)
+    upper = ladder.below(int(mechanism.sample(values, bits)[0]))
+    lower = -ladder.below(int(mechanism.sample(_mirrored(values, ladder.places), bits)[0]))
     if plan.kind == "integer":  # no whole number lies between a rung and what it is rounded to
         lower, upper = Fraction(math.ceil(lower)), Fraction(math.floor(upper))
     if lower >= upper:  # one value alone, or noise: bounds must differ
@@ -265,20 +265,20 @@ def _found(plan: BoundsPlan, source: Source, bits: Bits) -> tuple[int, int] | tu
     return (int(lower), int(upper)) if plan.kind == "integer" else (float(lower), float(upper))
 
 
-def _mirrored(held: CountedValues, places: int) -> CountedValues:
+def _mirrored(values: CountedValues, places: int) -> CountedValues:
     """The same values with their signs changed."""
-    counts = np.diff(held.cumulative, prepend=0)[::-1]
-    return CountedValues(places - 1 - held.values[::-1], np.cumsum(counts))
+    counts = np.diff(values.cumulative, prepend=0)[::-1]
+    return CountedValues(places - 1 - values.values[::-1], np.cumsum(counts))
 
 
 def load_draft(path: Path) -> tuple[Specification, Mapping[str, Any]]:
     """What a specification says of its table and its guarantee, while its columns still wait for bounds."""
-    held = read_blocks(path)
-    given = {name: held[name] for name in ("table", "privacy") if name in held}
-    check_filled(given, path)
+    blocks = read_blocks(path)
+    some = {name: blocks[name] for name in ("table", "privacy") if name in blocks}
+    check_filled(some, path)
     try:
-        made = Specification.model_validate({**given, "queries": NO_QUERIES, "folder": path.parent})
+        specification = Specification.model_validate({**some, "queries": NO_QUERIES, "folder": path.parent})
     except ValidationError as problem:
         raise told(problem, "") from None
-    columns = held.get("columns")
-    return made, columns if isinstance(columns, Mapping) else {}
+    columns = blocks.get("columns")
+    return specification, columns if isinstance(columns, Mapping) else {}

@@ -65,9 +65,9 @@ class FirstLine:
 
         What the fields hold is not told: they may be somebody's record.
         """
-        seen: dict[str, int] = {}
+        first_places: dict[str, int] = {}
         for number, field in enumerate(self.fields, start=1):
-            first = seen.setdefault(field, number)
+            first = first_places.setdefault(field, number)
             if not field.strip() or first != number:
                 what = f"{number:,} repeats field {first:,}" if field.strip() else f"{number:,} is empty"
                 raise self._refusal(what, "If it holds names, give every column its own in the file.")
@@ -83,7 +83,7 @@ class FirstLine:
             f"in --names 'age,sex'. {remedy}"
         )
 
-    def given(self, text: str) -> tuple[str, ...]:
+    def parse_names(self, text: str) -> tuple[str, ...]:
         """Names that somebody gives for a file without a header, as many as there are fields."""
         listed = [name.strip() for name in next(csv.reader([text]), [])]
         if len(listed) != len(self.fields):
@@ -334,7 +334,7 @@ def read_types(table: Path, *, names: str | None = None, sure: bool = False) -> 
     ending = table.suffix.lower()
     if ending in TEXT:
         first = FirstLine.read(table)
-        return dict.fromkeys(first.names(sure=sure) if names is None else first.given(names), "")
+        return dict.fromkeys(first.names(sure=sure) if names is None else first.parse_names(names), "")
     if names is not None or sure:
         raise InvalidParameter(
             f"Only CSV and TSV files have a first line of names, and {table} is none. "
@@ -357,15 +357,15 @@ def _schema(table: Path) -> Mapping[str, str | None]:
         raise InvalidParameter(
             f"The file {table} cannot be read as parquet. Check that it is complete and of that kind."
         ) from None
-    return {name: _kind(str(found)) for name, found in zip(relation.columns, relation.types, strict=True)}
+    return {name: _kind(str(kind)) for name, kind in zip(relation.columns, relation.types, strict=True)}
 
 
-def _kind(found: str) -> str | None:
+def _kind(kind: str) -> str | None:
     """What a column of the engine's type can be declared as."""
-    held = family(found)
-    if held is None:
+    type_family = family(kind)
+    if type_family is None:
         return None
-    return "category" if found.startswith("ENUM") else _KINDS.get(held)
+    return "category" if kind.startswith("ENUM") else _KINDS.get(type_family)
 
 
 def _block(name: str, kind: str | None) -> str:

@@ -107,10 +107,10 @@ def like_terms(terms: ArrayLike, confidence: float) -> NDArray[np.float64]:
     >>> like_terms([1, 1e9], 0.95).round(3).tolist()
     [2.118, 1.96]
     """
-    found: NDArray[np.float64] = np.interp(
+    quantiles: NDArray[np.float64] = np.interp(
         1 / np.maximum(np.asarray(terms, dtype=float), 1.0), *_table(confidence)
     )
-    return found
+    return quantiles
 
 
 def worst_noises(confidence: float) -> float:
@@ -129,8 +129,8 @@ def _normal(confidence: float) -> float:
 @cache
 def _table(confidence: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Quantiles against one over the number of terms, rising; 0 is the normal law."""
-    found = [_quantile(float(k), confidence) for k in _TERMS[::-1]]
-    return np.concatenate([[0.0], 1 / _TERMS[::-1]]), np.array([_normal(confidence), *found])
+    quantiles = [_quantile(float(k), confidence) for k in _TERMS[::-1]]
+    return np.concatenate([[0.0], 1 / _TERMS[::-1]]), np.array([_normal(confidence), *quantiles])
 
 
 def _quantile(terms: float, confidence: float) -> float:

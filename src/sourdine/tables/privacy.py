@@ -64,9 +64,9 @@ class Privacy:
     def words(self) -> str:
         """The guarantee as people write it."""
         small = "" if self.delta is None else f", delta {plain(self.delta)}"
-        kept = (
+        part = (
             f" of which {plain(self.selection_delta)} for keys chosen privately"
             if self.selection_delta
             else ""
         )
-        return f"epsilon {float(self.epsilon):g}{small}{kept}"
+        return f"epsilon {float(self.epsilon):g}{small}{part}"

@@ -39,9 +39,9 @@ BLANK = "FILL IN"
 _NAMED = 3  # fields in an error; the rest are counted
 
 
-def check_filled(held: object, path: Path) -> None:
+def check_filled(content: object, path: Path) -> None:
     """Refuse a specification with fields that still wait to be filled in, and name the first of them."""
-    fields = list(dict.fromkeys(_blanks(held, ())))
+    fields = list(dict.fromkeys(_blanks(content, ())))
     if not fields:
         return
     named = [f"'{'.'.join(field)}'" for field in fields[:_NAMED]]
@@ -57,14 +57,14 @@ def check_filled(held: object, path: Path) -> None:
     )
 
 
-def _blanks(held: object, place: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    if held == BLANK:
+def _blanks(content: object, place: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if content == BLANK:
         yield place
-    elif isinstance(held, dict):
-        for name, value in held.items():
+    elif isinstance(content, dict):
+        for name, value in content.items():
             yield from _blanks(value, (*place, str(name)))
-    elif isinstance(held, list):
-        for value in held:
+    elif isinstance(content, list):
+        for value in content:
             yield from _blanks(value, place)
 
 
@@ -86,8 +86,8 @@ class TableBlock(TextFormat):
 
     @model_validator(mode="before")
     @classmethod
-    def _several(cls, given: Any) -> Any:
-        return as_tuples(given, "source")
+    def _several(cls, fields: Any) -> Any:
+        return as_tuples(fields, "source")
 
     @property
     def text(self) -> TextFormat:
@@ -159,65 +159,65 @@ class Specification(Declared):
                 f"{path} is a table, not a specification. Write a specification for it with: "
                 f"sourdine init {quote(str(path))}"
             )
-        held = read_blocks(path)
-        check_filled(held, path)
-        if words := [f"'{old}' is called '{new}'" for old, new in _old_words(held)]:
+        blocks = read_blocks(path)
+        check_filled(blocks, path)
+        if words := [f"'{old}' is called '{new}'" for old, new in _old_words(blocks)]:
             warnings.warn(
                 f"In {path}, {' and '.join(words)} now. It is read as before: write the new word.",
                 OldWord,
                 stacklevel=2,
             )
-        return cls.read(held, path.parent)
+        return cls.read(blocks, path.parent)
 
     @classmethod
     @in_files()
-    def read(cls, held: Mapping[str, object], folder: Path = Path()) -> "Specification":
+    def read(cls, blocks: Mapping[str, object], folder: Path = Path()) -> "Specification":
         """The specification of these blocks."""
-        for name in held:
+        for name in blocks:
             if name not in _BLOCKS:
                 near = difflib.get_close_matches(name, _BLOCKS, n=1)
                 meant = f" Did you mean '{near[0]}'?" if near else ""
                 raise InvalidParameter(
                     f"A specification has no block '{name}'.{meant} Its blocks are {', '.join(_BLOCKS)}."
                 )
-        given: dict[str, Any] = {**held, "folder": folder}
-        for old, new in _old_words(held):
+        fields: dict[str, Any] = {**blocks, "folder": folder}
+        for old, new in _old_words(blocks):
             block, word = old.split(".")
             renamed = {word: new.split(".")[1]}
-            given[block] = (
-                _renamed(given[block], renamed)
+            fields[block] = (
+                _renamed(fields[block], renamed)
                 if block in _RENAMED
-                else [_present(each, renamed) for each in given[block]]
+                else [_present(each, renamed) for each in fields[block]]
             )
-        if isinstance(queries := given.get("queries"), Mapping):
+        if isinstance(queries := fields.get("queries"), Mapping):
             raise InvalidParameter(
                 "The queries must be a list of blocks. Write [[queries]] with two brackets before each query."
             )
         if isinstance(queries, list):
-            given["queries"] = tuple(queries)
+            fields["queries"] = tuple(queries)
         for name in ("table", "privacy", "columns", "joins", "hierarchies"):
-            if not isinstance(given.get(name, {}), Mapping):
+            if not isinstance(fields.get(name, {}), Mapping):
                 raise InvalidParameter(
                     f"The declaration '{name}' is wrong: it must be a block. Write it under [{name}]."
                 )
         # rows of public files are taken in, so that a record of a release needs no other file
-        given["hierarchies"] = {
+        fields["hierarchies"] = {
             name: each.model_dump(exclude={"kind"})
-            for name, each in read_hierarchies(given.get("hierarchies", {}), folder).items()
+            for name, each in read_hierarchies(fields.get("hierarchies", {}), folder).items()
         }
         try:
-            made = cls.model_validate(given)
+            specification = cls.model_validate(fields)
         except ValidationError as problem:
             raise told(problem, "") from None
-        made.plan()
-        return made
+        specification.plan()
+        return specification
 
     @property
     def unit(self) -> PrivacyUnit:
         """Whom the release protects."""
-        held = self.privacy
+        privacy = self.privacy
         return PrivacyUnit(
-            name=held.unit, column=held.column, max_rows=held.max_rows, max_groups=held.max_groups
+            name=privacy.unit, column=privacy.column, max_rows=privacy.max_rows, max_groups=privacy.max_groups
         )
 
     @cached_property
@@ -240,8 +240,10 @@ class Specification(Declared):
 
     @property
     def _declared(self) -> Privacy:
-        held = self.privacy
-        return Privacy(epsilon=decimal(held.epsilon), delta=held.delta, selection_delta=held.selection_delta)
+        privacy = self.privacy
+        return Privacy(
+            epsilon=decimal(privacy.epsilon), delta=privacy.delta, selection_delta=privacy.selection_delta
+        )
 
     @property
     def ledger_path(self) -> Place | None:
@@ -328,46 +330,49 @@ class Specification(Declared):
                 "Make one with 'sourdine ledger create' and name it, as in ledger = \"people.ledger\"."
             )
         if isinstance(path, Path) and not path.exists():
-            held = self.privacy
+            declaration = self.privacy
             privacy = self._declared if self.queries == NO_QUERIES else self.plan().privacy
-            small = f" --delta {plain(held.delta)}" if privacy.squared and held.delta else ""
+            small = f" --delta {plain(declaration.delta)}" if privacy.squared and declaration.delta else ""
             small += f" --selection-delta {plain(privacy.selection_delta)}" if privacy.selection_delta else ""
-            budget = held.epsilon if epsilon is None else float(epsilon)
+            budget = declaration.epsilon if epsilon is None else float(epsilon)
             raise InvalidParameter(
                 f"There is no ledger {path}. If it was moved, name its new place: another one is another "
                 f"budget. If there was none, make it with: sourdine ledger create {quote(str(path))} "
-                f"--epsilon {budget:g}{small} --unit {quote(held.unit)} --neighbours {held.neighbours}"
+                f"--epsilon {budget:g}{small} --unit {quote(declaration.unit)} --neighbours "
+                f"{declaration.neighbours}"
             )
         return Ledger.open(path)
 
 
-def _old_words(held: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _old_words(blocks: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The words of earlier versions in a specification, each with the one that has taken its place."""
     words = [
         (f"{block}.{old}", f"{block}.{new}")
         for block, words in _RENAMED.items()
         for old, new in words.items()
-        if isinstance(held.get(block), Mapping) and old in held[block] and new not in held[block]
+        if isinstance(blocks.get(block), Mapping) and old in blocks[block] and new not in blocks[block]
     ]
-    queries = held.get("queries")
-    asked = [each for query in queries for each in _asked(query)] if isinstance(queries, list) else []
+    queries = blocks.get("queries")
+    statistics = (
+        [each for query in queries for each in _statistics(query)] if isinstance(queries, list) else []
+    )
     return words + [
         (f"queries.{old}", f"queries.{new}")
         for old, new in _OF_QUANTILES.items()
-        if any(_of_quantiles(each) and old in each and new not in each for each in asked)
+        if any(_of_quantiles(each) and old in each and new not in each for each in statistics)
     ]
 
 
 def _present(query: Any, words: Mapping[str, str]) -> Any:
     """A query whose quantiles are asked for by the present words."""
-    asked = _asked(query)
-    if not any(map(_of_quantiles, asked)):
+    statistics = _statistics(query)
+    if not any(map(_of_quantiles, statistics)):
         return query
-    ask = [_renamed(each, words) if _of_quantiles(each) else each for each in asked]
+    ask = [_renamed(each, words) if _of_quantiles(each) else each for each in statistics]
     return {**query, "ask": ask}
 
 
-def _asked(query: Any) -> Sequence[Any]:
+def _statistics(query: Any) -> Sequence[Any]:
     ask = query.get("ask", ()) if isinstance(query, Mapping) else ()
     return ask if isinstance(ask, list | tuple) else (ask,)
 

@@ -172,7 +172,7 @@ def test_joint_exponential_for_values_set_apart(
     mechanism = JointExponential(epsilon=3, levels=levels, places=4, neighbours=relation)
     bits = SeededBits(len(values))
     held = Jittered(SortedPlaces(np.array(values, np.int64)), 4, bits)
-    drawn = mechanism.given(held, 8000, bits)
+    drawn = mechanism.draw_apart(held, 8000, bits)
     fine = held.between(0, len(values)).tolist()
 
     def law(rate: float) -> dict[tuple[int, ...], float]:
@@ -201,7 +201,7 @@ def test_now_and_then_the_joint_answer_ignores_the_values(monkeypatch: pytest.Mo
     monkeypatch.setattr(jitter, "_FINE", 0)
     mechanism = JointExponential(epsilon=4, levels=(Fraction(1, 4), Fraction(3, 5)), places=4)
     bits = SeededBits(2)
-    drawn = mechanism.given(Jittered(SortedPlaces(np.array([0, 1, 1, 3])), 4, bits), 6000, bits)
+    drawn = mechanism.draw_apart(Jittered(SortedPlaces(np.array([0, 1, 1, 3])), 4, bits), 6000, bits)
     weights = brute.joint_weights([0, 1, 1, 3], mechanism.levels, 4, float(mechanism.rate))
     total = sum(weights.values())
     assert fits(drawn, {key: w / total / 2 + 1 / len(weights) / 2 for key, w in weights.items()}) > ALARM

@@ -103,7 +103,10 @@ def test_groups_are_answered_by_the_same_law_as_each_alone() -> None:
     drawn = mechanism.draw_groups(SeparateRanks((), (mine, other, mine) * 4000), SeededBits(5))
     together = np.concatenate([drawn[0::3], drawn[2::3]]) @ [4, 1]
     bits = SeededBits(6)
-    apart = np.concatenate([mechanism.given(Jittered(mine, 4, bits), 1, bits) for _ in range(3000)]) @ [4, 1]
+    apart = np.concatenate([mechanism.draw_apart(Jittered(mine, 4, bits), 1, bits) for _ in range(3000)]) @ [
+        4,
+        1,
+    ]
     seen = np.array([np.bincount(each, minlength=16) for each in (together, apart)])
     assert chi2_contingency(seen[:, seen.sum(axis=0) > 0]).pvalue > ALARM
     assert np.all(drawn[1::3] == 2)

@@ -214,6 +214,6 @@ def test_a_bin_is_drawn_once_for_every_walk_that_meets_it() -> None:
     walk, groups = TreeWalk(tree, values, noisy, 0.0), np.arange(3)
     quantiles(walk, groups, [0.25, 0.5, 0.75], np.ones_like)
     seen = sum(drawn)
-    assert seen == sum(each.codes.size for each in walk.seen.values())
+    assert seen == sum(each.codes.size for each in walk.levels.values())
     quantiles(walk, groups, [0.5], np.ones_like)
     assert sum(drawn) == seen

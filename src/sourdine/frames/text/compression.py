@@ -44,8 +44,8 @@ class Contents:
     def look(self, size: int) -> bytes:
         """The first bytes; OSError where they cannot be had."""
         try:
-            with self._open() as held:
-                return held.read(size)
+            with self._open() as file:
+                return file.read(size)
         except (OSError, InvalidParameter):
             raise
         except Exception:  # each decompressor has errors of its own
@@ -57,9 +57,9 @@ class Contents:
             with self._lock:
                 self._whole.seek(start)
                 return self._whole.read(size)
-        with self.path.open("rb") as held:
-            held.seek(start)
-            return held.read(size)
+        with self.path.open("rb") as file:
+            file.seek(start)
+            return file.read(size)
 
     @cached_property
     def length(self) -> int:
@@ -79,12 +79,12 @@ class Contents:
 
     @cached_property
     def _whole(self) -> IO[bytes]:
-        held = cast(IO[bytes], tempfile.TemporaryFile())  # noqa: SIM115 - it is closed with its owner
-        weakref.finalize(self, held.close)
+        file = cast(IO[bytes], tempfile.TemporaryFile())  # noqa: SIM115 - it is closed with its owner
+        weakref.finalize(self, file.close)
         with self._open() as source:
             while chunk := source.read(_CHUNK):
-                held.write(chunk)
-        return held
+                file.write(chunk)
+        return file
 
 
 def _zstandard(path: Path) -> object:

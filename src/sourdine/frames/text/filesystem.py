@@ -31,9 +31,9 @@ class Pieces(AbstractFileSystem):  # type: ignore[misc]
     def open(self, path: str, mode: str = "rb", *args: Any, **kwargs: Any) -> io.BytesIO:
         """A piece, made now."""
         file, piece = map(int, self._plain(path).split("/"))
-        held = io.BytesIO(self.files[file].piece(piece))
-        self._sizes[self._plain(path)] = held.getbuffer().nbytes
-        return held
+        content = io.BytesIO(self.files[file].piece(piece))
+        self._sizes[self._plain(path)] = content.getbuffer().nbytes
+        return content
 
     def size(self, path: str) -> int:
         """The bytes of a piece that was opened: they are the same each time."""

@@ -48,12 +48,12 @@ class TextFormat(Declared):
 
     @model_validator(mode="before")
     @classmethod
-    def _written(cls, given: Any) -> Any:
-        held = as_tuples(given, "names")
-        if isinstance(held, dict) and isinstance(held.get("encoding"), str):
-            name = held["encoding"].lower().replace("_", "-")
-            return {**held, "encoding": _ALIASES.get(name, name)}
-        return held
+    def _written(cls, fields: Any) -> Any:
+        fields_read = as_tuples(fields, "names")
+        if isinstance(fields_read, dict) and isinstance(fields_read.get("encoding"), str):
+            name = fields_read["encoding"].lower().replace("_", "-")
+            return {**fields_read, "encoding": _ALIASES.get(name, name)}
+        return fields_read
 
     @model_validator(mode="after")
     def _known(self) -> "TextFormat":
@@ -82,12 +82,12 @@ class TextFormat(Declared):
         return self
 
     @classmethod
-    def read(cls, given: "TextFormat | Mapping[str, object]") -> "TextFormat":
+    def read(cls, fields: "TextFormat | Mapping[str, object]") -> "TextFormat":
         """The format of plain fields; a mistake is named by its field."""
-        if isinstance(given, TextFormat):
-            return given
+        if isinstance(fields, TextFormat):
+            return fields
         try:
-            return cls.model_validate(dict(given))
+            return cls.model_validate(dict(fields))
         except ValidationError as problem:
             raise told(problem, either("text", "")) from None
 

@@ -30,7 +30,7 @@ class Header:
 
 
 def read_header(
-    path: Path, look: Callable[[int], bytes], text: TextFormat, wanted: Sequence[str], default: str | None
+    path: Path, look: Callable[[int], bytes], text: TextFormat, columns: Sequence[str], default: str | None
 ) -> Header:
     """The header of a file whose first bytes `look` gives; without one, the declared names.
 
@@ -68,7 +68,7 @@ def read_header(
             f"The header of the file {path} has a quote that is not closed on its line. Rename that column, "
             f"or, if its name holds a line break, declare {group('text', multiline=True)}."
         )
-    fit = (each for each in known if set(wanted) <= set(each[1]))
+    fit = (each for each in known if set(columns) <= set(each[1]))
     mark, names = next(fit, known[0])
     return Header(tuple(names), mark, encoding, at)
 
@@ -79,14 +79,14 @@ def _line(
     """The line that begins at a place, and where the next one does."""
     size = _FIRST_LOOK
     while True:
-        held = look(size)
-        end = _end(held[at:], encoding, multiline)
-        if end is not None or len(held) < size:
+        head = look(size)
+        end = _end(head[at:], encoding, multiline)
+        if end is not None or len(head) < size:
             break
         if size >= _LONGEST:
             raise _headless(path)
         size *= 4
-    whole = held[at:] if end is None else held[at : at + end]
+    whole = head[at:] if end is None else head[at : at + end]
     returns = carriage_returns(whole, encoding)
     if (returns < len(whole) - width(encoding)).any():
         # told before anything is decoded: of a file without a line feed all records are in this line
@@ -104,11 +104,11 @@ def _line(
     return line.removesuffix("\r"), at + len(whole) + (0 if end is None else width(encoding))
 
 
-def _end(held: bytes, encoding: str, multiline: bool) -> int | None:
+def _end(head: bytes, encoding: str, multiline: bool) -> int | None:
     """Where the first record of these bytes ends; None if it does not."""
-    ends = line_feeds(held, encoding)
+    ends = line_feeds(head, encoding)
     if multiline:
-        ends = np.array([end for end in ends[:1000].tolist() if quotes(held[:end], encoding) % 2 == 0])
+        ends = np.array([end for end in ends[:1000].tolist() if quotes(head[:end], encoding) % 2 == 0])
     return int(ends[0]) if ends.size else None
 
 

@@ -37,7 +37,7 @@ class TextFiles:
     paths: tuple[Path, ...]
     headers: tuple[Header | None, ...]
     text: TextFormat
-    wanted: tuple[str, ...]
+    needs: tuple[str, ...]
     numbers: frozenset[str]
     partitions: Mapping[str, tuple[str | None, ...]]
 
@@ -46,16 +46,16 @@ class TextFiles:
         cls,
         paths: Sequence[Path],
         text: TextFormat,
-        wanted: Sequence[str],
+        needs: Sequence[str],
         numbers: Sequence[str],
         partitions: Mapping[str, tuple[str | None, ...]],
     ) -> "TextFiles":
         """Look at the headers of files that are all of one kind."""
-        own = [name for name in wanted if name not in partitions]
+        own = [name for name in needs if name not in partitions]
         headers = tuple(_header(path, text, own) for path in paths)
         for path, header in zip(paths, headers, strict=True):
             _check_repeats(path, header, own)
-        return cls(tuple(paths), headers, text, tuple(wanted), frozenset(numbers), partitions)
+        return cls(tuple(paths), headers, text, tuple(needs), frozenset(numbers), partitions)
 
     @property
     def names(self) -> list[str] | None:
@@ -95,7 +95,7 @@ class TextFiles:
 
     def nothing(self) -> str:
         """The same columns without records."""
-        columns = ", ".join(f"CAST(NULL AS VARCHAR) AS {quoted(name)}" for name in self.wanted)
+        columns = ", ".join(f"CAST(NULL AS VARCHAR) AS {quoted(name)}" for name in self.needs)
         return f"SELECT {columns or '0 AS nothing'} LIMIT 0"
 
     @cached_property
@@ -110,7 +110,7 @@ class TextFiles:
 
     def _unused(self, name: str) -> str:
         """A name that no wanted column has or begins with."""
-        while any(wanted.casefold().startswith(name) for wanted in self.wanted):
+        while any(column.casefold().startswith(name) for column in self.needs):
             name += "_"
         return name
 
@@ -118,14 +118,14 @@ class TextFiles:
         listed = f"[{', '.join(map(literal, cut.names(places)))}]"
         header = self.headers[places[0]]
         if header is None:
-            named = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in self.wanted)
+            named = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in self.needs)
             return (
                 f"read_json({listed}, columns = {{{named}}}, format = 'newline_delimited', records = true, "
                 f"ignore_errors = true, filename = {literal(self._file)})"
             )
-        wanted = set(self.wanted)
+        needed = set(self.needs)
         columns = [
-            name if name in wanted else f"{self._other}{place}" for place, name in enumerate(header.names)
+            name if name in needed else f"{self._other}{place}" for place, name in enumerate(header.names)
         ]
         named = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in columns)
         delimiter = literal(header.delimiter)
@@ -136,12 +136,12 @@ class TextFiles:
 
     @property
     def _columns(self) -> str:
-        return ", ".join(f"{self._column(name)} AS {quoted(name)}" for name in self.wanted) or "0 AS nothing"
+        return ", ".join(f"{self._column(name)} AS {quoted(name)}" for name in self.needs) or "0 AS nothing"
 
     def _column(self, name: str) -> str:
         if name in self.partitions:
-            held = ", ".join("NULL" if each is None else literal(each) for each in self.partitions[name])
-            return f"CAST([{held}][CAST(split_part({self._file}, '/', 3) AS INTEGER) + 1] AS VARCHAR)"
+            values = ", ".join("NULL" if each is None else literal(each) for each in self.partitions[name])
+            return f"CAST([{values}][CAST(split_part({self._file}, '/', 3) AS INTEGER) + 1] AS VARCHAR)"
         return self._number(quoted(name)) if name in self.numbers else quoted(name)
 
     def _number(self, column: str) -> str:
@@ -162,7 +162,7 @@ class TextFiles:
         )
 
 
-def _header(path: Path, text: TextFormat, wanted: Sequence[str]) -> Header | None:
+def _header(path: Path, text: TextFormat, needs: Sequence[str]) -> Header | None:
     """The header of a delimited file; JSON has none."""
     kind = kind_of(path)
     contents = Contents(path)
@@ -170,14 +170,14 @@ def _header(path: Path, text: TextFormat, wanted: Sequence[str]) -> Header | Non
         _check_lines(path, contents, text)
         return None
     try:
-        return read_header(path, contents.look, text, wanted, "\t" if kind == ".tsv" else None)
+        return read_header(path, contents.look, text, needs, "\t" if kind == ".tsv" else None)
     except (OSError, EOFError):
         raise unreadable(path) from None
 
 
-def _check_repeats(path: Path, header: Header | None, wanted: Sequence[str]) -> None:
+def _check_repeats(path: Path, header: Header | None, needs: Sequence[str]) -> None:
     """Refuse a header in which a wanted name stands twice: which of the two is meant, nobody knows."""
-    for name in wanted:
+    for name in needs:
         if header is not None and header.names.count(name) > 1:
             raise InvalidParameter(f"The file {path} has two columns called '{name}'. Rename one of them.")
 

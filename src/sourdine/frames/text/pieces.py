@@ -77,9 +77,9 @@ class TextFile:
             chunk = self.contents.read(at, _CHUNK)
             ends = line_feeds(chunk, self.encoding)
             if self.multiline:
-                held = np.flatnonzero(units(chunk, self.encoding) == _QUOTE) * wide
-                ends = ends[(np.searchsorted(held, ends) + odd) % 2 == 0]
-                odd = bool((held.size + odd) % 2)
+                places = np.flatnonzero(units(chunk, self.encoding) == _QUOTE) * wide
+                ends = ends[(np.searchsorted(places, ends) + odd) % 2 == 0]
+                odd = bool((places.size + odd) % 2)
             if ends.size:
                 return at + int(ends[0]) + wide
             if len(chunk) < _CHUNK:

@@ -39,13 +39,13 @@ def tidy(block: bytes, delimiter: str, *, multiline: bool = False, alone: bool =
     block = _ended(block, multiline)
     if not multiline and _is_plain(block, delimiter, alone):
         return block
-    held = np.frombuffer(block, np.uint8)
-    quotes = np.flatnonzero(held == _QUOTE)
-    ends = _ends(held, quotes, multiline)
+    octets = np.frombuffer(block, np.uint8)
+    quotes = np.flatnonzero(octets == _QUOTE)
+    ends = _ends(octets, quotes, multiline)
     starts = _starts(ends)
-    odd = _odd_quotes(held, quotes, starts, ends, delimiter)
+    odd = _odd_quotes(octets, quotes, starts, ends, delimiter)
     odd |= ends - starts > MOST_BYTES
-    odd[np.searchsorted(ends, np.flatnonzero(held == _CR))] = True
+    odd[np.searchsorted(ends, np.flatnonzero(octets == _CR))] = True
     odd[_undecodable(block, ends)] = True
     odd[:1] |= block.startswith(_MARK)  # an engine would take it for the mark of a file
     if alone:
@@ -78,16 +78,16 @@ def _ended(block: bytes, multiline: bool) -> bytes:
         block += b"\n"
     if b"\r" not in block:
         return block
-    held = np.frombuffer(block, np.uint8)
+    octets = np.frombuffer(block, np.uint8)
     if not multiline:
-        kept = held != _CR
-        returns = np.flatnonzero(~kept)
-        kept[returns[held[returns + 1] != _LF]] = True
+        mask = octets != _CR
+        returns = np.flatnonzero(~mask)
+        mask[returns[octets[returns + 1] != _LF]] = True
     else:  # inside quotes a carriage return before a line feed belongs to the field
-        ends = _ends(held, np.flatnonzero(held == _QUOTE), multiline)
-        kept = np.ones(held.size, bool)
-        kept[ends[(ends > 0) & (held[ends - 1] == _CR)] - 1] = False
-    return bytes(held[kept].tobytes())
+        ends = _ends(octets, np.flatnonzero(octets == _QUOTE), multiline)
+        mask = np.ones(octets.size, bool)
+        mask[ends[(ends > 0) & (octets[ends - 1] == _CR)] - 1] = False
+    return bytes(octets[mask].tobytes())
 
 
 def _is_plain(block: bytes, delimiter: str, alone: bool) -> bool:
@@ -104,11 +104,11 @@ def _is_strict(block: bytes, delimiter: str) -> bool:
 
     Where no line ends inside quotes, every second quote of the block is every second of its record.
     """
-    held = np.frombuffer(block, np.uint8)
-    quotes = np.flatnonzero(held == _QUOTE)
-    if quotes.size % 2 or (np.searchsorted(quotes, np.flatnonzero(held == _LF)) % 2).any():
+    octets = np.frombuffer(block, np.uint8)
+    quotes = np.flatnonzero(octets == _QUOTE)
+    if quotes.size % 2 or (np.searchsorted(quotes, np.flatnonzero(octets == _LF)) % 2).any():
         return False
-    before, after = held[quotes[::2] - 1], held[quotes[1::2] + 1]
+    before, after = octets[quotes[::2] - 1], octets[quotes[1::2] + 1]
     if quotes[0] == 0:
         before[0] = _LF
     may = np.zeros(256, bool)
@@ -135,18 +135,18 @@ def _starts(ends: Places) -> Places:
     return np.concatenate([np.zeros(min(1, ends.size), np.int64), ends[:-1] + 1])
 
 
-def _ends(held: Bytes, quotes: Places, multiline: bool) -> Places:
+def _ends(octets: Bytes, quotes: Places, multiline: bool) -> Places:
     """Where records end; with `multiline`, only where as many quotes were closed as opened."""
-    ends = np.flatnonzero(held == _LF)
+    ends = np.flatnonzero(octets == _LF)
     if not multiline:
         return ends
     ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
     # what a quote leaves open to the end of the block is one record
-    whole = not held.size or (ends.size and ends[-1] == held.size - 1)
-    return ends if whole else np.append(ends, held.size - 1)
+    whole = not octets.size or (ends.size and ends[-1] == octets.size - 1)
+    return ends if whole else np.append(ends, octets.size - 1)
 
 
-def _odd_quotes(held: Bytes, quotes: Places, starts: Places, ends: Places, delimiter: str) -> Mask:
+def _odd_quotes(octets: Bytes, quotes: Places, starts: Places, ends: Places, delimiter: str) -> Mask:
     """Records whose quotes are not as RFC 4180 has them.
 
     Of the quotes of a record, counted from 0, an even one opens a field, so it stands after a delimiter or at
@@ -160,8 +160,8 @@ def _odd_quotes(held: Bytes, quotes: Places, starts: Places, ends: Places, delim
     record = np.searchsorted(ends, quotes)
     first = np.searchsorted(quotes, starts)
     opens = (np.arange(quotes.size) - first[record]) % 2 == 0
-    before = held[np.maximum(quotes - 1, 0)]
-    after = held[np.minimum(quotes + 1, held.size - 1)]
+    before = octets[np.maximum(quotes - 1, 0)]
+    after = octets[np.minimum(quotes + 1, octets.size - 1)]
     opening = (quotes == starts[record]) | (before == ord(delimiter)) | (before == _QUOTE)
     closing = (quotes + 1 == ends[record]) | (after == ord(delimiter)) | (after == _QUOTE)
     odd[record[~np.where(opens, opening, closing)]] = True
@@ -171,17 +171,17 @@ def _odd_quotes(held: Bytes, quotes: Places, starts: Places, ends: Places, delim
 
 def _undecodable(block: bytes, ends: Places) -> list[int]:
     """Records that are not valid UTF-8."""
-    found: list[int] = []
+    places: list[int] = []
     at, whole = 0, memoryview(block)
     while not block.isascii():
         try:
             codecs.utf_8_decode(whole[at:], "strict", True)
         except UnicodeDecodeError as problem:
-            found.append(int(np.searchsorted(ends, at + problem.start)))
-            at = int(ends[found[-1]]) + 1
+            places.append(int(np.searchsorted(ends, at + problem.start)))
+            at = int(ends[places[-1]]) + 1
         else:
             break
-    return found
+    return places
 
 
 def _written_anew(block: bytes, starts: Places, ends: Places, odd: Mask, delimiter: str) -> Iterator[bytes]:
@@ -208,12 +208,12 @@ def _anew(record: bytes, delimiter: str) -> bytes:
     """
     if not record:
         return b""
-    found = None
+    cells = None
     if len(record) <= MOST_BYTES:
-        found = fields(record.decode("utf-8", "surrogateescape"), delimiter)
-    if found is None:
+        cells = fields(record.decode("utf-8", "surrogateescape"), delimiter)
+    if cells is None:
         return UNREADABLE + b"\n"
-    known = (each if _is_text(each) else "" for each in found)
+    known = (each if _is_text(each) else "" for each in cells)
     quoted = ('"' + each.replace('"', '""') + '"' for each in known)
     line = delimiter.join(quoted).encode()
     return (line if len(line) <= MOST_BYTES else UNREADABLE) + b"\n"  # quotes may double its length
@@ -234,7 +234,7 @@ def fields(record: str, delimiter: str) -> list[str] | None:
     """
     if record.count('"') % 2:
         return None
-    found: list[str] = []
+    cells: list[str] = []
     at = 0
     while True:
         quoted, after = "", at
@@ -245,7 +245,7 @@ def fields(record: str, delimiter: str) -> list[str] | None:
             quoted, after = match[1].replace('""', '"'), match.end()
         end = record.find(delimiter, after)
         end = len(record) if end < 0 else end
-        found.append(quoted + record[after:end])
+        cells.append(quoted + record[after:end])
         if end == len(record):
-            return found
+            return cells
         at = end + 1

@@ -52,11 +52,11 @@ class ExactQuality(Viewable):
         """What was counted, each line with the notice that it is not private."""
         yield f"{self.notice}: {self.records:,} records in all"
         if self.without_unit is not None:
-            yield f"{self.notice}: without a unit: {self._said(self.without_unit)}"
+            yield f"{self.notice}: without a unit: {self._share(self.without_unit)}"
         for name, cell, many in self.cells:
             # a line break in a name would make a line without the notice
             plain = "".join(letter if letter.isprintable() else " " for letter in name)
-            yield f"{self.notice}: {plain}: {cell}: {self._said(many)}"
+            yield f"{self.notice}: {plain}: {cell}: {self._share(many)}"
         yield f"{self.notice}: {OUTSIDE}"
 
     def count(self, column: str, what: str) -> int:
@@ -67,7 +67,7 @@ class ExactQuality(Viewable):
         listed = ", ".join(f"'{name}', '{cell}'" for name, cell, _ in self.cells)
         raise InvalidParameter(f"Nothing was counted for '{column}', '{what}'. There are {listed}.")
 
-    def _said(self, many: int) -> str:
+    def _share(self, many: int) -> str:
         return f"{many:,} ({100 * many / max(1, self.records):.3g} %)"
 
 
@@ -119,29 +119,29 @@ def with_mark(text: str, path: Path) -> str:
     """
     if text.startswith(_MARK):  # which some editors begin a file with
         return _MARK + with_mark(text.removeprefix(_MARK), path)
-    held = parse_toml(text, path)
-    if held["table"].get("checked") is True:
+    document = parse_toml(text, path)
+    if document["table"].get("checked") is True:
         return text
-    wanted = {**held, "table": {**held["table"], "checked": True}}
+    target = {**document, "table": {**document["table"], "checked": True}}
     for header in _HEADER.finditer(text):
         before, after = text[: header.end()], text[header.end() :]
         line_end = "\r\n" if header.group().endswith("\r\n") else "\n"
         start = "" if before.endswith("\n") else line_end
-        for made in (
+        for candidate in (
             before + _UNCHECKED.sub(r"\g<1>true", after, count=1),
             f"{before}{start}checked = true{line_end}{after}",
         ):
-            if _same(made, wanted, path):  # else it stands in a text, or in another block
-                return made
+            if _same(candidate, target, path):  # else it stands in a text, or in another block
+                return candidate
     raise InvalidParameter(
         f"The mark of a check could not be written into {path}, since it has no [table] block on lines of "
         "its own. Write checked = true beside the source of the table, and check again."
     )
 
 
-def _same(text: str, wanted: object, path: Path) -> bool:
+def _same(text: str, target: object, path: Path) -> bool:
     try:
-        return bool(parse_toml(text, path) == wanted)
+        return bool(parse_toml(text, path) == target)
     except InvalidParameter:
         return False
 

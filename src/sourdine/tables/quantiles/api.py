@@ -58,8 +58,8 @@ class Grid:
         Grid(lower=0.0, upper=120.0, exact=Fraction(1, 10000), places=1200001)
         """
         owner = "quantiles"
-        given: object = bounds
-        if not (isinstance(given, tuple | list) and len(given) == 2):
+        ends: object = bounds
+        if not (isinstance(ends, tuple | list) and len(ends) == 2):
             raise check.fail(
                 owner, "bounds", "be two numbers", bounds, "Declare them, as in bounds=(0, 100)."
             )
@@ -188,16 +188,16 @@ def quantiles(
     with opened(ledger) as payer:
         if payer is not None:
             receipt = payer.charge(spend, purpose=purpose, secure=secure, declared=stated)
-    held = grid.place(values)
-    held.sort()
-    found, ends = SortedPlaces(held), None
+    ordered = grid.place(values)
+    ordered.sort()
+    source, ends = SortedPlaces(ordered), None
     if tree is None:
         assert isinstance(spend.mechanism, QuantileMethod)
-        places = spend.mechanism.sample(found, bits)
+        places = spend.mechanism.sample(source, bits)
     else:
         exact = [float(level) for level in levels_of(levels)]
         read = read_quantiles(
-            SeparateRanks.alone(found),
+            SeparateRanks.alone(source),
             tree,
             mechanism=spend.mechanism,
             levels=exact,
@@ -239,7 +239,7 @@ def _planned(
 ) -> tuple[Spend, BinTree | None, MethodChoice]:
     """What is spent on which mechanism, or on the counts of which tree, by declarations alone."""
     allowance = Allowance(budget=check.between("quantiles", "epsilon", epsilon, *EPSILONS))
-    found, choice = chosen(
+    method_or_tree, choice = chosen(
         method,
         levels=levels,
         places=grid.places,
@@ -248,10 +248,10 @@ def _planned(
         size=size,
         tuning=tuning,
     )
-    if isinstance(found, QuantileMethod):
-        return Spend(mechanism=found, distance=Distance.hamming(neighbours=neighbours)), None, choice
+    if isinstance(method_or_tree, QuantileMethod):
+        return Spend(mechanism=method_or_tree, distance=Distance.hamming(neighbours=neighbours)), None, choice
     # a value lies in one bin of each level of the tree; one that is replaced leaves a bin and enters another
-    moved = found.height * (2 if neighbours is Neighbours.REPLACE else 1)
+    moved = method_or_tree.height * (2 if neighbours is Neighbours.REPLACE else 1)
     distance = Distance.l1(moved, coordinates=moved, neighbours=neighbours)
     mechanism = noise(distance, allowance.budget, squared=False)
-    return Spend(mechanism=mechanism, distance=distance), found, choice
+    return Spend(mechanism=mechanism, distance=distance), method_or_tree, choice

@@ -47,8 +47,8 @@ class Stretches:
     def sizes(self) -> Ints:
         """How many places each rank leaves: none beyond the length."""
         inside = np.arange(self.edges.shape[2] - 1) < self.length[:, :, None]
-        found: Ints = np.where(inside, np.diff(self.edges, axis=2), 0)
-        return found
+        sizes: Ints = np.where(inside, np.diff(self.edges, axis=2), 0)
+        return sizes
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,8 @@ class Chains:
 
     def part(self, groups: Ints) -> "Chains":
         """Some of the groups."""
-        held = self.stretches
-        stretches = Stretches(held.first[groups], held.length[groups], held.edges[groups])
+        whole = self.stretches
+        stretches = Stretches(whole.first[groups], whole.length[groups], whole.edges[groups])
         return replace(self, stretches=stretches, steps=self.steps[groups], total=self.total[groups])
 
 
@@ -117,15 +117,15 @@ class ChainSums(ABC):
 
         Of the last output that is not drawn yet the rank is drawn, then how many before it share its segment.
         """
-        held, m = self.chains.stretches, self.chains.outputs
+        stretches, m = self.chains.stretches, self.chains.outputs
         out = np.empty((len(owner), m), np.int64)
         at, after = np.full(len(owner), m), np.full(len(owner), -1)
-        ranks = np.arange(held.edges.shape[2] - 1)
+        ranks = np.arange(stretches.edges.shape[2] - 1)
         for j in range(m, 0, -1):
             step = self.chains.step(j)[0]
             for chains, group, ahead, which in self._alike(np.flatnonzero(at == j), owner, after):
-                first = held.first[group, j - 1]
-                begun = ahead - held.first[group, j] if j < m else np.zeros_like(ahead)
+                first = stretches.first[group, j - 1]
+                begun = ahead - stretches.first[group, j] if j < m else np.zeros_like(ahead)
                 tail = np.abs(ranks - (begun - step[group])[:, None])
                 tail *= -self.chains.rate
                 if j < m:

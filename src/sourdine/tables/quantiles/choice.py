@@ -60,7 +60,7 @@ class Tuning:
 
     def check(self, method: str) -> None:
         """Refuse what the method does not know."""
-        known = {AUTO: ("ties",), TREE: ("bins",)} | {name: held.takes for name, held in METHODS.items()}
+        known = {AUTO: ("ties",), TREE: ("bins",)} | {name: method.takes for name, method in METHODS.items()}
         for name in (each.name for each in fields(self)):
             value = getattr(self, name)
             if value is not None and name not in known[method]:
@@ -81,8 +81,8 @@ class NamedMethod:
 def _histogram(monotone: bool) -> NamedMethod:
     def settings(places: int, size: int | None) -> Settings:
         """The source's number of cut points, 1.5 n / log n, for a declared size."""
-        wanted = _CUTS if size is None else max(2, math.ceil(1.5 * size / math.log(max(size, 3))))
-        return {"cuts": min(wanted, places, MOST_CUTS), "monotone": monotone}
+        count = _CUTS if size is None else max(2, math.ceil(1.5 * size / math.log(max(size, 3))))
+        return {"cuts": min(count, places, MOST_CUTS), "monotone": monotone}
 
     return NamedMethod(ThresholdHistogram, settings, ("cuts",))
 
@@ -115,7 +115,7 @@ class MethodChoice:
         return f"{self.name}, since {self.why}"
 
 
-_ASKED = "it was asked for"
+_BY_NAME = "it was asked for"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +149,7 @@ class Allowance:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class QuantileQuestion:
     """Quantiles that are asked for, and all that is declared about the values."""
 
     levels: tuple[Fraction, ...]
@@ -161,15 +161,15 @@ class Asked:
 
     def mechanism(self, name: str) -> QuantileMethod:
         """The mechanism of a method's name, as exact as the allowance lets it be."""
-        held = METHODS[name]
-        given = {"radius": self.tuning.radius, "cuts": self.tuning.cuts}
-        own = {each: value for each, value in given.items() if value is not None and each in held.takes}
-        return held.kind(
-            epsilon=self.allowance.epsilon(held.kind, len(self.levels)),
+        method = METHODS[name]
+        settings = {"radius": self.tuning.radius, "cuts": self.tuning.cuts}
+        own = {each: value for each, value in settings.items() if value is not None and each in method.takes}
+        return method.kind(
+            epsilon=self.allowance.epsilon(method.kind, len(self.levels)),
             levels=self.levels,
             places=self.places,
             neighbours=self.neighbours,
-            **{**held.settings(self.places, self.size), **own},
+            **{**method.settings(self.places, self.size), **own},
         )
 
     @property
@@ -197,8 +197,8 @@ class Asked:
     @property
     def bins(self) -> int:
         """As many bins as make the noise of the ranks about as large as half a bin."""
-        held = 0.94 * (self.size or 0) / self.allowance.deviation(self.neighbours)
-        return max(_LEAST_BINS, round(math.pow(held, 2 / 3)))
+        ratio = 0.94 * (self.size or 0) / self.allowance.deviation(self.neighbours)
+        return max(_LEAST_BINS, round(math.pow(ratio, 2 / 3)))
 
 
 def chosen(
@@ -226,14 +226,14 @@ def chosen(
     if neighbours is Neighbours.ZERO_OUT:
         must = "be replace or add-remove"
         raise check.fail("quantiles", "neighbours", must, str(neighbours), "Quantiles have no other.")
-    asked = Asked(
+    question = QuantileQuestion(
         levels=exact, places=places, allowance=allowance, neighbours=neighbours, size=size, tuning=more
     )
     if method == TREE:
-        return asked.tree, MethodChoice(TREE, _ASKED)
+        return question.tree, MethodChoice(TREE, _BY_NAME)
     if method in METHODS:
-        return asked.mechanism(method), MethodChoice(method, _ASKED)
-    return _best(asked, counted)
+        return question.mechanism(method), MethodChoice(method, _BY_NAME)
+    return _best(question, counted)
 
 
 def named(
@@ -246,7 +246,7 @@ def named(
     size: int | None = None,
 ) -> QuantileMethod:
     """The mechanism of one of METHODS."""
-    asked = Asked(
+    question = QuantileQuestion(
         levels=levels_of(levels),
         places=places,
         allowance=allowance,
@@ -254,40 +254,40 @@ def named(
         size=size,
         tuning=Tuning(),
     )
-    return asked.mechanism(method)
+    return question.mechanism(method)
 
 
-def _best(asked: Asked, counted: bool) -> tuple[QuantileMethod | BinTree, MethodChoice]:
+def _best(question: QuantileQuestion, counted: bool) -> tuple[QuantileMethod | BinTree, MethodChoice]:
     """What comes nearest as far as declarations tell (docs/guarantees/quantiles.md, "What auto takes")."""
-    many = len(asked.levels)
-    if asked.few_places:
-        return BinTree.flat(asked.places, asked.places), MethodChoice(
+    many = len(question.levels)
+    if question.few_places:
+        return BinTree.flat(question.places, question.places), MethodChoice(
             TREE, "so few places are best counted one by one"
         )
-    if asked.few_values:
-        tree = BinTree.flat(asked.places, asked.bins)
-        why = f"about {asked.size:,} values at this epsilon are best counted in {tree.fan:,} bins"
+    if question.few_values:
+        tree = BinTree.flat(question.places, question.bins)
+        why = f"about {question.size:,} values at this epsilon are best counted in {tree.fan:,} bins"
         return tree, MethodChoice(TREE, why)
     if counted:
-        return BinTree.over(asked.places), MethodChoice(
+        return BinTree.over(question.places), MethodChoice(
             TREE, "the values stay where they are and are only counted"
         )
     if many == 1:
-        return asked.mechanism("inverse"), MethodChoice(
+        return question.mechanism("inverse"), MethodChoice(
             "inverse", "one quantile needs no split of the budget"
         )
-    most = MANY.get((asked.neighbours, asked.allowance.squared), 0)
-    under = f"under {asked.neighbours} neighbours{' and a delta' if asked.allowance.squared else ''}"
+    most = MANY.get((question.neighbours, question.allowance.squared), 0)
+    under = f"under {question.neighbours} neighbours{' and a delta' if question.allowance.squared else ''}"
     if many > most:
         why = f"{under}, more than {most} are found best by halving"
-        return asked.mechanism("recursive"), MethodChoice("recursive", why)
+        return question.mechanism("recursive"), MethodChoice("recursive", why)
     try:
-        return asked.mechanism("joint"), MethodChoice(
+        return question.mechanism("joint"), MethodChoice(
             "joint", f"{under}, up to {most} are found best all at once"
         )
     except InvalidParameter:
         why = "the joint method would need more than floats for this grid and epsilon"
-        return asked.mechanism("recursive"), MethodChoice("recursive", why)
+        return question.mechanism("recursive"), MethodChoice("recursive", why)
 
 
 def levels_of(levels: object) -> tuple[Fraction, ...]:

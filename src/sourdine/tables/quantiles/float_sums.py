@@ -52,31 +52,31 @@ class FloatSums(ChainSums):
     @classmethod
     def of(cls, chains: Chains, folds: float) -> "FloatSums":
         """The sums of all outputs, one after the other, and of which groups they are good."""
-        held, m, rate = chains.stretches, chains.outputs, chains.rate
-        groups, wide = len(held.first), held.edges.shape[2] - 1
-        part = math.ldexp(1.0, -int(held.edges.max(initial=1) + 1 + m).bit_length())
+        stretches, m, rate = chains.stretches, chains.outputs, chains.rate
+        groups, wide = len(stretches.first), stretches.edges.shape[2] - 1
+        part = math.ldexp(1.0, -int(stretches.edges.max(initial=1) + 1 + m).bit_length())
         ranks = np.arange(wide)
         lost = folds - _LEAST + rate * (wide / 2 + 2) + 2 * math.log(2 * m * (wide + m))
         trusted = np.full(groups, lost < 0)
-        found = cls(chains, part, [], [], [], trusted)
+        sums = cls(chains, part, [], [], [], trusted)
         if lost >= 0:
-            return found
+            return sums
         for j in range(m):
-            sizes = np.diff(held.edges[:, j], axis=1) * part
-            outside = ranks >= held.length[:, j, None]
+            sizes = np.diff(stretches.edges[:, j], axis=1) * part
+            outside = ranks >= stretches.length[:, j, None]
             sizes[outside] = 0.0
             if j == 0:
                 reached = np.exp(-rate * np.abs(ranks - chains.step(0)[0][:, None]))
             else:
-                reached = _moved(chains, j, found.sums[j - 1], trusted)
+                reached = _moved(chains, j, sums.sums[j - 1], trusted)
             reached[outside] = 0.0
-            found.sizes.append(sizes)
-            found.arrived.append(reached)
-            found.sums.append(found._summed(j))
+            sums.sizes.append(sizes)
+            sums.arrived.append(reached)
+            sums.sums.append(sums._summed(j))
         tail = np.exp(-rate * np.abs(ranks + chains.step(m)[0][:, None]))
-        whole = (found.sums[-1] * tail).sum(axis=1)
+        whole = (sums.sums[-1] * tail).sum(axis=1)
         trusted &= whole > math.exp(lost)
-        return found
+        return sums
 
     def _summed(self, j: int) -> Floats:
         """All chains up to each rank of output j, by how many outputs share its segment.
@@ -130,13 +130,13 @@ def _moved(chains: Chains, j: int, weights: Floats, trusted: NDArray[np.bool_]) 
     apart, (step, above) = first[:, j] - first[:, j - 1], chains.step(j)
     shift = np.maximum(above, 1 - apart)  # q = i - shift is the last k whose step is not too short
     trusted &= (shift >= 0) & (apart >= 0)
-    found = np.zeros_like(weights)
+    moved = np.zeros_like(weights)
     for begin, end in _runs(shift, apart):
         if trusted[begin]:
             by, lag = int(shift[begin]), (shift - step)[begin:end, None]
             length = int(apart[begin]) + by - 1
-            found[begin:end] = _reach(weights[begin:end], by, length, lag, chains.rate)
-    return found
+            moved[begin:end] = _reach(weights[begin:end], by, length, lag, chains.rate)
+    return moved
 
 
 def _reach(weights: Floats, shift: int, length: int, lag: Floats, rate: float) -> Floats:
@@ -149,9 +149,9 @@ def _reach(weights: Floats, shift: int, length: int, lag: Floats, rate: float) -
     ranks = np.arange(wide)
     up, out = np.exp(rate * (ranks - wide / 2)), np.zeros_like(weights)
     if shift < wide:
-        held = np.cumsum(weights * up, axis=1)
-        held *= 1 / up
-        np.multiply(held[:, : wide - shift], np.exp(-rate * lag), out=out[:, shift:])
+        totals = np.cumsum(weights * up, axis=1)
+        totals *= 1 / up
+        np.multiply(totals[:, : wide - shift], np.exp(-rate * lag), out=out[:, shift:])
     if length <= 0:
         return out
     blocks = -(-(wide - 1 + length) // length)
@@ -174,11 +174,11 @@ def _shifted(weights: Floats, by: Ints) -> Floats:
     """Each row moved to the left by so many; none where it does not reach."""
     if not by.any():
         return weights
-    found, wide = np.zeros_like(weights), weights.shape[1]
+    moved, wide = np.zeros_like(weights), weights.shape[1]
     for begin, end in _runs(by):
         if 0 <= by[begin] < wide:
-            found[begin:end, : wide - by[begin]] = weights[begin:end, by[begin] :]
-    return found
+            moved[begin:end, : wide - by[begin]] = weights[begin:end, by[begin] :]
+    return moved
 
 
 def _runs(*keys: Ints) -> Iterator[tuple[int, int]]:

@@ -48,25 +48,25 @@ class ThresholdHistogram(QuantileMethod):
         check.boolean(name, "monotone", self.monotone)
 
     def draw(self, source: RankSource, count: int, bits: Bits = SYSTEM) -> NDArray[np.int64]:
-        return self._drawn(SeparateRanks.alone(source), np.zeros(count, np.int64), bits)
+        return self._draw(SeparateRanks.alone(source), np.zeros(count, np.int64), bits)
 
     def draw_groups(self, values: GroupRanks, bits: Bits = SYSTEM) -> NDArray[np.int64]:
-        return self._drawn(values, np.arange(len(values)), bits)
+        return self._draw(values, np.arange(len(values)), bits)
 
-    def _drawn(self, values: GroupRanks, owner: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
+    def _draw(self, values: GroupRanks, owner: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
         """An answer of each owner's group, some at a time."""
         cuts = 1 + (np.arange(self.cuts, dtype=object) * self.places // self.cuts).astype(np.int64)
         answers = np.append(cuts - 1, self.places - 1)  # the last place where none crosses
-        found = np.empty((len(owner), len(self.levels)), np.int64)
+        out = np.empty((len(owner), len(self.levels)), np.int64)
         step = max(1, _CHUNK // self.cuts)
         for start in range(0, len(owner), step):
             part = owner[start : start + step]
             groups, which = np.unique(part, return_inverse=True)
-            asked = np.broadcast_to(groups[:, None], (len(groups), self.cuts))
-            below = values.count_below(asked, np.broadcast_to(cuts, asked.shape))[which.ravel()]
+            owners = np.broadcast_to(groups[:, None], (len(groups), self.cuts))
+            below = values.count_below(owners, np.broadcast_to(cuts, owners.shape))[which.ravel()]
             columns = [self._first(below, level, values.sizes[part], bits) for level in self.levels]
-            found[start : start + step] = answers[np.stack(columns, axis=-1)]
-        return found
+            out[start : start + step] = answers[np.stack(columns, axis=-1)]
+        return out
 
     def _first(
         self, below: NDArray[np.int64], level: Fraction, sizes: NDArray[np.int64], bits: Bits

@@ -48,17 +48,17 @@ def draw_places(
     reach = math.ceil((math.log(int(places.max(initial=1))) + _NEGLIGIBLE) / float(rate))
     out = np.empty(len(owner), np.int64)
     for groups, answers in _batches(values, targets, owner, reach):
-        held = around(values, groups, targets, places=places, reach=reach, radius=radius)
+        windows = around(values, groups, targets, places=places, reach=reach, radius=radius)
         todo, which = answers, np.searchsorted(groups, owner[answers])
         while len(todo):
-            chosen = choose_segments(held.segments, rate, which, bits)
-            out[todo] = places_in(held.segments, which, chosen, bits)
+            chosen = choose_segments(windows.segments, rate, which, bits)
+            out[todo] = places_in(windows.segments, which, chosen, bits)
             again = np.zeros(len(todo), bool)
-            for i in np.flatnonzero(held.tail[which, chosen]):
+            for i in np.flatnonzero(windows.tail[which, chosen]):
                 group, place = int(owner[todo[i]]), int(out[todo[i]])
                 near = [min(max(place + step, 0), int(places[group]) - 1) for step in (-radius, radius)]
                 gap = min(gap_at(values, group, targets, each) for each in near)
-                beyond = gap - int(held.segments.gap[which[i], chosen[i]])
+                beyond = gap - int(windows.segments.gap[which[i], chosen[i]])
                 again[i] = not exp_coin(int(bits.words(1)[0]), beyond * rate, bits)
             todo, which = todo[again], which[again]
     return out
@@ -109,12 +109,12 @@ class InverseSensitivity(QuantileMethod):
         return self.epsilon / len(self.levels) / (2 * moved_by_one(level, self.neighbours))
 
     def draw(self, source: RankSource, count: int, bits: Bits = SYSTEM) -> Ints:
-        return self._drawn(SeparateRanks.alone(source), np.zeros(count, np.int64), bits)
+        return self._draw(SeparateRanks.alone(source), np.zeros(count, np.int64), bits)
 
     def draw_groups(self, values: GroupRanks, bits: Bits = SYSTEM) -> Ints:
-        return self._drawn(values, np.arange(len(values)), bits)
+        return self._draw(values, np.arange(len(values)), bits)
 
-    def _drawn(self, values: GroupRanks, owner: Ints, bits: Bits) -> Ints:
+    def _draw(self, values: GroupRanks, owner: Ints, bits: Bits) -> Ints:
         """An answer of each owner's group."""
         columns = [
             draw_places(

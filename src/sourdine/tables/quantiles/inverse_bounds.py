@@ -63,12 +63,12 @@ class _Lengths:
     span: float
 
     @classmethod
-    def of(cls, owner: str, **given: object) -> "_Lengths":
-        made = cls(**{name: float(check.positive(owner, name, value)) for name, value in given.items()})
-        if 4 * made.u > made.gamma * (1 + 1e-12):
+    def of(cls, owner: str, **lengths: object) -> "_Lengths":
+        instance = cls(**{name: float(check.positive(owner, name, value)) for name, value in lengths.items()})
+        if 4 * instance.u > instance.gamma * (1 + 1e-12):
             remedy = "Take a smaller u, or a larger gamma."
-            raise check.fail(owner, "u", "be at most gamma / 4", given["u"], remedy)
-        return made
+            raise check.fail(owner, "u", "be at most gamma / 4", lengths["u"], remedy)
+        return instance
 
 
 def _terms(case: _Case, at: _Lengths) -> tuple[float, float, float]:

@@ -82,7 +82,7 @@ class Jittered:
     bits: Bits
 
     def __post_init__(self) -> None:
-        self._drawn: dict[int, Ints] = {}  # random parts, by blocks of ranks
+        self._blocks: dict[int, Ints] = {}  # random parts, by blocks of ranks
         self._sorted: dict[tuple[int, int], Ints] = {}  # fine places, by the ranks from which to which
 
     @property
@@ -110,15 +110,15 @@ class Jittered:
     def below(self, fine: Ints) -> Ints:
         steps, which = np.unique(fine >> self.shift, return_inverse=True)
         first, last = self.source.count_below(steps), self.source.count_below(steps + 1)
-        found: Ints = first[which.reshape(fine.shape)]
-        held = np.flatnonzero(last > first)
+        ranks: Ints = first[which.reshape(fine.shape)]
+        occupied = np.flatnonzero(last > first)
         # steps whose ranks are near each other are looked at together
-        for run in np.split(held, np.flatnonzero(first[held][1:] - last[held][:-1] > _BLOCK) + 1):
+        for run in np.split(occupied, np.flatnonzero(first[occupied][1:] - last[occupied][:-1] > _BLOCK) + 1):
             if run.size:
                 begin, end = int(first[run[0]]), int(last[run[-1]])
                 here = np.isin(which, run).reshape(fine.shape)
-                found[here] = begin + np.searchsorted(self._run(begin, end), fine[here])
-        return found
+                ranks[here] = begin + np.searchsorted(self._run(begin, end), fine[here])
+        return ranks
 
     def _run(self, begin: int, end: int) -> Ints:
         """The fine places of all values of some steps, by the ranks of those."""
@@ -132,10 +132,10 @@ class Jittered:
         blocks = range(first // _BLOCK, -(-last // _BLOCK))
         fine = np.uint64(_WORD - self.shift)
         for block in blocks:
-            if block not in self._drawn:
+            if block not in self._blocks:
                 words = self.bits.words(_BLOCK) >> fine if fine < _WORD else np.zeros(_BLOCK, np.uint64)
-                self._drawn[block] = words.astype(np.int64)
-        joined = np.concatenate([self._drawn[block] for block in blocks])
+                self._blocks[block] = words.astype(np.int64)
+        joined = np.concatenate([self._blocks[block] for block in blocks])
         start = first - blocks[0] * _BLOCK
         return joined[start : start + last - first]
 
@@ -145,8 +145,8 @@ def batches(groups: Ints, sizes: Ints, places: int, most: int = _TOGETHER) -> It
     room = 1 << (_FREE - (places << fine_bits(places)).bit_length())
     start = 0
     while start < len(groups):
-        held = np.cumsum(sizes[groups[start : start + room]] + 2)
-        end = start + max(1, int(np.searchsorted(held, most, side="right")))
+        filled = np.cumsum(sizes[groups[start : start + room]] + 2)
+        end = start + max(1, int(np.searchsorted(filled, most, side="right")))
         yield groups[start:end]
         start = end
 
@@ -183,17 +183,17 @@ class JitteredGroups:
         apart = np.repeat(np.arange(len(groups)) * size, counts)
         fine = np.sort(coarse + parts.astype(np.int64) + apart) - apart
         starts = np.cumsum(counts + 2) - (counts + 2)
-        held = np.full(int((counts + 2).sum()), -1, np.int64)
-        held[starts + counts + 1] = size - 1
-        held[runs(starts + 1, counts)] = fine
-        return cls(held, starts, counts)
+        padded = np.full(int((counts + 2).sum()), -1, np.int64)
+        padded[starts + counts + 1] = size - 1
+        padded[runs(starts + 1, counts)] = fine
+        return cls(padded, starts, counts)
 
     def ranks(self, places: int) -> SortedGroups:
         """The fine places as methods for quantiles see them; groups go by their numbers here."""
         size = places << fine_bits(places)
-        held = self.places[runs(self.starts + 1, self.counts)]
+        fine = self.places[runs(self.starts + 1, self.counts)]
         apart = np.repeat(np.arange(len(self.counts)) * size, self.counts)
-        return NumberedGroups((), held + apart, size, len(self.counts))
+        return NumberedGroups((), fine + apart, size, len(self.counts))
 
     def edges(self, low: Ints, high: Ints) -> Ints:
         """The fine places that bound the ranks low .. high of each group: one row for each of them.
@@ -202,8 +202,8 @@ class JitteredGroups:
         """
         wide = np.arange(int((high - low).max(initial=0)) + 2)
         index = (self.starts[:, None] + low)[:, :, None] + wide
-        found: Ints = self.places[np.minimum(index, self.places.size - 1)]
-        return found
+        edges: Ints = self.places[np.minimum(index, self.places.size - 1)]
+        return edges
 
     def astray(self, below: Ints, above: Ints, aims: NDArray[np.float64]) -> NDArray[np.float64]:
         """How far from each aim the nearest rank is that leaves a place; the aim lies between two ranks."""
@@ -235,9 +235,9 @@ class SetApart:
         how neighbours look that were set apart by the same random parts. They have 20 bits as elsewhere, or
         as few as are asked for.
         """
-        held, bits = np.asarray(values, np.int64), fine_bits(places) if shift is None else shift
-        parts = np.arange(1, held.size + 1) * _GOLDEN % (1 << bits)
-        return cls(np.sort((held << bits) + parts), places, bits)
+        coarse, bits = np.asarray(values, np.int64), fine_bits(places) if shift is None else shift
+        parts = np.arange(1, coarse.size + 1) * _GOLDEN % (1 << bits)
+        return cls(np.sort((coarse << bits) + parts), places, bits)
 
     @property
     def count(self) -> int:

@@ -110,7 +110,7 @@ class JointExponential(QuantileMethod):
         out = np.empty((len(values), len(self.levels)), np.int64)
         sizes = values.sizes
         for group in np.flatnonzero(sizes > WHOLE).tolist():
-            out[group] = self.given(Jittered(values.part(group), self.places, bits), 1, bits)[0]
+            out[group] = self.draw_apart(Jittered(values.part(group), self.places, bits), 1, bits)[0]
         small = np.flatnonzero(sizes <= WHOLE)
         small = small[np.argsort(sizes[small], kind="stable")]
         wide = np.minimum(sizes, 2 * self._reach(np.float64(0)))  # ranks that are looked at, or about as many
@@ -119,7 +119,7 @@ class JointExponential(QuantileMethod):
             out[groups] = self._answers(self._windows(fine), fine.counts, np.arange(len(groups)), bits)
         return out
 
-    def given(self, fine: FinePlaces, count: int, bits: Bits) -> Ints:
+    def draw_apart(self, fine: FinePlaces, count: int, bits: Bits) -> Ints:
         """So many answers for values that have been set apart."""
         total = np.array([fine.count])
         return self._answers(self._window(fine), total, np.zeros(count, np.int64), bits)
@@ -147,10 +147,10 @@ class JointExponential(QuantileMethod):
         reach = int(self._reach(np.float64(sum(self._astray(values, float(aim)) for aim in aims))))
         ends = [(max(math.floor(aim) - reach, 0), min(math.ceil(aim) + reach, n)) for aim in aims]
         edges = [self._edges(values, low, high) for low, high in ends]
-        length = np.array([len(held) - 1 for held in edges])
+        length = np.array([len(each) - 1 for each in edges])
         padded = np.zeros((1, len(edges), int(length.max()) + 1), np.int64)
-        for j, held in enumerate(edges):
-            padded[0, j, : len(held)] = held
+        for j, each in enumerate(edges):
+            padded[0, j, : len(each)] = each
         return Stretches(np.array([[low for low, _ in ends]]), length[None], padded)
 
     def _windows(self, fine: JitteredGroups) -> Stretches:
@@ -189,9 +189,9 @@ class JointExponential(QuantileMethod):
         n, around = values.count, _NEAR
         while True:
             low, high = max(math.floor(aim) - around, 0), min(math.ceil(aim) + around, n)
-            held = np.flatnonzero(np.diff(self._edges(values, low, high)) > 0) + low
-            if held.size:
-                return float(np.abs(held - aim).min())
+            ranks = np.flatnonzero(np.diff(self._edges(values, low, high)) > 0) + low
+            if ranks.size:
+                return float(np.abs(ranks - aim).min())
             around *= 8
 
     def loss(self, distance: Distance) -> PrivacyLoss:
@@ -246,13 +246,13 @@ class JointExponential(QuantileMethod):
                 neighbour=other,
                 distance=Distance.hamming(neighbours=relation),
                 code=lambda answers: answers[..., 0] * 6 + answers[..., 1],
-                draw=partial(_given, mechanism),
+                draw=partial(_draw_apart, mechanism),
             )
 
 
-def _given(mechanism: JointExponential, value: ArrayLike, count: int, bits: Bits) -> NDArray[np.int64]:
+def _draw_apart(mechanism: JointExponential, value: ArrayLike, count: int, bits: Bits) -> NDArray[np.int64]:
     """So many answers for values that are set apart by where they stand."""
-    return mechanism.given(SetApart.evenly(value, mechanism.places), count, bits)
+    return mechanism.draw_apart(SetApart.evenly(value, mechanism.places), count, bits)
 
 
 def _share(out: Ints, ranks: Ints, before: Ints, size: Ints, bits: Bits) -> None:
@@ -264,8 +264,8 @@ def _share(out: Ints, ranks: Ints, before: Ints, size: Ints, bits: Bits) -> None
     lengths = np.where(ends > start, ends, ranks.shape[1]) - start
     for length in np.unique(lengths[lengths > 1]).tolist():
         here, first = row[lengths == length], start[lengths == length]
-        drawn = multisets(size[here, first], length, bits)
-        out[here[:, None], first[:, None] + np.arange(length)] = before[here, first][:, None] + 1 + drawn
+        places = multisets(size[here, first], length, bits)
+        out[here[:, None], first[:, None] + np.arange(length)] = before[here, first][:, None] + 1 + places
 
 
 def multisets(sizes: Ints, count: int, bits: Bits) -> Ints:
@@ -274,10 +274,10 @@ def multisets(sizes: Ints, count: int, bits: Bits) -> Ints:
     They are the subsets of size + count - 1 numbers with what comes before each taken away; a subset is drawn
     one number at a time, the last of those in question standing in for one that is taken (Floyd).
     """
-    taken = np.empty((len(sizes), count), np.int64)
+    subset = np.empty((len(sizes), count), np.int64)
     for j in range(count):
         top = sizes - 1 + j
-        drawn = uniform_below(top + 1, bits)
-        again = (taken[:, :j] == drawn[:, None]).any(axis=1)
-        taken[:, j] = np.where(again, top, drawn)
-    return np.sort(taken, axis=1) - np.arange(count)
+        number = uniform_below(top + 1, bits)
+        again = (subset[:, :j] == number[:, None]).any(axis=1)
+        subset[:, j] = np.where(again, top, number)
+    return np.sort(subset, axis=1) - np.arange(count)

@@ -34,7 +34,7 @@ class LogSums(ChainSums):
         """The sums of all outputs, one after the other."""
         first, length, sizes = chains.stretches.first, chains.stretches.length, chains.stretches.sizes
         ranks = np.arange(sizes.shape[2])
-        found: list[Floats] = []
+        log_sums: list[Floats] = []
         sums: list[Floats] = []
         arrived: list[Floats] = []  # by output: log weights of reaching each rank of the next stretch anew
         for j in range(chains.outputs):
@@ -51,9 +51,9 @@ class LogSums(ChainSums):
                     begun = _shifted(arrived[j - r + 1], first[:, j] - first[:, j - r + 1])
                     rows[r - 1] = choices + begun - (chains.rate * chains.floats(stay))[:, None]
                     stay = stay + chains.steps[:, j - r + 1]
-            found.append(np.where(sizes[:, j] > 0, rows, -np.inf))
-            sums.append(log_sum(found[j]))
-        return cls(chains, found, sums)
+            log_sums.append(np.where(sizes[:, j] > 0, rows, -np.inf))
+            sums.append(log_sum(log_sums[j]))
+        return cls(chains, log_sums, sums)
 
     def pick_rank(self, j: int, group: Ints, tail: Floats, which: Ints, bits: Bits) -> Ints:
         return pick(self.sums[j][group] + tail, which, bits)
@@ -79,8 +79,8 @@ def _moved(chains: Chains, j: int, log_weights: Floats) -> Floats:
     far = np.take_along_axis(rising, np.maximum(place, 0), axis=1)
     far = np.where(place >= 0, far, -np.inf) - rate * aims
     near = sliding(log_weights - rate * old, split + 1, ranks)
-    found: Floats = np.logaddexp(far, near + rate * aims)
-    return found
+    moved: Floats = np.logaddexp(far, near + rate * aims)
+    return moved
 
 
 def _shifted(log_weights: Floats, by: Ints) -> Floats:
@@ -89,8 +89,8 @@ def _shifted(log_weights: Floats, by: Ints) -> Floats:
     if not by.any():
         return log_weights
     place = np.arange(size) + by[:, None]
-    held = np.take_along_axis(log_weights, np.clip(place, 0, size - 1), axis=1)
-    return np.where((place >= 0) & (place < size), held, -np.inf)
+    weights = np.take_along_axis(log_weights, np.clip(place, 0, size - 1), axis=1)
+    return np.where((place >= 0) & (place < size), weights, -np.inf)
 
 
 def sliding(log_weights: Floats, first: Ints, last: Ints) -> Floats:
@@ -100,11 +100,11 @@ def sliding(log_weights: Floats, first: Ints, last: Ints) -> Floats:
     summed together.
     """
     lengths = np.clip((last - first).max(axis=1, initial=1), 1, log_weights.shape[1])
-    found = np.empty(first.shape)
+    sums = np.empty(first.shape)
     for length in np.unique(lengths).tolist():
         rows = np.flatnonzero(lengths == length)
-        found[rows] = _in_blocks(log_weights[rows], first[rows], last[rows], length)
-    return found
+        sums[rows] = _in_blocks(log_weights[rows], first[rows], last[rows], length)
+    return sums
 
 
 def _in_blocks(log_weights: Floats, first: Ints, last: Ints, length: int) -> Floats:

@@ -53,8 +53,8 @@ class Targets:
     def gaps(self, groups: Ints, below: Ints, upto: Ints) -> Ints:
         """The gaps of places of these groups with so many values below them, and up to them."""
         over, under = self.unit * below - self.high[groups], self.low[groups] - self.unit * upto
-        found: Ints = np.maximum(np.maximum(over, under), 0)
-        return found
+        gaps: Ints = np.maximum(np.maximum(over, under), 0)
+        return gaps
 
     def window(self, reach: int) -> tuple[Ints, Ints]:
         """The ranks, from the first to one past the last, whose gap is at most `reach` units."""
@@ -83,15 +83,15 @@ def around(
     sizes, numbers = values.sizes[groups], np.arange(len(groups))
     first, last = (np.minimum(ends[groups], sizes) for ends in targets.window(reach))
     owner = np.repeat(numbers, np.maximum(last - first, 0))
-    held = values.values_between(groups, first, np.maximum(last, first))
-    fresh = np.ones(held.size, bool)
-    fresh[1:] = (held[1:] != held[:-1]) | (owner[1:] != owner[:-1])
-    held, owner = held[fresh], owner[fresh]
-    below = values.count_below(groups[owner], held)
-    upto = values.count_below(groups[owner], held + 1)
+    nearest = values.values_between(groups, first, np.maximum(last, first))
+    fresh = np.ones(nearest.size, bool)
+    fresh[1:] = (nearest[1:] != nearest[:-1]) | (owner[1:] != owner[:-1])
+    nearest, owner = nearest[fresh], owner[fresh]
+    below = values.count_below(groups[owner], nearest)
+    upto = values.count_below(groups[owner], nearest + 1)
     # the left tail, then each value followed by what lies between it and the next, the last by the right tail
     many = np.bincount(owner, minlength=len(groups))
-    at = 1 + 2 * (np.arange(held.size) - (np.cumsum(many) - many)[owner])
+    at = 1 + 2 * (np.arange(nearest.size) - (np.cumsum(many) - many)[owner])
     wide = 1 + 2 * int(many.max(initial=0))
     column = np.arange(wide)
     inside = column < (1 + 2 * many)[:, None]
@@ -99,7 +99,7 @@ def around(
     starts = np.zeros((len(groups), wide), np.int64)
     gaps[owner, at] = targets.gaps(groups[owner], below, upto)
     gaps[owner, at + 1] = targets.gaps(groups[owner], upto, upto)
-    starts[owner, at], starts[owner, at + 1] = held, held + 1
+    starts[owner, at], starts[owner, at + 1] = nearest, nearest + 1
     ends = np.empty_like(starts)
     ends[:, :-1] = starts[:, 1:] - 1
     ends[numbers, 2 * many] = places[groups] - 1
@@ -145,10 +145,10 @@ def ranked(
     if not isinstance(values, np.ndarray | list | tuple):
         return draw(values, 1)[0]  # type: ignore[arg-type, no-any-return]
     if isinstance(values, np.ma.MaskedArray) and values.ndim:
-        held, shown = np.asarray(values.data), ~np.ma.getmaskarray(values)
-        each = zip(held.reshape(-1, held.shape[-1]), shown.reshape(-1, held.shape[-1]), strict=True)
-        left = [ranked(row[seen], places, draw) for row, seen in each]
-        return np.stack(left).reshape(*held.shape[:-1], -1) if left else ranked(held, places, draw)
+        data, shown = np.asarray(values.data), ~np.ma.getmaskarray(values)
+        each = zip(data.reshape(-1, data.shape[-1]), shown.reshape(-1, data.shape[-1]), strict=True)
+        left = [ranked(row[mask], places, draw) for row, mask in each]
+        return np.stack(left).reshape(*data.shape[:-1], -1) if left else ranked(data, places, draw)
     array = numbers(values)
     whole = array.dtype.kind in "iu" or all(isinstance(item, int) for item in array.flat)
     if array.ndim == 0 or not whole:
@@ -162,12 +162,14 @@ def ranked(
         return np.zeros((*outer, answer.size), np.int64)
     if all(stride == 0 for stride in array.strides[:-1]):
         row = array[(0,) * len(outer)]
-        drawn = draw(SortedPlaces(np.sort(np.clip(row, 0, places - 1).astype(np.int64))), int(np.prod(outer)))
-        return drawn.reshape(*outer, *drawn.shape[1:])
+        answers = draw(
+            SortedPlaces(np.sort(np.clip(row, 0, places - 1).astype(np.int64))), int(np.prod(outer))
+        )
+        return answers.reshape(*outer, *answers.shape[1:])
     rows = array.reshape(-1, array.shape[-1])
     sources = (SortedPlaces(np.sort(np.clip(row, 0, places - 1).astype(np.int64))) for row in rows)
-    drawn = np.stack([draw(source, 1)[0] for source in sources])
-    return drawn.reshape(*outer, *drawn.shape[1:])
+    answers = np.stack([draw(source, 1)[0] for source in sources])
+    return answers.reshape(*outer, *answers.shape[1:])
 
 
 MOST_LEVELS = 999
@@ -244,8 +246,8 @@ class QuantileMethod(Mechanism):
 
         They come in rising order, which is post-processing where the method does not see to it.
         """
-        found = ranked(values, self.places, lambda source, count: self.draw(source, count, bits))
-        return np.sort(found, axis=-1)
+        answers = ranked(values, self.places, lambda source, count: self.draw(source, count, bits))
+        return np.sort(answers, axis=-1)
 
     def spent(self, distance: Distance) -> Fraction:
         """The epsilon of a distance; one for neighbours that it was not made for is refused."""

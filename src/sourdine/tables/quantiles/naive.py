@@ -51,12 +51,12 @@ class NaiveLaplace(QuantileMethod):
 
     def _exact(self, values: GroupRanks) -> NDArray[np.int64]:
         """The quantiles of each group; the middle of the grid where there are no values."""
-        found = np.full((len(values), len(self.levels)), self.places // 2)
+        answers = np.full((len(values), len(self.levels)), self.places // 2)
         some = np.flatnonzero(values.sizes > 0)
         for column, level in enumerate(self.levels):
             rank = Targets.of(level, values.sizes[some], Neighbours.REPLACE).low
-            found[some, column] = values.values_between(some, rank - 1, rank)
-        return found
+            answers[some, column] = values.values_between(some, rank - 1, rank)
+        return answers
 
     def _noisy(self, exact_places: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
         noise = exact.laplace(self.scale, exact_places.size, bits).reshape(exact_places.shape)

@@ -60,8 +60,8 @@ class ValueRanges(GroupRanks):
 
     def values_between(self, groups: Ints, first: Ints, last: Ints) -> Ints:
         before = self._before[groups]
-        found = self.whole.values_between(self.groups[groups], before + first, before + last)
-        return found - np.repeat(self.first[groups], last - first)
+        places = self.whole.values_between(self.groups[groups], before + first, before + last)
+        return places - np.repeat(self.first[groups], last - first)
 
     def part(self, group: int) -> SortedPlaces:
         return SortedPlaces(self.values_of(np.array([group])))
@@ -104,13 +104,13 @@ class RecursiveQuantiles(QuantileMethod):
         """An answer for each group: those of few values side by side, large ones by themselves."""
         out = np.empty((len(values), len(self.levels)), np.int64)
         for group in np.flatnonzero(values.sizes > WHOLE).tolist():
-            out[group] = self.given(Jittered(values.part(group), self.places, bits), 1, bits)[0]
+            out[group] = self.draw_apart(Jittered(values.part(group), self.places, bits), 1, bits)[0]
         for groups in batches(np.flatnonzero(values.sizes <= WHOLE), values.sizes, self.places):
             fine = JitteredGroups.of(values, groups, self.places, bits)
             out[groups] = self._halved(fine.ranks(self.places), np.arange(len(groups)), bits)
         return out
 
-    def given(self, values: FinePlaces, count: int, bits: Bits) -> Ints:
+    def draw_apart(self, values: FinePlaces, count: int, bits: Bits) -> Ints:
         """So many answers for values that have been set apart; like parts go on together."""
         alone = SeparateRanks.alone(FineRanks(values))
         return self._halved(alone, np.zeros(count, np.int64), bits, values.shift)
@@ -118,25 +118,25 @@ class RecursiveQuantiles(QuantileMethod):
     def _halved(self, fine: GroupRanks, owner: Ints, bits: Bits, shift: int | None = None) -> Ints:
         """An answer of each owner's group of values that have been set apart, by so many bits."""
         shift, count = fine_bits(self.places) if shift is None else shift, len(owner)
-        found = np.empty((count, len(self.levels)), np.int64)
+        out = np.empty((count, len(self.levels)), np.int64)
         whole = np.full(count, self.places << shift)
         todo = [(0, len(self.levels), np.zeros(count, np.int64), whole, np.arange(count))]
         while todo:
             first, last, begins, ends, answers = todo.pop()
             middle = (first + last) // 2
-            asked = np.stack([owner[answers], begins, ends])
-            (groups, low, high), part = np.unique(asked, axis=1, return_inverse=True)
+            ranges = np.stack([owner[answers], begins, ends])
+            (groups, low, high), part = np.unique(ranges, axis=1, return_inverse=True)
             parts = ValueRanges((), fine, groups, low, high)
             radius = min(self.radius, self.places) << shift
             places = begins + self._split(parts, first, last, radius=radius, owner=part.ravel(), bits=bits)
-            found[answers, middle] = places
+            out[answers, middle] = places
             low = places == begins  # nothing lies below it, and no other place is left
-            found[answers[low], first:middle] = places[low, None]
+            out[answers[low], first:middle] = places[low, None]
             if first < middle and not low.all():
                 todo.append((first, middle, begins[~low], places[~low], answers[~low]))
             if middle + 1 < last:
                 todo.append((middle + 1, last, places, ends, answers))
-        answered: Ints = found >> shift
+        answered: Ints = out >> shift
         return answered
 
     def _split(
@@ -204,11 +204,11 @@ class RecursiveQuantiles(QuantileMethod):
                 neighbour=other,
                 distance=Distance.hamming(neighbours=relation),
                 code=lambda answers: answers @ [25, 5, 1],
-                draw=partial(_given, mechanism),
+                draw=partial(_draw_apart, mechanism),
             )
 
 
-def _given(mechanism: RecursiveQuantiles, value: ArrayLike, count: int, bits: Bits) -> NDArray[np.int64]:
+def _draw_apart(mechanism: RecursiveQuantiles, value: ArrayLike, count: int, bits: Bits) -> NDArray[np.int64]:
     """So many answers for values that are set apart by where they stand, in rising order."""
-    held = SetApart.evenly(value, mechanism.places, EXAMPLE_BITS)
-    return np.sort(mechanism.given(held, count, bits), axis=-1)
+    fine = SetApart.evenly(value, mechanism.places, EXAMPLE_BITS)
+    return np.sort(mechanism.draw_apart(fine, count, bits), axis=-1)

@@ -86,7 +86,7 @@ class TreeWalk:
     values: GroupRanks
     noisy: Callable[[NDArray[np.int64]], NDArray[np.int64]]
     deviation: float
-    seen: dict[int, "NoisyBins"] = field(default_factory=dict)
+    levels: dict[int, "NoisyBins"] = field(default_factory=dict)
 
     def total(self, group: Ints) -> Floats:
         """The noisy number of values of each group."""
@@ -119,9 +119,9 @@ class TreeWalk:
         inside[~holds] = 0.5
         inside[holds] = np.clip((rank[holds] - below[holds]) / whole[holds], 0.0, 1.0)
         first = np.minimum(start, self.tree.size - 1)
-        held = np.minimum(wide, self.tree.size - first)  # the last bin may reach beyond the grid
-        end = (first + held - 1).astype(float)
-        return Places(first.astype(float), first + inside * (held - 1), end, np.maximum(spread, 1.0))
+        size = np.minimum(wide, self.tree.size - first)  # the last bin may reach beyond the grid
+        end = (first + size - 1).astype(float)
+        return Places(first.astype(float), first + inside * (size - 1), end, np.maximum(spread, 1.0))
 
     def _added(self, depth: int, j: Ints, level: Floats) -> Floats:
         """What a level adds to the variance of the count below a place less a share of the total, in noises.
@@ -143,16 +143,16 @@ class TreeWalk:
         """
         width, fan = self.tree.widths[depth], self.tree.fan
         nodes = fan**depth  # also those beyond the grid, where noise may lead
-        seen = self.seen.setdefault(depth, NoisyBins.empty(fan))
+        bins = self.levels.setdefault(depth, NoisyBins.empty(fan))
         code = group * nodes + start // (width * fan)
-        fresh = seen.lacking(code)
+        fresh = bins.lacking(code)
         if fresh.size:
             edges = (fresh % nodes * (width * fan))[:, None] + width * np.arange(fan + 1, dtype=np.int64)
             owner = np.broadcast_to((fresh // nodes)[:, None], edges.shape)
             exact = np.diff(self.values.count_below(owner, edges), axis=1)
-            drawn = self.noisy(exact.ravel()).reshape(exact.shape).astype(float)
-            seen = self.seen[depth] = seen.joined(fresh, drawn)
-        rows: Floats = seen.counts[np.searchsorted(seen.codes, code)]
+            counts = self.noisy(exact.ravel()).reshape(exact.shape).astype(float)
+            bins = self.levels[depth] = bins.joined(fresh, counts)
+        rows: Floats = bins.counts[np.searchsorted(bins.codes, code)]
         return rows
 
 
@@ -190,15 +190,15 @@ class Places:
 def _first_reaching(sums: Floats, rank: Floats) -> Ints:
     """In each row the first sum that reaches a rank, or the last of all."""
     reached = sums >= rank[:, None]
-    found: Ints = np.where(reached.any(axis=1), reached.argmax(axis=1), sums.shape[1] - 1)
-    return found
+    first: Ints = np.where(reached.any(axis=1), reached.argmax(axis=1), sums.shape[1] - 1)
+    return first
 
 
 def _last_before(starts: Floats, rank: Floats) -> Ints:
     """In each row the last start that does not pass a rank, or the first of all."""
     before = starts <= rank[:, None]
-    found: Ints = np.where(before.any(axis=1), starts.shape[1] - 1 - before[:, ::-1].argmax(axis=1), 0)
-    return found
+    last: Ints = np.where(before.any(axis=1), starts.shape[1] - 1 - before[:, ::-1].argmax(axis=1), 0)
+    return last
 
 
 def quantiles(
