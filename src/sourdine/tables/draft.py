@@ -271,6 +271,10 @@ _QUERIES = """
 #   { proportion = "age", at_least = 65 }          the share of records for which this holds; also with
 #                                                  below = 18, or with of = ["a", "b"] for keys; of a flag
 #                                                  alone the share of true
+#   { weighted_mean = "pay", weight = "share" }    the mean of a number by the weight of each record, which
+#                                                  is another column; also weighted_sum = "pay"
+#   { covariance = "pay", other = "age" }          how two numbers go together; also correlation = "pay"
+#   { regression = "pay", on = "age" }             the line by which one number follows another
 #   { histogram = "age", edges = [0, 20, 40] }     how many records lie in each bin
 #   { contingency = ["sex", "region"] }            how many records for each combination of keys, with sums;
 #                                                  with consistent = true as whole numbers that add up
