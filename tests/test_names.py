@@ -162,62 +162,32 @@ BINDING = re.compile(
     rf"{PARTICIPLE.pattern}\s*([=,:()\[\]]|in\b|if\b)|\bas\s+{PARTICIPLE.pattern}", re.IGNORECASE
 )
 IN_FILES = {"tables/bounds.py: found"}  # as specifications say where bounds come from
-NOT_YET = {
-    "frames/dialect.py",
-    "frames/engine.py",
-    "frames/expression.py",
-    "frames/expressions/arithmetic.py",
-    "frames/expressions/choice.py",
-    "frames/expressions/dates.py",
-    "frames/expressions/form.py",
-    "frames/expressions/functions.py",
-    "frames/expressions/keys.py",
-    "frames/expressions/tree.py",
-    "frames/expressions/truths.py",
-    "frames/joins.py",
-    "frames/mistakes.py",
-    "frames/mock.py",
-    "frames/records.py",
-    "frames/schema.py",
-    "frames/source.py",
-    "frames/spark.py",
-    "frames/statistics/binned.py",
-    "frames/statistics/group_ranks.py",
-    "frames/statistics/pairs.py",
-    "frames/statistics/partitions.py",
-    "frames/statistics/quality.py",
-    "frames/statistics/ranks.py",
-    "frames/statistics/totals.py",
-    "frames/types.py",
-    "tables/answer.py",
-    "tables/comparison/intervals.py",
-    "tables/condition.py",
-    "tables/consistent/crossed.py",
-    "tables/consistent/nested.py",
-    "tables/consistent/structure.py",
-    "tables/consistent/whole.py",
-    "tables/estimate.py",
-    "tables/forecast.py",
-    "tables/group_sums.py",
-    "tables/measurement.py",
-    "tables/pairs.py",
-    "tables/plan.py",
-    "tables/quality/private.py",
-    "tables/query.py",
-    "tables/record.py",
-    "tables/release.py",
-    "tables/statistics/base.py",
-    "tables/statistics/contingency.py",
-    "tables/statistics/hierarchy.py",
-    "tables/statistics/histogram.py",
-    "tables/statistics/moments.py",
-    "tables/statistics/order.py",
-    "tables/statistics/pairs.py",
-    "tables/statistics/partitions.py",
-    "tables/statistics/quantiles.py",
-    "tables/statistics/top.py",
-    "tables/table.py",
-}  # files that still have some: none is added
+NOUNS_IN = (  # of frames and tables so far: the other files still have some
+    "accounting",
+    "anonymity",
+    "audit",
+    "cli",
+    "core",
+    "experiments",
+    "learning",
+    "local",
+    "mechanisms",
+    "report",
+    "frames/closed.py",
+    "frames/files.py",
+    "frames/output.py",
+    "frames/parquet.py",
+    "frames/text",
+    "frames/time_format.py",
+    "tables/bounds.py",
+    "tables/draft.py",
+    "tables/mock.py",
+    "tables/noise.py",
+    "tables/privacy.py",
+    "tables/quality/exact.py",
+    "tables/quantiles",
+    "tables/specification.py",
+)
 
 NAME_OF = {  # the nodes that give a name to something, and where it stands in them
     ast.FunctionDef: "name",
@@ -238,7 +208,7 @@ def test_names_say_what_a_thing_is() -> None:
     old = [
         said
         for path in root.rglob("*.py")
-        if path.relative_to(root).as_posix() not in NOT_YET
+        if path.relative_to(root).as_posix().startswith(NOUNS_IN)
         if BINDING.search(text := path.read_text(encoding="utf-8"))  # few are left to be parsed
         for node in ast.walk(ast.parse(text))
         if (name := getattr(node, NAME_OF.get(type(node), ""), None))
