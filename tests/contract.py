@@ -7,7 +7,6 @@ import inspect
 import json
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -15,9 +14,8 @@ import pytest
 from sourdine import local
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.local import FrequencyOracle, Oracle
+from sourdine.local import FrequencyOracle
 
-K = TypeVar("K", bound=Oracle)
 ROOMS = ("mechanisms", "learning", "local", "local.rappor", "tables.quantiles")
 
 
@@ -34,14 +32,11 @@ def mechanisms() -> Iterator[type[Mechanism]]:
                 yield found
 
 
-def oracles(base: type[K] = FrequencyOracle) -> list[type[K]]:  # type: ignore[assignment]
+def oracles(base: type = FrequencyOracle) -> list[type[FrequencyOracle]]:
     """Every concrete oracle of a base that `sourdine.local` exports."""
     found = (getattr(local, name) for name in local.__all__)
-    return [
-        kind
-        for kind in found
-        if isinstance(kind, type) and issubclass(kind, base) and not inspect.isabstract(kind)
-    ]
+    kinds = (kind for kind in found if isinstance(kind, type) and issubclass(kind, FrequencyOracle))
+    return [kind for kind in kinds if issubclass(kind, base) and not inspect.isabstract(kind)]
 
 
 @functools.cache  # some are calibrated, and ten tests ask for them

@@ -30,9 +30,8 @@ def integrated(p: Density, q: Density, epsilon: float) -> float:
     excess = lambda x: p(np.asarray(x)) - math.exp(epsilon) * q(np.asarray(x))
     grid = np.linspace(-12, 15, 271)
     signs = np.sign(excess(grid))
-    zeros = [
-        brentq(excess, grid[i], grid[i + 1], xtol=1e-15) for i in np.flatnonzero(signs[1:] * signs[:-1] < 0)
-    ]
+    at = lambda x: float(excess(x))
+    zeros = [brentq(at, grid[i], grid[i + 1], xtol=1e-15) for i in np.flatnonzero(signs[1:] * signs[:-1] < 0)]
     ends = np.sort(np.concatenate([grid, zeros]))
     nodes, weights = np.polynomial.legendre.leggauss(20)
     middles, halves = (ends[1:] + ends[:-1]) / 2, np.diff(ends) / 2

@@ -2,6 +2,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from sourdine.core.errors import InvalidParameter, UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 from sourdine.mechanisms import Exponential, Gaussian, KaryResponse, Laplace
 
-ACCOUNTANTS: list[Accountant] = [Pure(), ZeroConcentrated(), Renyi(), Approximate(), PLD()]
+ACCOUNTANTS: list[Accountant[Any]] = [Pure(), ZeroConcentrated(), Renyi(), Approximate(), PLD()]
 ADD_REMOVE, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 
 
@@ -56,7 +57,7 @@ def small_losses() -> list[PrivacyLoss]:
 @settings(max_examples=2)
 @given(st.permutations(range(4)), st.sampled_from([1e-3, 1e-7]))
 def test_the_order_of_composition_does_not_matter(
-    accountant: Accountant, places: list[int], delta: float
+    accountant: Accountant[Any], places: list[int], delta: float
 ) -> None:
     losses = small_losses()
 
@@ -71,7 +72,7 @@ def test_the_order_of_composition_does_not_matter(
 
 @pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=lambda a: type(a).__name__)
 @pytest.mark.parametrize("count", [1, 2, 7, 12])
-def test_repeating_equals_joining(accountant: Accountant, count: int) -> None:
+def test_repeating_equals_joining(accountant: Accountant[Any], count: int) -> None:
     one = accountant.lift(small_losses()[1])
     joined = one
     for _ in range(count - 1):
@@ -84,7 +85,7 @@ def test_repeating_equals_joining(accountant: Accountant, count: int) -> None:
 
 
 @pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=lambda a: type(a).__name__)
-def test_unlike_relations_do_not_join(accountant: Accountant) -> None:
+def test_unlike_relations_do_not_join(accountant: Accountant[Any]) -> None:
     first, second = (accountant.lift(PrivacyLoss.pure(1, neighbours=n)) for n in (ADD_REMOVE, REPLACE))
     with pytest.raises(UnsupportedLoss, match="add-remove neighbours and the other for replace"):
         accountant.join(first, second)
@@ -92,20 +93,20 @@ def test_unlike_relations_do_not_join(accountant: Accountant) -> None:
 
 @pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=lambda a: type(a).__name__)
 @pytest.mark.parametrize("delta", [-1e-9, 1, math.nan, "small"])
-def test_a_bad_delta_is_refused(accountant: Accountant, delta: float) -> None:
+def test_a_bad_delta_is_refused(accountant: Accountant[Any], delta: float) -> None:
     with pytest.raises(InvalidParameter, match="'delta'"):
         accountant.epsilon(accountant.lift(PrivacyLoss.pure(1)), delta)
 
 
 @pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=lambda a: type(a).__name__)
 @pytest.mark.parametrize("count", [0, -1, 2.5])
-def test_a_bad_count_is_refused(accountant: Accountant, count: int) -> None:
+def test_a_bad_count_is_refused(accountant: Accountant[Any], count: int) -> None:
     with pytest.raises(InvalidParameter, match="'count'"):
         accountant.repeat(accountant.lift(PrivacyLoss.pure(1)), count)
 
 
 @pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=lambda a: type(a).__name__)
-def test_epsilon_falls_with_delta_and_grows_with_the_count(accountant: Accountant) -> None:
+def test_epsilon_falls_with_delta_and_grows_with_the_count(accountant: Accountant[Any]) -> None:
     one = accountant.lift(PrivacyLoss.pure(Fraction(1, 4)))
     deltas = [1e-2, 1e-4, 1e-8, 1e-12]
     by_delta = [accountant.epsilon(accountant.repeat(one, 20), delta).upper for delta in deltas]
@@ -116,7 +117,7 @@ def test_epsilon_falls_with_delta_and_grows_with_the_count(accountant: Accountan
 
 @pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=lambda a: type(a).__name__)
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
-def test_delta_and_epsilon_are_inverse(accountant: Accountant, epsilon: float) -> None:
+def test_delta_and_epsilon_are_inverse(accountant: Accountant[Any], epsilon: float) -> None:
     cost = accountant.repeat(accountant.lift(PrivacyLoss.pure(Fraction(1, 3))), 12)
     delta = accountant.delta(cost, epsilon).upper
     assert 0 < delta <= 1
@@ -143,7 +144,7 @@ def losses_to_compare() -> Iterator[tuple[PrivacyLoss, int]]:
 def test_privacy_loss_distributions_are_never_above_the_others(case: int, delta: float) -> None:
     loss, count = list(losses_to_compare())[case]
     sharp = PLD().epsilon(PLD().repeat(PLD().lift(loss), count), delta)
-    others = [Renyi(), Approximate()]
+    others: list[Accountant[Any]] = [Renyi(), Approximate()]
     others += [Pure()] if math.isfinite(loss.epsilon) else []
     others += [ZeroConcentrated()] if math.isfinite(loss.rho) else []
     for accountant in others:
@@ -164,14 +165,14 @@ def test_renyi_is_close_to_the_truth_for_many_small_losses() -> None:
 
 
 @pytest.mark.parametrize("accountant", [Renyi(), ZeroConcentrated()], ids=lambda a: type(a).__name__)
-def test_moments_need_a_delta(accountant: Accountant) -> None:
+def test_moments_need_a_delta(accountant: Accountant[Any]) -> None:
     cost = accountant.lift(Gaussian(sigma=2).loss(Distance.l2(1)))
     with pytest.raises(InvalidParameter, match=r"'delta' .* must be above 0\. .* A common choice is 1e-6"):
         accountant.epsilon(cost, 0.0)
 
 
 @pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=lambda a: type(a).__name__)
-def test_costs_are_not_changed_by_joining(accountant: Accountant) -> None:
+def test_costs_are_not_changed_by_joining(accountant: Accountant[Any]) -> None:
     one = accountant.lift(PrivacyLoss.pure(Fraction(1, 3)))
     before = accountant.epsilon(one, 1e-6)
     accountant.join(one, accountant.repeat(one, 5))

@@ -1,5 +1,6 @@
 import math
 from fractions import Fraction
+from typing import Any
 
 import mpmath as mp
 import pytest
@@ -114,10 +115,10 @@ def test_advanced_composition_by_hand() -> None:
 
 
 @pytest.mark.parametrize("bad", [{"epsilon": 0}, {"delta": 1}, {"count": 0}, {"slack": 0}, {"slack": 1}])
-def test_advanced_composition_refuses(bad: dict[str, float]) -> None:
+def test_advanced_composition_refuses(bad: dict[str, Any]) -> None:
     good = {"epsilon": 0.1, "delta": 0.0, "count": 3, "slack": 0.1}
     with pytest.raises(InvalidParameter, match=f"'{next(iter(bad))}' of advanced_composition"):
-        advanced_composition(**(good | bad))
+        advanced_composition(**{**good, **bad})
 
 
 def test_one_point_of_a_gaussian() -> None:

@@ -12,6 +12,7 @@ from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.dpsgd.training import dpsgd_epsilon, step_loss, steps_cost
 from sourdine.accounting.pld import composition
 from sourdine.accounting.pld.composition import epsilon_bracket
+from sourdine.accounting.pld.convolution import LossSum
 from sourdine.accounting.pld.scout import Repeated
 from sourdine.core.distance import Distance
 from sourdine.core.distributions import AtomLaw, DiscreteGaussianLaw
@@ -160,7 +161,7 @@ def test_ends_that_cross_are_an_error_and_not_mended(monkeypatch: pytest.MonkeyP
         return _Lifted(true_below(*given))  # type: ignore[arg-type]
 
     class _Lifted:
-        def __init__(self, found: composition.LossSum) -> None:
+        def __init__(self, found: LossSum) -> None:
             self.found = found
 
         def epsilon(self, delta: float) -> float:

@@ -1,5 +1,6 @@
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from sourdine.accounting import (
     plan_cost,
     uses_within,
 )
+from sourdine.accounting.accountant import Accountant
 from sourdine.accounting.calibration import _simplest
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
@@ -126,7 +128,7 @@ def test_pure_uses_are_exact(epsilon: Fraction, scale: Fraction) -> None:
 def test_uses_are_the_most(accountant: ZeroConcentrated | None, sigma: int) -> None:
     spends = [Spend(mechanism=gaussian(Fraction(sigma)), distance=Distance.l2(1))]
     most = uses_within(spends, 1, 1e-6, accountant=accountant)
-    checker = accountant or PLD(width=1e-4)
+    checker: Accountant[Any] = accountant or PLD(width=1e-4)
     one = plan_cost(spends, checker)
     assert checker.epsilon(checker.repeat(one, most), 1e-6).upper <= 1
     assert checker.epsilon(checker.repeat(one, most + 1), 1e-6).upper > 1 - 1e-4

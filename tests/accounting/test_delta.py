@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -95,9 +96,10 @@ def test_pld_without_a_delta_has_no_epsilon_for_a_leak() -> None:
 def test_rhos_are_added_up_before_their_law_though_one_leaks() -> None:
     keys = PartitionThreshold.within(rho=Fraction(1, 100), delta=1e-7, keys=3).loss(Distance.linf(1))
     other = Gaussian(sigma=10).loss(Distance.l2(square=2, coordinates=2))
+    accountants: tuple[Accountant[Any], ...] = (PLD(), ZeroConcentrated())
     found, plain = (
         accountant.epsilon(accountant.join(accountant.lift(keys), accountant.lift(other)), 1e-6).upper
-        for accountant in (PLD(), ZeroConcentrated())
+        for accountant in accountants
     )
     assert found <= plain
 

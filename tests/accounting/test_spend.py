@@ -2,6 +2,7 @@ import dataclasses
 import json
 import math
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -159,7 +160,7 @@ def test_an_empty_plan_is_refused(plan: object) -> None:
         ("part", "f"),
     ],
 )
-def test_bad_fields_name_themselves(name: str, bad: object) -> None:
+def test_bad_fields_name_themselves(name: str, bad: Any) -> None:
     with pytest.raises(InvalidParameter, match=f"'{name}' of Spend must"):
         dataclasses.replace(laplace(1), **{name: bad})
 

@@ -82,9 +82,12 @@ def test_what_is_no_specification_is_refused(change: dict[str, object], words: s
 def test_format_2_hashes_names_and_format_1_those_of_version_0_1() -> None:
     first = replace(COFFEE, format=1)
     assert COFFEE.to_json()["format"] == "sourdine local 2"
-    assert COFFEE.to_json()["oracle"]["mechanism"] == "grr/1"
+    oracle, older = COFFEE.to_json()["oracle"], first.to_json()["oracle"]
+    assert isinstance(oracle, dict)
+    assert isinstance(older, dict)
+    assert oracle["mechanism"] == "grr/1"
     assert first.to_json()["format"] == "sourdine local 1"
-    assert first.to_json()["oracle"]["mechanism"] == "local.KaryOracle"
+    assert older["mechanism"] == "local.KaryOracle"
     assert first.fingerprint == "0e8a413587c1eb9c"  # as version 0.1 has it
     for each in (COFFEE, first):
         body = {name: value for name, value in each.to_json().items() if name != "fingerprint"}

@@ -13,6 +13,7 @@ from sourdine.accounting.shuffling.blanket import blanket_model
 from sourdine.accounting.shuffling.clones import shuffle_model
 from sourdine.audit.lower_bound import bound_epsilon
 from sourdine.core.distance import Distance
+from sourdine.core.distributions import AtomLaw
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.mechanism import Example
 from sourdine.local import (
@@ -152,7 +153,8 @@ def test_no_amplified_epsilon_is_below_what_one_report_costs() -> None:
 
 def test_the_amplified_epsilon_is_that_of_the_accounting() -> None:
     found = amplified(ORACLE, 10_000, 1e-6)
-    assert found == blanket_model(*ORACLE.favours, 2.0, 10_000, 1e-6)
+    (favours,) = ORACLE.favours
+    assert found == blanket_model(favours, 2.0, 10_000, 1e-6)
     assert amplified_epsilon(ORACLE, 10_000, 1e-6) == found.upper < shuffle_model(2.0, 10_000, 1e-6)
     assert amplified_epsilon(ORACLE, 1, 1e-6) <= 2
     oracle = Rappor(bits=16, hashes=2, cohorts=4, f=0.5, p=0.5, q=0.75)
@@ -205,7 +207,8 @@ def test_reports_favour_as_many_categories_as_stated(oracle: FrequencyOracle) ->
         pytest.skip("it states none, so a shuffle of it is accounted by its epsilon")
     sets, law = favoured(oracle)
     share = lambda which: float(law @ which)
-    seen, thirds = set(), {}
+    seen: set[tuple[float, ...]] = set()
+    thirds: dict[tuple[float, ...], list[float]] = {}
     for x, y in itertools.permutations(range(oracle.categories), 2):
         one, other = sets[:, x], sets[:, y]
         kind = tuple(round(share(which), 12) for which in (one, one & ~other, one & other))
@@ -224,12 +227,14 @@ def test_reports_favour_as_many_categories_as_stated(oracle: FrequencyOracle) ->
     each = oracle.favours[0].each
     if not (isinstance(oracle, HadamardResponse)):
         assert p == pytest.approx(each * odds * oracle.favours[0].blanket(float(oracle.epsilon)))
-    reveal = oracle.loss(Distance.hamming()).remove.atoms[1].p[-1]
+    removed = oracle.loss(Distance.hamming()).remove
+    assert isinstance(removed, AtomLaw)
+    reveal = removed.atoms[1].p[-1]
     assert reveal == pytest.approx(max(f.alone for f in oracle.favours) * odds / (1 + (odds - 1) * each))
 
 
 NOW = {1: (0.1824, 0.0530), 2: (0.5455, 0.1550), 4: (3.99, 0.6009)}
-TABLE = {
+TABLE: dict[tuple[int, type[FrequencyOracle]], tuple[float, float]] = {
     (1, OLH): (0.102, 0.0294),
     (2, OLH): (0.274, 0.0798),
     (4, OLH): (0.944, 0.279),

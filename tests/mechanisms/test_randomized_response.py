@@ -95,7 +95,7 @@ def test_two_coins_cost_ln_3() -> None:
     two, one = TwoCoins().loss(Distance.hamming()), Warner(truth=Fraction(3, 4)).loss(Distance.hamming())
     assert two.epsilon == one.epsilon == pytest.approx(math.log(3))
     assert float(two.profile(0.0)) == pytest.approx(0.5)
-    assert float(two.profile(float(two.epsilon))) == 0
+    assert float(two.profile(two.epsilon)) == 0
 
 
 @pytest.mark.parametrize(

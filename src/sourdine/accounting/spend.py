@@ -4,7 +4,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sourdine.accounting.accountant import Accountant
 from sourdine.accounting.pld.joint import together
@@ -17,6 +17,9 @@ from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.registry import is_ours, name_of
+
+if TYPE_CHECKING:
+    from dp_accounting.dp_event import DpEvent
 
 C = TypeVar("C")
 
@@ -86,7 +89,7 @@ class Spend:
 
         return spends_of_event(event, neighbours)
 
-    def to_dp_event(self) -> object:
+    def to_dp_event(self) -> "DpEvent":
         """An event of dp_accounting, which must be installed, that is never less than this spend."""
         from sourdine.accounting.dp_events import event_of_spend
 

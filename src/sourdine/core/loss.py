@@ -98,9 +98,10 @@ class PrivacyLoss:
             delta=pair.delta,
         )
 
-    def profile(self, epsilon: ArrayLike) -> Floats:
+    def profile(self, epsilon: ArrayLike | Fraction) -> Floats:
         """delta(epsilon): the larger of both directions."""
-        return np.maximum(self.remove.profile(epsilon), self.add.profile(epsilon))
+        at = float(epsilon) if isinstance(epsilon, Fraction) else epsilon
+        return np.maximum(self.remove.profile(at), self.add.profile(at))
 
 
 @dataclass(frozen=True)

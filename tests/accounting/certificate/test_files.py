@@ -85,7 +85,7 @@ def test_a_file_that_is_written_meanwhile_is_told(tmp_path: Path, monkeypatch: p
         (tmp_path / "a").write_bytes(b"22")
         return content
 
-    monkeypatch.setattr(module.hashlib, "file_digest", slow)
+    monkeypatch.setattr(hashlib, "file_digest", slow)
     assert kinds(compare(tmp_path, {"a": b"1"})) == [(Deviance.UNSTEADY, "a")]
 
 

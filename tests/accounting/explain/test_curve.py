@@ -168,7 +168,8 @@ def sum_by_plain_transform(noise: float, rate: float, steps: int) -> tuple[Float
         one = np.bincount(place % (2 * half), mass * (1 - up), 2 * half)
         one += np.bincount((place + 1) % (2 * half), mass * up, 2 * half)
         powers.append(np.roll(np.fft.irfft(np.fft.rfft(one) ** steps), half))
-    return (np.arange(2 * half) - half) * step, powers[0], powers[1]
+    losses: Floats = np.arange(-half, half, dtype=np.float64) * step
+    return losses, powers[0], powers[1]
 
 
 def test_the_seed_run() -> None:

@@ -1,7 +1,6 @@
 import pytest
 
-from sourdine.accounting.pld.composition import Repeated
-from sourdine.accounting.pld.scout import _median, look_at
+from sourdine.accounting.pld.scout import Repeated, _median, look_at
 from sourdine.core.distributions import GaussianLaw, LossDistribution, pure_law
 
 

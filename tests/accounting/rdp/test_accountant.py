@@ -285,10 +285,10 @@ def test_the_least_of_law_rho_and_epsilon_counts() -> None:
 
 def test_directions_are_kept_apart_unless_units_are_replaced() -> None:
     p, q = np.array([0.7, 0.2, 0.1]), np.array([0.1, 0.1, 0.8])
-    laws = {"remove": AtomLaw.between(p, q), "add": AtomLaw.between(q, p)}
-    one = Renyi().lift(PrivacyLoss(**laws, neighbours=ADD_REMOVE))
+    remove, add = AtomLaw.between(p, q), AtomLaw.between(q, p)
+    one = Renyi().lift(PrivacyLoss(remove=remove, add=add, neighbours=ADD_REMOVE))
     assert not np.array_equal(one.remove, one.add)
-    other = Renyi().lift(PrivacyLoss(**laws, neighbours=Neighbours.REPLACE))
+    other = Renyi().lift(PrivacyLoss(remove=remove, add=add, neighbours=Neighbours.REPLACE))
     assert np.array_equal(other.remove, np.maximum(one.remove, one.add))
     assert np.array_equal(other.remove, other.add)
 

@@ -9,6 +9,11 @@ from sourdine.mechanisms.bounded_staircase import BoundedStaircase
 from sourdine.testing import SeededBits
 from tests.local.cleaner.people import INSIDE
 
+KINDS: dict[Method, type[BoundedLaplace] | type[BoundedStaircase]] = {
+    Method.LAPLACE: BoundedLaplace,
+    Method.STAIRCASE: BoundedStaircase,
+}
+
 
 def chances_of(mechanism: BoundedLaplace | BoundedStaircase, x: int) -> np.ndarray:
     """P(y | x) in floats."""
@@ -24,8 +29,7 @@ def chances_of(mechanism: BoundedLaplace | BoundedStaircase, x: int) -> np.ndarr
 @pytest.mark.parametrize("method", INSIDE)
 @pytest.mark.parametrize("cells", [5, 120, 5000])
 def test_the_pull_towards_the_middle_is_known(method: Method, cells: int) -> None:
-    kind = {Method.LAPLACE: BoundedLaplace, Method.STAIRCASE: BoundedStaircase}[method]
-    mechanism = kind.calibrated(epsilon=1, lower=0, upper=cells, cells=cells)
+    mechanism = KINDS[method].calibrated(epsilon=1, lower=0, upper=cells, cells=cells)
     chances = chances_of(mechanism, 0)
     mean = float(chances @ np.arange(cells + 1)) / cells
     assert pulled(mechanism) == pytest.approx(mean, abs=1e-4)
@@ -34,10 +38,9 @@ def test_the_pull_towards_the_middle_is_known(method: Method, cells: int) -> Non
 @pytest.mark.parametrize("method", INSIDE)
 @pytest.mark.parametrize("cells", [7, 300])
 def test_scores_have_no_more_bias_than_they_say(method: Method, cells: int) -> None:
-    kind = {Method.LAPLACE: BoundedLaplace, Method.STAIRCASE: BoundedStaircase}[method]
-    mechanism = kind.calibrated(epsilon=2, lower=0, upper=cells, cells=cells)
+    mechanism = KINDS[method].calibrated(epsilon=2, lower=0, upper=cells, cells=cells)
     found = correction_of(mechanism, 10_000)
-    scores = found.of(np.arange(cells + 1))
+    scores = found.of(np.arange(cells + 1, dtype=np.float64))
     biases = []
     for x in range(cells + 1):
         chances = chances_of(mechanism, x)
@@ -103,6 +106,6 @@ def test_intervals_from_few_cells_are_not_too_narrow(method: Method, n: int) -> 
     column = {"type": "integer", "lower": 0, "upper": 100, "missing": 0}
     (cells,) = Cleaner({"x": column}, each=1, method=method).cells
     drawn = cells.sample(np.zeros(300 * n, np.int64), SeededBits(11)).reshape(300, n)
-    made = [cells.estimate(row, 0.95) for row in drawn]
+    made = [cells.estimate(drawn[row], 0.95) for row in range(300)]
     held = sum(bool(each.lower[0] <= 0 <= each.upper[0]) for each in made)
     assert held >= 0.9 * 300  # with no less than the variance of the noise; as low as none without

@@ -21,11 +21,10 @@ from tests.local.cleaner.people import INSIDE
 
 def weights(mechanism: BoundedLaplace | BoundedStaircase, x: int) -> list[mpf]:
     """P(y | x), from the definition of each law."""
-    laplace = isinstance(mechanism, BoundedLaplace)
     raw = []
     for y in range(mechanism.cells + 1):
         away = abs(y - x)
-        if laplace:
+        if isinstance(mechanism, BoundedLaplace):
             raw.append(mp.exp(-mpf(away) * mechanism.scale.denominator / mechanism.scale.numerator))
         else:
             steps = 0 if away < mechanism.inner else (away - mechanism.inner) // mechanism.period + 1

@@ -1,5 +1,6 @@
 """Estimates from reports of bits: their spread and their intervals, on many collections."""
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -18,7 +19,9 @@ PEOPLE = 4096
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("k", [16, 1000])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(4)])
-def test_variance_and_coverage_are_as_stated(kind: type[BitwiseOracle], k: int, epsilon: Fraction) -> None:
+def test_variance_and_coverage_are_as_stated(
+    kind: Callable[..., BitwiseOracle], k: int, epsilon: Fraction
+) -> None:
     """64,000 estimates: 3 % is 5.4 standard deviations of their mean square, 0.5 % is 5 of the coverage."""
     oracle = kind(epsilon=epsilon, categories=k)
     truth = np.minimum(k / (1 + np.arange(PEOPLE) / PEOPLE * (k - 1)), k).astype(np.int64) - 1
@@ -37,7 +40,7 @@ def test_variance_and_coverage_are_as_stated(kind: type[BitwiseOracle], k: int, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_counts_of_parts_add_up_and_survive_json(kind: type[BitwiseOracle]) -> None:
+def test_counts_of_parts_add_up_and_survive_json(kind: Callable[..., BitwiseOracle]) -> None:
     oracle = kind(epsilon=Fraction(1), categories=13)
     assert Mechanism.from_json(oracle.to_json()) == oracle
     rows = oracle.sample(np.arange(1000) % 13, SeededBits(1))

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.randomness import exact
+from sourdine.core.randomness.table import WeightTerms
 from sourdine.local import HadamardResponse
 from sourdine.local.frequency import hadamard as module
 from sourdine.testing import SeededBits
@@ -30,13 +32,13 @@ def test_each_column_comes_from_equally_many_draws(
         def sample(self, count: int, bits: object) -> np.ndarray:
             return way
 
-    def table(terms: module.WeightTerms) -> Everything:
+    def table(terms: WeightTerms) -> Everything:
         weights.append((terms.factors, terms.exponents))
         return Everything()
 
     drawn = iter([])  # type: ignore[var-annotated]
     monkeypatch.setattr(module, "table", table)
-    monkeypatch.setattr(module.exact, "uniform", lambda size, count, bits: next(drawn).copy())
+    monkeypatch.setattr(exact, "uniform", lambda size, count, bits: next(drawn).copy())
     for x in range(categories):
         drawn = iter([column, away])
         codes = oracle.encode(np.full(len(grid), x), SeededBits(1))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.randomness import exact
 from sourdine.local import OLH
 from sourdine.local.frequency import hashing as module
 from sourdine.testing import SeededBits
@@ -31,7 +32,7 @@ def test_every_seed_and_shift_give_another_report(monkeypatch: pytest.MonkeyPatc
         def sample(self, count: int, bits: object) -> np.ndarray:
             return pairs[:count, 1]
 
-    monkeypatch.setattr(module.exact, "uniform", lambda size, count, bits: pairs[:, 0] % size)
+    monkeypatch.setattr(exact, "uniform", lambda size, count, bits: pairs[:, 0] % size)
     monkeypatch.setattr(module, "table", lambda weights: Everything())
     for x in range(16):
         codes = oracle.encode(np.full(64, x), SeededBits(1))

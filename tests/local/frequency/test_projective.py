@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.randomness import exact
 from sourdine.local import ProjectiveGeometry
-from sourdine.local.frequency import projective as module
 from sourdine.testing import SeededBits
 from tests import code_laws
 
@@ -33,8 +33,8 @@ def test_each_point_on_and_off_a_hyperplane_comes_from_one_draw(
         drawn = np.arange(count) if size == on else np.arange(count) - on
         return drawn % size
 
-    monkeypatch.setattr(module.exact, "bernoulli_odds", toss)
-    monkeypatch.setattr(module.exact, "uniform", draws)
+    monkeypatch.setattr(exact, "bernoulli_odds", toss)
+    monkeypatch.setattr(exact, "uniform", draws)
     for x in range(len(points)):
         codes = oracle.encode(np.full(on + off, x), SeededBits(1)).tolist()
         assert sorted(codes) == list(range(len(points)))

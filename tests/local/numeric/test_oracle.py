@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 from fractions import Fraction
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -120,12 +121,11 @@ def published(epsilon: float) -> dict[type, float]:
 def test_published_windows_give_the_published_variances(epsilon: float) -> None:
     window = round(1024 * math.exp(-epsilon / 2))
     share = Fraction(1 - math.exp(-epsilon / 2))
-    ends = {"epsilon": epsilon, "lower": -1, "upper": 1}
     expected = published(epsilon)
-    assert Duchi(**ends).worst_variance == pytest.approx(expected[Duchi])
-    piecewise = Piecewise(**ends, cells=1024, window=window)
+    assert Duchi(epsilon=epsilon, lower=-1, upper=1).worst_variance == pytest.approx(expected[Duchi])
+    piecewise = Piecewise(epsilon=epsilon, lower=-1, upper=1, cells=1024, window=window)
     assert piecewise.worst_variance == pytest.approx(expected[Piecewise], rel=2e-3)
-    hybrid = Hybrid(**ends, cells=1024, window=window, share=share)
+    hybrid = Hybrid(epsilon=epsilon, lower=-1, upper=1, cells=1024, window=window, share=share)
     assert hybrid.worst_variance == pytest.approx(expected[Hybrid], rel=2e-3)
 
 
@@ -138,16 +138,15 @@ def test_the_figures_of_the_literature() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 6.0])
 def test_the_best_window_and_share_beat_all_others(epsilon: float) -> None:
-    ends = {"epsilon": epsilon, "lower": -1, "upper": 1, "cells": 24}
-    best = Piecewise(**ends).worst_variance
-    assert best == min(Piecewise(**ends, window=width).worst_variance for width in range(1, 25))
+    piecewise = partial(Piecewise, epsilon=epsilon, lower=-1, upper=1, cells=24)
+    hybrid = partial(Hybrid, epsilon=epsilon, lower=-1, upper=1, cells=24)
+    best = piecewise().worst_variance
+    assert best == min(piecewise(window=width).worst_variance for width in range(1, 25))
     shares = [Fraction(i, 40) for i in range(1, 41)]
-    others = [
-        Hybrid(**ends, window=width, share=share).worst_variance for width in range(1, 25) for share in shares
-    ]
+    others = [hybrid(window=width, share=share).worst_variance for width in range(1, 25) for share in shares]
     if epsilon > 0.62:
-        assert Hybrid(**ends).worst_variance <= min(others) + 1e-6
-    assert Hybrid(**ends).worst_variance <= best + 1e-4
+        assert hybrid().worst_variance <= min(others) + 1e-6
+    assert hybrid().worst_variance <= best + 1e-4
 
 
 def test_the_window_of_the_square_wave_is_the_published_one() -> None:

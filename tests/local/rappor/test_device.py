@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy.special import chdtrc
 from sourdine.core.errors import InvalidParameter
 from sourdine.local.rappor import BasicRappor, Device, OneTimeRappor, Rappor, device
 from sourdine.testing import SeededBits
+from tests.narrow import some
 from tests.statistics import ALARM
 
 ORACLE = Rappor(bits=16, hashes=2, cohorts=4, f=Fraction(2, 3), p=0.5, q=0.75)
@@ -59,10 +61,10 @@ def test_it_depends_on_everything_it_should() -> None:
 def test_parameters_of_one_fingerprint_do_not_share_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bit that one f turns over and a smaller one does not would give itself away."""
     monkeypatch.setattr(Rappor, "fingerprint", "0" * 16)
-    kept = {"bits": 256, "hashes": 2, "cohorts": 1, "p": 0.5, "q": 0.75}
+    made = partial(Rappor, bits=256, hashes=2, cohorts=1, p=0.5, q=0.75)
     flips = [
         Device(oracle=oracle, secret=SECRET).permanent("abc") ^ oracle.filter("abc", 0)
-        for oracle in (Rappor(f=Fraction(1, 2), **kept), Rappor(f=Fraction(3, 4), **kept))
+        for oracle in (made(f=Fraction(1, 2)), made(f=Fraction(3, 4)))
     ]
     assert (flips[0] & ~flips[1]).any()  # from one stream, what the smaller f turns over the larger does too
 
@@ -94,7 +96,7 @@ def test_a_tie_is_settled_by_further_words(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_cohorts_are_uniform() -> None:
     oracle = Rappor(bits=8, hashes=1, cohorts=5, f=0.5, p=0.5, q=0.75)
-    found = [Device(oracle=oracle, secret=i.to_bytes(16, "big")).cohort for i in range(5000)]
+    found = [some(Device(oracle=oracle, secret=i.to_bytes(16, "big")).cohort) for i in range(5000)]
     sizes = np.bincount(found, minlength=5)
     assert chdtrc(4, float(np.sum((sizes - 1000) ** 2 / 1000))) > ALARM
 

@@ -27,7 +27,7 @@ def all_reports(truth: tuple[int, ...], coins: Coins, reports: int) -> np.ndarra
     total = np.zeros(2 ** (len(truth) * reports))
     for held in itertools.product((0, 1), repeat=len(truth)):
         mass = math.prod(law[bit] for law, bit in zip(held_law, held, strict=True))
-        one = np.ones(1)
+        one: np.ndarray = np.ones(1)
         for bit in held * reports:
             chance = q if bit else p
             one = np.kron(one, [1 - chance, chance])

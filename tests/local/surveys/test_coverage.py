@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 from scipy.special import gammaln, xlog1py, xlogy
 
 from sourdine.local.surveys.design import (
@@ -18,7 +19,7 @@ from sourdine.local.surveys.design import (
 )
 
 
-def summed(rates: object, reach: float, people: int) -> np.ndarray:
+def summed(rates: ArrayLike, reach: float, people: int) -> np.ndarray:
     rate, counts = np.atleast_1d(rates)[:, None], np.arange(people + 1)
     ways = gammaln(people + 1) - gammaln(counts + 1) - gammaln(people - counts + 1)
     masses = np.exp(ways + xlogy(counts, rate) + xlog1py(people - counts, -rate))

@@ -135,7 +135,7 @@ class Adversary:
         grid = self.end * (np.arange(1 << 15) + 0.5) / (1 << 15)
         word = next(self._words)
         lean = (-1, 1, word / (1 << 19) - 1)[word % 3]
-        mean = float(np.mean(query(grid))) + lean * (self.tolerance - 2.0**-14)
+        mean = float(np.mean(np.asarray(query(grid), np.float64))) + lean * (self.tolerance - 2.0**-14)
         return QueryAnswer(mean, self.tolerance)
 
 

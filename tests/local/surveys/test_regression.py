@@ -134,7 +134,7 @@ def test_mistakes_are_told(said: list[int], rows: NDArray[np.float64], told: str
 def test_settings_are_checked() -> None:
     for wrong in ({"names": ["a", "b"]}, {"counts": [1]}, {"confidence": 2}):
         with pytest.raises(InvalidParameter):
-            regress(FORCED, [0, 1], [[1], [2]], **wrong)  # type: ignore[arg-type]
+            regress(FORCED, [0, 1], [[1], [2]], **wrong)
     with pytest.raises(InvalidParameter, match="two_coins"):
         regress(0.5, [0, 1], [[1], [2]])  # type: ignore[arg-type]
     found: AnswerRegression = regress(FORCED, [0, 1, 1, 0, 1, 0], [[1], [2], [3], [2], [1], [3]])

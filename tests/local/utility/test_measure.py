@@ -93,7 +93,7 @@ def test_noises_of_numbers_are_one_where_there_are_none() -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(more: dict[str, Any], message: str) -> None:
-    given = {"label": "well", "each": [1], "repeats": 2} | more
+    given: dict[str, Any] = {"label": "well", "each": [1], "repeats": 2, **more}
     with pytest.raises(InvalidParameter, match=message):
         measure_utility(table(), {"columns": COLUMNS}, **given)
 

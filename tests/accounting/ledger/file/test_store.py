@@ -23,6 +23,7 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter, LedgerError
 from sourdine.mechanisms import Gaussian, Laplace
 from tests.accounting.ledger.files import behind, forget, in_old_form, rewrite
+from tests.narrow import some
 
 SPEND = one_spend()
 
@@ -291,7 +292,7 @@ def test_a_field_of_another_kind_is_one_sentence(path: Path, field: str, value: 
     if value == "x" and field in ("purpose", "author", "software"):
         value = ["x"]
     charged(path, 1).close()
-    held = json.loads(Ledger.open(path)._store.line(1).content)
+    held = json.loads(some(Ledger.open(path)._store.line(1)).content)
     rewrite(path, 1, content=json.dumps(held | {field: value}))
     with pytest.raises(LedgerError, match="Line 1 of the ledger"):
         Ledger.open(path).history()
@@ -308,7 +309,7 @@ def test_a_damaged_period_is_one_sentence(path: Path, change: dict[str, object])
     )
     ledger = Ledger.create(path, terms)
     ledger.charge(SPEND, purpose="p")
-    held = json.loads(ledger._store.line(1).content)
+    held = json.loads(some(ledger._store.line(1)).content)
     ledger.close()
     rewrite(path, 1, content=json.dumps(held | change))
     for act in (Ledger.status, Ledger.history, lambda opened: opened.charge(SPEND, purpose="p")):
@@ -357,7 +358,7 @@ def test_a_line_changed_by_another_process_shows_to_a_ledger_that_wrote_it(path:
 
 def lowered(path: Path, share: Fraction) -> None:
     """The first line with its price and total scaled."""
-    line = Ledger.open(path)._store.line(1)
+    line = some(Ledger.open(path)._store.line(1))
     held = json.loads(line.content)
     price = str(Fraction(held["price"]) * share)
     rewrite(path, 1, content=json.dumps(held | {"price": price}), total=price)

@@ -11,7 +11,8 @@ from pathlib import Path
 from tests.accounting.ledger.simulator import actor
 from tests.accounting.ledger.simulator.disk import Watched
 from tests.accounting.ledger.simulator.mends import MENDS
-from tests.accounting.ledger.simulator.world import STYLES, Links, empty_ledgers, one_schedule
+from tests.accounting.ledger.simulator.processes import Links
+from tests.accounting.ledger.simulator.world import STYLES, empty_ledgers, one_schedule
 
 _SUBREAPER = 36
 _kept: list[object] = []  # till the end: threads that hang listen to it

@@ -144,7 +144,7 @@ class Actor:
         self._done = []
         self._steps, self._until, order, around.now, around.mounted = self._channel.receive()
         self.memory.install()
-        return order  # type: ignore[no-any-return]
+        return order
 
     def _live(self) -> None:
         """Carry out commands, one after the other, until this thread dies."""

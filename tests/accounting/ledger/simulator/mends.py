@@ -36,7 +36,7 @@ def _threads() -> None:
         def __exit__(self, *problem: object) -> None:
             pass
 
-    file_store.threading.RLock = Free
+    file_store.threading.RLock = Free  # type: ignore[attr-defined]
     store.Store._in_use = property(lambda self: False, lambda self, value: None)  # type: ignore[assignment]
 
 
@@ -97,7 +97,7 @@ def _chain() -> None:
 
 def _symbolic_links() -> None:
     """A link is a name like any other."""
-    names.resolve = file_store.names.resolve = lambda path: path.absolute()
+    names.resolve = lambda path: path.absolute()
 
 
 def _journal() -> None:
@@ -108,7 +108,7 @@ def _journal() -> None:
             return super().execute(statement.replace("journal_mode = DELETE", "journal_mode = WAL"), *values)
 
     made = partial(sqlite3.connect, factory=Logged)
-    database.sqlite3 = SimpleNamespace(**{**vars(sqlite3), "connect": made})  # type: ignore[attr-defined]
+    database.sqlite3 = SimpleNamespace(**{**vars(sqlite3), "connect": made})  # type: ignore[attr-defined, assignment]
 
 
 def _read_back() -> None:
@@ -117,7 +117,7 @@ def _read_back() -> None:
     def keep(held: charge.Blocks, spends: tuple[Spend, ...]) -> charge.Block:
         return charge.Block(spends, json.dumps([spend.to_json() for spend in spends]), held._terms)
 
-    charge.Blocks.keep = keep  # type: ignore[method-assign]
+    charge.Blocks.keep = keep  # type: ignore[method-assign, assignment]
 
 
 def _pages() -> None:

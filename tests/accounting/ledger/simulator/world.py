@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sourdine.accounting.ledger import Ledger, gate
-from tests.accounting.ledger.simulator.actor import END, Actor, Memory, around
+from tests.accounting.ledger.simulator.actor import END, PARTS, Actor, Memory, around
 from tests.accounting.ledger.simulator.disk import (
     FULL,
     NAME_NOT_SYNCED,
@@ -25,7 +25,7 @@ from tests.accounting.ledger.simulator.disk import (
     Order,
     Watched,
 )
-from tests.accounting.ledger.simulator.model import DAILY, LIMIT, PARTS, Fault, Happened, Model, lost
+from tests.accounting.ledger.simulator.model import DAILY, LIMIT, Fault, Happened, Model, lost
 from tests.accounting.ledger.simulator.power import Disk
 from tests.accounting.ledger.simulator.processes import CHILDREN, THREADS, Links, Mind, Process, forget, kill
 
