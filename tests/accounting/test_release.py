@@ -118,6 +118,7 @@ def test_a_line_of_old_holds_the_declarations_themselves(ledger: Ledger) -> None
     assert line is not None
     held = json.loads(line.content)
     del held["declared_digest"]
+    assert isinstance(ledger.path, Path)
     old = new_ledger(ledger.path.with_name("old.ledger"), Fraction(1))
     old._store.append(lambda last: (json.dumps(held | {"declared": {"upper": "10"}}), line.total))
     entry = old.history()[0]

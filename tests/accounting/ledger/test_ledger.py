@@ -291,7 +291,7 @@ def test_a_full_disk_spends_nothing(path: Path) -> None:
     """The page limit of the file stands in for the disk: SQLite reports the same error."""
     ledger = Ledger.create(path, terms(10**6))
     ledger.charge(spend(Fraction(1, 2)), purpose="p")
-    pages = ledger._store._connect().execute("PRAGMA page_count").fetchone()[0]
+    ((pages,),) = ledger._store._connect().execute("PRAGMA page_count").fetchall()
     ledger._store._connect().execute(f"PRAGMA max_page_count = {pages}")
 
     def fill() -> None:

@@ -13,6 +13,7 @@ import pytest
 from benchmarks.ledger.crash import new_ledger, one_spend
 from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.file import names
+from sourdine.accounting.ledger.file.store import FileStore
 from sourdine.core import disk
 from sourdine.core.errors import LedgerError
 from tests.accounting.ledger.files import in_old_form
@@ -107,7 +108,9 @@ def test_a_link_to_an_older_form_shows_no_old_total(path: Path, tmp_path: Path) 
     connection = in_old_form(path, old)
     link.symlink_to(old)
     assert Path(f"{old}-wal").stat().st_size
-    assert Ledger.open(link)._store._needs_look() is False
+    store = Ledger.open(link)._store
+    assert isinstance(store, FileStore)
+    assert store._needs_look() is False
     assert Ledger.open(link).status().blocks == 3
     connection.close()
 

@@ -608,8 +608,8 @@ def test_a_charge_waits_for_the_disk_at_every_step(path: Path) -> None:
     ledger = charged(path, 1)
     asked = ledger._store._connection
     assert asked is not None
-    assert asked.execute("PRAGMA synchronous").fetchone()[0] == 3  # EXTRA
-    assert asked.execute("PRAGMA journal_mode").fetchone()[0] == "delete"
+    assert asked.execute("PRAGMA synchronous").fetchall() == [(3,)]  # EXTRA
+    assert asked.execute("PRAGMA journal_mode").fetchall() == [("delete",)]
 
 
 def test_an_sqlite_that_is_too_old_is_refused_with_what_to_do(

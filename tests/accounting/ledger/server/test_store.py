@@ -360,6 +360,7 @@ def test_a_charge_of_which_nothing_is_known_is_told_so_and_the_same_again_takes_
 def test_a_turn_that_is_lost_is_given_to_others(address: str, server: Server) -> None:
     with charged(address, 1) as ledger, Ledger.open(address) as other:
         held = ledger._store
+        assert isinstance(held, store.ServerStore)
         held._take_turn(held._connect())
         server.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction'"
@@ -372,7 +373,9 @@ def test_a_turn_that_others_keep_is_waited_for_and_then_told(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with charged(address, 1) as ledger, Ledger.open(address) as other:
-        ledger._store._take_turn(ledger._store._connect())
+        held = ledger._store
+        assert isinstance(held, store.ServerStore)
+        held._take_turn(held._connect())
         with monkeypatch.context() as patch:
             patch.setattr(store, "LOCK_WAIT", "20ms")
             patch.setattr(store.ServerStore, "patience", 0.1)
