@@ -154,7 +154,7 @@ def test_no_password_is_told(text: str) -> None:
 def test_a_malformed_address_is_not_quoted(text: str) -> None:
     with pytest.raises(InvalidParameter) as caught:
         Ledger.open(text)
-    assert "ecret" not in str(caught.value)
+    assert "secret" not in str(caught.value).lower()
     assert "sec" not in str(caught.value).replace("second", "")
     assert caught.value.__suppress_context__ or caught.value.__cause__ is None
 
