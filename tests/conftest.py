@@ -1,9 +1,11 @@
 """What all tests share: properties without a deadline, one Spark and one PostgreSQL on this machine."""
 
 import functools
+import os
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,8 @@ import typer.testing
 from hypothesis import settings
 
 from sourdine.core.figure import picture
+from sourdine.frames import source
+from sourdine.frames.closed import closed_connection
 from tests.servers import Server
 
 # how long an example takes hangs on what else the machine does: it says nothing about the code
@@ -26,6 +30,22 @@ def one_command_line() -> Iterator[None]:
     """The tree of commands is built once, and not for each of a thousand calls."""
     patch = pytest.MonkeyPatch()
     patch.setattr(typer.testing, "_get_command", functools.cache(typer.main.get_command))
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_engine() -> Iterator[None]:
+    """DuckDB is opened once for all frames: a cursor sees no other's, and opening takes its time."""
+    one = functools.cache(lambda process: closed_connection())
+    patch = pytest.MonkeyPatch()
+
+    def connection(paths: Sequence[Path | str] = (), directories: Sequence[str] = ()) -> Any:
+        if paths or directories:
+            return closed_connection(paths, directories)
+        return one(os.getpid()).cursor()  # a fork opens its own
+
+    patch.setattr(source, "closed_connection", connection)
     yield
     patch.undo()
 

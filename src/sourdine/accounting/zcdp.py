@@ -20,6 +20,8 @@ from sourdine.core.distributions import Floats, RhoLaw, float_above
 from sourdine.core.errors import UnsupportedLoss
 from sourdine.core.loss import PrivacyLoss
 
+_LESS_ONE = np.geomspace(1e-12, 1e12, 481)  # orders, less one, at the first look
+
 
 @dataclass(frozen=True)
 class RhoCost:
@@ -65,11 +67,12 @@ class ZeroConcentrated(Accountant[RhoCost]):
         if cost.rho == 0:
             return Bracket(0.0, 0.0)
         rho = float_above(cost.rho)
-        less_one = np.geomspace(1e-12, 1e12, 481)  # any order is a bound; the best is found in three looks
-        for _ in range(3):
-            bounds = tight_epsilon(1 + less_one, (1 + less_one) * rho, delta)
+        less_one = _LESS_ONE  # any order is a bound; the best is found in three looks
+        bounds = tight_epsilon(1 + less_one, (1 + less_one) * rho, delta)
+        for _ in range(2):
             best = int(np.argmin(bounds))
             less_one = np.geomspace(less_one[max(best - 1, 0)], less_one[min(best + 1, 480)], 481)
+            bounds = tight_epsilon(1 + less_one, (1 + less_one) * rho, delta)
         return Bracket(0.0, with_margin(max(0.0, float(np.min(bounds))), rho))
 
     def delta(self, cost: RhoCost, epsilon: float) -> Bracket:

@@ -168,13 +168,15 @@ class ConcentratedBudget(Budget):
         """The largest rho, rounded down to nine digits, that stays within (epsilon, delta)."""
         target = check.positive("ConcentratedBudget", "epsilon", epsilon, 1 << 20)
         delta = float(check.inside("ConcentratedBudget", "delta", delta, 0, 1))
-        low, high = Fraction(0), target
+        low, high, unit = Fraction(0), target, Fraction(0)
         for _ in range(60):
+            if unit and low // unit == high // unit:
+                break  # more halvings would not change these digits
             middle = Fraction(float((low + high) / 2))
             cost = RhoCost(Neighbours.ADD_REMOVE, middle)
             fits = ZeroConcentrated().epsilon(cost, delta).upper <= target
             low, high = (middle, high) if fits else (low, middle)
-        unit = Fraction(1, 10 ** (9 - math.floor(math.log10(low))))
+            unit = Fraction(1, 10 ** (9 - math.floor(math.log10(low)))) if low else unit
         return cls(limit=math.floor(low / unit) * unit)
 
 
