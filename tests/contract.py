@@ -5,13 +5,14 @@ import functools
 import importlib
 import inspect
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from sourdine import local
+from sourdine.audit.outcomes import title
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.local import FrequencyOracle
@@ -47,6 +48,18 @@ def examples() -> list[object]:
         for kind in mechanisms()
         for i, example in enumerate(kind.examples())
     ]
+
+
+def one_of_each(found: Iterable[Example]) -> list[object]:
+    """Examples as parameters, of which the first of each mechanism is quick and the others are slow."""
+    seen: set[type[Mechanism]] = set()
+    listed = []
+    for i, example in enumerate(found):
+        kind = type(example.mechanism)
+        marks = [pytest.mark.slow] if kind in seen else []
+        listed.append(pytest.param(example, id=f"{i}-{title(example.mechanism)}", marks=marks))
+        seen.add(kind)
+    return listed
 
 
 def all_kinds() -> list[object]:

@@ -8,20 +8,18 @@ import pytest
 from sourdine.audit import bound_epsilon, claim, find_examples
 from sourdine.audit.lower_bound import _Counts, _event
 from sourdine.audit.mutants.mutant import Resampled
-from sourdine.audit.outcomes import title
 from sourdine.core.distance import Distance
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example
 from sourdine.mechanisms import Gaussian, Laplace, OneCoin, Warner
 from sourdine.testing import SeededBits
+from tests.contract import one_of_each
 
 WARNER = Example(mechanism=Warner(truth=Fraction(3, 4)), value=1, neighbour=0, distance=Distance.hamming())
 
 
-@pytest.mark.parametrize(
-    "example", [pytest.param(one, id=f"{i}-{title(one.mechanism)}") for i, one in enumerate(find_examples())]
-)
+@pytest.mark.parametrize("example", one_of_each(find_examples()))
 def test_honest_mechanisms_stay_below_their_claim(example: Example) -> None:
     bound = bound_epsilon(example, samples=50_000, bits=SeededBits(1))
     leak = float(example.mechanism.loss(example.distance).delta)

@@ -103,10 +103,6 @@ def test_an_unknown_verb_is_one_sentence() -> None:
 
 
 def test_the_installed_command() -> None:
-    good = subprocess.run([COMMAND, "budget"], capture_output=True, text=True, check=False)
-    assert good.returncode == 0
-    assert "sourdine budget dpsgd" in good.stdout
-    assert good.stderr == ""
     bad = subprocess.run(
         [COMMAND, "budget", "explain", "1", "-d", "-1"], capture_output=True, text=True, check=False
     )

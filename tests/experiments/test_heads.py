@@ -26,6 +26,7 @@ def result() -> Result:
         patch.undo()
 
 
+@pytest.mark.slow
 def test_flowers_are_not_tested_on_other_images_and_no_row_is_a_guarantee(result: Result) -> None:
     for name in ("plain", "reach", "accuracy"):
         assert verdict(result, f"thesis.flowers.{name}").standing is Standing.UNTESTED
@@ -49,6 +50,7 @@ def test_flowers_are_judged_where_they_are_at_hand() -> None:
     assert (reach.standing, accuracy.standing) == (Standing.OTHERWISE, Standing.OTHERWISE)
 
 
+@pytest.mark.slow
 def test_a_table_like_the_published_one_from_made_up_images_says_so(result: Result) -> None:
     (section,) = [each for each in result.sections if "features at hand" in each.title]
     assert section.paragraphs[0].startswith("QUICK: few images")
@@ -62,12 +64,14 @@ def test_a_table_like_the_published_one_from_made_up_images_says_so(result: Resu
         assert row[7] > 60  # shapes are easy, and epsilon is large
 
 
+@pytest.mark.slow
 def test_heads_are_compared_at_the_same_epsilon(result: Result) -> None:
     rows = {row[0]: row[1:] for row in table(result, "by_epsilon").rows}
     assert len(rows) == 3
     assert all(50 < accuracy <= 100 for (accuracy,) in rows.values())
 
 
+@pytest.mark.slow
 def test_a_page_with_five_figures_and_what_is_left_out(result: Result, tmp_path: Path) -> None:
     kept = {path.name for path in result.write(tmp_path)}
     assert {"learning.html", "learning_published.csv", "learning_table.csv", "learning_figure_5.png"} <= kept

@@ -29,6 +29,7 @@ def test_without_images_the_accounting_is_there_and_what_is_missing_is_said() ->
     assert "--data" in said
 
 
+@pytest.mark.slow
 def test_a_quick_run_says_that_it_is_one_and_judges_nothing(learnt: Result) -> None:
     assert learnt.sections[0].paragraphs[0].startswith("QUICK: fewer images")
     assert not learnt.verdicts
@@ -43,6 +44,7 @@ def test_a_quick_run_says_that_it_is_one_and_judges_nothing(learnt: Result) -> N
     assert rows[OURS[3]][4] > 50  # bars are easy
 
 
+@pytest.mark.slow
 def test_the_page_is_written_with_figures_and_tables(learnt: Result, tmp_path: Path) -> None:
     kept = {path.name for path in learnt.write(tmp_path)}
     assert {"mnist.html", "mnist_accuracy.csv", "mnist_accounting.csv", "mnist_figure_2.png"} <= kept

@@ -33,6 +33,7 @@ def result() -> Result:
     return find_experiments()["quantiles"].run(Settings(quick=True))
 
 
+@pytest.mark.slow
 def test_published_theorems_that_fail(result: Result) -> None:
     for theorem in ("2.4.1.3", "2.4.1.4", "2.4.2.1", "2.5.0.1", "3.3.1.2", "3.3.2.1"):
         assert verdict(result, f"report.{theorem}").standing is Standing.WRONG
@@ -41,6 +42,7 @@ def test_published_theorems_that_fail(result: Result) -> None:
     assert verdict(result, "report.least").finding == "10,824"
 
 
+@pytest.mark.slow
 def test_corrected_theorems_hold_and_say_something_somewhere(result: Result) -> None:
     rows = table(result, "theorems").rows
     assert {row[-1] for row in rows} == {"holds"}
@@ -61,6 +63,7 @@ def test_a_trial_tells_a_bound_that_fails_from_one_that_holds() -> None:
     assert Trial("x", "here", Stated(bad, good), distances).row()[2:4] == ("P(> 0.5) ≤ 0.01", "0.1")
 
 
+@pytest.mark.slow
 def test_errors_on_uniform_values_are_those_known(result: Result) -> None:
     # means over many more samples, computed apart: histogram, inverse sensitivity, joint
     known = {1000: (0.0823, 0.0245, 0.0070), 5000: (0.0159, 0.0049, 0.00141)}
@@ -98,6 +101,7 @@ def test_a_mean_distance_by_blocks_of_cut_points_is_that_of_a_simulation() -> No
     assert histogram_distance(1e12, 3.5e-9, decile=5) > 1.05 * stated
 
 
+@pytest.mark.slow
 def test_the_joint_mechanism_is_closest_everywhere(result: Result) -> None:
     for name in ("uniform", "uniform_by_epsilon", "normal", "salaries"):
         shown = table(result, name)
@@ -107,7 +111,9 @@ def test_the_joint_mechanism_is_closest_everywhere(result: Result) -> None:
             assert best < theirs < mine
 
 
-def test_repeated_values_break_inverse_sensitivity_only(result: Result) -> None:
+def test_repeated_values_break_inverse_sensitivity_only() -> None:
+    part = repeated.reproduce(Settings(quick=True))
+    result = Result(name="part", title="", lead="", verdicts=part.verdicts, sections=(part.section,))
     last = table(result, "repeated").rows[-1]
     share, counts, lost, narrow, wide, best = (float(cell) for cell in last)  # type: ignore[arg-type]
     assert share == 1
@@ -115,12 +121,14 @@ def test_repeated_values_break_inverse_sensitivity_only(result: Result) -> None:
     assert verdict(result, "report.uniform").standing is Standing.REPRODUCED
 
 
+@pytest.mark.slow
 def test_without_data_there_are_no_published_curves(result: Result) -> None:
     assert not any("published" in column for column in table(result, "normal").columns)
     assert "points of the curves" not in verdict(result, "report.figure2").finding
     assert sum(len(section.figures) for section in result.sections) == 6
 
 
+@pytest.mark.slow
 def test_the_page_is_written_with_its_tables(result: Result, tmp_path: Path) -> None:
     kept = result.write(tmp_path)
     assert kept[0].name == "quantiles.html"

@@ -58,3 +58,5 @@ ENGINES: dict[str, Callable[[pa.Table, Path], object]] = {
     "arrow": lambda table, folder: table,
     "duckdb": lambda table, folder: duckdb.connect().from_arrow(table),
 }
+
+FEW = ("csv", "parquet", "pandas", "polars", "duckdb")  # of each way to read

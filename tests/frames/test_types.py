@@ -405,7 +405,11 @@ def moments(zone_of: str | None) -> pa.Table:
     return pa.table({"who": who, "site": [site for _, site in rows]})
 
 
-@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kolkata", "UTC"], indirect=True)
+@pytest.mark.parametrize(
+    "zone",
+    ["America/New_York", *(pytest.param(zone, marks=pytest.mark.slow) for zone in ("Asia/Kolkata", "UTC"))],
+    indirect=True,
+)
 def test_the_zone_of_the_process_changes_nothing(zone: str, tmp_path: Path) -> None:
     """Units told by an instant are the same ones, and count in the same groups, as if told by UTC's clock."""
     plain = moments(None)

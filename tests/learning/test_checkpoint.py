@@ -46,11 +46,18 @@ def model() -> nn.Module:
     return nn.Linear(4, 2)
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A run from its beginning to its end, and its checkpoint."""
+    path = tmp_path_factory.mktemp("kept") / "run.pt"
+    return path, fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, execution=FEW)
+
+
 @pytest.mark.parametrize(
     ("killed", "every", "resumed_at"), [(25, None, 20), (25, 4, 24), (3, None, 0), (40, None, 40)]
 )
-def test_a_killed_run_goes_on_paid_once_and_costs_the_same(tmp_path, killed, every, resumed_at) -> None:
-    whole = fit(model(), (X, Y), TrainingPlan(**RUN), execution=FEW)
+def test_a_killed_run_goes_on_paid_once_and_costs_the_same(tmp_path, kept, killed, every, resumed_at) -> None:
+    _, whole = kept
     ledger, path = ledger_at(tmp_path / "l"), tmp_path / "run.pt"
     options = {
         "plan": TrainingPlan(**RUN),
@@ -158,9 +165,8 @@ def test_shuffled_epochs_go_on_at_the_start_of_one(tmp_path) -> None:
     "change",
     [{"epochs": 5}, {"batch_size": 40}, {"noise_multiplier": 2}, {"delta": 1e-4}, {"sampler": "shuffle"}],
 )
-def test_other_settings_are_refused(tmp_path, change: dict) -> None:
-    path = tmp_path / "run.pt"
-    fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, execution=FEW)
+def test_other_settings_are_refused(kept, change: dict) -> None:
+    path, _ = kept
     with pytest.raises(InvalidParameter, match=r"run in the checkpoint .* has another"):
         fit(model(), (X, Y), TrainingPlan(**RUN | change), checkpoint=path)
 

@@ -129,7 +129,15 @@ def test_a_loader_declares_the_batch() -> None:
     )
 
 
-@pytest.mark.parametrize("sampler", Sampler)
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        pytest.param(each, marks=pytest.mark.slow)
+        if each is Sampler.ALLOCATION
+        else each  # its cost takes long
+        for each in Sampler
+    ],
+)
 def test_every_sampler_runs_its_epochs(sampler: Sampler) -> None:
     seen: list[int] = []
     trained = fit(

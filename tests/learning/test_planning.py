@@ -1,4 +1,5 @@
 import dataclasses
+import functools
 import math
 from fractions import Fraction
 
@@ -8,7 +9,7 @@ import pytest
 from sourdine.accounting import PLD, Sampler, cost_of_steps, dpsgd_epsilon, plan_cost
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning import StepForecast, TrainingPlan, plan
+from sourdine.learning import PricedPlan, StepForecast, TrainingPlan, plan
 from sourdine.learning.memory.model import Course, Memory, MemoryLine, Stage
 
 RUN = {"size": 10_000, "delta": 1e-5}
@@ -22,6 +23,11 @@ def test_noise_for_a_budget_keeps_to_it_and_hardly_less_would() -> None:
     assert made.sampling_rate == 0.01
     assert made.epsilon.upper <= 2
     assert dpsgd_epsilon(made.noise_multiplier * 0.998, 0.01, 500, 1e-5).lower > 2
+
+
+@functools.cache
+def sampled(sampler: str) -> PricedPlan:
+    return plan(TrainingPlan(epsilon=4, epochs=2, batch_size=500, sampler=sampler, **RUN))
 
 
 def test_the_reverse() -> None:
@@ -51,7 +57,7 @@ def test_both_stop_where_the_budget_ends() -> None:
     ],
 )
 def test_every_sampler_pays_what_is_true_for_it(sampler: str, neighbours: Neighbours) -> None:
-    made = plan(TrainingPlan(epsilon=4, epochs=2, batch_size=500, sampler=sampler, **RUN))
+    made = sampled(sampler)
     assert made.neighbours is neighbours
     assert made.epsilon.upper <= 4
     spend = made.spend(norm=3.0)
@@ -63,12 +69,12 @@ def test_every_sampler_pays_what_is_true_for_it(sampler: str, neighbours: Neighb
 
 def test_poisson_needs_the_least_noise() -> None:
     poisson, fixed, shuffle = (
-        plan(TrainingPlan(epsilon=4, epochs=2, batch_size=500, sampler=each, **RUN)).noise_multiplier
-        for each in (Sampler.POISSON, Sampler.FIXED, Sampler.SHUFFLE)
+        sampled(each).noise_multiplier for each in (Sampler.POISSON, Sampler.FIXED, Sampler.SHUFFLE)
     )
     assert poisson < min(fixed, shuffle)
 
 
+@pytest.mark.slow
 def test_the_batch_that_is_chosen_is_worth_its_size() -> None:
     made = plan(TrainingPlan(epsilon=2, epochs=10, **RUN))
 

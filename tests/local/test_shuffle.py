@@ -245,7 +245,7 @@ TABLE: dict[tuple[int, type[FrequencyOracle]], tuple[float, float]] = {
 
 
 @pytest.mark.parametrize("case", list(TABLE))
-@pytest.mark.parametrize("size", [0, 1])
+@pytest.mark.parametrize("size", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_crowd_hides_more_by_the_oracles_own_shares(
     case: tuple[int, type[FrequencyOracle]], size: int
 ) -> None:

@@ -29,7 +29,7 @@ WHERE: dict[str, list[Any]] = {
 @pytest.mark.parametrize(
     ("name", "where"), [(name, each) for name, listed in WHERE.items() for each in listed]
 )
-@pytest.mark.parametrize("by", [[], ["flag"], ["text"]])
+@pytest.mark.parametrize("by", [[], pytest.param(["flag"], marks=pytest.mark.slow), ["text"]])
 def test_missing_values_count_whatever_others_hold(name: str, where: Any, by: list[str]) -> None:
     schema = Schema.read(COLUMNS)
     query = Query.read({"name": "q", "ask": ["count"], "by": by, "where": {name: where}})

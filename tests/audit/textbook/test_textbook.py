@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from sourdine.audit import examine, find_examples, textbook
-from sourdine.audit.outcomes import kinds, title
+from sourdine.audit.outcomes import kinds
 from sourdine.audit.textbook import reports
 from sourdine.audit.textbook.dice import gaussian, laplace, staircase
 from sourdine.core.mechanism import Example
 from sourdine.local import OUE
 from sourdine.testing import SeededBits
+from tests.contract import one_of_each
 
 
 def test_every_mechanism_is_known() -> None:
@@ -28,9 +29,7 @@ def test_a_unary_encoding_without_its_own_chances_is_not_drawn_as_another() -> N
         reports.draw_unary(Other(epsilon=1, categories=3), 0, 5, np.random.default_rng(1))
 
 
-@pytest.mark.parametrize(
-    "example", [pytest.param(one, id=f"{i}-{title(one.mechanism)}") for i, one in enumerate(find_examples())]
-)
+@pytest.mark.parametrize("example", one_of_each(find_examples()))
 def test_every_mechanism_has_the_law_of_its_textbook(example: Example) -> None:
     verdict = examine(example, samples=20_000, false_alarm=1e-3, bits=SeededBits(1))
     assert verdict.caught_by is None, verdict

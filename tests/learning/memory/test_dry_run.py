@@ -62,6 +62,7 @@ class Wide(nn.Module):
         return self.inner(x.repeat(1, 100)[:, :10])
 
 
+@pytest.mark.slow
 def test_moments_that_matter_for_large_batches_only_are_forecast() -> None:
     model = Wide()
     memory = memory_of(model, (torch.zeros(1, 10), WHOLE), private=False)

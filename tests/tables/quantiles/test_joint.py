@@ -96,17 +96,16 @@ def test_windows_of_groups_are_those_of_each(fine: int, monkeypatch: pytest.Monk
             assert np.array_equal(windows.edges[g, j, : length + 1], alone.edges[0, j, : length + 1])
 
 
-def test_groups_are_answered_by_the_same_law_as_each_alone() -> None:
+@pytest.mark.parametrize("times", [600, pytest.param(4000, marks=pytest.mark.slow)])
+def test_groups_are_answered_by_the_same_law_as_each_alone(times: int) -> None:
     """Copies of one small group beside others, against answers of it by itself."""
     mechanism = JointExponential(epsilon=3, levels=(Fraction(1, 4), Fraction(3, 5)), places=4)
     mine, other = SortedPlaces(np.array([0, 1, 1, 3])), SortedPlaces(np.full(90, 2))
-    drawn = mechanism.draw_groups(SeparateRanks((), (mine, other, mine) * 4000), SeededBits(5))
+    drawn = mechanism.draw_groups(SeparateRanks((), (mine, other, mine) * times), SeededBits(5))
     together = np.concatenate([drawn[0::3], drawn[2::3]]) @ [4, 1]
     bits = SeededBits(6)
-    apart = np.concatenate([mechanism.draw_apart(Jittered(mine, 4, bits), 1, bits) for _ in range(3000)]) @ [
-        4,
-        1,
-    ]
+    drawn_apart = [mechanism.draw_apart(Jittered(mine, 4, bits), 1, bits) for _ in range(times)]
+    apart = np.concatenate(drawn_apart) @ [4, 1]
     seen = np.array([np.bincount(each, minlength=16) for each in (together, apart)])
     assert chi2_contingency(seen[:, seen.sum(axis=0) > 0]).pvalue > ALARM
     assert np.all(drawn[1::3] == 2)
