@@ -5,6 +5,7 @@ import os
 import shutil
 import warnings
 from collections.abc import Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import settings
 from sourdine.core.figure import picture
 from sourdine.frames import source
 from sourdine.frames.closed import closed_connection
+from sourdine.report.pages import page
 from tests.servers import Server
 
 # how long an example takes hangs on what else the machine does: it says nothing about the code
@@ -46,6 +48,25 @@ def one_engine() -> Iterator[None]:
         return one(os.getpid()).cursor()  # a fork opens its own
 
     patch.setattr(source, "closed_connection", connection)
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_library(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The script that draws charts is put together once for its version, not in each process of each run."""
+    patch, bundle = pytest.MonkeyPatch(), page._library
+
+    def library() -> str:
+        path = request.config.cache.mkdir("charts") / f"{version('vl-convert-python')}.js"
+        if not path.exists():
+            part = path.with_suffix(f".{os.getpid()}")
+            part.write_text(bundle(), encoding="utf-8")
+            part.replace(path)
+        return path.read_text(encoding="utf-8")
+
+    if request.config.pluginmanager.hasplugin("cacheprovider"):
+        patch.setattr(page, "_library", functools.cache(library))
     yield
     patch.undo()
 

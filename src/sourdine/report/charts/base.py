@@ -174,36 +174,41 @@ def finish(
 ) -> Spec:
     """The specification of a chart whose data are named ROWS, in the style of all charts.
 
-    The rows join at the end: altair would copy and check them at every step.
+    The rows and the style join at the end: altair would copy and check them at every step.
     """
     if slider is not None:
         chart = chart.add_params(_param(slider)).properties(title=_title(slider))
-    styled = (
-        chart.properties(width="container", height=_HEIGHT)
-        .configure(font="system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", background="transparent")
-        .configure_view(strokeWidth=0)
-        .configure_axis(
-            gridColor="#e4e8ec",
-            domainColor="#9aa4ae",
-            tickColor="#9aa4ae",
-            labelColor=GREY,
-            titleColor=INK,
-            titleFontWeight="normal",
-            labelFontSize=11,
-            titleFontSize=12,
-            titlePadding=8,
-        )
-        .configure_legend(
-            labelFontSize=12,
-            titleFontWeight="normal",
-            symbolType="stroke",
-            symbolStrokeWidth=3,
-            symbolOpacity=1,
-        )
-        .configure_title(anchor="start", fontSize=12, fontWeight="normal", color=GREY)
-    )
-    spec: dict[str, Any] = styled.to_dict()
-    return spec | {"datasets": spec.get("datasets", {}) | {ROWS: [dict(row) for row in rows]}}
+    spec: dict[str, Any] = chart.to_dict()
+    data = spec.get("datasets", {}) | {ROWS: [dict(row) for row in rows]}
+    return spec | {"width": "container", "height": _HEIGHT, "config": _style(), "datasets": data}
+
+
+def _style() -> dict[str, object]:
+    """What all charts look like, in the words of Vega-Lite."""
+    return {
+        "view": {"continuousWidth": 300, "continuousHeight": 300, "strokeWidth": 0},
+        "background": "transparent",
+        "font": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
+        "axis": {
+            "gridColor": "#e4e8ec",
+            "domainColor": "#9aa4ae",
+            "tickColor": "#9aa4ae",
+            "labelColor": GREY,
+            "titleColor": INK,
+            "titleFontWeight": "normal",
+            "labelFontSize": 11,
+            "titleFontSize": 12,
+            "titlePadding": 8,
+        },
+        "legend": {
+            "labelFontSize": 12,
+            "titleFontWeight": "normal",
+            "symbolType": "stroke",
+            "symbolStrokeWidth": 3,
+            "symbolOpacity": 1,
+        },
+        "title": {"anchor": "start", "fontSize": 12, "fontWeight": "normal", "color": GREY},
+    }
 
 
 def _data(slider: Slider | None) -> "alt.Chart":
