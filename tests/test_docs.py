@@ -15,6 +15,7 @@ from tests.documents import ROOT, blocks, run_notebook, run_page
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.py"))
 SPARK = ROOT / "docs" / "tutorials" / "spark.md"
+LONG = ("anonymity_fails", "training", "training_budget")  # notebooks, which the documentation runs too
 SLOW = [page for page in PAGES if any(block.mark == "slow" for block in blocks(page))]
 
 # Why blocks are not run here, and how many there are of each kind: whoever marks another one changes this.
@@ -69,7 +70,11 @@ def test_a_wrong_block_is_found(text: str, tmp_path: Path, monkeypatch: pytest.M
         run_page(page, tmp_path)
 
 
-@pytest.mark.parametrize("page", NOTEBOOKS, ids=name_of)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] if page.stem in LONG else []) for page in NOTEBOOKS],
+    ids=name_of,
+)
 def test_notebooks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert run_notebook(page)
