@@ -53,7 +53,7 @@ def examples() -> list[object]:
 def one_of_each(found: Iterable[Example]) -> list[object]:
     """Examples as parameters, of which the first of each mechanism is quick and the others are slow."""
     seen: set[type[Mechanism]] = set()
-    listed = []
+    listed: list[object] = []
     for i, example in enumerate(found):
         kind = type(example.mechanism)
         marks = [pytest.mark.slow] if kind in seen else []

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sourdine.accounting.pld.convolution import LossSum, convolve, ever
-from sourdine.accounting.pld.masses import Component
+from sourdine.accounting.pld.convolution import LossSum, Tails, convolve, ever
+from sourdine.accounting.pld.masses import Component, MassTable
+from sourdine.core.distributions import Floats
 
 STEP = 0.05
 
@@ -82,6 +83,60 @@ def test_frequencies_and_places_say_the_same(monkeypatch: pytest.MonkeyPatch) ->
         assert type(few.masses) is not type(all_.masses)
         for epsilon in few.tails.mean + np.array([-2.0, 0.0, 1.0, 2.0]):
             assert few.delta(epsilon) == pytest.approx(all_.delta(epsilon), rel=1e-9)
+
+
+START, BEYOND = -0.7, 0.25
+
+
+def by_hand(first: Floats, second: Floats, scale: float, *, pessimistic: bool) -> LossSum:
+    """A window with these sums, to which nothing was folded, and with a share at infinity."""
+    none = Tails(mean=0.0, rates=np.ones(1), up=np.full(1, -1e9), down=np.full(1, -1e9))
+    return LossSum(
+        start=START,
+        step=STEP,
+        length=len(first),
+        order=0.5,
+        scale=scale,
+        masses=MassTable(first, second),
+        grow=1.0,
+        beyond=BEYOND,
+        tails=none,
+        pessimistic=pessimistic,
+    )
+
+
+@pytest.mark.parametrize("length", [2, 3, 4, 64, 65, 66, 200, 4500])
+@pytest.mark.parametrize(("pessimistic", "scale"), [(False, 0.3), (True, -0.3)])
+def test_a_crossing_is_where_the_profile_is_delta(length: int, pessimistic: bool, scale: float) -> None:
+    """In every step of a window, at its ends, and between them."""
+    weights = np.exp(-np.arange(length) * 3 / length) / length
+    heights = np.arange(length) * STEP
+    first, second = (np.cumsum(each[::-1])[::-1] for each in (weights, weights * np.exp(-heights)))
+    held = by_hand(first, second, scale, pessimistic=pessimistic)
+    places = np.linspace(0, heights[-1] - STEP / 3, 40)
+    for height in [*places, *heights[:-1:67], *heights[-3:-1]]:
+        gains = np.maximum(-np.expm1(height - heights), 0.0)
+        delta = BEYOND + math.exp(scale) * float(weights @ gains)
+        assert held._crossing(delta) == pytest.approx(START + height, abs=1e-9)
+    for delta in (held.delta(START), 2 * held.delta(START)):
+        assert held._crossing(delta) == START
+    assert held._crossing(BEYOND) == pytest.approx(START + heights[-1])
+
+
+@pytest.mark.parametrize("pessimistic", [False, True])
+def test_where_floats_cannot_say_the_crossing_errs_to_its_side(pessimistic: bool) -> None:
+    """The step is known, and neither end of it: the upper end takes the higher, the lower the lower."""
+    for place, first, second in (
+        (2, [4.0, 3.0, 2.0, 1e-20, 0.0], [1e-9, 1e-9, 1e-9, 1e-30, 0.0]),  # less is left than delta
+        (1, [4.0, 3.0, 0.9, 0.8, 0.0], [1e-9, 1e-9, 0.8, 0.7, 0.0]),
+        (0, [4.0, 2.0, 0.5, 0.0, 0.0], [1e-9, 0.0, 0.0, 0.0, 0.0]),  # the other sum is lost
+        (3, [4.0, 3.0, 2.0, 1.9, 0.0], [1e-9, 1e-9, 1e-9, 0.0, 0.0]),
+        (3, [4.0, 3.0, 2.0, 1.9, 1.8], [1e-9, 1e-9, 1e-9, 1e-9, 0.0]),
+        (2, [4.0, 3.0, 2.0, 1.0, 0.0], [1e-9, 1e-9, 1e-9, 1e-9, 0.0]),  # exactly delta is left
+    ):
+        held = by_hand(np.array(first), np.array(second), 0.0, pessimistic=pessimistic)
+        found = held._crossing(BEYOND + (1.0 if place else 3.0))
+        assert found == pytest.approx(START + (place + pessimistic) * STEP, abs=1e-12)
 
 
 def test_no_epsilon_below_what_floats_resolve() -> None:
