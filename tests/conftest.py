@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import typer.main
 import typer.testing
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 from sourdine.core.figure import picture
@@ -25,6 +26,13 @@ from tests.servers import Server
 settings.register_profile("sourdine", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)
 settings.load_profile("sourdine")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Iterator[None]:
+    """Examples are in src: looking for them in the tests too would take a second of each process."""
+    found = yield
+    return [each for each in found if not isinstance(each, DoctestModule)]  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -85,7 +93,7 @@ def small_pictures() -> Iterator[None]:
 def spark() -> Iterator[Any]:
     """A session of Spark that nobody else can reach; without Java or PySpark its tests are skipped.
 
-    Starting it takes long: the quick ones are in tests/tables/test_spark.py, and all others are slow.
+    Starting it takes long: all tests of it are slow.
     """
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java, which is not installed")

@@ -7,6 +7,7 @@ from sourdine.core.randomness.bits import SYSTEM
 from sourdine.testing import SeededBits
 
 ALL = [pytest.param(mutant, id=mutant.name) for mutant in all_mutants()]
+FIRST = {type(each.honest.mechanism): each.name for each in reversed(list(all_mutants()))}  # of each kind
 KNOWN = {repr((each.mechanism, each.value)) for each in find_examples()}  # the tests of textbooks have them
 HONEST = {
     key: each
@@ -28,7 +29,13 @@ def test_there_are_enough_and_each_is_named_and_explained() -> None:
     assert all(mutant.fault for mutant in all_mutants())
 
 
-@pytest.mark.parametrize("mutant", ALL)
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        pytest.param(*each.values, id=each.id, marks=[] if each.id in FIRST.values() else [pytest.mark.slow])
+        for each in ALL
+    ],
+)
 def test_every_mutant_is_caught(mutant: Mutant) -> None:
     for samples in SAMPLES:
         verdict = mutant.examine(samples=samples, false_alarm=ALARM / len(SAMPLES), bits=SeededBits(1))
