@@ -4,7 +4,7 @@ import functools
 import os
 import shutil
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -29,10 +29,10 @@ settings.load_profile("sourdine")
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collect_file() -> Iterator[None]:
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
     """Examples are in src: looking for them in the tests too would take a second of each process."""
     found = yield
-    return [each for each in found if not isinstance(each, DoctestModule)]  # type: ignore[attr-defined]
+    return [each for each in found if not isinstance(each, DoctestModule)]
 
 
 @pytest.fixture(scope="session", autouse=True)
