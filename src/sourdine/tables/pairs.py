@@ -238,10 +238,10 @@ def _power(parts: list[Floats], middle: Floats) -> Floats:
 def _in_blocks(pairs: NoisyPairs, read: Callable[[NoisyPairs], GroupEstimate]) -> GroupEstimate:
     """The same for some groups at a time: reaches are many numbers for each."""
     numbers = pairs.noisy.numbers
-    found = []
+    blocks = []
     for start in range(0, max(1, numbers.shape[0]), _BLOCK):
         noisy = replace(pairs.noisy, numbers=numbers[start : start + _BLOCK])
-        found.append(read(replace(pairs, noisy=noisy)))
+        blocks.append(read(replace(pairs, noisy=noisy)))
     return GroupEstimate(
-        *(np.concatenate([getattr(each, end) for each in found]) for end in ("value", "lower", "upper"))
+        *(np.concatenate([getattr(each, end) for each in blocks]) for end in ("value", "lower", "upper"))
     )

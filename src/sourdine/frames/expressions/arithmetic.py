@@ -26,8 +26,8 @@ def floor_ratio(top: str, bottom: int, least: int, most: int, dialect: Dialect) 
     """
     start = least // bottom
     moved = top if start == 0 else f"{top} - ({start * bottom})"
-    found = f"CAST({dialect.quotient(f'({moved})', str(bottom))} AS BIGINT)"
-    return found if start == 0 else f"({found} + ({start}))"
+    quotient = f"CAST({dialect.quotient(f'({moved})', str(bottom))} AS BIGINT)"
+    return quotient if start == 0 else f"({quotient} + ({start}))"
 
 
 def regrid(sql: str, kind: NumberKind, step: Fraction, dialect: Dialect, what: str) -> str:
@@ -93,12 +93,12 @@ class Add(Expression):
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
         exact, coarse = self._kinds(kinds)
-        held = []
+        parts = []
         for part in self.parts:
             kind = expect_number(part, kinds, "A sum")
             whole = regrid(part.sql(cells, kinds), kind, exact.step, cells.dialect, self.text)
-            held.append(long(whole, max(exact.size, int(kind.size * kind.step / exact.step)), cells.dialect))
-        return regrid(f"({held[0]} {self.sign} {held[1]})", exact, coarse.step, cells.dialect, self.text)
+            parts.append(long(whole, max(exact.size, int(kind.size * kind.step / exact.step)), cells.dialect))
+        return regrid(f"({parts[0]} {self.sign} {parts[1]})", exact, coarse.step, cells.dialect, self.text)
 
 
 def _ends(left: NumberKind, right: NumberKind) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -130,8 +130,8 @@ class Multiply(Expression):
     def _kinds(self, kinds: Kinds) -> tuple[NumberKind, NumberKind]:
         left, right = (expect_number(part, kinds, "A product") for part in self.parts)
         if (factor := self._factor) is not None:
-            held = _scaled(left if isinstance(self.right, Constant) else right, factor)
-            return held, held
+            kind = _scaled(left if isinstance(self.right, Constant) else right, factor)
+            return kind, kind
         ends = [a * b for a, b in product((left.low, left.high), (right.low, right.high))]
         if self.left == self.right:  # a square is not negative
             ends.append(0) if left.low <= 0 <= left.high else None
@@ -155,8 +155,8 @@ class Multiply(Expression):
         if (factor := self._factor) is not None:
             other = self.left if isinstance(self.right, Constant) else self.right
             return other.sql(cells, kinds) if factor > 0 else f"(-{other.sql(cells, kinds)})"
-        held = [long(part.sql(cells, kinds), exact.size, cells.dialect) for part in self.parts]
-        return regrid(f"({held[0]} * {held[1]})", exact, coarse.step, cells.dialect, self.text)
+        parts = [long(part.sql(cells, kinds), exact.size, cells.dialect) for part in self.parts]
+        return regrid(f"({parts[0]} * {parts[1]})", exact, coarse.step, cells.dialect, self.text)
 
 
 def _scaled(kind: NumberKind, factor: Fraction) -> NumberKind:
@@ -214,19 +214,19 @@ class Divide(Expression):
         top = self.left.sql(cells, kinds)
         if isinstance(self.right, Constant):
             return top if right.low > 0 else f"(-{top})"
-        found = self.kind(kinds)
-        assert isinstance(found, NumberKind)
-        ratio = left.step / (right.step * found.step)
+        kind_of_result = self.kind(kinds)
+        assert isinstance(kind_of_result, NumberKind)
+        ratio = left.step / (right.step * kind_of_result.step)
         a, b = ratio.numerator, ratio.denominator
         # the nearest is the floor of (2 a top + b bottom) / (2 b bottom); moved above 0 by the least answer
-        size = 4 * (left.size * a + (found.size + 2) * b * right.size)
+        size = 4 * (left.size * a + (kind_of_result.size + 2) * b * right.size)
         check_size(size, self.text)
         bottom = self.right.sql(cells, kinds)
         if right.low < 0:
             turned = f"CASE WHEN {bottom} < 0 THEN -{top} ELSE {top} END"
             top, bottom = f"({turned})", f"abs({bottom})"
         top, bottom = long(top, size, cells.dialect), long(bottom, size, cells.dialect)
-        start = found.low - 1
+        start = kind_of_result.low - 1
         moved = f"({top} * {2 * a} + {bottom} * {b - 2 * b * start})"
         quotient = cells.dialect.quotient(moved, f"({bottom} * {2 * b})")
         return f"(CAST({quotient} AS BIGINT) + ({start}))"
@@ -253,8 +253,10 @@ class Negate(Expression):
         return f"-{enclosed(self.of)}"
 
     def kind(self, kinds: Kinds) -> Kind:
-        held = expect_number(self.of, kinds, "A sign")
-        return NumberKind(held.step, -held.high, -held.low, held.nonzero)
+        kind_of_number = expect_number(self.of, kinds, "A sign")
+        return NumberKind(
+            kind_of_number.step, -kind_of_number.high, -kind_of_number.low, kind_of_number.nonzero
+        )
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
         return f"(-{self.of.sql(cells, kinds)})"

@@ -23,9 +23,9 @@ from sourdine.frames.expressions.tree import Expression, Kinds, RecordCells, exp
 
 def shared_kind(trees: Sequence[Expression], kinds: Kinds, owner: str) -> Kind:
     """The kind that holds what any of some expressions may be."""
-    found = [each.kind(kinds) for each in trees]
-    numbers = [each for each in found if isinstance(each, NumberKind)]
-    if len(numbers) == len(found):
+    all_kinds = [each.kind(kinds) for each in trees]
+    numbers = [each for each in all_kinds if isinstance(each, NumberKind)]
+    if len(numbers) == len(all_kinds):
         step = common_step(*(each.step for each in numbers))
         lower, upper = min(each.lower for each in numbers), max(each.upper for each in numbers)
         for each in numbers:
@@ -33,33 +33,33 @@ def shared_kind(trees: Sequence[Expression], kinds: Kinds, owner: str) -> Kind:
         nonzero = all(not each.has_zero for each in numbers)
         enough = coarse_enough(step, lower, upper)
         return on_grid(enough, lower, upper, nonzero and enough == step)
-    keys = [each for each in found if isinstance(each, KeyKind)]
-    if len(keys) == len(found) and len({isinstance(each.keys[0], str) for each in keys}) == 1:
+    keys = [each for each in all_kinds if isinstance(each, KeyKind)]
+    if len(keys) == len(all_kinds) and len({isinstance(each.keys[0], str) for each in keys}) == 1:
         every: Any = tuple(dict.fromkeys(key for each in keys for key in each.keys))
         periods = {each.period for each in keys}
         return KeyKind(every, periods.pop() if len(periods) == 1 else None)
-    days = [each for each in found if isinstance(each, DayKind)]
-    if len(days) == len(found):
+    days = [each for each in all_kinds if isinstance(each, DayKind)]
+    if len(days) == len(all_kinds):
         return DayKind(min(each.first for each in days), max(each.last for each in days))
-    moments = [each for each in found if isinstance(each, MomentKind)]
-    if len(moments) == len(found):
+    moments = [each for each in all_kinds if isinstance(each, MomentKind)]
+    if len(moments) == len(all_kinds):
         return MomentKind(min(each.first for each in moments), max(each.last for each in moments))
-    if all(isinstance(each, TruthKind) for each in found):
+    if all(isinstance(each, TruthKind) for each in all_kinds):
         return TruthKind()
-    different = sorted({each.words if not isinstance(each, NumberKind) else "a number" for each in found})
+    different = sorted({each.words if not isinstance(each, NumberKind) else "a number" for each in all_kinds})
     raise InvalidParameter(
         f"{owner} gives one thing out of several that must be alike, and they are {' and '.join(different)}. "
         "Give numbers alone, or texts that can be listed, or dates."
     )
 
 
-def as_kind(tree: Expression, wanted: Kind, cells: RecordCells, kinds: Kinds) -> str:
+def as_kind(tree: Expression, target: Kind, cells: RecordCells, kinds: Kinds) -> str:
     """The value of an expression as one of a kind that holds it."""
-    sql, held = tree.sql(cells, kinds), tree.kind(kinds)
-    if isinstance(wanted, NumberKind) and isinstance(held, NumberKind):
-        return regrid(sql, held, wanted.step, cells.dialect, tree.text)
-    if isinstance(wanted, KeyKind) and isinstance(held, KeyKind):
-        return recoded(sql, tuple(wanted.keys.index(key) for key in held.keys))
+    sql, kind = tree.sql(cells, kinds), tree.kind(kinds)
+    if isinstance(target, NumberKind) and isinstance(kind, NumberKind):
+        return regrid(sql, kind, target.step, cells.dialect, tree.text)
+    if isinstance(target, KeyKind) and isinstance(kind, KeyKind):
+        return recoded(sql, tuple(target.keys.index(key) for key in kind.keys))
     return sql
 
 
@@ -72,7 +72,7 @@ def recoded(code: str, places: Sequence[int | None]) -> str:
         if other is not None:
             alike.setdefault(other, []).append(place)
     cases = " ".join(
-        f"WHEN {code} IN ({', '.join(map(str, held))}) THEN {other}" for other, held in alike.items()
+        f"WHEN {code} IN ({', '.join(map(str, codes))}) THEN {other}" for other, codes in alike.items()
     )
     return f"CAST(CASE {cases} END AS BIGINT)" if cases else "CAST(NULL AS BIGINT)"
 
@@ -165,14 +165,23 @@ class NullIf(Expression):
         return f"NULLIF({self.of.text}, {self.value.text})"
 
     def kind(self, kinds: Kinds) -> Kind:
-        held, value = self.of.kind(kinds), self.value.kind(kinds)
+        kind_of_first, value = self.of.kind(kinds), self.value.kind(kinds)
         shared_kind([self.of, self.value], kinds, "NULLIF")
-        if isinstance(held, NumberKind) and isinstance(value, NumberKind) and value.low == value.high:
-            if held.low == held.high and value.lower == held.lower:
+        if (
+            isinstance(kind_of_first, NumberKind)
+            and isinstance(value, NumberKind)
+            and value.low == value.high
+        ):
+            if kind_of_first.low == kind_of_first.high and value.lower == kind_of_first.lower:
                 raise InvalidParameter(f"'{self.text}' is always missing. Leave it out.")
             if value.low == 0:
-                return NumberKind(held.step, held.low + (held.low == 0), held.high - (held.high == 0), True)
-        return held
+                return NumberKind(
+                    kind_of_first.step,
+                    kind_of_first.low + (kind_of_first.low == 0),
+                    kind_of_first.high - (kind_of_first.high == 0),
+                    True,
+                )
+        return kind_of_first
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
         same = equal(self.of, self.value, cells, kinds)
@@ -221,13 +230,13 @@ class Least(Expression):
     def _shared(self, kinds: Kinds) -> NumberKind:
         for each in self.of:
             expect_number(each, kinds, self.name)
-        found = shared_kind(self.of, kinds, self.name)
-        assert isinstance(found, NumberKind)
-        return found
+        kind = shared_kind(self.of, kinds, self.name)
+        assert isinstance(kind, NumberKind)
+        return kind
 
     def kind(self, kinds: Kinds) -> Kind:
-        shared, held = self._shared(kinds), [expect_number(each, kinds, self.name) for each in self.of]
-        constants = [each for each, tree in zip(held, self.of, strict=True) if not tree.columns]
+        shared, numbers = self._shared(kinds), [expect_number(each, kinds, self.name) for each in self.of]
+        constants = [each for each, tree in zip(numbers, self.of, strict=True) if not tree.columns]
         # only a constant is never missing, so it alone bounds what is chosen
         upper = min((each.upper for each in constants), default=shared.upper)
         return on_grid(shared.step, shared.lower, min(upper, shared.upper), shared.nonzero)
@@ -244,7 +253,7 @@ class Greatest(Least):
     name = "GREATEST"
 
     def kind(self, kinds: Kinds) -> Kind:
-        shared, held = self._shared(kinds), [expect_number(each, kinds, self.name) for each in self.of]
-        constants = [each for each, tree in zip(held, self.of, strict=True) if not tree.columns]
+        shared, numbers = self._shared(kinds), [expect_number(each, kinds, self.name) for each in self.of]
+        constants = [each for each, tree in zip(numbers, self.of, strict=True) if not tree.columns]
         lower = max((each.lower for each in constants), default=shared.lower)
         return on_grid(shared.step, max(lower, shared.lower), shared.upper, shared.nonzero)

@@ -40,7 +40,7 @@ class OfNumber(Expression):
     def text(self) -> str:
         return f"{self.name}({self.of.text})"
 
-    def held(self, kinds: Kinds) -> NumberKind:
+    def number(self, kinds: Kinds) -> NumberKind:
         """The kind of the number."""
         return expect_number(self.of, kinds, self.name)
 
@@ -53,10 +53,10 @@ class Absolute(OfNumber):
     name = "ABS"
 
     def kind(self, kinds: Kinds) -> Kind:
-        held = self.held(kinds)
-        ends = [abs(held.low), abs(held.high)]
-        least = (1 if held.nonzero else 0) if held.low <= 0 <= held.high else min(ends)
-        return NumberKind(held.step, least, max(ends), held.nonzero)
+        number = self.number(kinds)
+        ends = [abs(number.low), abs(number.high)]
+        least = (1 if number.nonzero else 0) if number.low <= 0 <= number.high else min(ends)
+        return NumberKind(number.step, least, max(ends), number.nonzero)
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
         return f"abs({self.of.sql(cells, kinds)})"
@@ -70,10 +70,10 @@ class Floor(OfNumber):
     name = "FLOOR"
 
     def kind(self, kinds: Kinds) -> Kind:
-        held = self.held(kinds)
-        if held.whole:
-            return held
-        return exact_kind(Fraction(1), math.floor(held.lower), math.floor(held.upper))[1]
+        number = self.number(kinds)
+        if number.whole:
+            return number
+        return exact_kind(Fraction(1), math.floor(number.lower), math.floor(number.upper))[1]
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
         return _whole(self, 0, cells, kinds)
@@ -87,34 +87,38 @@ class Ceiling(OfNumber):
     name = "CEIL"
 
     def kind(self, kinds: Kinds) -> Kind:
-        held = self.held(kinds)
-        if held.whole:
-            return held
-        return exact_kind(Fraction(1), math.ceil(held.lower), math.ceil(held.upper))[1]
+        number = self.number(kinds)
+        if number.whole:
+            return number
+        return exact_kind(Fraction(1), math.ceil(number.lower), math.ceil(number.upper))[1]
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
-        bottom = self.held(kinds).step.denominator
+        bottom = self.number(kinds).step.denominator
         return _whole(self, bottom - 1, cells, kinds)
 
 
 def _whole(tree: OfNumber, plus: int, cells: RecordCells, kinds: Kinds) -> str:
     """The floor of a number, or of a little more than it."""
-    sql, held = tree.of.sql(cells, kinds), tree.held(kinds)
-    if held.whole:
+    sql, kind_of_number = tree.of.sql(cells, kinds), tree.number(kinds)
+    if kind_of_number.whole:
         return sql
-    top, bottom = held.step.numerator, held.step.denominator
-    size = held.size * top + 2 * bottom
+    top, bottom = kind_of_number.step.numerator, kind_of_number.step.denominator
+    size = kind_of_number.size * top + 2 * bottom
     check_size(2 * size, tree.text)
     number = f"{long(sql, 2 * size, cells.dialect)} * {top} + {plus}"
-    found = floor_ratio(number, bottom, held.low * top + plus, held.high * top + plus, cells.dialect)
+    quotient = floor_ratio(
+        number, bottom, kind_of_number.low * top + plus, kind_of_number.high * top + plus, cells.dialect
+    )
     kind = tree.kind(kinds)
     assert isinstance(kind, NumberKind)
-    return regrid(found, NumberKind(Fraction(1), *_ends(held, plus)), kind.step, cells.dialect, tree.text)
+    return regrid(
+        quotient, NumberKind(Fraction(1), *_ends(kind_of_number, plus)), kind.step, cells.dialect, tree.text
+    )
 
 
-def _ends(held: NumberKind, plus: int) -> tuple[int, int]:
-    top, bottom = held.step.numerator, held.step.denominator
-    return (held.low * top + plus) // bottom, (held.high * top + plus) // bottom
+def _ends(number: NumberKind, plus: int) -> tuple[int, int]:
+    top, bottom = number.step.numerator, number.step.denominator
+    return (number.low * top + plus) // bottom, (number.high * top + plus) // bottom
 
 
 @dataclass(frozen=True)
@@ -143,26 +147,26 @@ class Power(Expression):
     def _steps(self, kinds: Kinds) -> list[tuple[NumberKind, NumberKind]]:
         """The powers one after the other, each exactly and on a coarser grid."""
         base = expect_number(self.of, kinds, "POWER")
-        found = [(base, base)]
+        powers = [(base, base)]
         for exponent in range(2, self.exponent + 1):
-            before = found[-1][1]
+            before = powers[-1][1]
             ends = [a * b for a in (before.low, before.high) for b in (base.low, base.high)]
             if exponent % 2 == 0 and base.low <= 0 <= base.high:
                 ends = [0, *(end for end in ends if end >= 0)]
             check_size(max(map(abs, ends)), self.text)
             nonzero = not base.has_zero
-            found.append(exact_kind(before.step * base.step, min(ends), max(ends), nonzero))
-        return found
+            powers.append(exact_kind(before.step * base.step, min(ends), max(ends), nonzero))
+        return powers
 
     def kind(self, kinds: Kinds) -> Kind:
         return self._steps(kinds)[-1][1]
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
-        base = held = self.of.sql(cells, kinds)
+        base = power = self.of.sql(cells, kinds)
         for exact, coarse in self._steps(kinds)[1:]:
-            product = f"({long(held, exact.size, cells.dialect)} * {long(base, exact.size, cells.dialect)})"
-            held = regrid(product, exact, coarse.step, cells.dialect, self.text)
-        return held
+            product = f"({long(power, exact.size, cells.dialect)} * {long(base, exact.size, cells.dialect)})"
+            power = regrid(product, exact, coarse.step, cells.dialect, self.text)
+        return power
 
 
 @dataclass(frozen=True)
@@ -173,30 +177,30 @@ class Root(OfNumber):
     name = "SQRT"
 
     def kind(self, kinds: Kinds) -> Kind:
-        held = self.held(kinds)
-        if held.low < 0:
+        number = self.number(kinds)
+        if number.low < 0:
             raise InvalidParameter(
                 f"{self.of.text} may be negative, and has no root then. Write "
                 f"SQRT(GREATEST({self.of.text}, 0)), or declare a lower bound of 0."
             )
-        return on_grid(_root_step(held), *_root_ends(held))
+        return on_grid(_root_step(number), *_root_ends(number))
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
-        held, found = self.held(kinds), self.kind(kinds)
-        assert isinstance(found, NumberKind)
-        factor = cells.dialect.literal(float(held.step / found.step**2))
+        kind, root = self.number(kinds), self.kind(kinds)
+        assert isinstance(root, NumberKind)
+        factor = cells.dialect.literal(float(kind.step / root.step**2))
         number = f"sqrt({cells.dialect.cast(self.of.sql(cells, kinds), 'DOUBLE')} * {factor})"
-        return _rounded(number, found, cells.dialect)
+        return _rounded(number, root, cells.dialect)
 
 
-def _root_ends(held: NumberKind) -> tuple[Fraction, Fraction]:
+def _root_ends(number: NumberKind) -> tuple[Fraction, Fraction]:
     scale = 1 << 200
-    low, high = (Fraction(math.isqrt(int(end * scale)), 1 << 100) for end in (held.lower, held.upper))
+    low, high = (Fraction(math.isqrt(int(end * scale)), 1 << 100) for end in (number.lower, number.upper))
     return low, high
 
 
-def _root_step(held: NumberKind) -> Fraction:
-    low, high = _root_ends(held)
+def _root_step(number: NumberKind) -> Fraction:
+    low, high = _root_ends(number)
     return fine_step(low, high, _ROOT_STEPS)
 
 
@@ -214,25 +218,25 @@ class Logarithm(OfNumber):
     name = "LN"
 
     def kind(self, kinds: Kinds) -> Kind:
-        held = self.held(kinds)
-        if held.low < 1:
-            remedy = f"LN({self.of.text} + 1)" if held.low == 0 else f"LN(GREATEST({self.of.text}, 1))"
-            also = f", or NULLIF({self.of.text}, 0)" if held.low == 0 else ""
+        number = self.number(kinds)
+        if number.low < 1:
+            remedy = f"LN({self.of.text} + 1)" if number.low == 0 else f"LN(GREATEST({self.of.text}, 1))"
+            also = f", or NULLIF({self.of.text}, 0)" if number.low == 0 else ""
             raise InvalidParameter(
-                f"{self.of.text} may be {'0' if held.low == 0 else '0 or less'}, which has no logarithm. "
+                f"{self.of.text} may be {'0' if number.low == 0 else '0 or less'}, which has no logarithm. "
                 f"Write {remedy}{also}, or declare a lower bound above 0."
             )
-        lower, upper = (_log(end) for end in (held.lower, held.upper))
+        lower, upper = (_log(end) for end in (number.lower, number.upper))
         return on_grid(coarse_enough(Fraction(1, _ROOT_STEPS), lower, upper), lower, upper)
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
-        held, found = self.held(kinds), self.kind(kinds)
-        assert isinstance(found, NumberKind)
+        kind, logarithm = self.number(kinds), self.kind(kinds)
+        assert isinstance(logarithm, NumberKind)
         literal = cells.dialect.literal
         number = (
-            f"ln({cells.dialect.cast(self.of.sql(cells, kinds), 'DOUBLE')} * {literal(float(held.step))})"
+            f"ln({cells.dialect.cast(self.of.sql(cells, kinds), 'DOUBLE')} * {literal(float(kind.step))})"
         )
-        return _rounded(f"{number} * {literal(float(1 / found.step))}", found, cells.dialect)
+        return _rounded(f"{number} * {literal(float(1 / logarithm.step))}", logarithm, cells.dialect)
 
 
 def _log(number: Fraction) -> Fraction:
@@ -265,20 +269,20 @@ class Clamp(Expression):
         )
 
     def kind(self, kinds: Kinds) -> Kind:
-        held = expect_number(self.of, kinds, "CLAMP")
-        low = max(held.low, math.ceil(decimal(self.lower) / held.step))
-        high = min(held.high, math.floor(decimal(self.upper) / held.step))
+        number = expect_number(self.of, kinds, "CLAMP")
+        low = max(number.low, math.ceil(decimal(self.lower) / number.step))
+        high = min(number.high, math.floor(decimal(self.upper) / number.step))
         if low > high:
             raise InvalidParameter(
-                f"'{self.of.text}' is {held.words}, of which nothing lies between the bounds that are "
+                f"'{self.of.text}' is {number.words}, of which nothing lies between the bounds that are "
                 "declared for it. Give other bounds."
             )
-        return NumberKind(held.step, low, high, held.nonzero)
+        return NumberKind(number.step, low, high, number.nonzero)
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
-        found, value = self.kind(kinds), self.of.sql(cells, kinds)
-        assert isinstance(found, NumberKind)
+        kind_of_result, value = self.kind(kinds), self.of.sql(cells, kinds)
+        assert isinstance(kind_of_result, NumberKind)
         return (
-            f"CASE WHEN {value} < {found.low} THEN {found.low} WHEN {value} > {found.high} THEN {found.high} "
-            f"ELSE {value} END"
+            f"CASE WHEN {value} < {kind_of_result.low} THEN {kind_of_result.low} WHEN {value} > "
+            f"{kind_of_result.high} THEN {kind_of_result.high} ELSE {value} END"
         )

@@ -60,9 +60,9 @@ class BinOf(Expression):
         return KeyKind(self.labels or (*names, f"{pairs[-1][0]} to {pairs[-1][1]}"))
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
-        held, value = expect_number(self.of, kinds, "BINS"), self.of.sql(cells, kinds)
-        steps = [math.ceil(edge / held.step) for edge in self._edges]
-        last = math.floor(self._edges[-1] / held.step)
+        number, value = expect_number(self.of, kinds, "BINS"), self.of.sql(cells, kinds)
+        steps = [math.ceil(edge / number.step) for edge in self._edges]
+        last = math.floor(self._edges[-1] / number.step)
         cases = " ".join(f"WHEN {value} < {end} THEN {place}" for place, end in enumerate(steps[1:-1]))
         return (
             f"CAST(CASE WHEN {value} < {steps[0]} OR {value} > {last} OR {value} IS NULL THEN NULL "
@@ -79,26 +79,26 @@ class OfKey(Expression):
     def parts(self) -> tuple[Expression, ...]:
         return (self.of,)
 
-    def made(self, key: str) -> str:
+    def text_of(self, key: str) -> str:
         """What becomes of a key."""
         raise NotImplementedError
 
     def _known(self, kinds: Kinds) -> tuple[str, ...]:
-        held = self.of.kind(kinds)
-        if not isinstance(held, KeyKind) or not isinstance(held.keys[0], str):
+        keys = self.of.kind(kinds)
+        if not isinstance(keys, KeyKind) or not isinstance(keys.keys[0], str):
             raise InvalidParameter(
-                f"'{self.text}' needs a text of known keys, and '{self.of.text}' is {held.words}. "
+                f"'{self.text}' needs a text of known keys, and '{self.of.text}' is {keys.words}. "
                 "Declare the column as a category with its keys."
             )
-        return tuple(str(key) for key in held.keys)
+        return tuple(str(key) for key in keys.keys)
 
     def kind(self, kinds: Kinds) -> Kind:
-        return KeyKind(tuple(dict.fromkeys(map(self.made, self._known(kinds)))))
+        return KeyKind(tuple(dict.fromkeys(map(self.text_of, self._known(kinds)))))
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
-        made = [self.made(key) for key in self._known(kinds)]
-        keys = list(dict.fromkeys(made))
-        return recoded(self.of.sql(cells, kinds), [keys.index(each) for each in made])
+        texts = [self.text_of(key) for key in self._known(kinds)]
+        keys = list(dict.fromkeys(texts))
+        return recoded(self.of.sql(cells, kinds), [keys.index(each) for each in texts])
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Substring(OfKey):
     def text(self) -> str:
         return f"SUBSTRING({self.of.text}, {self.start}, {self.length})"
 
-    def made(self, key: str) -> str:
+    def text_of(self, key: str) -> str:
         return key[self.start - 1 : self.start - 1 + self.length]
 
 
@@ -138,7 +138,7 @@ class Letters(OfKey):
     def text(self) -> str:
         return f"{self.name}({self.of.text})"
 
-    def made(self, key: str) -> str:
+    def text_of(self, key: str) -> str:
         return _LETTERS[self.name](key)
 
 

@@ -299,20 +299,20 @@ def _is_call(text: str) -> bool:
 
 def expect_number(tree: Expression, kinds: Kinds, owner: str) -> NumberKind:
     """The kind of an expression that must be a number."""
-    found = tree.kind(kinds)
-    if not isinstance(found, NumberKind):
+    kind = tree.kind(kinds)
+    if not isinstance(kind, NumberKind):
         raise InvalidParameter(
-            f"{owner} needs a number, and '{tree.text}' is {found.words}. Use a column that is declared as "
+            f"{owner} needs a number, and '{tree.text}' is {kind.words}. Use a column that is declared as "
             "integer or real."
         )
-    return found
+    return kind
 
 
 def expect_truth(tree: Expression, kinds: Kinds, owner: str) -> None:
     """Refuse an expression that is neither true nor false."""
-    found = tree.kind(kinds)
-    if not isinstance(found, TruthKind):
+    kind = tree.kind(kinds)
+    if not isinstance(kind, TruthKind):
         raise InvalidParameter(
-            f"{owner} needs a condition, and '{tree.text}' is {found.words}. Compare it with something, as "
+            f"{owner} needs a condition, and '{tree.text}' is {kind.words}. Compare it with something, as "
             f"in {enclosed(tree)} = ..."
         )

@@ -52,8 +52,8 @@ def pair(
         wide = f"CAST({place} AS BIGINT)" + (f" + {origin}" if origin else "")
         parts.append(wide if step == 1 else dialect.quotient(f"({wide} + {step // 2})", str(step)))
     base = coarse_width(widths[1], degrees[1]) + 1
-    held = f"({parts[0]}) * {base} + ({parts[1]})"
-    return f"CASE WHEN {places[0]} >= 0 AND {places[1]} >= 0 THEN {held} ELSE -1 END"
+    code = f"({parts[0]}) * {base} + ({parts[1]})"
+    return f"CASE WHEN {places[0]} >= 0 AND {places[1]} >= 0 THEN {code} ELSE -1 END"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,13 +111,13 @@ class PairSums:
         base = self.widths[1] + 1
         first = dialect.quotient(f"({value})", str(base))
         second = f"({value} - ({first}) * {base})"
-        found = []
+        sums = []
         for p, q in self.exponents:
-            held = " * ".join([f"({first})"] * p + [second] * q)
+            factors = " * ".join([f"({first})"] * p + [second] * q)
             most = self.widths[0] ** p * self.widths[1] ** q
-            total = dialect.total(held, most) if held else "count(*)"
-            found.append(f"{total} FILTER (WHERE {value} >= 0)")
-        return found
+            total = dialect.total(factors, most) if factors else "count(*)"
+            sums.append(f"{total} FILTER (WHERE {value} >= 0)")
+        return sums
 
     def from_powers(self, sums: Sequence[int]) -> tuple[int, ...]:
         """The sums of the products of polynomials."""

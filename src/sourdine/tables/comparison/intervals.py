@@ -111,5 +111,5 @@ def _lower(top: GroupEstimate, bottom: GroupEstimate, independent: bool) -> Floa
     rest = top.lower * (2 * top.value - top.lower)
     product = top.value * bottom.value
     root = np.sqrt(np.maximum(product**2 - square * rest, 0.0))
-    found: Floats = np.where(positive, rest / (product + root), (product - root) / square)
-    return np.where(positive & (product + root == 0), 0.0, found)
+    end: Floats = np.where(positive, rest / (product + root), (product - root) / square)
+    return np.where(positive & (product + root == 0), 0.0, end)

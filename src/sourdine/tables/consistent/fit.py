@@ -41,10 +41,10 @@ def fit(margin: Axes, best: Floats, fitted: dict[Axes, Floats]) -> Floats:
         return parts.reshape(best.shape).astype(np.float64)
     sums = {tuple(margin.index(axis) for axis in axes): table for axes, table in fitted.items()}
     near = _nearest(best, sums)
-    found = _raked(near, sums)
-    if max(np.abs(_margin(found, axes) - aim).max() for axes, aim in sums.items()) > _FAR:
-        found = _raked(near + _SPARE * _even(best.shape, sums), sums)  # zeros kept it from these sums
-    return moved_to(found, sums)
+    raked = _raked(near, sums)
+    if max(np.abs(_margin(raked, axes) - aim).max() for axes, aim in sums.items()) > _FAR:
+        raked = _raked(near + _SPARE * _even(best.shape, sums), sums)  # zeros kept it from these sums
+    return moved_to(raked, sums)
 
 
 def _nearest(best: Floats, sums: dict[Axes, Floats]) -> Floats:
@@ -60,15 +60,15 @@ def _nearest(best: Floats, sums: dict[Axes, Floats]) -> Floats:
     still = aim / (1 + _PENALTY) + _by_effect(best.ndim - 1, lambda axes: float(axes in fixed))(aim) * (
         _PENALTY / (1 + _PENALTY)
     )
-    kept, gap = np.maximum(aim, 0.0), np.zeros_like(aim)
+    cells, gap = np.maximum(aim, 0.0), np.zeros_like(aim)
     for _ in range(_ROUNDS):
-        free = still + step(kept - gap)
-        mixed = _RELAXED * free + (1 - _RELAXED) * kept
-        before, kept = kept, np.maximum(mixed + gap, 0.0)
-        gap += mixed - kept
-        if np.abs(free - kept).max() < _CLOSE and np.abs(kept - before).max() < _CLOSE:
+        free = still + step(cells - gap)
+        mixed = _RELAXED * free + (1 - _RELAXED) * cells
+        before, cells = cells, np.maximum(mixed + gap, 0.0)
+        gap += mixed - cells
+        if np.abs(free - cells).max() < _CLOSE and np.abs(cells - before).max() < _CLOSE:
             break
-    return kept
+    return cells
 
 
 def _raked(table: Floats, sums: dict[Axes, Floats]) -> Floats:
@@ -87,13 +87,13 @@ def _spread(table: Floats, axes: Axes, many: int) -> Floats:
 
 
 def _sum(table: Floats, axes: Axes) -> Floats:
-    found: Floats = table.sum(axis=_gone(table, axes), keepdims=True)
-    return found
+    sums: Floats = table.sum(axis=_gone(table, axes), keepdims=True)
+    return sums
 
 
 def _margin(table: Floats, axes: Axes) -> Floats:
-    found: Floats = table.sum(axis=_gone(table, axes))
-    return found
+    sums: Floats = table.sum(axis=_gone(table, axes))
+    return sums
 
 
 def _gone(table: Floats, axes: Axes) -> Axes:
@@ -101,8 +101,8 @@ def _gone(table: Floats, axes: Axes) -> Axes:
 
 
 def _mean(table: Floats, axes: Axes) -> Floats:
-    found: Floats = table.mean(axis=_gone(table, axes), keepdims=True)
-    return found
+    means: Floats = table.mean(axis=_gone(table, axes), keepdims=True)
+    return means
 
 
 def _by_effect(many: int, factor: Callable[[Axes], float]) -> Callable[[Floats], Floats]:
@@ -153,23 +153,23 @@ def moved_to(table: Floats, sums: dict[Axes, Floats]) -> Floats:
 def _even(shape: tuple[int, ...], sums: dict[Axes, Floats]) -> Floats:
     """The product of sums that share no axis: a table of that total, spread evenly over other axes."""
     apart, many = disjoint(sums), math.prod(shape[1:])
-    held = np.ones((shape[0], *[1] * (len(shape) - 1)))
+    outer = np.ones((shape[0], *[1] * (len(shape) - 1)))
     for axes in apart:
-        held = held * _spread(sums[axes], axes, len(shape))
+        outer = outer * _spread(sums[axes], axes, len(shape))
         many //= math.prod(shape[axis + 1] for axis in axes)
-    total = sums[apart[0]].reshape(shape[0], -1).sum(axis=1).reshape(held.shape[0], *[1] * (len(shape) - 1))
+    total = sums[apart[0]].reshape(shape[0], -1).sum(axis=1).reshape(outer.shape[0], *[1] * (len(shape) - 1))
     whole = total ** (len(apart) - 1) * many
-    found: Floats = np.divide(np.broadcast_to(held, shape), whole, out=np.zeros(shape), where=whole > 0)
-    return found
+    even: Floats = np.divide(np.broadcast_to(outer, shape), whole, out=np.zeros(shape), where=whole > 0)
+    return even
 
 
 def disjoint(sums: Iterable[Axes]) -> list[Axes]:
     """As many of the smallest as share no axis; the total if there is nothing else."""
-    found: list[Axes] = []
+    apart: list[Axes] = []
     for axes in sorted(sums, key=lambda each: (len(each), each)):
-        if axes and not any(set(axes) & set(other) for other in found):
-            found.append(axes)
-    return found or [()]
+        if axes and not any(set(axes) & set(other) for other in apart):
+            apart.append(axes)
+    return apart or [()]
 
 
 def subsets(axes: Axes) -> list[Axes]:

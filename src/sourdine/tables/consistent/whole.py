@@ -37,9 +37,9 @@ def shared_out(values: Floats, weights: Floats, owner: Ints, totals: Ints) -> In
     lack = totals - np.bincount(owner, down, len(totals)).astype(np.int64)
     order = np.lexsort((down - real, owner))
     rank = np.arange(len(values)) - starts[owner]
-    found = down.copy()
-    found[order] += rank < lack[owner]
-    return found
+    parts = down.copy()
+    parts[order] += rank < lack[owner]
+    return parts
 
 
 def _upto(values: Floats, starts: Ints, owner: Ints) -> Floats:
@@ -67,7 +67,9 @@ def diffused(table: Floats, margins: Sequence[tuple[int, ...]]) -> Ints:
     part = np.maximum(moved - down, 0.0)
     part[part < 2 * _TINY] = 0.0
     up = np.zeros(moved.shape, dtype=np.bool_)
-    carried = [_Carried.of(kept, outer, inner, table.shape) for kept in margins if len(kept) < table.ndim]
+    carried = [
+        _Carried.of(margin, outer, inner, table.shape) for margin in margins if len(margin) < table.ndim
+    ]
     across = [each for each in carried if each.touches]
     along = [each for each in carried if not each.touches]
     for place in product(*(range(table.shape[axis]) for axis in outer)):
@@ -85,9 +87,9 @@ def diffused(table: Floats, margins: Sequence[tuple[int, ...]]) -> Ints:
         else:
             many = int((score > (len(across) + 1) / 2).sum())
         chosen = open_cells[_largest(score, max(0, min(many, open_cells.size)))]
-        taken = np.zeros(fraction.size, dtype=np.bool_)
-        taken[chosen] = True
-        up[place] = taken.reshape(sizes)
+        mask = np.zeros(fraction.size, dtype=np.bool_)
+        mask[chosen] = True
+        up[place] = mask.reshape(sizes)
         off = fraction - up[place]
         for each in carried:
             each.add(place, off)
@@ -102,10 +104,10 @@ def kept_to(cells: Ints, table: Floats, sums: Mapping[tuple[int, ...], Floats]) 
     sums stay as they are; or comes or goes, where all sums have too few or too many. It moves between the
     cells that rounding put farthest from the table.
     """
-    found = cells
+    moved = cells
     for axes, aim in sums.items():
         order = [*axes, *(axis for axis in range(cells.ndim) if axis not in axes)]
-        here = np.transpose(found, order).reshape(aim.size, -1)
+        here = np.transpose(moved, order).reshape(aim.size, -1)
         off = here - np.transpose(table, order).reshape(aim.size, -1)
         excess = here.sum(axis=1) - np.rint(aim).astype(np.int64).ravel()
         over, under = (np.repeat(np.arange(aim.size), np.maximum(each, 0)) for each in (excess, -excess))
@@ -121,8 +123,8 @@ def kept_to(cells: Ints, table: Floats, sums: Mapping[tuple[int, ...], Floats]) 
                     here[rows[place], cell] += change
                     off[rows[place], cell] += change
         wide = [cells.shape[axis] for axis in order]
-        found = np.transpose(here.reshape(wide), np.argsort(order))
-    return found
+        moved = np.transpose(here.reshape(wide), np.argsort(order))
+    return moved
 
 
 def _largest(score: Floats, many: int) -> Ints:
@@ -143,8 +145,8 @@ def _inner_axes(shape: tuple[int, ...]) -> list[int]:
 class _Carried:
     """What rounding did to one margin so far."""
 
-    def __init__(self, kept: Sequence[bool], gone: tuple[int, ...], errors: Floats) -> None:
-        self._kept = kept
+    def __init__(self, mask: Sequence[bool], gone: tuple[int, ...], errors: Floats) -> None:
+        self._mask = mask
         self._gone = gone
         self._errors = errors
 
@@ -153,25 +155,25 @@ class _Carried:
         cls, margin: tuple[int, ...], outer: Sequence[int], inner: Sequence[int], shape: tuple[int, ...]
     ) -> "_Carried":
         """Nothing was done yet."""
-        kept = [axis in margin for axis in outer]
+        mask = [axis in margin for axis in outer]
         gone = tuple(place for place, axis in enumerate(inner) if axis not in margin)
         sizes = [shape[axis] for axis in outer if axis in margin]
         wide = [shape[axis] if axis in margin else 1 for axis in inner]
-        return cls(kept, gone, np.zeros((*sizes, *wide)))
+        return cls(mask, gone, np.zeros((*sizes, *wide)))
 
     @property
     def touches(self) -> bool:
         """Whether it tells cells of one step apart."""
-        return len(self._gone) < self._errors.ndim - sum(self._kept)
+        return len(self._gone) < self._errors.ndim - sum(self._mask)
 
     def at(self, place: tuple[int, ...]) -> Floats:
         """What it lacks at a step."""
-        found: Floats = self._errors[self._held(place)]
-        return found
+        errors: Floats = self._errors[self._index(place)]
+        return errors
 
     def add(self, place: tuple[int, ...], off: Floats) -> None:
         """Take note of what a step did."""
-        self._errors[self._held(place)] += off.sum(axis=self._gone, keepdims=True)
+        self._errors[self._index(place)] += off.sum(axis=self._gone, keepdims=True)
 
-    def _held(self, place: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(index for index, kept in zip(place, self._kept, strict=True) if kept)
+    def _index(self, place: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(index for index, stays in zip(place, self._mask, strict=True) if stays)

@@ -67,7 +67,7 @@ class Ordered(ColumnMeasured):
     ) -> list[Exact]:
         if self.scope.empty:
             return [SeparateRanks((), ())]
-        found = ranks(
+        exact = ranks(
             source,
             by=self.groupings(source),
             value=source.place_of(self.column),
@@ -78,7 +78,7 @@ class Ordered(ColumnMeasured):
             cuts=self.cuts(source.schema),
             near=self.levels,
         )
-        return [found]
+        return [exact]
 
     @abstractmethod
     def _read(
@@ -159,7 +159,7 @@ class Order(Ordered):
             groups=min(unit.max_groups, groups),
         )
         try:
-            found, choice = chosen(
+            mechanism, choice = chosen(
                 self.method,
                 levels=self.levels,
                 places=places,
@@ -173,15 +173,15 @@ class Order(Ordered):
             of = f"The {self.label} in '{self.scope.query}' cannot be found by the method '{self.method}'"
             raise InvalidParameter(f"{of}. {problem}") from None
         picked = self.method == AUTO
-        if isinstance(found, BinTree):
-            bins = found.fan if found.leaf > 1 or found.height == 1 else None
+        if isinstance(mechanism, BinTree):
+            bins = mechanism.fan if mechanism.leaf > 1 or mechanism.height == 1 else None
             tree = TreeCounts(
                 scope=self.scope, column=self.column, levels=self.levels, name=self.name, bins=bins
             )
             return replace(tree.line(context, share), choice=choice, picked=picked, wanted=self)
         return PlannedMeasurement(
             measurement=self,
-            mechanism=found,
+            mechanism=mechanism,
             distance=self.distance(schema, unit, context.neighbours, privacy.squared),
             share=share,
             count=allowance.groups,
@@ -197,8 +197,8 @@ class Order(Ordered):
         self, values: GroupRanks, line: PlannedMeasurement, context: Context, bits: Bits
     ) -> GroupEstimate:
         assert isinstance(line.mechanism, QuantileMethod)
-        found = line.mechanism.sample_groups(values, bits).ravel().astype(float)
-        return GroupEstimate(found, np.full(found.shape, np.nan), np.full(found.shape, np.nan))
+        answers = line.mechanism.sample_groups(values, bits).ravel().astype(float)
+        return GroupEstimate(answers, np.full(answers.shape, np.nan), np.full(answers.shape, np.nan))
 
     def note(self, line: PlannedMeasurement) -> str:
         return f"{super().note(line)} {NO_INTERVAL}"

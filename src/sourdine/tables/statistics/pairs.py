@@ -174,8 +174,8 @@ class Covariance(OfPair):
         return ColumnPair(scope=scope, columns=_sorted(self.column, self.other))
 
     def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Estimates:
-        found = expect(NoisyPairs, reading).covariance()
-        return Estimates(found.scaled(_area(measured, schema)), measured.keys(schema))
+        covariance = expect(NoisyPairs, reading).covariance()
+        return Estimates(covariance.scaled(_area(measured, schema)), measured.keys(schema))
 
     def span(self, schema: Schema) -> tuple[float, float] | None:
         """At most as far as half the records at either pair of bounds."""
@@ -367,29 +367,29 @@ def _sorted(one: str, other: str) -> tuple[str, str]:
 
 def _bounds(measured: Measurement, name: str, schema: Schema) -> tuple[float, float]:
     """Where a column of a pair begins, and its width, in its own unit."""
-    held = expect(ColumnPair, measured)
-    place = held.columns.index(name)
-    column = held.number(name, schema)
-    return span(column)[0] * float(column.step), held.coarse(schema)[place] * held.steps(schema)[place]
+    pair = expect(ColumnPair, measured)
+    place = pair.columns.index(name)
+    column = pair.number(name, schema)
+    return span(column)[0] * float(column.step), pair.coarse(schema)[place] * pair.steps(schema)[place]
 
 
 def _area(measured: Measurement, schema: Schema) -> float:
     """The product of both widths."""
-    held = expect(ColumnPair, measured)
-    return _bounds(held, held.columns[0], schema)[1] * _bounds(held, held.columns[1], schema)[1]
+    pair = expect(ColumnPair, measured)
+    return _bounds(pair, pair.columns[0], schema)[1] * _bounds(pair, pair.columns[1], schema)[1]
 
 
 def _forecast(
-    asked: OfPair, line: PlannedMeasurement, context: Context, place: int = 0, measure: str = ""
+    statistic: OfPair, line: PlannedMeasurement, context: Context, place: int = 0, measure: str = ""
 ) -> Expected:
     """The interval of a group whose two columns are spread evenly."""
     if context.size is None:
         return Expected(None, note=BY_SIZE)
     measured = expect(ColumnPair, line.measurement)
-    found = asked.estimate(measured.expected(line, context), measured, context.schema).estimate
-    error = float(found.upper[place] - found.lower[place]) / 2
+    estimate = statistic.estimate(measured.expected(line, context), measured, context.schema).estimate
+    error = float(estimate.upper[place] - estimate.lower[place]) / 2
     groups = f", for groups of {context.size:,.0f}" if measured.scope.by else ""
-    return Expected(error, measure or asked.unit_of_measure(context.unit), f"{_APART}{groups}")
+    return Expected(error, measure or statistic.unit_of_measure(context.unit), f"{_APART}{groups}")
 
 
 __all__ = ["Correlation", "Covariance", "Regression", "WeightedMean", "WeightedSum"]
