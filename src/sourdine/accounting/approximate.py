@@ -12,8 +12,8 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import AtomLaw, float_above, pure_law
 from sourdine.core.errors import UnsupportedLoss
+from sourdine.core.late import expit
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.special import expit
 
 _ROUNDING = 1e-14
 

@@ -20,8 +20,8 @@ from sourdine.core.distributions import (
     LossDistribution,
     float_above,
 )
+from sourdine.core.late import log_ndtr, ndtri_exp
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.special import log_ndtr, ndtri_exp
 
 _MASS = 1e-9  # how far masses may be off, relative; they are off by less than 1e-12
 _MARGIN = 1e-9  # of a mu, relative

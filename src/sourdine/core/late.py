@@ -1,11 +1,20 @@
-"""Names of a package that load their module when they are first asked for.
+"""What is loaded when it is first asked for: names of a package, and the special functions of scipy.
 
-Whoever wants one part then does not wait for the others.
+Whoever wants one part then does not wait for the others. scipy takes longer than everything else that a table
+needs before its first question.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scipy.special import betainc, expit, gammaln, lambertw, log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp
+
+__all__ = ["betainc", "expit", "gammaln", "lambertw", "log_ndtr", "logsumexp", "ndtr", "ndtri", "ndtri_exp"]
+_SPECIAL = tuple(__all__)
+__all__ += ["late"]
 
 
 def late(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
@@ -20,3 +29,19 @@ def late(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], ob
         raise AttributeError(f"module '{package}' has no attribute '{name}'.", name=name)
 
     return find
+
+
+def _function(name: str) -> Any:
+    """A function that looks itself up when it is called."""
+
+    def function(*args: Any, **options: Any) -> Any:
+        from scipy import special
+
+        return getattr(special, name)(*args, **options)
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+if not TYPE_CHECKING:
+    globals().update({name: _function(name) for name in _SPECIAL})

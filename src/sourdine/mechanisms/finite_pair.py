@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core import check
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.distributions import float_above, pure_law
-from sourdine.core.loss import LeakyLaw, PrivacyLoss
+from sourdine.core.loss import Chances, FiniteLaws, LeakyLaw, PrivacyLoss, finite_laws
 from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.pair import Chances, FiniteLaws, finite_laws
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.randomness.table import WeightTerms, table
 from sourdine.mechanisms.randomized_response import Channel, yes_or_no

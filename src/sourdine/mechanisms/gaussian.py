@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core import check, grid
 from sourdine.core.distance import Distance, Norm
 from sourdine.core.distributions import DiscreteGaussianLaw, LossDistribution, RhoLaw
+from sourdine.core.late import ndtri
 from sourdine.core.loss import PrivacyLoss
 from sourdine.core.mechanism import Example, Mechanism
 from sourdine.core.randomness import exact
 from sourdine.core.randomness.bits import SYSTEM, Bits
-from sourdine.core.special import ndtri
 
 LEAST_SIGMA = Fraction(1, 10)
 MOST_SIGMA = Fraction(1 << 30)

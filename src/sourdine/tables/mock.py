@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core import disk
+from sourdine.core.late import ndtri
 from sourdine.core.randomness.bits import Bits
-from sourdine.core.special import ndtri
 from sourdine.testing import SeededBits
 
 Floats = NDArray[np.float64]

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from sourdine.core.distance import Distance, root_above
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.grid import distance_units
+from sourdine.core.late import ndtri
 from sourdine.core.mechanism import Mechanism
-from sourdine.core.special import ndtri
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.mechanisms.gaussian import LEAST_SIGMA
 from sourdine.mechanisms.laplace import LEAST_SCALE

@@ -31,8 +31,8 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw
 from sourdine.core.format import plain
+from sourdine.core.late import log_ndtr, ndtr
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.special import log_ndtr, ndtr
 
 _LEAST, _MOST = math.log(2.0**-4), math.log(2.0**20)
 _TURNS = 60

@@ -13,8 +13,8 @@ import numpy as np
 from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.pld.scout import Repeated
 from sourdine.core.distributions import AtomLaw, Floats, GeometricLaw, LossDistribution, pure_law
+from sourdine.core.late import gammaln
 from sourdine.core.loss import LeakyLaw
-from sourdine.core.special import gammaln
 
 _MOST_OUTCOMES = 1 << 18
 _FARTHEST = 600.0  # beyond, e^-loss is no longer a float

@@ -8,8 +8,8 @@ from sourdine.accounting.accountant import check_delta
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import UnsupportedLoss
+from sourdine.core.late import log_ndtr
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.special import log_ndtr
 
 _SMALLEST = 1e-290  # smaller floats lose digits, and what is divided by them overflows
 

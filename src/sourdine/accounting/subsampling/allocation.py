@@ -17,8 +17,8 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import AtomLaw, Floats, GaussianLaw, LossDistribution, Pair
 from sourdine.core.errors import UnsupportedLoss
+from sourdine.core.late import gammaln
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.special import gammaln
 
 CELLS = 1000
 _SLACK = 1e-10  # sums of some thousand masses, in some twenty turns, err by 1e-11 at most

@@ -21,8 +21,8 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import Floats, GaussianLaw, LossDistribution, Pair, float_above
 from sourdine.core.errors import UnsupportedLoss
+from sourdine.core.late import ndtr
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.special import ndtr
 
 MOST = 100  # units of a group
 _SIDE = 40.0  # deviations beyond which no float holds a normal tail

@@ -12,8 +12,8 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.distributions import GaussianLaw, LossDistribution, Pair, float_above
 from sourdine.core.errors import UnsupportedLoss
+from sourdine.core.late import betainc
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.special import betainc
 
 _ROUNDING = 1e-9  # a binomial tail is good to some 1e-12 of itself
 

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.core.late import ndtr
 from sourdine.core.randomness import packed
 from sourdine.core.randomness.bits import Bits
-from sourdine.core.special import ndtr
 
 _BURST = 4  # draws for every row between two looks at which rows are done
 _TOP = np.uint8(128)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from sourdine.core.late import ndtri
 from sourdine.core.notation import setting
-from sourdine.core.special import ndtri
 from sourdine.frames.expression import span
 from sourdine.frames.schema import Declared, Number, Schema, by_hand, declare
 from sourdine.tables.estimate import GroupEstimate, Reading

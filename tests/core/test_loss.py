@@ -11,8 +11,7 @@ from mpmath import mp, mpf
 from sourdine.accounting import PLD
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.loss import PrivacyLoss
-from sourdine.core.pair import MOST_OUTCOMES, finite_laws, ratios
+from sourdine.core.loss import MOST_OUTCOMES, PrivacyLoss, finite_laws, ratios
 
 
 @st.composite
