@@ -3,6 +3,8 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -111,13 +113,17 @@ def _runs(found: Drawn) -> bool:
     return True
 
 
+def bottleneck(source: random.Random, width: int, wide: int) -> list[nn.Module]:
+    return [nn.Linear(width, wide, bias=source.random() < 0.8), nn.Linear(wide, width)]
+
+
 def numbers(source: random.Random) -> Drawn:
     width = source.randint(2, 7)
     layers: list[nn.Module] = []
     for _ in range(source.randint(1, 4)):
         wide = source.randint(1, 9)
         options: list[Callable[[], list[nn.Module]]] = [
-            lambda wide=wide: [nn.Linear(width, wide, bias=source.random() < 0.8), nn.Linear(wide, width)],
+            partial(bottleneck, source, width, wide),
             lambda: [nn.Linear(width, width), activation(source)],
             lambda: [parametrizations.weight_norm(nn.Linear(width, width)), activation(source)],
             lambda: [nn.LayerNorm(width, bias=source.random() < 0.5)],
@@ -149,7 +155,9 @@ def images(source: random.Random) -> Drawn:
         wide = source.choice([2, 4, 6])
         groups = source.choice([g for g in (1, 2, 4) if channels % g == 0 and wide % g == 0])
         size = tuple(source.randint(1, 3) for _ in range(axes))
-        mode = source.choice(["zeros", "zeros", "reflect", "replicate", "circular"])
+        modes: list[Literal["zeros", "reflect", "replicate", "circular"]]
+        modes = ["zeros", "zeros", "reflect", "replicate", "circular"]
+        mode = source.choice(modes)
         padding: str | tuple[int, ...] = tuple(source.randint(0, 1) for _ in range(axes))
         stride: int | tuple[int, ...] = tuple(source.randint(1, 2) for _ in range(axes))
         if source.random() < 0.25:
@@ -191,26 +199,25 @@ def texts(source: random.Random) -> Drawn:
     padding = source.choice([None, 0])
     recurrent = source.choice([nn.RNN, nn.GRU, nn.LSTM])
     both = source.random() < 0.5
-    inner = source.choice(
-        [
-            nn.Identity,
-            lambda: nn.Linear(width, width),
-            lambda: First(
-                recurrent(
-                    width,
-                    width // (2 if both else 1),
-                    source.randint(1, 2),
-                    batch_first=True,
-                    bidirectional=both,
-                    bias=source.random() < 0.7,
-                )
-            ),
-            lambda: Attention(nn.MultiheadAttention(width, 2, batch_first=True), source.random() < 0.5),
-            lambda: nn.TransformerEncoderLayer(
-                width, 2, 8, dropout=0.0, batch_first=True, norm_first=source.random() < 0.5
-            ),
-        ]
-    )()
+    inners: list[Callable[[], nn.Module]] = [
+        nn.Identity,
+        lambda: nn.Linear(width, width),
+        lambda: First(
+            recurrent(
+                width,
+                width // (2 if both else 1),
+                source.randint(1, 2),
+                batch_first=True,
+                bidirectional=both,
+                bias=source.random() < 0.7,
+            )
+        ),
+        lambda: Attention(nn.MultiheadAttention(width, 2, batch_first=True), source.random() < 0.5),
+        lambda: nn.TransformerEncoderLayer(
+            width, 2, 8, dropout=0.0, batch_first=True, norm_first=source.random() < 0.5
+        ),
+    ]
+    inner = source.choice(inners)()
     model: nn.Module
     if source.random() < 0.5:
         model = Tied(words, width, padding, inner)

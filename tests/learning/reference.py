@@ -16,7 +16,7 @@ def gradients(model: nn.Module, losses: Callable[[Tensor], Tensor], x: Tensor) -
     found = []
     for i in range(len(x)):
         (loss,) = losses(x[i : i + 1])
-        each = torch.autograd.grad(loss, list(wanted.values()), allow_unused=True)
+        each: tuple[Tensor | None, ...] = torch.autograd.grad(loss, list(wanted.values()), allow_unused=True)
         found.append(
             {
                 name: torch.zeros_like(value) if one is None else one.to_dense()

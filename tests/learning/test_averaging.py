@@ -31,6 +31,8 @@ def test_it_goes_on_from_a_state() -> None:
         model.weight.fill_(5.0)
     one.take()
     state = one.state()
+    assert isinstance(state["count"], int)
+    assert isinstance(state["held"], list)
     other.load(state["count"], state["held"])
     one.take()
     other.take()

@@ -2,8 +2,11 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,14 +15,15 @@ from torch import nn
 from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter, LedgerError
-from sourdine.learning import Execution, Progress, TrainingPlan, fit
+from sourdine.learning import Execution, Progress, Trained, TrainingPlan, fit
 from sourdine.learning.checkpoint import Checkpoint
 from sourdine.testing import SeededBits
+from tests.narrow import some
 
 SOURCE = torch.Generator().manual_seed(7)
 X = torch.randn(200, 4, generator=SOURCE)
 Y = (X[:, 0] > 0).long()
-RUN = {"noise_multiplier": 1.5, "delta": 1e-3, "epochs": 4, "batch_size": 20}
+run_plan = partial(TrainingPlan, noise_multiplier=1.5, delta=1e-3, epochs=4, batch_size=20)
 FEW = Execution(physical_batch_size=64)
 
 
@@ -27,7 +31,7 @@ class Killed(Exception):
     pass
 
 
-def stop_at(step: int):
+def stop_at(step: int) -> Callable[[Progress], None]:
     def watch(now: Progress) -> None:
         if now.step == step:
             raise Killed
@@ -35,7 +39,7 @@ def stop_at(step: int):
     return watch
 
 
-def ledger_at(path) -> Ledger:
+def ledger_at(path: Path) -> Ledger:
     budget = RenyiBudget(limit=50, order=4)
     terms = Terms(budget=budget, unit="person", neighbours=Neighbours.ADD_REMOVE, delta=1e-5)
     return Ledger.create(path, terms)
@@ -47,31 +51,35 @@ def model() -> nn.Module:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory):
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Trained]:
     """A run from its beginning to its end, and its checkpoint."""
     path = tmp_path_factory.mktemp("kept") / "run.pt"
-    return path, fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, execution=FEW)
+    return path, fit(model(), (X, Y), run_plan(), checkpoint=path, execution=FEW)
 
 
 @pytest.mark.parametrize(
     ("killed", "every", "resumed_at"), [(25, None, 20), (25, 4, 24), (3, None, 0), (40, None, 40)]
 )
-def test_a_killed_run_goes_on_paid_once_and_costs_the_same(tmp_path, kept, killed, every, resumed_at) -> None:
+def test_a_killed_run_goes_on_paid_once_and_costs_the_same(
+    tmp_path: Path, kept: tuple[Path, Trained], killed: int, every: int | None, resumed_at: int
+) -> None:
     _, whole = kept
     ledger, path = ledger_at(tmp_path / "l"), tmp_path / "run.pt"
-    options = {
-        "plan": TrainingPlan(**RUN),
-        "execution": FEW,
-        "ledger": ledger,
-        "checkpoint": Checkpoint(path, every=every),
-        "averaging": 0.9,
-        "optimizer": partial(torch.optim.SGD, lr=0.1, momentum=0.9),
-    }
+    run = partial(
+        fit,
+        data=(X, Y),
+        plan=run_plan(),
+        execution=FEW,
+        ledger=ledger,
+        checkpoint=Checkpoint(path, every=every),
+        averaging=0.9,
+        optimizer=partial(torch.optim.SGD, lr=0.1, momentum=0.9),
+    )
     with pytest.raises(Killed):
-        fit(model(), (X, Y), progress=stop_at(killed), **options)
-    assert Checkpoint(path).load().step == resumed_at
+        run(model(), progress=stop_at(killed))
+    assert some(Checkpoint(path).load()).step == resumed_at
     seen: list[int] = []
-    found = fit(model(), (X, Y), progress=lambda now: seen.append(now.step), **options)
+    found = run(model(), progress=lambda now: seen.append(now.step))
     assert seen == list(range(resumed_at + 1, 41))
     assert found.resumed
     assert found.epsilon == whole.epsilon
@@ -81,38 +89,41 @@ def test_a_killed_run_goes_on_paid_once_and_costs_the_same(tmp_path, kept, kille
     assert found.certificate(ledger).verify(ledger) == ()
 
 
-def test_a_run_cut_in_two_is_the_run_in_one_piece(tmp_path) -> None:
+def test_a_run_cut_in_two_is_the_run_in_one_piece(tmp_path: Path) -> None:
     """Without noise and with full batches nothing is random: model, optimizer and schedule must all go on."""
     wanted = TrainingPlan(noise_multiplier=2.0**-20, delta=1e-3, epochs=12, batch_size=200)
-    options = {
-        "plan": wanted, "execution": FEW, "averaging": 0.8,
-        "optimizer": partial(torch.optim.Adam, lr=0.05),
-        "schedule": lambda made: torch.optim.lr_scheduler.StepLR(made, 3, 0.5),
-    }  # fmt: skip
-    whole = fit(model(), (X, Y), **options).model
+    run = partial(
+        fit,
+        data=(X, Y),
+        execution=FEW,
+        averaging=0.8,
+        optimizer=partial(torch.optim.Adam, lr=0.05),
+        schedule=lambda made: torch.optim.lr_scheduler.StepLR(made, 3, 0.5),
+    )
+    whole = run(model(), plan=wanted).model.get_parameter("weight")
     with pytest.raises(Killed):
-        fit(model(), (X, Y), checkpoint=tmp_path / "run.pt", progress=stop_at(7), **options)
-    again = fit(model(), (X, Y), checkpoint=tmp_path / "run.pt", **options).model
-    assert torch.allclose(whole.weight, again.weight, atol=1e-4)
-    other = fit(model(), (X, Y), **(options | {"plan": replace(wanted, epochs=5)})).model
-    assert not torch.allclose(whole.weight, other.weight, atol=1e-3)
+        run(model(), plan=wanted, checkpoint=tmp_path / "run.pt", progress=stop_at(7))
+    again = run(model(), plan=wanted, checkpoint=tmp_path / "run.pt").model.get_parameter("weight")
+    assert torch.allclose(whole, again, atol=1e-4)
+    other = run(model(), plan=replace(wanted, epochs=5)).model.get_parameter("weight")
+    assert not torch.allclose(whole, other, atol=1e-3)
 
 
-def test_noise_after_a_resumption_is_fresh(tmp_path) -> None:
+def test_noise_after_a_resumption_is_fresh(tmp_path: Path) -> None:
     path = tmp_path / "run.pt"
     with pytest.raises(Killed):
-        fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, progress=stop_at(20), execution=FEW)
+        fit(model(), (X, Y), run_plan(), checkpoint=path, progress=stop_at(20), execution=FEW)
     held = path.read_bytes()
-    first = fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, execution=FEW).model.weight
+    first = fit(model(), (X, Y), run_plan(), checkpoint=path, execution=FEW).model.get_parameter("weight")
     path.write_bytes(held)
     assert not torch.equal(
-        first, fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, execution=FEW).model.weight
+        first, fit(model(), (X, Y), run_plan(), checkpoint=path, execution=FEW).model.get_parameter("weight")
     )
 
 
-def test_it_holds_neither_data_nor_bits(tmp_path) -> None:
+def test_it_holds_neither_data_nor_bits(tmp_path: Path) -> None:
     path = tmp_path / "run.pt"
-    fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, execution=FEW)
+    fit(model(), (X, Y), run_plan(), checkpoint=path, execution=FEW)
     held = torch.load(path, weights_only=True)
     assert {each.name for each in tmp_path.iterdir()} == {"run.pt", "run.pt.lock"}
     assert (tmp_path / "run.pt.lock").stat().st_size == 0
@@ -120,12 +131,12 @@ def test_it_holds_neither_data_nor_bits(tmp_path) -> None:
     assert set(held["parts"]) == {"model", "optimizer", "schedule", "average"}
 
 
-def test_a_finished_run_is_handed_over_again_and_not_continued(tmp_path) -> None:
+def test_a_finished_run_is_handed_over_again_and_not_continued(tmp_path: Path) -> None:
     path, ledger = tmp_path / "run.pt", ledger_at(tmp_path / "l")
     first = fit(
         model(),
         (X, Y),
-        TrainingPlan(**RUN),
+        run_plan(),
         checkpoint=path,
         ledger=ledger,
         averaging=0.9,
@@ -135,29 +146,26 @@ def test_a_finished_run_is_handed_over_again_and_not_continued(tmp_path) -> None
     second = fit(
         model(),
         (X, Y),
-        TrainingPlan(**RUN),
+        run_plan(),
         checkpoint=path,
         ledger=ledger,
         averaging=0.9,
         public=(X, Y),
         execution=FEW,
     )
-    assert torch.equal(first.model.weight, second.model.weight)
+    assert torch.equal(first.model.get_parameter("weight"), second.model.get_parameter("weight"))
     assert first.history == second.history
     assert first.receipt == second.receipt
     assert ledger.status().blocks == 1
 
 
-def test_shuffled_epochs_go_on_at_the_start_of_one(tmp_path) -> None:
-    options = {
-        "plan": TrainingPlan(**RUN, sampler="shuffle"),
-        "execution": FEW,
-        "checkpoint": Checkpoint(tmp_path / "run.pt", every=3),
-    }
+def test_shuffled_epochs_go_on_at_the_start_of_one(tmp_path: Path) -> None:
+    kept = Checkpoint(tmp_path / "run.pt", every=3)
+    run = partial(fit, data=(X, Y), plan=run_plan(sampler="shuffle"), execution=FEW, checkpoint=kept)
     with pytest.raises(Killed):
-        fit(model(), (X, Y), progress=stop_at(17), **options)
+        run(model(), progress=stop_at(17))
     seen: list[int] = []
-    fit(model(), (X, Y), progress=lambda now: seen.append(now.step), **options)
+    run(model(), progress=lambda now: seen.append(now.step))
     assert seen[0] == 11
 
 
@@ -165,30 +173,30 @@ def test_shuffled_epochs_go_on_at_the_start_of_one(tmp_path) -> None:
     "change",
     [{"epochs": 5}, {"batch_size": 40}, {"noise_multiplier": 2}, {"delta": 1e-4}, {"sampler": "shuffle"}],
 )
-def test_other_settings_are_refused(kept, change: dict) -> None:
+def test_other_settings_are_refused(kept: tuple[Path, Trained], change: dict[str, Any]) -> None:
     path, _ = kept
     with pytest.raises(InvalidParameter, match=r"run in the checkpoint .* has another"):
-        fit(model(), (X, Y), TrainingPlan(**RUN | change), checkpoint=path)
+        fit(model(), (X, Y), run_plan(**change), checkpoint=path)
 
 
-def test_another_model_is_refused(tmp_path) -> None:
+def test_another_model_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.pt"
-    fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, execution=FEW)
+    fit(model(), (X, Y), run_plan(), checkpoint=path, execution=FEW)
     with pytest.raises(InvalidParameter, match="another model or optimizer"):
-        fit(nn.Linear(4, 3), (X, Y), TrainingPlan(**RUN), checkpoint=path, execution=FEW)
+        fit(nn.Linear(4, 3), (X, Y), run_plan(), checkpoint=path, execution=FEW)
 
 
-def test_a_missing_folder_says_so(tmp_path) -> None:
+def test_a_missing_folder_says_so(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="no folder"):
-        fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=tmp_path / "none" / "run.pt", execution=FEW)
+        fit(model(), (X, Y), run_plan(), checkpoint=tmp_path / "none" / "run.pt", execution=FEW)
 
 
-def test_another_ledger_is_refused(tmp_path) -> None:
+def test_another_ledger_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.pt"
     fit(
         model(),
         (X, Y),
-        TrainingPlan(**RUN),
+        run_plan(),
         checkpoint=path,
         ledger=ledger_at(tmp_path / "one"),
         execution=FEW,
@@ -197,79 +205,80 @@ def test_another_ledger_is_refused(tmp_path) -> None:
         fit(
             model(),
             (X, Y),
-            TrainingPlan(**RUN),
+            run_plan(),
             checkpoint=path,
             ledger=ledger_at(tmp_path / "two"),
             execution=FEW,
         )
 
 
-def test_a_forged_payment_is_refused(tmp_path) -> None:
+def test_a_forged_payment_is_refused(tmp_path: Path) -> None:
     path, ledger = tmp_path / "run.pt", ledger_at(tmp_path / "l")
-    fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, ledger=ledger, execution=FEW)
+    fit(model(), (X, Y), run_plan(), checkpoint=path, ledger=ledger, execution=FEW)
     file = Checkpoint(path)
-    state = file.load()
-    file.save(replace(state, receipt=replace(state.receipt, fingerprint="0" * 64)))
+    state = some(file.load())
+    file.save(replace(state, receipt=replace(some(state.receipt), fingerprint="0" * 64)))
     with pytest.raises(LedgerError, match="does not hold the payment"):
-        fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, ledger=ledger, execution=FEW)
+        fit(model(), (X, Y), run_plan(), checkpoint=path, ledger=ledger, execution=FEW)
 
 
-def test_two_at_once_are_refused(tmp_path) -> None:
+def test_two_at_once_are_refused(tmp_path: Path) -> None:
     file = Checkpoint(tmp_path / "run.pt")
     with file.lock(), pytest.raises(InvalidParameter, match="Another process"):
-        fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=file.path, execution=FEW)
-    fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=file.path, execution=FEW)
+        fit(model(), (X, Y), run_plan(), checkpoint=file.path, execution=FEW)
+    fit(model(), (X, Y), run_plan(), checkpoint=file.path, execution=FEW)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a checkpoint", b"PK\x03\x04"])
-def test_a_broken_file_says_so(tmp_path, content: bytes) -> None:
+def test_a_broken_file_says_so(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "run.pt"
     path.write_bytes(content)
     with pytest.raises(InvalidParameter, match="cannot be read"):
-        fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, execution=FEW)
+        fit(model(), (X, Y), run_plan(), checkpoint=path, execution=FEW)
 
 
-def test_seeded_noise_anywhere_marks_the_whole_run(tmp_path) -> None:
+def test_seeded_noise_anywhere_marks_the_whole_run(tmp_path: Path) -> None:
     path = tmp_path / "run.pt"
     with pytest.raises(Killed):
         fit(
             model(),
             (X, Y),
-            TrainingPlan(**RUN),
+            run_plan(),
             checkpoint=path,
             progress=stop_at(20),
             bits=SeededBits(1),
             execution=FEW,
         )
-    assert not fit(model(), (X, Y), TrainingPlan(**RUN), checkpoint=path, execution=FEW).secure
+    assert not fit(model(), (X, Y), run_plan(), checkpoint=path, execution=FEW).secure
 
 
 PROGRAM = """
 import sys, time, torch
 from sourdine.accounting.ledger import Ledger
-from sourdine.learning import fit
+from sourdine.learning import Execution, TrainingPlan, fit
 x = torch.zeros(200, 4); y = torch.zeros(200, dtype=torch.int64)
 def watch(now):
     print(now.step, flush=True)
     time.sleep(float(sys.argv[3]))
-found = fit(torch.nn.Linear(4, 2), (x, y), noise=1.5, delta=1e-3, epochs=4, batch=20, physical=64,
-            ledger=Ledger.open(sys.argv[1]), checkpoint=sys.argv[2], watch=watch)
+plan = TrainingPlan(noise_multiplier=1.5, delta=1e-3, epochs=4, batch_size=20)
+found = fit(torch.nn.Linear(4, 2), (x, y), plan, execution=Execution(physical_batch_size=64),
+            ledger=Ledger.open(sys.argv[1]), checkpoint=sys.argv[2], progress=watch)
 print("epsilon", found.epsilon.upper, found.resumed)
 """
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills by signal")
 @pytest.mark.slow
-def test_a_process_killed_for_good_goes_on(tmp_path) -> None:
+def test_a_process_killed_for_good_goes_on(tmp_path: Path) -> None:
     ledger, path = ledger_at(tmp_path / "l"), tmp_path / "run.pt"
     command = [sys.executable, "-c", PROGRAM, str(ledger.path), str(path)]
     with subprocess.Popen([*command, "0.05"], stdout=subprocess.PIPE, text=True) as process:
-        for line in process.stdout:
+        for line in some(process.stdout):
             if line.strip() == "17":
                 break
         process.send_signal(signal.SIGKILL)
     told = subprocess.run([*command, "0"], capture_output=True, text=True, check=True).stdout.split()
     assert told[0] == "11"
-    whole = fit(model(), (X, Y), TrainingPlan(**RUN), execution=FEW)
+    whole = fit(model(), (X, Y), run_plan(), execution=FEW)
     assert told[-3:] == ["epsilon", str(whole.epsilon.upper), "True"]
     assert ledger.status().blocks == 1

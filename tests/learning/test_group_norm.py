@@ -6,7 +6,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.learning import Engine, Flat, with_group_norm
 
 
-def net() -> nn.Module:
+def net() -> nn.Sequential:
     return nn.Sequential(
         nn.Conv2d(3, 12, 3), nn.BatchNorm2d(12), nn.Sequential(nn.ReLU(), nn.BatchNorm2d(12, affine=False))
     )
@@ -16,22 +16,24 @@ def test_every_batch_norm_is_replaced_and_the_original_is_not() -> None:
     model = net()
     made = with_group_norm(model, groups=5)
     assert isinstance(model[1], nn.BatchNorm2d)
-    assert [type(each) for each in (made[1], made[2][1])] == [nn.GroupNorm, nn.GroupNorm]
-    assert made[1].num_groups == 4
-    assert made[2][1].weight is None
+    outer, inner = made.get_submodule("1"), made.get_submodule("2.1")
+    assert isinstance(outer, nn.GroupNorm)
+    assert isinstance(inner, nn.GroupNorm)
+    assert outer.num_groups == 4
+    assert list(inner.parameters()) == []
     assert made(torch.randn(2, 3, 6, 6)).shape == (2, 12, 4, 4)
 
 
 def test_scale_and_shift_are_kept() -> None:
     model = net()
-    nn.init.constant_(model[1].weight, 3.0)
-    assert torch.equal(with_group_norm(model)[1].weight, torch.full((12,), 3.0))
+    nn.init.constant_(model.get_parameter("1.weight"), 3.0)
+    assert torch.equal(with_group_norm(model).get_parameter("1.weight"), torch.full((12,), 3.0))
 
 
 def test_one_layer_used_twice_stays_one() -> None:
     shared = nn.BatchNorm1d(8)
     made = with_group_norm(nn.Sequential(nn.Linear(8, 8), shared, nn.Linear(8, 8), shared))
-    assert made[1] is made[3]
+    assert made.get_submodule("1") is made.get_submodule("3")
 
 
 def test_the_model_itself_may_be_one() -> None:

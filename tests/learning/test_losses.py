@@ -4,6 +4,7 @@ from torch import nn
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning.task import check_loss, cross_entropy
+from tests.narrow import some
 
 
 def test_it_is_cross_entropy_example_by_example() -> None:
@@ -23,8 +24,8 @@ def test_labels_of_no_class_count_nothing_and_raise_nothing() -> None:
     found = cross_entropy(outputs, torch.tensor([-1, 3, 2**40, 1]))
     found.sum().backward()
     assert found[:3].tolist() == [0, 0, 0]
-    assert not outputs.grad[:3].any()
-    assert outputs.grad[3].any()
+    assert not some(outputs.grad)[:3].any()
+    assert some(outputs.grad)[3].any()
 
 
 @pytest.mark.parametrize("bad", [nn.CrossEntropyLoss(), nn.MSELoss(reduction="sum"), "mse", 3])

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -99,7 +100,7 @@ def test_a_head_with_its_features_takes_images() -> None:
         (lambda: model_of(Model.VGG16, (1, 28, 28), 2), "one or three colours and 32 x 32 pixels at least"),
     ],
 )
-def test_what_does_not_fit_is_said(make, message: str) -> None:
+def test_what_does_not_fit_is_said(make: Callable[[], object], message: str) -> None:
     with pytest.raises(InvalidParameter) as problem:
         make()
     assert message in str(problem.value)
@@ -121,8 +122,8 @@ def test_ordinary_training_is_plain_descent_on_the_mean_loss() -> None:
         chances = torch.softmax(inputs @ weight.T + bias, 1) - nn.functional.one_hot(targets, 2)
         weight -= 0.5 * chances.T @ inputs / 6
         bias -= 0.5 * chances.mean(0)
-    torch.testing.assert_close(found.model.weight.detach(), weight)
-    torch.testing.assert_close(found.model.bias.detach(), bias)
+    torch.testing.assert_close(found.model.get_parameter("weight").detach(), weight)
+    torch.testing.assert_close(found.model.get_parameter("bias").detach(), bias)
     hits = (inputs @ weight.T + bias).argmax(1) == targets
     assert found.accuracy == pytest.approx(float(hits.float().mean()))
     assert [each.epoch for each in found.history] == [1, 2, 3]

@@ -110,7 +110,8 @@ def test_versions_are_averaged() -> None:
             examples_per_unit=per_unit,
         )
         sums.append(torch.cat([each.flatten() for each in found.values()]))
-    assert torch.allclose(*sums, atol=1e-6)  # four equal versions count as the image itself
+    one, averaged = sums
+    assert torch.allclose(one, averaged, atol=1e-6)  # four equal versions count as the image itself
 
 
 def test_what_cannot_be_augmented_is_refused() -> None:

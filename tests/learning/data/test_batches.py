@@ -295,6 +295,6 @@ def test_fewer_people_than_declared_keep_their_chance() -> None:
         ({"epochs": 0}, "'epochs'"),
     ],
 )
-def test_bad_numbers_are_refused(kind: type[Batches], bad: dict[str, int], message: str) -> None:
+def test_bad_numbers_are_refused(kind: type[Batches], bad: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
-        kind(**{"size": 10, "batch_size": 5, "epochs": 1} | bad)
+        kind(**{"size": 10, "batch_size": 5, "epochs": 1, **bad})

@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 import torch
@@ -16,7 +18,10 @@ from sourdine.learning.data.examples import RepeatedExamples, batch_of, examples
 X, Y = np.arange(12.0).reshape(6, 2), np.arange(6) % 2
 
 
-class Pairs(Dataset):
+Item = tuple[torch.Tensor, int]
+
+
+class Pairs(Dataset[Item]):
     def __len__(self) -> int:
         return 6
 
@@ -24,8 +29,8 @@ class Pairs(Dataset):
         return torch.from_numpy(X[at]), int(Y[at])
 
 
-class Stream(IterableDataset):
-    def __iter__(self):
+class Stream(IterableDataset[tuple[object, object]]):
+    def __iter__(self) -> Iterator[tuple[object, object]]:
         yield from zip(X, Y, strict=True)
 
 
@@ -50,7 +55,7 @@ def test_every_form_gives_the_same_examples(form: str) -> None:
 
 
 def test_a_loaders_own_way_to_collate_is_kept() -> None:
-    def doubled(items: list) -> list[torch.Tensor]:
+    def doubled(items: list[Item]) -> list[torch.Tensor]:
         return [2 * torch.stack([x for x, _ in items]), torch.tensor([y for _, y in items])]
 
     found = examples_of(DataLoader(Pairs(), batch_size=3, collate_fn=doubled)).batch(np.array([1]))
@@ -97,7 +102,7 @@ def test_a_rehearsal_repeats_public_examples() -> None:
     assert inputs.tolist() == X[[0, 1, 2, 3, 4, 5, 0, 1]].tolist()
 
 
-class Lines(Dataset):
+class Lines(Dataset[Item]):
     def __init__(self, *lengths: int) -> None:
         self._lengths = lengths
 
@@ -108,14 +113,14 @@ class Lines(Dataset):
         return torch.ones(self._lengths[place]), 0
 
 
-def padded(items: list) -> list[torch.Tensor]:
+def padded(items: list[Item]) -> list[torch.Tensor]:
     longest = max(len(x) for x, _ in items)
     rows = [torch.nn.functional.pad(x, (0, longest - len(x))) for x, _ in items]
     return [torch.stack(rows), torch.tensor([y for _, y in items])]
 
 
 def test_no_example_is_collated_with_others() -> None:
-    def centred(items: list) -> list[torch.Tensor]:
+    def centred(items: list[Item]) -> list[torch.Tensor]:
         x = torch.stack([x for x, _ in items])
         return [x - x.mean(0), torch.tensor([y for _, y in items])]
 

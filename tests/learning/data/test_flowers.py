@@ -86,7 +86,9 @@ def test_files_that_are_cut_short_anywhere_are_told_in_a_sentence(tmp_path: Path
         (SETS, {"trnid": [1, 2], "tstid": [2, 3]}, "has 1 images both to learn from and to judge by"),
     ],
 )  # fmt: skip
-def test_files_of_something_else_are_told(tmp_path: Path, name: str, held: dict, message: str) -> None:
+def test_files_of_something_else_are_told(
+    tmp_path: Path, name: str, held: dict[str, object], message: str
+) -> None:
     folder = write_flowers(tmp_path)
     savemat(folder / name, held)
     with pytest.raises(InvalidParameter) as problem:

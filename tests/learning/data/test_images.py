@@ -134,7 +134,7 @@ def colour(tmp_path: Path, raw: bytes) -> list[int]:
     ],
     ids=["grey", "bit", "alpha", "grey alpha", "palette", "16 bits", "16 bits dark"],
 )
-def test_every_mode_becomes_three_colours(tmp_path: Path, made, expected: list[int]) -> None:
+def test_every_mode_becomes_three_colours(tmp_path: Path, made: Image.Image, expected: list[int]) -> None:
     assert colour(tmp_path, png(made)) == expected
     found = seen(tmp_path, png(made), colours=1)
     assert found is not None

@@ -1,7 +1,10 @@
 import os
 import pickle
 import struct
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -18,14 +21,16 @@ def test_a_pickle_of_python_2_is_read_as_python_itself_does() -> None:
     raw = cifar_pickle(ROWS, LABELS)
     theirs, ours = pickle.loads(raw, encoding="latin1"), read_pickle(raw)
     assert ours.keys() == theirs.keys()
-    assert np.array_equal(ours.pop("data"), theirs.pop("data"))
+    data = ours.pop("data")
+    assert isinstance(data, np.ndarray)
+    assert np.array_equal(data, theirs.pop("data"))
     assert ours == theirs
     assert read_pickle(cifar_meta()) == pickle.loads(cifar_meta(), encoding="latin1")
 
 
 @pytest.mark.parametrize("protocol", range(5))
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_pickles_that_were_written_again_are_read_too(protocol: int, order: str) -> None:
+def test_pickles_that_were_written_again_are_read_too(protocol: int, order: Literal["C", "F"]) -> None:
     held = {
         b"data": np.asarray(ROWS, order=order),
         "labels": LABELS,
@@ -33,6 +38,7 @@ def test_pickles_that_were_written_again_are_read_too(protocol: int, order: str)
         "more": {"a": []},
     }
     found = read_pickle(pickle.dumps(held, protocol))
+    assert isinstance(found["data"], np.ndarray)
     assert np.array_equal(found["data"], ROWS)
     assert (found["labels"], found["pair"], found["more"]) == (LABELS, (1, None, True, 2.5), {"a": []})
 
@@ -49,7 +55,7 @@ class _Runs:
 @pytest.mark.parametrize(
     "wrap", [lambda held: held, lambda held: {"data": held}, lambda held: {"a": [(held,)]}]
 )
-def test_what_would_be_run_is_not(protocol: int, wrap, tmp_path) -> None:
+def test_what_would_be_run_is_not(protocol: int, wrap: Callable[[object], object], tmp_path: Path) -> None:
     place = tmp_path / "run"
     for held in (_Runs(os.mkdir, str(place)), _Runs(eval, f"__import__('os').mkdir({str(place)!r})")):
         raw = pickle.dumps(wrap(held), protocol)

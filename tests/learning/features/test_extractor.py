@@ -1,5 +1,6 @@
 import hashlib
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import torch
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.learning.features.extractor import reduced
+from sourdine.learning.features.extractor import ShowProgress, reduced
 from sourdine.learning.features.pipeline import Extraction, Features, extractor_of
 from sourdine.learning.features.random_filters import RandomFilters
 from sourdine.learning.features.vgg import VggFeatures
@@ -69,7 +70,7 @@ def test_features_are_computed_once_and_told_apart_by_type_images_and_settings(
     pixels = images()
     starts: list[int] = []
 
-    def watch(given):
+    def watch(given: Sequence[int]) -> Sequence[int]:
         starts.extend(given)
         return given
 
@@ -113,7 +114,7 @@ def test_a_damaged_file_is_told(tmp_path: Path, raw: bytes | None) -> None:
 
 def test_numbers_that_half_precision_cannot_hold_become_its_largest() -> None:
     class Loud(RandomFilters):
-        def __call__(self, given: torch.Tensor, progress=iter) -> torch.Tensor:
+        def __call__(self, given: torch.Tensor, progress: ShowProgress = iter) -> torch.Tensor:
             return torch.tensor([[1e9, -1e9, 1.0]])
 
     assert Loud().rows(images(1)).tolist() == [[65504.0, -65504.0, 1.0]]
@@ -155,7 +156,7 @@ def test_extractors_by_name(kind: Extraction, type_: type) -> None:
         (lambda: FILTERS.rows(images(), dtype=torch.int64), "The 'dtype' of Extractor must be float16 or"),
     ],
 )
-def test_what_does_not_fit_is_said(act, message: str) -> None:
+def test_what_does_not_fit_is_said(act: Callable[[], object], message: str) -> None:
     with pytest.raises(InvalidParameter) as problem:
         act()
     assert message in str(problem.value)

@@ -1,3 +1,4 @@
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -113,7 +114,13 @@ def test_many_images_are_looked_at_one_by_one() -> None:
     images = torch.rand(130, 1, 12, 12, generator=SOURCE)
     shape = Scattering(height=12, width=12, angles=2)
     seen: list[int] = []
-    whole = shape(images, lambda starts: (seen.append(start) or start for start in starts))
+
+    def note(starts: Sequence[int]) -> Iterator[int]:
+        for start in starts:
+            seen.append(start)
+            yield start
+
+    whole = shape(images, note)
     assert seen == [0, 64, 128]
     torch.testing.assert_close(whole[100:101], shape(images[100:101]))
 
@@ -162,7 +169,7 @@ def test_features_are_computed_once_and_kept_for_their_owner(tmp_path: Path) -> 
     (file,) = tmp_path.iterdir()
     assert file.stat().st_mode & 0o077 == 0
 
-    def never(starts: object) -> object:
+    def never(starts: object) -> list[int]:
         raise AssertionError("computed again")
 
     assert torch.equal(features.cached_rows(images, tmp_path, never), made)

@@ -1,4 +1,7 @@
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 import torch
@@ -23,26 +26,30 @@ PUBLISHED = {
 }  # fmt: skip
 
 
-def small(**change: object) -> VGG:
+def small(**change: Any) -> VGG:
     torch.manual_seed(3)
-    return VGG(**({"classes": 3, "hidden": (6,), "blocks": SMALL} | change))
+    return VGG(**{"classes": 3, "hidden": (6,), "blocks": SMALL, **change})
 
 
-def weights(path: Path, *, zipped: bool = True, **change: object) -> Path:
+def weights(path: Path, change: Mapping[str, object] = MappingProxyType({}), *, zipped: bool = True) -> Path:
     held = {
         f"features.{name}": torch.rand(value.shape) for name, value in small().features.state_dict().items()
     }
     torch.save(
-        held | {"classifier.0.weight": torch.zeros(2)} | change, path, _use_new_zipfile_serialization=zipped
+        {**held, "classifier.0.weight": torch.zeros(2), **change}, path, _use_new_zipfile_serialization=zipped
     )
     return path
+
+
+def dense_layers(model: nn.Module) -> list[nn.Linear]:
+    return [each for each in model.get_submodule("classifier").children() if isinstance(each, nn.Linear)]
 
 
 @pytest.mark.parametrize("depth", [13, 16])
 def test_names_and_shapes_are_those_of_the_published_files(depth: int) -> None:
     with torch.device("meta"):
         made = VGG(classes=1000, blocks=BLOCKS[depth])
-    expected = {}
+    expected: dict[str, tuple[int, ...]] = {}
     for place, (given, made_of) in PUBLISHED[depth].items():
         expected[f"features.{place}.weight"] = (made_of, given, 3, 3)
         expected[f"features.{place}.bias"] = (made_of,)
@@ -57,11 +64,14 @@ def test_names_and_shapes_are_those_of_the_published_files(depth: int) -> None:
 def test_the_sources_perceptron_has_25088_inputs_and_512_units() -> None:
     with torch.device("meta"):
         made = model_of(Model.VGG16, (3, 224, 224), 102)
-    layers = [layer for layer in made.classifier if isinstance(layer, nn.Linear)]
+    layers = dense_layers(made)
     assert [(each.in_features, each.out_features) for each in layers] == [(25088, 512), (512, 102)]
     with torch.device("meta"):
         deeper = model_of(Model.VGG13, (3, 32, 32), 10, (512, 64))
-    assert [each.out_features for each in deeper.classifier if isinstance(each, nn.Linear)] == [512, 64, 10]
+    layers = [
+        layer for layer in deeper.get_submodule("classifier").children() if isinstance(layer, nn.Linear)
+    ]
+    assert [each.out_features for each in layers] == [512, 64, 10]
 
 
 def test_colours_are_shifted_by_public_numbers_and_grey_is_all_colours() -> None:
@@ -116,7 +126,7 @@ def test_kept_features_are_told_apart_by_weights(tmp_path: Path) -> None:
     for features in (
         VggFeatures(blocks=SMALL),
         VggFeatures(blocks=SMALL, weights=weights(tmp_path / "a.pth")),
-        VggFeatures(blocks=SMALL, weights=weights(tmp_path / "b.pth", **{"features.0.bias": torch.ones(2)})),
+        VggFeatures(blocks=SMALL, weights=weights(tmp_path / "b.pth", {"features.0.bias": torch.ones(2)})),
         VggFeatures(blocks=SMALL, patches=2),
     ):
         features.cached_rows(images, tmp_path / "kept")
@@ -157,7 +167,7 @@ def test_a_bad_file_is_told_in_a_sentence_and_never_run(
 
 
 def test_weights_that_are_not_finite_or_cut_short_are_told(tmp_path: Path) -> None:
-    path = weights(tmp_path / "w.pth", **{"features.0.bias": torch.tensor([1.0, float("nan")])})
+    path = weights(tmp_path / "w.pth", {"features.0.bias": torch.tensor([1.0, float("nan")])})
     with pytest.raises(InvalidParameter, match=r"not finite, in 'features\.0\.bias'"):
         small().load_convolutions(path)
     path.write_bytes(path.read_bytes()[:-300])
@@ -178,7 +188,7 @@ def test_weights_that_are_not_finite_or_cut_short_are_told(tmp_path: Path) -> No
         (lambda: small(classes=1), "The 'classes' of VGG"),
     ],
 )
-def test_what_does_not_fit_is_said(make, message: str) -> None:
+def test_what_does_not_fit_is_said(make: Callable[[], object], message: str) -> None:
     with pytest.raises(InvalidParameter) as problem:
         make()
     assert message in str(problem.value)

@@ -140,8 +140,13 @@ def test_changes_in_place_of_a_layer_that_gives_a_view() -> None:
 def test_hooks_of_others_see_one_run_and_may_change_it() -> None:
     model = nn.Sequential(nn.Linear(3, 3), nn.RMSNorm(3))
     seen = []
+
+    def double(layer: nn.Module, args: object, out: Tensor) -> Tensor:
+        seen.append(1)
+        return out * 2
+
     for layer in model:
-        layer.register_forward_hook(lambda layer, args, out: seen.append(1) or out * 2)
+        layer.register_forward_hook(double)
     x = torch.randn(5, 3)
     Engine(model, Flat()).clipped_sum(lambda: losses_of(model)(x))
     assert len(seen) == 2
@@ -185,9 +190,12 @@ def test_dropout_of_examples_is_independent() -> None:
     model.add_module("inner", layer)
     model.forward = lambda x: layer(x)[0]  # type: ignore[method-assign]
     held = []
-    Engine(model, Flat()).clipped_sum(
-        lambda: held.append(model(torch.ones(64, 1, 2))) or held[0].flatten(1).sum(1)
-    )
+
+    def losses() -> Tensor:
+        held.append(model(torch.ones(64, 1, 2)))
+        return held[0].flatten(1).sum(1)
+
+    Engine(model, Flat()).clipped_sum(losses)
     assert 2 < len(held[0].detach().unique(dim=0)) <= 64
 
 

@@ -1,5 +1,6 @@
 import math
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -94,10 +95,11 @@ def test_one_example_moves_the_sum_by_no_more_than_the_norm(
     found = architectures.drawn(seed)
     x = found.inputs(5, torch.float32)
     losses = losses_of(found.model)
+    large = lambda one: 1e4 * losses(one)
     for norm in (1e-3, 0.3):
         engine = Engine(found.model, clipping(norm))
         for i in range(len(x)):
-            one = engine.clipped_sum(lambda i=i: 1e4 * losses(x[i : i + 1]))
+            one = engine.clipped_sum(partial(large, x[i : i + 1]))
             length = math.sqrt(sum(float(value.double().square().sum()) for value in one.values()))
             assert length <= norm
             assert length > 0.3 * norm or isinstance(engine.clipping, PerLayer)
@@ -112,6 +114,7 @@ def test_terms_that_cancel_do_not_hide_a_long_gradient() -> None:
     noise = torch.randn(16, 200) * 1e3
     factors = torch.cat([noise, -noise * (1 + 1e-6)], dim=0)
     engine = Engine(layer, Flat(norm=1.0))
+    losses = lambda one: (layer(one) * factors).flatten(1).sum(1)
     for i in range(5):
-        (one,) = engine.clipped_sum(lambda i=i: (layer(x[i : i + 1]) * factors).flatten(1).sum(1)).values()
+        (one,) = engine.clipped_sum(partial(losses, x[i : i + 1])).values()
         assert float(one.double().norm()) <= 1.001

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -122,11 +123,12 @@ class Averaged(nn.Module):
 @pytest.mark.parametrize("places", [4, 5])
 def test_examples_on_another_axis_are_refused_even_if_it_is_as_long(inner: nn.Module, places: int) -> None:
     x = torch.randn(5, places, 3)
+    losses = lambda model: model(x).flatten(1).sum(1)
     for made in (Turned(inner), Folded(inner), Centred(inner)):
         with pytest.raises(
             InvalidParameter, match=r"'inner' (has inputs or outputs|makes of one example moves)"
         ):
-            Engine(made, Flat()).clipped_sum(lambda made=made: made(x).flatten(1).sum(1))
+            Engine(made, Flat()).clipped_sum(partial(losses, made))
 
 
 def test_a_layer_that_mixes_is_named() -> None:
@@ -165,7 +167,7 @@ def test_a_parameter_without_a_part_is_named(idle: nn.Module) -> None:
 
     for call in (False, True):
         with pytest.raises(InvalidParameter, match=r"'idle\.\w+' took no part"):
-            Engine(model, Flat()).clipped_sum(lambda call=call: losses(call))
+            Engine(model, Flat()).clipped_sum(partial(losses, call))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ import math
 import subprocess
 import sys
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def test_what_is_not_finite_adds_nothing() -> None:
     assert np.all(np.abs(sampled - [0, 0, 0, 2]) < 0.01)
 
 
-def test_a_ledger_with_training_is_read_without_torch(tmp_path) -> None:
+def test_a_ledger_with_training_is_read_without_torch(tmp_path: Path) -> None:
     path = tmp_path / "training.ledger"
     terms = Terms(
         budget=RenyiBudget(limit=5, order=8), unit="person", neighbours=Neighbours.ADD_REMOVE, delta=1e-5

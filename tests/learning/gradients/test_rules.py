@@ -1,4 +1,5 @@
 import itertools
+from typing import Literal
 
 import pytest
 import torch
@@ -42,12 +43,13 @@ def test_linear(axes: tuple[int, ...]) -> None:
 
 SHAPES = {1: (9,), 2: (7, 8), 3: (5, 4, 6)}
 CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
+Mode = Literal["zeros", "reflect", "replicate", "circular"]
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
 @pytest.mark.parametrize("groups", [1, 2, 4])
 @pytest.mark.parametrize("mode", ["zeros", "reflect", "replicate", "circular"])
-def test_convolutions(axes: int, groups: int, mode: str) -> None:
+def test_convolutions(axes: int, groups: int, mode: Mode) -> None:
     for stride, dilation, padding in itertools.product((1, 2), (1, 2), (0, 1, 2)):
         layer = CONVOLUTIONS[axes](
             4, 8, 2, stride=stride, dilation=dilation, padding=padding, groups=groups, padding_mode=mode
@@ -60,7 +62,7 @@ def test_convolutions(axes: int, groups: int, mode: str) -> None:
 @pytest.mark.parametrize("padding", ["same", "valid"])
 @pytest.mark.parametrize("mode", ["zeros", "circular"])
 @pytest.mark.parametrize("size", [2, 3])
-def test_convolutions_padded_by_name(axes: int, padding: str, mode: str, size: int) -> None:
+def test_convolutions_padded_by_name(axes: int, padding: str, mode: Mode, size: int) -> None:
     layer = CONVOLUTIONS[axes](2, 3, size, padding=padding, padding_mode=mode)
     check(layer, torch.randn(EXAMPLES, 2, *SHAPES[axes]))
 

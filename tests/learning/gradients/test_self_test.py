@@ -26,6 +26,8 @@ class Mixing(nn.Module):
 class Noting(nn.Module):
     """Keeps a mean of what it saw."""
 
+    seen: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("seen", torch.zeros(4))
@@ -60,7 +62,7 @@ def test_good_models_pass_and_stay_as_they_are() -> None:
 
 def test_a_head_that_starts_at_zero_passes() -> None:
     model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
-    nn.init.zeros_(model[2].weight)
+    nn.init.zeros_(model.get_parameter("2.weight"))
     self_test(Task(model, cross_entropy), batch(4))
 
 
@@ -96,6 +98,8 @@ def test_a_model_that_fails_is_told_in_one_sentence() -> None:
 
 class Counting(nn.Module):
     """Counts how often it ran, which tells how many examples there were."""
+
+    runs: Tensor
 
     def __init__(self) -> None:
         super().__init__()

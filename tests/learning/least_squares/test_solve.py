@@ -1,6 +1,7 @@
 import math
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from sourdine.learning.least_squares.equations import (
 )
 from sourdine.learning.least_squares.solve import least_noise, solve
 from sourdine.testing import SeededBits
+from tests.narrow import some
 
 SOURCE = torch.Generator().manual_seed(6)
 ANY = st.floats(width=32)
@@ -167,11 +169,11 @@ def test_it_learns_and_seeded_bits_repeat_it() -> None:
     solved = [
         solve(pair, classes=3, epsilon=1, delta=1e-5, public=judged, bits=SeededBits(7)) for _ in range(2)
     ]
-    assert solved[0].accuracy == solved[1].accuracy > 0.9
+    assert solved[0].accuracy == some(solved[1].accuracy) > 0.9
     assert not solved[0].secure
     projected = solve(data(20_000, 60), classes=3, epsilon=8, delta=1e-5, most=40, public=data(2000, 60))
     assert projected.width == 40
-    assert projected.accuracy > 0.6
+    assert some(projected.accuracy) > 0.6
 
 
 def test_values_never_raise() -> None:
@@ -195,9 +197,8 @@ def test_values_never_raise() -> None:
         ({"data": (torch.zeros(3, 2), torch.zeros(3))}, "must name classes by whole numbers"),
     ],
 )
-def test_bad_parameters_name_themselves(change: dict[str, object], message: str) -> None:
-    stated = {"data": (torch.zeros(3, 2), torch.zeros(3).long()), "classes": 2, "epsilon": 1, "delta": 1e-5}
-    stated |= change
+def test_bad_parameters_name_themselves(change: dict[str, Any], message: str) -> None:
+    data = (torch.zeros(3, 2), torch.zeros(3).long())
     with pytest.raises(InvalidParameter) as problem:
-        solve(stated.pop("data"), **stated)
+        solve(**{"data": data, "classes": 2, "epsilon": 1, "delta": 1e-5, **change})
     assert message in str(problem.value)

@@ -19,7 +19,8 @@ def test_the_highest_lines_are_as_high_as_all(lines: list[MemoryLine], units: in
 def test_none_of_the_highest_lines_is_idle(lines: list[MemoryLine]) -> None:
     kept = highest(lines)
     crossings = [
-        Fraction(flat.fixed - steep.fixed, steep.each - flat.each) for flat, steep in itertools.pairwise(kept)
+        Fraction(flat.fixed - steep.fixed) / Fraction(steep.each - flat.each)
+        for flat, steep in itertools.pairwise(kept)
     ]
     assert all(crossing > 1 for crossing in crossings)
     assert all(later > earlier for earlier, later in itertools.pairwise(crossings))

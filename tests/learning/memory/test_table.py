@@ -72,13 +72,17 @@ def test_rows_come_back_as_they_were(tmp_path: Path, resident: bool) -> None:
 
 
 def test_nothing_is_measured_twice(tmp_path: Path) -> None:
-    path, done = tmp_path / "memory.csv", []
+    path = tmp_path / "memory.csv"
+    done: list[MemoryCase] = []
+
+    def note(case: MemoryCase) -> MeasuredMemory:
+        done.append(case)
+        return made(case)
 
     def trial(case: MemoryCase) -> MeasuredMemory:
         if len(done) == 3:
             raise SourdineError("killed")
-        done.append(case)
-        return made(case)
+        return note(case)
 
     cases = grid([8], [2, 4, 8], [1], side=32)
     with pytest.raises(SourdineError, match="killed"):
@@ -88,7 +92,7 @@ def test_nothing_is_measured_twice(tmp_path: Path) -> None:
     done.insert(0, CASE)
     rows = MeasurementFile(path)
     assert [row.case for row in rows.rows] == cases[:3]
-    measure_all(cases, rows, trial=lambda case: done.append(case) or made(case))  # type: ignore[func-returns-value]
+    measure_all(cases, rows, trial=note)
     assert done[1:] == cases
     assert [row.case for row in MeasurementFile(path).of(cases)] == cases
     assert rows.missing(cases) == []

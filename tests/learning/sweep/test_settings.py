@@ -2,6 +2,7 @@ import json
 import math
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -240,9 +241,9 @@ def test_means_and_curves_as_rows() -> None:
         ({"noise_multiplier": [1, 1.0]}, "'noise_multiplier' of a sweep must list each value once"),
     ],
 )
-def test_wrong_lists_are_refused(wrong: dict[str, list[float]], told: str) -> None:
+def test_wrong_lists_are_refused(wrong: dict[str, Any], told: str) -> None:
     with pytest.raises(InvalidParameter, match=told):
-        product(**({"learning_rate": [1], "batch_size": [1], "epochs": [1], "clip": [1]} | wrong))
+        product(**{"learning_rate": [1], "batch_size": [1], "epochs": [1], "clip": [1], **wrong})
 
 
 def test_accuracy_needs_public_examples(tmp_path: Path) -> None:
