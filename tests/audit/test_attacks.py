@@ -28,12 +28,16 @@ from tests.statistics import ALARM, fit
 STEP = Fraction(1, 1 << 10)
 ON_REALS = [Laplace(scale=Fraction(3, 2), granularity=STEP), Gaussian(sigma=Fraction(3, 2), granularity=STEP)]
 ON_INTEGERS = [Laplace(scale=Fraction(10)), Gaussian(sigma=Fraction(10)), Geometric(scale=Fraction(10))]
-EXAMPLES = [
-    pytest.param(example, id=f"{kind}-{i}")
-    for kind, found in kinds().items()
-    for i, example in enumerate(found.examples())
-]
-OF_NUMBERS = [each for each in EXAMPLES if np.asarray(each.values[0].value).dtype.kind not in "US"]
+EXAMPLES_BY_NAME = {
+    f"{kind}-{i}": example for kind, found in kinds().items() for i, example in enumerate(found.examples())
+}
+NUMBERS_BY_NAME = {
+    name: example
+    for name, example in EXAMPLES_BY_NAME.items()
+    if np.asarray(example.value).dtype.kind not in "US"
+}
+EXAMPLES = [pytest.param(example, id=name) for name, example in EXAMPLES_BY_NAME.items()]
+OF_NUMBERS = [pytest.param(example, id=name) for name, example in NUMBERS_BY_NAME.items()]
 STRANGE_REALS = [math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -0.0, 2.0**53]
 STRANGE_INTEGERS = [0, -1, 2**53 + 1, 2**63 - 1, -(2**63)]
 on_reals = pytest.mark.parametrize("mechanism", ON_REALS, ids=title)
@@ -235,7 +239,9 @@ def test_noise_differs_between_threads_and_keeps_its_law() -> None:
 
 KINDS = [pytest.param(next(kind.examples()).mechanism, id=name) for name, kind in kinds().items()]
 KINDS_OF_NUMBERS = [
-    pytest.param(each.values[0].mechanism, id=each.id) for each in OF_NUMBERS if each.id.endswith("-0")
+    pytest.param(example.mechanism, id=name)
+    for name, example in NUMBERS_BY_NAME.items()
+    if name.endswith("-0")
 ]
 SECRET = "271828182845"  # digits that no parameter, shape or bound has
 

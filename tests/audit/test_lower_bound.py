@@ -124,18 +124,24 @@ def test_bad_settings_name_themselves(wrong: dict[str, object]) -> None:
         bound_epsilon(WARNER, **wrong)  # type: ignore[arg-type]
 
 
+def _counts(both: np.ndarray, trials: int) -> _Counts:
+    p, q = both
+    return _Counts(p, q, trials)
+
+
 def test_what_confirms_an_event_has_no_say_in_it() -> None:
     """Codes that only the last part holds do not move the event among the others, however many there are."""
     draw = np.random.default_rng(5)
     for codes in (60, 300, 3000):
         rates = 3 * np.exp(np.linspace([-0.5, 0.5], [0.5, -0.5], codes, axis=1))
-        order, choose = (_Counts(*draw.poisson(rates), trials=4 * codes) for _ in range(2))
+        order, choose = (_counts(draw.poisson(rates), 4 * codes) for _ in range(2))
         alone = _event(order, choose, 8 * codes, 0.0, 1e-7)
         for extra in (1, 50, 2000):
             places = np.sort(draw.choice(codes + extra, codes, replace=False))
             held = [np.zeros((2, codes + extra), np.int64) for _ in range(2)]
             for one, other in zip(held, (order, choose), strict=True):
                 one[:, places] = other.p, other.q
-            more = _event(*(_Counts(*each, trials=4 * codes) for each in held), 8 * codes, 0.0, 1e-7)
+            fuller_order, fuller_choose = (_counts(each, 4 * codes) for each in held)
+            more = _event(fuller_order, fuller_choose, 8 * codes, 0.0, 1e-7)
             shown = np.flatnonzero(order.p + order.q + choose.p + choose.q)
             assert set(places[np.intersect1d(alone, shown)]) == set(np.intersect1d(more, places[shown]))

@@ -10,9 +10,9 @@ ALL = [pytest.param(mutant, id=mutant.name) for mutant in all_mutants()]
 FIRST = {type(each.honest.mechanism): each.name for each in reversed(list(all_mutants()))}  # of each kind
 KNOWN = {repr((each.mechanism, each.value)) for each in find_examples()}  # the tests of textbooks have them
 HONEST = {
-    key: each
-    for each in ALL
-    if (key := repr((each.values[0].honest.mechanism, each.values[0].honest.value))) not in KNOWN
+    key: pytest.param(mutant, id=mutant.name)
+    for mutant in all_mutants()
+    if (key := repr((mutant.honest.mechanism, mutant.honest.value))) not in KNOWN
 }.values()
 ALARM = 1e-6 / len(ALL)
 SAMPLES = (20_000, 250_000, 10**6)  # few show most faults; some take a million answers

@@ -1,5 +1,6 @@
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -110,8 +111,7 @@ def test_a_large_delta_leaves_nothing_to_say() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"right": 11}, {"guesses": 21}, {"delta": -0.1}, {"confidence": 1.0}, {"candidates": 0}]
 )
-def test_wrong_numbers_are_refused(wrong: dict[str, float]) -> None:
-    stated = {"right": 5, "guesses": 10, "candidates": 20, "delta": 0.0, "confidence": 0.9} | wrong
-    right, guesses = stated.pop("right"), stated.pop("guesses")
+def test_wrong_numbers_are_refused(wrong: dict[str, Any]) -> None:
+    stated = {"right": 5, "guesses": 10, "candidates": 20, "delta": 0.0, "confidence": 0.9, **wrong}
     with pytest.raises(InvalidParameter):
-        epsilon_from_guesses(right, guesses, **stated)
+        epsilon_from_guesses(**stated)

@@ -1,8 +1,10 @@
 """What tests look up in the result of an experiment."""
 
 import csv
+from decimal import Decimal
 from pathlib import Path
 
+from sourdine.accounting.accountant import Bracket
 from sourdine.experiments import ClaimVerdict, Result
 from sourdine.report import TextTable
 
@@ -31,3 +33,15 @@ def written(experiment: str) -> list[tuple[str, str, str, str]]:
 def told(result: Result) -> list[tuple[str, str, str, str]]:
     """The same of a result."""
     return [(each.statement.name, each.finding, each.word, each.why) for each in result.verdicts]
+
+
+def number(cell: object) -> float:
+    """A cell that holds a number."""
+    assert isinstance(cell, int | float | Decimal)
+    return float(cell)
+
+
+def bracket(cell: object) -> Bracket:
+    """A cell that holds two ends."""
+    assert isinstance(cell, Bracket)
+    return cell

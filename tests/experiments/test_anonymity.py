@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sourdine.anonymity import Demand
 from sourdine.experiments import Result, Settings, Standing, find_experiments
 from sourdine.experiments import anonymity as module
 from tests.experiments.results import table, told, verdict, written
@@ -27,7 +28,7 @@ def closeness(rows: tuple[tuple[str, str, str], ...]) -> Fraction:
             abs(Fraction(held[each], held.total()) - Fraction(many, whole.total()))
             for each, many in whole.items()
         )
-        / 2
+        * Fraction(1, 2)
         for held in classes.values()
     )
 
@@ -35,7 +36,7 @@ def closeness(rows: tuple[tuple[str, str, str], ...]) -> Fraction:
 def test_the_printed_table_is_found(result: Result) -> None:
     found = verdict(result, "thesis.table")
     assert found.standing is Standing.REPRODUCED
-    assert sorted(map(str, module.make(module.Demand(k=2)).rows())) == sorted(map(str, module.PRINTED))
+    assert sorted(map(str, module.make(Demand(k=2)).rows())) == sorted(map(str, module.PRINTED))
     assert verdict(result, "thesis.risk").finding == "1/2"
 
 
@@ -65,12 +66,12 @@ def test_what_it_takes_to_stop_the_leak(result: Result) -> None:
     assert rows["t below 1/2"][:3] == (6, 1, 4)
     losses = [float(row[-1]) for row in rows.values()]  # type: ignore[arg-type]
     assert losses == sorted(losses)
-    levels = module.make(module.Demand(k=2, l=Fraction(2))).levels
+    levels = module.make(Demand(k=2, l=Fraction(2))).levels
     assert levels == {"age": 2, "postcode": 1}  # ages go, districts stay
 
 
 def test_beliefs_in_leukaemia(result: Result) -> None:
-    told = dict(table(result, "beliefs").rows)
+    told = {row[0]: row[1] for row in table(result, "beliefs").rows}
     assert told["2-anonymous"] == 1.0
     assert told["2-diverse"] == 0.5
     assert told["the shares of treatments alone"] == told["t below 1/2"] == pytest.approx(1 / 3)

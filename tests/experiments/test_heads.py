@@ -4,7 +4,8 @@ import pytest
 
 from sourdine.experiments import Result, Settings, Standing, find_experiments
 from sourdine.experiments.budget.flowers import ROWS
-from tests.experiments.results import table, verdict
+from sourdine.report.table import Cell
+from tests.experiments.results import bracket, number, table, verdict
 
 
 @pytest.fixture(scope="module")
@@ -33,15 +34,15 @@ def test_flowers_are_not_tested_on_other_images_and_no_row_is_a_guarantee(result
     assert [row[-1] for row in table(result, "published").rows] == ["wrong", "wrong"]
     for row in table(result, "published").rows:
         same, poisson, shuffled = row[7:10]
-        assert poisson.upper < same  # the certified one is closer
-        assert shuffled.upper > 5 * poisson.upper
+        assert bracket(poisson).upper < number(same)  # the certified one is closer
+        assert bracket(shuffled).upper > 5 * bracket(poisson).upper
         assert row[2] in (10.0, 12.0)
 
 
 def test_flowers_are_judged_where_they_are_at_hand() -> None:
     from sourdine.experiments.heads.table import _judged
 
-    rows = [(0, 0, 0, 0, 0, 0, row.accuracy + 1.5, 58.0, 50.0) for row in ROWS]
+    rows: list[tuple[Cell, ...]] = [(0, 0, 0, 0, 0, 0, row.accuracy + 1.5, 58.0, 50.0) for row in ROWS]
     plain, reach, accuracy = _judged(rows)
     assert plain.standing is Standing.UNTESTED
     assert (reach.standing, accuracy.standing) == (Standing.REPRODUCED, Standing.REPRODUCED)
@@ -58,17 +59,17 @@ def test_a_table_like_the_published_one_from_made_up_images_says_so(result: Resu
     first, second = table(result, "table").rows
     assert first[:5] == (64, 1.0, 10.0, 0.0008, 6)
     assert second[4] == 5
-    assert first[5].upper > second[5].upper > 1
+    assert bracket(first[5]).upper > bracket(second[5]).upper > 1
     for row in (first, second):
-        assert all(0 <= each <= 100 for each in row[6:])
-        assert row[7] > 60  # shapes are easy, and epsilon is large
+        assert all(0 <= number(each) <= 100 for each in row[6:])
+        assert number(row[7]) > 60  # shapes are easy, and epsilon is large
 
 
 @pytest.mark.slow
 def test_heads_are_compared_at_the_same_epsilon(result: Result) -> None:
     rows = {row[0]: row[1:] for row in table(result, "by_epsilon").rows}
     assert len(rows) == 3
-    assert all(50 < accuracy <= 100 for (accuracy,) in rows.values())
+    assert all(50 < number(accuracy) <= 100 for (accuracy,) in rows.values())
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from sourdine.experiments.surveys import coins, endpoint, queries
 from sourdine.experiments.surveys.proportions import frequency, mean, root_mean_square
 from sourdine.local.surveys.design import Survey
 from sourdine.mechanisms import OneCoin, TwoCoins, Warner
-from tests.experiments.results import table, verdict
+from tests.experiments.results import number, table, verdict
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +64,9 @@ def test_the_sample_size_of_queries(result: Result) -> None:
 
 def test_splitting_epsilon_is_worse(result: Result) -> None:
     rows = table(result, "ways").rows
-    ways = {way: {row[1]: float(row[2]) for row in rows if row[0] == way} for way in queries.WAYS.values()}  # type: ignore[arg-type]
-    alone, all_ten = ways.values()
+    alone, all_ten = (
+        {number(row[1]): number(row[2]) for row in rows if row[0] == way} for way in queries.WAYS.values()
+    )
     most = max(alone)
     assert alone[most] > 0.8
     assert all_ten[most] < 0.6

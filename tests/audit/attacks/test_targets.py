@@ -1,4 +1,5 @@
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ def test_the_ledger_refuses_what_is_beyond_its_budget_and_leaves_nothing() -> No
         ledger.charge(spend, spend, purpose="a test", secure=False)
         with pytest.raises(BudgetExceeded):
             ledger.charge(spend, purpose="a test", secure=False)
+    assert isinstance(place, Path)
     assert not place.exists()
 
 

@@ -1,4 +1,5 @@
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -7,31 +8,35 @@ import torch
 from torch import nn
 from torch.optim import SGD
 
+from sourdine.accounting import Poisson
 from sourdine.accounting.ledger import Ledger, RenyiBudget, Terms
 from sourdine.audit.training import Canaries, Secrecy, TrainingAudit, audit_training, pixel_canaries
-from sourdine.audit.training.mutants import BROKEN
+from sourdine.audit.training.mutants import BROKEN, BrokenTraining
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.learning import Execution, TrainingPlan
 from sourdine.learning.gradients.clipping import Clipping, Flat
 from sourdine.learning.models import linear
 from sourdine.testing import SeededBits
+from tests.narrow import some
 
 COUNT, PROBES = 1200, 400
 
 
-def audit(clipping: Clipping, plan: dict | None = None, **other: object) -> TrainingAudit:
-    stated = {"steps": 20, "batch_size": (COUNT + PROBES) // 2, "delta": 1e-6} | (plan or {})
+def audit(
+    clipping: Clipping, *, steps: int = 20, score: str = "gradient", ledger: Path | None = None
+) -> TrainingAudit:
     return audit_training(
         linear((COUNT,), 10),
         None,
-        TrainingPlan(epsilon=4.0, **stated),
+        TrainingPlan(epsilon=4.0, delta=1e-6, steps=steps, batch_size=(COUNT + PROBES) // 2),
         canaries=pixel_canaries((COUNT,), 10, COUNT),
         clipping=clipping,
         gradients=PROBES,
         execution=Execution(physical_batch_size=600),
         bits=SeededBits(1),
-        **other,
+        score=score,
+        ledger=ledger,
     )
 
 
@@ -46,15 +51,15 @@ def test_the_engine_stays_below_its_claim_and_is_not_found_silent() -> None:
 
 
 @pytest.mark.parametrize("broken", BROKEN[:2], ids=lambda each: each.name)
-def test_an_engine_without_clipping_is_above_its_claim(broken) -> None:
-    found = audit(broken.clipping)
+def test_an_engine_without_clipping_is_above_its_claim(broken: BrokenTraining) -> None:
+    found = audit(some(broken.clipping))
     assert found.claimed <= 4 < found.audited
     assert found.exceeded
     assert found.audited <= found.reach
 
 
 def test_answers_alone_tell_too() -> None:
-    assert audit(BROKEN[0].clipping, score="loss").exceeded
+    assert audit(some(BROKEN[0].clipping), score="loss").exceeded
     assert not audit(Flat(norm=1.0), score="loss").exceeded
 
 
@@ -65,7 +70,7 @@ def ledger_at(path: Path) -> Ledger:
     return Ledger.create(path, terms)
 
 
-def among_data(clipping: Clipping, epochs: int = 10, **other: object) -> TrainingAudit:
+def among_data(clipping: Clipping, epochs: int = 10, ledger: Ledger | None = None) -> TrainingAudit:
     numbers = torch.Generator().manual_seed(1)
     data = torch.rand(500, 1, 20, 20, generator=numbers), torch.randint(0, 10, (500,), generator=numbers)
     return audit_training(
@@ -77,12 +82,12 @@ def among_data(clipping: Clipping, epochs: int = 10, **other: object) -> Trainin
         clipping=clipping,
         execution=Execution(physical_batch_size=1000),
         bits=SeededBits(2),
-        **other,
+        ledger=ledger,
     )
 
 
 def test_canaries_among_data() -> None:
-    honest, broken = (among_data(each) for each in (Flat(norm=1.0), BROKEN[0].clipping))
+    honest, broken = (among_data(each) for each in (Flat(norm=1.0), some(BROKEN[0].clipping)))
     assert honest.canaries == broken.canaries == 500
     assert honest.audited <= honest.claimed <= 1 < broken.audited
     # beside data no more is told of the steps than whether they are as claimed
@@ -101,7 +106,7 @@ def test_what_a_ledger_pays_for_tells_nothing_that_was_not_paid(tmp_path: Path) 
     free = among_data(Flat(norm=1.0), epochs=1)
     assert free.secrecy is Secrecy.DATA
     assert len(free.checks) == 8
-    assert (free.audited, free.gradients.audited) == (found.audited, found.gradients.audited)
+    assert (free.audited, some(free.gradients).audited) == (found.audited, some(found.gradients).audited)
 
 
 def test_verdicts_cost_as_much_delta_as_the_page_says() -> None:
@@ -116,12 +121,14 @@ def test_verdicts_cost_as_much_delta_as_the_page_says() -> None:
 
     for _ in range(200):
         p, q = random.dirichlet(np.ones(5), 2)
-        told = [with_verdict(law, np.minimum(law, alarm * random.dirichlet(np.ones(5)))) for law in (p, q)]
-        assert delta(*told) <= delta(p, q) + (1 + math.exp(level)) * alarm
+        one, other = (
+            with_verdict(law, np.minimum(law, alarm * random.dirichlet(np.ones(5)))) for law in (p, q)
+        )
+        assert delta(one, other) <= delta(p, q) + (1 + math.exp(level)) * alarm
     p, q = np.array([0.3, 0.7]), np.array([0.1, 0.9])
-    told = with_verdict(p, np.array([0, alarm])), with_verdict(q, np.array([alarm, 0]))
+    one, other = with_verdict(p, np.array([0, alarm])), with_verdict(q, np.array([alarm, 0]))
     assert delta(p, q) == pytest.approx(0, abs=1e-15)
-    assert delta(*told) == pytest.approx((1 + math.exp(level)) * alarm)
+    assert delta(one, other) == pytest.approx((1 + math.exp(level)) * alarm)
 
 
 def test_what_is_told_of_a_paid_run_follows_from_its_noisy_sums(tmp_path: Path) -> None:
@@ -146,11 +153,13 @@ def test_what_is_told_of_a_paid_run_follows_from_its_noisy_sums(tmp_path: Path) 
 
 def test_it_is_the_run_that_is_paid(tmp_path: Path) -> None:
     with ledger_at(tmp_path / "paid.ledger") as ledger:
-        audit(Flat(norm=1.0), ledger=tmp_path / "paid.ledger", plan={"steps": 2})
+        audit(Flat(norm=1.0), ledger=tmp_path / "paid.ledger", steps=2)
         (line,) = ledger.history()
     assert line.purpose == "audit training"
     assert line.spends[0].count == 2
-    assert line.spends[0].sampling.sampling_rate == 1
+    sampling = line.spends[0].sampling
+    assert isinstance(sampling, Poisson)
+    assert sampling.sampling_rate == 1
 
 
 def test_rates_of_recognition() -> None:
@@ -172,39 +181,43 @@ def test_rates_of_recognition() -> None:
 def test_what_cannot_be_audited_is_refused() -> None:
     model = linear((100,), 2)
     made = pixel_canaries((100,), 2, 100)
-    run = {"epsilon": 1, "steps": 1, "batch_size": 10}
+    run = partial(TrainingPlan, epsilon=1, steps=1, batch_size=10)
     with pytest.raises(InvalidParameter, match=r"'delta' of audit_training must lie below 0\.001 for 100"):
-        audit_training(model, None, TrainingPlan(delta=2e-3, **run), canaries=made)
+        audit_training(model, None, run(delta=2e-3), canaries=made)
     with pytest.raises(InvalidParameter, match="'score' of audit_training must be one of gradient, loss"):
-        audit_training(model, None, TrainingPlan(delta=1e-6, **run), canaries=made, score="luck")
+        audit_training(model, None, run(delta=1e-6), canaries=made, score="luck")
     with pytest.raises(InvalidParameter, match="'gradients' of audit_training must lie between 64"):
-        audit_training(model, None, TrainingPlan(delta=1e-6, **run), canaries=made, gradients=3)
+        audit_training(model, None, run(delta=1e-6), canaries=made, gradients=3)
     with pytest.raises(InvalidParameter, match="must be a function that makes one"):
         audit_training(
-            model, None, TrainingPlan(delta=1e-6, **run), canaries=made, optimizer=SGD(model.parameters())
+            model,
+            None,
+            run(delta=1e-6),
+            canaries=made,
+            optimizer=SGD(model.parameters()),  # type: ignore[arg-type]
         )
     with pytest.raises(InvalidParameter, match="half precision"):
-        audit_training(linear((100,), 2).half(), None, TrainingPlan(delta=1e-6, **run), canaries=made)
+        audit_training(linear((100,), 2).half(), None, run(delta=1e-6), canaries=made)
     with pytest.raises(InvalidParameter, match="protects nobody"):
         audit_training(
             model,
             (made.inputs, made.targets),
-            TrainingPlan(delta=1e-6, **run),
+            run(delta=1e-6),
             canaries=made,
             broken=BROKEN[3],
         )
     with pytest.raises(InvalidParameter, match="pixel_canaries"):
-        audit_training(model, None, TrainingPlan(delta=1e-6, **run), canaries=100)
+        audit_training(model, None, run(delta=1e-6), canaries=100)
     words = torch.zeros(10, 3, dtype=torch.int64), torch.zeros(10, dtype=torch.int64)
     with pytest.raises(InvalidParameter, match="Pass your own"):
-        audit_training(nn.Embedding(3, 2), words, TrainingPlan(delta=1e-6, **run), canaries=100)
+        audit_training(nn.Embedding(3, 2), words, run(delta=1e-6), canaries=100)
     for other, name in (
-        ({"sampler": "fixed", "steps": None, "epochs": 1}, "sampler"),
-        ({"neighbours": "replace"}, "neighbours"),
-        ({"group": 2}, "group"),
+        (run(delta=1e-6, sampler="fixed", steps=None, epochs=1), "sampler"),
+        (run(delta=1e-6, neighbours="replace"), "neighbours"),
+        (run(delta=1e-6, group=2), "group"),
     ):
         with pytest.raises(InvalidParameter, match=f"'{name}' of audit_training must be"):
-            audit_training(model, None, TrainingPlan(**({"delta": 1e-6} | run | other)), canaries=made)
+            audit_training(model, None, other, canaries=made)
     few = Canaries(made.inputs[:10], made.targets[:10])
     with pytest.raises(InvalidParameter, match="'canaries' of audit_training"):
-        audit_training(model, None, TrainingPlan(delta=1e-6, **run), canaries=few)
+        audit_training(model, None, run(delta=1e-6), canaries=few)
