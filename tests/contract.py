@@ -50,6 +50,16 @@ def examples() -> list[object]:
     ]
 
 
+def examples_of_laws() -> list[object]:
+    """Every example, for tests of samples: of those that take long to draw, all but the first are slow."""
+    return [
+        pytest.param(example, id=f"{kind.__name__}-{i}", marks=[pytest.mark.slow] if i and long else [])
+        for kind in mechanisms()
+        for long in [kind.__name__ in ("JointExponential", "RecursiveQuantiles")]
+        for i, example in enumerate(kind.examples())
+    ]
+
+
 def one_of_each(found: Iterable[Example]) -> list[object]:
     """Examples as parameters, of which the first of each mechanism is quick and the others are slow."""
     seen: set[type[Mechanism]] = set()

@@ -116,7 +116,7 @@ def refuses(example: Example, count: int) -> bool:
     return fit(samples, law_of(wrong, example.value)) < ALARM
 
 
-@pytest.mark.parametrize("example", contract.examples())
+@pytest.mark.parametrize("example", contract.examples_of_laws())
 def test_samples_follow_the_stated_law(example: Example) -> None:
     enough = noise_of(example.mechanism) is not None and refuses(example, FEW)
     check_law(example, FEW if enough else MORE)
@@ -128,7 +128,7 @@ def test_samples_follow_the_stated_law_on_two_million_draws(example: Example) ->
     check_law(example, 2_000_000)
 
 
-@pytest.mark.parametrize("example", contract.examples())
+@pytest.mark.parametrize("example", contract.examples_of_laws())
 def test_a_law_ten_percent_off_is_refused(example: Example) -> None:
     if noise_of(example.mechanism) is None:
         pytest.skip("it has no parameter to put off")

@@ -15,7 +15,10 @@ from tests.documents import ROOT, blocks, run_notebook, run_page
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.py"))
 SPARK = ROOT / "docs" / "tutorials" / "spark.md"
-LONG = ("anonymity_fails", "training", "training_budget")  # notebooks, which the documentation runs too
+LONG = (
+    *("learning", "parts_of_the_sources"),  # pages; README and how-tos have the same in short
+    *("anonymity_fails", "training", "training_budget"),  # notebooks, which are run for the documentation too
+)
 SLOW = [page for page in PAGES if any(block.mark == "slow" for block in blocks(page))]
 
 # Why blocks are not run here, and how many there are of each kind: whoever marks another one changes this.
@@ -31,7 +34,14 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", sorted({*PAGES} - {SPARK}), ids=name_of)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.slow] if page.stem in LONG else [])
+        for page in sorted({*PAGES} - {SPARK})
+    ],
+    ids=name_of,
+)
 def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_page(page, tmp_path)

@@ -99,6 +99,7 @@ def test_a_plan_for_data_chooses_noise_and_batch(digits: Path) -> None:
     assert "It holds if:" in said
 
 
+@pytest.mark.slow
 def test_a_model_is_paid_and_handed_over_with_its_certificate(digits: Path, here: Path) -> None:
     ledger = ledger_at(here / "digits.ledger")
     loud = ("--epsilon", 80, "--delta", "1e-3", "-b", 50, "-e", 5)  # hardly any noise: it must learn

@@ -25,6 +25,7 @@ def result() -> Result:
     return find_experiments()["cleaner"].run(Settings(quick=True))
 
 
+@pytest.mark.slow
 def test_the_staircase_costs_more_than_was_stated(result: Result) -> None:
     stated, laplace, staircase = zip(*table(result, "levels").rows, strict=True)
     assert laplace == stated
@@ -37,6 +38,7 @@ def test_the_staircase_costs_more_than_was_stated(result: Result) -> None:
     assert verdict(result, "slides.total").finding == "9"
 
 
+@pytest.mark.slow
 def test_learning_from_reports_is_better_than_from_cleaned_rows(result: Result) -> None:
     shown = table(result, "scores")
     scores = {row[:3]: row[3:] for row in shown.rows}
@@ -46,6 +48,7 @@ def test_learning_from_reports_is_better_than_from_cleaned_rows(result: Result) 
             assert ours > scores[1.0, f"{noise}, as corrected", TRUE][metric]  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_without_the_table_a_made_up_one_is_said_to_be_so(result: Result) -> None:
     for name in ("accuracy.plain", "f1.one", "above"):
         assert verdict(result, f"slides.{name}").standing is Standing.UNTESTED
@@ -53,6 +56,7 @@ def test_without_the_table_a_made_up_one_is_said_to_be_so(result: Result) -> Non
     assert "not at hand" in result.sections[0].paragraphs[0]
 
 
+@pytest.mark.slow
 def test_the_page_is_written_with_its_tables(result: Result, tmp_path: Path) -> None:
     kept = {path.name for path in result.write(tmp_path)}
     assert {"cleaner.html", "cleaner_scores.csv", "cleaner_levels.csv", "cleaner_figure_4.png"} <= kept

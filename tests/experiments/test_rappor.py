@@ -38,6 +38,7 @@ def numbers(rows: list[dict[str, float | str | None]], field: str) -> np.ndarray
     return np.array([row[field] for row in rows], float)
 
 
+@pytest.mark.slow
 def test_epsilons_are_those_of_the_source(result: Result) -> None:
     assert verdict(result, "rappor.processes.epsilon").standing is Standing.REPRODUCED
     assert verdict(result, "rappor.pages.epsilon").standing is Standing.REPRODUCED
@@ -49,6 +50,7 @@ def test_epsilons_are_those_of_the_source(result: Result) -> None:
     assert rows["1"] == pytest.approx((4 * star, 2 * star))
 
 
+@pytest.mark.slow
 def test_the_life_of_a_report(result: Result) -> None:
     rows = rows_of(figures(result)[0])
     ones = {
@@ -62,6 +64,7 @@ def test_the_life_of_a_report(result: Result) -> None:
     assert f"shows {shown} among {len(ones['report'])} ones" in figures(result)[0].title
 
 
+@pytest.mark.slow
 def test_a_normal_law_appears_with_reports(result: Result) -> None:
     assert verdict(result, "rappor.normal").standing is Standing.REPRODUCED
     for reports, error, formula, height, _, _ in table(result, "normal").rows:
@@ -76,6 +79,7 @@ def test_a_normal_law_appears_with_reports(result: Result) -> None:
         assert truth.sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_an_exponential_law(result: Result) -> None:
     rows = {str(row[0]): row for row in table(result, "exponential").rows}
     bonferroni, rate, plain = (
@@ -96,6 +100,7 @@ def test_an_exponential_law(result: Result) -> None:
     assert (drawn["published", "there"], drawn["published", "absent"]) == (45, 2)
 
 
+@pytest.mark.slow
 def test_names_of_processes(result: Result) -> None:
     law = processes.LAW
     assert law.shares.sum() == pytest.approx(1)
@@ -109,6 +114,7 @@ def test_names_of_processes(result: Result) -> None:
     assert [row["word"] for row in rows] == list(law.words[:20])
 
 
+@pytest.mark.slow
 def test_home_pages(result: Result) -> None:
     law = home_pages.law_of(home_pages.FULL)
     assert law.shares.sum() == pytest.approx(1)
@@ -131,12 +137,14 @@ def test_home_pages(result: Result) -> None:
     assert "too small to judge" in verdict(result, "rappor.pages.unexpected").why
 
 
+@pytest.mark.slow
 def test_a_quick_run_says_so(result: Result) -> None:
     assert "quick" in result.lead
     texts = [text for section in result.sections for text in section.paragraphs]
     assert sum("uick" in text for text in texts) == 3
 
 
+@pytest.mark.slow
 def test_it_can_be_kept(result: Result, tmp_path: Path) -> None:
     names = {path.name for path in result.write(tmp_path)}
     tables = ("costs", "normal", "exponential", "processes", "pages", "verdicts")

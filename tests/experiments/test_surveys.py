@@ -25,12 +25,14 @@ def rows_of(figure: Figure) -> list[dict[str, float | str]]:
     return rows
 
 
+@pytest.mark.slow
 def test_open_questions_are_answered(result: Result) -> None:
     for name in ("biased", "variance", "others"):
         assert verdict(result, f"slides.{name}").standing is None
     assert "0.0274" in verdict(result, "slides.variance").finding  # sqrt(3/4000)
 
 
+@pytest.mark.slow
 def test_epsilons_of_the_surveys(result: Result) -> None:
     assert verdict(result, "slides.ln3").standing is Standing.REPRODUCED
     assert "1.0986" in verdict(result, "slides.ln3").finding
@@ -50,6 +52,7 @@ def test_a_biased_estimate_would_show(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found[0].finding.startswith("yes: mean error")
 
 
+@pytest.mark.slow
 def test_the_sample_size_of_queries(result: Result) -> None:
     found = verdict(result, "notes.queries")
     assert found.standing is Standing.WRONG
@@ -62,6 +65,7 @@ def test_the_sample_size_of_queries(result: Result) -> None:
         assert exact < 3 if by == "published" else exact >= 95
 
 
+@pytest.mark.slow
 def test_splitting_epsilon_is_worse(result: Result) -> None:
     rows = table(result, "ways").rows
     alone, all_ten = (
@@ -72,6 +76,7 @@ def test_splitting_epsilon_is_worse(result: Result) -> None:
     assert all_ten[most] < 0.6
 
 
+@pytest.mark.slow
 def test_local_against_central(result: Result) -> None:
     found = verdict(result, "notes.factor")
     assert found.standing is Standing.REPRODUCED
@@ -87,6 +92,7 @@ def test_local_against_central(result: Result) -> None:
     assert verdict(result, "notes.central").finding.startswith("2/(n²ε²); so 2.0e-06 ")
 
 
+@pytest.mark.slow
 def test_the_end_of_uniform_values(result: Result) -> None:
     for name in ("central", "local"):
         assert verdict(result, f"notes.end.{name}").standing is Standing.LOOSE
@@ -96,6 +102,7 @@ def test_the_end_of_uniform_values(result: Result) -> None:
     assert error["local, noisy maximum", 10_000] > error["local, noisy maximum", 1000] > 400
 
 
+@pytest.mark.slow
 def test_designs_and_people(result: Result) -> None:
     designs = {str(row[0]): row for row in table(result, "designs").rows}
     assert designs["one coin"][3] == math.inf
@@ -106,6 +113,7 @@ def test_designs_and_people(result: Result) -> None:
         assert float(normal) * 0.99 < float(exact) < float(surely), name  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_figures_show_what_their_titles_say(result: Result) -> None:
     first, second, *_ = (figure for section in result.sections for figure in section.figures)
     by_coin: dict[object, dict[object, float]] = {}
@@ -116,6 +124,7 @@ def test_figures_show_what_their_titles_say(result: Result) -> None:
     assert "1,068" in second.title
 
 
+@pytest.mark.slow
 def test_it_can_be_kept(result: Result, tmp_path: Path) -> None:
     names = {path.name for path in result.write(tmp_path)}
     assert {"surveys.html", "surveys_verdicts.csv", "surveys_queries.csv", "surveys_figure_6.png"} <= names

@@ -48,7 +48,7 @@ def test_both_stop_where_the_budget_ends() -> None:
     ("sampler", "neighbours"),
     [
         ("poisson", Neighbours.ADD_REMOVE),
-        ("fixed", Neighbours.REPLACE),
+        pytest.param("fixed", Neighbours.REPLACE, marks=pytest.mark.slow),
         ("shuffle", Neighbours.ZERO_OUT),
         pytest.param("truncated", Neighbours.ZERO_OUT, marks=pytest.mark.slow),
         pytest.param("allocation", Neighbours.ADD_REMOVE, marks=pytest.mark.slow),

@@ -14,6 +14,7 @@ def found() -> AttackResult:
     return reconstruction.run(SeededBits(1))
 
 
+@pytest.mark.slow
 def test_it_rebuilds_from_rounded_counts_and_not_from_ours(found: AttackResult) -> None:
     assert found.unprotected.success > 0.93
     assert found.protected.success < 0.6
@@ -22,6 +23,7 @@ def test_it_rebuilds_from_rounded_counts_and_not_from_ours(found: AttackResult) 
     assert found.limit == pytest.approx(math.e / (1 + math.e))
 
 
+@pytest.mark.slow
 def test_the_share_depends_on_the_noise_over_the_root_of_n(found: AttackResult) -> None:
     """The least sum of distances is normal, with pi/2 times the variance of least squares."""
     (chart,) = found.charts
@@ -31,6 +33,7 @@ def test_the_share_depends_on_the_noise_over_the_root_of_n(found: AttackResult) 
             assert abs(share - norm.cdf(sharpness)) < 0.12
 
 
+@pytest.mark.slow
 def test_the_noise_of_the_release_is_far_beyond(found: AttackResult) -> None:
     (chart,) = found.charts
     (ours,) = [each for each in chart.points if each.series == "with protection"]

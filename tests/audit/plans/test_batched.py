@@ -12,7 +12,15 @@ from sourdine.audit.plans.replay import LineAudit, PlanAudit, _Replay
 from sourdine.audit.plans.walk import Layout, Walk
 
 
-@pytest.mark.parametrize("case", [RECORDS, UNITS, JOINED, OPEN], ids=["records", "units", "joined", "open"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(RECORDS, id="records", marks=pytest.mark.slow),
+        pytest.param(UNITS, id="units"),
+        pytest.param(JOINED, id="joined", marks=pytest.mark.slow),
+        pytest.param(OPEN, id="open"),
+    ],
+)
 def test_each_answers_as_if_it_were_alone(case: FaultCase, tmp_path: Path) -> None:
     plan, engine = case.plan(), ENGINES["duckdb"]
     replay = _Replay(

@@ -50,7 +50,14 @@ def test_every_planted_fault_is_caught(fault: Fault) -> None:
     assert not fault.examined().good
 
 
-@pytest.mark.parametrize("engine", [name for name in ENGINES if name not in ("duckdb", "spark")])
+@pytest.mark.parametrize(
+    "engine",
+    [
+        pytest.param(name, marks=[] if name in ("csv", "pandas", "polars") else [pytest.mark.slow])
+        for name in ENGINES
+        if name not in ("duckdb", "spark")
+    ],
+)
 def test_every_engine_stands(engine: str) -> None:
     found = audit_plan(FITTING_UNITS.plan("sums"), pairs=20, engines=[engine], seed=9)
     assert found.skipped == {}

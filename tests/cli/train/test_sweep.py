@@ -107,6 +107,7 @@ def check_it_goes_on(here: Path, words: list[str]) -> None:
     assert found["line"] == 1
 
 
+@pytest.mark.slow
 def test_cut_half_way_it_goes_on_without_repeating_a_run(digits: Path, here: Path) -> None:
     """As if it had ended after three runs, when nothing but the journal was there yet."""
     words = [str(digits), *SMALL, *PAID]
@@ -141,6 +142,7 @@ def test_killed_half_way_it_goes_on_without_repeating_a_run(digits: Path, here: 
     check_it_goes_on(here, words)
 
 
+@pytest.mark.slow
 def test_some_settings_at_random_are_the_same_when_it_goes_on(digits: Path, here: Path) -> None:
     first = json.loads(run(digits, *SMALL, "--random", 2, "--json").stdout)
     assert len(first["settings"]) == 2

@@ -63,7 +63,7 @@ def test_a_choice_is_exact_next_to_a_boundary(row: list[float], at: int, offset:
     assert agrees(row, RATE, min(max(boundary + offset, 0), WORD - 1))
 
 
-@pytest.mark.parametrize("size", [1000, 30_000])
+@pytest.mark.parametrize("size", [1000, pytest.param(30_000, marks=pytest.mark.slow)])
 def test_the_margin_covers_the_errors_of_long_sums(size: int) -> None:
     """Words so near a boundary that the float sums alone would often get them wrong."""
     row = (np.arange(size) * 7919 % 101 - 50).tolist()

@@ -71,7 +71,7 @@ def test_whole_numbers_stay_whole() -> None:
     assert ALL.apply(held[:0], SeededBits(1)).shape == held[:0].shape
 
 
-@pytest.mark.parametrize("owned", [False, True])
+@pytest.mark.parametrize("owned", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_copies_are_clipped_as_one(monkeypatch: pytest.MonkeyPatch, owned: bool) -> None:
     seen: list[tuple[int, int, Tensor]] = []
     added = Step.add

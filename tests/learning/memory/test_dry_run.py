@@ -35,7 +35,7 @@ def error(model: nn.Module, memory: Memory, shape: tuple[int, ...], units: int, 
 
 
 @pytest.mark.parametrize("private", [False, True])
-@pytest.mark.parametrize("units", [3, 3000])
+@pytest.mark.parametrize("units", [pytest.param(3, marks=pytest.mark.slow), 3000])
 def test_a_forecast_holds_far_from_the_dry_runs(private: bool, units: int) -> None:
     model = nn.Sequential(nn.Flatten(), nn.Linear(784, 256), nn.Tanh(), nn.Linear(256, 10))
     memory = memory_of(model, (torch.zeros(1, 784), WHOLE), private=private)

@@ -91,6 +91,7 @@ def test_more_noise_or_a_smaller_batch_is_cheaper_on_the_heat_map(figures: tuple
     assert cells[1.0, 16] < cells[1.0, 64] < cells[1.0, 2048]
 
 
+@pytest.mark.slow
 def test_other_runs_have_pages_too() -> None:
     """Where neighbours of the run are impossible, they are left out."""
     with pytest.MonkeyPatch.context() as patch:

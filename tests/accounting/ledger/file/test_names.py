@@ -74,6 +74,7 @@ def test_a_file_that_is_mounted_by_itself_is_refused_and_its_folder_is_not(
     assert [entry.purpose for entry in ledger.history()] == ["outside", "in a container"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not can_mount(), reason="mounts are not permitted here")
 def test_a_mount_shows_by_the_disk_where_the_system_does_not_number_mounts(
     path: Path, tmp_path: Path
