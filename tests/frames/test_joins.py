@@ -10,7 +10,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames import PrivacyUnit, Schema, totals
 from sourdine.frames.joins import Join, open_joined, read_joins
 from sourdine.testing import SeededBits
-from tests.frames.engines import ENGINES
+from tests.frames.engines import ALL_ENGINES, ENGINES
 
 SCHEMA = Schema.read(
     {
@@ -38,14 +38,14 @@ def by_region(table: object, joins: tuple[Join, ...], schema: Schema = SCHEMA) -
     return [row[0] for row in found.numbers[0]]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_a_record_gets_at_most_one_row(engine: str, tmp_path: Path) -> None:
     people = pa.table({"town": ["Lille", "Lille", "Nice", "nowhere", None], "age": [1, 2, 3, 4, 5]})
     joins = read_joins({"places": ON})
     assert by_region(ENGINES[engine](people, tmp_path), joins) == [2, 1]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_whole_numbers_are_compared_as_such(engine: str, tmp_path: Path) -> None:
     people = pa.table({"place": [7, 7, 8, 99, None], "age": [1, 2, 3, 4, 5]})
     places = pa.table({"place": [7, 8], "region": ["north", "south"]})

@@ -15,7 +15,7 @@ from sourdine.frames import PrivacyUnit
 from sourdine.tables import Table, find_bounds
 from sourdine.tables.bounds import LADDERS, BoundsPlan, _bounds_of, open_column
 from sourdine.testing import SeededBits
-from tests.frames.engines import ENGINES
+from tests.frames.engines import ALL_ENGINES, ENGINES
 
 
 def ledger(folder: Path, limit: int = 1) -> Ledger:
@@ -50,7 +50,7 @@ def test_whole_numbers_get_whole_bounds() -> None:
     assert 64 <= upper <= 67
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_any_table_gives_the_same(engine: str, tmp_path: Path) -> None:
     table = pa.table({"pay": [1.5 * i for i in range(400)], "who": [f"p{i}" for i in range(400)]})
     plan = BoundsPlan(column="pay", epsilon=Fraction(8), outside=0.1)

@@ -100,7 +100,7 @@ def test_a_key_of_one_unit_is_shown_with_the_probability_that_is_paid_for(noise:
     assert binom.sf(shown - 1, units, claimed) < ALARM
 
 
-@pytest.mark.parametrize("others", [None, "others"])
+@pytest.mark.parametrize("others", [pytest.param(None, marks=pytest.mark.slow), "others"])
 @pytest.mark.parametrize("unit", [PrivacyUnit(name="person"), MANY])
 def test_by_the_same_keys_and_noise_answers_are_those_of_declared_keys(
     others: str | None, unit: PrivacyUnit

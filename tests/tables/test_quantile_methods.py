@@ -218,7 +218,7 @@ def test_a_record_that_moves_between_groups_by_enumeration() -> None:
 
 @pytest.mark.parametrize("method", NAMED)
 @pytest.mark.parametrize("delta", [None, 1e-6])
-@pytest.mark.parametrize("neighbours", [REPLACE, ADD_REMOVE])
+@pytest.mark.parametrize("neighbours", [REPLACE, pytest.param(ADD_REMOVE, marks=pytest.mark.slow)])
 def test_what_is_spent_is_the_guarantee(method: str, delta: float | None, neighbours: Neighbours) -> None:
     for unit, by in [(UNITS[0], ("sex",)), (UNITS[1], ("sex",)), (UNITS[2], ())]:
         plan = table(unit, neighbours).plan(
@@ -237,7 +237,7 @@ def test_what_is_spent_is_the_guarantee(method: str, delta: float | None, neighb
 
 @pytest.mark.parametrize("method", NAMED)
 @pytest.mark.parametrize("delta", [None, 1e-6])
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("unit", [UNITS[0], pytest.param(UNITS[1], marks=pytest.mark.slow), UNITS[2]])
 def test_answers_lie_on_the_grid_in_order_for_every_declared_group(
     method: str, delta: float | None, unit: PrivacyUnit
 ) -> None:

@@ -18,7 +18,7 @@ from sourdine.frames import PrivacyUnit
 from sourdine.tables import Table, rehearse
 from sourdine.tables.release import _carry_out
 from sourdine.testing import SeededBits
-from tests.frames.engines import ENGINES, FEW
+from tests.frames.engines import ALL_ENGINES, ENGINES, FEW
 from tests.statistics import ALARM, fit
 from tests.tables.alike import ASKS, answers, plan_of, table_of
 from tests.tables.exact import exact_numbers
@@ -104,7 +104,7 @@ def test_sums_have_the_noise_of_the_plan(delta: float | None) -> None:
     follows(np.rint(answer.estimate.value - 31).astype(np.int64), delta, size)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_units_of_many_records_have_the_same_law_everywhere(engine: str, tmp_path: Path) -> None:
     """Five records a person in one group, of which two count: counts move by 2, and all stay whole."""
     groups = 1500

@@ -87,7 +87,7 @@ def named(group: str, number: str, who: str, whole: bool) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("name", ALIASES)
-@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("whole", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_column_may_be_called_like_an_alias(name: str, whole: bool) -> None:
     plain = named("group", "number", "who", whole)
     assert plain[0] == [0, 3]

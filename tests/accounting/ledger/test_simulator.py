@@ -44,6 +44,7 @@ def test_every_mend_can_be_taken_out() -> None:
     assert set(MENDS) == {"", *FOUND_IN}
 
 
+@pytest.mark.slow
 def test_a_schedule_is_the_same_each_time() -> None:
     first, second = (run("", 11, 3, "--show") for _ in range(2))
     assert first == second

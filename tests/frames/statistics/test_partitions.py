@@ -13,7 +13,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, Source, open_source, totals
 from sourdine.frames.statistics.partitions import key_counts, with_keys
 from sourdine.testing import SeededBits
-from tests.frames.engines import ENGINES
+from tests.frames.engines import ALL_ENGINES, ENGINES
 
 TEXTS = ["a", "A", "b ", "é", "e\u0301", "o'x", 'say "hi"', "back\\slash", "%s", "1", "x" * 200, "=1+1", "😀"]
 ODD = ["", "x" * 201, "a\nb", "tab\t", "\x7f", None]
@@ -42,7 +42,7 @@ def counted(
     return dict(zip(keys, found.units.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_records_with_each_key_are_counted_alike_everywhere(engine: str, tmp_path: Path) -> None:
     source = source_of(ENGINES[engine](ROWS, tmp_path))
     rows = ROWS.to_pylist()

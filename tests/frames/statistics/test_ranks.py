@@ -14,7 +14,7 @@ from sourdine.frames import CountedValues, PrivacyUnit, Schema, Source, open_sou
 from sourdine.frames.expression import grouping, span, steps
 from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource, SortedPlaces
 from sourdine.testing import SeededBits
-from tests.frames.engines import ENGINES
+from tests.frames.engines import ALL_ENGINES, ENGINES
 
 SCHEMA = Schema.read(
     {
@@ -47,7 +47,7 @@ def asked(source: Source, by: list[str], unit: PrivacyUnit = EACH, seed: int = 1
     )
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_ranks_are_the_same_everywhere(engine: str, tmp_path: Path) -> None:
     source = open_source(ENGINES[engine](TABLE, tmp_path), SCHEMA, ["who"])
     found = asked(source, ["sex", "well"])

@@ -25,7 +25,7 @@ from sourdine.frames.expression import grouping, quoted, span, steps
 from sourdine.frames.statistics import totals as counting
 from sourdine.frames.statistics.totals import combinations
 from sourdine.testing import SeededBits
-from tests.frames.engines import ENGINES
+from tests.frames.engines import ALL_ENGINES, ENGINES
 
 PAY = "pay, \"é' $"  # names may hold anything
 SCHEMA = Schema.read(
@@ -98,7 +98,7 @@ def expected(by: list[str]) -> list[tuple[tuple[int, ...], ...]]:
     return rows
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_totals_are_the_same_everywhere(engine: str, tmp_path: Path) -> None:
     source = open_source(ENGINES[engine](TABLE, tmp_path), SCHEMA, ["who"])
     for by in (["site", "well"], ["well"], []):
@@ -108,7 +108,7 @@ def test_totals_are_the_same_everywhere(engine: str, tmp_path: Path) -> None:
     assert keys == tuple((site, well) for site in SITES for well in (False, True))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ALL_ENGINES)
 def test_a_unit_of_several_records_counts_the_same_everywhere(engine: str, tmp_path: Path) -> None:
     source = open_source(ENGINES[engine](TABLE, tmp_path), SCHEMA, ["who"])
     unit = PrivacyUnit(column="who", max_rows=2, max_groups=1)

@@ -89,7 +89,7 @@ def test_the_forecast_error_holds_for_all_people_in_one_block(epsilon: int, bloc
     oracle = HadamardResponse(epsilon=epsilon, categories=90, blocks=blocks)
     values = np.full(2000, 0)
     errors = []
-    for seed in range(100):
+    for seed in range(60):
         found = oracle.estimate(oracle.tally(oracle.sample(values, SeededBits(seed))))
         errors.append(abs(found.value[blocks]))  # nobody has it, and everybody shares its block
     bound = oracle.error(0.95, 2000)

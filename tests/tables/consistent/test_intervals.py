@@ -44,7 +44,7 @@ CELLS = {"name": "cells", "ask": [{"contingency": ["sex", "age"], "consistent": 
         Gaussian(sigma=Fraction(20)),
     ],
 )
-@pytest.mark.parametrize("confidence", [0.8, 0.95])
+@pytest.mark.parametrize("confidence", [pytest.param(0.8, marks=pytest.mark.slow), 0.95])
 def test_intervals_cover(name: str, mechanism: Mechanism, confidence: float) -> None:
     """Most cells are empty. An interval a third narrower would be found out at the wide noises."""
     held, draws = STRUCTURES[name], 300

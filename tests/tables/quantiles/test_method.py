@@ -261,7 +261,7 @@ def test_groups_are_answered_as_each_by_itself(kind: type[QuantileMethod]) -> No
     """By the same law: copies of a group beside others, against answers for it alone."""
     mechanism = made(kind)
     mine, other = np.array([0, 0, 2, 3, 3, 3, 8]), np.full(40, 5)
-    groups = tuple(map(SortedPlaces, (other, mine, np.zeros(0, np.int64), mine))) * 1500
+    groups = tuple(map(SortedPlaces, (other, mine, np.zeros(0, np.int64), mine))) * 700
     drawn = mechanism.sample_groups(SeparateRanks((), groups), SeededBits(3))
     together = np.concatenate([drawn[1::4], drawn[3::4]])
     apart = np.sort(mechanism.draw(SortedPlaces(mine), 3000, SeededBits(4)), axis=-1)
