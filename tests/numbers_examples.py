@@ -748,15 +748,15 @@ LEARNING = {
     "learning.AllocatedBatches": of(
         learning.AllocatedBatches, size=100, batch_size=50, epochs=100, present=100, group=1
     ),
-    "learning.AllocatedBatches.drawn": of(
-        lambda after: list(learning.AllocatedBatches(**_BATCHES).drawn(SeededBits(1), after=after)),
+    "learning.AllocatedBatches.draw": of(
+        lambda after: list(learning.AllocatedBatches(**_BATCHES).draw(SeededBits(1), after=after)),
         after=2,
     ),
     "learning.TruncatedBatches": of(
         learning.TruncatedBatches, size=100, batch_size=50, epochs=100, max_batch_size=60, group=1
     ),
-    "learning.TruncatedBatches.drawn": of(
-        lambda after: list(learning.TruncatedBatches(**_BATCHES).drawn(SeededBits(1), after=after)),
+    "learning.TruncatedBatches.draw": of(
+        lambda after: list(learning.TruncatedBatches(**_BATCHES).draw(SeededBits(1), after=after)),
         after=2,
     ),
     "learning.Augmentation": of(learning.Augmentation, shift=2, rotate=10, blur=HALF, copies=2),
@@ -770,16 +770,16 @@ LEARNING = {
     ),
     "learning.ShuffledBatches": of(learning.ShuffledBatches, size=100, batch_size=50, epochs=100, group=1),
     "learning.Batches.training": of(learning.PoissonBatches(**_BATCHES).training, noise_multiplier=2),
-    "learning.FixedBatches.drawn": of(
-        lambda after: list(learning.FixedBatches(**_BATCHES).drawn(SeededBits(1), after=after)),
+    "learning.FixedBatches.draw": of(
+        lambda after: list(learning.FixedBatches(**_BATCHES).draw(SeededBits(1), after=after)),
         after=2,
     ),
-    "learning.PoissonBatches.drawn": of(
-        lambda after: list(learning.PoissonBatches(**_BATCHES).drawn(SeededBits(1), after=after)),
+    "learning.PoissonBatches.draw": of(
+        lambda after: list(learning.PoissonBatches(**_BATCHES).draw(SeededBits(1), after=after)),
         after=2,
     ),
-    "learning.ShuffledBatches.drawn": of(
-        lambda after: list(learning.ShuffledBatches(**_BATCHES).drawn(SeededBits(1), after=after)),
+    "learning.ShuffledBatches.draw": of(
+        lambda after: list(learning.ShuffledBatches(**_BATCHES).draw(SeededBits(1), after=after)),
         after=2,
     ),
     "learning.Memory.largest": of(lambda limit: _memory().largest(limit), limit=1000),

@@ -47,7 +47,7 @@ def trained(model: nn.Module, inputs: Tensor, targets: Tensor, epochs: int) -> t
     batches = PoissonBatches(size=len(inputs), batch_size=_BATCH, epochs=epochs)
     step = Step(model, noise_multiplier=0.1, batch_size=_BATCH, clipping=Flat(norm=1.0), bits=bits)
     optimizer = SGD([value for value in model.parameters() if value.requires_grad], lr=0.5)
-    drawn, taken = batches.drawn(bits), []
+    drawn, taken = batches.draw(bits), []
     for _ in range(epochs):
         start = time.process_time()
         for places in itertools.islice(drawn, batches.steps // epochs):

@@ -75,7 +75,7 @@ def fit_without_privacy(
     stepper = optimizer(task.model.parameters())
     each = batches.steps // epochs
     history: list[Progress] = []
-    for step, places in enumerate(batches.drawn(bits), start=1):
+    for step, places in enumerate(batches.draw(bits), start=1):
         stepper.zero_grad()
         task.losses(shown.batch(places)).mean().backward()  # type: ignore[no-untyped-call]
         stepper.step()

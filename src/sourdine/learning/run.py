@@ -196,7 +196,7 @@ class Run:
         if done and (done % epoch == 0 or done == steps) and not (history and history[-1].step == done):
             # killed after it was saved, before it was told
             history.append(self._judged(self._at(done), moving))
-        drawn = self._batches.drawn(self.bits, after=done)
+        drawn = self._batches.draw(self.bits, after=done)
         for step, units in enumerate(itertools.islice(drawn, steps - done), start=done + 1):
             self._take(units, moving)
             now = self._at(step)
@@ -218,7 +218,7 @@ class Run:
             if self.units is None:
                 batch, weights = self.examples.batch(some), self._shares(len(some))
             else:
-                chosen = self.units.drawn(some, self.bits)
+                chosen = self.units.draw(some, self.bits)
                 batch = self.examples.batch(chosen.places)
                 weights = torch.from_numpy(np.repeat(chosen.weights, self.copies) / np.float32(self.copies))
             moving.step.add(

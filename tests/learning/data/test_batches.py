@@ -46,12 +46,12 @@ def fixed_law(size: int, batch: int) -> dict[int, float]:
 
 @cache
 def poisson(seed: int) -> Codes:
-    return subsets(list(PoissonBatches(size=5, batch_size=2, epochs=MANY // 3).drawn(SeededBits(seed))))
+    return subsets(list(PoissonBatches(size=5, batch_size=2, epochs=MANY // 3).draw(SeededBits(seed))))
 
 
 @cache
 def fixed(seed: int) -> Codes:
-    return subsets(list(FixedBatches(size=5, batch_size=2, epochs=MANY // 3).drawn(SeededBits(seed))))
+    return subsets(list(FixedBatches(size=5, batch_size=2, epochs=MANY // 3).draw(SeededBits(seed))))
 
 
 def test_poisson_batches_are_independent_choices_of_each_unit() -> None:
@@ -115,7 +115,7 @@ def test_an_order_with_equal_words_is_drawn_again() -> None:
 
 
 def test_every_epoch_of_a_shuffle_holds_everyone_once() -> None:
-    batches = list(ShuffledBatches(size=10, batch_size=4, epochs=3).drawn(SeededBits(5)))
+    batches = list(ShuffledBatches(size=10, batch_size=4, epochs=3).draw(SeededBits(5)))
     assert [len(batch) for batch in batches] == [4, 4, 2] * 3
     epochs = [np.concatenate(batches[i : i + 3]) for i in (0, 3, 6)]
     assert all(sorted(each.tolist()) == list(range(10)) for each in epochs)
@@ -136,12 +136,12 @@ def truncated_law(size: int, rate: float, most: int) -> dict[int, float]:
 
 def test_truncated_batches_keep_any_choice_of_those_that_came() -> None:
     batches = TruncatedBatches(size=5, batch_size=2, epochs=MANY // 3, max_batch_size=3)
-    codes = subsets(list(batches.drawn(SeededBits(8))))
+    codes = subsets(list(batches.draw(SeededBits(8))))
     assert fit(codes, truncated_law(5, 2 / 5, 3)) > ALARM
     assert fit(codes, poisson_law(5, 2 / 5)) < ALARM
     assert fit(codes, truncated_law(5, 2 / 5 + 0.04, 3)) < ALARM
     first = subsets(
-        [batch[:3] for batch in PoissonBatches(size=5, batch_size=2, epochs=MANY // 3).drawn(SeededBits(9))]
+        [batch[:3] for batch in PoissonBatches(size=5, batch_size=2, epochs=MANY // 3).draw(SeededBits(9))]
     )
     assert fit(first, truncated_law(5, 2 / 5, 3)) < ALARM  # the first to come is no choice
     single = truncated_law(5, 2 / 5, 3)
@@ -157,19 +157,19 @@ def test_truncated_batches_have_a_maximum_unless_told() -> None:
 def test_allocation_puts_each_unit_anywhere_for_itself() -> None:
     """Four units in two batches: sixteen ways alike in each epoch, and epochs apart from each other."""
     batches = AllocatedBatches(size=4, batch_size=2, epochs=MANY)
-    codes = subsets(list(batches.drawn(SeededBits(10))))
+    codes = subsets(list(batches.draw(SeededBits(10))))
     first, second = codes[0::2], codes[1::2]
     assert np.all(first ^ second == 15)  # everybody once
     uniform = dict.fromkeys(range(16), 1 / 16)
     assert fit(first, uniform) > ALARM
     assert fit(16 * first[0:-1:2] + first[1::2], dict.fromkeys(range(256), 1 / 256)) > ALARM
-    cut = subsets(list(ShuffledBatches(size=4, batch_size=2, epochs=MANY).drawn(SeededBits(11))))
+    cut = subsets(list(ShuffledBatches(size=4, batch_size=2, epochs=MANY).draw(SeededBits(11))))
     assert fit(cut[0::2], uniform) < ALARM  # a shuffle fixes how many there are
 
 
 def test_allocation_is_as_likely_in_each_batch() -> None:
     batches = AllocatedBatches(size=7, batch_size=3, epochs=MANY, present=1)
-    drawn = list(batches.drawn(SeededBits(12)))
+    drawn = list(batches.draw(SeededBits(12)))
     where = np.array([i % 3 for i, batch in enumerate(drawn) if len(batch)])
     assert len(where) == MANY
     assert fit(where, dict.fromkeys(range(3), 1 / 3)) > ALARM
@@ -251,15 +251,15 @@ def test_what_is_not_accounted_for_is_refused(stated: dict[str, Any], message: s
 def test_the_rest_follows_after_a_break(kind: type[Batches]) -> None:
     batches = kind(size=10, batch_size=4, epochs=4)
     assert batches.steps == 12
-    assert len(list(batches.drawn(SeededBits(6)))) == 12
-    assert len(list(batches.drawn(SeededBits(6), after=9))) == 3
-    assert list(batches.drawn(SeededBits(6), after=12)) == []
+    assert len(list(batches.draw(SeededBits(6)))) == 12
+    assert len(list(batches.draw(SeededBits(6), after=9))) == 3
+    assert list(batches.draw(SeededBits(6), after=12)) == []
 
 
 @pytest.mark.parametrize("kind", [ShuffledBatches, AllocatedBatches])
 def test_an_epoch_that_is_drawn_at_once_cannot_go_on_within(kind: type[Batches]) -> None:
     with pytest.raises(InvalidParameter, match="whole number of epochs"):
-        next(iter(kind(size=10, batch_size=4, epochs=4).drawn(after=4)))
+        next(iter(kind(size=10, batch_size=4, epochs=4).draw(after=4)))
 
 
 def test_the_accounting_follows_from_the_kind() -> None:
@@ -282,7 +282,7 @@ def test_the_accounting_follows_from_the_kind() -> None:
 
 def test_fewer_people_than_declared_keep_their_chance() -> None:
     batches = PoissonBatches(size=10, batch_size=5, epochs=MANY // 2, present=3)
-    assert fit(subsets(list(batches.drawn(SeededBits(7)))), poisson_law(3, 0.5)) > ALARM
+    assert fit(subsets(list(batches.draw(SeededBits(7)))), poisson_law(3, 0.5)) > ALARM
 
 
 @pytest.mark.parametrize("kind", KINDS)

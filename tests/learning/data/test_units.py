@@ -12,7 +12,7 @@ IDS = np.array(["b", "a", "b", "c", "b", "a", "b"])
 def test_each_person_has_so_many_places_of_their_own() -> None:
     people = UnitIds(IDS, max_examples=3)
     assert len(people) == 3
-    drawn = people.drawn(np.array([0, 1, 2]), SeededBits(1))
+    drawn = people.draw(np.array([0, 1, 2]), SeededBits(1))
     places, weights = drawn.places.reshape(3, 3), drawn.weights.reshape(3, 3)
     for row, one in zip(places, ["b", "a", "c"], strict=True):
         assert set(IDS[row]) == {one}
@@ -25,20 +25,20 @@ def test_those_who_have_more_are_chosen_from_at_random_each_time() -> None:
     people, bits = UnitIds(IDS, max_examples=2), SeededBits(2)
     pairs: dict[tuple[int, ...], int] = {}
     for _ in range(6000):
-        pair = tuple(sorted(people.drawn(np.array([0]), bits).places.tolist()))
+        pair = tuple(sorted(people.draw(np.array([0]), bits).places.tolist()))
         pairs[pair] = pairs.get(pair, 0) + 1
     assert len(pairs) == 6
     assert chisquare(list(pairs.values())).pvalue > 1e-6
 
 
 def test_nobody_drawn_is_nothing() -> None:
-    assert UnitIds(IDS, max_examples=2).drawn(np.array([], np.int64)).places.size == 0
+    assert UnitIds(IDS, max_examples=2).draw(np.array([], np.int64)).places.size == 0
 
 
 def test_examples_of_nobody_never_count() -> None:
     people = UnitIds([None, float("nan"), 7, 7.5, None], max_examples=2)
     assert len(people) == 2
-    assert set(people.drawn(np.array([0, 1])).places) == {2, 3}
+    assert set(people.draw(np.array([0, 1])).places) == {2, 3}
 
 
 def test_the_bound_must_be_a_count() -> None:

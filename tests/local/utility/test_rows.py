@@ -15,7 +15,7 @@ def _rows(gap: Gap, each: int = 60) -> tuple[Cleaner, PrivateRows]:
 
 
 def test_the_split_is_that_of_scikit_learn() -> None:
-    split = Split.drawn(10, 0.25, 4)
+    split = Split.draw(10, 0.25, 4)
     assert (len(split.test), len(split.train)) == (3, 7)
     assert sorted([*split.test, *split.train]) == list(range(10))
     chosen = pytest.importorskip("sklearn.model_selection")
@@ -26,7 +26,7 @@ def test_the_split_is_that_of_scikit_learn() -> None:
 @pytest.mark.parametrize(("rows", "share"), [(1, 0.5), (0, 0.5), (10, 0.95), (10, 0), (10, 1.5)])
 def test_a_split_has_rows_on_both_sides(rows: int, share: float) -> None:
     with pytest.raises(InvalidParameter):
-        Split.drawn(rows, share, 0)
+        Split.draw(rows, share, 0)
 
 
 def test_untouched_rows_are_what_is_declared_of_them() -> None:

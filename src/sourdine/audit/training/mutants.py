@@ -140,7 +140,7 @@ class _Broken(PoissonBatches):
 class FullBatches(_Broken):
     """Everybody, in every step."""
 
-    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+    def draw(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
         for _ in range(after, self.steps):
             yield np.arange(self.population)
 
@@ -148,7 +148,7 @@ class FullBatches(_Broken):
 class OrderedBatches(_Broken):
     """One random order, cut into batches, and the same in every epoch."""
 
-    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+    def draw(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
         parts = np.array_split(shuffled(self.population, bits), max(1, round(self.size / self.batch_size)))
         for step in range(after, self.steps):
             yield np.sort(parts[step % len(parts)])
@@ -157,8 +157,8 @@ class OrderedBatches(_Broken):
 class OneBatch(_Broken):
     """A Poisson batch that is drawn once, and used in every step."""
 
-    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
-        first = next(super().drawn(bits))
+    def draw(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+        first = next(super().draw(bits))
         for _ in range(after, self.steps):
             yield first
 
@@ -166,9 +166,9 @@ class OneBatch(_Broken):
 class EvenBatches(_Broken):
     """As many units in every batch, drawn afresh."""
 
-    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+    def draw(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
         size = round(self.population * self.batch_size / self.size)
-        yield from FixedBatches(size=self.population, batch_size=size, epochs=self.epochs).drawn(
+        yield from FixedBatches(size=self.population, batch_size=size, epochs=self.epochs).draw(
             bits, after=after
         )
 
@@ -176,20 +176,20 @@ class EvenBatches(_Broken):
 class OftenBatches(_Broken):
     """Units come in a tenth more often than claimed."""
 
-    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+    def draw(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
         often = min(self.size, round(1.1 * self.batch_size))
         steps = self.steps
         more = PoissonBatches(size=self.size, batch_size=often, epochs=2 * self.epochs, present=self.present)
-        for _, units in zip(range(after, steps), more.drawn(bits), strict=False):
+        for _, units in zip(range(after, steps), more.draw(bits), strict=False):
             yield units
 
 
 class BatchesOfNeighbours(_Broken):
     """Units come in by pairs that stand next to each other."""
 
-    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+    def draw(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
         half = replace(self, present=-(-self.population // 2))
-        for units in PoissonBatches.drawn(half, bits, after=after):
+        for units in PoissonBatches.draw(half, bits, after=after):
             both = (2 * units[:, None] + np.arange(2)).ravel()
             yield both[both < self.population]
 

@@ -49,7 +49,7 @@ class Batches(ABC):
         """Its name in the accounting."""
 
     @abstractmethod
-    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+    def draw(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
         """The batches one after the other, each a row of places in the data; some may be empty.
 
         `after` so many that were drawn before, the rest follow.
@@ -120,7 +120,7 @@ class PoissonBatches(IndependentBatches):
     def sampler(self) -> Sampler:
         return Sampler.POISSON
 
-    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+    def draw(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
         rate = Fraction(self.batch_size, self.size)
         for _ in range(self._counted(after), self.steps):
             yield np.flatnonzero(exact.bernoulli(rate, self.population, bits))
@@ -144,7 +144,7 @@ class TruncatedBatches(Batches):
     def largest(self) -> int | None:
         return self.max_batch_size
 
-    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+    def draw(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
         rate, most = Fraction(self.batch_size, self.size), self.max_batch_size or self.size
         for _ in range(self._counted(after), self.steps):
             came = np.flatnonzero(exact.bernoulli(rate, self.size, bits))
@@ -161,7 +161,7 @@ class AllocatedBatches(IndependentBatches):
     def sampler(self) -> Sampler:
         return Sampler.ALLOCATION
 
-    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+    def draw(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
         many = self.steps // self.epochs
         for _ in range(self._epochs_done(after), self.epochs):
             chosen = exact.uniform(many, self.population, bits)
@@ -178,7 +178,7 @@ class FixedBatches(Batches):
     def sampler(self) -> Sampler:
         return Sampler.FIXED
 
-    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+    def draw(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
         for _ in range(self._counted(after), self.steps):
             yield np.sort(shuffled(self.size, bits)[: self.batch_size])
 
@@ -191,7 +191,7 @@ class ShuffledBatches(Batches):
     def sampler(self) -> Sampler:
         return Sampler.SHUFFLE
 
-    def drawn(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
+    def draw(self, bits: Bits = SYSTEM, *, after: int = 0) -> Iterator[Indices]:
         for _ in range(self._epochs_done(after), self.epochs):
             order = shuffled(self.size, bits)
             for start in range(0, self.size, self.batch_size):

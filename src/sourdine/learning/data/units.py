@@ -28,7 +28,7 @@ class UnitIds:
     Examples without an id (None, NaN) belong to nobody and are left out.
 
     >>> people = UnitIds(["ann", "bob", "ann", None], max_examples=2)
-    >>> len(people), people.drawn(np.array([1])).weights.tolist()
+    >>> len(people), people.draw(np.array([1])).weights.tolist()
     (2, [1.0, 0.0])
     """
 
@@ -46,7 +46,7 @@ class UnitIds:
     def __len__(self) -> int:
         return len(self._counts)
 
-    def drawn(self, people: Indices, bits: Bits = SYSTEM) -> Drawn:
+    def draw(self, people: Indices, bits: Bits = SYSTEM) -> Drawn:
         """The examples that count when these people are drawn."""
         counts = self._counts[people]
         owner = np.repeat(np.arange(len(people)), counts)

@@ -28,13 +28,13 @@ class Split:
     test: Places
 
     @classmethod
-    def drawn(cls, rows: int, share: float, seed: int) -> "Split":
+    def draw(cls, rows: int, share: float, seed: int) -> "Split":
         """A share of the rows, rounded up, to test by, in an order of a seed: that of scikit-learn.
 
         It is the very split that `train_test_split(test_size=share, random_state=seed)` makes, so that
         published figures can be compared. The rows are nobody's secret here, and the split protects nobody.
 
-        >>> Split.drawn(10, 0.2, 0).test.tolist()
+        >>> Split.draw(10, 0.2, 0).test.tolist()
         [2, 8]
         """
         part = float(check.inside("a split", "share", share, 0, 1))
@@ -69,7 +69,7 @@ class PrivateRows:
         first = cleaner.read(cleaner.open(table, text))
         size = _size(first)
         if isinstance(test, int | float):
-            return cls(first, Split.drawn(size, test, seed))
+            return cls(first, Split.draw(size, test, seed))
         second = cleaner.read(cleaner.open(test, text))
         if not size or not _size(second):
             raise InvalidParameter("A table without rows teaches and tests nothing. Give one that has some.")
