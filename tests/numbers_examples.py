@@ -268,6 +268,7 @@ CORE = {
         lambda **n: PrivacyLoss.symmetric(LAW, neighbours=_ADD, **n), epsilon=100, rho=100, delta=SMALL
     ),
     "core.PrivacyLoss.pure": of(PrivacyLoss.pure, epsilon=100, rho=100),
+    "core.PrivacyLoss.profile": of(LAPLACE.profile, epsilon=QUARTER),
 }
 
 ACCOUNTING = {

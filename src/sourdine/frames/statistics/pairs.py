@@ -74,10 +74,13 @@ class PairSums:
     max_rows: int = 1
 
     def __post_init__(self) -> None:
-        for width, degree in zip(self.widths, self.degrees, strict=True):
-            check.integer("PairSums", "degree", degree, 1, 2)
+        degrees = tuple(check.integer("PairSums", "degree", degree, 1, 2) for degree in self.degrees)
+        widths = tuple(
             check.integer("PairSums", "width", width, 1, MOST_STEPS[degree])
-        check.keep(self, max_rows=check.integer("PairSums", "max_rows", self.max_rows, 1, 1 << 62))
+            for width, degree in zip(self.widths, degrees, strict=True)
+        )
+        max_rows = check.integer("PairSums", "max_rows", self.max_rows, 1, 1 << 62)
+        check.keep(self, widths=widths, degrees=degrees, max_rows=max_rows)
 
     @property
     def coordinates(self) -> int:
