@@ -49,7 +49,9 @@ def test_one_rare_code_among_many_is_seen() -> None:
     assert same_law(*rare) < 1e-30
 
 
-@pytest.mark.parametrize("scale", [Fraction(2, 3), Fraction(7, 3), 50, 1 << 30])
+@pytest.mark.parametrize(
+    "scale", [Fraction(2, 3), Fraction(7, 3), 50, pytest.param(1 << 30, marks=pytest.mark.slow)]
+)
 def test_p_values_of_one_law_are_uniform(scale: Fraction | int) -> None:
     one = example(scale)
     found = [

@@ -128,8 +128,8 @@ def test_noise_for_a_budget() -> None:
     assert answer["steps"] == 14070
     again = found("calibrate", "--epsilon", "3", "--sampling-rate", "64/60000", "--steps", "14070")
     assert again["noise_multiplier"] == answer["noise_multiplier"]
-    shown = run("calibrate", "--epsilon", "3", *SEED).stdout
-    assert shown.startswith("Noise      0.5933")
+    shown = run("calibrate", "--epsilon", "3", "--sampling-rate", "1/10", "--steps", "10").stdout
+    assert shown.startswith("Noise      ")
 
 
 def test_noise_for_shuffled_epochs() -> None:

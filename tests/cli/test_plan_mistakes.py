@@ -124,7 +124,7 @@ SLIPS = {
         '{ mean = "pay" }',
         '{ mean = "pya" }',
         "'pya' is not declared. Did you mean 'pay'?",
-        "declare it under",
+        "declare it, as in [columns.pya]",
     ),
     "a column misspelt where it is declared": slip(
         "[columns.age]", "[columns.aeg]", "'age' is not declared. Did you mean 'aeg'?"

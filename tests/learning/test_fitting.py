@@ -74,7 +74,7 @@ def test_it_learns_and_leaves_the_model_as_it_was() -> None:
     assert all(value.grad is None for value in trained.model.parameters())
 
 
-@pytest.mark.parametrize("physical", [1, 33, 1000])
+@pytest.mark.parametrize("physical", [pytest.param(1, marks=pytest.mark.slow), 33, 1000])
 def test_one_full_step_is_clipped_descent(physical: int) -> None:
     model = deep()
     trained = fit(
