@@ -162,6 +162,9 @@ def _print(place: Path, published: PublishedRelease, refusal: str) -> None:
         ),
         f"plan {_word(place / SPEC)} --error people=50": "the least epsilon for an error of 50 people",
         f"ledger history {_word(place / LEDGER)}": "what was paid, and for what",
+        f"certificate show {_word(place / RELEASE)} --ledger {_word(place / LEDGER)} --html verdict.html": (
+            "whether it is safe, in plain words: a page to print and sign"
+        ),
         f"certificate verify {_word(place / RELEASE)} --ledger {_word(place / LEDGER)}": (
             "that the release was paid, and its files are untouched"
         ),

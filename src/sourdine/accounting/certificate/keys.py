@@ -139,9 +139,9 @@ def _content(path: Path) -> bytes:
         with path.open("rb") as file:
             content = file.read(_LONGEST + 1)
     except OSError as problem:
-        raise InvalidParameter(
-            f"The key {path} cannot be read ({problem.strerror}). Check the path and its rights."
-        ) from None
+        other = path.with_name(path.name + PUBLIC)
+        hint = f"Do you mean {other}?" if other.is_file() else "Check the path and its rights."
+        raise InvalidParameter(f"The key {path} cannot be read ({problem.strerror}). {hint}") from None
     if len(content) > _LONGEST:
         raise InvalidParameter(f"{path} is far too long for a key. Check the path.")
     return content

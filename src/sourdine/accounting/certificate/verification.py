@@ -118,8 +118,19 @@ def verify_release(
 
 
 def _content(place: Path) -> bytes:
+    if place.is_file() and place.suffix != ".json":
+        beside = place.parent / CERTIFICATE
+        hint = f": {place.parent}" if beside.exists() else f", or its {CERTIFICATE}"
+        raise InvalidParameter(f"{place} is no certificate. Name the folder of the release{hint}.")
     if place.exists() and not place.is_file():
         raise InvalidParameter(f"{place} is no file. Name the folder of a release, or its {CERTIFICATE}.")
+    if not place.exists() and place.name == CERTIFICATE and place.parent.is_dir():
+        below = sorted(each.parent for each in place.parent.glob(f"*/{CERTIFICATE}"))
+        if below:
+            raise InvalidParameter(
+                f"{place.parent} is no release itself: it holds no {CERTIFICATE}. There is one below: "
+                f"{below[0]}."
+            )
     try:
         with place.open("rb") as file:
             content = file.read(_LONGEST + 1)

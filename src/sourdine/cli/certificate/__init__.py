@@ -3,12 +3,14 @@
 import typer
 
 from sourdine.cli.certificate.keys import keys
+from sourdine.cli.certificate.show import show
 from sourdine.cli.certificate.sign import sign
 from sourdine.cli.certificate.verify import verify
 
 CERTIFICATE = "certificate.json"
 
 app = typer.Typer(no_args_is_help=False)
+app.command(name="show")(show)
 app.command(name="verify")(verify)
 app.command(name="keys")(keys)
 app.command(name="sign")(sign)
@@ -16,9 +18,9 @@ app.command(name="sign")(sign)
 
 @app.callback(invoke_without_command=True)
 def certificate(ctx: typer.Context) -> None:
-    """Check and sign the statement that goes with a release.
+    """Is a release safe, as published, paid and signed? Start with show.
 
-    Example: sourdine certificate verify people-release --ledger people.ledger
+    Example: sourdine certificate show people-release --html verdict.html
     """
     if ctx.invoked_subcommand is None:
         print(ctx.get_help())

@@ -158,6 +158,8 @@ def _reword(problem: typer.TyperException) -> str:
     context = getattr(problem, "ctx", None)
     if message.startswith("Missing ") and context is not None:
         return f"{message} To see what it needs: {context.command_path} --help"
+    if message.startswith("No such command ") and context is not None:
+        return f"{message} {_commands_like(message.split(chr(39))[1], context)}"
     where, _, what = message.partition(": ")
     if not isinstance(problem, typer.BadParameter) or not what:
         return message
@@ -167,6 +169,16 @@ def _reword(problem: typer.TyperException) -> str:
     if "number" in what:
         return f"The value of {name} must be a number. Write it like 0.5."
     return f"The value of {name} is not possible: {what.removeprefix('Value error, ')}"
+
+
+def _commands_like(name: str, context: typer.Context) -> str:
+    """Where a command of this name is, or how to see which there are."""
+    above = context.find_root().command
+    groups = {"": above, **{f" {each}": group for each, group in getattr(above, "commands", {}).items()}}
+    paths = [place for place, group in groups.items() if name in getattr(group, "commands", {})]
+    if paths:
+        return f"There is: {context.find_root().command_path}{paths[0]} {name}"
+    return f"To see which there are: {context.command_path} --help"
 
 
 def _about_file(problem: OSError) -> str:

@@ -1,0 +1,213 @@
+"""Red, yellow or green: what all checks of a release come to, as data, for a page and for a terminal."""
+
+import math
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sourdine.accounting.certificate import Deviance, Discrepancy, Verification
+from sourdine.accounting.explain import Explanation, explain_guarantee
+from sourdine.accounting.explain.words import beliefs, guesses
+from sourdine.audit.plans import PlanAudit
+from sourdine.core.distance import Neighbours
+from sourdine.core.errors import SourdineError
+from sourdine.core.terminal import tame
+from sourdine.report.verdict.checks import (
+    CheckOutcome,
+    ReleaseCheck,
+    brief,
+    check_audit,
+    check_exact_counts,
+    check_files,
+    check_noise,
+    check_payment,
+    check_plan,
+    check_signature,
+    check_strength,
+)
+from sourdine.report.verdict.facts import Fact, assumptions, facts, title_of
+from sourdine.tables import ReleasePlan
+from sourdine.tables.record import NAME, Record
+
+_LINE = 100  # characters
+_MOST_EPSILON = 1 << 20
+
+Audit = Callable[[ReleasePlan], PlanAudit]
+
+
+class Light(StrEnum):
+    """What a verdict comes to."""
+
+    GREEN = "green"
+    YELLOW = "yellow"
+    RED = "red"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseVerdict:
+    """What is known of a release, what was checked, and what it means for one unit."""
+
+    title: str
+    unit: str
+    facts: tuple[Fact, ...]
+    checks: tuple[ReleaseCheck, ...]
+    assumptions: tuple[str, ...]
+    explanation: Explanation | None
+
+    def with_outcome(self, *outcomes: CheckOutcome) -> tuple[ReleaseCheck, ...]:
+        """The checks that came out so."""
+        return tuple(check for check in self.checks if check.outcome in outcomes)
+
+    @property
+    def light(self) -> Light:
+        """Red if anything failed; yellow if anything was not looked at or needs judgement; else green."""
+        if self.with_outcome(CheckOutcome.FAILED):
+            return Light.RED
+        return Light.YELLOW if self.with_outcome(CheckOutcome.JUDGE, CheckOutcome.OPEN) else Light.GREEN
+
+    @property
+    def words(self) -> str:
+        """The verdict in a sentence or two."""
+        failures, open_ones = self.with_outcome(CheckOutcome.FAILED), self.with_outcome(CheckOutcome.OPEN)
+        doubts = self.with_outcome(CheckOutcome.JUDGE)
+        if failures:
+            return f"Do not publish this release, and do not rely on it. Failed: {_listed(failures)}."
+        parts = [f"not looked at: {_listed(open_ones)}"] if open_ones else []
+        parts += [f"for you to judge: {_listed(doubts)}"] if doubts else []
+        if parts:
+            return f"Nothing wrong was found, but not all is settled. {'; '.join(parts).capitalize()}."
+        return "Every check was made, and all passed."
+
+    @property
+    def meaning(self) -> tuple[str, ...]:
+        """What the guarantee means for one unit."""
+        if self.explanation is None:
+            return ("No finite ε is known, so nothing is promised.",)
+        if self.light is Light.RED:
+            claim = "This is what it claims. A check has failed, so do not count on it."
+            return claim, beliefs(self.explanation), guesses(self.explanation)
+        return beliefs(self.explanation), guesses(self.explanation)
+
+    def to_json(self) -> dict[str, object]:
+        """All of it, for machines."""
+        return {
+            "verdict": self.light.value,
+            "words": self.words,
+            "release": self.title,
+            **{name.lower().replace(" ", "_"): words for name, words in self.facts},
+            "meaning": list(self.meaning),
+            "checks": [
+                {"name": check.name, "outcome": check.outcome.value, "words": check.words}
+                for check in self.checks
+            ],
+            "assumptions": list(self.assumptions),
+        }
+
+    def text(self) -> str:
+        """The same for a terminal."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield from _wrap(f"{self.light.upper()}: {self.words}")
+        yield from _wrap(f"The release: {self.title}")
+        wide = 2 + max(len(name) for name in [*(name for name, _ in self.facts), *map(_name, self.checks)])
+        yield ""
+        for name, words in self.facts:
+            yield from _wrap(words, name.ljust(wide))
+        for place, words in enumerate(self.meaning):
+            yield from _wrap(words, ("" if place else f"For one {self.unit}"[: wide - 1]).ljust(wide))
+        yield "\nChecks"
+        for check in self.checks:
+            yield from _wrap(f"{check.outcome.upper()}. {check.words}", check.name.ljust(wide))
+        yield "\nAssumed, which no check can show"
+        for words in self.assumptions:
+            yield from _wrap(words, "- ")
+
+
+def judge(
+    verification: Verification,
+    *,
+    others: Sequence[Discrepancy] = (),
+    audit: Audit | None = None,
+) -> ReleaseVerdict:
+    """Weigh all that is known of a release.
+
+    `others` is what is wrong besides. `audit` replays made-up tables through its plan; without it that check
+    is open. Nothing is read from files that are not as they were published.
+    """
+    certificate = verification.certificate
+    record, plan, trouble = _record(verification)
+    result, hindrance = _audit(plan, record, audit)
+    explanation = None
+    if math.isfinite(certificate.epsilon) and certificate.epsilon <= _MOST_EPSILON:
+        explanation = explain_guarantee(
+            certificate.epsilon,
+            certificate.delta or 0,
+            unit=brief(certificate.unit),
+            neighbours=Neighbours(certificate.neighbours),
+        )
+    return ReleaseVerdict(
+        title=title_of(record, verification),
+        unit=brief(certificate.unit),
+        facts=facts(verification, record, plan),
+        checks=(
+            check_files(verification, (*others, *trouble)),
+            check_signature(verification),
+            check_payment(verification),
+            check_plan(certificate, record, plan),
+            check_noise(verification),
+            check_exact_counts(certificate, plan),
+            check_audit(result, plan, hindrance),
+            *check_strength(certificate, explanation, _size(record, plan)),
+        ),
+        assumptions=assumptions(certificate, plan),
+        explanation=explanation,
+    )
+
+
+def _record(
+    verification: Verification,
+) -> tuple[Record | None, ReleasePlan | None, tuple[Discrepancy, ...]]:
+    """The record and the plan of a release of tables, if they are as they were published."""
+    if NAME not in verification.files.same:
+        return None, None, ()
+    try:
+        record = Record.from_json((verification.place.parent / NAME).read_text(encoding="utf-8"))
+        return record, record.specification.plan(), ()
+    except (OSError, UnicodeDecodeError, SourdineError):
+        words = f"{NAME} is as it was published, but it is no record that this version can read."
+        return None, None, (Discrepancy(kind=Deviance.UNREADABLE, name=NAME, words=words),)
+
+
+def _audit(
+    plan: ReleasePlan | None, record: Record | None, audit: Audit | None
+) -> tuple[PlanAudit | None, str]:
+    """What an audit finds, or why there is none."""
+    if plan is None or record is None or audit is None:
+        return None, "it was not asked for, with --pairs 100"
+    if record.specification.joins:
+        return None, "it needs the public tables that are joined; audit the specification, where they are"
+    return audit(plan), "no engine could be asked"
+
+
+def _size(record: Record | None, plan: ReleasePlan | None) -> float | None:
+    """How many records there are at least, as far as that is known: told privately, or declared."""
+    if record is not None and record.quality is not None:
+        return max(record.quality.records[1], 1)
+    return None if plan is None or plan.size is None else plan.size
+
+
+def _name(check: ReleaseCheck) -> str:
+    return check.name
+
+
+def _listed(checks: Sequence[ReleaseCheck]) -> str:
+    names = [check.name.lower() for check in checks]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _wrap(text: str, first: str = "") -> list[str]:
+    return textwrap.wrap(
+        tame(text), _LINE, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
+    )
