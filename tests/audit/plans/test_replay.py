@@ -2,6 +2,7 @@
 
 import dataclasses
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,7 @@ from sourdine.audit.plans.faults import FAULTS, Fault
 from sourdine.audit.plans.random_plans import KINDS, random_plan
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import PrivacyUnit
+from sourdine.tables import Specification
 from sourdine.tables.group_sums import RecordCounts
 
 
@@ -141,3 +143,9 @@ def test_what_a_unit_moves_by_two_steps_of_a_plan() -> None:
     count = next(each for each in found.lines if isinstance(each.line.measurement, RecordCounts))
     assert count.line.distance.amount == Fraction(2)
     assert count.ratio == 1.0
+
+
+def test_a_line_break_in_a_cell_is_no_fault_of_a_file_whose_lines_are_records() -> None:
+    """Seen to fail: this seed draws such a cell for a table that is also asked on its own."""
+    plan = Specification.load(Path(__file__).parents[3] / "docs" / "samples" / "people.toml").plan()
+    assert audit_plan(plan, pairs=50, engines=["csv"], seed=1).violations == []

@@ -65,8 +65,8 @@ def _csv(layout: Layout, rows: Sequence[Row], folder: Path) -> object:
 
 
 def _field(cell: Cell) -> str:
-    """A field in quotes, or nothing at all."""
-    return "" if cell is None else '"' + str(cell).replace('"', '""') + '"'
+    """A field in quotes, or nothing at all. A line feed would end the record, so it becomes its brother."""
+    return "" if cell is None else '"' + str(cell).replace('"', '""').replace("\n", "\r") + '"'
 
 
 def _ndjson(layout: Layout, rows: Sequence[Row], folder: Path) -> object:

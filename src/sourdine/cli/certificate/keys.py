@@ -10,8 +10,6 @@ from sourdine.cli.shared.parse import AsJson
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
 
-_CERTIFICATE = "certificate.json"
-
 
 def keys(
     name: Annotated[Path, typer.Argument(help="What to call them: office makes office.key and office.pub.")],
@@ -29,13 +27,13 @@ def keys(
 
     Example: sourdine certificate keys office
     """
-    from sourdine.accounting.certificate import SigningKey
+    from sourdine.accounting.certificate import CERTIFICATE, SigningKey
     from sourdine.accounting.certificate.keys import PRIVATE, PUBLIC
 
     base = name.with_suffix("") if name.suffix in (PRIVATE, PUBLIC) else name
     private, public = (base.with_name(base.name + ending) for ending in (PRIVATE, PUBLIC))
     show.check_place(private)
-    if (private.parent / _CERTIFICATE).exists():
+    if (private.parent / CERTIFICATE).exists():
         raise InvalidParameter(
             f"{private.parent} holds a release, which is handed out, and a private key never is. Name "
             "another folder."

@@ -14,6 +14,7 @@ from sourdine.cli.certificate.verify import (
     read_keys,
 )
 from sourdine.cli.shared import show as output
+from sourdine.cli.shared.parse import AsJson
 from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
@@ -31,9 +32,9 @@ def show(
     key: PublicKeys = None,
     html: Annotated[Path | None, typer.Option(help="Keep it as a page, to print and sign.")] = None,
     pairs: Annotated[
-        int, typer.Option(help="Pairs of made-up tables to audit the plan with, on each engine; 0 for none.")
+        int, typer.Option(help="Pairs of made-up tables to audit the plan with; 0 for none.")
     ] = 100,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """A verdict on a release in plain words: green, yellow or red, and why.
 
@@ -58,10 +59,15 @@ def show(
         )
     verification = verify_release(path, ledger=ledger, keys=read_keys(key))
 
-    def audit(plan: "ReleasePlan") -> "PlanAudit":
+    def audit(plan: "ReleasePlan", engine: str) -> "PlanAudit":
         from sourdine.audit.plans import audit_plan
 
-        return audit_plan(plan, pairs=many, watch=lambda each: output.progress("auditing the plan", each))
+        return audit_plan(
+            plan,
+            pairs=many,
+            engines=[engine],
+            watch=lambda stretches: output.progress("auditing the plan", stretches),
+        )
 
     verdict = judge(verification, others=other_payment(verification), audit=audit if many else None)
     if html is not None:

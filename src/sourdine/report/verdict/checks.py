@@ -160,13 +160,14 @@ def check_audit(audit: PlanAudit | None, plan: ReleasePlan | None, hindrance: st
         words = f"{hindrance[:1].upper()}{hindrance[1:]}."
         return ReleaseCheck(name, CheckOutcome.OPEN, words)
     pairs = counted(sum(audit.engines.values()), "pair")
-    engines = counted(len(audit.engines), "engine")
     if audit.violations:
         fault = audit.violations[0].words
         words = f"Of {pairs} of tables, {len(audit.violations):,} refute it. The first: {fault}"
         return ReleaseCheck(name, CheckOutcome.FAILED, words)
     unit = brief(plan.unit.name)
-    words = f"{pairs} of made-up tables that differ in one {unit}, on {engines}: no fault was found."
+    words = (
+        f"{pairs} of made-up tables ({', '.join(audit.engines)}) that differ in one {unit}: no fault found."
+    )
     return ReleaseCheck(name, CheckOutcome.PASSED, words)
 
 

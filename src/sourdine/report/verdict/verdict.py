@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from sourdine.accounting.certificate import Deviance, Discrepancy, Verification
 from sourdine.accounting.explain import Explanation, explain_guarantee
@@ -12,7 +13,7 @@ from sourdine.accounting.explain.words import beliefs, guesses
 from sourdine.audit.plans import PlanAudit
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import SourdineError
-from sourdine.core.terminal import tame
+from sourdine.core.escaping import tame
 from sourdine.report.verdict.checks import (
     CheckOutcome,
     ReleaseCheck,
@@ -33,7 +34,9 @@ from sourdine.tables.record import NAME, Record
 _LINE = 100  # characters
 _MOST_EPSILON = 1 << 20
 
-Audit = Callable[[ReleasePlan], PlanAudit]
+_ENGINES = {".parquet": "parquet", ".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "ndjson"}
+
+Audit = Callable[[ReleasePlan, str], PlanAudit]  # of a plan, on the engine of this name
 
 
 class Light(StrEnum):
@@ -188,7 +191,15 @@ def _audit(
         return None, "it was not asked for, with --pairs 100"
     if record.specification.joins:
         return None, "it needs the public tables that are joined; audit the specification, where they are"
-    return audit(plan), "no engine could be asked"
+    result = audit(plan, _engine(record))
+    return result, "; ".join(result.skipped.values()) or "no engine could be asked"
+
+
+def _engine(record: Record) -> str:
+    """The way by which the table of a release came in, as far as its name tells."""
+    names = {Path(each).name.lower().removesuffix(".gz") for each in record.specification.table.sources}
+    endings = {_ENGINES.get(Path(name).suffix, "csv") for name in names}
+    return endings.pop() if len(endings) == 1 else "duckdb"
 
 
 def _size(record: Record | None, plan: ReleasePlan | None) -> float | None:
