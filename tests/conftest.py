@@ -15,11 +15,11 @@ import typer.testing
 from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
+from benchmarks.servers import Server
 from sourdine.core.figure import picture
 from sourdine.frames import source
 from sourdine.frames.closed import closed_connection
 from sourdine.report.pages import page
-from tests.servers import Server
 
 # how long an example takes hangs on what else the machine does: it says nothing about the code
 # and a change is judged by the same examples each time; the slow tests look for new ones

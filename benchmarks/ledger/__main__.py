@@ -1,4 +1,4 @@
-"""The command line: `python -m benchmarks.ledger [--kills N] [--processes N] [--stretches N]`."""
+"""The command line: `python -m benchmarks.ledger [--kills N] [--processes N] [--stretches N] [--server]`."""
 
 import argparse
 import secrets
@@ -12,7 +12,9 @@ from rich.progress import Progress
 from benchmarks.finding import verdict
 from benchmarks.ledger.crash import torment
 from benchmarks.ledger.growth import with_lines, with_writers
+from benchmarks.ledger.server import measure as measure_server
 from benchmarks.ledger.speed import measure
+from benchmarks.servers import Server
 
 
 def main() -> None:
@@ -22,10 +24,14 @@ def main() -> None:
     parser.add_argument("--stretches", type=int, default=10, help="of 500 spends each, for the speed")
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--seed", type=int, default=secrets.randbits(32))
+    parser.add_argument("--server", action="store_true", help="a PostgreSQL server instead of a file")
     options = parser.parse_args()
     if options.quick:
         options.kills, options.stretches = options.kills // 10, 3
     console = Console()
+    if options.server:
+        _serve(console, options)
+        return
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         speed = measure(Path(folder), stretches=options.stretches, each=500)
         share = speed.ledger / speed.bare
@@ -37,20 +43,48 @@ def main() -> None:
             f"best stretch; bare {speed.bare:,.0f}",
         )
         _grow(console, Path(folder), (10**3, 10**4, 10**5) if options.quick else (10**3, 10**4, 10**5, 10**6))
-        with Progress(console=console) as bar:
-            task = bar.add_task(f"killing writers, seed {options.seed}", total=options.kills)
-            outcome = torment(
-                Path(folder),
-                processes=options.processes,
-                kills=options.kills,
-                limit=Fraction(10**6),
-                seed=options.seed,
-                progress=lambda done: bar.update(task, completed=done),
-            )
+        _torment(console, Path(folder), options)
+
+
+def _serve(console: Console, options: argparse.Namespace) -> None:
+    """The same of a server: its speed beside bare inserts, and what is left after kills of both sides."""
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
+        Path(folder).chmod(0o755)
+        server = Server.start(Path(folder))
+        try:
+            for writers in (1, 2, 4, 8, 16):
+                rates = measure_server(server, writers, stretches=3, each=400 if options.quick else 1600)
+                share = rates.ledger / rates.bare
+                verdict(
+                    console,
+                    share >= 0.5,
+                    f"{writers} writers: {share:.2f} of bare INSERT and COMMIT by as many in turn with it "
+                    f"(target 0.5): {rates.ledger:,.0f} charges a second, bare {rates.bare:,.0f}",
+                )
+            _torment(console, Path(folder), options, server)
+        finally:
+            server.remove()
+
+
+def _torment(
+    console: Console, folder: Path, options: argparse.Namespace, server: Server | None = None
+) -> None:
+    with Progress(console=console) as bar:
+        task = bar.add_task(f"killing writers, seed {options.seed}", total=options.kills)
+        outcome = torment(
+            folder,
+            processes=options.processes,
+            kills=options.kills,
+            limit=Fraction(10**6),
+            seed=options.seed,
+            progress=lambda done: bar.update(task, completed=done),
+            server=server,
+        )
     verdict(
         console,
         outcome.unrecorded == outcome.duplicates == outcome.overspent == 0,
-        f"{outcome.kills} kills of {options.processes} writers: {outcome.acknowledged:,} releases allowed, "
+        f"{outcome.kills} kills of {options.processes} writers{'' if server is None else ' and the server'}: "
+        f"{outcome.acknowledged:,} releases allowed, "
         f"{outcome.recorded:,} lines, {outcome.unrecorded} unrecorded, {outcome.duplicates} counted twice, "
         f"overspent by {outcome.overspent}",
     )

@@ -48,7 +48,7 @@ def bounds(
     sourdine bounds people.toml --column pay --epsilon 0.1 ·
     sourdine bounds people.toml --column visits --epsilon 0.05 --type integer --outside 0.02
     """
-    from sourdine.accounting.ledger.receipt import left_words, readable
+    from sourdine.accounting.ledger.numbers import left_words, readable
     from sourdine.core.distance import Neighbours
     from sourdine.frames.schema import decimal
     from sourdine.tables.bounds import BoundsPlan, check_numbers, load_draft, open_column, release_bounds

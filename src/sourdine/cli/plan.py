@@ -169,7 +169,7 @@ class _Cost:
 
 def _cost(specification: "Specification", plan: "ReleasePlan") -> _Cost:
     """What the ledger says to a plan, a refusal too. It may be made later, so none is no mistake here."""
-    from sourdine.accounting.ledger.receipt import readable, remaining, room
+    from sourdine.accounting.ledger.numbers import readable, remaining, room
     from sourdine.tables.release import check_release
 
     path = specification.ledger_path

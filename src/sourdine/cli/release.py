@@ -179,7 +179,7 @@ def print_quality(release: "TableRelease") -> None:
 
 def print_payment(published: PublishedRelease) -> None:
     """What was paid, what is left, and where everything is."""
-    from sourdine.accounting.ledger.receipt import left_words, readable
+    from sourdine.accounting.ledger.numbers import left_words, readable
 
     certificate, receipt = published.certificate, published.release.receipt
     assert receipt is not None

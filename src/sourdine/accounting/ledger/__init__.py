@@ -1,5 +1,6 @@
 """The durable ledger: budgets in a file, receipts, and what they mean."""
 
+from sourdine.accounting.ledger.allowance import Allowance, Allowances, Request, spending_from
 from sourdine.accounting.ledger.budget import (
     Budget,
     ConcentratedBudget,
@@ -13,6 +14,8 @@ from sourdine.accounting.ledger.receipt import Entry, Receipt, Status
 from sourdine.accounting.ledger.terms import Period, Terms
 
 __all__ = [
+    "Allowance",
+    "Allowances",
     "Budget",
     "ConcentratedBudget",
     "Entry",
@@ -23,6 +26,8 @@ __all__ = [
     "PureBudget",
     "Receipt",
     "RenyiBudget",
+    "Request",
     "Status",
     "Terms",
+    "spending_from",
 ]

@@ -184,25 +184,42 @@ class Statement(NamedTuple):
 
 def state(
     block: Block,
+    *,
     purpose: str,
     author: str | None,
     secure: bool | None,
     digest: str | None,
+    allowance: str | None,
 ) -> Statement:
     """The statement of a block and the digest of what was declared."""
-    who = author if author is not None else _user()
-    check_text("purpose", purpose)
-    check_text("author", who)
-    stated = f'"purpose": {json.dumps(purpose)}, "author": {json.dumps(who)}, "price": "{block.cost.price}"'
-    stated += f', "software": {json.dumps(_software())}'
+    if allowance is not None:
+        check_text("allowance", allowance)
+    stated = say_who(purpose, author_of(author), block.cost.price)
     if secure is not None:
         stated += f', "secure": {json.dumps(check.boolean("Ledger", "secure", secure))}'
     if digest is not None:
         stated += f', "declared_digest": "{digest}"'
     described = f'"spends": {block.text}'
-    return Statement(
-        block.cost, stated, described, hashlib.sha256(f"{stated}\n{described}".encode()).hexdigest()
-    )
+    return Statement(block.cost, stated, described, digest_of(stated, allowance or "", described))
+
+
+def digest_of(*texts: str) -> str:
+    """The SHA-256 of texts, whatever stands in them."""
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+
+
+def say_who(purpose: str, author: str, price: Fraction) -> str:
+    """What every line states: for what, by whom, at what price, with which software."""
+    check_text("purpose", purpose)
+    who = f'"purpose": {json.dumps(purpose)}, "author": {json.dumps(author)}'
+    return f'{who}, "price": "{price}", "software": {json.dumps(_software())}'
+
+
+def author_of(author: str | None) -> str:
+    """Who charges: the name that is given, or that of the user."""
+    name = author if author is not None else _user()
+    check_text("author", name)
+    return name
 
 
 @cache

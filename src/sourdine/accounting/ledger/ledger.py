@@ -5,35 +5,49 @@ Functions that pay take a ledger that is open, or the path of its file.
 
 import json
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import overload
+from typing import NamedTuple, overload
 
 from sourdine.accounting.ledger import problems
 from sourdine.accounting.ledger.address import Address, Place
-from sourdine.accounting.ledger.budget import add, amount
+from sourdine.accounting.ledger.allowance import Allow, Allowance, Allowances, Approve, Ask, Decline, Rule
 from sourdine.accounting.ledger.chain import LedgerLine
-from sourdine.accounting.ledger.charge import Block, Blocks, Statement, state
+from sourdine.accounting.ledger.charge import (
+    Block,
+    Blocks,
+    Cost,
+    Statement,
+    author_of,
+    digest_of,
+    say_who,
+    state,
+)
 from sourdine.accounting.ledger.file import database
-from sourdine.accounting.ledger.making import Number, make_terms
+from sourdine.accounting.ledger.making import Number, make_terms, names_of, period_of, share_of
+from sourdine.accounting.ledger.numbers import room
 from sourdine.accounting.ledger.reader import UNREADABLE, Reader
-from sourdine.accounting.ledger.receipt import Entry, Receipt, Status, readable, room
+from sourdine.accounting.ledger.receipt import Entry, Receipt, Status
 from sourdine.accounting.ledger.server import tables
+from sourdine.accounting.ledger.standing import Standing
 from sourdine.accounting.ledger.store import Store
 from sourdine.accounting.ledger.stores import AnyStore, create_store, open_store
 from sourdine.accounting.ledger.terms import Period, Terms, check_text, declarations, declared_digest
 from sourdine.accounting.spend import Spend
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
-from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError
+from sourdine.core.errors import InvalidParameter, LedgerError
 from sourdine.core.escaping import tame
 from sourdine.core.figure import Figure
 from sourdine.core.notation import either
 from sourdine.core.view import Viewable, figure_of
 
+Step = Callable[[Standing, datetime], tuple[Standing, str]]
+"""From where a ledger stands to where it will, and what the line says of that; or a refusal."""
+_NO_SPENDS = '"spends": []'
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -63,7 +77,7 @@ class Ledger(Viewable):
         self._blocks = Blocks(terms)
         self._reader = Reader(store.path, terms, self._blocks)
         self._recent: tuple[Block, tuple[object, ...], Statement] | None = None
-        self._newest = ("", Fraction(0))  # a line found in order, by its mark, and the total after it
+        self._newest = ("", Standing(terms=terms))  # after a line found in order, by its mark
         self.terms = terms
         weakref.finalize(self, store.close)
 
@@ -190,92 +204,172 @@ class Ledger(Viewable):
         *spends: Spend,
         purpose: str,
         author: str | None = None,
+        allowance: str | None = None,
         secure: bool | None = None,
         declared: Mapping[str, str] | None = None,
     ) -> Receipt:
         """Pay for a block, or refuse it whole; noise may be drawn once this has returned.
 
-        `secure` (whether the noise will come from secure bits) and the digest of `declared` (bounds and other
-        declarations the release rests on) are recorded, so that a certificate can be held against them.
+        Where there are allowances it is taken from the one that is named, or from the only one that its
+        author has. `secure` (whether the noise will come from secure bits) and the digest of `declared`
+        (bounds and other declarations the release rests on) are recorded, so that a certificate can be held
+        against them.
         """
         noted = None if declared is None else declared_digest(declarations(declared))
-        request = (purpose, author, secure, noted)
+        request = (purpose, author, secure, noted, allowance)
         recent = self._recent  # read once: another thread may put its own there
         if recent is None or recent[1] != request or not recent[0].holds(spends):
             block = self._blocks.keep(spends)
-            self._recent = recent = (block, request, state(block, purpose, author, secure, noted))
-        (price, delta), stated, described, digest = recent[2]
-        time, total, delta_total, content = _START, price, delta, ""
+            made = state(
+                block, purpose=purpose, author=author, secure=secure, digest=noted, allowance=allowance
+            )
+            self._recent = recent = (block, request, made)
+        statement = recent[2]
+        who = author_of(author)
+        return self._receipt(
+            self._write(
+                statement.digest,
+                lambda standing, time: standing.charge(statement.cost, time, allowance, who),
+                statement.before,
+                statement.after,
+            ),
+            statement.cost,
+        )
+
+    def _write(self, digest: str, step: Step, before: str, after: str) -> "_Line":
+        """One more line, by a step from where the ledger stands; or the step's refusal."""
+        time, standing, content = _START, Standing(terms=self.terms), ""
 
         def build(last: LedgerLine | None) -> tuple[str, str]:
-            nonlocal time, total, delta_total, content
+            nonlocal time, standing, content
             time = datetime.now(UTC)
-            total, delta_total, within = self._after(price, delta, time, last)
-            content = f'{{"time": "{time.isoformat()}", {stated}{within}, {described}}}'
-            return content, str(total)
+            standing, within = step(self._standing(last), time)
+            content = f'{{"time": "{time.isoformat()}", {before}{within}, {after}}}'
+            return content, str(standing.total)
 
         line = self._store.append(build, digest)
         if line.content != content:  # written by an earlier try that was lost before it was told
-            earlier = self._reader.entry(line)
-            time, total, delta_total = earlier.time, earlier.total, earlier.delta_total
-        self._newest = (line.fingerprint, total)
+            return _Line(line, self._reader.entry(line).time, self._standing(line))
+        self._newest = (line.fingerprint, standing)
+        return _Line(line, time, standing)
+
+    def _receipt(self, written: "_Line", cost: Cost) -> Receipt:
+        line, time, standing = written
         return Receipt(
             ledger=self.terms.identity,
             number=line.number,
             time=time,
-            price=price,
-            spent=total,
+            price=cost.price,
+            spent=standing.total,
             limit=self.terms.budget.limit,
             currency=self.terms.budget.symbol,
             fingerprint=line.fingerprint,
-            delta=delta,
+            delta=cost.delta,
             selection_delta_left=None
             if self.terms.selection_delta is None
-            else self.terms.selection_delta - delta_total,
+            else self.terms.selection_delta - standing.delta_total,
         )
 
-    def check(self, *spends: Spend) -> None:
+    def check(self, *spends: Spend, author: str | None = None, allowance: str | None = None) -> None:
         """Refuse a block that `charge` would refuse as the ledger stands now; nothing is spent."""
-        price, delta = self._blocks.keep(spends).cost
+        cost = self._blocks.keep(spends).cost
         last = self._store.last()
         if self.is_backup:
             raise problems.backup(self.path)
-        self._after(price, delta, datetime.now(UTC), last)
+        self._standing(last).charge(cost, datetime.now(UTC), allowance, author_of(author))
 
-    def _after(
-        self, price: Fraction, delta: Fraction, time: datetime, last: LedgerLine | None
-    ) -> tuple[Fraction, Fraction, str]:
-        """The totals after a charge, and what its line states of period and selection delta; or the
-        refusal."""
-        before = self._total(last)
-        total, delta_total = add(before, price), delta
-        if total < price:  # cannot be, since no total is negative; it would be a refund
-            raise LedgerError("The charge would lower the total of the ledger. Nothing was spent.")
-        if total > self.terms.budget.limit:
-            raise self._beyond(price, self.terms.budget.limit - before, "the budget")
-        within = self._in_period(price, time, last) if self.terms.period is not None else ""
-        if self.terms.selection_delta is not None:
-            delta_total = self._selection_total(delta, last)
-            within += f', "delta": "{delta}", "delta_total": "{delta_total}"'
-        return total, delta_total, within
-
-    def _total(self, line: LedgerLine | None) -> Fraction:
-        """The total after a line; one that this ledger did not write is looked at closely first."""
+    def _standing(self, line: LedgerLine | None) -> Standing:
+        """Where the ledger stands after a line; one that it did not write is looked at closely first."""
         if line is None:
-            return Fraction(0)
-        mark, total = self._newest
-        return total if mark == line.fingerprint else self._reader.opened(line).total
+            return Standing(terms=self.terms)
+        mark, standing = self._newest
+        if mark == line.fingerprint:
+            return standing
+        opened = self._reader.opened(line)
+        allowances = self._reader.allowances(opened.fields)
+        return Standing.read(self.terms, line.number, opened.total, opened.fields, allowances)
+
+    # allowances
+
+    def allow(
+        self,
+        name: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        divergence: Number | None = None,
+        mu: Number | None = None,
+        period: Period | str | None = None,
+        period_limit: Number | None = None,
+        authors: Sequence[str] = (),
+        keepers: Sequence[str] = (),
+        author: str | None = None,
+    ) -> Allowance:
+        """Make an allowance, or change it: a named share of the budget with a cap, perhaps with periods.
+
+        The cap is in the ledger's currency; an epsilon is turned into a rho where that is it. Who makes the
+        first allowance is the ledger's keeper; keepers alone allow and approve, and may name others.
+        From then on every charge takes from an allowance.
+        """
+        cap = share_of(self.terms, epsilon=epsilon, rho=rho, divergence=divergence, mu=mu)
+        stretch, limit = period_of(cap, period, period_limit)
+        check_text("name", name)
+        rule = Allow(
+            name=name,
+            cap=cap,
+            authors=names_of("authors", authors),
+            period=stretch,
+            period_limit=limit,
+            keepers=names_of("keepers", keepers),
+        )
+        return self._rule(rule, rule.words(), author).standing.allowances.by_name[name]
+
+    def request(
+        self,
+        name: str,
+        *,
+        purpose: str,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        divergence: Number | None = None,
+        mu: Number | None = None,
+        author: str | None = None,
+    ) -> int:
+        """Ask for more for an allowance; the line of the request, by which a keeper decides on it."""
+        more = share_of(self.terms, epsilon=epsilon, rho=rho, divergence=divergence, mu=mu)
+        return self._rule(Ask(name=name, amount=more), purpose, author).line.number
+
+    def approve(self, line: int, *, author: str | None = None) -> Allowance:
+        """Grant the request of a line, by a keeper other than who made it: its allowance grows."""
+        rule = Approve(line=_line_number(line))
+        before = {each.line: each.allowance for each in self.allowances.requests}
+        state = self._rule(rule, rule.words(), author).standing.allowances
+        return state.by_name[before[line]]
+
+    def decline(self, line: int, *, author: str | None = None) -> None:
+        """Do not grant the request of a line, or take it back."""
+        rule = Decline(line=_line_number(line))
+        self._rule(rule, rule.words(), author)
+
+    @property
+    def allowances(self) -> Allowances:
+        """How the allowances stand, which requests wait, and who decides."""
+        return self._standing(self._store.last()).allowances
+
+    def _rule(self, rule: Rule, purpose: str, author: str | None) -> "_Line":
+        who = author_of(author)
+        said = say_who(purpose, who, Fraction(0))
+        digest = digest_of(said, json.dumps(rule.to_json()))
+        return self._write(digest, lambda standing, time: standing.rule(rule, time, who), said, _NO_SPENDS)
 
     def status(self) -> Status:
         """What is spent and left, and what that means as an epsilon."""
         last = self._store.last()
         budget, rest = self.terms.budget, self.terms.rest
-        opened = self._reader.opened(last) if last else None
-        fields, spent = (opened.fields, opened.total) if opened else ({}, Fraction(0))
-        key = self.terms.period.key(datetime.now(UTC)) if self.terms.period else None
-        current = key is not None and str(fields.get("period", "")) >= key
-        in_period = amount(fields["period_total"]) if current else Fraction(0)
-        reserved = None if self.terms.selection_delta is None else amount(fields.get("delta_total", "0"))
+        standing, now = self._standing(last), datetime.now(UTC)
+        spent = standing.total
+        key = self.terms.period.key(now) if self.terms.period else None
+        in_period = standing.period_spent(now) if key else None
         return Status(
             ledger=self.terms.identity,
             unit=self.terms.unit,
@@ -284,16 +378,17 @@ class Ledger(Viewable):
             limit=budget.limit,
             spent=spent,
             left=budget.limit - spent,
-            blocks=last.number if last else 0,
+            blocks=standing.number - standing.allowances.rules,
             delta=self.terms.delta,
             epsilon=budget.epsilon(spent, rest) if spent else 0.0,
             epsilon_limit=budget.epsilon(budget.limit, rest),
             period=key,
             period_limit=self.terms.period_limit,
-            period_spent=in_period if key else None,
+            period_spent=in_period,
             is_backup=self.is_backup,
             selection_delta=self.terms.selection_delta,
-            selection_delta_spent=reserved,
+            selection_delta_spent=None if self.terms.selection_delta is None else standing.delta_total,
+            allowances=standing.allowances,
         )
 
     def history(self) -> list[Entry]:
@@ -334,43 +429,17 @@ class Ledger(Viewable):
         """What was spent, charge by charge, under the limit."""
         return figure_of(self)
 
-    def _in_period(self, price: Fraction, time: datetime, last: LedgerLine | None) -> str:
-        """The stretch the charge falls in and its total; a clock set back does not open an old one."""
-        assert self.terms.period is not None
-        assert self.terms.period_limit is not None
-        fields = self._reader.opened(last).fields if last else {}
-        key = max(self.terms.period.key(time), str(fields.get("period", "")))
-        before = amount(fields["period_total"]) if fields.get("period") == key else Fraction(0)
-        total = add(before, price)
-        if total > self.terms.period_limit:
-            left = self.terms.period_limit - before
-            raise self._beyond(price, left, f"the budget of this {self.terms.period}")
-        return f', "period": {json.dumps(key)}, "period_total": "{total}"'
 
-    def _selection_total(self, delta: Fraction, last: LedgerLine | None) -> Fraction:
-        """What all spends with a delta have taken of the selection delta, with this one; it has no
-        periods."""
-        assert self.terms.selection_delta is not None
-        before = amount(self._reader.opened(last).fields["delta_total"]) if last else Fraction(0)
-        total = add(before, delta)
-        if total > self.terms.selection_delta:
-            left = self.terms.selection_delta - before
-            raise BudgetExceeded(
-                f"The charge chooses keys at delta {readable(delta)} and the selection delta has "
-                f"{room(left)} left. Nothing was spent. Choose them at a smaller delta, or declare the keys.",
-                amount=delta,
-                left=left,
-            )
-        return total
+class _Line(NamedTuple):
+    """A line that was written, when, and where the ledger stands after it."""
 
-    def _beyond(self, price: Fraction, left: Fraction, what: str) -> BudgetExceeded:
-        symbol = self.terms.budget.symbol
-        return BudgetExceeded(
-            f"The charge needs {symbol} {readable(price)} and {what} has {room(left)} left. "
-            "Nothing was spent. Ask for less, or more coarsely.",
-            amount=price,
-            left=left,
-        )
+    line: LedgerLine
+    time: datetime
+    standing: Standing
+
+
+def _line_number(line: object) -> int:
+    return int(check.integer("Ledger", "line", line, 1, 1 << 62))
 
 
 @overload

@@ -1,6 +1,6 @@
 """The terms of a new ledger, from a budget as people say it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from fractions import Fraction
 from typing import TypeVar
@@ -14,8 +14,8 @@ from sourdine.accounting.ledger.budget import (
     PureBudget,
     RenyiBudget,
 )
-from sourdine.accounting.ledger.receipt import room
-from sourdine.accounting.ledger.terms import Period, Terms
+from sourdine.accounting.ledger.numbers import room
+from sourdine.accounting.ledger.terms import Period, Terms, check_text
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
@@ -78,6 +78,75 @@ def make_terms(
         period_limit=_limit(owner, say, period, period_limit, budget),
         selection_delta=selection,
     )
+
+
+def share_of(
+    terms: Terms,
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    divergence: Number | None = None,
+    mu: Number | None = None,
+    owner: str = "Ledger.allow",
+    say: Callable[..., str] = in_python,
+) -> Fraction:
+    """A part of a ledger's budget, in its currency; it is at most the whole.
+
+    >>> share_of(make_terms(epsilon=1), epsilon=0.5)
+    Fraction(1, 2)
+    """
+    numbers = {"epsilon": epsilon, "rho": rho, "divergence": divergence, "mu": mu}
+    amounts = {name: exact(owner, name, value) for name, value in numbers.items() if value is not None}
+    kinds = {
+        "pure": ("epsilon",),
+        "zcdp": ("epsilon", "rho"),
+        "renyi": ("divergence",),
+        "gdp": ("mu",),
+        "odometer": ("rho",),
+    }[terms.budget.name]
+    if len(amounts) != 1 or next(iter(amounts)) not in kinds:
+        ways = " or ".join(map(say, kinds))
+        raise InvalidParameter(
+            f"This ledger is kept in {terms.budget.symbol}, so a part of it is given by {ways} alone."
+        )
+    ((name, number),) = amounts.items()
+    number = check.positive(owner, name, number, 1 << 20)
+    if name == "epsilon" and terms.budget.name == "zcdp":
+        number = ConcentratedBudget.within(number, terms.rest).limit
+    number = number**2 if name == "mu" else number
+    if number > terms.budget.limit:
+        whole = f"the whole budget, {terms.budget.symbol} {room(terms.budget.limit)}"
+        raise check.fail(owner, name, f"be at most {whole}", numbers[name])
+    return number
+
+
+def period_of(
+    cap: Fraction,
+    period: Period | str | None,
+    limit: Number | None,
+    owner: str = "Ledger.allow",
+    say: Callable[..., str] = in_python,
+) -> tuple[Period | None, Fraction | None]:
+    """The stretch of time that has a limit of its own within a cap, and that limit; or neither."""
+    if (period is None) != (limit is None):
+        raise InvalidParameter(
+            f"{say('period')} and {say('period_limit')} go together. Give both, or neither."
+        )
+    if period is None or limit is None:
+        return None, None
+    number = check.positive(owner, "period_limit", exact(owner, "period_limit", limit))
+    if number > cap:
+        raise check.fail(owner, "period_limit", f"be at most the allowance, {room(cap)}", limit)
+    return _choice(owner, "period", period, Period), number
+
+
+def names_of(what: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Names of people, each once."""
+    if isinstance(names, str):
+        raise check.fail("Ledger.allow", what, "be a list of names", names, "Write it like ['ana'].")
+    for name in names:
+        check_text(what, name)
+    return tuple(dict.fromkeys(names))
 
 
 def exact(owner: str, name: str, value: object) -> Fraction:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from sourdine.accounting.ledger.address import Place
+from sourdine.accounting.ledger.allowance import Allowances, Rule
 from sourdine.accounting.ledger.budget import add, amount
 from sourdine.accounting.ledger.chain import LedgerLine
 from sourdine.accounting.ledger.charge import Block, Blocks
@@ -25,6 +26,7 @@ UNREADABLE = (
 )
 """What reading a malformed text may raise."""
 _SLACK = Fraction(1, 10**9)  # how far a price in floats may differ between machines
+_ALLOWANCES = "allowances"
 _SPENDS = ', "spends": '  # the last thing that a line states
 
 
@@ -54,6 +56,8 @@ class Reader:
             if total is None or str(total) != line.total:
                 total = amount(line.total)
             in_order = price <= total
+            if _ALLOWANCES in fields:
+                Allowances.from_json(typed(dict, fields[_ALLOWANCES]))
             if self._terms.period is not None:
                 in_order &= (
                     isinstance(fields["period"], str) and price <= amount(fields["period_total"]) <= total
@@ -67,6 +71,11 @@ class Reader:
         if not in_order:
             raise self._out_of_order(line)
         return Opened(fields, price, total, spends)
+
+    def allowances(self, fields: dict[str, object]) -> Allowances:
+        """How allowances stand after a line that holds these fields."""
+        held = fields.get(_ALLOWANCES)
+        return Allowances() if held is None else Allowances.from_json(typed(dict, held))
 
     def entry(self, line: LedgerLine) -> Entry:
         """A line as people use it."""
@@ -84,14 +93,33 @@ class Reader:
 
     def replay(self, lines: Iterable[LedgerLine]) -> Iterator[Entry]:
         """All lines from the first on, with every price and total checked again."""
-        total, delta_total = Fraction(0), Fraction(0)
+        total, delta_total, state = Fraction(0), Fraction(0), Allowances()
         for line in lines:
             entry = self._priced(line, total)
+            state = self._replay_allowances(line, entry, state)
             total = add(total, entry.price)
             delta_total = add(delta_total, entry.delta) if entry.delta else delta_total
             if (entry.total, entry.delta_total) != (total, delta_total):
                 raise self._does_not_replay(line)
             yield entry
+
+    def _replay_allowances(self, line: LedgerLine, entry: Entry, state: Allowances) -> Allowances:
+        """How allowances stand after a line, if it may follow and says the same."""
+        if entry.rule is None and entry.allowance is None and not state.rules:
+            return state
+        try:
+            if entry.rule is not None:
+                state = state.after(entry.rule, entry.author, entry.number)
+            elif entry.allowance is None:
+                raise self._does_not_replay(line)
+            else:
+                name = state.choose(entry.allowance, entry.author)
+                state = state.spend(name, entry.price, entry.time)
+        except SourdineError as problem:
+            raise self._does_not_replay(line) from problem
+        if state != self.allowances(self._parted(line.content)[0]):
+            raise self._does_not_replay(line)
+        return state
 
     def _entry(self, line: LedgerLine, before: Fraction | None = None) -> tuple[Entry, Block]:
         fields, price, total, spends = self.opened(line, before)
@@ -113,6 +141,8 @@ class Reader:
                 fingerprint=line.fingerprint,
                 software=typed(str, fields["software"]) if "software" in fields else None,
                 secure=typed(bool, fields["secure"]) if "secure" in fields else None,
+                allowance=typed(str, fields["allowance"]) if "allowance" in fields else None,
+                rule=Rule.from_json(typed(dict, fields["rule"])) if "rule" in fields else None,
                 declared=old,
                 declared_digest=digest,
                 delta=amount(fields["delta"]) if self._terms.selection_delta is not None else Fraction(0),
@@ -130,6 +160,8 @@ class Reader:
 
     def _covers(self, paid: Entry, block: Block) -> bool:
         """Whether what was paid once is what the spends cost; floats may differ between machines."""
+        if paid.rule is not None:
+            return not (paid.price or paid.delta or block.spends)
         try:
             if block.cost.delta and paid.delta < block.cost.delta * (1 - _SLACK):
                 return False

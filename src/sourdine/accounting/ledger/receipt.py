@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 
-from sourdine.accounting.ledger.budget import UNLIMITED
+from sourdine.accounting.ledger.allowance import NO_ALLOWANCES, Allowances, Rule
+from sourdine.accounting.ledger.numbers import readable, room
 from sourdine.accounting.spend import Spend, foreign_names, foreign_words
-from sourdine.core.format import counted, plain, shorten_down, shorten_up
+from sourdine.core.format import counted
 from sourdine.core.view import Viewable
-
-_DIGITS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +49,8 @@ class Entry:
     `software`, `secure` and `declared_digest` are what was recorded when the block was paid; None if nothing
     was. Lines of version 0.1 hold the declarations themselves, `declared`.
     `delta` is what the block took of the ledger's selection delta, and `delta_total` what all have taken
-    with it. `foreign` names the mechanisms of the block that are not of this package.
+    with it. `foreign` names the mechanisms of the block that are not of this package. `allowance` is what it
+    took from, if anything; a line with a `rule` is no charge, but says what is allowed.
     """
 
     number: int
@@ -68,6 +68,8 @@ class Entry:
     declared_digest: str | None = None
     delta: Fraction = Fraction(0)
     delta_total: Fraction = Fraction(0)
+    allowance: str | None = None
+    rule: Rule | None = None
 
     @property
     def foreign(self) -> tuple[str, ...]:
@@ -81,7 +83,7 @@ class Status(Viewable):
 
     Everything paid is (`epsilon`, `delta`)-DP, and all that can be paid (`epsilon_limit`, `delta`)-DP. Of
     delta, `selection_delta` is kept for spends with a delta of their own, which took
-    `selection_delta_spent` so far.
+    `selection_delta_spent` so far. `allowances` are shares of the budget, if any were made.
     """
 
     ledger: str
@@ -101,6 +103,7 @@ class Status(Viewable):
     is_backup: bool = False
     selection_delta: Fraction | None = None
     selection_delta_spent: Fraction | None = None
+    allowances: Allowances = NO_ALLOWANCES
 
     def __repr__(self) -> str:
         spent = f"{self.currency} {readable(self.spent)} of {room(self.limit)} spent"
@@ -120,44 +123,3 @@ def foreign_lines(entries: Iterable[Entry]) -> str:
 def _lines(numbers: list[int]) -> str:
     one = f"line {numbers[0]}"
     return one if len(numbers) == 1 else f"{len(numbers):,} lines, the first {one}"
-
-
-def readable(number: Fraction) -> str:
-    """What is paid or spent as people read it: decimals, of six digits at most, that never tell less.
-
-    >>> readable(Fraction(1, 3)), readable(Fraction(4)), readable(Fraction(1, 10**6))
-    ('0.333334', '4', '1e-6')
-    """
-    return str(number) if number.denominator == 1 else plain(float(shorten_up(float(number), _DIGITS)))
-
-
-def room(number: Fraction) -> str:
-    """What may be spent as people read it: decimals that never tell more.
-
-    >>> room(Fraction(2, 3)), room(Fraction(1, 20))
-    ('0.666666', '0.05')
-    """
-    if number == UNLIMITED:
-        return "no limit"
-    return str(number) if number.denominator == 1 else plain(float(shorten_down(float(number), _DIGITS)))
-
-
-def left_words(left: Fraction, limit: Fraction) -> str:
-    """The same as a sentence.
-
-    >>> left_words(Fraction(1, 2), Fraction(1)), left_words(Fraction(1, 10**24), Fraction(1))
-    ('0.5 is left.', 'Almost nothing is left.')
-    """
-    text = remaining(left, limit)
-    return f"{text[0].upper()}{text[1:]} is left."
-
-
-def remaining(left: Fraction, limit: Fraction) -> str:
-    """What is left of a budget as people read it; a crumb that rounding left over is not told in digits.
-
-    >>> remaining(Fraction(1, 2), Fraction(1)), remaining(Fraction(1, 10**24), Fraction(1))
-    ('0.5', 'almost nothing')
-    """
-    if limit == UNLIMITED:
-        return "any amount"
-    return "almost nothing" if 0 < left * 10**9 < limit else room(left)

@@ -309,7 +309,7 @@ def _blocks(
 
 
 def _print_status(status: "Status", as_json: bool) -> None:
-    from sourdine.accounting.ledger.receipt import remaining
+    from sourdine.accounting.ledger.numbers import remaining
 
     if as_json:
         plainly = {name: str(v) if isinstance(v, Fraction) else v for name, v in asdict(status).items()}
@@ -379,12 +379,12 @@ def _write_csv(output: Path, entries: list[dict[str, object]]) -> None:
 
 
 def _readable(number: Fraction) -> str:
-    from sourdine.accounting.ledger.receipt import readable
+    from sourdine.accounting.ledger.numbers import readable
 
     return readable(number)
 
 
 def _room(number: Fraction) -> str:
-    from sourdine.accounting.ledger.receipt import room
+    from sourdine.accounting.ledger.numbers import room
 
     return room(number)

@@ -230,7 +230,7 @@ def _open(path: str) -> "Ledger":
 
 
 def _print(cleaned: "CleanTable", files: list[Path]) -> None:
-    from sourdine.accounting.ledger.receipt import left_words, readable
+    from sourdine.accounting.ledger.numbers import left_words, readable
     from sourdine.local.cleaner.numbers import NumberCells
     from sourdine.report.pages.cleaning import done_table, found_table, gap_words, order_words
 

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from sourdine.accounting.certificate import Certificate
-from sourdine.accounting.ledger.receipt import readable, remaining, room
+from sourdine.accounting.ledger.numbers import readable, remaining, room
 from sourdine.core.format import plain, shorten_up
 from sourdine.report.table import TextTable
 

@@ -5,7 +5,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from sourdine.accounting.ledger import Entry, Status, Terms
-from sourdine.accounting.ledger.receipt import foreign_lines, readable, remaining, room
+from sourdine.accounting.ledger.numbers import readable, remaining, room
+from sourdine.accounting.ledger.receipt import foreign_lines
 from sourdine.core.figure import Figure, Spec
 from sourdine.core.format import counted, plain
 from sourdine.report.charts.base import COLOURS, GREY, ROWS, Row, finish

@@ -10,7 +10,7 @@ from sourdine.accounting.accountant import Bracket
 from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.explain import Explanation, sentences
 from sourdine.accounting.ledger import Entry, Ledger, Receipt, Status
-from sourdine.accounting.ledger.receipt import readable, remaining, room
+from sourdine.accounting.ledger.numbers import readable, remaining, room
 from sourdine.accounting.release import Release
 from sourdine.accounting.spend import foreign_names, foreign_words
 from sourdine.core.errors import InvalidParameter
