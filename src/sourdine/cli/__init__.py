@@ -52,12 +52,19 @@ def root(
     ctx: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     shared: Shared = False,
+    allowance: Annotated[
+        str | None, typer.Option(help="Take what is paid from this allowance of the ledger.")
+    ] = None,
 ) -> None:
     """Differential privacy that is stated, proven, audited and paid from a durable budget.
 
     Start with: sourdine demo
     """
     ctx.with_resource(rights(shared))
+    if allowance is not None:
+        from sourdine.accounting.ledger.allowance import spending_from
+
+        ctx.with_resource(spending_from(allowance))
     if version:
         import sourdine
 

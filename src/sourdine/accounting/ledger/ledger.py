@@ -28,6 +28,7 @@ from sourdine.accounting.ledger.charge import (
 )
 from sourdine.accounting.ledger.file import database
 from sourdine.accounting.ledger.making import Number, make_terms, names_of, period_of, share_of
+from sourdine.accounting.ledger.moving import move
 from sourdine.accounting.ledger.numbers import room
 from sourdine.accounting.ledger.reader import UNREADABLE, Reader
 from sourdine.accounting.ledger.receipt import Entry, Receipt, Status
@@ -171,6 +172,14 @@ class Ledger(Viewable):
         """A copy to keep, each line checked on the way: it can be read, and pays for nothing."""
         database.create(Path(path), self._store.terms(), self._store.lines(), backup=True)
         return type(self).open(path)
+
+    def move(self, path: Place | str) -> "Ledger":
+        """The same ledger at a new place, a file or an address, with every line; what stays is a backup.
+
+        A move that was cut off is finished by the same call again.
+        """
+        self.close()
+        return type(self).open(move(self.path, path))
 
     def grant(self, role: str, *, charge: bool = True) -> None:
         """Let a role of the server read this ledger and charge it, or only read it; never change a line."""

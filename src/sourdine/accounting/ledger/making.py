@@ -20,6 +20,7 @@ from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import parse, plain
+from sourdine.core.notation import either
 
 Number = int | float | Fraction | str
 """A number as it is meant: 0.1 and "0.1" are a tenth."""
@@ -88,7 +89,6 @@ def share_of(
     divergence: Number | None = None,
     mu: Number | None = None,
     owner: str = "Ledger.allow",
-    say: Callable[..., str] = in_python,
 ) -> Fraction:
     """A part of a ledger's budget, in its currency; it is at most the whole.
 
@@ -105,7 +105,7 @@ def share_of(
         "odometer": ("rho",),
     }[terms.budget.name]
     if len(amounts) != 1 or next(iter(amounts)) not in kinds:
-        ways = " or ".join(map(say, kinds))
+        ways = " or ".join(either(f"'{kind}'", f"--{kind}") for kind in kinds)
         raise InvalidParameter(
             f"This ledger is kept in {terms.budget.symbol}, so a part of it is given by {ways} alone."
         )
@@ -125,13 +125,11 @@ def period_of(
     period: Period | str | None,
     limit: Number | None,
     owner: str = "Ledger.allow",
-    say: Callable[..., str] = in_python,
 ) -> tuple[Period | None, Fraction | None]:
     """The stretch of time that has a limit of its own within a cap, and that limit; or neither."""
     if (period is None) != (limit is None):
-        raise InvalidParameter(
-            f"{say('period')} and {say('period_limit')} go together. Give both, or neither."
-        )
+        both = either("'period' and 'period_limit'", "--period and --period-limit")
+        raise InvalidParameter(f"{both} go together. Give both, or neither.")
     if period is None or limit is None:
         return None, None
     number = check.positive(owner, "period_limit", exact(owner, "period_limit", limit))

@@ -20,6 +20,8 @@ def is_busy(problem: Exception) -> bool:
 def explain(act: str, path: Place, problem: Exception) -> LedgerError:
     """The error for a problem met before anything was committed."""
     text = str(problem).lower()
+    if "a backup takes no lines" in text:
+        return backup(path)
     code = getattr(problem, "sqlite_errorcode", 0)
     if code == sqlite3.SQLITE_READONLY_ROLLBACK:
         return LedgerError(
@@ -51,6 +53,14 @@ def backup(path: Place) -> LedgerError:
     return LedgerError(
         f"The {'file' if isinstance(path, Path) else 'ledger'} {path} is a backup, and a backup pays for "
         "nothing. Nothing was spent. Charge the ledger itself."
+    )
+
+
+def charged_meanwhile(path: Place) -> LedgerError:
+    """The error for a ledger that went on while it was copied."""
+    return LedgerError(
+        f"The ledger {path} was charged while it was copied, or moved by somebody else. It stays as it is, "
+        "and the copy was removed. Try again."
     )
 
 

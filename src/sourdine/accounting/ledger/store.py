@@ -86,6 +86,18 @@ class Store(ABC, Generic[C]):
     def _explain(self, act: str, problem: Exception) -> LedgerError:
         """A problem in a sentence."""
 
+    @abstractmethod
+    def _retire(self, connection: C, end: Mark, move: str) -> None:
+        """Become a backup that knows by which move, if this is still the end; durable when this returns."""
+
+    @abstractmethod
+    def _activate(self, connection: C, move: str) -> None:
+        """Become the ledger, from the backup that a move has made; durable when this returns."""
+
+    @abstractmethod
+    def _read_move(self, connection: C) -> str:
+        """By which move this is a backup; empty if by none."""
+
     def _settle(self) -> None:
         """Leave nothing half done between two uses."""
 
@@ -171,6 +183,30 @@ class Store(ABC, Generic[C]):
                 break
         if before != end:
             raise problems.damaged(self.path)
+
+    def retire(self, end: Mark, move: str) -> None:
+        """Pay for nothing any more, since all up to this end is kept elsewhere; more lines refuse it."""
+
+        def work(connection: C) -> None:
+            if not (self.is_backup and self._read_move(connection) == move):  # by a try that was not told
+                self._retire(connection, end, move)
+
+        self._patiently("write", work)
+        self.close()
+
+    def activate(self, move: str) -> None:
+        """Take over what a move has brought here."""
+
+        def work(connection: C) -> None:
+            if self.is_backup:
+                self._activate(connection, move)
+
+        self._patiently("write", work)
+        self.close()
+
+    def move(self) -> str:
+        """By which move this is a backup; empty if by none."""
+        return self._patiently("read", self._read_move)
 
     def close(self) -> None:
         """Let go of the connection; the next use opens another."""

@@ -1,8 +1,8 @@
 """`sourdine ledger`: make a budget, see what is left, and what was spent on what."""
 
+import dataclasses
 import json
 import math
-from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sourdine.cli.budget.options import DELTA
+from sourdine.cli.ledger import allowances, places
+from sourdine.cli.ledger.options import EPSILON, MU, ORDER, RHO, SELECTION_DELTA, Where, option_of
 from sourdine.cli.ledger.spends import read_blocks
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson, finite, number, one_line
@@ -21,16 +23,16 @@ if TYPE_CHECKING:
     from sourdine.accounting.spend import Spend
 
 app = typer.Typer(no_args_is_help=False)
-_EPSILON = Fraction(1, 10**9), 10**6
-_RHO = Fraction(1, 10**12), 10**6
-_MU = Fraction(1, 10**6), 10**3
-_ORDER = Fraction(1001, 1000), 10**4
-_SELECTION_DELTA = Fraction(1, 10**20), Fraction(999, 1000)
-
-Where = Annotated[
-    str,
-    typer.Argument(help="The file of the ledger, or its address: postgresql://db.example/budgets#survey."),
-]
+for verb in (
+    allowances.allow,
+    allowances.request,
+    allowances.approve,
+    allowances.decline,
+    places.backup,
+    places.copy,
+    places.grant,
+):
+    app.command()(verb)
 
 
 @app.callback(invoke_without_command=True)
@@ -81,13 +83,13 @@ def create(
 
     ranges: dict[str, tuple[str | None, tuple[Fraction, Fraction | int]]] = {
         "delta": (delta, DELTA),
-        "selection_delta": (selection_delta, _SELECTION_DELTA),
-        "epsilon": (epsilon, _EPSILON),
-        "rho": (rho, _RHO),
-        "divergence": (divergence, _RHO),
-        "mu": (mu, _MU),
-        "order": (order, _ORDER),
-        "period-limit": (period_limit, _RHO),
+        "selection_delta": (selection_delta, SELECTION_DELTA),
+        "epsilon": (epsilon, EPSILON),
+        "rho": (rho, RHO),
+        "divergence": (divergence, RHO),
+        "mu": (mu, MU),
+        "order": (order, ORDER),
+        "period-limit": (period_limit, RHO),
     }
     for name, (text, (least, most)) in ranges.items():
         if text is not None:
@@ -106,7 +108,7 @@ def create(
         period=period,
         period_limit=period_limit,
         owner="ledger create",
-        say=lambda name, value="": f"--{name.replace('_', '-')} {value}".rstrip(),
+        say=option_of,
     )
     _print_status(Ledger.create(path, terms).status(), as_json)
 
@@ -126,19 +128,22 @@ def status(path: Where, *, as_json: AsJson = False) -> None:
 def history(
     path: Where,
     *,
+    allowance: Annotated[str | None, typer.Option(help="Only what concerns this allowance.")] = None,
     page: Annotated[Path | None, typer.Option("--html", help="Also draw it as a page.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List every charge, replayed and checked against the chain.
 
     Examples: sourdine ledger history survey.ledger · sourdine ledger history survey.ledger --html
-    spending.html
+    spending.html · sourdine ledger history survey.ledger --allowance growth
     """
     from sourdine.accounting.ledger import Ledger
 
     show.check_page(page)
     opened = Ledger.open(path)
     entries = opened.history()
+    if allowance is not None:
+        entries = _about(opened, entries, allowance)
     if page is not None:
         from sourdine.report.pages.ledger import spending_page
 
@@ -153,16 +158,33 @@ def history(
         show.line(f"Drawn in {page}.")
 
 
+def _about(opened: "Ledger", entries: "list[Entry]", allowance: str) -> "list[Entry]":
+    """Charges to an allowance, and the rules about it."""
+    if allowance not in opened.allowances.by_name:
+        names = ", ".join(opened.allowances.by_name) or "none"
+        raise InvalidParameter(f"The ledger has no allowance '{allowance}'. It has {names}.")
+    asked = {entry.number: getattr(entry.rule, "name", None) for entry in entries if entry.rule is not None}
+    return [
+        entry
+        for entry in entries
+        if allowance in (entry.allowance, asked.get(entry.number), asked.get(getattr(entry.rule, "line", 0)))
+    ]
+
+
 def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
     from sourdine.accounting.ledger.receipt import foreign_lines
 
     selects = opened.terms.selection_delta is not None
+    status = opened.status()
+    shares = bool(status.allowances.each)
+    charges = sum(entry.rule is None for entry in entries)
     rows = [
         (
             str(entry.number),
             f"{entry.time:%Y-%m-%d %H:%M}",
             show.one_line(entry.author),
-            show.one_line(entry.purpose),
+            *((show.one_line(entry.allowance or ""),) if shares else ()),
+            show.one_line(entry.purpose if entry.rule is None else f"{entry.rule.words()}: {entry.purpose}"),
             _readable(entry.price),
             _readable(entry.total),
             *((_readable(entry.delta),) if selects else ()),
@@ -170,11 +192,12 @@ def _print_history(opened: "Ledger", entries: "list[Entry]") -> None:
         for entry in entries
     ]
     symbol = opened.terms.budget.symbol
-    columns = ("line", "time (UTC)", "author", "purpose", symbol, "total", *(("delta",) if selects else ()))
+    share = ("allowance",) if shares else ()
+    small = ("delta",) if selects else ()
+    columns = ("line", "time (UTC)", "author", *share, "purpose", symbol, "total", *small)
     show.table(columns, rows, numbers=("line", symbol, "total", "delta"))
     show.line(
-        f"{counted(len(entries), 'charge')} replayed to {symbol} {_readable(opened.status().spent)}; "
-        "the chain is whole."
+        f"{counted(charges, 'charge')} replayed to {symbol} {_readable(status.spent)}; the chain is whole."
     )
     if words := foreign_lines(entries):
         show.say(words)
@@ -205,30 +228,6 @@ def export(
     else:
         show.keep(json.dumps(whole, indent=2) + "\n", output)
     show.line(f"Wrote {counted(len(entries), 'charge')} to {output}.")
-
-
-@app.command()
-def backup(
-    path: Where,
-    to: Annotated[Path, typer.Argument(help="A new file for the backup.")],
-    *,
-    as_json: AsJson = False,
-) -> None:
-    """Keep a copy of every charge. It can be read like a ledger, and pays for nothing.
-
-    Example: sourdine ledger backup survey.ledger survey-november.ledger
-    """
-    from sourdine.accounting.ledger import Ledger
-
-    opened = Ledger.open(path)
-    blocks = opened.backup(to).status().blocks
-    if as_json:
-        show.document({"ledger": str(opened.path), "backup": str(to), "blocks": blocks})
-        return
-    show.line(
-        f"{counted(blocks, 'charge')} kept in {to}. It is no second budget: only {opened.path} can be "
-        "charged."
-    )
 
 
 @app.command()
@@ -297,7 +296,7 @@ def _blocks(
     if [spends is not None, epsilon is not None, rho is not None].count(True) != 1:
         raise InvalidParameter("Give one of --spends, --epsilon and --rho: what a release would use.")
     if epsilon is not None:
-        scale = 1 / number("ledger forecast", "epsilon", epsilon, *_EPSILON)
+        scale = 1 / number("ledger forecast", "epsilon", epsilon, *EPSILON)
         return [[Spend(mechanism=Geometric(scale=scale), distance=Distance.l1(1, neighbours=relation))]]
     if rho is not None:
         exact = number("ledger forecast", "rho", rho, Fraction(1, 10**12), 10)
@@ -312,7 +311,9 @@ def _print_status(status: "Status", as_json: bool) -> None:
     from sourdine.accounting.ledger.numbers import remaining
 
     if as_json:
-        plainly = {name: str(v) if isinstance(v, Fraction) else v for name, v in asdict(status).items()}
+        fields = {field.name: getattr(status, field.name) for field in dataclasses.fields(status)}
+        plainly = {name: str(v) if isinstance(v, Fraction) else v for name, v in fields.items()}
+        plainly["allowances"] = status.allowances.to_json()
         ends = {"epsilon_limit": finite(status.epsilon_limit), "epsilon": finite(status.epsilon)}
         show.document(plainly | ends)
         return
@@ -342,6 +343,8 @@ def _print_status(status: "Status", as_json: bool) -> None:
         lines["Backup"] = "this file pays for nothing; there may be later charges in the ledger itself"
     for name, text in lines.items():
         show.line(f"{name:<13}{text}")
+    for index, text in enumerate(allowances.lines(status.allowances)):
+        show.line(f"{'' if index else 'Allowances':<13}{text}")
 
 
 def _root(status: "Status") -> str:
@@ -360,6 +363,8 @@ def _plain_entry(entry: "Entry", ledger: "Ledger") -> dict[str, object]:
         "total": str(entry.total),
         "period": entry.period,
         "fingerprint": entry.fingerprint,
+        "allowance": entry.allowance,
+        "rule": None if entry.rule is None else entry.rule.to_json(),
         "spends": [spend.to_json() for spend in entry.spends],
         "not_of_this_package": list(entry.foreign),
     }

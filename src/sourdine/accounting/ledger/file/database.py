@@ -107,7 +107,37 @@ def bring_up(connection: sqlite3.Connection, newest: Mark) -> None:
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
-def create(path: Path, terms: str, lines: Iterable[LedgerLine] = (), *, backup: bool = False) -> None:
+def retire(connection: sqlite3.Connection, move: str) -> None:
+    """Make a ledger a backup, in a transaction that is open."""
+    connection.execute(f"PRAGMA application_id = {BACKUP}")
+    connection.execute(_NO_MORE)
+    _note_move(connection, move)
+
+
+def activate(connection: sqlite3.Connection) -> None:
+    """Make a backup the ledger, in a transaction that is open."""
+    connection.execute("DROP TRIGGER lines_end")
+    connection.execute("DELETE FROM moves")
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+
+
+def move_of(connection: sqlite3.Connection) -> str:
+    """By which move a file is a backup; empty if by none."""
+    named = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'moves'"
+    if not connection.execute(named).fetchall():
+        return ""
+    row = connection.execute("SELECT content FROM moves ORDER BY rowid DESC LIMIT 1").fetchone()
+    return str(row[0]) if row else ""
+
+
+def _note_move(connection: sqlite3.Connection, move: str) -> None:
+    connection.execute("CREATE TABLE IF NOT EXISTS moves (content TEXT NOT NULL) STRICT")
+    connection.execute("INSERT INTO moves VALUES (?)", (move,))
+
+
+def create(
+    path: Path, terms: str, lines: Iterable[LedgerLine] = (), *, backup: bool = False, move: str = ""
+) -> None:
     """A new file with its terms; an existing one is never touched, and a failure leaves none.
 
     It is whole, or it is not there, and so a backup is marked as such from the beginning: a copy that is
@@ -125,6 +155,8 @@ def create(path: Path, terms: str, lines: Iterable[LedgerLine] = (), *, backup: 
         connection.executemany("INSERT INTO lines VALUES (?, ?, ?, ?)", lines)
         if backup:
             connection.execute(_NO_MORE)
+        if move:
+            _note_move(connection, move)
         connection.execute("COMMIT")
 
 

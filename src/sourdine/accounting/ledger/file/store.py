@@ -123,6 +123,25 @@ class FileStore(Store[sqlite3.Connection]):
     def _between(self, connection: sqlite3.Connection, first: int, last: int, most: int) -> list[Row]:
         return connection.execute(_AFTER, (first, last, most)).fetchall()
 
+    def _retire(self, connection: sqlite3.Connection, end: Mark, move: str) -> None:
+        if self._ready is not connection:
+            self._bring_up(connection)
+        connection.execute("BEGIN IMMEDIATE")
+        if self.is_backup or mark_of(self._newest(connection)) != end:
+            raise problems.charged_meanwhile(self.path)
+        database.retire(connection, move)
+        connection.execute("COMMIT")
+
+    def _activate(self, connection: sqlite3.Connection, move: str) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        if database.move_of(connection) != move:
+            raise problems.damaged(self.path)
+        database.activate(connection)
+        connection.execute("COMMIT")
+
+    def _read_move(self, connection: sqlite3.Connection) -> str:
+        return database.move_of(connection)
+
     def _passes(self, problem: Exception) -> bool:
         return problems.is_busy(problem)
 

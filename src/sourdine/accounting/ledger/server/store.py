@@ -62,6 +62,7 @@ SELECT number, content, total, fingerprint FROM {schema}.lines WHERE number > %s
 ORDER BY number LIMIT %s
 """
 _TERMS = "SELECT fingerprint, version, kind FROM {schema}.terms"
+_MOVE = "UPDATE {schema}.terms SET kind = %s, move = %s"
 _BY_KEY = "SELECT number, content, total, fingerprint FROM {schema}.lines WHERE key = %s"
 
 
@@ -181,6 +182,22 @@ class ServerStore(Store["Connection"]):
 
     def _execute(self, connection: "Connection", text: str, *values: object) -> "Cursor":
         return connection.execute(tables.script(self.path, text), values or None)
+
+    def _retire(self, connection: "Connection", end: Mark, move: str) -> None:
+        if self.is_backup or mark_of(self._fitting_end(connection, self._take_turn)) != end:
+            raise problems.charged_meanwhile(self.path)
+        self._execute(connection, _MOVE, tables.BACKUP, move)
+        self._execute(connection, f"COMMIT; {_WAIT_FOR_DISK}")
+
+    def _activate(self, connection: "Connection", move: str) -> None:
+        self._take_turn(connection)
+        if self._read_move(connection) != move:
+            raise problems.damaged(self.path)
+        self._execute(connection, _MOVE, tables.LIVE, "")
+        self._execute(connection, f"COMMIT; {_WAIT_FOR_DISK}")
+
+    def _read_move(self, connection: "Connection") -> str:
+        return str(self._execute(connection, "SELECT move FROM {schema}.terms").fetchall()[0][0])
 
     def _passes(self, problem: Exception) -> bool:
         if trouble.is_lost(problem):

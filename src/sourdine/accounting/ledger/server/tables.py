@@ -200,6 +200,14 @@ def create(
             raise problems.explain("write", address, problem) from problem
 
 
+def remove_copy(address: Address, move: str) -> None:
+    """Remove the backup that a move has made, and that never became a ledger."""
+    with connect(address) as connection, connection.transaction():
+        row = connection.execute(script(address, "SELECT kind, move FROM {schema}.terms")).fetchone()
+        if row == (BACKUP, move):
+            connection.execute(script(address, "DROP SCHEMA {schema} CASCADE"))
+
+
 def _fill(
     connection: "Connection", address: Address, terms: Sequence[object], lines: Iterable[LedgerLine]
 ) -> None:
