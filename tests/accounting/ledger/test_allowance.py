@@ -2,7 +2,6 @@
 
 import random
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -37,7 +36,7 @@ class Clock(datetime):
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Clock]]:
+def clock(monkeypatch: pytest.MonkeyPatch) -> type[Clock]:
     monkeypatch.setattr(ledger, "datetime", Clock)
     Clock.moment = datetime(2026, 1, 30, tzinfo=UTC)
     return Clock
@@ -158,7 +157,9 @@ def carried_out(book: Ledger, act: str, who: str, words: dict[str, Any]) -> bool
             book.charge(spend(words["parts"]), purpose="p", author=who, allowance=words["name"])
         elif act == "allow":
             monthly = words["monthly"]
-            limits = {} if monthly is None else {"period": "month", "period_limit": Fraction(monthly, PARTS)}
+            limits: dict[str, Any] = (
+                {} if monthly is None else {"period": "month", "period_limit": Fraction(monthly, PARTS)}
+            )
             authors = sorted(words["authors"])
             book.allow(words["name"], epsilon=part["cap"], authors=authors, author=who, **limits)
         elif act == "request":
@@ -292,7 +293,14 @@ def test_a_cap_in_epsilon_is_kept_in_the_currency_of_the_ledger(path: Path) -> N
         assert growth.cap == ConcentratedBudget.within(1, 1e-6).limit
         assert book.terms.budget.epsilon(growth.cap, 1e-6) <= 1
         book.charge(Spend(mechanism=Gaussian(sigma=40), distance=Distance.l2(1)), purpose="p")
-        for wrong in ({"mu": 1}, {"epsilon": 1, "rho": 1}, {}, {"epsilon": 4}, {"epsilon": -1}):
+        mistakes: list[dict[str, Any]] = [
+            {"mu": 1},
+            {"epsilon": 1, "rho": 1},
+            {},
+            {"epsilon": 4},
+            {"epsilon": -1},
+        ]
+        for wrong in mistakes:
             with pytest.raises(InvalidParameter):
                 book.allow("other", author="olga", **wrong)
 

@@ -39,7 +39,8 @@ def test_a_file_goes_into_a_server_and_back(server: Server, tmp_path: Path) -> N
 
 
 def test_who_has_it_open_elsewhere_is_refused_too(server: Server, tmp_path: Path) -> None:
-    for place in (tmp_path / "a.ledger", server.new()):
+    places: list[Path | str] = [tmp_path / "a.ledger", server.new()]
+    for place in places:
         with charged(place) as ledger, Ledger.open(place) as other:
             other.charge(SPEND, purpose="p")
             ledger.move(tmp_path / f"moved-{type(place).__name__}.ledger").close()
@@ -63,7 +64,7 @@ def test_a_charge_in_between_keeps_the_ledger_where_it_is(
 ) -> None:
     retire = file_store.FileStore.retire
     with charged(tmp_path / "a.ledger") as ledger, Ledger.open(tmp_path / "a.ledger") as other:
-        targets = [tmp_path / "b.ledger", server.new()]
+        targets: list[Path | str] = [tmp_path / "b.ledger", server.new()]
 
         def late(held: file_store.FileStore, *words: object) -> None:
             other.charge(SPEND, purpose="in between")
@@ -82,7 +83,7 @@ def test_a_charge_in_between_keeps_the_ledger_where_it_is(
 def test_a_move_that_was_cut_off_is_finished_and_never_doubles(
     tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, back: bool
 ) -> None:
-    places = [tmp_path / "a.ledger", server.new()]
+    places: list[Path | str] = [tmp_path / "a.ledger", server.new()]
     source, target = places[::-1] if back else places
     charged(source).close()
     with monkeypatch.context() as patch:

@@ -1,6 +1,6 @@
 """The durable ledger: budgets in a file, receipts, and what they mean."""
 
-from sourdine.accounting.ledger.allowance import Allowance, Allowances, Request, spending_from
+from sourdine.accounting.ledger.allowance import AllowanceRequest, Allowances, LedgerAllowance, spending_from
 from sourdine.accounting.ledger.budget import (
     Budget,
     ConcentratedBudget,
@@ -14,19 +14,19 @@ from sourdine.accounting.ledger.receipt import Entry, Receipt, Status
 from sourdine.accounting.ledger.terms import Period, Terms
 
 __all__ = [
-    "Allowance",
+    "AllowanceRequest",
     "Allowances",
     "Budget",
     "ConcentratedBudget",
     "Entry",
     "GaussianBudget",
     "Ledger",
+    "LedgerAllowance",
     "OdometerBudget",
     "Period",
     "PureBudget",
     "Receipt",
     "RenyiBudget",
-    "Request",
     "Status",
     "Terms",
     "spending_from",

@@ -34,7 +34,7 @@ def spending_from(allowance: str | None) -> Iterator[None]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Allowance:
+class LedgerAllowance:
     """A named share of a budget, in the ledger's currency: its cap, what was spent of it, and by whom it may.
 
     With a `period`, at most `period_limit` in each stretch; `period_spent` is what was spent in the newest,
@@ -56,7 +56,7 @@ class Allowance:
             check_text("author", author)
         if (self.period is None) != (self.period_limit is None):
             raise check.fail(
-                "Allowance", "period", "come with its limit, and the other way round", self.period
+                "LedgerAllowance", "period", "come with its limit, and the other way round", self.period
             )
 
     @property
@@ -75,7 +75,7 @@ class Allowance:
         """The stretch that holds a time; a clock set back does not open an old one."""
         return None if self.period is None else max(self.period.key(time), self.newest_period or "")
 
-    def spend(self, price: Fraction, time: datetime) -> "Allowance":
+    def spend(self, price: Fraction, time: datetime) -> "LedgerAllowance":
         """The same after a charge; one that does not fit raises."""
         total, stretch = add(self.spent, price), self._stretch(time)
         before = self.period_spent if stretch == self.newest_period else Fraction(0)
@@ -100,7 +100,7 @@ class Allowance:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class AllowanceRequest:
     """A wish for more, which waits for somebody else: so much for an allowance, asked for in a line."""
 
     line: int
@@ -116,13 +116,13 @@ class Allowances:
     `rules` is how many lines of the ledger are no charges.
     """
 
-    each: tuple[Allowance, ...] = ()
-    requests: tuple[Request, ...] = ()
+    each: tuple[LedgerAllowance, ...] = ()
+    requests: tuple[AllowanceRequest, ...] = ()
     keepers: tuple[str, ...] = ()
     rules: int = field(default=0)
 
     @property
-    def by_name(self) -> Mapping[str, Allowance]:
+    def by_name(self) -> Mapping[str, LedgerAllowance]:
         """Each by its name."""
         return {allowance.name: allowance for allowance in self.each}
 
@@ -165,14 +165,14 @@ class Allowances:
         """The same after a charge to one of them; one that does not fit raises."""
         return self if name is None else self._with(self.by_name[name].spend(price, time))
 
-    def _with(self, allowance: Allowance) -> "Allowances":
+    def _with(self, allowance: LedgerAllowance) -> "Allowances":
         if allowance.name in self.by_name:
             each = tuple(allowance if other.name == allowance.name else other for other in self.each)
         else:
             each = (*self.each, allowance)
         return replace(self, each=each)
 
-    def after(self, rule: "Rule", author: str, line: int) -> "Allowances":
+    def after(self, rule: "AllowanceRule", author: str, line: int) -> "Allowances":
         """The same after a rule that an author has written as a line; one that may not be raises."""
         state = replace(rule.change(self, author, line), rules=self.rules + 1)
         if len(state.each) > _MOST or len(state.requests) > _MOST:
@@ -203,7 +203,7 @@ class Allowances:
 NO_ALLOWANCES = Allowances()
 
 
-class Rule:
+class AllowanceRule:
     """What a line says that is no charge."""
 
     act: str
@@ -221,14 +221,14 @@ class Rule:
         return {"act": self.act, **encoded(self)}
 
     @staticmethod
-    def from_json(fields: Mapping[str, object]) -> "Rule":
+    def from_json(fields: Mapping[str, object]) -> "AllowanceRule":
         """The rule that a line holds."""
-        kinds: dict[object, type[Rule]] = {kind.act: kind for kind in (Allow, Ask, Approve, Decline)}
+        kinds: dict[object, type[AllowanceRule]] = {kind.act: kind for kind in (Allow, Ask, Approve, Decline)}
         return decoded(kinds[fields["act"]], {k: v for k, v in fields.items() if k != "act"}, strict=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Allow(Rule):
+class Allow(AllowanceRule):
     """An allowance is made, or changed: what was spent of it stays spent."""
 
     act = "allow"
@@ -241,7 +241,7 @@ class Allow(Rule):
 
     def change(self, state: Allowances, author: str, line: int) -> Allowances:
         state.check_keeper(author, "allow anything")
-        before = state.by_name.get(self.name, Allowance(name=self.name, cap=self.cap))
+        before = state.by_name.get(self.name, LedgerAllowance(name=self.name, cap=self.cap))
         same = before.period is self.period
         changed = replace(
             before,
@@ -262,7 +262,7 @@ class Allow(Rule):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ask(Rule):
+class Ask(AllowanceRule):
     """More is asked for."""
 
     act = "request"
@@ -271,7 +271,7 @@ class Ask(Rule):
 
     def change(self, state: Allowances, author: str, line: int) -> Allowances:
         state.choose(self.name, author)
-        request = Request(line=line, allowance=self.name, amount=self.amount, author=author)
+        request = AllowanceRequest(line=line, allowance=self.name, amount=self.amount, author=author)
         return replace(state, requests=(*state.requests, request))
 
     def words(self) -> str:
@@ -279,7 +279,7 @@ class Ask(Rule):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Approve(Rule):
+class Approve(AllowanceRule):
     """A request is granted: the cap of its allowance grows."""
 
     act = "approve"
@@ -300,7 +300,7 @@ class Approve(Rule):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decline(Rule):
+class Decline(AllowanceRule):
     """A request is not granted, or taken back by who made it."""
 
     act = "decline"
@@ -314,7 +314,7 @@ class Decline(Rule):
         return f"decline the request of line {self.line}"
 
 
-def _decide(state: Allowances, line: int, author: str, act: str) -> tuple[Allowances, Request]:
+def _decide(state: Allowances, line: int, author: str, act: str) -> tuple[Allowances, AllowanceRequest]:
     """Without the request of a line, and that request; by a keeper, unless there is no act to forbid."""
     request = next((each for each in state.requests if each.line == line), None)
     if request is None:

@@ -14,7 +14,16 @@ from typing import NamedTuple, overload
 
 from sourdine.accounting.ledger import problems
 from sourdine.accounting.ledger.address import Address, Place
-from sourdine.accounting.ledger.allowance import Allow, Allowance, Allowances, Approve, Ask, Decline, Rule
+from sourdine.accounting.ledger.allowance import (
+    Allow,
+    AllowanceRule,
+    Allowances,
+    Approve,
+    Ask,
+    Decline,
+    LedgerAllowance,
+)
+from sourdine.accounting.ledger.balance import Balance
 from sourdine.accounting.ledger.chain import LedgerLine
 from sourdine.accounting.ledger.charge import (
     Block,
@@ -33,7 +42,6 @@ from sourdine.accounting.ledger.numbers import room
 from sourdine.accounting.ledger.reader import UNREADABLE, Reader
 from sourdine.accounting.ledger.receipt import Entry, Receipt, Status
 from sourdine.accounting.ledger.server import tables
-from sourdine.accounting.ledger.standing import Standing
 from sourdine.accounting.ledger.store import Store
 from sourdine.accounting.ledger.stores import AnyStore, create_store, open_store
 from sourdine.accounting.ledger.terms import Period, Terms, check_text, declarations, declared_digest
@@ -46,7 +54,7 @@ from sourdine.core.figure import Figure
 from sourdine.core.notation import either
 from sourdine.core.view import Viewable, figure_of
 
-Step = Callable[[Standing, datetime], tuple[Standing, str]]
+Step = Callable[[Balance, datetime], tuple[Balance, str]]
 """From where a ledger stands to where it will, and what the line says of that; or a refusal."""
 _NO_SPENDS = '"spends": []'
 _START = datetime(1970, 1, 1, tzinfo=UTC)
@@ -78,7 +86,7 @@ class Ledger(Viewable):
         self._blocks = Blocks(terms)
         self._reader = Reader(store.path, terms, self._blocks)
         self._recent: tuple[Block, tuple[object, ...], Statement] | None = None
-        self._newest = ("", Standing(terms=terms))  # after a line found in order, by its mark
+        self._newest = ("", Balance(terms=terms))  # after a line found in order, by its mark
         self.terms = terms
         weakref.finalize(self, store.close)
 
@@ -229,54 +237,54 @@ class Ledger(Viewable):
         recent = self._recent  # read once: another thread may put its own there
         if recent is None or recent[1] != request or not recent[0].holds(spends):
             block = self._blocks.keep(spends)
-            made = state(
+            statement = state(
                 block, purpose=purpose, author=author, secure=secure, digest=noted, allowance=allowance
             )
-            self._recent = recent = (block, request, made)
-        statement = recent[2]
+            self._recent = recent = (block, request, statement)
+        cost, before, after, digest = recent[2]
         who = author_of(author)
         return self._receipt(
             self._write(
-                statement.digest,
-                lambda standing, time: standing.charge(statement.cost, time, allowance, who),
-                statement.before,
-                statement.after,
+                digest,
+                lambda balance, time: balance.charge(cost, time, allowance, who),
+                before,
+                after,
             ),
-            statement.cost,
+            cost,
         )
 
     def _write(self, digest: str, step: Step, before: str, after: str) -> "_Line":
         """One more line, by a step from where the ledger stands; or the step's refusal."""
-        time, standing, content = _START, Standing(terms=self.terms), ""
+        time, balance, content = _START, Balance(terms=self.terms), ""
 
         def build(last: LedgerLine | None) -> tuple[str, str]:
-            nonlocal time, standing, content
+            nonlocal time, balance, content
             time = datetime.now(UTC)
-            standing, within = step(self._standing(last), time)
+            balance, within = step(self._balance(last), time)
             content = f'{{"time": "{time.isoformat()}", {before}{within}, {after}}}'
-            return content, str(standing.total)
+            return content, str(balance.total)
 
         line = self._store.append(build, digest)
         if line.content != content:  # written by an earlier try that was lost before it was told
-            return _Line(line, self._reader.entry(line).time, self._standing(line))
-        self._newest = (line.fingerprint, standing)
-        return _Line(line, time, standing)
+            return _Line(line, self._reader.entry(line).time, self._balance(line))
+        self._newest = (line.fingerprint, balance)
+        return _Line(line, time, balance)
 
     def _receipt(self, written: "_Line", cost: Cost) -> Receipt:
-        line, time, standing = written
+        line, time, balance = written
         return Receipt(
             ledger=self.terms.identity,
             number=line.number,
             time=time,
             price=cost.price,
-            spent=standing.total,
+            spent=balance.total,
             limit=self.terms.budget.limit,
             currency=self.terms.budget.symbol,
             fingerprint=line.fingerprint,
             delta=cost.delta,
             selection_delta_left=None
             if self.terms.selection_delta is None
-            else self.terms.selection_delta - standing.delta_total,
+            else self.terms.selection_delta - balance.delta_total,
         )
 
     def check(self, *spends: Spend, author: str | None = None, allowance: str | None = None) -> None:
@@ -285,18 +293,18 @@ class Ledger(Viewable):
         last = self._store.last()
         if self.is_backup:
             raise problems.backup(self.path)
-        self._standing(last).charge(cost, datetime.now(UTC), allowance, author_of(author))
+        self._balance(last).charge(cost, datetime.now(UTC), allowance, author_of(author))
 
-    def _standing(self, line: LedgerLine | None) -> Standing:
+    def _balance(self, line: LedgerLine | None) -> Balance:
         """Where the ledger stands after a line; one that it did not write is looked at closely first."""
         if line is None:
-            return Standing(terms=self.terms)
-        mark, standing = self._newest
+            return Balance(terms=self.terms)
+        mark, balance = self._newest
         if mark == line.fingerprint:
-            return standing
+            return balance
         opened = self._reader.opened(line)
         allowances = self._reader.allowances(opened.fields)
-        return Standing.read(self.terms, line.number, opened.total, opened.fields, allowances)
+        return Balance.read(self.terms, line.number, opened.total, opened.fields, allowances)
 
     # allowances
 
@@ -313,7 +321,7 @@ class Ledger(Viewable):
         authors: Sequence[str] = (),
         keepers: Sequence[str] = (),
         author: str | None = None,
-    ) -> Allowance:
+    ) -> LedgerAllowance:
         """Make an allowance, or change it: a named share of the budget with a cap, perhaps with periods.
 
         The cap is in the ledger's currency; an epsilon is turned into a rho where that is it. Who makes the
@@ -331,7 +339,7 @@ class Ledger(Viewable):
             period_limit=limit,
             keepers=names_of("keepers", keepers),
         )
-        return self._rule(rule, rule.words(), author).standing.allowances.by_name[name]
+        return self._rule(rule, rule.words(), author).balance.allowances.by_name[name]
 
     def request(
         self,
@@ -348,11 +356,11 @@ class Ledger(Viewable):
         more = share_of(self.terms, epsilon=epsilon, rho=rho, divergence=divergence, mu=mu)
         return self._rule(Ask(name=name, amount=more), purpose, author).line.number
 
-    def approve(self, line: int, *, author: str | None = None) -> Allowance:
+    def approve(self, line: int, *, author: str | None = None) -> LedgerAllowance:
         """Grant the request of a line, by a keeper other than who made it: its allowance grows."""
         rule = Approve(line=_line_number(line))
         before = {each.line: each.allowance for each in self.allowances.requests}
-        state = self._rule(rule, rule.words(), author).standing.allowances
+        state = self._rule(rule, rule.words(), author).balance.allowances
         return state.by_name[before[line]]
 
     def decline(self, line: int, *, author: str | None = None) -> None:
@@ -363,22 +371,22 @@ class Ledger(Viewable):
     @property
     def allowances(self) -> Allowances:
         """How the allowances stand, which requests wait, and who decides."""
-        return self._standing(self._store.last()).allowances
+        return self._balance(self._store.last()).allowances
 
-    def _rule(self, rule: Rule, purpose: str, author: str | None) -> "_Line":
+    def _rule(self, rule: AllowanceRule, purpose: str, author: str | None) -> "_Line":
         who = author_of(author)
-        said = say_who(purpose, who, Fraction(0))
-        digest = digest_of(said, json.dumps(rule.to_json()))
-        return self._write(digest, lambda standing, time: standing.rule(rule, time, who), said, _NO_SPENDS)
+        words = say_who(purpose, who, Fraction(0))
+        digest = digest_of(words, json.dumps(rule.to_json()))
+        return self._write(digest, lambda balance, time: balance.rule(rule, time, who), words, _NO_SPENDS)
 
     def status(self) -> Status:
         """What is spent and left, and what that means as an epsilon."""
         last = self._store.last()
         budget, rest = self.terms.budget, self.terms.rest
-        standing, now = self._standing(last), datetime.now(UTC)
-        spent = standing.total
+        balance, now = self._balance(last), datetime.now(UTC)
+        spent = balance.total
         key = self.terms.period.key(now) if self.terms.period else None
-        in_period = standing.period_spent(now) if key else None
+        in_period = balance.period_spent(now) if key else None
         return Status(
             ledger=self.terms.identity,
             unit=self.terms.unit,
@@ -387,7 +395,7 @@ class Ledger(Viewable):
             limit=budget.limit,
             spent=spent,
             left=budget.limit - spent,
-            blocks=standing.number - standing.allowances.rules,
+            blocks=balance.number - balance.allowances.rules,
             delta=self.terms.delta,
             epsilon=budget.epsilon(spent, rest) if spent else 0.0,
             epsilon_limit=budget.epsilon(budget.limit, rest),
@@ -396,8 +404,8 @@ class Ledger(Viewable):
             period_spent=in_period,
             is_backup=self.is_backup,
             selection_delta=self.terms.selection_delta,
-            selection_delta_spent=None if self.terms.selection_delta is None else standing.delta_total,
-            allowances=standing.allowances,
+            selection_delta_spent=None if self.terms.selection_delta is None else balance.delta_total,
+            allowances=balance.allowances,
         )
 
     def history(self) -> list[Entry]:
@@ -444,7 +452,7 @@ class _Line(NamedTuple):
 
     line: LedgerLine
     time: datetime
-    standing: Standing
+    balance: Balance
 
 
 def _line_number(line: object) -> int:

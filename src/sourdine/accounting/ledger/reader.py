@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from sourdine.accounting.ledger.address import Place
-from sourdine.accounting.ledger.allowance import Allowances, Rule
+from sourdine.accounting.ledger.allowance import AllowanceRule, Allowances
 from sourdine.accounting.ledger.budget import add, amount
 from sourdine.accounting.ledger.chain import LedgerLine
 from sourdine.accounting.ledger.charge import Block, Blocks
@@ -74,8 +74,8 @@ class Reader:
 
     def allowances(self, fields: dict[str, object]) -> Allowances:
         """How allowances stand after a line that holds these fields."""
-        held = fields.get(_ALLOWANCES)
-        return Allowances() if held is None else Allowances.from_json(typed(dict, held))
+        state = fields.get(_ALLOWANCES)
+        return Allowances() if state is None else Allowances.from_json(typed(dict, state))
 
     def entry(self, line: LedgerLine) -> Entry:
         """A line as people use it."""
@@ -142,7 +142,7 @@ class Reader:
                 software=typed(str, fields["software"]) if "software" in fields else None,
                 secure=typed(bool, fields["secure"]) if "secure" in fields else None,
                 allowance=typed(str, fields["allowance"]) if "allowance" in fields else None,
-                rule=Rule.from_json(typed(dict, fields["rule"])) if "rule" in fields else None,
+                rule=AllowanceRule.from_json(typed(dict, fields["rule"])) if "rule" in fields else None,
                 declared=old,
                 declared_digest=digest,
                 delta=amount(fields["delta"]) if self._terms.selection_delta is not None else Fraction(0),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 
-from sourdine.accounting.ledger.allowance import NO_ALLOWANCES, Allowances, Rule
+from sourdine.accounting.ledger.allowance import NO_ALLOWANCES, AllowanceRule, Allowances
 from sourdine.accounting.ledger.numbers import readable, room
 from sourdine.accounting.spend import Spend, foreign_names, foreign_words
 from sourdine.core.format import counted
@@ -69,7 +69,7 @@ class Entry:
     delta: Fraction = Fraction(0)
     delta_total: Fraction = Fraction(0)
     allowance: str | None = None
-    rule: Rule | None = None
+    rule: AllowanceRule | None = None
 
     @property
     def foreign(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson, number, one_line
 
 if TYPE_CHECKING:
-    from sourdine.accounting.ledger import Allowance, Allowances
+    from sourdine.accounting.ledger import Allowances, LedgerAllowance
 
 Name = Annotated[str, typer.Argument(help="The name of the allowance.")]
 Line = Annotated[int, typer.Argument(help="The line of the request, as `ledger status` lists it.")]
@@ -88,8 +88,9 @@ def request(
 
     amounts = _amounts("ledger request", epsilon, rho, divergence, mu)
     with Ledger.open(path) as ledger:
-        said = one_line("ledger request", "purpose", purpose)
-        line = ledger.request(name, purpose=said, author=author, **amounts)
+        line = ledger.request(
+            name, purpose=one_line("ledger request", "purpose", purpose), author=author, **amounts
+        )
     if as_json:
         show.document({"line": line, "allowance": name})
         return
@@ -138,14 +139,14 @@ def _amounts(
     return amounts
 
 
-def _tell(allowance: "Allowance", as_json: bool) -> None:
+def _tell(allowance: "LedgerAllowance", as_json: bool) -> None:
     if as_json:
         show.document(plain_allowance(allowance))
     else:
         show.line(f"{show.one_line(allowance.name)}: {words(allowance)}")
 
 
-def words(allowance: "Allowance") -> str:
+def words(allowance: "LedgerAllowance") -> str:
     """Where an allowance stands, for people."""
     from datetime import UTC, datetime
 
@@ -163,18 +164,18 @@ def lines(allowances: "Allowances") -> list[str]:
     """Where all allowances stand, what waits, and who decides."""
     from sourdine.accounting.ledger.numbers import readable
 
-    told = [f"{show.one_line(each.name)}: {words(each)}" for each in allowances.each]
-    told += [
+    texts = [f"{show.one_line(each.name)}: {words(each)}" for each in allowances.each]
+    texts += [
         f"line {each.line} asks for {readable(each.amount)} more for {show.one_line(each.allowance)}, "
         f"by {show.one_line(each.author)}"
         for each in allowances.requests
     ]
     if allowances.keepers:
-        told.append(f"kept by {', '.join(map(show.one_line, allowances.keepers))}")
-    return told
+        texts.append(f"kept by {', '.join(map(show.one_line, allowances.keepers))}")
+    return texts
 
 
-def plain_allowance(allowance: "Allowance") -> dict[str, object]:
+def plain_allowance(allowance: "LedgerAllowance") -> dict[str, object]:
     """An allowance as JSON."""
     from sourdine.core.codec import encoded
 

@@ -163,11 +163,11 @@ def _about(opened: "Ledger", entries: "list[Entry]", allowance: str) -> "list[En
     if allowance not in opened.allowances.by_name:
         names = ", ".join(opened.allowances.by_name) or "none"
         raise InvalidParameter(f"The ledger has no allowance '{allowance}'. It has {names}.")
-    asked = {entry.number: getattr(entry.rule, "name", None) for entry in entries if entry.rule is not None}
+    about = {entry.number: getattr(entry.rule, "name", None) for entry in entries if entry.rule is not None}
     return [
         entry
         for entry in entries
-        if allowance in (entry.allowance, asked.get(entry.number), asked.get(getattr(entry.rule, "line", 0)))
+        if allowance in (entry.allowance, about.get(entry.number), about.get(getattr(entry.rule, "line", 0)))
     ]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 
-from sourdine.accounting.ledger.allowance import NO_ALLOWANCES, Allowances, Rule
+from sourdine.accounting.ledger.allowance import NO_ALLOWANCES, AllowanceRule, Allowances
 from sourdine.accounting.ledger.budget import add, amount
 from sourdine.accounting.ledger.charge import Cost
 from sourdine.accounting.ledger.numbers import readable, room
@@ -14,7 +14,7 @@ from sourdine.core.errors import BudgetExceeded, LedgerError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class Balance:
     """Totals after a line: of the budget, of the selection delta, of the newest period, of each allowance."""
 
     terms: Terms
@@ -28,7 +28,7 @@ class Standing:
     @classmethod
     def read(
         cls, terms: Terms, number: int, total: Fraction, fields: dict[str, object], allowances: Allowances
-    ) -> "Standing":
+    ) -> "Balance":
         """Where it stands after a line that holds these fields."""
         return cls(
             terms=terms,
@@ -40,9 +40,7 @@ class Standing:
             allowances=allowances,
         )
 
-    def charge(
-        self, cost: Cost, time: datetime, allowance: str | None, author: str
-    ) -> tuple["Standing", str]:
+    def charge(self, cost: Cost, time: datetime, allowance: str | None, author: str) -> tuple["Balance", str]:
         """Where it stands after a charge, and what its line says of that; one that does not fit raises."""
         name = self.allowances.choose(allowance, author)
         after = self._add(cost, time)
@@ -50,7 +48,7 @@ class Standing:
         named = "" if name is None else f', "allowance": {json.dumps(name)}'
         return after, after._text(cost.delta, named)
 
-    def rule(self, rule: Rule, time: datetime, author: str) -> tuple["Standing", str]:
+    def rule(self, rule: AllowanceRule, time: datetime, author: str) -> tuple["Balance", str]:
         """Where it stands after a rule, and what its line says; one that may not be raises."""
         after = self._add(Cost(Fraction(0), Fraction(0)), time)
         after = replace(after, allowances=self.allowances.after(rule, author, after.number))
@@ -61,7 +59,7 @@ class Standing:
         assert self.terms.period is not None
         return self.period_total if self.period >= self.terms.period.key(time) else Fraction(0)
 
-    def _add(self, cost: Cost, time: datetime) -> "Standing":
+    def _add(self, cost: Cost, time: datetime) -> "Balance":
         total = add(self.total, cost.price)
         if total < cost.price:  # cannot be, since no total is negative; it would be a refund
             raise LedgerError("The charge would lower the total of the ledger. Nothing was spent.")
@@ -72,7 +70,7 @@ class Standing:
             after = after._add_in_period(cost.price, time)
         return after if self.terms.selection_delta is None else after._add_delta(cost.delta)
 
-    def _add_in_period(self, price: Fraction, time: datetime) -> "Standing":
+    def _add_in_period(self, price: Fraction, time: datetime) -> "Balance":
         """In the stretch that the charge falls in; a clock set back does not open an old one."""
         assert self.terms.period is not None
         assert self.terms.period_limit is not None
@@ -84,7 +82,7 @@ class Standing:
             raise self._beyond(price, left, f"the budget of this {self.terms.period}")
         return replace(self, period=key, period_total=total)
 
-    def _add_delta(self, delta: Fraction) -> "Standing":
+    def _add_delta(self, delta: Fraction) -> "Balance":
         """What all spends with a delta have taken of the selection delta; it has no periods."""
         assert self.terms.selection_delta is not None
         total = add(self.delta_total, delta)
