@@ -669,7 +669,6 @@ TABLES = {
     "tables.BoundsPlan.check_size": of(
         lambda size: tables.BoundsPlan(column="age", epsilon=1).check_size(size, "Take more."), size=1 << 14
     ),
-    "tables.Condition": _numbers(tables.Condition, {"column": "age"}, at_least=0, below=100),
     "tables.ReleasePlan": of(
         lambda **n: tables.ReleasePlan(
             schema=frames.Schema.read(COLUMNS),

@@ -24,11 +24,12 @@ import sourdine as sd
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, open_source, totals
 from sourdine.frames.dialect import DUCKDB
+from sourdine.frames.expression import fit
 from sourdine.frames.joins import Join, open_joined
 from sourdine.frames.schema import Integer, Real, Text
 from sourdine.frames.source import Source
 from sourdine.frames.spark import SPARK, _kind
-from sourdine.frames.statistics.partitions import fit, raw_text
+from sourdine.frames.statistics.partitions import raw_text
 from sourdine.frames.types import NO, NUMERAL, READ, SPACES, YES, Family, Use, base_name, family, whole_in
 from sourdine.testing import SeededBits
 from tests.documents import ROOT
@@ -253,7 +254,7 @@ def check_words(said: str, start: str) -> None:
 
 
 def test_an_unknown_type_is_refused_and_not_told() -> None:
-    from sourdine.frames.types import check_key, check_type, check_unit
+    from sourdine.frames.type_check import check_key, check_type, check_unit
 
     column = Schema.read({"x": DECLARED["flag"]}).columns["x"]
     for check in (lambda: check_type("x", column, "secret"), lambda: check_unit("x", "secret")):

@@ -24,7 +24,8 @@ def check(
     from sourdine.tables.query import columns_of
 
     specification = Specification.load(spec)
-    columns, source = columns_of(specification.plan().queries), specification.open()
+    plan, source = specification.plan(), specification.open()
+    columns = columns_of(plan.queries, plan.schema)
     mark_checked(spec)
     quality = exact_quality(source, columns, specification.unit)
     if not as_json:

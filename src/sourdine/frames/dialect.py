@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sourdine.frames.time_format import TimeFormat
 from sourdine.frames.types import BLANK, EXACT, NO, PLAIN_WHOLE, SMALL, SPACES, YES, Family, family, scale
 
 _NO_NUMERAL = ("_", "+-")  # DuckDB takes them in a number, and nobody else does
@@ -80,8 +79,12 @@ class Dialect(ABC):
         """
 
     @abstractmethod
-    def moment(self, text: str, written: TimeFormat) -> str:
-        """The microseconds from 1970-01-01 00:00 to a time in text; NULL where it is none of this format."""
+    def moment(self, text: str, *, pattern: str, written: str, plain: str, zoned: bool) -> str:
+        """The microseconds from 1970-01-01 00:00 to a time in text; NULL where it is none of this format.
+
+        A pattern tells what it looks like, `written` is the format of strptime, and `plain` makes ISO 8601 of
+        the groups of the pattern.
+        """
 
     @abstractmethod
     def _numeral(self, text: str) -> str:
@@ -287,10 +290,10 @@ class DuckDB(Dialect):
             return f"epoch_us(TRY_CAST({sql} AS TIMESTAMP))"
         return f"epoch_us({sql})"
 
-    def moment(self, text: str, written: TimeFormat) -> str:
-        held = f"regexp_replace({text}, 'Z$', '+0000')" if written.zoned else text
-        found = f"epoch_us(try_strptime({held}, {self.constant(written.text)}))"
-        return f"CASE WHEN {self.matches(text, written.pattern)} THEN {found} END"
+    def moment(self, text: str, *, pattern: str, written: str, plain: str, zoned: bool) -> str:
+        held = f"regexp_replace({text}, 'Z$', '+0000')" if zoned else text
+        found = f"epoch_us(try_strptime({held}, {self.constant(written)}))"
+        return f"CASE WHEN {self.matches(text, pattern)} THEN {found} END"
 
     def _numeral(self, text: str) -> str:
         odd = " OR ".join(f"contains({text}, {self.constant(part)})" for part in _NO_NUMERAL)

@@ -7,12 +7,54 @@ missing follows the declared rule.
 
 import math
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 from sourdine.frames.dialect import DUCKDB, Dialect
-from sourdine.frames.schema import Category, Column, Flag, Number, decimal
+from sourdine.frames.expressions import ColumnValue, Expression, InPeriod, KeyKind, Kinds, NumberKind
+from sourdine.frames.expressions.arithmetic import regrid
+from sourdine.frames.schema import (
+    DERIVED,
+    LONGEST_KEY,
+    Category,
+    Column,
+    DerivedCategory,
+    DerivedFlag,
+    Flag,
+    Integer,
+    Number,
+    Real,
+    Schema,
+    Text,
+    decimal,
+    span,
+)
+from sourdine.frames.times.dates import Date, Datetime
+from sourdine.frames.times.moments import time_name
 from sourdine.frames.types import SMALL
+
+__all__ = [
+    "Grouping",
+    "Key",
+    "TableCells",
+    "all_true",
+    "bins",
+    "code_name",
+    "fit",
+    "grouping",
+    "indicator",
+    "key_kind",
+    "literal",
+    "number_name",
+    "place",
+    "place_name",
+    "place_of",
+    "quoted",
+    "sides",
+    "span",
+    "steps",
+]
 
 Key = str | int | bool
 _SMALL = 1 << 30
@@ -27,11 +69,6 @@ def quoted(name: str) -> str:
 def literal(value: str | int | float | bool) -> str:
     """A constant as DuckDB takes it."""
     return DUCKDB.literal(value)
-
-
-def span(column: Number) -> tuple[int, int]:
-    """The least and the greatest step of a column, whichever way its bounds are rounded."""
-    return math.floor(decimal(column.lower) / column.step), math.ceil(decimal(column.upper) / column.step)
 
 
 def place_name(name: str) -> str:
@@ -148,9 +185,28 @@ class Grouping:
         return all(key == first + place for place, key in enumerate(self.keys))
 
 
+def code_name(name: str) -> str:
+    """What the column of a source's view is called that holds the places of a derived column's keys."""
+    return f"sourdine code of {name}"
+
+
 def grouping(name: str, column: Column, kind: str, dialect: Dialect = DUCKDB) -> Grouping:
-    """The grouping by a column of known keys."""
+    """The grouping by a column of known keys; keys that are numbers or derived are known by their places."""
     held = dialect.quoted(name)
+    if isinstance(column, Integer):
+        many = range(column.upper - column.lower + 1)
+        return Grouping(name=name, raw=place_of(name, dialect), keys=tuple(many), dialect=dialect)
+    if isinstance(column, DerivedCategory):
+        raw = dialect.quoted(code_name(name))
+        return Grouping(name=name, raw=raw, keys=tuple(range(len(column.keys))), dialect=dialect)
+    if isinstance(column, DerivedFlag):
+        return Grouping(name=name, raw=dialect.quoted(code_name(name)), keys=(False, True), dialect=dialect)
+    if isinstance(column, Date | Datetime):
+        assert column.period is not None
+        tree = InPeriod(ColumnValue(name), column.period)
+        cells = TableCells(Schema(columns={name: column}), {}, dialect)
+        raw, many = tree.sql(cells, {name: column.kind}), range(len(key_kind(tree, {name: column.kind}).keys))
+        return Grouping(name=name, raw=raw, keys=tuple(many), dialect=dialect)
     if isinstance(column, Flag):
         missing = None if column.missing == "drop" else column.missing
         raw = dialect.flag(held, kind)
@@ -194,3 +250,105 @@ def _search(value: str, edges: tuple[int, ...], low: int, high: int) -> str:
     middle = (low + high) // 2
     below, above = _search(value, edges, low, middle), _search(value, edges, middle, high)
     return f"CASE WHEN {value} < {edges[middle]} THEN {below} ELSE {above} END"
+
+
+def key_kind(tree: Expression, kinds: Kinds) -> KeyKind:
+    """The keys of an expression that has some."""
+    found = tree.kind(kinds)
+    assert isinstance(found, KeyKind)
+    return found
+
+
+def fit(raw: str, dialect: Dialect) -> str:
+    """Whether a text may be a key at all; NULL or false where it is missing."""
+    return f"(length({raw}) BETWEEN 1 AND {LONGEST_KEY} AND {dialect.legible(raw)})"
+
+
+@dataclass(frozen=True)
+class TableCells:
+    """The declared columns of a table's view, for expressions."""
+
+    schema: Schema
+    types: Mapping[str, str]
+    dialect: Dialect
+
+    def place(self, name: str) -> str:
+        """The steps of a number above its lower bound."""
+        return f"nullif({place_of(name, self.dialect)}, -1)"
+
+    def steps(self, name: str) -> str:
+        """The steps of a number from 0, in 64 bits."""
+        low, _ = span(self.schema.number("An expression", name))
+        return f"(CAST({self.place(name)} AS BIGINT) + ({low}))"
+
+    def code(self, name: str) -> str:
+        """The place of a key among those that are declared."""
+        column = self.schema.columns[name]
+        if isinstance(column, DERIVED):
+            return self.dialect.quoted(code_name(name))
+        assert isinstance(column, Category)
+        known = self._known(name)
+        keys: tuple[Key, ...] = column.keys
+        cases = (f"WHEN {self.dialect.literal(key)} THEN {place}" for place, key in enumerate(keys))
+        return f"CAST(CASE {known} {' '.join(cases)} END AS BIGINT)"
+
+    def truth(self, name: str) -> str:
+        """A flag."""
+        return self._known(name)
+
+    def time(self, name: str) -> str:
+        """Days or seconds since 1970-01-01, in 64 bits."""
+        return self.dialect.quoted(time_name(name))
+
+    def text(self, name: str) -> str:
+        """A text that may be a key."""
+        raw = self.dialect.text(self.dialect.quoted(name), self.types[name])
+        return f"(CASE WHEN {fit(raw, self.dialect)} THEN {raw} END)"
+
+    def among(self, name: str, keys: tuple[Key, ...]) -> str:
+        """Whether a column holds one of some keys; NULL where it is missing and dropped."""
+        column = self.schema.columns[name]
+        if isinstance(column, DerivedCategory):
+            places = [column.keys.index(key) for key in keys]
+            return f"({self.code(name)} IN ({', '.join(map(str, places))}))"
+        listed = ", ".join(map(self.dialect.literal, keys))
+        if isinstance(column, Text):
+            raw = self.dialect.text(self.dialect.quoted(name), self.types[name])
+            return f"CASE WHEN {fit(raw, self.dialect)} THEN {raw} IN ({listed}) END"
+        return f"({self._known(name)} IN ({listed}))"
+
+    def _known(self, name: str) -> str:
+        column = self.schema.columns[name]
+        grouped = grouping(name, column, self.types.get(name, ""), self.dialect)
+        return grouped.known(grouped.raw)
+
+    def derived(self, name: str) -> str:
+        """What the view holds for a derived column: its place, that of its key, or whether it holds."""
+        column, kinds = self.schema.columns[name], self.schema.kinds
+        assert isinstance(column, DERIVED)
+        tree = column.expression
+        sql = tree.sql(self, kinds)
+        if not isinstance(column, Integer | Real):
+            return f"{sql} AS {self.dialect.quoted(code_name(name))}"
+        kind, (low, high) = tree.kind(kinds), span(column)
+        assert isinstance(kind, NumberKind)
+        whole = regrid(sql, kind, column.step, self.dialect, tree.text)
+        place = f"coalesce({whole} - ({low}), -1)"
+        if high - low < _SMALL:
+            place = self.dialect.narrow(place, "INTEGER")
+        return f"{place} AS {place_of(name, self.dialect)}"
+
+
+def all_true(conditions: Iterable[str]) -> str:
+    """Whether all conditions hold.
+
+    Each is asked whether it is true, which an engine takes as it stands. DuckDB 2.0 makes a list of keys into
+    "not NULL" where all that a column holds are in it, though what is missing may count as one of them: then
+    whether missing values count would hang on what other records hold.
+    """
+    return " AND ".join(f"({each} IS TRUE)" for each in conditions) or "TRUE"
+
+
+def indicator(condition: str) -> str:
+    """A condition as a number: 1 where it holds, 0 where it does not."""
+    return f"CAST({condition} AS INTEGER)"

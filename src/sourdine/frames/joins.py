@@ -23,7 +23,8 @@ from sourdine.frames.engine import NOTHING, Lent, TableEngine
 from sourdine.frames.schema import Column, Schema
 from sourdine.frames.source import AS_IT_IS, Source, check_alike, open_source
 from sourdine.frames.text.format import TextFormat
-from sourdine.frames.types import Family, check_key, check_type, family, whole_in
+from sourdine.frames.type_check import check_key, check_type
+from sourdine.frames.types import Family, family, whole_in
 
 MOST_ROWS = 1 << 22
 _FIELDS = ("file", "table", "on", "columns")
@@ -150,7 +151,7 @@ def open_joined(
     """
     if not joins:
         return open_source(table, schema, others, text=text)
-    brought = check_brought(joins)
+    brought, declared, schema = check_brought(joins), schema, schema.held
     own = Schema(columns={name: each for name, each in schema.columns.items() if name not in brought})
     keys = [ours for join in joins for ours, _ in join.on]
     wanted = tuple(dict.fromkeys((*others, *(key for key in keys if key not in own.columns))))
@@ -173,7 +174,7 @@ def open_joined(
     public = tuple(read_join(join, schema, base.types) for join in joins)
     joined = Joined(base.engine, public)
     check_alike(joined.names, schema, others)
-    return Source(joined, schema)
+    return Source(joined, declared)
 
 
 def check_brought(joins: Sequence[Join]) -> list[str]:

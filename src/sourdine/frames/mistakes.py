@@ -1,14 +1,17 @@
-"""The first mistake of a declaration, in one sentence: which field, what is wrong, and what to write."""
+"""Declarations, and the first mistake of one in a sentence: which field, what is wrong, and what to write."""
 
 import difflib
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
-from pydantic import ValidationError
+import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.notation import either, entry, setting, value
 
 _NESTED = ("columns", "joins", "hierarchies", "text")
-_TYPES = ("integer", "real", "category", "flag", "text")
+_TYPES = ("integer", "real", "category", "flag", "text", "date", "datetime")
 _PLAIN = {
     "tuple_type": "it must be a list",
     "string_type": "it must be a text in quotes",
@@ -116,7 +119,9 @@ def told(problem: ValidationError, root: str) -> InvalidParameter:
         )
     reason = _PLAIN.get(first["type"]) or first["msg"].removeprefix("Value error, ")
     numbers = {key: f"{value:,g}" for key, value in held.items() if isinstance(value, float)}
-    reason = reason.format(**{**held, **numbers}).replace("Input should be", "it must be")
+    if first["type"] in _PLAIN:
+        reason = reason.format(**{**held, **numbers})
+    reason = reason.replace("Input should be", "it must be")
     reason = "it must be a number" if unsure and first["type"].endswith("_type") else reason
     remedy = _example(name, " Write it like ", where) if first["type"] in _PLAIN else ""
     if "type" in str(held.get("discriminator", "")):
@@ -151,3 +156,44 @@ def _example(name: str, before: str, where: str) -> str:
     kind = where.split(".", maxsplit=1)[0]
     given = _EXAMPLES.get(f"{kind}.{name}", _EXAMPLES.get(name))
     return "" if given is None else before + (entry if kind in _NESTED else setting)(name, given)
+
+
+F = TypeVar("F", bound=Callable[..., None])
+
+
+class Declared(BaseModel):
+    """A frozen declaration that refuses fields it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def by_hand(init: F) -> F:
+    """Mark the constructor of a declaration as one for people who write Python.
+
+    Pydantic then does not call it for what it reads from files, whose mistakes are named by their place.
+    """
+    init.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+    return init
+
+
+def declare(init: Callable[..., None], owner: str, **given: object) -> None:
+    """Call the constructor of pydantic; what is wrong is told in one sentence."""
+    try:
+        init(**{name: python_values(each) for name, each in given.items()})
+    except ValidationError as problem:
+        raise told(problem, owner) from None
+
+
+def python_values(content: object) -> object:
+    """Numbers and texts of NumPy as Python's own, in lists too; arrays may be taken from data, and stay.
+
+    >>> python_values({"keys": [np.int64(1), 2], "lower": np.float64(0.5)})
+    {'keys': [1, 2], 'lower': 0.5}
+    """
+    if isinstance(content, np.generic):
+        return content.item()
+    if isinstance(content, Mapping):
+        return {name: python_values(each) for name, each in content.items()}
+    if isinstance(content, list | range):
+        return [python_values(each) for each in content]
+    return tuple(map(python_values, content)) if type(content) is tuple else content

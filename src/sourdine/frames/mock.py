@@ -6,6 +6,7 @@ from sourdine.frames.expression import literal, quoted
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Category, Column, Flag, Integer, Schema, Text
 from sourdine.frames.source import Source, open_source
+from sourdine.frames.times.dates import Date, Datetime
 
 MOST_ROWS = 200_000
 _ROWS = 10_000  # where no size is declared
@@ -23,7 +24,7 @@ def mock_source(schema: Schema, unit: PrivacyUnit, size: int | None) -> Source:
     [(3, True, True)]
     """
     rows = min(size or _ROWS, MOST_ROWS)
-    names = dict(schema.columns)
+    names = dict(schema.held.columns)
     columns = [f"{_value(name, column)} AS {quoted(name)}" for name, column in names.items()]
     if unit.column is not None and unit.column not in names:
         columns.append(f"row_number // {unit.max_rows} AS {quoted(unit.column)}")
@@ -46,5 +47,17 @@ def _value(name: str, column: Column) -> str:
     if isinstance(column, Text):
         number = f"1 + CAST(floor({part} * {part} * {_MADE_UP}) AS INTEGER)"  # the first come most often
         return f"concat({literal(f'made up {name} ')}, {number})"
+    if isinstance(column, Date | Datetime):
+        first, last = (f"TIMESTAMP '{each:%Y-%m-%d %H:%M:%S}'" for each in (column.first, column.last))
+        moment = f"{first} + to_seconds(CAST(floor({part} * (epoch({last}) - epoch({first}) + 1)) AS BIGINT))"
+        kind = "DATE" if isinstance(column, Date) else "TIMESTAMP"
+        held = f"CAST({moment} AS {kind})"
+        return _text_of(held, column) if column.format else held
     spread = f"({column.lower!r} + {part} * ({column.upper!r} - ({column.lower!r})))"
     return f"CAST(round({spread}) AS BIGINT)" if isinstance(column, Integer) else f"CAST({spread} AS DOUBLE)"
+
+
+def _text_of(held: str, column: Date | Datetime) -> str:
+    """A date or time as text; an offset from UTC is that of UTC."""
+    written = (column.format or "").replace("%z", "Z")
+    return f"strftime({held}, {literal(written)})"

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sourdine.core.errors import InvalidParameter
 from sourdine.frames.engine import InDuckDB
 from sourdine.frames.expression import grouping, literal, place_of, quoted, steps
-from sourdine.frames.schema import Category, Flag, Integer, Real
+from sourdine.frames.schema import Category, Date, Datetime, DerivedCategory, DerivedFlag, Flag, Integer, Real
 from sourdine.frames.source import Source
 
 ABSENT = -1
@@ -20,6 +21,11 @@ _REPEATED = 4  # times that a record occurs on average for the engine to count b
 def cell_place(source: Source, name: str) -> str:
     """The place of a cell on its grid or among its keys, as SQL; `ABSENT` where it is missing and dropped."""
     column = source.schema.columns[name]
+    if isinstance(column, Date | Datetime | DerivedCategory | DerivedFlag):
+        raise InvalidParameter(
+            f"The column '{name}' holds dates or computed keys, which are for releases of tables alone. "
+            "Write what is meant into a column of the table, or leave it out."
+        )
     if isinstance(column, Integer | Real):
         return place_of(name)
     assert isinstance(column, Category | Flag)

@@ -4,63 +4,70 @@ Declarations come from people who know the data's meaning, never from the data. 
 `[columns]` block of a TOML file, or given as plain objects.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Any, Literal, TypeVar
+from functools import cached_property
+from typing import Annotated, Any, Literal
 
-import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.notation import block, either, entry, value
-from sourdine.frames.mistakes import told
+from sourdine.frames.expressions.calendar import names_of
+from sourdine.frames.expressions.dates import moments_of
+from sourdine.frames.expressions.form import ExpressionField, read_expression
+from sourdine.frames.expressions.kinds import (
+    FARTHEST,
+    MOST_STEPS,
+    DayKind,
+    KeyKind,
+    Kind,
+    MomentKind,
+    NumberKind,
+    TextKind,
+    TruthKind,
+    coarse_enough,
+    decimal,
+)
+from sourdine.frames.expressions.tree import Expression
+from sourdine.frames.mistakes import Declared, by_hand, declare, python_values, told
+from sourdine.frames.times.dates import Date, Datetime
 
-MOST_STEPS = 1 << 31  # between two bounds, so that the square of a number of steps fits in 62 bits
-_FARTHEST = 1 << 48  # steps from zero: a float rounds such a number to the right step
+__all__ = [
+    "DERIVED",
+    "LONGEST_KEY",
+    "MOST_STEPS",
+    "Category",
+    "Column",
+    "Date",
+    "Datetime",
+    "Declared",
+    "DerivedCategory",
+    "DerivedFlag",
+    "DerivedInteger",
+    "DerivedReal",
+    "Flag",
+    "Integer",
+    "Number",
+    "Real",
+    "Schema",
+    "Text",
+    "as_tuples",
+    "by_hand",
+    "decimal",
+    "declare",
+    "derivation",
+    "derived_column",
+    "expression_of",
+    "kind_of",
+    "sensible",
+    "span",
+]
+
 _LARGEST = 10**100  # squares of such numbers are still floats
 LONGEST_KEY = 200  # characters of a text that may become a key
 _STEPS = 1 << 20  # steps of the default grid over the range of a real column
-
-
-F = TypeVar("F", bound=Callable[..., None])
-
-
-class Declared(BaseModel):
-    """A frozen declaration that refuses fields it does not know."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-def by_hand(init: F) -> F:
-    """Mark the constructor of a declaration as one for people who write Python.
-
-    Pydantic then does not call it for what it reads from files, whose mistakes are named by their place.
-    """
-    init.__pydantic_base_init__ = True  # type: ignore[attr-defined]
-    return init
-
-
-def declare(init: Callable[..., None], owner: str, **given: object) -> None:
-    """Call the constructor of pydantic; what is wrong is told in one sentence."""
-    try:
-        init(**{name: python_values(each) for name, each in given.items()})
-    except ValidationError as problem:
-        raise told(problem, owner) from None
-
-
-def python_values(content: object) -> object:
-    """Numbers and texts of NumPy as Python's own, in lists too; arrays may be taken from data, and stay.
-
-    >>> python_values({"keys": [np.int64(1), 2], "lower": np.float64(0.5)})
-    {'keys': [1, 2], 'lower': 0.5}
-    """
-    if isinstance(content, np.generic):
-        return content.item()
-    if isinstance(content, Mapping):
-        return {name: python_values(each) for name, each in content.items()}
-    if isinstance(content, list | range):
-        return [python_values(each) for each in content]
-    return tuple(map(python_values, content)) if type(content) is tuple else content
 
 
 class Integer(Declared):
@@ -185,11 +192,40 @@ class Text(Declared):
 
 
 Number = Integer | Real
-Column = Annotated[Integer | Real | Category | Flag | Text, Field(discriminator="type")]
+Column = Annotated[Integer | Real | Category | Flag | Text | Date | Datetime, Field(discriminator="type")]
+
+
+class DerivedInteger(Integer):
+    """Whole numbers that are computed of a record; their bounds follow from those of its columns."""
+
+    expression: ExpressionField
+
+
+class DerivedReal(Real):
+    """Numbers that are computed of a record; bounds and grid follow from those of its columns."""
+
+    expression: ExpressionField
+
+
+class DerivedCategory(Category):
+    """Keys that are computed of a record, all of them known from what is declared."""
+
+    expression: ExpressionField
+    period: str | None = None
+
+
+class DerivedFlag(Flag):
+    """Whether a condition holds for a record."""
+
+    expression: ExpressionField
+
+
+DERIVED = (DerivedInteger, DerivedReal, DerivedCategory, DerivedFlag)
+_MOST_KEYS = 1 << 22
 
 
 class Schema(Declared):
-    """The declared columns of a table.
+    """The declared columns of a table, and those that are derived from them.
 
     >>> Schema.read({"age": {"type": "integer", "lower": 0, "upper": 120}}).columns["age"].upper
     120
@@ -213,10 +249,64 @@ class Schema(Declared):
                 "The columns must be declared by their names: what each holds is never taken from the data. "
                 f"Write them like {value({'age': column})}."
             )
+        derived = {name: each for name, each in columns.items() if _is_derived(each)}
+        held = {name: each for name, each in columns.items() if name not in derived}
         try:
-            return cls.model_validate({"columns": python_values(columns)})
+            made = cls.model_validate({"columns": python_values(held)})
         except ValidationError as problem:
             raise told(problem, "columns") from None
+        if not derived:
+            return made
+        trees = {name: derivation(name, each) for name, each in derived.items()}
+        found = made.with_derived(trees).columns
+        return cls(columns={name: found[name] for name in columns})
+
+    def with_derived(self, trees: Mapping[str, Expression]) -> "Schema":
+        """The schema with more columns, each computed of a record; one may be computed of another."""
+        found, left = dict(self.columns), dict(trees)
+        while left:
+            known = {name: kind_of(each) for name, each in found.items()}
+            ready = [name for name, tree in left.items() if not set(tree.columns) & set(left)]
+            if not ready:
+                raise InvalidParameter(
+                    f"The derived columns {', '.join(sorted(left))} are computed of each other. Compute one "
+                    "of them of columns that the table has."
+                )
+            for name in ready:
+                made = derived_column(name, left.pop(name), known)
+                if found.setdefault(name, made) != made:
+                    raise InvalidParameter(
+                        f"The column '{name}' is declared, and an expression is called so too. Rename one."
+                    )
+        return Schema(columns=found)
+
+    @cached_property
+    def kinds(self) -> Mapping[str, Kind]:
+        """What expressions know of the columns."""
+        return {name: kind_of(column) for name, column in self.columns.items()}
+
+    @cached_property
+    def held(self) -> "Schema":
+        """The columns that a table must hold: those that are not derived."""
+        return Schema(
+            columns={name: each for name, each in self.columns.items() if not isinstance(each, DERIVED)}
+        )
+
+    def extends(self, other: "Schema") -> bool:
+        """Whether this is another schema with derived columns more, or just that."""
+        shared = {name: self.columns.get(name) for name in other.columns}
+        return shared == dict(other.columns) and self.held == other.held
+
+    def sources(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The columns of the table that some columns are, or are computed of."""
+        found: dict[str, None] = {}
+        for name in names:
+            column = self.columns[name]
+            if isinstance(column, DERIVED):
+                found.update(dict.fromkeys(self.sources(column.expression.columns)))
+            else:
+                found[name] = None
+        return tuple(found)
 
     def number(self, owner: str, name: str) -> Number:
         """A column that holds numbers."""
@@ -240,7 +330,22 @@ class Schema(Declared):
                 f"The keys of the column '{name}' are chosen privately, which only 'by' and 'top' allow. "
                 "Group by it, or declare it as a category with its keys."
             )
-        if isinstance(found, Integer | Real):
+        if isinstance(found, Integer):
+            if found.upper - found.lower < _MOST_KEYS:
+                return tuple(range(found.lower, found.upper + 1))
+            raise InvalidParameter(
+                f"Grouping needs known keys, and the column '{name}' has more than {_MOST_KEYS:,} of them "
+                f"between its bounds. Ask for {_histogram(name)}, or declare narrower bounds."
+            )
+        if isinstance(found, Date | Datetime):
+            if found.period is not None:
+                return tuple(names_of(found.period, *moments_of(found.kind)))
+            raise InvalidParameter(
+                f"Dates are grouped by periods, and the column '{name}' has none declared. Declare one, as "
+                f"in {block('columns', name, period='month')}, or group by an expression such as "
+                f"{value({'month': name})}."
+            )
+        if isinstance(found, Real):
             raise InvalidParameter(
                 f"Grouping needs known keys, and the column '{name}' is declared to hold numbers. Ask for "
                 f"{_histogram(name)}, or declare it as a category with its keys."
@@ -262,6 +367,94 @@ class Schema(Declared):
         return found
 
 
+def expression_of(schema: Schema, name: str) -> Expression:
+    """What a derived column is computed by."""
+    column = schema.columns[name]
+    assert isinstance(column, DERIVED)
+    return column.expression
+
+
+def kind_of(column: Column) -> Kind:
+    """What expressions know of a declared column."""
+    match column:
+        case Integer() | Real():
+            return NumberKind(column.step, *span(column))
+        case Category():
+            return KeyKind(column.keys, getattr(column, "period", None))
+        case Flag():
+            return TruthKind()
+        case Text():
+            return TextKind()
+    return column.kind
+
+
+def span(column: Number) -> tuple[int, int]:
+    """The least and the greatest step of a column, whichever way its bounds are rounded."""
+    return math.floor(decimal(column.lower) / column.step), math.ceil(decimal(column.upper) / column.step)
+
+
+def derived_column(name: str, tree: Expression, kinds: Mapping[str, Kind]) -> Column:
+    """The column of an expression: its bounds or keys follow from those of the columns in it."""
+    kind = tree.kind(kinds)
+    match kind:
+        case NumberKind() if kind.low == kind.high:
+            raise InvalidParameter(f"'{tree.text}' is the same for every record. Ask about something else.")
+        case NumberKind():
+            lower, upper, step = kind.lower, kind.upper, kind.step
+            if kind.whole and upper - lower <= MOST_STEPS:
+                return DerivedInteger(lower=int(lower), upper=int(upper), expression=tree)
+            while any(decimal(float(each)) != each for each in (lower, upper, step)):
+                # a grid that floats can tell, as near as it gets
+                step = coarse_enough(_power_of_two(step), lower, upper)
+                lower, upper = math.floor(lower / step) * step, math.ceil(upper / step) * step
+                if step.numerator.bit_count() == step.denominator.bit_count() == 1:
+                    break
+            return DerivedReal(
+                lower=float(lower), upper=float(upper), granularity=float(step), expression=tree
+            )
+        case KeyKind(keys, period):
+            return DerivedCategory(keys=keys, period=period, expression=tree)
+        case TruthKind():
+            return DerivedFlag(expression=tree)
+        case DayKind() | MomentKind():
+            raise InvalidParameter(
+                f"The derived column '{name}' would hold dates. Take a period of it, as in "
+                f"{value({'month': 'seen'})}, or a difference."
+            )
+    raise InvalidParameter(
+        f"The derived column '{name}' would hold texts that nobody can list. Use the column."
+    )
+
+
+def _power_of_two(step: Fraction) -> Fraction:
+    """The largest power of two that is not above a step."""
+    found = Fraction(1)
+    while found > step:
+        found /= 2
+    while found * 2 <= step:
+        found *= 2
+    return found
+
+
+def derivation(name: str, given: object) -> Expression:
+    """The expression of a block, within the bounds that it may give as well."""
+    assert isinstance(given, Mapping)
+    tree = read_expression(given["expression"])
+    if "type" in given:  # as it was written down, with the bounds that follow
+        return tree
+    rest = {key: each for key, each in given.items() if key != "expression"}
+    if rest and set(rest) != {"lower", "upper"}:
+        raise InvalidParameter(
+            f"The derived column '{name}' has an expression, and a lower and an upper bound or neither. "
+            f"Got '{next(iter(rest))}'."
+        )
+    return read_expression({"clamp": tree, **rest}) if rest else tree
+
+
+def _is_derived(given: object) -> bool:
+    return isinstance(given, Mapping) and "expression" in given
+
+
 def _histogram(name: str) -> str:
     edges = [0, 20, 40]
     return either(f"Histogram({value(name)}, {edges})", value({"histogram": name, "edges": edges}))
@@ -273,11 +466,6 @@ def as_tuples(given: Any, *names: str) -> Any:
         return given
     lists = {name: tuple(given[name]) for name in names if isinstance(given.get(name), list)}
     return {**given, **lists}
-
-
-def decimal(value: float) -> Fraction:
-    """A declared number as it was written: 0.1 is a tenth."""
-    return Fraction(repr(float(value)))
 
 
 def sensible(value: float) -> bool:
@@ -294,7 +482,7 @@ def _check_steps(column: Integer | Real) -> None:
             "there must be at most 2^31 grid steps between the bounds; take a coarser granularity, or "
             "narrower bounds"
         )
-    if max(abs(lower), abs(upper)) / column.step > _FARTHEST:
+    if max(abs(lower), abs(upper)) / column.step > FARTHEST:
         raise ValueError("bounds must lie within 2^48 grid steps of zero")
 
 

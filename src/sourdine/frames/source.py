@@ -7,8 +7,8 @@ SQL, then speaks to all of them, in the dialect of each.
 
 import difflib
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -21,15 +21,29 @@ from sourdine.core.notation import group
 from sourdine.frames.closed import closed_connection
 from sourdine.frames.dialect import Dialect
 from sourdine.frames.engine import NOTHING, InDuckDB, Lent, TableEngine
-from sourdine.frames.expression import Grouping, grouping, number_name, place, place_name, place_of, span
+from sourdine.frames.expression import (
+    Grouping,
+    TableCells,
+    code_name,
+    grouping,
+    number_name,
+    place,
+    place_name,
+    place_of,
+    span,
+)
+from sourdine.frames.expressions import Expression
 from sourdine.frames.files import TEXT, Files, Where, find_files, is_where, with_plain_columns
 from sourdine.frames.parquet import ParquetFiles
-from sourdine.frames.schema import Integer, Real, Schema
+from sourdine.frames.schema import Integer, Real, Schema, expression_of
 from sourdine.frames.spark import InSpark, is_spark
 from sourdine.frames.text.format import TextFormat
 from sourdine.frames.text.opening import TextFiles, unreadable
 from sourdine.frames.text.pieces import PROTOCOL
-from sourdine.frames.types import Family, check_type, check_unit, family
+from sourdine.frames.times.dates import Date, Datetime
+from sourdine.frames.times.moments import microseconds_of, time_in, time_name
+from sourdine.frames.type_check import check_type, check_unit
+from sourdine.frames.types import Family, family
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -89,7 +103,7 @@ class Source:
     @property
     def text(self) -> frozenset[str]:
         """The declared columns that come as text, whatever they hold."""
-        return frozenset(name for name in self.schema.columns if family(self.types[name]) is Family.TEXT)
+        return frozenset(name for name in self.schema.held.columns if family(self.types[name]) is Family.TEXT)
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
@@ -100,13 +114,21 @@ class Source:
     def view(self) -> str:
         """The table with one more column for each declared number: its place, computed once for all uses."""
         quoted, text, numbers, places, view = self.dialect.quoted, self.dialect.text, [], [], self.name
-        for name, column in self.schema.columns.items():
+        for name, column in self.schema.held.columns.items():
+            if isinstance(column, Date | Datetime):
+                kind = self.types[name]
+                micros = microseconds_of(quoted(name), column, kind, self.dialect)
+                if micros is not None:
+                    numbers.append(f"{micros} AS {quoted(number_name(name))}")
+                held = name if micros is None else number_name(name)
+                found = time_in(quoted(held), column, kind, self.dialect)
+                places.append(f"{found} AS {quoted(time_name(name))}")
             if isinstance(column, Integer | Real):
                 held, kind = self.number(name)
                 if held != name:
                     numbers.append(f"{self.dialect.double(quoted(name), self.types[name])} AS {quoted(held)}")
                 places.append(f"{place(held, column, kind, self.dialect)} AS {self.place_of(name)}")
-        for more in (numbers, places):
+        for more in (numbers, places, *self._derived()):
             view = f"(SELECT *, {', '.join(more)} FROM {view})" if more else view
         if self.beside is None:
             return view
@@ -115,6 +137,25 @@ class Source:
         on = " AND ".join(f"{raw} = {text(mark, 'VARCHAR')}" for raw, mark in marks)
         added = f"{self.beside.adds} AS {quoted(self.beside.name)}"
         return f"(SELECT held.*, {added} FROM {view} AS held LEFT JOIN {_BESIDE} ON {on})"
+
+    def _derived(self) -> Iterator[list[str]]:
+        """Derived columns, those first that others are computed of."""
+        known = set(self.schema.held.columns)
+        left = [name for name in self.schema.columns if name not in known]
+        while left:
+            ready = [name for name in left if known.issuperset(expression_of(self.schema, name).columns)]
+            yield [self.cells.derived(name) for name in ready]
+            known.update(ready)
+            left = [name for name in left if name not in known]
+
+    @cached_property
+    def cells(self) -> TableCells:
+        """The columns of the view, for expressions."""
+        return TableCells(self.schema, self.types, self.dialect)
+
+    def holds(self, tree: Expression) -> str:
+        """The value of an expression, or whether a condition holds, in the SQL of the view."""
+        return tree.sql(self.cells, self.schema.kinds)
 
     def number(self, name: str) -> tuple[str, str]:
         """The column of the view that holds a declared number, and its type.
@@ -126,7 +167,7 @@ class Source:
 
     def grouping(self, name: str) -> Grouping:
         """The grouping by a declared column of known keys."""
-        return grouping(name, self.schema.columns[name], self.types[name], self.dialect)
+        return grouping(name, self.schema.columns[name], self.types.get(name, ""), self.dialect)
 
     def place_of(self, name: str) -> str:
         """The column of the view that holds the places of a number."""
@@ -167,6 +208,7 @@ def open_source(
     as the unit's. `text` is how files of text are written. Whoever reads records rather than sums of them
     takes no frame of Spark.
     """
+    declared, schema = schema, schema.held
     if is_where(table):
         source = _files(find_files(cast(Where, table)), schema, others, TextFormat.read(text))
     elif is_spark(table):
@@ -181,7 +223,14 @@ def open_source(
         check_type(name, column, source.types[name])
     for name in others:
         check_unit(name, source.types[name])
-    return source
+    for name in declared.columns:
+        if name not in schema.columns and name.casefold() in {
+            each.casefold() for each in source.engine.names
+        }:
+            raise InvalidParameter(
+                f"The column '{name}' is derived, and the table has one of that name. Rename the derived one."
+            )
+    return replace(source, schema=declared)
 
 
 def _in_file() -> str:
@@ -223,7 +272,7 @@ def check_alike(found: Sequence[str], schema: Schema, others: Sequence[str]) -> 
             raise InvalidParameter(
                 f"The table has two columns called '{name}', perhaps in other case. Rename one of them."
             )
-        for inside in (place_name(name), number_name(name)):
+        for inside in (place_name(name), number_name(name), time_name(name), code_name(name)):
             if inside.casefold() in names:
                 raise InvalidParameter(
                     f"The table has a column '{inside}', a name that is used inside. Rename it."

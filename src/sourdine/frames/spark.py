@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from sourdine.frames.dialect import Dialect
 from sourdine.frames.engine import NOTHING, Lent
-from sourdine.frames.time_format import TimeFormat
 from sourdine.frames.types import NUMERAL, Family, family
 
 _KINDS = {
@@ -88,13 +87,11 @@ class Spark(Dialect):
             return f"unix_micros({sql})"
         return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {sql})"
 
-    def moment(self, text: str, written: TimeFormat) -> str:
-        plain = (
-            f"regexp_replace({text}, {self.constant(f'^{written.pattern}$')}, {self.constant(written.plain)})"
-        )
-        held = self.cast(plain, "TIMESTAMP" if written.zoned else "TIMESTAMP_NTZ")
-        kind = "TIMESTAMP WITH TIME ZONE" if written.zoned else "TIMESTAMP"
-        return f"CASE WHEN {self.matches(text, written.pattern)} THEN {self.microseconds(held, kind)} END"
+    def moment(self, text: str, *, pattern: str, written: str, plain: str, zoned: bool) -> str:
+        iso = f"regexp_replace({text}, {self.constant(f'^{pattern}$')}, {self.constant(plain)})"
+        held = self.cast(iso, "TIMESTAMP" if zoned else "TIMESTAMP_NTZ")
+        kind = "TIMESTAMP WITH TIME ZONE" if zoned else "TIMESTAMP"
+        return f"CASE WHEN {self.matches(text, pattern)} THEN {self.microseconds(held, kind)} END"
 
     def _numeral(self, text: str) -> str:
         # '1d' is none, which Spark would read as 1

@@ -10,9 +10,6 @@ from collections.abc import Mapping
 from decimal import Decimal
 from enum import Enum
 
-from sourdine.core.errors import InvalidParameter
-from sourdine.frames.schema import Category, Column, Flag, Text
-
 SMALL = tuple(sign + size for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT"))
 """Types of whole numbers that 64 bits hold."""
 
@@ -45,6 +42,7 @@ class Use(Enum):
     FLAG = "true or false"
     TEXT = "text or whole numbers"
     JOIN = "keys of a join"
+    TIME = "dates or times"
     UNIT = "units"
 
 
@@ -85,13 +83,14 @@ READ: Mapping[Family, Mapping[Use, str]] = {
         Use.TEXT_KEY: _LETTERS,
         Use.FLAG: "if it is such a word",
         Use.TEXT: _LETTERS,
+        Use.TIME: "by the format",
         Use.JOIN: _LETTERS,
         Use.UNIT: _LETTERS,
     },
     Family.UUID: {Use.TEXT_KEY: _SMALL, Use.TEXT: _SMALL, Use.JOIN: _SMALL, Use.UNIT: _AS_IS},
-    Family.DATE: {Use.TEXT_KEY: _DAY, Use.TEXT: _DAY, Use.JOIN: _DAY, Use.UNIT: _AS_IS},
-    Family.TIMESTAMP: _ONLY_UNITS,
-    Family.ZONED: {Use.UNIT: "by the instant"},
+    Family.DATE: {Use.TEXT_KEY: _DAY, Use.TEXT: _DAY, Use.TIME: _AS_IS, Use.JOIN: _DAY, Use.UNIT: _AS_IS},
+    Family.TIMESTAMP: {Use.TIME: "as the clock shows", Use.UNIT: _AS_IS},
+    Family.ZONED: {Use.TIME: "on the clock of the zone", Use.UNIT: "by the instant"},
     Family.TIME: _ONLY_UNITS,
     Family.BYTES: _ONLY_UNITS,
     Family.NOTHING: dict.fromkeys(Use, "as missing"),
@@ -100,29 +99,7 @@ READ: Mapping[Family, Mapping[Use, str]] = {
 }
 """How each family is read for each use; what is not here is refused."""
 
-_WRITTEN: Mapping[Family, str] = {
-    Family.BOOLEAN: "true|false",
-    Family.WHOLE: "0|-?[1-9][0-9]*",
-    Family.UUID: "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
-    Family.DATE: "[0-9]{4}-[0-9]{2}-[0-9]{2}",
-}
-"""What texts look like that a family is read as: a key that is written otherwise would never be found."""
-
-_REMEDIES: Mapping[Family, str] = {
-    Family.BOOLEAN: 'Declare it with type = "flag".',
-    Family.WHOLE: "Write its keys as whole numbers, without quotes.",
-    Family.DECIMAL: "Declare it as integer or real, or convert it to whole numbers.",
-    Family.FLOAT: "Declare it as integer or real, or convert it to whole numbers.",
-    Family.UUID: "Declare it as text, or write its keys in small letters with hyphens.",
-    Family.DATE: 'Declare it with type = "text", or as a category with keys written like "2024-12-31".',
-    Family.TIMESTAMP: "Convert it to dates, or to text as its keys are written.",
-    Family.ZONED: "Convert it to dates or text in one time zone, since the day depends on the zone.",
-    Family.TIME: "Convert it to text as its keys are written.",
-    Family.BYTES: "Convert it to text, such as by hex digits.",
-    Family.NESTED: "Take what is asked about out of it, into a column of its own.",
-}
-_CONVERT = "Change the declaration, or convert the column."
-_NAMES = {name: family for family in Family for name in family.value}
+NAMES = {name: family for family in Family for name in family.value}
 BLANK = r"[ \x09-\x0d]*"
 """What numbers in text may stand between; a text of nothing else is missing."""
 _SIGNED = r"[+-]?"
@@ -150,63 +127,13 @@ def base_name(kind: str) -> str:
 
 def family(kind: str) -> Family | None:
     """The family of a type; None for one that is not known."""
-    return _NAMES.get(base_name(kind))
+    return NAMES.get(base_name(kind))
 
 
 def scale(kind: str) -> tuple[int, int]:
     """The digits of a decimal, and how many of them come after the point."""
     digits, _, after = kind.partition("(")[2].rstrip(")").partition(",")
     return int(digits or 18), int(after or (0 if digits else 3))
-
-
-def use_of(column: Column) -> Use:
-    """What a column is declared to hold."""
-    if isinstance(column, Text):
-        return Use.TEXT
-    if isinstance(column, Category):
-        return Use.WHOLE_KEY if isinstance(column.keys[0], int) else Use.TEXT_KEY
-    return Use.FLAG if isinstance(column, Flag) else Use.NUMBER
-
-
-def check_type(name: str, column: Column, kind: str) -> None:
-    """Refuse a column whose type cannot hold what is declared, or never one of its keys."""
-    held, use = family(kind), use_of(column)
-    if held is None or use not in READ[held]:
-        raise _refusal(name, use, kind)
-    if isinstance(column, Category) and use is Use.TEXT_KEY and held in _WRITTEN:
-        keys = (str(key) for key in column.keys if key != column.missing)
-        if not all(re.fullmatch(_WRITTEN[held], key) for key in keys):
-            raise _refusal(name, use, kind)
-
-
-def check_key(name: str, kind: str) -> None:
-    """Refuse a column whose values could be equal to those of another table only by chance."""
-    held = family(kind)
-    if held is None or Use.JOIN not in READ[held]:
-        raise _refusal(name, Use.JOIN, kind)
-
-
-def _refusal(name: str, use: Use, kind: str) -> InvalidParameter:
-    held = family(kind)
-    remedy = _CONVERT if held is None else _REMEDIES.get(held, _CONVERT)
-    return InvalidParameter(
-        f"The column '{name}' is declared to hold {use.value}, and the table holds {_told(kind)}. {remedy}"
-    )
-
-
-def check_unit(name: str, kind: str) -> None:
-    """Refuse a column whose values may be equal and yet written otherwise: a unit is known by its text."""
-    held = family(kind)
-    if held is None or Use.UNIT not in READ[held]:
-        raise InvalidParameter(
-            f"The column '{name}' cannot tell units apart: the table holds {_told(kind)}, and what is equal "
-            "there may be written in several ways. Use a column of numbers, texts or dates."
-        )
-
-
-def _told(kind: str) -> str:
-    found = base_name(kind)
-    return found if found in _NAMES else "a type that is not known here"
 
 
 def whole_in(text: str) -> int | None:

@@ -2,7 +2,6 @@
 
 from sourdine.tables.answer import Answer, Answers, write_answers
 from sourdine.tables.bounds import BoundsPlan, FoundBounds, find_bounds
-from sourdine.tables.condition import Condition
 from sourdine.tables.forecast import Forecast, epsilon_for, forecasts
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
@@ -31,7 +30,6 @@ __all__ = [
     "Answer",
     "Answers",
     "BoundsPlan",
-    "Condition",
     "Contingency",
     "Count",
     "DataQuality",

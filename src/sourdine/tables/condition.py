@@ -1,111 +1,75 @@
-"""Which records a query is about, or what share of them is asked for, by a declared column."""
+"""Which records a query is about, or what share of them is asked for: a condition over declared columns."""
 
 import difflib
 from collections.abc import Mapping
-from typing import Any
-
-from pydantic import model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.notation import block, either, setting, value
-from sourdine.frames.filter import among, between
-from sourdine.frames.schema import LONGEST_KEY, Column, Declared, Flag, Integer, Real, Schema, Text, sensible
-from sourdine.frames.source import Source
+from sourdine.core.toml import toml_key
+from sourdine.frames.expressions import Among, ColumnValue, Expression, TruthKind, read_expression
+from sourdine.frames.schema import Schema
 
 _MOST_NAMES = 8  # of columns, in a sentence
-_FLAGS = {"true": True, "false": False, "yes": True, "no": False}
+_OF_COLUMN = ("at_least", "below", "keys")
 
 
-class Condition(Declared):
-    """Records whose column holds one of some keys, or a number from `at_least` up to and without `below`.
-
-    >>> Condition(column="age", at_least=18, below=65).words
-    'age from 18 to below 65'
-    """
-
-    column: str
-    keys: tuple[str | int | bool, ...] | None = None
-    at_least: int | float | None = None
-    below: int | float | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _listed(cls, given: Any) -> Any:
-        if not isinstance(given, Mapping):
-            return given
-        keys = given.get("keys")
-        if isinstance(keys, list):
-            return {**given, "keys": tuple(keys)}
-        return {**given, "keys": (keys,)} if isinstance(keys, str | int) else given
-
-    @model_validator(mode="after")
-    def _stated(self) -> "Condition":
-        numbers = [bound for bound in (self.at_least, self.below) if bound is not None]
-        if (self.keys is None) == (not numbers) or self.keys == ():
-            raise ValueError("a condition needs keys, or else at_least or below")
-        if not all(map(sensible, numbers)):
-            raise ValueError("bounds must be numbers up to 1e100 in size")
-        if len(numbers) == 2 and not numbers[0] < numbers[1]:
-            raise ValueError("at_least must be below 'below'")
-        return self
-
-    @property
-    def words(self) -> str:
-        """The condition as people say it."""
-        if self.keys is not None:
-            named = (str(key).lower() if isinstance(key, bool) else str(key) for key in self.keys)
-            return f"{self.column} {' or '.join(named)}"
-        if self.below is None:
-            return f"{self.column} at least {self.at_least:g}"
-        if self.at_least is None:
-            return f"{self.column} below {self.below:g}"
-        return f"{self.column} from {self.at_least:g} to below {self.below:g}"
-
-    def check(self, schema: Schema, owner: str) -> None:
-        """Refuse a condition that the declared column can not meet."""
-        check_column(self.column, schema, owner)
-        found = schema.columns[self.column]
-        if isinstance(found, Integer | Real) != (self.keys is None):
-            right = "at_least or below" if isinstance(found, Integer | Real) else "some of its keys"
+def check_condition(tree: Expression, schema: Schema, owner: str) -> None:
+    """Refuse a condition that the declared columns cannot meet, or that can never be true."""
+    for name in tree.columns:
+        check_column(name, schema, owner)
+    try:
+        kind = tree.kind(schema.kinds)
+    except InvalidParameter as problem:
+        if isinstance(tree, Among) and tree.keys == (True,) and isinstance(tree.of, ColumnValue):
             raise InvalidParameter(
-                f"The condition of '{owner}' on the column '{self.column}' does not fit its type. "
-                f"State {right}."
-            )
-        if isinstance(found, Text):
-            self._check_texts(owner)
-            return
-        unknown = [key for key in self._known(found) if key not in schema.keys(self.column)]
-        if unknown and self.keys == (True,):
-            raise InvalidParameter(
-                f"The query '{owner}' does not say which keys of the column '{self.column}' it is about. "
+                f"The query '{owner}' does not say which keys of the column '{tree.of.name}' it is about. "
                 f"Name them, as in {_proportion()}."
-            )
-        if unknown:
-            raise InvalidParameter(
-                f"The query '{owner}' has a condition with the key {unknown[0]!r}, which the column "
-                f"'{self.column}' does not declare. Use one of its keys, or declare it."
-            )
+            ) from None
+        raise InvalidParameter(
+            f"The query '{owner}' has a condition that cannot be told. {problem}"
+        ) from None
+    if not isinstance(kind, TruthKind):
+        raise InvalidParameter(
+            f"The query '{owner}' has the condition '{tree.text}', which is {kind.words}, neither true nor "
+            f"false. Compare it with something, as in {setting('where', {'age': {'at_least': 18}})}."
+        )
+    if True not in tree.possible(schema.kinds):
+        raise InvalidParameter(
+            f"The query '{owner}' has the condition '{tree.words}', which can never be true: conditions see "
+            "values as they are counted, within the declared bounds. Change it, or the bounds."
+        )
 
-    def _check_texts(self, owner: str) -> None:
-        """Any text may be asked about that could be a key: it is named here, so it is known."""
-        for key in self.keys or ():
-            if not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY:
-                raise InvalidParameter(
-                    f"The query '{owner}' has a condition on the column '{self.column}' with a key that is "
-                    f"no text of 1 to {LONGEST_KEY} characters. Name such texts, as in "
-                    f"{value({self.column: ['a']})}."
-                )
 
-    def _known(self, column: Column) -> tuple[str | int | bool, ...]:
-        """The keys as the column has them: "true" and "false" are those of a flag."""
-        keys = self.keys or ()
-        return tuple(_FLAGS.get(str(key).lower(), key) for key in keys) if isinstance(column, Flag) else keys
+def read_where(where: object, owner: str) -> tuple[object, ...]:
+    """Conditions as they stand in a file, of which all must hold.
 
-    def sql(self, source: Source) -> str:
-        """True, false, or NULL where the column is missing and dropped."""
-        if self.keys is None:
-            return between(source, self.column, self.at_least, self.below)
-        return among(source, self.column, self._known(source.schema.columns[self.column]))
+    They are a list of expressions, or one, or in short { age = { at_least = 18 }, region = ["north"] }.
+    """
+    if isinstance(where, Expression):
+        return (where,)
+    if isinstance(where, list | tuple):
+        return tuple(where)
+    if not isinstance(where, Mapping):
+        raise InvalidParameter(
+            f"The declaration '{owner}.where' is wrong: it must be a table. "
+            f"Write it as {setting('where', {'age': {'at_least': 18}})}."
+        )
+    if "column" not in where and not all(map(_is_short, where.values())):
+        return (read_expression(where),)
+    if isinstance(where.get("column"), str):
+        return (where,)
+    return tuple(
+        {"column": name, **bounds} if isinstance(bounds, Mapping) else {"column": name, "keys": bounds}
+        for name, bounds in where.items()
+    )
+
+
+def _is_short(bounds: object) -> bool:
+    """Whether what stands behind a name are keys, or bounds of a column of that name."""
+    if isinstance(bounds, Mapping):
+        return bool(bounds) and all(name in _OF_COLUMN for name in bounds)
+    listed = bounds if isinstance(bounds, list | tuple) else [bounds]
+    return not any(isinstance(each, Mapping | list | tuple | Expression) for each in listed)
 
 
 def check_column(name: str, schema: Schema, owner: str) -> None:

@@ -71,7 +71,7 @@ def smallest_seen(plan: ReleasePlan) -> float | None:
     if plan.size is None or not plan.quality:
         return None
     line = plan.lines[-1]
-    cells = len(all_cells(plan.schema, columns_of(plan.queries)))
+    cells = len(all_cells(plan.schema, columns_of(plan.queries, plan.schema)))
     return smallest_share(line.mechanism, cells, plan.confidence, plan.size)
 
 

@@ -7,7 +7,7 @@ statistic alone stand beside it, in `tables.statistics`.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import ClassVar, TypeVar
@@ -17,16 +17,16 @@ from sourdine.core.distance import Distance, Neighbours, Norm, root_above
 from sourdine.core.format import shorten_up
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.expression import Grouping, Key, span
-from sourdine.frames.filter import all_true
+from sourdine.frames.expression import Grouping, Key, all_true, span
+from sourdine.frames.expressions import ColumnValue, Expression
+from sourdine.frames.expressions.truths import range_of
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Number, Schema
+from sourdine.frames.schema import Integer, Number, Schema
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.group_ranks import GroupRanks
 from sourdine.frames.statistics.partitions import KeyCounts, TextKey
 from sourdine.frames.statistics.totals import MOST_GROUPS, Keys, Request, Totals
 from sourdine.mechanisms import Gaussian, Laplace
-from sourdine.tables.condition import Condition
 from sourdine.tables.estimate import Reading
 from sourdine.tables.noise import noise
 from sourdine.tables.privacy import Privacy
@@ -67,6 +67,32 @@ class KeyAxis:
 
 
 @dataclass(frozen=True)
+class RangeAxis(KeyAxis):
+    """Keys of a column as far as conditions allow for them: of whole numbers, those of a range."""
+
+    where: tuple[Expression, ...]
+
+    def keys(self, schema: Schema) -> Sequence[Key]:
+        start, end = self._ends(schema)
+        return super().keys(schema)[start:end]
+
+    def grouping(self, source: Source) -> Grouping:
+        start, end = self._ends(source.schema)
+        found = super().grouping(source)
+        return replace(found, keys=found.keys[start:end]) if (start, end) != (0, None) else found
+
+    def _ends(self, schema: Schema) -> tuple[int, int | None]:
+        """Which of the declared keys may occur: from one place up to another, or to the end."""
+        column = schema.columns[self.column]
+        if not isinstance(column, Integer):
+            return 0, None
+        low, high = range_of(ColumnValue(self.column), self.where, schema.kinds)
+        assert low is not None
+        assert high is not None
+        return low - column.lower, high - column.lower + 1
+
+
+@dataclass(frozen=True)
 class ChosenKeys:
     """Keys that were chosen privately, in the order of their texts, and what the engine calls them.
 
@@ -86,7 +112,7 @@ class Scope:
 
     query: str
     by: tuple[str, ...] = ()
-    where: tuple[Condition, ...] = ()
+    where: tuple[Expression, ...] = ()
     open: tuple[str, ...] = ()
     chosen: ChosenKeys | None = None
 
@@ -102,7 +128,12 @@ class Scope:
 
     def sql(self, source: Source) -> str:
         """The records it is about."""
-        return all_true(each.sql(source) for each in self.where)
+        return all_true(source.holds(each) for each in self.where)
+
+    @property
+    def axes(self) -> tuple["KeyAxis", ...]:
+        """What records are grouped by."""
+        return tuple(RangeAxis(name, self.where) if self.where else KeyAxis(name) for name in self.by)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,9 +337,7 @@ class Measurement(ABC):
     @property
     def _known(self) -> list[KeyAxis]:
         """What records are grouped by whose keys are declared."""
-        return [
-            axis for axis in (*map(KeyAxis, self.scope.by), *self.axes) if axis.column not in self.scope.open
-        ]
+        return [axis for axis in (*self.scope.axes, *self.axes) if axis.column not in self.scope.open]
 
     def groups(self, schema: Schema) -> int:
         """How many groups there are; of keys that are still to be chosen, as many as are answered."""
@@ -320,7 +349,8 @@ class Measurement(ABC):
 
     def outer_groups(self, schema: Schema) -> int:
         """How many groups the query has by itself."""
-        return math.prod(len(schema.keys(name)) for name in self.scope.by if name not in self.scope.open)
+        held = (axis for axis in self.scope.axes if axis.column not in self.scope.open)
+        return math.prod(len(axis.keys(schema)) for axis in held)
 
     def groupings(self, source: Source) -> list[Grouping]:
         """What the engine groups by."""

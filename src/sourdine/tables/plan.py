@@ -22,7 +22,7 @@ from sourdine.mechanisms import PartitionThreshold
 from sourdine.tables.measurement import EACH_RECORD, Context, Measurement, PlannedMeasurement, expect
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.quality.private import Quality, quality_share
-from sourdine.tables.query import Query, columns_of
+from sourdine.tables.query import Query, columns_of, with_expressions
 from sourdine.tables.statistics import Statistic
 from sourdine.tables.statistics.partitions import Partitions
 
@@ -72,6 +72,7 @@ class ReleasePlan(Viewable):
         for name, times in Counter(query.name for query in self.queries).items():
             if times > 1:
                 raise InvalidParameter(f"Two queries are called '{name}'. Give each its own name.")
+        object.__setattr__(self, "schema", with_expressions(self.schema, self.queries))
         for query in self.queries:
             query.check(self.schema)
         chooses = False
@@ -142,7 +143,7 @@ class ReleasePlan(Viewable):
         """The line that tells how many records do not fit; it is the last, so no other draw depends on it."""
         if not self.quality:
             return None
-        measured, squared = Quality(columns=columns_of(self.queries)), self.privacy.squared
+        measured, squared = Quality(columns=columns_of(self.queries, self.schema)), self.privacy.squared
         share = quality_share(
             measured.distance(self.schema, self.unit, self.neighbours, squared),
             self.privacy.total,

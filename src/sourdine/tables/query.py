@@ -3,15 +3,17 @@
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.notation import either, setting, value
+from sourdine.core.notation import either, value
+from sourdine.frames.expressions import ColumnValue, Expression, ExpressionField, read_expression
 from sourdine.frames.mistakes import told
 from sourdine.frames.schema import Declared, Schema, by_hand, decimal, declare
-from sourdine.tables.condition import Condition, check_column
+from sourdine.tables.condition import check_column, check_condition, read_where
 from sourdine.tables.measurement import Measurement, Scope
 from sourdine.tables.statistics import BY_KIND, STATISTICS, Statistic
 from sourdine.tables.statistics.partitions import Partitions
@@ -25,13 +27,16 @@ else:
 
 
 Asking = Statistic | str | Mapping[str, Any]  # Mean("pay"), "count" or {"mean": "pay"}
+Key = str | Expression | Mapping[str, Any]  # "sex", or what is computed, as {"month": "seen"}
+Where = Expression | Mapping[str, object] | Sequence[Expression | Mapping[str, object]]
 
 
 class Query(Declared):
     """One or several statistics of the records of each group.
 
     Statistics of one column are read off the same noisy numbers, so they cost once. Among queries the budget
-    is divided by weight: more weight means less noise, never less protection.
+    is divided by weight: more weight means less noise, never less protection. `derived` are the columns that
+    are computed for it, by their names; an expression in `by` or `ask` is called by its text.
 
     >>> from sourdine.tables.statistics import Count, Mean
     >>> Query("pay", [Count(), Mean("pay")], by="sex").ask[1].label
@@ -41,7 +46,8 @@ class Query(Declared):
     name: str = Field(min_length=1, max_length=200)
     ask: tuple[Asked, ...] = Field(min_length=1, max_length=64)
     by: tuple[str, ...] = Field(default=(), max_length=8)
-    where: tuple[Condition, ...] = ()
+    where: tuple[ExpressionField, ...] = ()
+    derived: Mapping[str, ExpressionField] = Field(default_factory=dict, exclude_if=lambda held: not held)
     weight: int | float = Field(default=1, gt=0, le=_MOST_WEIGHT)
 
     @by_hand
@@ -50,12 +56,13 @@ class Query(Declared):
         name: str,
         ask: Asking | Sequence[Asking],
         *,
-        by: str | Sequence[str] = (),
-        where: Mapping[str, object] | Sequence[Condition] = (),
+        by: Key | Sequence[Key] = (),
+        where: Where = (),
         weight: float = 1,
+        derived: Mapping[str, Expression] = MappingProxyType({}),
     ) -> None:
-        by = (by,) if isinstance(by, str) else tuple(by)
-        given = _given({"name": name, "ask": ask, "by": by, "where": where, "weight": weight})
+        block = {"name": name, "ask": ask, "by": by, "where": where, "weight": weight}
+        given = _given({**block, "derived": dict(derived)})
         declare(super().__init__, f"queries.{name}", **given)
 
     @model_validator(mode="before")
@@ -101,7 +108,7 @@ class Query(Declared):
             if not schema.open([name]):
                 schema.keys(name)
         for condition in self.where:
-            condition.check(schema, self.name)
+            check_condition(condition, schema, self.name)
         for each in self.ask:
             each.check(schema, self.name)
             if twice := set(each.adds) & set(self.by):
@@ -160,27 +167,70 @@ def _owner(block: Mapping[str, object]) -> str:
 
 def _given(block: Mapping[str, object]) -> dict[str, Any]:
     """What a query is made of, in its long form."""
-    given = dict(block)
+    given: dict[str, Any] = dict(block)
+    trees: dict[str, object] = dict(given.get("derived") or {})
     if "ask" in given:
         asked = given["ask"] if isinstance(given["ask"], list | tuple) else [given["ask"]]
-        given["ask"] = tuple(_long(item, str(given.get("name"))) for item in asked)
+        given["ask"] = tuple(_long(_with_names(item, trees), str(given.get("name"))) for item in asked)
+    if "by" in given:
+        by = given["by"] if isinstance(given["by"], list | tuple) else [given["by"]]
+        given["by"] = tuple(_name_of(each, trees) for each in by)
     if "where" in given:
-        given["where"] = _conditions(given["where"], _owner(block))
+        given["where"] = read_where(given["where"], _owner(block))
+    if trees:
+        given["derived"] = trees
     return given
 
 
-def columns_of(queries: Iterable[Query]) -> tuple[str, ...]:
-    """Every column that some queries use, once."""
+def _with_names(item: object, trees: dict[str, object]) -> object:
+    """What is asked, with the names of expressions in their place."""
+    if not isinstance(item, Mapping) or not item or "kind" in item:
+        return item
+    kind, held = next(iter(item.items()))
+    if kind not in BY_KIND or kind == "hierarchy":
+        return item
+    named = [_name_of(each, trees) for each in held] if isinstance(held, list | tuple) else None
+    return {**item, kind: _name_of(held, trees) if named is None else named}
+
+
+def _name_of(held: object, trees: dict[str, object]) -> object:
+    """The name of a column, or of an expression, which is kept beside."""
+    if not isinstance(held, Expression | Mapping):
+        return held
+    tree = read_expression(held)
+    if isinstance(tree, ColumnValue):
+        return tree.name
+    trees[tree.text] = tree
+    return tree.text
+
+
+def columns_of(queries: Iterable[Query], schema: Schema) -> tuple[str, ...]:
+    """Every column of the table that some queries use, or compute something of, once."""
     used = (
         name
         for query in queries
         for name in (
             *query.by,
-            *(condition.column for condition in query.where),
+            *(name for condition in query.where for name in condition.columns),
             *(name for each in query.ask for name in each.about),
         )
     )
-    return tuple(dict.fromkeys(used))
+    return schema.sources(tuple(dict.fromkeys(used)))
+
+
+def with_expressions(schema: Schema, queries: Iterable[Query]) -> Schema:
+    """The schema with the columns that are computed for some queries."""
+    trees: dict[str, Expression] = {}
+    for query in queries:
+        for name, tree in query.derived.items():
+            for column in tree.columns:
+                if column not in query.derived:
+                    check_column(column, schema, query.name)
+            if trees.setdefault(name, tree) != tree:
+                raise InvalidParameter(
+                    f"Two queries compute a column '{name}', each in another way. Give them unlike names."
+                )
+    return schema.with_derived(trees) if trees else schema
 
 
 def _served(least: Measurement, asked: list[Measurement], schema: Schema) -> Measurement:
@@ -249,18 +299,3 @@ def _known(kind: object, query: str) -> type[Statistic]:
             f"Ask for one of {', '.join(BY_KIND)}."
         )
     return BY_KIND[kind]
-
-
-def _conditions(where: object, owner: str) -> tuple[object, ...]:
-    """The long form of { age = { at_least = 18 }, region = ["north"] }."""
-    if isinstance(where, list | tuple):
-        return tuple(where)
-    if not isinstance(where, Mapping):
-        raise InvalidParameter(
-            f"The declaration '{owner}.where' is wrong: it must be a table. "
-            f"Write it as {setting('where', {'age': {'at_least': 18}})}."
-        )
-    return tuple(
-        {"column": name, **bounds} if isinstance(bounds, Mapping) else {"column": name, "keys": bounds}
-        for name, bounds in where.items()
-    )

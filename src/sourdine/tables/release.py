@@ -154,7 +154,7 @@ def _carry_out(
     """The answers of a plan. Without a receipt they are for rehearsals and measurements only."""
     check_source(plan, source)
     with silence("there is no release"):
-        found, notes, quality = _answers(plan, source, bits, watch)
+        found, notes, quality = _answers(plan, computing(plan, source), bits, watch)
         answers = Answers(found, plan.confidence)
     return TableRelease(
         plan=plan,
@@ -197,13 +197,18 @@ def check_release(plan: ReleasePlan, source: Source | None = None, ledger: Ledge
 
 def check_source(plan: ReleasePlan, source: Source) -> None:
     """Refuse a table that is not declared as the plan has it: its values would be clamped to other bounds."""
-    if source.schema != plan.schema or plan.unit.column not in (None, *source.types):
+    if not plan.schema.extends(source.schema) or plan.unit.column not in (None, *source.types):
         raise InvalidParameter(
             "The table was opened with other declarations than the plan was made with. "
             "The plan's distances may be too short for it. Open it with the plan's schema and unit."
         )
     for line in plan.lines:
-        line.measurement.check_source(source)
+        line.measurement.check_source(computing(plan, source))
+
+
+def computing(plan: ReleasePlan, source: Source) -> Source:
+    """The table with the columns that a plan computes."""
+    return source if source.schema == plan.schema else replace(source, schema=plan.schema)
 
 
 def check_ledger(plan: ReleasePlan, ledger: Ledger) -> None:

@@ -150,7 +150,8 @@ class Table(Viewable):
         """
         if not isinstance(plan, ReleasePlan):
             raise InvalidParameter("A release needs a plan. Make it with this table's plan().")
-        if (plan.schema, plan.unit, plan.neighbours) != (self.schema, self.unit, self.neighbours):
+        alike = (plan.unit, plan.neighbours) == (self.unit, self.neighbours)
+        if not alike or not plan.schema.extends(self.schema):
             raise InvalidParameter(
                 "The plan was made for another table. Its distances may be too short for this one. "
                 "Make it with this table's plan()."
@@ -168,7 +169,7 @@ class Table(Viewable):
         and a table that is declared anew must be marked `checked`.
         """
         object.__setattr__(self, "checked", True)
-        return exact_quality(self.source, tuple(self.schema.columns), self.unit)
+        return exact_quality(self.source, tuple(self.schema.held.columns), self.unit)
 
     @staticmethod
     def find_bounds(

@@ -9,6 +9,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expressions import (
     DayKind,
     KeyKind,
+    Kind,
     MomentKind,
     NumberKind,
     TextKind,

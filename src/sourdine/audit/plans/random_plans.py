@@ -8,7 +8,6 @@ from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
-from sourdine.tables.condition import Condition
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
@@ -106,7 +105,7 @@ def _query(name: str, kind: str, schema: Schema, dice: Dice) -> Query:
         name=name,
         ask=(statistic,),
         by=(*by, "text") if kind == _KEYED else tuple(by),
-        where=tuple(map(Condition.model_validate, where)),
+        where=where,
         weight=dice.one([1, 3]),
     )
 

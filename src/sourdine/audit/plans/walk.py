@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import islice, product
 
 from sourdine.audit.plans.cells import (
@@ -17,10 +18,10 @@ from sourdine.audit.plans.cells import (
     written,
 )
 from sourdine.core.distance import Neighbours
+from sourdine.frames.expressions import All, Among, ColumnValue, Comparison, Constant, Expression
 from sourdine.frames.joins import Join, read_public
 from sourdine.frames.schema import Category, Flag, Integer, Real, Schema, decimal
 from sourdine.frames.statistics.partitions import TextKey
-from sourdine.tables.condition import Condition
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.query import Query
 from sourdine.testing import SeededBits
@@ -228,10 +229,11 @@ class Walk:
             if place >= 0 and place != self._whose and _drops(schema, name):
                 ways.append((place, outside(schema.columns[name], kinds[place])))
         for condition in query.where:
-            if condition.column not in names:
+            simple = _simple(condition)
+            if simple is None or simple.column not in names:
                 continue
-            place = names.index(condition.column)
-            cells = _failing(condition, schema, kinds[place])
+            place = names.index(simple.column)
+            cells = _failing(simple, schema, kinds[place])
             if place != self._whose and cells:
                 ways.append((place, cells))
         return ways
@@ -260,15 +262,43 @@ def _drops(schema: Schema, name: str) -> bool:
     return getattr(schema.columns[name], "missing", None) == "drop"
 
 
-def _failing(condition: Condition, schema: Schema, kind: str) -> list[Cell]:
+@dataclass(frozen=True)
+class _Simple:
+    """A condition on one column, of which cells are known for which it surely does not hold."""
+
+    column: str
+    keys: tuple[object, ...] | None = None
+    at_least: Fraction | None = None
+    below: Fraction | None = None
+
+
+def _simple(tree: Expression) -> _Simple | None:
+    """A condition in so many words, if it is one of these."""
+    match tree:
+        case Among(ColumnValue(name), keys):
+            return _Simple(name, keys)
+        case Comparison(ColumnValue(name), ">=", Constant(int() | Fraction() as bound)):
+            return _Simple(name, at_least=Fraction(bound))
+        case Comparison(ColumnValue(name), "<", Constant(int() | Fraction() as bound)):
+            return _Simple(name, below=Fraction(bound))
+        case All((one, two)) if type(tree) is All:
+            first, second = _simple(one), _simple(two)
+            if first is not None and second is not None and first.column == second.column:
+                return _Simple(
+                    first.column, first.keys, first.at_least or second.at_least, first.below or second.below
+                )
+    return None
+
+
+def _failing(condition: _Simple, schema: Schema, kind: str) -> list[Cell]:
     """Cells for which a condition surely does not hold."""
     column = schema.columns[condition.column]
     cells: list[Cell] = outside(column, kind) if _drops(schema, condition.column) else []
     if isinstance(column, Integer | Real):
         low, high, step = decimal(column.lower), decimal(column.upper), column.step
-        if condition.at_least is not None and decimal(condition.at_least) > low + 2 * step:
+        if condition.at_least is not None and condition.at_least > low + 2 * step:
             cells += _exactly(column.lower, kind)
-        if condition.below is not None and decimal(condition.below) < high - 2 * step:
+        if condition.below is not None and condition.below < high - 2 * step:
             cells += _exactly(column.upper, kind)
     elif isinstance(column, Category):
         cells += [written(key, kind) for key in column.keys if key not in (condition.keys or ())][:4]

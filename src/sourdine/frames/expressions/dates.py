@@ -34,7 +34,7 @@ def expect_time(tree: Expression, kinds: Kinds, owner: str) -> DayKind | MomentK
     return found
 
 
-def _moments(kind: DayKind | MomentKind) -> tuple[int, int]:
+def moments_of(kind: DayKind | MomentKind) -> tuple[int, int]:
     """The first and the last second."""
     if isinstance(kind, MomentKind):
         return kind.first, kind.last
@@ -76,17 +76,17 @@ class InPeriod(Expression):
     def kind(self, kinds: Kinds) -> Kind:
         held = expect_time(self.of, kinds, self.text)
         _check_time(self.of, self.period, held)
-        low, high = span_of(self.period, *_moments(held))
+        low, high = span_of(self.period, *moments_of(held))
         if high - low >= MOST_PERIODS:
             raise InvalidParameter(
                 f"'{self.text}' has more than {MOST_PERIODS:,} periods between the declared first and last. "
                 "Take a longer period, or declare a shorter time."
             )
-        return KeyKind(tuple(names_of(self.period, *_moments(held))), self.period.value)
+        return KeyKind(tuple(names_of(self.period, *moments_of(held))), self.period.value)
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
         held = expect_time(self.of, kinds, self.text)
-        first, last = _moments(held)
+        first, last = moments_of(held)
         low, _ = span_of(self.period, first, last)
         number = _numbered(self.period, self.of.sql(cells, kinds), held, cells.dialect)
         return f"({number})" if low == 0 else f"({number} - ({low}))"
@@ -98,7 +98,7 @@ def _days(sql: str, kind: DayKind | MomentKind, dialect: Dialect) -> str:
 
 def _numbered(period: TimePeriod, sql: str, kind: DayKind | MomentKind, dialect: Dialect) -> str:
     """The number of the period, as `calendar.number_of` has it."""
-    days, (first, last) = _days(sql, kind, dialect), (end // DAY for end in _moments(kind))
+    days, (first, last) = _days(sql, kind, dialect), (end // DAY for end in moments_of(kind))
     match period:
         case TimePeriod.HOUR:
             return floor_ratio(sql, 3600, kind.first, kind.last, dialect)
@@ -147,14 +147,14 @@ class PartOf(Expression):
         held = expect_time(self.of, kinds, self.text)
         _check_time(self.of, self.part, held)
         if self.part is DatePart.YEAR:
-            first, last = (day_at(end // DAY).year for end in _moments(held))
+            first, last = (day_at(end // DAY).year for end in moments_of(held))
             return NumberKind(Fraction(1), first, last, True)
         low, high = PART_BOUNDS[self.part]
         return NumberKind(Fraction(1), low, high, low > 0)
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
         held, sql, dialect = expect_time(self.of, kinds, self.text), self.of.sql(cells, kinds), cells.dialect
-        days, first = _days(sql, held, dialect), _moments(held)[0] // DAY
+        days, first = _days(sql, held, dialect), moments_of(held)[0] // DAY
         match self.part:
             case DatePart.DAY_OF_WEEK:
                 return f"({_weekday(days, first)} + 1)"
@@ -204,7 +204,7 @@ class TimeBetween(Expression):
         """Exactly, and on a grid of at most 2^31 steps, which whole seconds may be too many for."""
         start, end = self._held(kinds)
         least = DAY if self._of_days(kinds) else 1
-        low, high = (_moments(end)[0] - _moments(start)[1]), (_moments(end)[1] - _moments(start)[0])
+        low, high = (moments_of(end)[0] - moments_of(start)[1]), (moments_of(end)[1] - moments_of(start)[0])
         return exact_kind(Fraction(least, _SECONDS[self.unit]), low // least, high // least)
 
     def _of_days(self, kinds: Kinds) -> bool:

@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.dialect import Dialect
-from sourdine.frames.expression import Grouping
+from sourdine.frames.expression import Grouping, fit
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import LONGEST_KEY
 from sourdine.frames.source import Beside, Source
 from sourdine.frames.statistics.totals import secret_order
 
@@ -37,11 +35,6 @@ class KeyCounts:
 def raw_text(source: Source, name: str) -> str:
     """A column as text, compared letter by letter."""
     return source.dialect.text(source.dialect.quoted(name), source.types[name])
-
-
-def fit(raw: str, dialect: Dialect) -> str:
-    """Whether a text may be a key at all; NULL or false where it is missing."""
-    return f"(length({raw}) BETWEEN 1 AND {LONGEST_KEY} AND {dialect.legible(raw)})"
 
 
 def key_counts(

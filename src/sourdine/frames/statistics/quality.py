@@ -12,12 +12,13 @@ from itertools import accumulate
 
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.dialect import Dialect
-from sourdine.frames.expression import sides
+from sourdine.frames.expression import fit, sides
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Category, Column, Flag, Integer, Real, Schema, Text
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.partitions import fit, raw_text
+from sourdine.frames.statistics.partitions import raw_text
 from sourdine.frames.statistics.totals import secret_order
+from sourdine.frames.times.dates import Date, Datetime
 from sourdine.frames.types import BLANK, Family, family
 
 _NO_NUMBER = rf"{BLANK}([nN][aA][nN]{BLANK})?"
@@ -32,15 +33,18 @@ class CellState(StrEnum):
     UNKNOWN = "unknown key"
     BELOW = "below the lower bound"
     ABOVE = "above the upper bound"
+    OUTSIDE = "unreadable, or before the first or after the last"
 
 
 def cells_of(column: Column) -> tuple[CellState, ...]:
     """The cells that a record of a column may be in; what fits comes first."""
     if isinstance(column, Integer | Real):
         return CellState.FITS, CellState.MISSING, CellState.UNREADABLE, CellState.BELOW, CellState.ABOVE
+    if isinstance(column, Date | Datetime):
+        return CellState.FITS, CellState.MISSING, CellState.OUTSIDE
     if isinstance(column, Category):
         return CellState.FITS, CellState.MISSING, CellState.UNKNOWN
-    assert isinstance(column, Flag | Text)
+    assert isinstance(column, Flag | Text)  # derived columns are told by those that they are computed of
     return CellState.FITS, CellState.MISSING, CellState.UNREADABLE
 
 
@@ -69,7 +73,9 @@ def place_among_cells(source: Source, name: str) -> str:
         rest = f"WHEN {below} THEN 3 WHEN {above} THEN 4 WHEN {missing} THEN 1 ELSE 2"
     else:
         rest = f"WHEN {missing} THEN 1 ELSE 2"
-        if isinstance(column, Text):
+        if isinstance(column, Date | Datetime):
+            within = f"{source.cells.time(name)} IS NOT NULL"
+        elif isinstance(column, Text):
             within = fit(raw_text(source, name), dialect)
         else:
             known = replace(source.grouping(name), missing=None)

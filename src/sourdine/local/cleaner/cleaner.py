@@ -20,7 +20,7 @@ from sourdine.core.mechanism import Mechanism
 from sourdine.core.notation import either
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.frames.records import ABSENT, read_cells
-from sourdine.frames.schema import Column, Integer, Real, Schema, Text
+from sourdine.frames.schema import DERIVED, Category, Column, Flag, Integer, Real, Schema, Text
 from sourdine.frames.source import AS_IT_IS, Source, open_source
 from sourdine.frames.text.format import TextFormat
 from sourdine.local.cleaner.cells import Cleaned, CleanedCells, Gap, KeyCells
@@ -344,12 +344,17 @@ def shuffled(count: int, bits: Bits) -> NDArray[np.int64]:
 def _cells(
     name: str, column: Column, epsilon: Fraction, *, method: Method, share: Fraction, gap: Gap
 ) -> CleanedCells:
-    if isinstance(column, Integer | Real):
+    if isinstance(column, Integer | Real) and not isinstance(column, DERIVED):
         return NumberCells(name=name, column=column, epsilon=epsilon, kind=method, share=share, gap=gap)
     if isinstance(column, Text):
         raise InvalidParameter(
             f"The column '{name}' is declared as text, and a cell is made private among known keys. "
             "Declare it as a category with its keys, or leave it out."
+        )
+    if not isinstance(column, Category | Flag) or isinstance(column, DERIVED):
+        raise InvalidParameter(
+            f"The column '{name}' holds dates or is derived, and a cell is made private among known keys or "
+            "numbers. Write what is meant into a column of the table, or leave it out."
         )
     return KeyCells(name=name, column=column, epsilon=epsilon, gap=gap)
 

@@ -1,7 +1,18 @@
 """The section of a release's page that tells how its values were made."""
 
 from sourdine.core.format import plain
-from sourdine.frames.schema import LONGEST_KEY, Category, Column, Flag, Integer, Text
+from sourdine.frames.schema import (
+    DERIVED,
+    LONGEST_KEY,
+    Category,
+    Column,
+    Date,
+    Datetime,
+    Flag,
+    Integer,
+    Text,
+    kind_of,
+)
 from sourdine.report.pages.page import Section
 from sourdine.report.table import Cell as Shown
 from sourdine.report.table import TextTable
@@ -69,6 +80,8 @@ def _about(name: str, column: Column) -> str:
         if column.missing == "drop"
         else f"A missing value counts as {said(column.missing)}."
     )
+    if isinstance(column, DERIVED):
+        return f"{name}: computed of each record as {column.expression.text}; {_bounds(column)}. {missing}"
     if isinstance(column, Text):
         return f"{name}: {_texts(column)}"
     if isinstance(column, Category):
@@ -77,12 +90,24 @@ def _about(name: str, column: Column) -> str:
         return f"{name}: one of {many}; any other counts as missing. {missing}"
     if isinstance(column, Flag):
         return f"{name}: true or false. {missing}"
+    if isinstance(column, Date | Datetime):
+        clock = f" on the clock of {column.zone}" if column.zone else ""
+        kind = "dates" if isinstance(column, Date) else "times"
+        return (
+            f"{name}: {kind} from {column.first} to {column.last}{clock}; others, and what is not read, "
+            "are left out of what needs it."
+        )
     kind = "whole numbers" if isinstance(column, Integer) else "numbers"
     step = "" if isinstance(column, Integer) else f", rounded to steps of {plain(float(column.step))}"
     return (
         f"{name}: {kind} from {said(column.lower)} to {said(column.upper)}{step}; what lies outside is "
         f"moved to the nearer bound. {missing}"
     )
+
+
+def _bounds(column: Column) -> str:
+    """What a computed column lies within, which follows from what is declared."""
+    return f"it lies within {kind_of(column).words}"
 
 
 def _texts(column: Text) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.figure import Figure, stack
 from sourdine.core.view import figure, view
-from sourdine.frames.schema import Category, Column, Flag, Integer, Real, Text
+from sourdine.frames.schema import Category, Column, Date, Datetime, Flag, Integer, Real, Text
 from sourdine.report.charts.answers import draw_alone
 from sourdine.report.charts.forecasts import draw_forecasts
 from sourdine.report.finding import finding
@@ -219,6 +219,8 @@ def _declared(column: Column) -> str:
             return "true or false"
         case Text():
             return "keys are chosen privately"
+        case Date() | Datetime():
+            return f"from {column.first} to {column.last}{f', in {column.zone}' if column.zone else ''}"
 
 
 def _listed(keys: Iterable[object]) -> str:

@@ -7,13 +7,13 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.frames.expression import span
-from sourdine.frames.filter import indicator
+from sourdine.frames.expression import indicator, span
+from sourdine.frames.expressions import Expression, ExpressionField
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema, by_hand, declare
 from sourdine.frames.source import Source
 from sourdine.frames.statistics import sums
-from sourdine.tables.condition import Condition
+from sourdine.tables.condition import check_condition
 from sourdine.tables.estimate import GroupEstimate, Noisy, NoisyMoments, Numbers, Reading
 from sourdine.tables.group_sums import GroupSums, Moments, Total
 from sourdine.tables.measurement import Context, Measurement, PlannedMeasurement, Scope
@@ -155,7 +155,7 @@ class StdDev(_Moment):
 class Holds(GroupSums):
     """For how many records a condition holds, and for how many it does not."""
 
-    of: Condition
+    of: Expression
 
     @property
     def label(self) -> str:
@@ -165,7 +165,7 @@ class Holds(GroupSums):
         return sums.BernsteinSums(value=value, width=1, degree=1, max_rows=unit.max_rows)
 
     def value(self, source: Source) -> str:
-        return indicator(self.of.sql(source))
+        return indicator(source.holds(self.of))
 
     def reading(self, noisy: Noisy, schema: Schema) -> Reading:
         return NoisyMoments(noisy=noisy, width=1, degree=1)
@@ -179,7 +179,7 @@ class Proportion(Single):
     """The share of records for which a condition holds, among those whose column is not missing."""
 
     kind: Literal["proportion"] = "proportion"
-    of: Condition
+    of: ExpressionField
     style: ClassVar[Style] = Style(scale=Scale.SHARE)
     example: ClassVar[Example] = {"proportion": "age", "at_least": 65}
     other_names: ClassVar[tuple[str, ...]] = ("share",)
@@ -206,7 +206,7 @@ class Proportion(Single):
 
     @property
     def about(self) -> tuple[str, ...]:
-        return (self.of.column,)
+        return self.of.columns
 
     @classmethod
     def long(cls, kind: str, value: object, rest: Mapping[str, object], query: str) -> Mapping[str, object]:
@@ -216,7 +216,7 @@ class Proportion(Single):
 
     def check(self, schema: Schema, owner: str) -> None:
         """The condition must fit the schema."""
-        self.of.check(schema, owner)
+        check_condition(self.of, schema, owner)
 
     def measurement(self, scope: Scope, schema: Schema) -> Measurement:
         return Holds(scope=scope, of=self.of)
@@ -244,9 +244,9 @@ class Proportion(Single):
     @classmethod
     def examples(cls, schema: Schema) -> Iterator[Self]:
         for name in grouped_by(schema):
-            yield cls.model_validate({"of": Condition(column=name, keys=schema.keys(name)[:1])})
+            yield cls.model_validate({"of": {"column": name, "keys": schema.keys(name)[:1]}})
         for name in numbers_of(schema):
             column = schema.number(name, name)
             middle = (column.lower + column.upper) / 2
-            yield cls.model_validate({"of": Condition(column=name, at_least=middle)})
-            yield cls.model_validate({"of": Condition(column=name, at_least=column.lower, below=middle)})
+            yield cls.model_validate({"of": {"column": name, "at_least": middle}})
+            yield cls.model_validate({"of": {"column": name, "at_least": column.lower, "below": middle}})
