@@ -63,8 +63,10 @@ def test_numbers_and_keys_are_asked_for_by_name() -> None:
     assert schema.keys("well") == (False, True)
     with pytest.raises(InvalidParameter, match="mean needs numbers, and the column 'well'"):
         schema.number("mean", "well")
-    with pytest.raises(InvalidParameter, match="the column 'age' is declared to hold numbers"):
-        schema.keys("age")
+    assert schema.keys("age") == tuple(range(10))
+    real = Schema.read({"pay": {"type": "real", "lower": 0, "upper": 9}})
+    with pytest.raises(InvalidParameter, match="the column 'pay' is declared to hold numbers"):
+        real.keys("pay")
 
 
 @pytest.mark.parametrize("name", ["", "a\0b"])

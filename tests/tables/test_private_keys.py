@@ -334,7 +334,7 @@ def test_a_condition_names_texts_that_are_known() -> None:
     exact = Counter(PEOPLE["town"].to_pylist())
     assert count.at()[0] == exact["Aa"] + exact["b"]
     assert share.at()[0] == pytest.approx(exact["Aa"] / (exact["Aa"] + exact["b"]), abs=1e-3)
-    with pytest.raises(InvalidParameter, match="no text of 1 to 200 characters"):
+    with pytest.raises(InvalidParameter, match="State texts of 1 to 200 characters"):
         table.plan({"name": "q", "ask": ["count"], "where": {"town": [7]}}, epsilon=1)
 
 

@@ -101,16 +101,16 @@ def test_of_keys_chosen_privately_there_may_be_fewer() -> None:
 
 def test_what_cannot_be_ranked_is_refused() -> None:
     table = Table(
-        pa.table({"sex": ["f"], "age": [3]}),
+        pa.table({"sex": ["f"], "pay": [3]}),
         unit="person",
         columns={
             "sex": {"type": "category", "keys": ["f", "m"]},
-            "age": {"type": "integer", "lower": 0, "upper": 9},
+            "pay": {"type": "real", "lower": 0, "upper": 9},
         },
     )
     refused: list[tuple[dict[str, Any], str]] = [
         ({"ask": [{"top": "sex", "k": 2}]}, "would be all its 2 keys"),
-        ({"ask": [{"top": "age", "k": 1}]}, "'age' is declared to hold numbers"),
+        ({"ask": [{"top": "pay", "k": 1}]}, "'pay' is declared to hold numbers"),
         ({"ask": [{"top": "sex", "k": 1}], "by": ["sex"]}, "groups by 'sex' twice"),
         ({"ask": [{"top": "sex"}]}, "'queries.q.ask.0.top.k' is missing"),
         ({"ask": ["top"]}, r'Top\("town", k=10\)'),

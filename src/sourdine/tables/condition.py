@@ -7,6 +7,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.notation import block, either, setting, value
 from sourdine.core.toml import toml_key
 from sourdine.frames.expressions import Among, ColumnValue, Expression, TruthKind, read_expression
+from sourdine.frames.expressions.form import WORDS
 from sourdine.frames.schema import Schema
 
 _MOST_NAMES = 8  # of columns, in a sentence
@@ -54,7 +55,7 @@ def read_where(where: object, owner: str) -> tuple[object, ...]:
             f"The declaration '{owner}.where' is wrong: it must be a table. "
             f"Write it as {setting('where', {'age': {'at_least': 18}})}."
         )
-    if "column" not in where and not all(map(_is_short, where.values())):
+    if next(iter(where), None) in WORDS and not all(map(_is_short, where.values())):
         return (read_expression(where),)
     if isinstance(where.get("column"), str):
         return (where,)

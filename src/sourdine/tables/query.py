@@ -173,8 +173,8 @@ def _given(block: Mapping[str, object]) -> dict[str, Any]:
         asked = given["ask"] if isinstance(given["ask"], list | tuple) else [given["ask"]]
         given["ask"] = tuple(_long(_with_names(item, trees), str(given.get("name"))) for item in asked)
     if "by" in given:
-        by = given["by"] if isinstance(given["by"], list | tuple) else [given["by"]]
-        given["by"] = tuple(_name_of(each, trees) for each in by)
+        by = [given["by"]] if isinstance(given["by"], str | Mapping | Expression) else given["by"]
+        given["by"] = tuple(_name_of(each, trees) for each in by) if isinstance(by, list | tuple) else by
     if "where" in given:
         given["where"] = read_where(given["where"], _owner(block))
     if trees:

@@ -358,7 +358,7 @@ def test_columns_of_every_kind_of_question_are_counted() -> None:
         {"proportion": "unused"},
         {"quantiles": "pay", "levels": [0.5]},
     ]
-    found = columns_of([Query.read({"name": "q", "ask": asks, "where": {"region": ["north"]}})])
+    found = columns_of([Query.read({"name": "q", "ask": asks, "where": {"region": ["north"]}})], SCHEMA)
     assert found == ("region", "age", "unused", "pay")
-    top = columns_of([Query.read({"name": "q", "ask": [{"top": "region", "k": 1}]})])
+    top = columns_of([Query.read({"name": "q", "ask": [{"top": "region", "k": 1}]})], SCHEMA)
     assert top == ("region",)

@@ -10,16 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from sourdine.frames.expressions import TruthKind
+from tests.frames.expressions.reference import value_of
+
 Records = Sequence[Mapping[str, Any]]
 Truth = Callable[[Records, Any], dict[tuple[Any, ...], float]]
 KEYS: dict[str, list[Any]] = {"site": ["n", "s", "e"], "well": [False, True]}
 
 
 def _holds(record: Mapping[str, Any], of: Any) -> bool:
-    value = record[of.column]
-    if of.keys is not None:
-        return value in of.keys
-    return (of.at_least is None or value >= of.at_least) and (of.below is None or value < of.below)
+    found = value_of(of, record, {name: TruthKind() for name in record})
+    assert isinstance(found, bool)
+    return found
 
 
 def _bins(records: Records, asked: Any) -> dict[tuple[Any, ...], float]:

@@ -200,10 +200,10 @@ def read_condition(form: Mapping[str, object]) -> Expression:
     for name in rest:
         if name not in ("keys", "at_least", "below"):
             raise InvalidParameter(
-                f"A condition on the column '{of.name}' has keys, at_least or below. Got '{name}'."
+                f"'{name}' is unknown in the condition on '{of.name}', which has keys, at_least or below"
             )
-    if ("keys" in rest) == (len(rest) != 1) or not rest:
-        raise InvalidParameter(f"The condition on '{of.name}' needs keys, or else at_least or below.")
+    if not rest or ("keys" in rest and len(rest) > 1):
+        raise InvalidParameter("a condition needs keys, or else at_least or below")
     if "keys" in rest:
         keys = rest["keys"]
         return Among(of, tuple(map(_key, keys if isinstance(keys, list | tuple) else [keys])))
@@ -212,7 +212,12 @@ def read_condition(form: Mapping[str, object]) -> Expression:
         for name, sign in (("at_least", ">="), ("below", "<"))
         if name in rest
     ]
-    return found[0] if len(found) == 1 else All(tuple(found))
+    if len(found) == 1:
+        return found[0]
+    match [each.right for each in found]:
+        case Constant(int() | Fraction() as low), Constant(int() | Fraction() as high) if not low < high:
+            raise InvalidParameter("at_least must be below 'below'")
+    return All(tuple(found))
 
 
 def _wrong(form: object) -> InvalidParameter:

@@ -207,7 +207,9 @@ def _root_step(number: NumberKind) -> Fraction:
 def _rounded(number: str, kind: NumberKind, dialect: Dialect) -> str:
     """A float that is about as large as the kind's steps as one of them."""
     whole = dialect.cast(f"floor({number} + {dialect.literal(0.5)})", "BIGINT")
-    return f"CAST(least(greatest({whole}, {kind.low}), {kind.high}) AS BIGINT)"
+    # not by least and greatest, for which what is missing is no number at all
+    cases = f"WHEN {whole} < {kind.low} THEN {kind.low} WHEN {whole} > {kind.high} THEN {kind.high}"
+    return f"CAST(CASE {cases} ELSE {whole} END AS BIGINT)"
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from sourdine.frames.expressions.kinds import (
     NumberKind,
     TextKind,
     TruthKind,
+    check_size,
+    common_step,
 )
 from sourdine.frames.expressions.tree import (
     BOTH,
@@ -92,6 +94,18 @@ class Comparison(Truth):
         return f"{self.left.words} {said} {self.right.words}"
 
     def check(self, kinds: Kinds) -> None:
+        left, right = self.left.kind(kinds), self.right.kind(kinds)
+        if isinstance(left, NumberKind) and isinstance(right, NumberKind):
+            if right.low != right.high:
+                step = common_step(left.step, right.step)
+                for each in (left, right):
+                    check_size(4 * (each.size * each.step / step + 1), self.text)
+            return
+        if isinstance(left, NumberKind) != isinstance(right, NumberKind):
+            whose = "numbers" if isinstance(left, NumberKind) else "some of its keys"
+            raise InvalidParameter(
+                f"The condition '{self.text}' does not fit its type. Compare '{self.left.text}' with {whose}."
+            )
         kind = shared_kind(self.parts, kinds, f"The comparison {self.text}")
         if self.sign not in ("=", "<>") and isinstance(kind, KeyKind | TruthKind):
             raise InvalidParameter(
@@ -159,9 +173,10 @@ def check_keys(of: Expression, keys: tuple[str | int | bool, ...], kinds: Kinds)
     if isinstance(held, KeyKind):
         for key in keys:
             if isinstance(key, bool) or key not in held.keys:
+                whose = "the column " if isinstance(of, ColumnValue) else ""
                 raise InvalidParameter(
-                    f"A condition names the key {key!r}, which '{of.text}' does not have. Use one of its "
-                    "keys, or declare it."
+                    f"A condition names the key {key!r}, which {whose}'{of.text}' does not declare. Use one "
+                    "of its keys, or declare it."
                 )
 
 
@@ -213,7 +228,7 @@ class Among(Truth):
                 self._check_all(fit, f"texts of 1 to {LONGEST_TEXT} characters")
             case NumberKind():
                 fit = all(isinstance(key, int | Fraction) and not isinstance(key, bool) for key in self.keys)
-                self._check_all(fit, "numbers")
+                self._check_all(fit, "numbers, or else at_least or below")
             case DayKind() | MomentKind():
                 raise InvalidParameter(
                     f"'{self.of.text}' holds dates, of which a range is asked for: write {self.of.text} >= "
@@ -222,9 +237,7 @@ class Among(Truth):
 
     def _check_all(self, fit: bool, what: str) -> None:
         if not fit:
-            raise InvalidParameter(
-                f"The condition on '{self.of.text}' needs keys that are {what}. Name such keys."
-            )
+            raise InvalidParameter(f"The condition on '{self.of.text}' does not fit its type. State {what}.")
 
     def sql(self, cells: RecordCells, kinds: Kinds) -> str:
         held = self.of.kind(kinds)
