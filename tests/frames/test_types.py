@@ -368,7 +368,7 @@ ZONED = pa.table({"x": pa.array([MOMENT], pa.timestamp("us", "Asia/Tokyo"))})
 @pytest.mark.parametrize("kind", ["text", "text keys", "integer", "flag"])
 def test_times_with_a_zone_are_no_keys(table: Any, kind: str) -> None:
     with pytest.raises(
-        InvalidParameter, match="Declare it with type = .datetime., its first, its last and its zone"
+        InvalidParameter, match=r"Declare it with type = .datetime., its first, its last and its zone"
     ):
         open_source(table, Schema.read({"x": declared(kind, Family.ZONED)}))
 

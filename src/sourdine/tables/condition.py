@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.notation import block, either, setting, value
 from sourdine.core.toml import toml_key
-from sourdine.frames.expressions import Among, ColumnValue, Expression, TruthKind, read_expression
+from sourdine.frames.expressions import Among, ColumnValue, Expression, KeyKind, TruthKind, read_expression
 from sourdine.frames.expressions.form import WORDS
 from sourdine.frames.schema import Schema
 
@@ -21,11 +21,12 @@ def check_condition(tree: Expression, schema: Schema, owner: str) -> None:
     try:
         kind = tree.kind(schema.kinds)
     except InvalidParameter as problem:
-        if isinstance(tree, Among) and tree.keys == (True,) and isinstance(tree.of, ColumnValue):
-            raise InvalidParameter(
-                f"The query '{owner}' does not say which keys of the column '{tree.of.name}' it is about. "
-                f"Name them, as in {_proportion()}."
-            ) from None
+        match tree:
+            case Among(ColumnValue(name), (True,)) if isinstance(schema.kinds[name], KeyKind):
+                raise InvalidParameter(
+                    f"The query '{owner}' does not say which keys of the column '{name}' it is about. "
+                    f"Name them, as in {_proportion()}."
+                ) from None
         raise InvalidParameter(
             f"The query '{owner}' has a condition that cannot be told. {problem}"
         ) from None

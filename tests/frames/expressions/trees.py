@@ -75,7 +75,8 @@ def counted(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _counted(name: str, cell: Any) -> Any:
-    declared, column = COLUMNS[name], SCHEMA.columns[name]
+    declared: Any = COLUMNS[name]
+    column: Any = SCHEMA.columns[name]
     match declared["type"]:
         case "integer" | "real":
             number = _number(cell)
