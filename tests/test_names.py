@@ -119,7 +119,7 @@ MEANING = {
     "levels": {*_NUMBER, "Sequence", "tuple", "ArrayLike"},
     "unit": {"PrivacyUnit", "str"},
     "neighbours": {"Neighbours", "str"},
-    "by": {"str", "Sequence", "tuple", "Grouping"},
+    "by": {"str", "Sequence", "tuple", "Grouping", "KeyOrTree"},
     "seed": {"int"},
     "ledger": {"Ledger", "Path", "str"},
     "purpose": {"str"},

@@ -27,7 +27,7 @@ else:
 
 
 Asking = Statistic | str | Mapping[str, Any]  # Mean("pay"), "count" or {"mean": "pay"}
-Key = str | Expression | Mapping[str, Any]  # "sex", or what is computed, as {"month": "seen"}
+KeyOrTree = str | Expression | Mapping[str, Any]  # "sex", or what is computed, as {"month": "seen"}
 Where = Expression | Mapping[str, object] | Sequence[Expression | Mapping[str, object]]
 
 
@@ -56,7 +56,7 @@ class Query(Declared):
         name: str,
         ask: Asking | Sequence[Asking],
         *,
-        by: Key | Sequence[Key] = (),
+        by: KeyOrTree | Sequence[KeyOrTree] = (),
         where: Where = (),
         weight: float = 1,
         derived: Mapping[str, Expression] = MappingProxyType({}),

@@ -17,7 +17,6 @@ from sourdine.frames.expressions import (
     read_expression,
     write_expression,
 )
-from sourdine.frames.expressions.kinds import Kind
 
 KINDS: dict[str, Kind] = {
     "age": NumberKind(Fraction(1), 0, 120),
