@@ -210,7 +210,7 @@ def test_a_mistake_is_told_as_it_was_made(mistake: Callable[[], object], told: s
         (column(type="category", keys={"f", "m"}), "it must be a list"),
         (
             lambda: sd.Query("a", [st.Count()], where={"day": {"below": {1}}}),
-            "the name of a column, a number",
+            "the name of a column",
         ),
         (lambda: sd.quantiles([1.0], levels=0.5, bounds=(0, 1), epsilon=1), "Write levels=[0.5]"),  # type: ignore[arg-type]
         (

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.notation import entry
 from sourdine.frames.dialect import Dialect
 from sourdine.frames.expressions.arithmetic import exact_kind, floor_ratio, regrid
 from sourdine.frames.expressions.calendar import (
@@ -29,7 +30,7 @@ def expect_time(tree: Expression, kinds: Kinds, owner: str) -> DayKind | MomentK
     if not isinstance(found, DayKind | MomentKind):
         raise InvalidParameter(
             f"{owner} needs a date or a time, and '{tree.text}' is {found.words}. Declare the column with "
-            'type = "date" or "datetime", its first and its last.'
+            f"{entry('type', 'date')} or {entry('type', 'datetime')}, its first and its last."
         )
     return found
 
@@ -45,7 +46,7 @@ def _check_time(tree: Expression, part: str, kind: Kind) -> None:
     if part in _NEEDS_TIME and isinstance(kind, DayKind):
         raise InvalidParameter(
             f"'{tree.text}' holds dates, which have no {part.partition('_')[0]}. Use days or longer periods, "
-            'or declare the column with type = "datetime".'
+            f"or declare the column with {entry('type', 'datetime')}."
         )
 
 

@@ -6,6 +6,7 @@ Every value has an answer: what is infinite, unreadable or outside of first and 
 from datetime import date
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.notation import entry
 from sourdine.frames.dialect import Dialect
 from sourdine.frames.expressions.calendar import DAY
 from sourdine.frames.expressions.tree import days_of, seconds_of
@@ -32,7 +33,7 @@ def check_time_type(name: str, column: Date | Datetime, kind: str) -> None:
     if zoned and column.zone is None:
         raise InvalidParameter(
             f"The column '{name}' holds times with an offset from UTC, so the day depends on the zone. "
-            'Declare it, as in zone = "Europe/Paris", or zone = "UTC".'
+            f"Declare it, as in {entry('zone', 'Europe/Paris')} or {entry('zone', 'UTC')}."
         )
     if column.format is not None and held not in (Family.TEXT, Family.NOTHING):
         raise InvalidParameter(
