@@ -22,8 +22,8 @@ from sourdine.frames.closed import closed_connection
 from sourdine.report.pages import page
 
 # how long an example takes hangs on what else the machine does: it says nothing about the code
-# and a change is judged by the same examples each time; the slow tests look for new ones
-settings.register_profile("sourdine", deadline=None, derandomize=True)
+# and a change is judged by the same examples each time; the slow tests look for new ones, and for more
+settings.register_profile("sourdine", deadline=None, derandomize=True, max_examples=60)
 settings.register_profile("explore", deadline=None)
 settings.load_profile("sourdine")
 
