@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from sourdine.accounting.certificate import Certificate, Verification
-from sourdine.accounting.ledger.receipt import readable, remaining, room
+from sourdine.accounting.ledger.numbers import readable, remaining, room
 from sourdine.core.distance import Neighbours
 from sourdine.core.format import counted, plain, shorten_up
 from sourdine.frames.privacy_unit import PrivacyUnit
