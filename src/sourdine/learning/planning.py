@@ -7,12 +7,11 @@ from typing import TypeVar
 
 from sourdine.accounting.dpsgd.calibration import (
     epochs_within,
-    noise_for_steps,
     noise_for_training,
     steps_within,
 )
 from sourdine.accounting.dpsgd.cost import TrainingCost, cost_of_steps, cost_of_training
-from sourdine.accounting.dpsgd.training import Sampler, Training
+from sourdine.accounting.dpsgd.training import Sampler, Training, noise_for
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
 from sourdine.learning.pricing import PricedPlan, StepForecast, batches_of
@@ -199,7 +198,7 @@ class _Shape:
     def noise(self, epsilon: float, delta: float) -> float:
         """The least noise that keeps within a budget, as the accounting finds it."""
         if self.sampler is Sampler.POISSON:
-            return noise_for_steps(
+            return noise_for(
                 epsilon,
                 delta,
                 self.sampling_rate,

@@ -3,18 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check
-from sourdine.core.distance import Distance, Norm
-from sourdine.core.grid import Interval
+from sourdine.core.distance import Distance
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.mechanism import Example
 from sourdine.core.randomness.inverse import GeometricDecay, Truncated
+from sourdine.mechanisms.bounded import IntervalNoise
 from sourdine.mechanisms.laplace import MOST_SCALE
 from sourdine.mechanisms.truncated_geometric import LEAST_SCALE, least_scale, truncated_level
 
@@ -22,7 +20,7 @@ MOST_CELLS = 1 << 28
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundedLaplace(Mechanism):
+class BoundedLaplace(IntervalNoise):
     """Answers a point of a grid on [lower, upper] with probability proportional to e^{-|y - x|/scale}.
 
     The grid has `cells` equal cells, and inputs are clamped and rounded to it. A change of d moves an input
@@ -37,7 +35,7 @@ class BoundedLaplace(Mechanism):
     """
 
     name: ClassVar[str] = "bounded-laplace/1"
-    norm: ClassVar[Norm] = Norm.L1
+    most_cells: ClassVar[int] = MOST_CELLS
     scale: Fraction
     lower: Fraction
     upper: Fraction
@@ -45,10 +43,7 @@ class BoundedLaplace(Mechanism):
 
     def __post_init__(self) -> None:
         owner = "BoundedLaplace"
-        interval = Interval.declared(owner, self.lower, self.upper, self.cells, MOST_CELLS)
-        object.__setattr__(self, "lower", interval.lower)
-        object.__setattr__(self, "upper", interval.upper)
-        object.__setattr__(self, "cells", interval.cells)
+        self._keep_interval()
         object.__setattr__(self, "scale", check.positive(owner, "scale", self.scale))
         if not LEAST_SCALE <= self._unit_scale <= MOST_SCALE:
             remedy = "Change the scale or the cells."
@@ -65,17 +60,9 @@ class BoundedLaplace(Mechanism):
         sensitivity: Fraction | float | None = None,
     ) -> Self:
         """The least noise that costs at most epsilon for a change of `sensitivity`, or of the whole range."""
-        interval = Interval.declared(cls.__name__, lower, upper, cells, MOST_CELLS)
-        units = interval.cells
-        if sensitivity is not None:
-            change = check.positive(cls.__name__, "sensitivity", sensitivity)
-            units = interval.apart(Distance.l1(change, coordinates=1))
+        interval, units = cls._calibration(lower, upper, cells, sensitivity)
         scale = least_scale(cls.__name__, epsilon, interval.cells, units) * interval.step
         return cls(scale=scale, lower=interval.lower, upper=interval.upper, cells=cells)
-
-    @property
-    def _interval(self) -> Interval:
-        return Interval(self.lower, self.upper, self.cells)
 
     @property
     def _unit_scale(self) -> Fraction:
@@ -85,20 +72,11 @@ class BoundedLaplace(Mechanism):
     def _law(self) -> Truncated:
         return Truncated(GeometricDecay(self._unit_scale), self.cells)
 
-    def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
-        places = self._interval.places("BoundedLaplace", values)
-        return self._interval.values(self._law.sample(places.ravel(), bits).reshape(places.shape))
-
     def loss(self, distance: Distance) -> PrivacyLoss:
         self.require(distance)
         units = self._interval.apart(distance)
         epsilon = truncated_level(self._unit_scale, self.cells, units, distance.coordinates or 1)
         return PrivacyLoss.pure(epsilon, neighbours=distance.neighbours)
-
-    def error(self, confidence: float = 0.95) -> float:
-        """For a value inside the interval; one outside is clamped first."""
-        confidence = check.confidence("BoundedLaplace.error", confidence)
-        return self._interval.width(self._law.reach(confidence))
 
     @classmethod
     def examples(cls) -> Iterator[Example]:

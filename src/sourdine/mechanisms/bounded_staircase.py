@@ -5,18 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import exp
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core import check
-from sourdine.core.distance import Distance, Norm
-from sourdine.core.grid import Interval
+from sourdine.core.distance import Distance
 from sourdine.core.loss import PrivacyLoss
-from sourdine.core.mechanism import Example, Mechanism
-from sourdine.core.randomness.bits import SYSTEM, Bits
+from sourdine.core.mechanism import Example
 from sourdine.core.randomness.inverse import StepDecay, Truncated
+from sourdine.mechanisms.bounded import IntervalNoise
 
 MOST_CELLS = 1 << 20
 LEAST_DROP = Fraction(1, 1 << 60)
@@ -26,7 +24,7 @@ _ROUNDING = 2.0**-40  # far above what floats can lose in a level
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundedStaircase(Mechanism):
+class BoundedStaircase(IntervalNoise):
     """Answers a point of a grid on [lower, upper], with weights that fall in steps with the distance.
 
     The grid has `cells` equal cells; inputs are clamped and rounded to it. A point less than `inner` cells
@@ -41,7 +39,7 @@ class BoundedStaircase(Mechanism):
     """
 
     name: ClassVar[str] = "bounded-staircase/1"
-    norm: ClassVar[Norm] = Norm.L1
+    most_cells: ClassVar[int] = MOST_CELLS
     drop: Fraction
     lower: Fraction
     upper: Fraction
@@ -51,10 +49,7 @@ class BoundedStaircase(Mechanism):
 
     def __post_init__(self) -> None:
         owner = "BoundedStaircase"
-        interval = Interval.declared(owner, self.lower, self.upper, self.cells, MOST_CELLS)
-        object.__setattr__(self, "lower", interval.lower)
-        object.__setattr__(self, "upper", interval.upper)
-        object.__setattr__(self, "cells", interval.cells)
+        self._keep_interval()
         object.__setattr__(self, "drop", check.between(owner, "drop", self.drop, LEAST_DROP, MOST_DROP))
         object.__setattr__(self, "period", check.integer(owner, "period", self.period, 1, self.cells))
         object.__setattr__(self, "inner", check.integer(owner, "inner", self.inner, 1, self.period))
@@ -76,11 +71,7 @@ class BoundedStaircase(Mechanism):
         absolute error is taken, 1/(1 + e^{epsilon/2}).
         """
         target = check.between(cls.__name__, "epsilon", epsilon, Fraction(1, 1 << 20), MOST_DROP)
-        interval = Interval.declared(cls.__name__, lower, upper, cells, MOST_CELLS)
-        period = interval.cells
-        if sensitivity is not None:
-            change = check.positive(cls.__name__, "sensitivity", sensitivity)
-            period = interval.apart(Distance.l1(change, coordinates=1))
+        interval, period = cls._calibration(lower, upper, cells, sensitivity)
         if inner is None:
             inner = max(1, round(period / (1 + exp(float(target) / 2))))
         steep = cls(
@@ -95,16 +86,8 @@ class BoundedStaircase(Mechanism):
         return replace(steep, drop=target * parts / _PARTS)
 
     @property
-    def _interval(self) -> Interval:
-        return Interval(self.lower, self.upper, self.cells)
-
-    @property
     def _law(self) -> Truncated:
         return Truncated(StepDecay(self.drop, self.period, self.inner), self.cells)
-
-    def sample(self, values: ArrayLike, bits: Bits = SYSTEM) -> NDArray[Any]:
-        places = self._interval.places("BoundedStaircase", values)
-        return self._interval.values(self._law.sample(places.ravel(), bits).reshape(places.shape))
 
     def loss(self, distance: Distance) -> PrivacyLoss:
         """When several values may change, each is charged as if the whole distance were its own."""
@@ -138,11 +121,6 @@ class BoundedStaircase(Mechanism):
             ratio = self._law.total(inner + steps * period) / self._law.total(start)
             worst.append(drop * (steps + 1) + np.log(ratio))
         return float(np.concatenate(worst).max()) * (1 + _ROUNDING) + _ROUNDING
-
-    def error(self, confidence: float = 0.95) -> float:
-        """For a value inside the interval; one outside is clamped first."""
-        confidence = check.confidence("BoundedStaircase.error", confidence)
-        return self._interval.width(self._law.reach(confidence))
 
     @classmethod
     def examples(cls) -> Iterator[Example]:

@@ -29,7 +29,7 @@ def noise_for_training(training: Training, epsilon: float, delta: float) -> floa
     0.593
     """
     if training.sampler is Sampler.POISSON:
-        return noise_for_steps(
+        return noise_for(
             epsilon,
             delta,
             training.sampling_rate,
@@ -39,7 +39,7 @@ def noise_for_training(training: Training, epsilon: float, delta: float) -> floa
         )
     budget = _Budget(epsilon, delta)
     if training.sampler in _LIKE_POISSON:
-        near = noise_for_steps(epsilon, delta, training.sampling_rate, training.steps)
+        near = noise_for(epsilon, delta, training.sampling_rate, training.steps)
         ends = (budget.epsilon, budget.delta)
         return least_noise(
             lambda noise_multiplier: loss_of_training(replace(training, noise_multiplier=noise_multiplier))[
@@ -66,19 +66,6 @@ def noise_for_training(training: Training, epsilon: float, delta: float) -> floa
         middle = math.sqrt(low * high)
         low, high = (low, middle) if fits(middle) else (middle, high)
     return high
-
-
-def noise_for_steps(
-    epsilon: float,
-    delta: float,
-    sampling_rate: float,
-    steps: int,
-    *,
-    neighbours: Neighbours = Neighbours.ADD_REMOVE,
-    group: int = 1,
-) -> float:
-    """The least noise that keeps so many steps with Poisson batches within (epsilon, delta), rounded up."""
-    return noise_for(epsilon, delta, sampling_rate, steps, neighbours=neighbours, group=group)
 
 
 def epochs_within(training: Training, epsilon: float, delta: float) -> int:

@@ -194,14 +194,15 @@ def _steps(
     sampling_rate: float, steps: int | None, noise_multiplier: str | None, target: Fraction, delta: float
 ) -> Calibration:
     """The noise for so many steps at a rate, or the steps that fit with a noise."""
-    from sourdine.accounting.dpsgd.calibration import noise_for_steps, steps_within
+    from sourdine.accounting.dpsgd.calibration import steps_within
     from sourdine.accounting.dpsgd.cost import cost_of_steps
+    from sourdine.accounting.dpsgd.training import noise_for
     from sourdine.core.format import shorten_up
 
     count = _either("steps", steps, noise_multiplier)
     if noise_multiplier is None:
         count = check.integer("calibrate", "steps", count, 1, _MANY)
-        level = float(shorten_up(noise_for_steps(float(target), delta, sampling_rate, count), 6))
+        level = float(shorten_up(noise_for(float(target), delta, sampling_rate, count), 6))
     else:
         level = read_noise_multiplier("calibrate", noise_multiplier)
         count = steps_within(level, sampling_rate, float(target), delta)
