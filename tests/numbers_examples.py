@@ -463,8 +463,9 @@ MECHANISMS = {
     "mechanisms.BoundedLaplace.calibrated": of(
         mechanisms.BoundedLaplace.calibrated, epsilon=1, lower=0, upper=100, cells=100, sensitivity=50
     ),
-    "mechanisms.BoundedLaplace.error": _error(
-        mechanisms.BoundedLaplace(scale=1, lower=0, upper=100, cells=100)
+    "mechanisms.IntervalNoise.error": (
+        *_error(mechanisms.BoundedLaplace(scale=1, lower=0, upper=100, cells=100)),
+        *_error(mechanisms.BoundedStaircase(drop=1, lower=0, upper=100, cells=100, period=50, inner=20)),
     ),
     "mechanisms.BoundedStaircase": of(
         mechanisms.BoundedStaircase, drop=1, lower=0, upper=100, cells=100, period=50, inner=20
@@ -477,9 +478,6 @@ MECHANISMS = {
         cells=100,
         sensitivity=50,
         inner=20,
-    ),
-    "mechanisms.BoundedStaircase.error": _error(
-        mechanisms.BoundedStaircase(drop=1, lower=0, upper=100, cells=100, period=50, inner=20)
     ),
     "mechanisms.Exponential": of(mechanisms.Exponential, **_SELECTION),
     "mechanisms.Exponential.error": _error(mechanisms.Exponential(**_SELECTION)),

@@ -1,5 +1,6 @@
 """Mechanisms: noise on numbers, choices and answers, one file for each or for a family of them."""
 
+from sourdine.mechanisms.bounded import IntervalNoise
 from sourdine.mechanisms.bounded_laplace import BoundedLaplace
 from sourdine.mechanisms.bounded_staircase import BoundedStaircase
 from sourdine.mechanisms.finite_pair import FinitePair
@@ -33,6 +34,7 @@ __all__ = [
     "FinitePair",
     "Gaussian",
     "Geometric",
+    "IntervalNoise",
     "KaryResponse",
     "KeyNoise",
     "Laplace",

@@ -26,7 +26,9 @@ def test_a_person_pays_the_sum_of_the_cells_of_all_records() -> None:
     cleaner = Cleaner(COLUMNS, each=Fraction(1, 2), rows=3)
     prices = {cells.name: cells.price for cells in cleaner.cells}
     assert all(prices[name] == Fraction(1, 2) for name in ("age", "sex", "floor", "ill"))
-    assert prices["weight"] < Fraction(41, 100)  # it keeps missing cells: tests/local/cleaner/test_noise.py
+    assert prices["weight"] < Fraction(
+        41, 100
+    )  # it keeps missing cells: tests/local/cleaner/test_numbers_noise.py
     assert cleaner.total == 3 * sum(prices.values())
     assert block_loss(cleaner.spends).epsilon == cleaner.total
     assert {spend.count for spend in cleaner.spends} == {3}
