@@ -11,7 +11,9 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.statistics.group_ranks import SeparateRanks, SortedPlaces
 from sourdine.tables.quantiles import JointExponential, jitter, joint
+from sourdine.tables.quantiles.chains import Chains, Stretches
 from sourdine.tables.quantiles.jitter import Jittered, JitteredGroups, SetApart
+from sourdine.tables.quantiles.log_sums import LogSums
 from sourdine.testing import SeededBits
 from tests.statistics import ALARM
 
@@ -27,7 +29,7 @@ def held(values: np.ndarray, places: int) -> Jittered:
 def test_what_only_one_window_holds_weighs_next_to_nothing(
     relation: Neighbours, distinct: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Crowds of equal fine places and all: a rank beyond the neighbour's window is folds below the best."""
+    """Crowds of equal fine places and all: a rank beyond a window is folds and epsilon below all chains."""
     monkeypatch.setattr(jitter, "_FINE", 0)
     places, levels = 3000, (Fraction(1, 7), Fraction(1, 2), Fraction(9, 10))
     mechanism = JointExponential(epsilon=8, levels=levels, places=places, neighbours=relation)
@@ -38,18 +40,38 @@ def test_what_only_one_window_holds_weighs_next_to_nothing(
         other = np.delete(values, rng.integers(2500))
         if relation is Neighbours.REPLACE:
             other = np.append(other, rng.integers(places))
-        for one, two in ((values, other), (other, values)):
-            mine, theirs = held(one, places), held(two, places)
-            strays = [mechanism._astray(mine, float(level * one.size)) for level in levels]
-            window = mechanism._window(theirs)
+        for one in (values, other):
+            window = mechanism._window(held(one, places))
+            whole = log_total(mechanism, window, one.size)
             lows, lengths = window.first[0].tolist(), window.length[0].tolist()
             for level, low, length in zip(levels, lows, lengths, strict=True):
                 aim = float(level * one.size)
-                for rank, end in ((low, 0), (low + length - 1, two.size)):
+                for rank, end in ((low, 0), (low + length - 1, one.size)):
                     if rank != end:
-                        # one rank further lies beyond; the same place has a rank within one of it here
-                        off = abs(rank + (1 if rank > aim else -1) - aim) - 1
-                        assert 2 * rate * (off - sum(strays)) >= folds
+                        off = abs(rank + (1 if rank > aim else -1) - aim)  # one rank further lies beyond
+                        assert 2 * rate * off + whole >= folds + mechanism.epsilon
+
+
+def log_total(mechanism: JointExponential, window: Stretches, total: int) -> float:
+    """The logarithm of what all chains of a window weigh."""
+    chains = Chains.toward(window, mechanism.levels, np.array([total]), float(mechanism.rate))
+    ranks = np.arange(window.edges.shape[2] - 1)
+    after = -chains.rate * np.abs(ranks + chains.step(chains.outputs)[0][0])
+    return float(np.logaddexp.reduce(LogSums.of(chains).sums[-1][0] + after))
+
+
+@pytest.mark.parametrize("distinct", [1, 40, 3000])
+def test_windows_of_one_group_and_of_many_are_the_same(distinct: int) -> None:
+    places = 3000
+    mechanism = JointExponential(epsilon=8, levels=DECILES, places=places)
+    values = np.sort(np.random.default_rng(distinct).integers(0, distinct, 2500))
+    groups = SeparateRanks((), (SortedPlaces(values),))
+    many = JitteredGroups.of(groups, np.array([0]), places, SeededBits(3))
+    one = mechanism._window(SetApart(many.places[1:-1], places, 20))
+    alike = mechanism._windows(many)
+    np.testing.assert_array_equal(alike.first, one.first)
+    np.testing.assert_array_equal(alike.length, one.length)
+    np.testing.assert_array_equal(alike.sizes, one.sizes)
 
 
 def test_windows_hold_all_ranks_of_few_values() -> None:

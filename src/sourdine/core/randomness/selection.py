@@ -217,18 +217,18 @@ def pick_weights(weights: Floats, which: NDArray[np.int64], bits: Bits) -> NDArr
         pairs = last[:, 0:-1:2] + last[:, 1::2]
         levels.append(np.concatenate([pairs, last[:, -1:]], axis=1) if last.shape[1] % 2 else pairs)
     place = np.zeros(len(which), np.int64)
-    for sums in levels[-2::-1]:
+    words = bits.words((len(levels) - 1) * len(which)).reshape(len(levels) - 1, len(which))
+    for sums, drawn in zip(levels[-2::-1], words, strict=True):
         alone = 2 * place + 1 >= sums.shape[1]
         left = sums[which, 2 * place]
         right = np.where(alone, 0.0, sums[which, np.minimum(2 * place + 1, sums.shape[1] - 1)])
-        small = _share_coins(np.minimum(left, right) / (left + right), bits)
+        small = _share_coins(np.minimum(left, right) / (left + right), drawn, bits)
         place = 2 * place + np.where(left <= right, ~small, small)
     return place
 
 
-def _share_coins(shares: Floats, bits: Bits) -> NDArray[np.bool_]:
-    """True with exactly the probability of each float; what lies close to the draw needs more bits."""
-    words = bits.words(len(shares))
+def _share_coins(shares: Floats, words: NDArray[np.uint64], bits: Bits) -> NDArray[np.bool_]:
+    """True with exactly the probability of each float; what lies close to its word needs more bits."""
     ahead = words.astype(np.float64) - np.ldexp(shares, 64)
     heads: NDArray[np.bool_] = ahead < 0
     for i in np.flatnonzero((np.abs(ahead) <= 2.0**14) & (shares > 0)):

@@ -86,6 +86,15 @@ class Chains:
         exact = self.steps[:, j] - (after - before).astype(self.steps.dtype) * self.unit
         return self.floats(exact), (-(-exact // self.unit)).astype(np.int64)
 
+    def shift(self, j: int) -> Ints:
+        """How far rank i of output j lies from the last rank before it whose step to i is not too short.
+
+        That one is lower than i, whatever the step.
+        """
+        first = self.stretches.first
+        shift: Ints = np.maximum(self.step(j)[1], 1 - (first[:, j] - first[:, j - 1]))
+        return shift
+
     def floats(self, exact: NDArray[Any]) -> Floats:
         """The nearest floats to whole numbers of one over the unit."""
         if exact.dtype != object:

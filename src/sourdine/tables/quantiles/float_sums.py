@@ -75,7 +75,8 @@ class FloatSums(ChainSums):
             sums.sums.append(sums._summed(j))
         tail = np.exp(-rate * np.abs(ranks + chains.step(m)[0][:, None]))
         whole = (sums.sums[-1] * tail).sum(axis=1)
-        trusted &= whole > math.exp(lost)
+        back = max((int(-chains.shift(j).min(initial=0)) for j in range(1, m)), default=0)
+        trusted &= np.log(whole, out=np.full(groups, -np.inf), where=whole > 0) > lost + rate * back
         return sums
 
     def _summed(self, j: int) -> Floats:
@@ -127,9 +128,8 @@ def _moved(chains: Chains, j: int, weights: Floats, trusted: NDArray[np.bool_]) 
     Groups that lie alike are summed together.
     """
     first = chains.stretches.first
-    apart, (step, above) = first[:, j] - first[:, j - 1], chains.step(j)
-    shift = np.maximum(above, 1 - apart)  # q = i - shift is the last k whose step is not too short
-    trusted &= (shift >= 0) & (apart >= 0)
+    apart, step, shift = first[:, j] - first[:, j - 1], chains.step(j)[0], chains.shift(j)
+    trusted &= apart >= 0
     moved = np.zeros_like(weights)
     for begin, end in _runs(shift, apart):
         if trusted[begin]:
@@ -148,11 +148,16 @@ def _reach(weights: Floats, shift: int, length: int, lag: Floats, rate: float) -
     rows, wide = weights.shape
     ranks = np.arange(wide)
     up, out = np.exp(rate * (ranks - wide / 2)), np.zeros_like(weights)
-    if shift < wide:
-        totals = np.cumsum(weights * up, axis=1)
-        totals *= 1 / up
-        np.multiply(totals[:, : wide - shift], np.exp(-rate * lag), out=out[:, shift:])
-    if length <= 0:
+    totals = np.cumsum(weights * up, axis=1)
+    totals *= 1 / up
+    totals *= np.exp(-rate * lag)
+    inside = max(wide - abs(shift), 0)
+    if shift >= 0:
+        out[:, wide - inside :] = totals[:, :inside]
+    else:  # beyond the last rank the running sum stays what it was, and falls off
+        out[:, :inside] = totals[:, wide - inside :]
+        out[:, inside:] = totals[:, -1:] * np.exp(-rate * (np.arange(inside, wide) - shift - wide + 1))
+    if length <= 0 or wide + shift <= 1:
         return out
     blocks = -(-(wide - 1 + length) // length)
     padded = np.zeros((rows, blocks * length))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.randomness.bits import Bits
@@ -200,14 +201,18 @@ class JitteredGroups:
 
         Rows are as long as the longest; what is beyond the others' ends does not count.
         """
-        wide = np.arange(int((high - low).max(initial=0)) + 2)
-        index = (self.starts[:, None] + low)[:, :, None] + wide
-        edges: Ints = self.places[np.minimum(index, self.places.size - 1)]
+        wide = int((high - low).max(initial=0)) + 2
+        padded = np.append(self.places, np.full(wide, self.places[-1]))
+        edges: Ints = sliding_window_view(padded, wide)[self.starts[:, None] + low]
         return edges
 
-    def astray(self, below: Ints, above: Ints, aims: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How far from each aim the nearest rank is that leaves a place; the aim lies between two ranks."""
-        free = np.append(np.diff(self.places) > 0, False)
+    def astray(self, below: Ints, above: Ints, aims: NDArray[np.float64]) -> tuple[NDArray[np.float64], Ints]:
+        """How far from each aim the nearest rank is that leaves places, and how many it leaves.
+
+        The aim lies between two ranks, below and above.
+        """
+        sizes = np.append(np.diff(self.places), 0)
+        free = sizes > 0
         free[self.starts + self.counts + 1] = False  # from one group to the next there is no rank
         here, none = np.arange(free.size), free.size
         before = np.maximum.accumulate(np.where(free, here, -1))
@@ -216,7 +221,7 @@ class JitteredGroups:
         lower, upper = before[first + below], after[first + above]
         down = np.where(lower >= first, aims - (lower - first), np.inf)
         up = np.where(upper <= last, upper - first - aims, np.inf)
-        return np.minimum(down, up)
+        return np.minimum(down, up), sizes[np.where(down <= up, lower, np.minimum(upper, none - 1))]
 
 
 @dataclass(frozen=True)

@@ -36,13 +36,15 @@ from sourdine.tables.quantiles.jitter import (
 from sourdine.tables.quantiles.method import QuantileMethod, shares
 
 Ints = NDArray[np.int64]
+Numbers = np.float64 | NDArray[np.float64]
 
 
 _RARE = 40  # bits of the chance that the answer ignores the values
 _MARGIN = 30  # e-folds by which what the window leaves out is below that chance's share
+_SNAP = 16  # long windows begin at multiples, so that those of groups of like sizes lie alike
 _NEAR = 64  # ranks around an aim that are looked at first
 _CROWD = 1 << 12  # values that may share a fine place, or twice the e-folds below
-_CELLS = 1 << 16  # weights that are kept together for each level, so that they stay in the cache
+_CELLS = 1 << 17  # weights that are kept together for each level
 _MOST_PLACES = 1 << 41  # so that a step has 2^20 fine places, and values seldom share one
 
 
@@ -87,7 +89,7 @@ class JointExponential(QuantileMethod):
         """
         m, folds, rate = len(self.levels), self._folds(), float(self.epsilon / (2 * self.moved))
         crowd = m * max(_CROWD, 2 * folds)  # what the strays of all levels add up to
-        ranks = 2 * (folds / (1.8 * rate) + crowd + 2 * m + 16)
+        ranks = 2 * (folds / (1.8 * rate) + crowd + 2 * m + 16) + _SNAP
         largest = 4 * (folds + math.lgamma(m + 1)) + rate * (4 * crowd + 8 * m + 64) + 8
         error = m * (ranks + m + 64) * largest * 2.0**-51
         return Fraction(8 * error + 2.0**-30)
@@ -113,10 +115,15 @@ class JointExponential(QuantileMethod):
             out[group] = self.draw_apart(Jittered(values.part(group), self.places, bits), 1, bits)[0]
         small = np.flatnonzero(sizes <= WHOLE)
         small = small[np.argsort(sizes[small], kind="stable")]
-        wide = np.minimum(sizes, 2 * self._reach(np.float64(0)))  # ranks that are looked at, or about as many
-        for groups in batches(small, wide, self.places, _CELLS):
+        even = np.log((self.places << fine_bits(self.places)) / (sizes + 1.0))  # places of a rank
+        reach = self._reach(np.zeros(len(sizes)), len(self.levels) * even)
+        for groups in batches(small, np.minimum(sizes, 2 * reach), self.places, _CELLS):
             fine = JitteredGroups.of(values, groups, self.places, bits)
-            out[groups] = self._answers(self._windows(fine), fine.counts, np.arange(len(groups)), bits)
+            windows = self._windows(fine)
+            order = np.lexsort((fine.counts, *windows.first.T))  # those that lie alike are summed together
+            alike = Stretches(windows.first[order], windows.length[order], windows.edges[order])
+            each = np.arange(len(groups))
+            out[groups[order]] = self._answers(alike, fine.counts[order], each, bits)
         return out
 
     def draw_apart(self, fine: FinePlaces, count: int, bits: Bits) -> Ints:
@@ -144,8 +151,11 @@ class JointExponential(QuantileMethod):
         """The ranks near each quantile of one group, and the fine places that bound them."""
         n = values.count
         aims = [level * n for level in self.levels]
-        reach = int(self._reach(np.float64(sum(self._astray(values, float(aim)) for aim in aims))))
-        ends = [(max(math.floor(aim) - reach, 0), min(math.ceil(aim) + reach, n)) for aim in aims]
+        near = [self._astray(values, float(aim)) for aim in aims]
+        places = sum(math.log(size) for _, size in near)
+        reach = int(self._reach(np.float64(sum(far for far, _ in near)), np.float64(places)))
+        lows = [int(_begin(np.int64(math.floor(aim)), np.int64(reach))) for aim in aims]
+        ends = [(low, min(math.ceil(aim) + reach, n)) for low, aim in zip(lows, aims, strict=True)]
         edges = [self._edges(values, low, high) for low, high in ends]
         length = np.array([len(each) - 1 for each in edges])
         padded = np.zeros((1, len(edges), int(length.max()) + 1), np.int64)
@@ -162,19 +172,29 @@ class JointExponential(QuantileMethod):
         aims = np.outer(fine.counts.astype(kind), parts.astype(kind))  # in one over the unit: exact
         below = (aims // unit).astype(np.int64)
         above = (-(-aims // unit)).astype(np.int64)
-        astray = fine.astray(below, above, (aims / unit).astype(float))
-        reach = self._reach(astray.sum(axis=1))[:, None]
-        low, high = np.maximum(below - reach, 0), np.minimum(above + reach, fine.counts[:, None])
+        astray, near = fine.astray(below, above, (aims / unit).astype(float))
+        reach = self._reach(astray.sum(axis=1), np.log(near).sum(axis=1))[:, None]
+        low = _begin(below, reach)
+        high = np.minimum(above + reach, fine.counts[:, None])
         return Stretches(low, high - low + 1, fine.edges(low, high))
 
-    def _reach(self, astray: np.float64 | NDArray[np.float64]) -> Ints:
+    def _reach(self, astray: Numbers, places: Numbers) -> Ints:
         """How far from the aims ranks are looked at.
 
-        An output d ranks off makes a gap of 2 d; neighbours' aims and near places differ by a few ranks. In
-        eights, so that groups of one size have windows that lie alike.
+        An output d ranks off makes a gap of 2 d. All tuples together weigh no less than those of the nearest
+        ranks to the aims that leave places, whose distances add up to `astray` and the logarithms of whose
+        places to `places`. Rounded up to three digits of two, so that groups of like sizes mostly have
+        windows that lie alike, but to no more than would do if there were only one such tuple.
         """
-        enough = np.ceil(self._folds() / (2 * float(self.rate)) + astray) + 2 * len(self.levels) + 8
-        return 8 * np.ceil(enough / 8).astype(np.int64)
+        m, rate = len(self.levels), float(self.rate)
+        least = np.maximum(places - math.lgamma(m + 1), 0.0)
+        enough, most = (
+            np.ceil((self._folds() - known) / (2 * rate) + astray) + 2 * m + 8 for known in (least, 0.0)
+        )
+        digit = np.exp2(np.floor(np.log2(enough)) - 2)
+        rounded = np.minimum(digit * np.ceil(enough / digit), 8 * np.ceil(most / 8))
+        reach: Ints = rounded.astype(np.int64)
+        return reach
 
     def _edges(self, values: FinePlaces, low: int, high: int) -> Ints:
         """The fine places before rank low, between, and after rank high; or the ends of the grid."""
@@ -184,14 +204,16 @@ class JointExponential(QuantileMethod):
         after = [values.size - 1] if high == n else []
         return np.concatenate([before, inner, after]).astype(np.int64)
 
-    def _astray(self, values: FinePlaces, aim: float) -> float:
-        """How far the nearest rank is that leaves a place, since equal fine places leave none between."""
+    def _astray(self, values: FinePlaces, aim: float) -> tuple[float, int]:
+        """How far the nearest rank is that leaves places, since equal fine ones leave none, and how many."""
         n, around = values.count, _NEAR
         while True:
             low, high = max(math.floor(aim) - around, 0), min(math.ceil(aim) + around, n)
-            ranks = np.flatnonzero(np.diff(self._edges(values, low, high)) > 0) + low
-            if ranks.size:
-                return float(np.abs(ranks - aim).min())
+            sizes = np.diff(self._edges(values, low, high))
+            free = np.flatnonzero(sizes > 0)
+            if free.size:
+                far = np.abs(free + low - aim)
+                return float(far.min()), int(sizes[free[far.argmin()]])
             around *= 8
 
     def loss(self, distance: Distance) -> PrivacyLoss:
@@ -253,6 +275,13 @@ class JointExponential(QuantileMethod):
 def _draw_apart(mechanism: JointExponential, value: ArrayLike, count: int, bits: Bits) -> NDArray[np.int64]:
     """So many answers for values that are set apart by where they stand."""
     return mechanism.draw_apart(SetApart.evenly(value, mechanism.places), count, bits)
+
+
+def _begin(below: np.int64 | Ints, reach: np.int64 | Ints) -> Ints:
+    """Where the windows of aims begin: at the reach, or at a multiple of about an eighth of it before."""
+    digit = np.exp2(np.clip(np.floor(np.log2(reach)) - 3, 0, math.log2(_SNAP))).astype(np.int64)
+    first: Ints = np.maximum(below - reach, 0) // digit * digit
+    return first
 
 
 def _share(out: Ints, ranks: Ints, before: Ints, size: Ints, bits: Bits) -> None:
