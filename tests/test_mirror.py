@@ -22,6 +22,7 @@ THEMES = {
     "cli/train": "data",
     "core/randomness": "ones",
     "frames": "identity names stability",
+    "frames/expressions": "engines",
     "learning": "card group_norm",
     "local/rappor": "exponential solving",
     "mechanisms": "noise",
