@@ -20,6 +20,7 @@ from sourdine.core.mechanism import Mechanism
 from sourdine.local.question import Question
 
 FIRST = Path(__file__).parent / "0.1"
+SAMPLES = Path(__file__).parents[2] / "docs" / "samples"
 QUESTIONS = ("kary", "optimal-unary", "local-hashing", "piecewise", "basic-rappor")
 
 
@@ -72,11 +73,29 @@ def make_questions(place: Path) -> None:
             keep(Path(f"{name}.estimate.json"), json.loads(run(*words, "--counts", f"{name}.counts.json")))
 
 
+def make_signed(place: Path) -> None:
+    """A release that two people signed, in every kind of file but a page, with its ledger and their keys."""
+    with chdir(place):
+        for name in ("people.csv", "people.toml"):
+            (place / name).write_bytes((SAMPLES / name).read_bytes())
+        run("ledger", "create", "people.ledger", "--epsilon", 3)
+        formats = ("--format", "csv", "--format", "json", "--format", "parquet")
+        run("release", "people.toml", "-o", "published", *formats, "--no-report")
+        for name, signer in (("office", "Privacy office, J. Doe"), ("board", "Büro des Vorstands")):
+            run("certificate", "keys", name)
+            run("certificate", "sign", "published", "--key", f"{name}.key", "--name", signer)
+            (place / f"{name}.key").unlink()
+        for name in ("people.csv", "people.toml"):
+            (place / name).unlink()
+
+
 def make(folder: Path) -> None:
     """All of it, in a new folder, and the list of what is there."""
-    (folder / "local").mkdir(parents=True)
+    for name in ("local", "signed"):
+        (folder / name).mkdir(parents=True)
     make_names(folder / "names.json")
     make_questions(folder / "local")
+    make_signed(folder / "signed")
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     lines = [
         f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(folder).as_posix()}\n"

@@ -5,12 +5,14 @@ The files in `0.2` are only ever added to (see `make_0_2.py` for how they were m
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sourdine.accounting import Spend
+from sourdine.accounting.certificate import PublicKey, verify_release
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.registry import TABLE
 from sourdine.local import Question
@@ -77,3 +79,17 @@ def test_a_device_reports_the_same_for_ever_in_either_format(tmp_path: Path, nam
     first = KEPT.parent / "0.1" / "local" / f"{name}.device.txt"
     sent, before = (path.read_text().splitlines() for path in (made, first))
     assert [line.split()[1] for line in sent] == [line.split()[1] for line in before]
+
+
+def test_a_release_that_was_signed_stays_verified(tmp_path: Path) -> None:
+    shutil.copytree(KEPT / "signed", tmp_path / "signed")  # a ledger is opened for writing
+    place = tmp_path / "signed"
+    keys = [PublicKey.read(place / name) for name in ("office.pub", "board.pub")]
+    verification = verify_release(place / "published", ledger=place / "people.ledger", keys=keys)
+    assert verification.discrepancies == ()
+    assert [(each.name, standing.value) for each, standing in verification.signatures] == [
+        ("Privacy office, J. Doe", "valid"),
+        ("Büro des Vorstands", "valid"),
+    ]
+    assert verification.certificate.complete
+    assert len(verification.files.same) == 7

@@ -44,8 +44,13 @@ def test_files_in_folders_are_covered_by_their_paths(tmp_path: Path) -> None:
     assert kinds(compare(tmp_path, contents)) == [
         (Deviance.ADDED, "deep/c.csv"),
         (Deviance.FOLDER_ADDED, "other"),
-        (Deviance.ADDED, "other/d.csv"),
     ]
+
+
+def test_a_folder_that_was_added_is_not_looked_into(tmp_path: Path) -> None:
+    """It may be as deep as it likes, or closed."""
+    write(tmp_path, {"d/e/f/g.csv": b"x"})
+    assert kinds(compare(tmp_path, {})) == [(Deviance.FOLDER_ADDED, "d")]
 
 
 @pytest.mark.parametrize(

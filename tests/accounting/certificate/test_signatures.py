@@ -1,5 +1,7 @@
 import hashlib
 import json
+import os
+import stat
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +20,11 @@ from sourdine.core.errors import InvalidParameter
 
 CONTENT = b'{"format": 1}\n'
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
+
+
+def certificate_in(folder: Path) -> Path:
+    (folder / "certificate.json").write_bytes(CONTENT)
+    return folder / "certificate.json"
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +76,7 @@ def test_a_name_is_one_line(key: SigningKey, name: str) -> None:
 def test_a_malformed_signature_is_not_read(
     signature: Signature, tmp_path: Path, change: dict[str, object]
 ) -> None:
-    place = tmp_path / "c.signatures.json"
-    add_signature(place, signature)
+    place = add_signature(certificate_in(tmp_path), signature)
     content = json.loads(place.read_text())
     content["signatures"][0] |= change
     place.write_text(json.dumps(content))
@@ -91,17 +97,30 @@ def test_a_file_that_holds_none_is_one_sentence(tmp_path: Path, content: bytes) 
 
 def test_many_sign_at_once_and_none_is_lost(tmp_path: Path) -> None:
     keys = [SigningKey.generate(str(each)) for each in range(12)]
-    place = tmp_path / "certificate.signatures.json"
+    place = certificate_in(tmp_path)
     with ThreadPoolExecutor(6) as threads:
         list(threads.map(lambda key: add_signature(place, sign(CONTENT, key, key.name)), keys))
-    assert {each.name for each in read_signatures(place)} == {key.name for key in keys}
+    assert {each.name for each in read_signatures(signatures_place(place))} == {key.name for key in keys}
 
 
 def test_signing_again_takes_the_place_of_the_first(key: SigningKey, tmp_path: Path) -> None:
-    place = tmp_path / "certificate.signatures.json"
     for name in ("first", "second"):
-        add_signature(place, sign(CONTENT, key, name))
+        place = add_signature(certificate_in(tmp_path), sign(CONTENT, key, name))
     assert [each.name for each in read_signatures(place)] == ["second"]
+
+
+def test_whoever_may_read_the_certificate_may_read_its_signatures(key: SigningKey, tmp_path: Path) -> None:
+    for rights in (0o600, 0o644):
+        certificate = certificate_in(tmp_path)
+        certificate.chmod(rights)
+        place = add_signature(certificate, sign(CONTENT, key, "office"))
+        assert stat.S_IMODE(place.stat().st_mode) == rights
+
+
+def test_a_pipe_in_their_place_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x")
+    with pytest.raises(InvalidParameter, match="are no file"):
+        read_signatures(tmp_path / "x")
 
 
 def test_signatures_lie_beside_their_certificate(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 import json
+import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,24 @@ def test_a_certificate_of_version_0_1_is_signed_with_a_warning(case: SignedRelea
     assert code == 0
     assert "does not cover report.html: your signature does not stand for that" in " ".join(out.split())
     assert run("certificate", "verify", tmp_path / "paid", "--key", case.public)[0] == 0
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may become somebody else")
+def test_a_folder_that_may_not_be_written_is_told(case: SignedRelease) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder, key = Path(place) / "published", Path(place) / "office.key"
+        shutil.copytree(case.folder, folder)
+        shutil.copy(case.private, key)
+        os.chown(key, 65534, 65534)
+        for path in (folder.parent, folder, *folder.iterdir()):
+            path.chmod(0o755)
+        os.seteuid(65534)
+        try:
+            code, _, err = run("certificate", "sign", folder, "--key", key)
+        finally:
+            os.seteuid(0)
+    assert code == 2
+    assert "The signature cannot be written beside" in err
 
 
 def test_machines_are_told(case: SignedRelease) -> None:

@@ -7,7 +7,7 @@ is looked at again, to say what became of it: other line ends, an end cut off, a
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
@@ -102,9 +102,10 @@ def compare_files(
     With `alone` the folder is no release but the place of a certificate: files that are not there are
     `absent`, and what else is there is nobody's business.
     """
-    entries = {} if alone else dict(_walk(folder))
     bad = [_outside(name) for name in digests if not _inside(name) or name in own]
     names = [name for name in digests if _inside(name) and name not in own]
+    covered = {str(parent) for name in names for parent in PurePosixPath(name).parents}
+    entries = {} if alone else dict(_walk(folder, covered))
     marks: dict[str, tuple[str, int]] = {}
     absent: list[str] = []
     for name in names:
@@ -121,7 +122,6 @@ def compare_files(
     bad += [_changed(folder, name, mark, digests, sizes) for name, mark in changed.items()]
     if alone:
         return FileComparison(same=same, absent=tuple(absent), discrepancies=tuple(bad))
-    covered = {str(parent) for name in names for parent in PurePosixPath(name).parents}
     others = {name: mode for name, mode in entries.items() if name not in digests and name not in own}
     harmless = tuple(name for name, mode in others.items() if stat.S_ISREG(mode) and _left_behind(name))
     others = {name: mode for name, mode in others.items() if name not in harmless and name not in covered}
@@ -132,14 +132,14 @@ def compare_files(
         bad += [_added(name, mode) for name, mode in others.items() if name not in moved]
     else:
         uncovered = tuple(name for name in others if name not in moved)
-    if dict(_walk(folder)).keys() != entries.keys():
+    if dict(_walk(folder, covered)).keys() != entries.keys():
         words = "Files came or went while the folder was compared. Wait until nothing writes there any more."
         bad.append(Discrepancy(kind=Deviance.UNSTEADY, name=".", words=words))
     return FileComparison(same=same, uncovered=uncovered, harmless=harmless, discrepancies=tuple(bad))
 
 
-def _walk(folder: Path, above: str = "") -> Iterator[tuple[str, int]]:
-    """All that is in a folder and below, by name, with its mode; no link is followed."""
+def _walk(folder: Path, covered: Collection[str], above: str = "") -> Iterator[tuple[str, int]]:
+    """All that is in a folder and in those below that are covered, with its mode; no link is followed."""
     with os.scandir(folder) as handle:
         listed = sorted(handle, key=lambda entry: entry.name)
     for entry in listed:
@@ -148,11 +148,8 @@ def _walk(folder: Path, above: str = "") -> Iterator[tuple[str, int]]:
         except FileNotFoundError:  # it went away just now, which the second look shows
             continue
         yield above + entry.name, mode
-        if stat.S_ISDIR(mode):
-            try:
-                yield from _walk(Path(entry.path), f"{above}{entry.name}/")
-            except PermissionError:  # the folder itself is told
-                continue
+        if stat.S_ISDIR(mode) and above + entry.name in covered:
+            yield from _walk(Path(entry.path), covered, f"{above}{entry.name}/")
 
 
 def _inside(name: str) -> bool:

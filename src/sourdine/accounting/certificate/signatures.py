@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -114,6 +115,8 @@ def signatures_place(certificate: Path) -> Path:
 
 def read_signatures(path: Path) -> tuple[Signature, ...]:
     """The signatures in a file; none if there is no file."""
+    if path.exists() and not path.is_file():  # a pipe would let us wait for ever
+        raise InvalidParameter(f"The signatures {path} are no file. Get the release again.")
     try:
         with path.open("rb") as file:
             content = file.read(_LONGEST + 1)
@@ -134,11 +137,17 @@ def read_signatures(path: Path) -> tuple[Signature, ...]:
         ) from None
 
 
-def add_signature(path: Path, new: Signature) -> None:
-    """Put a signature with the others, in place of an older one by the same key; all or nothing."""
+def add_signature(certificate: Path, new: Signature) -> Path:
+    """Put a signature with the others, in place of an older one by the same key; all or nothing.
+
+    Whoever may read the certificate may read its signatures. Their place is returned.
+    """
+    path = signatures_place(certificate)
     with _alone(path.parent):
         others = [each for each in read_signatures(path) if each.key != new.key]
         disk.write_whole(path, _text((*others, new)))
+        path.chmod(stat.S_IMODE(certificate.stat().st_mode))
+    return path
 
 
 def _text(signatures: Iterable[Signature]) -> str:

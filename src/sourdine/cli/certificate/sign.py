@@ -1,6 +1,7 @@
 """`sourdine certificate sign`: put a signature under a release that was compared."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -8,7 +9,7 @@ import typer
 from sourdine.cli.certificate.verify import LedgerFile, ReleasePath, other_payment
 from sourdine.cli.shared import show
 from sourdine.cli.shared.parse import AsJson
-from sourdine.core.errors import LedgerError
+from sourdine.core.errors import InvalidParameter, LedgerError
 
 
 def sign(
@@ -30,7 +31,7 @@ def sign(
     Example: sourdine certificate sign people-release --key office.key --name "Privacy office, J. Doe"
     """
     from sourdine.accounting.certificate import SigningKey, verify_release
-    from sourdine.accounting.certificate.signatures import add_signature, check_name, signatures_place
+    from sourdine.accounting.certificate.signatures import add_signature, check_name
     from sourdine.accounting.certificate.signatures import sign as sign_content
 
     if name is not None:
@@ -40,12 +41,17 @@ def sign(
     if wrong:
         raise LedgerError(
             f"This release is not as it was published, so it is not signed: {wrong[0].words} To see all that "
-            f"is wrong: sourdine certificate verify {path}"
+            f"is wrong: sourdine certificate verify {quote(str(path))}"
         )
     pair = SigningKey.read(key, lambda: str(typer.prompt("Passphrase", hide_input=True)))
-    place = signatures_place(verification.place)
     signature = sign_content(verification.content, pair, pair.name if name is None else name)
-    add_signature(place, signature)
+    try:
+        place = add_signature(verification.place, signature)
+    except OSError as problem:
+        raise InvalidParameter(
+            f"The signature cannot be written beside {verification.place} ({problem.strerror}). Copy the "
+            "folder to where you may write, and sign it there."
+        ) from None
     if as_json:
         show.document(
             {"signatures": str(place), "name": signature.name, "key": signature.key, "time": signature.time}
@@ -63,5 +69,6 @@ def sign(
     if verification.payment is None:
         show.say("Whether it was paid was not looked at: name the ledger with --ledger to do so.")
     show.line(
-        f"Others check it with: sourdine certificate verify {path} --key {key.with_suffix('.pub').name}"
+        f"Others check it with: sourdine certificate verify {quote(str(path))} --key "
+        f"{quote(key.with_suffix('.pub').name)}"
     )
