@@ -50,6 +50,13 @@ def test_everything_checked_is_green(case: SignedRelease, tmp_path: Path) -> Non
     assert "☐ may be published" in text
 
 
+def test_it_fits_the_terminal(case: SignedRelease, monkeypatch: pytest.MonkeyPatch) -> None:
+    for columns, widest in ((80, 80), (200, 100), (20, 50)):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        out = run("certificate", "show", case.folder, "--pairs", 0)[1]
+        assert widest - 20 < max(map(len, out.splitlines())) <= widest
+
+
 def test_what_was_not_looked_at_is_yellow(case: SignedRelease) -> None:
     code, out, _ = show(case.folder)
     assert code == 0

@@ -1,6 +1,7 @@
 """`sourdine certificate show`: a verdict on a release in plain words, for whoever must answer for it."""
 
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -75,7 +76,7 @@ def show(
     if as_json:
         output.document({**verdict.to_json(), "page": None if html is None else str(html)})
     else:
-        output.lines(verdict.text())
+        output.lines(verdict.text(get_terminal_size((100, 24)).columns))
         if html is not None:
             output.line()
             output.line(f"Wrote {html}. Open it in a browser, and print it to sign it.")

@@ -107,7 +107,7 @@ def _print(verification: "Verification", wrong: "Sequence[Discrepancy]") -> None
     _print_signatures(verification)
     _print_files(verification)
     if not wrong:
-        show.say(_proof(verification))
+        show.say(f"Nothing wrong was found. {_proof(verification)}")
 
 
 def _print_payment(verification: "Verification") -> None:

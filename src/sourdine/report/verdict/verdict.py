@@ -31,7 +31,7 @@ from sourdine.report.verdict.facts import Fact, assumptions, facts, title_of
 from sourdine.tables import ReleasePlan
 from sourdine.tables.record import NAME, Record
 
-_LINE = 100  # characters
+_LINE, _NARROW = 100, 50  # characters
 _MOST_EPSILON = 1 << 20
 
 _ENGINES = {".parquet": "parquet", ".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "ndjson"}
@@ -107,25 +107,25 @@ class ReleaseVerdict:
             "assumptions": list(self.assumptions),
         }
 
-    def text(self) -> str:
-        """The same for a terminal."""
-        return "\n".join(self._lines())
+    def text(self, width: int = _LINE) -> str:
+        """The same for a terminal of this width."""
+        return "\n".join(self._lines(min(max(width, _NARROW), _LINE)))
 
-    def _lines(self) -> Iterator[str]:
-        yield from _wrap(f"{self.light.upper()}: {self.words}")
-        yield from _wrap(f"The release: {self.title}")
+    def _lines(self, width: int) -> Iterator[str]:
+        yield from _wrap(width, f"{self.light.upper()}: {self.words}")
+        yield from _wrap(width, f"The release: {self.title}")
         wide = 2 + max(len(name) for name in [*(name for name, _ in self.facts), *map(_name, self.checks)])
         yield ""
         for name, words in self.facts:
-            yield from _wrap(words, name.ljust(wide))
+            yield from _wrap(width, words, name.ljust(wide))
         for place, words in enumerate(self.meaning):
-            yield from _wrap(words, ("" if place else f"For one {self.unit}"[: wide - 1]).ljust(wide))
+            yield from _wrap(width, words, ("" if place else f"For one {self.unit}"[: wide - 1]).ljust(wide))
         yield "\nChecks"
         for check in self.checks:
-            yield from _wrap(f"{check.outcome.upper()}. {check.words}", check.name.ljust(wide))
+            yield from _wrap(width, f"{check.outcome.upper()}. {check.words}", check.name.ljust(wide))
         yield "\nAssumed, which no check can show"
         for words in self.assumptions:
-            yield from _wrap(words, "- ")
+            yield from _wrap(width, words, "- ")
 
 
 def judge(
@@ -218,7 +218,7 @@ def _listed(checks: Sequence[ReleaseCheck]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _wrap(text: str, first: str = "") -> list[str]:
+def _wrap(width: int, text: str, first: str = "") -> list[str]:
     return textwrap.wrap(
-        tame(text), _LINE, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
+        tame(text), width, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
     )
