@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.accounting.ledger.simulator.mends import FOUND_IN, MENDS
+from tests.accounting.ledger.simulator.mends import FOUND_IN, MENDS, ON_SERVER
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are watched as Linux has them")
@@ -40,8 +40,23 @@ def test_each_mend_is_missed_when_it_is_taken_out(mend: str) -> None:
     assert "seed " in told
 
 
+@pytest.mark.parametrize("count", [10, pytest.param(1000, marks=pytest.mark.slow)])
+def test_the_same_schedules_on_a_server_keep_every_acknowledged_charge(count: int) -> None:
+    pytest.importorskip("psycopg")
+    assert run("", 0, count, "--server") == (0, f"{count} schedules, 0 faults\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mend", sorted(ON_SERVER))
+def test_each_mend_of_a_server_is_missed_when_it_is_taken_out(mend: str) -> None:
+    pytest.importorskip("psycopg")
+    code, told = run("", 0, 300, "--style", ON_SERVER[mend], "--without", mend, "--server")
+    assert code == 1, told
+    assert "seed " in told
+
+
 def test_every_mend_can_be_taken_out() -> None:
-    assert set(MENDS) == {"", *FOUND_IN}
+    assert set(MENDS) == {"", *FOUND_IN, *ON_SERVER}
 
 
 @pytest.mark.slow

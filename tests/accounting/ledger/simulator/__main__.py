@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.accounting.ledger.simulator import actor
+from tests.accounting.ledger.simulator import actor, server
 from tests.accounting.ledger.simulator.disk import Watched
 from tests.accounting.ledger.simulator.mends import MENDS
 from tests.accounting.ledger.simulator.processes import Links
@@ -19,6 +19,17 @@ _kept: list[object] = []  # till the end: threads that hang listen to it
 
 
 def main() -> int:
+    """Run them, with a server if there is to be one."""
+    options = _options()
+    ground = server.Ground.start() if options.server else None
+    try:
+        return _run(options, ground)
+    finally:
+        if ground is not None:
+            ground.server.remove()
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.accounting.ledger.simulator", description=__doc__)
     parser.add_argument("first", type=int, help="the first seed")
     parser.add_argument("count", type=int, help="how many seeds")
@@ -26,7 +37,11 @@ def main() -> int:
     parser.add_argument("--style", default="", choices=STYLES, help="what they are about")
     parser.add_argument("--patience", type=float, default=60, help="seconds without a word: it hangs")
     parser.add_argument("--show", action="store_true", help="tell what happens in each")
-    options = parser.parse_args()
+    parser.add_argument("--server", action="store_true", help="on a PostgreSQL server")
+    return parser.parse_args()
+
+
+def _run(options: argparse.Namespace, ground: "server.Ground | None") -> int:
     watched = Watched(actor.hook)
     if not watched.install():
         print("SQLite cannot be watched here.")
@@ -41,7 +56,10 @@ def main() -> int:
         gc.freeze()
         gc.disable()  # a finalizer must not come when it likes
         for seed in range(options.first, options.first + options.count):
-            log, wrong = one_schedule(Path(folder), seed, links, watched, empty, options.style)
+            if ground is not None:
+                log, wrong = server.one_schedule(Path(folder), seed, links, watched, ground, options.style)
+            else:
+                log, wrong = one_schedule(Path(folder), seed, links, watched, empty, options.style)
             if seed % 100 == 99:
                 gc.collect()
             if wrong or options.show:

@@ -25,6 +25,7 @@ from typing import Any
 from sourdine.accounting.ledger import Ledger, gate, ledger, store
 from sourdine.accounting.ledger.file import database, names
 from sourdine.accounting.ledger.file import store as file_store
+from sourdine.accounting.ledger.server import store as server_store
 from sourdine.accounting.spend import Spend
 from sourdine.core.distance import Distance
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, LedgerError
@@ -75,7 +76,7 @@ class Memory:
     def install(self) -> None:
         """Have the code use it, now that a thread of this process goes on."""
         file_store._TURNS, store._MARKS = self._turns, self._seen
-        store.GATE = file_store.GATE = database.GATE = self.gate  # type: ignore[attr-defined]
+        store.GATE = file_store.GATE = server_store.GATE = database.GATE = self.gate  # type: ignore[attr-defined]
 
 
 class Channel:
@@ -174,7 +175,7 @@ class Actor:
             return "broke", repr(problem)
 
     def _do_open(self, path: str) -> None:
-        self.ledger = Ledger.open(Path(path))
+        self.ledger = Ledger.open(path)
         self.opened.append(self.ledger)
 
     def _do_charge(self, parts: int, purpose: str, flattered: bool) -> tuple[int, str]:
@@ -269,7 +270,7 @@ class _Clock(datetime):
 def install(without: Callable[[], None]) -> None:
     """Put the simulation where the ledger's code meets the system; perhaps without a mend."""
     threads = SimpleNamespace(Condition=Lock, RLock=Lock, get_ident=threading.get_ident)
-    for module in (gate, store, file_store):
+    for module in (gate, store, file_store, server_store):
         module.threading = threads  # type: ignore[attr-defined]
     for module in (store, file_store):
         module.sleep = _sleep  # type: ignore[attr-defined]

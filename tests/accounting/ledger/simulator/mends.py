@@ -9,10 +9,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from sourdine.accounting.ledger import charge, gate, ledger, problems, store
+from sourdine.accounting.ledger import balance, charge, gate, problems, store
 from sourdine.accounting.ledger.chain import LedgerLine
 from sourdine.accounting.ledger.file import database, names
 from sourdine.accounting.ledger.file import store as file_store
+from sourdine.accounting.ledger.server import problems as server_problems
+from sourdine.accounting.ledger.server import store as server_store
 from sourdine.accounting.spend import Spend
 
 
@@ -127,7 +129,24 @@ def _pages() -> None:
 
 def _clock() -> None:
     """A clock that is set back opens the budget of an old day again."""
-    ledger.max = lambda now, before: now  # type: ignore[attr-defined]
+    balance.max = lambda now, before: now  # type: ignore[attr-defined]
+
+
+def _key() -> None:
+    """A charge that was lost on its way is simply tried again."""
+    try_once = server_store.ServerStore._try
+
+    def try_again(held: Any, connection: Any, build: Any, charge: Any) -> LedgerLine:
+        charge.is_doubtful = False
+        return try_once(held, connection, build, charge)
+
+    server_store.ServerStore._try = try_again  # type: ignore[method-assign]
+
+
+def _doubt() -> None:
+    """What was lost on its way was not spent."""
+    server_store.ServerStore._passes = lambda held, problem: False  # type: ignore[method-assign]
+    server_problems.unknown = lambda address: server_problems.explain("write", address, ValueError("lost"))
 
 
 MENDS: dict[str, Callable[[], None]] = {
@@ -146,7 +165,11 @@ MENDS: dict[str, Callable[[], None]] = {
     "what was seen": _seen,
     "reading again": _pages,
     "clock": _clock,
+    "key": _key,
+    "doubt": _doubt,
 }
+ON_SERVER = {"key": "kill", "doubt": "kill", "what was seen": "copies", "clock": "clock"}
+"""The same of mends that a server needs."""
 FOUND_IN = {
     "fork": "forks",
     "threads": "kill",

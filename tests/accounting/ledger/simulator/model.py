@@ -87,10 +87,12 @@ class Model:
             "cannot be read": happened.damaged or failing,
             "not a ledger": happened.damaged,
             "newer Sourdine": happened.damaged,
-            "Could not": failing or happened.damaged,
+            "Could not": failing or happened.damaged or happened.power_lost,
             "no room left": failing or happened.damaged,
             "cannot be written": failing,
             "The disk failed": failing,
+            "was lost while a charge was written": failing or happened.power_lost,
+            "cannot be reached": failing or happened.power_lost,
         }
         if not any(allowed and words in text for words, allowed in causes.items()):
             raise Fault(f"refused without a cause: {text}")
@@ -119,6 +121,8 @@ class Model:
                 return
             raise Fault(f"at the end: no sentence, but {problem!r}") from problem
         found = {entry.purpose: (entry.number, entry.fingerprint) for entry in entries}
+        if len(found) < len(entries):
+            raise Fault("a charge is there twice")
         for charge, line in self.paid.items():
             if found.get(charge.purpose) != line:
                 raise Fault(f"{charge.purpose} was paid as line {line[0]} and is not there")

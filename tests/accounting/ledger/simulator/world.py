@@ -56,23 +56,31 @@ class World:
         self.style = self.style or style
         self._forks = self.style == "forks"
         self.watched.locks = None if self._forks else Locks()
+        has_days = self.style == "clock"
+        self._second_is = ""  # a link, a mount, or nothing
+        self._prepare(has_days)
+        self._now = 20_000 * _DAY
+        self._minds: dict[int, Mind] = {}
+        self._model, self._happened = Model(has_days), Happened()
+        self._born = self._asked = 0
+        self._children: list[int] = []
+
+    def _prepare(self, has_days: bool) -> None:
+        """An empty ledger, on a disk that is watched."""
         for name in ("data", "second"):
             (self.folder / name).mkdir(parents=True)
         self._path = self.folder / "data/a.ledger"
         self._second = self.folder / "second/a.ledger"
         self._link = self.folder / "link.ledger"
         self._link.symlink_to(self._path)
-        has_days = self.style == "clock"
         self._path.write_bytes(self.empty[has_days])
         self._disk = Disk(self._path, self._chance)
-        self._now = 20_000 * _DAY
-        self._minds: dict[int, Mind] = {}
-        self._model, self._happened = Model(has_days), Happened()
         self._copy: tuple[bytes, Model] | None = None
         self._earlier = self.empty[has_days]
-        self._second_is = ""  # a link, a mount, or nothing
-        self._born = self._asked = 0
-        self._children: list[int] = []
+
+    def _places(self) -> list[Path]:
+        """The names by which the ledger may be opened."""
+        return [self._path, self._path, self._link] + [self._second] * 2 * bool(self._second_is)
 
     # one schedule
 
@@ -145,8 +153,7 @@ class World:
             ways += ["thread", "fork", "fork", "fork"] if can_fork else ["thread"]
         way = self._chance.choice(ways) if mind.is_open else "open"
         if way == "open":
-            names = [self._path, self._path, self._link] + [self._second] * 2 * bool(self._second_is)
-            self._say(mind, "open", str(self._chance.choice(names)))
+            self._say(mind, "open", str(self._chance.choice(self._places())))
         elif way == "charge":
             self._asked += 1
             flattered = self._chance.random() < 0.03

@@ -222,12 +222,12 @@ class ServerStore(Store["Connection"]):
     def _connect(self) -> "Connection":
         if self._connection is None:
             self._connection = self._open()
-            self._was_reached = True
             GATE.holders.add(self)
         return self._connection
 
     def _open(self) -> "Connection":
         connection = tables.connect(self.path)
+        self._was_reached = True
         try:
             self._lock = tables.lock_number(connection, self.path)
             tables.check_form(connection, self.path)
