@@ -145,7 +145,7 @@ def _key() -> None:
 
 def _doubt() -> None:
     """What was lost on its way was not spent."""
-    server_store.ServerStore._passes = lambda held, problem: False  # type: ignore[method-assign]
+    server_store.ServerStore._passes = lambda held, problem: False  # type: ignore[assignment,method-assign]
     server_problems.unknown = lambda address: server_problems.explain("write", address, ValueError("lost"))
 
 

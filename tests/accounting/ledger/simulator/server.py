@@ -16,8 +16,9 @@ from sourdine.accounting.ledger import Ledger
 from sourdine.accounting.ledger.address import Address
 from sourdine.accounting.ledger.server import store
 from tests.accounting.ledger.simulator import actor
+from tests.accounting.ledger.simulator.actor import PARTS
 from tests.accounting.ledger.simulator.disk import PASS, WRITE_FAILED, Act, Order, Watched
-from tests.accounting.ledger.simulator.model import DAILY, LIMIT, PARTS, Fault, Model
+from tests.accounting.ledger.simulator.model import DAILY, LIMIT, Fault, Model
 from tests.accounting.ledger.simulator.processes import Links, Mind
 from tests.accounting.ledger.simulator.world import World
 
@@ -25,7 +26,7 @@ from tests.accounting.ledger.simulator.world import World
 class Line(psycopg.Connection[Any]):
     """A connection that the world may cut before or after a statement."""
 
-    def execute(self, query: Any, *words: Any, **more: Any) -> Any:  # type: ignore[override]
+    def execute(self, query: Any, *words: Any, **more: Any) -> Any:
         """The statement, if it comes through; and its answer, if that does."""
         text = str(query)
         verb = "write" if "INSERT" in text else "turn" if "BEGIN" in text else "read"
@@ -76,7 +77,7 @@ class Ground:
         _owner.append(psycopg.connect(server.address, autocommit=True))
         _owner[0].execute("SET session_replication_role = replica")
         store.LOCK_WAIT = "1ms"  # then the world lets others go on
-        psycopg.connect = Line.connect  # type: ignore[assignment]
+        psycopg.connect = Line.connect
         return cls(server, made)
 
 
@@ -115,7 +116,7 @@ class ServerWorld(World):
     # what the world does
 
     def _execute(self, query: str, *values: Any) -> Any:
-        return psycopg.Connection.execute(_owner[0], query.format(self._schema), values or None)  # type: ignore[arg-type]
+        return psycopg.Connection.execute(_owner[0], query.format(self._schema), values or None)
 
     def _take(self) -> tuple[Any, Any]:
         lines = self._execute("SELECT * FROM {0}.lines ORDER BY number").fetchall()
