@@ -140,7 +140,7 @@ def _key() -> None:
         charge.is_doubtful = False
         return try_once(held, connection, build, charge)
 
-    server_store.ServerStore._try = try_again  # type: ignore[method-assign]
+    server_store.ServerStore._try = try_again  # type: ignore[assignment,method-assign]
 
 
 def _doubt() -> None:
