@@ -271,6 +271,8 @@ class DuckDB(Dialect):
         return f"TRY_CAST({sql} AS {kind})"
 
     def instant(self, sql: str, kind: str) -> str:
+        if kind.startswith("INSTANT"):
+            return sql
         if kind == "TIMESTAMPTZ_NS":
             return f"make_timestamp_ns(epoch_ns({sql}))"
         return f"make_timestamp(epoch_us({sql}))"
@@ -282,11 +284,11 @@ class DuckDB(Dialect):
         return f"({date} - DATE '1970-01-01')"
 
     def microseconds(self, sql: str, kind: str) -> str:
-        if kind in ("TIMESTAMP_NS", "TIMESTAMPTZ_NS"):
+        if kind.endswith("_NS"):
             # the engine would round to the next microsecond, and so to another day
             whole = f"epoch_ns({sql})"
             return f"({whole} // 1000 - CAST({whole} % 1000 < 0 AS BIGINT))"
-        if kind in ("TIMESTAMP_S", "TIMESTAMP_MS"):
+        if kind.endswith(("_S", "_MS")):
             return f"epoch_us(TRY_CAST({sql} AS TIMESTAMP))"
         return f"epoch_us({sql})"
 

@@ -52,7 +52,8 @@ class InDuckDB:
     """A relation of DuckDB, on a connection of our own or of its owner.
 
     What must be looked at to read it, such as the length of a file, waits for the first question: `prepare`.
-    It may hold fewer columns than the table has; `names` are those of all.
+    Times of UTC that had a zone are `instants`. It may hold fewer columns than the table has; `names` are
+    those of all.
     """
 
     relation: "duckdb.DuckDBPyRelation" = field(repr=False)
@@ -60,6 +61,7 @@ class InDuckDB:
     keep_alive: object = field(default=None, repr=False)
     prepare: Callable[[], None] | None = field(default=None, repr=False)
     names: Sequence[str] = ()
+    instants: frozenset[str] = frozenset()
     name: str = "sourdine_source"
 
     def __post_init__(self) -> None:
@@ -81,7 +83,11 @@ class InDuckDB:
     @cached_property
     def types(self) -> Mapping[str, str]:
         """The type of each column that can be asked about."""
-        return dict(zip(self.relation.columns, map(str, self.relation.types), strict=True))
+        kinds = dict(zip(self.relation.columns, map(str, self.relation.types), strict=True))
+        return {
+            name: kind.replace("TIMESTAMP", "INSTANT") if name in self.instants else kind
+            for name, kind in kinds.items()
+        }
 
     def ask(self, sql: str, lent: Lent = NOTHING) -> list[tuple[Any, ...]]:
         """The rows of a question."""

@@ -57,6 +57,18 @@ class ParquetFiles:
         columns = ", ".join(f"{self._column(name)} AS {quoted(name)}" for name in names)
         return f"SELECT {columns or '*'} FROM {self._read}"
 
+    def check_times(self, names: Sequence[str]) -> None:
+        """Refuse times in milliseconds: the engine raises at one that is too far away for microseconds."""
+        coarse = "converted_type = 'TIMESTAMP_MILLIS' OR logical_type LIKE '%MILLIS=Milli%'"
+        sql = f"SELECT DISTINCT name FROM parquet_schema({self._listed}) WHERE {coarse}"
+        slow = {str(name).casefold() for (name,) in self._connection.execute(sql).fetchall()}
+        for name in names:
+            if name.casefold() in slow:
+                raise InvalidParameter(
+                    f"The file holds the column '{name}' as times in milliseconds, and one that lies too far "
+                    "away would stop the engine. Write it in microseconds, or as dates."
+                )
+
     def _column(self, name: str) -> str:
         if name not in self._partitions:
             return quoted(name)

@@ -297,6 +297,7 @@ def _files(files: Files, schema: Schema, others: Sequence[str], text: TextFormat
         check_alike(held.names, schema, others)
         # those alone that are needed, since an engine takes its time over thousands of others
         wanted = list(dict.fromkeys((*schema.columns, *others)))
+        held.check_times([name for name, each in schema.columns.items() if isinstance(each, Date | Datetime)])
         relation = connection.sql(held.relation(wanted, others))
         engine = InDuckDB(relation, connection, names=held.names)
         relation.create_view(engine.name)
@@ -359,12 +360,16 @@ def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) ->
         if wanted and not frame.implementation.is_pandas():
             # what is lazy stays so: what it does to the records waits for the charge
             frame = frame.select(*wanted)
-        native = _by_instants(frame, others).to_native()
+        times = [name for name, each in schema.columns.items() if isinstance(each, Date | Datetime)]
+        zoned = _zoned(frame, [*others, *times])
+        native = _by_instants(frame, zoned).to_native()
         if frame.implementation.is_pandas():
             units = [name for name in others if name not in schema.columns]
             native = with_plain_columns(native, wanted, units)
         connection.register(InDuckDB.name, native)
-        engine = InDuckDB(connection.table(InDuckDB.name), connection, native, names=held)
+        instants = frozenset(zoned) & frozenset(times)
+        relation = connection.table(InDuckDB.name)
+        engine = InDuckDB(relation, connection, native, names=held, instants=instants)
     except nw.exceptions.DuplicateError:
         raise InvalidParameter("The table has two columns of one name. Rename one of them.") from None
     except (duckdb.Error, nw.exceptions.NarwhalsError):
@@ -375,18 +380,22 @@ def _frame(table: object, schema: Schema, others: Sequence[str], spark: bool) ->
     return Source(engine, schema)
 
 
+def _zoned(frame: "nw.DataFrame[Any] | nw.LazyFrame[Any]", names: Sequence[str]) -> list[str]:
+    """Those columns of a frame that are times of some zone."""
+    kinds = frame.collect_schema()
+    return [name for name in dict.fromkeys(names) if getattr(kinds[name], "time_zone", None) is not None]
+
+
 def _by_instants(
-    frame: "nw.DataFrame[Any] | nw.LazyFrame[Any]", units: Sequence[str]
+    frame: "nw.DataFrame[Any] | nw.LazyFrame[Any]", zoned: Sequence[str]
 ) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":
-    """The same frame, with units that are times of some zone as those of no zone.
+    """The same frame, with times of some zone as those of UTC without a zone.
 
     Those with a zone the engine counts in microseconds: it would take nearer ones for one unit, and raise at
     one that is too far away for it.
     """
     import narwhals as nw
 
-    kinds = frame.collect_schema()
-    zoned = [name for name in units if getattr(kinds[name], "time_zone", None) is not None]
     instants = (nw.col(name).dt.convert_time_zone("UTC").dt.replace_time_zone(None) for name in zoned)
     return frame.with_columns(*instants) if zoned else frame
 

@@ -14,6 +14,10 @@ SMALL = tuple(sign + size for sign in ("", "U") for size in ("TINYINT", "SMALLIN
 """Types of whole numbers that 64 bits hold."""
 
 
+SIZES = ("_S", "_MS", "_NS")
+"""What types of times end in that do not count in microseconds. An instant is a time of UTC without zone."""
+
+
 class Family(Enum):
     """Types of an engine that are read alike, by the names that DuckDB has for them."""
 
@@ -25,7 +29,7 @@ class Family(Enum):
     UUID = ("UUID",)
     DATE = ("DATE",)
     TIMESTAMP = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
-    ZONED = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
+    ZONED = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS", *(f"INSTANT{size}" for size in ("", *SIZES)))
     TIME = ("TIME", "TIME_NS")
     BYTES = ("BLOB", "BIT")
     NOTHING = ("NULL",)
