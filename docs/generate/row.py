@@ -105,7 +105,7 @@ WAY = (
                     "Clamped to its bounds, put on a grid, filtered.",
                     "What cannot be read is missing; none raises.",
                 ),
-                ("frames/expression", "frames/filter", "frames/dialect", "frames/types"),
+                ("frames/expression", "frames/expressions", "frames/dialect", "frames/types"),
             ),
             Step(
                 "Its unit counts so much and no more",

@@ -153,6 +153,8 @@ def _key_or_truth(tree: Expression, held: list[Any], kinds: Kinds) -> Any:
     match tree:
         case Comparison(sign=sign):
             one, two = held
+            if isinstance(one, date) and isinstance(two, date):
+                one, two = (datetime(*each.timetuple()[:6]) for each in held)
             return {
                 "=": one == two,
                 "<>": one != two,

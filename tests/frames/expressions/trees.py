@@ -183,7 +183,7 @@ def truths(deep: int) -> SearchStrategy[Any]:
         sign.flatmap(
             lambda word: _pairs(st.sampled_from(["start", "end"]), _day | _dates).map(lambda of: {word: of})
         ),
-        sign.flatmap(lambda word: _pairs(st.just("seen"), _moment).map(lambda of: {word: of})),
+        sign.flatmap(lambda word: _pairs(_dates, _moment | _day).map(lambda of: {word: of})),
         st.sampled_from([{"missing": name} for name in COLUMNS]),
         st.sampled_from(
             [

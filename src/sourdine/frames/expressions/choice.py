@@ -7,6 +7,7 @@ from typing import Any
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expressions.arithmetic import regrid
 from sourdine.frames.expressions.kinds import (
+    DAY_LENGTH,
     DayKind,
     KeyKind,
     Kind,
@@ -17,6 +18,7 @@ from sourdine.frames.expressions.kinds import (
     coarse_enough,
     common_step,
     on_grid,
+    seconds_between,
 )
 from sourdine.frames.expressions.tree import Expression, Kinds, RecordCells, expect_number, expect_truth
 
@@ -41,9 +43,10 @@ def shared_kind(trees: Sequence[Expression], kinds: Kinds, owner: str) -> Kind:
     days = [each for each in all_kinds if isinstance(each, DayKind)]
     if len(days) == len(all_kinds):
         return DayKind(min(each.first for each in days), max(each.last for each in days))
-    moments = [each for each in all_kinds if isinstance(each, MomentKind)]
-    if len(moments) == len(all_kinds):
-        return MomentKind(min(each.first for each in moments), max(each.last for each in moments))
+    times = [each for each in all_kinds if isinstance(each, DayKind | MomentKind)]
+    if len(times) == len(all_kinds):  # a date is its midnight, as in SQL
+        ends = [seconds_between(each) for each in times]
+        return MomentKind(min(first for first, _ in ends), max(last for _, last in ends))
     if all(isinstance(each, TruthKind) for each in all_kinds):
         return TruthKind()
     different = sorted({each.words if not isinstance(each, NumberKind) else "a number" for each in all_kinds})
@@ -60,6 +63,8 @@ def as_kind(tree: Expression, target: Kind, cells: RecordCells, kinds: Kinds) ->
         return regrid(sql, kind, target.step, cells.dialect, tree.text)
     if isinstance(target, KeyKind) and isinstance(kind, KeyKind):
         return recoded(sql, tuple(target.keys.index(key) for key in kind.keys))
+    if isinstance(target, MomentKind) and isinstance(tree.kind(kinds), DayKind):
+        return f"({sql} * {DAY_LENGTH})"
     return sql
 
 

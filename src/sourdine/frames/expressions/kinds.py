@@ -15,6 +15,7 @@ FARTHEST = 1 << 48  # steps from zero: a float rounds such a number to the right
 LONG = 1 << 62  # what 64 bits hold, with room for a sum of two
 WIDE = 10**37  # what the wide numbers of every engine hold
 Key = str | int | bool
+DAY_LENGTH = 86400  # seconds
 
 
 def decimal(value: float | Fraction) -> Fraction:
@@ -95,6 +96,12 @@ class MomentKind:
     first: int
     last: int
     words = "times"
+
+
+def seconds_between(kind: DayKind | MomentKind) -> tuple[int, int]:
+    """The first and the last second; a day is its midnight."""
+    size = DAY_LENGTH if isinstance(kind, DayKind) else 1
+    return kind.first * size, kind.last * size
 
 
 @dataclass(frozen=True)

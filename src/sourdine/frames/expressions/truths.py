@@ -9,6 +9,7 @@ from fractions import Fraction
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expressions.choice import exactly_alike, shared_kind
 from sourdine.frames.expressions.kinds import (
+    DAY_LENGTH,
     DayKind,
     KeyKind,
     Kind,
@@ -18,6 +19,7 @@ from sourdine.frames.expressions.kinds import (
     TruthKind,
     check_size,
     common_step,
+    seconds_between,
 )
 from sourdine.frames.expressions.tree import (
     BOTH,
@@ -145,7 +147,7 @@ class Comparison(Truth):
                 found &= {"=": frozenset({False}), "<>": frozenset({True})}.get(self.sign, BOTH)
             return found
         if isinstance(left, DayKind | MomentKind) and isinstance(right, DayKind | MomentKind):
-            return _compared(self.sign, (left.first, left.last), (right.first, right.last))
+            return _compared(self.sign, seconds_between(left), seconds_between(right))
         return BOTH
 
 
@@ -412,8 +414,11 @@ def range_of(
         if not isinstance(each, Comparison) or each.left != tree or not isinstance(each.right, Constant):
             continue
         right = each.right.kind(kinds)
-        at = right.lower if isinstance(right, NumberKind) else Fraction(getattr(right, "first", 0))
-        exact = at / step
+        if isinstance(right, DayKind | MomentKind):
+            exact = Fraction(seconds_between(right)[0], DAY_LENGTH if isinstance(kind, DayKind) else 1)
+        else:
+            assert isinstance(right, NumberKind)
+            exact = right.lower / step
         floor, ceiling = math.floor(exact), math.ceil(exact)
         if each.sign in (">=", "="):
             low = max(low, ceiling)
