@@ -22,6 +22,7 @@ except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
 OWNER, OWNERS_FOLDER = 0o600, 0o700
+WAITING = ".part"  # how the name of the folder ends in which a file is written
 _ANYBODY = 0o666
 _shared: ContextVar[bool] = ContextVar("shared", default=False)
 
@@ -80,7 +81,7 @@ def whole_file(path: Path, *, over: bool = True) -> Iterator[Path]:
         return
     if not over and final.exists():
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
-    beside = Path(tempfile.mkdtemp(prefix=f".{final.name[:100]}.", suffix=".part", dir=final.parent))
+    beside = Path(tempfile.mkdtemp(prefix=f".{final.name[:100]}.", suffix=WAITING, dir=final.parent))
     try:
         place = beside / final.name
         yield place

@@ -1,4 +1,5 @@
 import json
+import shutil
 import stat
 from pathlib import Path
 
@@ -7,8 +8,9 @@ from typer.testing import CliRunner
 
 from sourdine.accounting.certificate import PublicKey
 from sourdine.cli import app
-from tests.cli.certificate.release_case import build_signed
 from tests.cli.table_case import run
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "0.2"
 
 
 def test_a_pair_of_keys_is_made_once(tmp_path: Path) -> None:
@@ -57,16 +59,17 @@ def test_a_passphrase_is_asked_for_twice_and_then_to_sign(tmp_path: Path) -> Non
     assert CliRunner().invoke(app, words, input="open\nsesame\n\n\n").exit_code != 0
     assert not (tmp_path / "boss.key").exists()
     assert CliRunner().invoke(app, words, input="open sesame\nopen sesame\n").exit_code == 0
-    case = build_signed(tmp_path)
-    sign = ["certificate", "sign", str(case.folder), "--key", str(tmp_path / "boss.key")]
+    shutil.copytree(GOLDEN / "signed", tmp_path / "signed")
+    folder, office = tmp_path / "signed" / "published", tmp_path / "signed" / "office.pub"
+    sign = ["certificate", "sign", str(folder), "--key", str(tmp_path / "boss.key")]
     wrong = CliRunner().invoke(app, sign, input="open\n")
     assert wrong.exit_code == 2
     assert "has another passphrase" in wrong.stderr
     assert CliRunner().invoke(app, sign, input="open sesame\n").exit_code == 0
-    keys = ("--key", case.public, "--key", tmp_path / "boss.pub")
-    code, out, _ = run("certificate", "verify", case.folder, *keys)
+    code, out, _ = run("certificate", "verify", folder, "--key", office, "--key", tmp_path / "boss.pub")
     assert code == 0
     assert [name in out for name in ("Signed: Privacy office", "Signed: boss")] == [True, True]
+    assert "Not checked, since the key was not given (--key): a signature of Büro des Vorstands" in out
 
 
 @pytest.mark.parametrize("spaces", ["\n\n", " \n \n"])

@@ -1,6 +1,9 @@
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -86,6 +89,29 @@ def test_a_folder_that_may_not_be_written_is_told(case: SignedRelease) -> None:
             os.seteuid(0)
     assert code == 2
     assert "The signature cannot be written beside" in err
+
+
+@pytest.mark.slow
+def test_a_signing_that_is_killed_leaves_what_was_there(case: SignedRelease) -> None:
+    """Killed while it writes: the signatures of before stay whole, and what is left over is named."""
+    program = (
+        "import os, signal, sys\n"
+        "from sourdine.core import disk\n"
+        "disk.settle = lambda place, like=None: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "from sourdine.cli import app\n"
+        "app(sys.argv[1:])\n"
+    )
+    before = (case.folder / "certificate.signatures.json").read_bytes()
+    words = ["certificate", "sign", str(case.folder), "--key", str(case.private), "--name", "Other"]
+    killed = subprocess.run([sys.executable, "-c", program, *words], check=False, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL
+    assert (case.folder / "certificate.signatures.json").read_bytes() == before
+    code, _, err = run("certificate", "verify", case.folder, "--key", case.public)
+    assert code == 1
+    assert "which was cut short, such as a signing. Remove it." in err
+    for path in case.folder.glob(".*.part"):
+        shutil.rmtree(path)
+    assert run("certificate", "verify", case.folder, "--key", case.public)[0] == 0
 
 
 def test_machines_are_told(case: SignedRelease) -> None:

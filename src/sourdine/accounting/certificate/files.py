@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
+from sourdine.core import disk
 from sourdine.core.format import counted
 
 CERTIFICATE = "certificate.json"
@@ -252,6 +253,10 @@ def _lost(
 def _added(name: str, mode: int) -> Discrepancy:
     if stat.S_ISDIR(mode):
         words = f"{name} is a folder that was not published with the certificate: it was added later."
+        if name.startswith(".") and name.endswith(disk.WAITING):
+            words = (
+                f"{name} is a folder that a program left which was cut short, such as a signing. Remove it."
+            )
         return Discrepancy(kind=Deviance.FOLDER_ADDED, name=name, words=words)
     what = "link" if stat.S_ISLNK(mode) else "file"
     words = f"{name} is a {what} that was not published with the certificate: it was added later."
