@@ -3,17 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import Ledger, Receipt
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.ledger.terms import declared_digest
 from sourdine.accounting.spend import Spend
 from sourdine.core.errors import LedgerError
 from sourdine.core.view import Viewable
+
+if TYPE_CHECKING:
+    from sourdine.accounting.certificate import Certificate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +45,7 @@ class Release(Viewable):
 
     def certificate(
         self, ledger: Ledger | Path | str, declared: Mapping[str, str] | None = None
-    ) -> Certificate:
+    ) -> "Certificate":
         """The statement of what this release cost, tied to the ledger that paid.
 
         It states the release's declarations, or others that are given, which must be those of the charge.
@@ -66,6 +68,8 @@ class Release(Viewable):
                     "The release does not say what was declared with its charge, and the ledger keeps only a "
                     "digest of that. Pass the same texts again, as declared=."
                 )
+        from sourdine.accounting.certificate import Certificate  # and with it what signs and verifies
+
         certificate = Certificate(
             ledger=self.receipt.ledger,
             number=self.receipt.number,

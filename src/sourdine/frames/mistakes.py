@@ -164,7 +164,7 @@ F = TypeVar("F", bound=Callable[..., None])
 class Declared(BaseModel):
     """A frozen declaration that refuses fields it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 def by_hand(init: F) -> F:

@@ -1,27 +1,69 @@
 """Mechanisms: noise on numbers, choices and answers, one file for each or for a family of them."""
 
-from sourdine.mechanisms.bounded import IntervalNoise
-from sourdine.mechanisms.bounded_laplace import BoundedLaplace
-from sourdine.mechanisms.bounded_staircase import BoundedStaircase
-from sourdine.mechanisms.finite_pair import FinitePair
-from sourdine.mechanisms.gaussian import Gaussian
-from sourdine.mechanisms.geometric import Geometric
-from sourdine.mechanisms.laplace import Laplace
-from sourdine.mechanisms.partition_selection import KeyNoise, PartitionThreshold
-from sourdine.mechanisms.randomized_response import (
-    BinaryResponse,
-    Channel,
-    KaryResponse,
-    OneCoin,
-    Response,
-    TwoCoins,
-    Warner,
-)
-from sourdine.mechanisms.selection import Exponential, PermuteAndFlip, Selection
-from sourdine.mechanisms.sparse_vector import AboveThreshold, Crossing, SparseVector
-from sourdine.mechanisms.staircase import Staircase
-from sourdine.mechanisms.top_k import TopK
-from sourdine.mechanisms.truncated_geometric import TruncatedGeometric
+from typing import TYPE_CHECKING
+
+from sourdine.core.late import late
+
+if TYPE_CHECKING:
+    from sourdine.mechanisms.bounded import IntervalNoise
+    from sourdine.mechanisms.bounded_laplace import BoundedLaplace
+    from sourdine.mechanisms.bounded_staircase import BoundedStaircase
+    from sourdine.mechanisms.finite_pair import FinitePair
+    from sourdine.mechanisms.gaussian import Gaussian
+    from sourdine.mechanisms.geometric import Geometric
+    from sourdine.mechanisms.laplace import Laplace
+    from sourdine.mechanisms.partition_selection import KeyNoise, PartitionThreshold
+    from sourdine.mechanisms.randomized_response import (
+        BinaryResponse,
+        Channel,
+        KaryResponse,
+        OneCoin,
+        Response,
+        TwoCoins,
+        Warner,
+    )
+    from sourdine.mechanisms.selection import Exponential, PermuteAndFlip, Selection
+    from sourdine.mechanisms.sparse_vector import AboveThreshold, Crossing, SparseVector
+    from sourdine.mechanisms.staircase import Staircase
+    from sourdine.mechanisms.top_k import TopK
+    from sourdine.mechanisms.truncated_geometric import TruncatedGeometric
+
+_HOMES = {
+    "bounded": ("IntervalNoise",),
+    "bounded_laplace": ("BoundedLaplace",),
+    "bounded_staircase": ("BoundedStaircase",),
+    "finite_pair": ("FinitePair",),
+    "gaussian": ("Gaussian",),
+    "geometric": ("Geometric",),
+    "laplace": ("Laplace",),
+    "partition_selection": (
+        "KeyNoise",
+        "PartitionThreshold",
+    ),
+    "randomized_response": (
+        "BinaryResponse",
+        "Channel",
+        "KaryResponse",
+        "OneCoin",
+        "Response",
+        "TwoCoins",
+        "Warner",
+    ),
+    "selection": (
+        "Exponential",
+        "PermuteAndFlip",
+        "Selection",
+    ),
+    "sparse_vector": (
+        "AboveThreshold",
+        "Crossing",
+        "SparseVector",
+    ),
+    "staircase": ("Staircase",),
+    "top_k": ("TopK",),
+    "truncated_geometric": ("TruncatedGeometric",),
+}
+__getattr__ = late(__name__, _HOMES)
 
 __all__ = [
     "AboveThreshold",

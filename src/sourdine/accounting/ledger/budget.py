@@ -20,7 +20,6 @@ from typing import ClassVar
 from sourdine.accounting.accountant import exactly
 from sourdine.accounting.gaussian_dp import dominating_square, gdp_epsilon
 from sourdine.accounting.odometer import odometer_epsilon
-from sourdine.accounting.rdp.accountant import Renyi
 from sourdine.accounting.zcdp import RhoCost, ZeroConcentrated, tight_epsilon
 from sourdine.core import check
 from sourdine.core.distance import Neighbours
@@ -195,6 +194,8 @@ class RenyiBudget(Budget):
         object.__setattr__(self, "order", order)
 
     def cost(self, loss: PrivacyLoss) -> float:
+        from sourdine.accounting.rdp.accountant import Renyi  # few ledgers are kept in divergences
+
         moments = Renyi(orders=(float(self.order),)).lift(loss)
         moment = max(float(moments.remove[0]), float(moments.add[0]))
         return moment * (1 + 1e-12) / (float(self.order) - 1)
