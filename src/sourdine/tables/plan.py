@@ -14,8 +14,9 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.figure import Figure
 from sourdine.core.notation import setting
 from sourdine.core.view import Viewable, figure_of
+from sourdine.frames.expressions import Case, Expression, walk
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import DERIVED, Schema, kind_of
 from sourdine.frames.statistics.quality import all_cells
 from sourdine.frames.statistics.totals import check_groups
 from sourdine.mechanisms import PartitionThreshold
@@ -28,6 +29,23 @@ from sourdine.tables.statistics.partitions import Partitions
 
 if TYPE_CHECKING:
     from sourdine.tables.forecast import Forecast
+
+
+def _about(query: Query) -> Iterator[str]:
+    """The columns of a query's statistics."""
+    return (name for each in query.ask for name in each.about)
+
+
+def _by(tree: Expression, name: str) -> str:
+    """How a column with a name of its own is computed."""
+    return "" if tree.text == name else f" as {tree.text}"
+
+
+def _otherwise(tree: Expression) -> str:
+    """A note where CASE counts what is missing under its last value."""
+    if any(isinstance(each, Case) and each.otherwise is not None for each in walk(tree)):
+        return " Where a condition of CASE is missing, ELSE holds."
+    return ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +197,19 @@ class ReleasePlan(Viewable):
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What was chosen by the declarations, and why."""
-        return (*self.caveats, *(line.note for line in self.lines if line.note))
+        return (*self.caveats, *self._computed, *(line.note for line in self.lines if line.note))
+
+    @cached_property
+    def _computed(self) -> tuple[str, ...]:
+        """What computed columns lie within, which follows from what is declared; and where missing ones go."""
+        names = (name for query in self.queries for name in (*query.by, *query.derived, *_about(query)))
+        columns = {name: self.schema.columns[name] for name in names}
+        trees = {name: each for name, each in columns.items() if isinstance(each, DERIVED)}
+        return tuple(
+            f"{name} is computed of each record{_by(each.expression, name)}: {kind_of(each).words}."
+            f"{_otherwise(each.expression)}"
+            for name, each in trees.items()
+        )
 
     @cached_property
     def picked(self) -> dict[str, str]:

@@ -22,6 +22,7 @@ from sourdine.core.view import figure_of
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.partitions import TextKey, with_keys
 from sourdine.frames.statistics.totals import MOST_GROUPS
+from sourdine.frames.times.zones import zone_data_version
 from sourdine.tables.answer import Answer, Answers
 from sourdine.tables.estimate import Noisy
 from sourdine.tables.measurement import ChosenKeys, Exact, PlannedMeasurement, expect
@@ -179,6 +180,8 @@ def declared_of(plan: ReleasePlan) -> dict[str, str]:
     """
     columns = {name: column.model_dump_json() for name, column in plan.schema.columns.items()}
     said = {"reading": " ".join(plan.caveats)} if plan.caveats else {}
+    if any(getattr(column, "zone", None) for column in plan.schema.columns.values()):
+        said["time zones"] = f"IANA time zone database {zone_data_version()}"
     return said | plan.picked | columns | ({DECLARATIONS: CHECKED} if plan.checked else {})
 
 

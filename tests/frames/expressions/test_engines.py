@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from sourdine.frames.expressions import (
@@ -38,7 +38,13 @@ from tests.frames.expressions.trees import (
     truths,
 )
 
-SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+SETTINGS = settings(
+    max_examples=10,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
+MANY = settings(SETTINGS, max_examples=400)
 Rows = list[dict[str, Any]]
 
 
@@ -100,6 +106,16 @@ def check_alike(source: Source, trees: list[Expression], rows: Rows) -> None:
 @SETTINGS
 @given(st.lists(numbers(2) | keys(2) | truths(2), min_size=1, max_size=4), st.lists(records, max_size=6))
 def test_expressions_are_worth_what_they_mean(forms: list[Any], rows: Rows) -> None:
+    trees = [read_expression(form) for form in forms if readable(form)]
+    assume(trees)
+    check_alike(duckdb_source(rows), trees, rows)
+    check_alike(polars_source(rows), trees, rows)
+
+
+@pytest.mark.slow
+@MANY
+@given(st.lists(numbers(3) | keys(3) | truths(3), min_size=1, max_size=6), st.lists(records, max_size=8))
+def test_deep_expressions_are_worth_what_they_mean(forms: list[Any], rows: Rows) -> None:
     trees = [read_expression(form) for form in forms if readable(form)]
     assume(trees)
     check_alike(duckdb_source(rows), trees, rows)
