@@ -201,7 +201,7 @@ class ReleasePlan(Viewable):
 
     @cached_property
     def _computed(self) -> tuple[str, ...]:
-        """What computed columns lie within, which follows from what is declared; and where missing ones go."""
+        """What computed columns lie within, which follows from what is declared."""
         names = (name for query in self.queries for name in (*query.by, *query.derived, *_about(query)))
         columns = {name: self.schema.columns[name] for name in names}
         trees = {name: each for name, each in columns.items() if isinstance(each, DERIVED)}

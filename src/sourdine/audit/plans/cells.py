@@ -6,10 +6,11 @@ All is chosen by a source of bits: the same seed, the same choices.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TypeVar
 
 from sourdine.core.randomness.bits import Bits
-from sourdine.frames.schema import Category, Column, Flag, Integer, Real
+from sourdine.frames.schema import Category, Column, Date, Datetime, Flag, Integer, Real
 
 T = TypeVar("T")
 _BLOCK = 1 << 10
@@ -77,6 +78,8 @@ _ODD_TEXTS = (
     "🙂",
 )
 _ODD_FLAGS = ("1", "0", "t", "F", "yes", "maybe", "", "2", "TRUE", " false")
+_ODD_DATES = ("", "2023-02-29", "0000-01-01", "9999-12-31", "infinity", "2024-13-01", "24-01-01", "x", "now")
+_DAY = timedelta(days=1)
 _MANY_KEYS = 6
 SOME_TEXTS = ("a", "b", "c", "A", "a ", "é")  # of a column whose keys nobody declared
 
@@ -105,6 +108,8 @@ def kinds_of(column: Column | None, wide: bool) -> tuple[str, ...]:
         return (DOUBLE, BIGINT, HUGEINT) if wide else (DOUBLE, BIGINT)
     if isinstance(column, Flag):
         return BOOLEAN, BIGINT
+    if isinstance(column, Date | Datetime):
+        return (VARCHAR,)
     if isinstance(column, Category):
         if isinstance(column.keys[0], str):
             return (VARCHAR,)
@@ -121,6 +126,10 @@ def palette(column: Column, kind: str) -> Palette:
         plain: list[Cell] = [False, True]
         odd: list[Cell] = list(_ODD_FLAGS) if kind == VARCHAR else ([2, -1] if kind == BIGINT else [None])
         return Palette([written(cell, kind) for cell in plain], odd)
+    if isinstance(column, Date | Datetime):
+        first, last = column.first, column.last
+        days: list[Cell] = [str(first), str(last), str(first + (last - first) / 2), str(last - _DAY)]
+        return Palette(days, [str(first - _DAY), str(last + _DAY), *_ODD_DATES])
     keys: list[Cell] = list(column.keys[:_MANY_KEYS] if isinstance(column, Category) else SOME_TEXTS)
     if isinstance(keys[0], int):
         odds: dict[str, list[Cell]] = {

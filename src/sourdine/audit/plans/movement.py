@@ -1,6 +1,7 @@
 """How far the exact numbers of two tables are apart, beside what a plan declares and pays for."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
@@ -12,7 +13,7 @@ from sourdine.core.distance import Neighbours, Norm
 from sourdine.frames.schema import Schema
 from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource
 from sourdine.frames.statistics.partitions import KeyCounts
-from sourdine.frames.statistics.totals import Totals
+from sourdine.frames.statistics.totals import Keys, Totals
 from sourdine.mechanisms import PartitionThreshold, TopK
 from sourdine.tables.consistent.structure import Margins
 from sourdine.tables.measurement import Exact, PlannedMeasurement, expect
@@ -179,7 +180,7 @@ def flaw(line: PlannedMeasurement, exact: Exact, schema: Schema) -> str:
         return "a key counts fewer than one unit" if (exact.units < 1).any() else ""
     keys = exact.keys if isinstance(exact, Totals) else tuple(exact)
     known = tuple(line.measurement.keys(schema))
-    if len(keys) != len(known) or (not line.measurement.scope.open and tuple(keys) != known):
+    if len(keys) != len(known) or (not line.measurement.scope.open and not _alike(keys, known)):
         return "its groups are not the declared ones"
     if isinstance(exact, Totals):
         return _flaw_of_sums(line, exact, len(keys))
@@ -188,6 +189,17 @@ def flaw(line: PlannedMeasurement, exact: Exact, schema: Schema) -> str:
     if any(part.min() < 0 or part.max() > width for part in places):
         return "a value lies outside the declared bounds"
     return ""
+
+
+def _alike(keys: Sequence[Keys], known: Sequence[Keys]) -> bool:
+    """Whether keys are those that are known, or stand for them one by one in the same order."""
+    if tuple(keys) == tuple(known):
+        return True
+    for place in range(len(known[0]) if known else 0):
+        pairs = {(key[place], name[place]) for key, name in zip(keys, known, strict=True)}
+        if len(pairs) != len({key for key, _ in pairs}) or len(pairs) != len({name for _, name in pairs}):
+            return False
+    return True
 
 
 def _flaw_of_sums(line: PlannedMeasurement, exact: Totals, groups: int) -> str:

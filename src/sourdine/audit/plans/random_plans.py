@@ -7,7 +7,7 @@ from sourdine.audit.plans.cells import Dice
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema
+from sourdine.frames.schema import Date, Datetime, Schema
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.privacy import Privacy
 from sourdine.tables.query import Query
@@ -37,6 +37,27 @@ _TEXTS: tuple[dict[str, Any], ...] = (
     {"type": "text", "other": "others"},
     {"type": "text", "other": "b", "missing": "other", "at_least": 3},
 )
+_DATES: tuple[dict[str, Any], ...] = (
+    {"type": "date", "first": "2024-02-27", "last": "2024-03-02", "period": "day"},
+    {"type": "date", "first": "1969-11-30", "last": "1970-02-01", "period": "month"},
+    {"type": "datetime", "first": "2024-12-30", "last": "2025-01-02", "period": "week"},
+)
+_COMPUTED: tuple[Any, ...] = (  # of two numbers a and b, as further numbers
+    {"add": ["a", "b"]},
+    {"subtract": ["a", {"multiply": [2, "b"]}]},
+    {"multiply": ["a", "b"]},
+    {"divide": ["a", {"nullif": ["b", 0]}]},
+    {"least": ["a", "b", 7]},
+    {"coalesce": [{"nullif": ["a", 0]}, "b"]},
+    {"case": [[{"less": ["a", "b"]}, {"abs": "a"}]], "else": -3},
+    {"sqrt": {"abs": "a"}},
+    {"clamp": {"power": ["a", 2]}, "lower": 0, "upper": 50},
+)
+_CHOICES: tuple[Any, ...] = (  # further keys
+    {"bins": "a", "edges": [-1, 0, 0.5, 18]},
+    {"case": [[{"at_least": ["a", "b"]}, {"text": "more"}]], "else": {"text": "less"}},
+    {"any": [{"greater": ["a", 0]}, {"not": {"missing": "b"}}]},
+)
 _LETTERS = "xyz"
 _EVERY = Schema.read({f"{each['type']} {i}": each for i, each in enumerate((*_NUMBERS[1:3], *_KEYS[2:5]))})
 FORMS = {each.form: kind for kind in STATISTICS for each in kind.examples(_EVERY)}
@@ -65,6 +86,12 @@ def _draw(kind: str, dice: Dice) -> ReleasePlan:
     }
     if kind in _OPEN:
         columns["text"] = dice.one(_TEXTS)
+    if dice.one_in(3):
+        columns["key date"] = dice.one(_DATES)
+    if dice.one_in(2):
+        a, b = (dice.one([name for name in columns if name.startswith("number")]) for _ in "ab")
+        columns["number computed"] = {"expression": _of(dice.one(_COMPUTED), a, b)}
+        columns["key computed"] = {"expression": _of(dice.one(_CHOICES), a, b)}
     schema = Schema.read(columns)
     queries = [_query(kind, kind, schema, dice)]
     if dice.one_in(2):
@@ -79,11 +106,20 @@ def _draw(kind: str, dice: Dice) -> ReleasePlan:
     )
 
 
+def _of(form: Any, a: str, b: str) -> Any:
+    """A form with the names of columns in it."""
+    if isinstance(form, str):
+        return {"a": a, "b": b}.get(form, form)
+    if isinstance(form, list):
+        return [_of(each, a, b) for each in form]
+    return {word: _of(each, a, b) for word, each in form.items()} if isinstance(form, dict) else form
+
+
 def _unit(schema: Schema, dice: Dice) -> PrivacyUnit:
     turn = dice.below(8)
     if turn < 3:
         return PrivacyUnit()
-    column = dice.one(list(schema.columns)) if turn == 3 else "who"
+    column = dice.one(list(schema.held.columns)) if turn == 3 else "who"
     return PrivacyUnit(column=column, max_rows=1 + dice.below(4), max_groups=1 + dice.below(4))
 
 
@@ -111,6 +147,10 @@ def _query(name: str, kind: str, schema: Schema, dice: Dice) -> Query:
 
 
 def _condition(name: str, schema: Schema, dice: Dice) -> dict[str, Any]:
+    column = schema.columns[name]
+    if isinstance(column, Date | Datetime):
+        between = (column.first + (column.last - column.first) / 2).isoformat()[:10]
+        return {dice.one(["at_least", "less"]): [name, {"date": between}]}
     if name.startswith("key"):
         keys = schema.keys(name)
         return {"column": name, "keys": dice.shuffled(keys)[: 1 + dice.below(len(keys))]}

@@ -9,7 +9,17 @@ from typing import Any, ClassVar, Self
 from sourdine.core.notation import either, value
 from sourdine.frames.expression import span
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Declared, Integer, Number, Real, Schema
+from sourdine.frames.schema import (
+    Category,
+    Date,
+    Datetime,
+    Declared,
+    Flag,
+    Integer,
+    Number,
+    Real,
+    Schema,
+)
 from sourdine.frames.statistics.totals import Keys
 from sourdine.tables.answer import Answer, Cell
 from sourdine.tables.estimate import GroupEstimate, Numbers, Reading
@@ -190,9 +200,11 @@ def numbers_of(schema: Schema) -> Iterator[str]:
 
 
 def grouped_by(schema: Schema) -> Iterator[str]:
-    """The columns with declared keys."""
-    held = {name for name, column in schema.columns.items() if isinstance(column, Integer | Real)}
-    yield from (name for name in schema.columns if name not in held and not schema.open([name]))
+    """The columns with declared keys, or with a period."""
+    for name, column in schema.columns.items():
+        keyed = isinstance(column, Category | Flag)
+        if keyed or (isinstance(column, Date | Datetime) and column.period is not None):
+            yield name
 
 
 class Single(Statistic):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sourdine.frames.expression import indicator, span
 from sourdine.frames.expressions import Expression, ExpressionField
 from sourdine.frames.privacy_unit import PrivacyUnit
-from sourdine.frames.schema import Schema, by_hand, declare
+from sourdine.frames.schema import Category, Flag, Schema, by_hand, declare
 from sourdine.frames.source import Source
 from sourdine.frames.statistics import sums
 from sourdine.tables.condition import check_condition
@@ -244,7 +244,8 @@ class Proportion(Single):
     @classmethod
     def examples(cls, schema: Schema) -> Iterator[Self]:
         for name in grouped_by(schema):
-            yield cls.model_validate({"of": {"column": name, "keys": schema.keys(name)[:1]}})
+            if isinstance(schema.columns[name], Category | Flag):
+                yield cls.model_validate({"of": {"column": name, "keys": schema.keys(name)[:1]}})
         for name in numbers_of(schema):
             column = schema.number(name, name)
             middle = (column.lower + column.upper) / 2
