@@ -1,7 +1,7 @@
 """All benchmarks in turn, and the page that tells what they found: `python -m benchmarks [NAME ...]`.
 
-What each printed is kept under `.bench/results`; the page is written from all that is kept there, so that one
-benchmark can be run again without the others.
+What each printed is kept under `.bench/results`; the page is written from all that is kept there, and keeps
+what it said of others, so that one benchmark can be run again without them.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.charts import FIGURES, draw
-from benchmarks.page import Run, page
+from benchmarks.page import Run, page, parts
 from benchmarks.peers import ENVIRONMENTS, ROOT
 
 KEPT = ENVIRONMENTS / "results"
@@ -54,7 +54,8 @@ def main() -> None:
         name: [(path.relative_to(options.page.parent).as_posix(), figure) for path, figure in each]
         for name, each in drawn.items()
     }
-    options.page.write_text(page(runs, pictures), encoding="utf-8")
+    earlier = parts(options.page.read_text(encoding="utf-8")) if options.page.exists() else {}
+    options.page.write_text(page(runs, pictures, earlier), encoding="utf-8")
     console.print(f"The page is {options.page}.")
     if failed:
         sys.exit(f"Failed: {', '.join(failed)}. What they printed is in {KEPT}.")

@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks.finding import BETTER, MET, MISSED, findings
 from sourdine.core.figure import Figure
 
+_MISSED, _BETTER = "Missed", "Where somebody else is better"
 _HEAD = """# Benchmarks
 
 Ratios to the best peer and to the limit (the same work without privacy, or bare hardware), each from one run
@@ -69,28 +70,58 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}"
 
 
-def page(runs: Sequence[Run], pictures: Mapping[str, Sequence[tuple[str, Figure]]] = {}) -> str:
-    """The page as Markdown; each picture has its address and the figure that it shows."""
-    lines = [_HEAD]
-    found = {run.name: findings(run.output) for run in runs}
-    every = [mark for each in found.values() for mark, _ in each]
-    lines += [f"**{every.count(MET)} targets are met, {every.count(MISSED)} missed.**", ""]
-    lines += _list("Missed", MISSED, found)
-    lines += _list("Where somebody else is better", BETTER, found)
-    for run in runs:
-        quick = " A quick run, with smaller sizes." if run.quick else ""
-        lines += [f"## {run.name}", ""]
-        lines += [f"- {mark}: {text}" for mark, text in found[run.name]]
-        where = f"{run.date}, {run.machine}; load {run.load} on average over the last 15 minutes."
-        lines += ["", f"{where}{quick}", ""]
-        for address, figure in pictures.get(run.name, ()):
-            lines += [f"![{figure.title}]({address})", "", *([figure.note, ""] if figure.note else [])]
-        lines += ["<details><summary>All it printed</summary>", "", "```text", run.output.rstrip(), "```", ""]
-        lines += ["</details>", ""]
+def parts(text: str) -> dict[str, str]:
+    """The part of each benchmark in a page that was written before, without its title.
+
+    >>> parts("# Benchmarks\\n\\n## Missed\\n\\n- noise: 3 GB\\n\\n## noise\\n\\n- missed: 3 GB\\n")
+    {'noise': '- missed: 3 GB'}
+    """
+    found = {}
+    for each in text.split("\n## ")[1:]:
+        title, _, rest = each.partition("\n")
+        if title not in (_MISSED, _BETTER):
+            found[title] = rest.strip()
+    return found
+
+
+def page(
+    runs: Sequence[Run],
+    pictures: Mapping[str, Sequence[tuple[str, Figure]]] = {},
+    earlier: Mapping[str, str] = {},
+) -> str:
+    """The page as Markdown; each picture has its address and the figure that it shows.
+
+    Of benchmarks that are not among the runs, it keeps the parts that it had earlier.
+    """
+    made = {**earlier, **{run.name: _part(run, pictures.get(run.name, ())) for run in runs}}
+    told = {name: findings("\n".join(_points(part))) for name, part in made.items()}
+    every = [mark for each in told.values() for mark, _ in each]
+    lines = [_HEAD, f"**{every.count(MET)} targets are met, {every.count(MISSED)} missed.**", ""]
+    lines += _list(_MISSED, MISSED, told)
+    lines += _list(_BETTER, BETTER, told)
+    for name in sorted(made):
+        lines += [f"## {name}", "", made[name], ""]
     return "\n".join(lines)
 
 
-def _list(title: str, mark: str, found: dict[str, list[tuple[str, str]]]) -> list[str]:
+def _part(run: Run, pictures: Sequence[tuple[str, Figure]]) -> str:
+    """What the page says of one run."""
+    lines = [f"- {mark}: {text}" for mark, text in findings(run.output)]
+    quick = " A quick run, with smaller sizes." if run.quick else ""
+    where = f"{run.date}, {run.machine}; load {run.load} on average over the last 15 minutes."
+    lines += ["", f"{where}{quick}", ""]
+    for address, figure in pictures:
+        lines += [f"![{figure.title}]({address})", "", *([figure.note, ""] if figure.note else [])]
+    lines += ["<details><summary>All it printed</summary>", "", "```text", run.output.rstrip(), "```", ""]
+    return "\n".join([*lines, "</details>"]).strip()
+
+
+def _points(part: str) -> list[str]:
+    """The findings that a part begins with, as the benchmark printed them."""
+    return [line.removeprefix("- ") for line in part.splitlines() if line.startswith("- ")]
+
+
+def _list(title: str, mark: str, told: Mapping[str, Sequence[tuple[str, str]]]) -> list[str]:
     """All findings of one kind, or nothing."""
-    held = [f"- {name}: {text}" for name, each in found.items() for kind, text in each if kind == mark]
-    return [f"## {title}", "", *held, ""] if held else []
+    lines = [f"- {name}: {text}" for name, each in told.items() for kind, text in each if kind == mark]
+    return [f"## {title}", "", *lines, ""] if lines else []

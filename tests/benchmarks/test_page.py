@@ -1,7 +1,7 @@
 from functools import partial
 
 from benchmarks.charts import growth_figures, keys_figures, quantiles_figures
-from benchmarks.page import Run, page
+from benchmarks.page import Run, page, parts
 
 RUN = partial(Run, date="2026-01-02", machine="a machine", load=0.1)
 
@@ -42,3 +42,16 @@ def test_titles_tell_the_largest_case() -> None:
     one = {"unit": "one row per unit", "keys": 10, "seconds": 0.5, "plain": 0.1, "gigabytes": 1.0}
     most = {**one, "keys": 1000, "seconds": 7.0}
     assert keys_figures([most, one])["keys"].title.startswith("1,000 keys that nobody declared take 7 s")
+
+
+def test_a_benchmark_is_run_again_without_the_others() -> None:
+    """The page keeps what it said of them, their findings and their place."""
+    noise = RUN(name="noise", quick=False, output="a table\nmissed: 3 GB\n")
+    first = page([noise, RUN(name="local", quick=False, output="met: 2 times\n")])
+    again = page(
+        [RUN(name="local", quick=False, output="better elsewhere: by 5 times\n")], earlier=parts(first)
+    )
+    assert "**0 targets are met, 1 missed.**" in again
+    assert parts(again)["noise"] == parts(first)["noise"]
+    assert again.index("- local: by 5 times") < again.index("## local") < again.index("## noise")
+    assert page([noise], earlier=parts(page([noise]))) == page([noise])
