@@ -206,8 +206,10 @@ class JitteredGroups:
         edges: Ints = sliding_window_view(padded, wide)[self.starts[:, None] + low]
         return edges
 
-    def astray(self, below: Ints, above: Ints, aims: NDArray[np.float64]) -> tuple[NDArray[np.float64], Ints]:
-        """How far from each aim the nearest rank is that leaves places, and how many it leaves.
+    def astray(
+        self, below: Ints, above: Ints, aims: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], Ints, Ints]:
+        """How far from each aim the nearest rank is that leaves places, that rank, and how many it leaves.
 
         The aim lies between two ranks, below and above.
         """
@@ -221,7 +223,8 @@ class JitteredGroups:
         lower, upper = before[first + below], after[first + above]
         down = np.where(lower >= first, aims - (lower - first), np.inf)
         up = np.where(upper <= last, upper - first - aims, np.inf)
-        return np.minimum(down, up), sizes[np.where(down <= up, lower, np.minimum(upper, none - 1))]
+        nearest = np.where(down <= up, lower, np.minimum(upper, none - 1))
+        return np.minimum(down, up), nearest - first, sizes[nearest]
 
 
 @dataclass(frozen=True)

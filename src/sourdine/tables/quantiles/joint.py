@@ -36,7 +36,6 @@ from sourdine.tables.quantiles.jitter import (
 from sourdine.tables.quantiles.method import QuantileMethod, shares
 
 Ints = NDArray[np.int64]
-Numbers = np.float64 | NDArray[np.float64]
 
 
 _RARE = 40  # bits of the chance that the answer ignores the values
@@ -152,8 +151,8 @@ class JointExponential(QuantileMethod):
         n = values.count
         aims = [level * n for level in self.levels]
         near = [self._astray(values, float(aim)) for aim in aims]
-        places = sum(math.log(size) for _, size in near)
-        reach = int(self._reach(np.float64(sum(far for far, _ in near)), np.float64(places)))
+        far, ranks, sizes = (np.array(each)[None] for each in zip(*near, strict=True))
+        reach = int(self._reach(far.sum(axis=1), _log_tuples(ranks, sizes))[0])
         lows = [int(_begin(np.int64(math.floor(aim)), np.int64(reach))) for aim in aims]
         ends = [(low, min(math.ceil(aim) + reach, n)) for low, aim in zip(lows, aims, strict=True)]
         edges = [self._edges(values, low, high) for low, high in ends]
@@ -172,24 +171,24 @@ class JointExponential(QuantileMethod):
         aims = np.outer(fine.counts.astype(kind), parts.astype(kind))  # in one over the unit: exact
         below = (aims // unit).astype(np.int64)
         above = (-(-aims // unit)).astype(np.int64)
-        astray, near = fine.astray(below, above, (aims / unit).astype(float))
-        reach = self._reach(astray.sum(axis=1), np.log(near).sum(axis=1))[:, None]
+        far, ranks, sizes = fine.astray(below, above, (aims / unit).astype(float))
+        reach = self._reach(far.sum(axis=1), _log_tuples(ranks, sizes))[:, None]
         low = _begin(below, reach)
         high = np.minimum(above + reach, fine.counts[:, None])
         return Stretches(low, high - low + 1, fine.edges(low, high))
 
-    def _reach(self, astray: Numbers, places: Numbers) -> Ints:
+    def _reach(self, astray: NDArray[np.float64], tuples: NDArray[np.float64]) -> Ints:
         """How far from the aims ranks are looked at.
 
         An output d ranks off makes a gap of 2 d. All tuples together weigh no less than those of the nearest
-        ranks to the aims that leave places, whose distances add up to `astray` and the logarithms of whose
-        places to `places`. Rounded up to three digits of two, so that groups of like sizes mostly have
+        ranks to the aims that leave places, whose distances add up to `astray`, and the logarithm of whose
+        number is `tuples`. Rounded up to three digits of two, so that groups of like sizes mostly have
         windows that lie alike, but to no more than would do if there were only one such tuple.
         """
         m, rate = len(self.levels), float(self.rate)
-        least = np.maximum(places - math.lgamma(m + 1), 0.0)
         enough, most = (
-            np.ceil((self._folds() - known) / (2 * rate) + astray) + 2 * m + 8 for known in (least, 0.0)
+            np.ceil((self._folds() - known) / (2 * rate) + astray) + 2 * m + 8
+            for known in (np.maximum(tuples, 0.0), 0.0)
         )
         digit = np.exp2(np.floor(np.log2(enough)) - 2)
         rounded = np.minimum(digit * np.ceil(enough / digit), 8 * np.ceil(most / 8))
@@ -204,8 +203,8 @@ class JointExponential(QuantileMethod):
         after = [values.size - 1] if high == n else []
         return np.concatenate([before, inner, after]).astype(np.int64)
 
-    def _astray(self, values: FinePlaces, aim: float) -> tuple[float, int]:
-        """How far the nearest rank is that leaves places, since equal fine ones leave none, and how many."""
+    def _astray(self, values: FinePlaces, aim: float) -> tuple[float, int, int]:
+        """How far the nearest rank is that leaves places, since equal ones leave none; it, and how many."""
         n, around = values.count, _NEAR
         while True:
             low, high = max(math.floor(aim) - around, 0), min(math.ceil(aim) + around, n)
@@ -213,7 +212,8 @@ class JointExponential(QuantileMethod):
             free = np.flatnonzero(sizes > 0)
             if free.size:
                 far = np.abs(free + low - aim)
-                return float(far.min()), int(sizes[free[far.argmin()]])
+                nearest = int(free[far.argmin()])
+                return float(far.min()), nearest + low, int(sizes[nearest])
             around *= 8
 
     def loss(self, distance: Distance) -> PrivacyLoss:
@@ -275,6 +275,16 @@ class JointExponential(QuantileMethod):
 def _draw_apart(mechanism: JointExponential, value: ArrayLike, count: int, bits: Bits) -> NDArray[np.int64]:
     """So many answers for values that are set apart by where they stand."""
     return mechanism.draw_apart(SetApart.evenly(value, mechanism.places), count, bits)
+
+
+def _log_tuples(ranks: Ints, sizes: Ints) -> NDArray[np.float64]:
+    """No more than the logarithm of how many tuples have these ranks, which leave so many places.
+
+    Outputs that share a rank make a multiset of its places.
+    """
+    shared = (np.diff(ranks, axis=1) == 0).any(axis=1)
+    logs: NDArray[np.float64] = np.log(sizes).sum(axis=1) - shared * math.lgamma(ranks.shape[1] + 1)
+    return logs
 
 
 def _begin(below: np.int64 | Ints, reach: np.int64 | Ints) -> Ints:
