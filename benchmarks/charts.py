@@ -10,6 +10,7 @@ from sourdine.report.charts.base import Axis, Row, Series, draw_lines
 
 _TENS = tuple(10.0**power for power in range(-4, 10))
 _SECONDS = Axis(field="seconds", title="seconds, log scale", log=True, form="~g", ticks=_TENS)
+_AXES = {"deciles": "groups", "private": "keys in the data"}  # where it is not the size's own name
 _ENGINES = {"duckdb": "DuckDB", "polars lazy": "Polars", "spark": "Spark"}
 Measures = Any  # JSON of one benchmark
 
@@ -41,7 +42,7 @@ def growth_figures(measures: Measures) -> dict[str, Figure]:
             fewer = ", Spark on a million." if any(each["engine"] == "spark" for each in held[task]) else "."
             found[name] = Figure(
                 title=f"A release {'of' if size == 'rows' else 'by'} {_largest(held[task], size)}: {words}",
-                chart=_lines(_engines(held[task], size), _size(size, f"{size}, log scale")),
+                chart=_lines(_engines(held[task], size), _size(size, f"{_AXES.get(task, size)}, log scale")),
                 note=rows + fewer if rows else "",
             )
     return found

@@ -1,8 +1,11 @@
-"""How values are spread as declared for a forecast; methods are tested in tests/tables/quantiles."""
+"""Values as declared for a forecast, and places as values; methods are tested in tests/tables/quantiles."""
 
+import numpy as np
 import pytest
 
-from sourdine.tables.statistics.quantiles import Normal, _Law
+from sourdine.frames.expression import span
+from sourdine.frames.schema import Real
+from sourdine.tables.statistics.quantiles import Normal, _Law, _steps
 
 
 def test_shares_at_and_beyond_the_ends_are_the_bounds() -> None:
@@ -16,3 +19,18 @@ def test_a_quantile_is_off_by_the_wider_side() -> None:
     assert _Law("uniform", 10.0, 50.0).off(0.1, 0.25) == pytest.approx(10.0)
     normal = _Law(Normal(mean=30.0, deviation=5.0), 10.0, 50.0)
     assert normal.off(0.975, 0.02) == pytest.approx(5 * (2.575829 - 1.959964), abs=1e-5)
+
+
+@pytest.mark.parametrize("lower", [-3, 0, 10**12])
+@pytest.mark.parametrize("granularity", [0.01, 0.1, 2.0**-20, 1e-8])
+def test_places_are_the_nearest_floats_to_exact_steps(lower: int, granularity: float) -> None:
+    column = Real(lower=lower, upper=lower + 7, granularity=granularity)
+    most = int((column.upper - column.lower) / float(column.step))
+    places = np.unique(np.linspace(0, most, 500).astype(np.int64)).astype(float)
+    low = span(column)[0]
+    exact = [float((low + int(place)) * column.step) for place in places]
+    assert _steps(places, column).tolist() == exact
+    unknown = _steps(np.array([0.0, np.nan]), column)
+    assert unknown[0] == exact[0]
+    assert np.isnan(unknown[1])
+    assert np.isnan(_steps(np.array([np.nan]), column)).all()

@@ -35,6 +35,7 @@ from sourdine.tables.statistics.base import (
 )
 from sourdine.tables.statistics.order import MethodName, NoisyRanks, Order, TreeCounts
 
+_EXACT = 1 << 53  # whole numbers below it are floats
 _AT_MOST = "at most, mostly far less; no interval"
 _BY_ITSELF = "noise on the quantile itself; no interval"
 _BY_RADIUS = "with a radius, or 2^41 steps, no bound holds where values are equal; no interval"
@@ -187,6 +188,9 @@ def _steps(places: NDArray[np.float64], column: Number) -> NDArray[np.float64]:
     """Places as values of the column, each the nearest float; what is not known stays so."""
     low, step = span(column)[0], column.step
     distinct, which = np.unique(places, return_inverse=True)  # fractions are slow, and places meet often
+    largest = max(abs(low), abs(low + int(np.nanmax(distinct, initial=0)))) * step.numerator
+    if max(largest, step.denominator) < _EXACT:  # then a division of floats is rounded once
+        return ((low + distinct) * step.numerator / step.denominator)[which]
     exact = [math.nan if math.isnan(p) else float((low + int(p)) * step) for p in distinct.tolist()]
     return np.array(exact)[which]
 
