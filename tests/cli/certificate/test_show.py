@@ -177,10 +177,22 @@ def test_a_plan_with_joins_is_not_audited_without_its_tables(tmp_path: Path) -> 
 
 
 def test_the_page_goes_nowhere_into_the_release(case: SignedRelease) -> None:
-    code, _, err = show(case.folder, "--html", case.folder / "verdict.html")
-    assert code == 2
-    assert "a page in it would count as added" in err
+    for place in (case.folder, case.folder / "certificate.json"):
+        code, _, err = show(place, "--html", case.folder / "verdict.html")
+        assert code == 2
+        assert "a page in it would count as added" in err
     assert not (case.folder / "verdict.html").exists()
+
+
+def test_a_certificate_alone_is_shown_beside_itself(case: SignedRelease, tmp_path: Path) -> None:
+    (tmp_path / "downloads").mkdir()
+    shutil.copy(case.folder / "certificate.json", tmp_path / "downloads" / "people.json")
+    code, out, _ = show(tmp_path / "downloads" / "people.json", "--html", tmp_path / "downloads" / "v.html")
+    assert code == 0
+    assert (
+        "NOT MADE. Not at hand, so not compared: answers.csv, quality.csv, release.json, report.html." in out
+    )
+    assert (tmp_path / "downloads" / "v.html").exists()
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from sourdine.core import check
 from sourdine.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from sourdine.accounting.certificate import Verification
     from sourdine.audit.plans import PlanAudit
     from sourdine.tables import ReleasePlan
 
@@ -52,13 +53,9 @@ def show(
 
     many = check.integer("certificate show", "pairs", pairs, 0, _MOST_PAIRS)
     output.check_page(html)
-    folder = path if path.is_dir() else path.parent
-    if html is not None and path.is_dir() and html.resolve().is_relative_to(folder.resolve()):
-        raise InvalidParameter(
-            f"The certificate covers every file of {path}, so that a page in it would count as added. Put it "
-            f"elsewhere, such as --html {html.name}."
-        )
     verification = verify_release(path, ledger=ledger, keys=read_keys(key))
+    if html is not None:
+        _refuse_inside(html, verification)
 
     def audit(plan: "ReleasePlan", engine: str) -> "PlanAudit":
         from sourdine.audit.plans import audit_plan
@@ -81,3 +78,13 @@ def show(
             output.line()
             output.line(f"Wrote {html}. Open it in a browser, and print it to sign it.")
     raise typer.Exit(WRONG if verdict.light is Light.RED else 0)
+
+
+def _refuse_inside(html: Path, verification: "Verification") -> None:
+    """Keep a release as it is: a page among its files would count as added."""
+    folder = verification.place.resolve().parent
+    if verification.files.same and html.resolve().is_relative_to(folder):
+        raise InvalidParameter(
+            f"The certificate covers every file of {verification.place.parent}, so that a page in it would "
+            f"count as added. Put it elsewhere, such as --html {html.name}."
+        )

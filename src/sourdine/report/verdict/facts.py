@@ -14,6 +14,7 @@ from sourdine.tables.measurement import plural
 from sourdine.tables.record import Record
 
 _MOST_NAMES = 6
+_GAP = "\N{NO-BREAK SPACE}"
 _RELATIONS = {
     Neighbours.ADD_REMOVE: "whether or not one {unit} is in the data at all",
     Neighbours.REPLACE: "whatever one {unit} in the data holds; how many there are is no secret",
@@ -70,13 +71,13 @@ def _whom(certificate: Certificate, record: Record | None, plan: ReleasePlan | N
 
 
 def _price(certificate: Certificate) -> str:
-    delta = "" if certificate.delta is None else f", δ = {plain(certificate.delta)}"
+    delta = "" if certificate.delta is None else f", δ{_GAP}={_GAP}{plain(certificate.delta)}"
     also = ""
     if certificate.currency != "epsilon":
         also = f" ({certificate.currency} {readable(certificate.price)})"
     measurements = counted(len(certificate.spends), "measurement")
     return (
-        f"ε = {shorten_up(certificate.epsilon)}{delta}{also} for each {brief(certificate.unit)}, in "
+        f"ε{_GAP}={_GAP}{shorten_up(certificate.epsilon)}{delta}{also} for each {brief(certificate.unit)}, in "
         f"{measurements}. Smaller is more private."
     )
 
@@ -93,10 +94,10 @@ def _left(verification: Verification, record: Record | None) -> str:
         then = f"After this release: {_remaining(certificate.left, limit)} of {whole}"
     if status is None:
         return f"{then}. What was spent since, the ledger knows."
-    delta = "" if status.delta is None else f", δ = {plain(status.delta)}"
+    delta = "" if status.delta is None else f", δ{_GAP}={_GAP}{plain(status.delta)}"
     return (
         f"{then}. Today: {_remaining(status.left, status.limit)}. All that this ledger has paid so far "
-        f"({counted(status.blocks, 'charge')}) comes to ε = {shorten_up(status.epsilon)}{delta}."
+        f"({counted(status.blocks, 'charge')}) comes to ε{_GAP}={_GAP}{shorten_up(status.epsilon)}{delta}."
     )
 
 
