@@ -75,11 +75,9 @@ def _price(certificate: Certificate) -> str:
     also = ""
     if certificate.currency != "epsilon":
         also = f" ({certificate.currency} {readable(certificate.price)})"
+    guarantee = f"ε{_GAP}={_GAP}{shorten_up(certificate.epsilon)}{delta}{also}"
     measurements = counted(len(certificate.spends), "measurement")
-    return (
-        f"ε{_GAP}={_GAP}{shorten_up(certificate.epsilon)}{delta}{also} for each {brief(certificate.unit)}, in "
-        f"{measurements}. Smaller is more private."
-    )
+    return f"{guarantee} for each {brief(certificate.unit)}, in {measurements}. Smaller is more private."
 
 
 def _left(verification: Verification, record: Record | None) -> str:
