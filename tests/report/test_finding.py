@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from sourdine.frames.keys import Keys
 from sourdine.report.finding import finding, named_rows, show
 from sourdine.tables import Answer, Answers
 from sourdine.tables.estimate import GroupEstimate
@@ -28,7 +29,7 @@ def answer(
     return Answer(
         kind=kind,
         columns=columns,
-        keys=tuple(named),
+        keys=Keys.of(named, len(columns)),
         estimate=GroupEstimate(number, number - half, number + half),
         query="q",
         statistic=statistic or kind,
@@ -123,7 +124,7 @@ def test_a_group_of_which_nothing_is_known_is_not_compared() -> None:
     def told(*groups: str) -> str:
         rows = zip(*(ends[group] for group in groups), strict=True)
         estimate = GroupEstimate(*(np.array(row, dtype=float) for row in rows))
-        keys = tuple((group,) for group in groups)
+        keys = Keys.of([(group,) for group in groups], 1)
         return finding(Answer(keys=keys, estimate=estimate, span=(0.0, 100.0), **given), 0.95)  # type: ignore[arg-type]
 
     assert told("f", "m") == "The mean of age: higher for f (50) than for m (30)"

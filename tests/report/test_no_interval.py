@@ -10,6 +10,7 @@ import vl_convert
 
 from sourdine.accounting.ledger import Ledger
 from sourdine.cli.release import publish
+from sourdine.frames.keys import Keys
 from sourdine.report.charts.answers import draw_answer
 from sourdine.report.finding import finding, named_rows
 from sourdine.report.pages.release import release_page
@@ -27,7 +28,7 @@ def answer(keys: list[tuple[Any, ...]], *, bounded: bool = False) -> Answer:
         statistic="quantiles of age",
         kind="quantiles",
         columns=("sex", "quantile")[2 - len(keys[0]) :],
-        keys=tuple(keys),
+        keys=Keys.of(keys, len(keys[0])),
         estimate=GroupEstimate(value, value - end, value + end),
         measure="age",
         span=(0.0, 100.0),

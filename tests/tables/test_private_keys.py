@@ -17,6 +17,8 @@ from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, T
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import BudgetExceeded, InvalidParameter, UnsupportedLoss
 from sourdine.frames import PrivacyUnit, Totals
+from sourdine.frames.keys import Keys
+from sourdine.frames.statistics.partitions import KeyCounts
 from sourdine.mechanisms import PartitionThreshold
 from sourdine.report.pages.release import release_page
 from sourdine.tables import ReleasePlan, Specification, Table, forecasts, rehearse
@@ -107,11 +109,9 @@ def test_by_the_same_keys_and_noise_answers_are_those_of_declared_keys(
 ) -> None:
     """Chosen keys are worth what declared ones are: half of the budget went into choosing them."""
     kept = ["=c", "Aa", "b"]
-    shown = patch.object(
-        PartitionThreshold,
-        "sample",
-        lambda self, counts, bits: np.array([town in kept for town in sorted(TOWNS)]),
-    )
+    listed = Keys.of([(town,) for town in sorted(kept)], 1)
+    drawn = patch.object(PartitionThreshold, "sample", lambda self, counts, bits: np.ones(len(counts), bool))
+    shown = patch.object(KeyCounts, "chosen", lambda self, places: listed)
     declared = pa.table(
         {**PEOPLE.to_pydict(), "town": [t if t in kept else others for t in PEOPLE["town"].to_pylist()]}
     )
@@ -124,7 +124,7 @@ def test_by_the_same_keys_and_noise_answers_are_those_of_declared_keys(
         bits = SeededBits(4)
         if unit.column is not None:
             bits.words(2)  # the secret that says in which keys a unit counts
-        with shown:
+        with drawn, shown:
             found = _carry_out(plan, table.source, bits=SeededBits(4)).values.each[0]
         known = Table(declared, unit=unit, columns=columns, size=SIZE)
         plain = known.plan(query, epsilon=1)
@@ -269,7 +269,7 @@ def test_a_unit_moves_numbers_by_chosen_keys_no_farther_than_declared(neighbours
             plan = table.plan(*queries, epsilon=1, delta=1e-6, selection_delta=1e-6, quality=False)
             numbers = []
             for scan in scans(plan)[1:]:
-                lines, source = keyed(scan, table.source, [("Aa",), ("b",)])
+                lines, source = keyed(scan, table.source, Keys.of([("Aa",), ("b",)], 1))
                 found = exact_of(lines, plan, source, SeededBits(seed))
                 for line, exact in zip(scan, found, strict=True):
                     assert isinstance(exact, Totals)

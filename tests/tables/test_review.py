@@ -362,13 +362,16 @@ def test_the_source_of_a_release_is_not_asked_before_the_charge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger, seen = ledger_of(tmp_path / "a.ledger"), []
-    whole = Source.ask
 
-    def ask(self: Source, sql: str) -> Any:
-        seen.append(ledger.status().spent)
-        return whole(self, sql)
+    def watched(whole: Any) -> Any:
+        def ask(self: Source, *given: Any) -> Any:
+            seen.append(ledger.status().spent)
+            return whole(self, *given)
 
-    monkeypatch.setattr(Source, "ask", ask)
+        return ask
+
+    for name in ("ask", "columns", "keep"):
+        monkeypatch.setattr(Source, name, watched(getattr(Source, name)))
     table = Table(pa.table({"x": [1, None]}), unit="record", columns={"x": SMALL})
     plan = table.plan({"name": "q", "ask": ["count", {"mean": "x"}]}, epsilon=1)
     assert not seen

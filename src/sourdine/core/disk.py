@@ -12,7 +12,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -58,10 +58,16 @@ def write_whole(path: Path, content: str | bytes, *, over: bool = True) -> None:
 
 def write_new(path: Path, content: str | bytes) -> None:
     """A new file with this content, forced to the disk; what is there already is never opened."""
+    write_parts(path, [content])
+
+
+def write_parts(path: Path, parts: Iterable[str | bytes]) -> None:
+    """A new file of some parts, one after the other, forced to the disk."""
     rights = _ANYBODY if is_shared() else OWNER
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), rights)
     with os.fdopen(handle, "wb") as file:
-        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+        for part in parts:
+            file.write(part.encode("utf-8") if isinstance(part, str) else part)
         file.flush()
         _sync(file.fileno())
 

@@ -12,12 +12,14 @@ and blanks.
 import csv
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
 _APOSTROPHE, _ENDING = "'", "\r\n"
 _FORMULA = re.compile(r"[\s'\0\ufeff\u200b]*[=+\-@\uff1d\uff0b\uff0d\uff20]|'*[\t\r\n\0]")
+_FORMULA_START = re.compile(r"[\s'\0\ufeff\u200b=+\-@\uff1d\uff0b\uff0d\uff20]")
+_QUOTED = re.compile(r'[",\r\n]')
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:[.,][0-9]+)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _ODD = re.compile(r"[^\x20-\x7e]")
 
@@ -73,6 +75,22 @@ def csv_text(rows: Iterable[Iterable[object]], end: str = "\n") -> str:
     lines = _Lines(end)
     csv.writer(lines, lineterminator=_ENDING).writerows(rows)
     return "".join(lines.texts)
+
+
+def csv_cells(cells: Sequence[object]) -> list[str]:
+    """Cells as they stand in a row of such a file, none of which a spreadsheet takes for a formula.
+
+    >>> csv_cells(["north", "a, b", "=1+1", 3, None])
+    ['north', '"a, b"', "'=1+1", '3', '']
+    """
+    texts = ["" if cell is None else str(cell) for cell in cells]
+    if any(map(_FORMULA_START.match, {text[:1] for text in texts})):
+        texts = [
+            inert(text) if isinstance(cell, str) else text for cell, text in zip(cells, texts, strict=True)
+        ]
+    if not _QUOTED.search("".join(texts)):
+        return texts
+    return ['"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text for text in texts]
 
 
 class _Lines:

@@ -232,9 +232,14 @@ class Dialect(ABC):
         unit, which would favour some groups over others.
         """
 
-    @abstractmethod
     def first(self, rows: str, turn: str, marks: Sequence[str], most: int) -> str:
-        """At most so many rows of each unit, those whose turn comes first; a unit's marks never repeat."""
+        """At most so many rows of each unit, those whose turn comes first; a unit's marks never repeat.
+
+        The marks set apart what would tie. A sort within each unit is what engines do without holding all
+        rows in memory.
+        """
+        place = f"row_number() OVER (PARTITION BY unit ORDER BY {', '.join([turn, *marks])})"
+        return f"SELECT * FROM (SELECT *, {place} AS turn FROM ({rows})) WHERE turn <= {most}"
 
     def literal(self, value: str | int | float | bool) -> str:
         """A constant."""
@@ -341,16 +346,6 @@ class DuckDB(Dialect):
 
     def turn(self, secret: Sequence[int], names: Sequence[str]) -> str:
         return f"hash(hash({', '.join([*map(str, secret), _WHOSE, *names])}))"
-
-    def first(self, rows: str, turn: str, marks: Sequence[str], most: int) -> str:
-        # what comes before the first that is too many counts: of several that tie with it, none; what finds
-        # no match of its unit counts for nothing
-        return (
-            f"WITH per_unit AS MATERIALIZED (SELECT *, {turn} AS turn FROM ({rows})), "
-            f"units AS (SELECT unit, min(turn, {most + 1})[{most + 1}] AS cut FROM per_unit GROUP BY unit) "
-            "SELECT per_unit.* FROM per_unit JOIN units ON per_unit.unit = units.unit "
-            "WHERE cut IS NULL OR turn < cut"
-        )
 
 
 DUCKDB = DuckDB()

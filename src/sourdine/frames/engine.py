@@ -1,5 +1,8 @@
 """Where a table lives, and how it is asked: DuckDB, for files and for frames in memory."""
 
+import contextlib
+import itertools
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +18,17 @@ if TYPE_CHECKING:
 Lent = Mapping[str, Mapping[str, NDArray[Any]]]
 """Small tables of ours that go along with a question, which knows them by these names."""
 NOTHING: Lent = {}
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerTable:
+    """The answer to a question that stays in the engine, which knows it by this name, or asks it again.
+
+    When nobody looks at it any more it is dropped.
+    """
+
+    name: str
 
 
 class TableEngine(Protocol):
@@ -45,6 +59,9 @@ class TableEngine(Protocol):
 
     def columns(self, sql: str, lent: Lent = NOTHING) -> dict[str, NDArray[Any]]:
         """The answer to a question as arrays, one a column."""
+
+    def keep(self, sql: str, lent: Lent = NOTHING) -> AnswerTable:
+        """The answer to a question, which stays where it is for others that name it."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +114,18 @@ class InDuckDB:
         """The answer to a question as arrays, masked where a cell is NULL."""
         return self._answer(sql, lent).fetchnumpy()
 
+    def keep(self, sql: str, lent: Lent = NOTHING) -> AnswerTable:
+        """The answer in a table of a connection of our own, which may spill to the disk.
+
+        On another's connection nothing is made: the question is asked again each time.
+        """
+        if self.own is None:
+            return AnswerTable(f"({sql})")
+        table = AnswerTable(f"sourdine_answer_{next(_numbers)}")
+        self._answer(f"CREATE TEMP TABLE {table.name} AS {sql}", lent)
+        weakref.finalize(table, _drop, self.own, table.name).atexit = False
+        return table
+
     @cached_property
     def own(self) -> "duckdb.DuckDBPyConnection | None":
         """The connection, if it is our own, once the table can be read there."""
@@ -116,3 +145,8 @@ class InDuckDB:
         answer: duckdb.DuckDBPyRelation | None = eval("relation.query(name, sql)", tables, here)
         assert answer is not None
         return answer
+
+
+def _drop(connection: "duckdb.DuckDBPyConnection", name: str) -> None:
+    with contextlib.suppress(Exception):  # a connection that is closed has dropped it
+        connection.execute(f"DROP TABLE IF EXISTS {name}")

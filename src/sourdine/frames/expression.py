@@ -7,7 +7,7 @@ missing follows the declared rule.
 
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -58,6 +58,7 @@ __all__ = [
 
 Key = str | int | bool
 _SMALL = 1 << 30
+_LISTED = 1 << 10  # keys that stand in a question; more are lent to it as a table
 _FAR = 1 << 61  # beyond every place, and sums with it fit in 64 bits
 
 
@@ -153,7 +154,7 @@ class Grouping:
 
     name: str
     raw: str
-    keys: tuple[Key, ...]
+    keys: Sequence[Key]
     missing: Key | None = None
     shift: int | None = None
     dialect: Dialect = DUCKDB
@@ -177,8 +178,20 @@ class Grouping:
         return f"coalesce({held}, {self.dialect.literal(self.missing)})"
 
     @property
+    def apart(self) -> bool:
+        """Whether raw keys that differ never count as the same known key."""
+        return self.missing is None and self.shift is None
+
+    @property
+    def many(self) -> bool:
+        """Whether the keys are so many that the engine looks them up in a table that is lent to it."""
+        return len(self.keys) > _LISTED and self.shift is None and not self.unbroken
+
+    @property
     def unbroken(self) -> bool:
         """Whether the keys are whole numbers one after the other, which two comparisons tell from others."""
+        if isinstance(self.keys, range):
+            return self.keys.step == 1
         first = self.keys[0]
         if not isinstance(first, int) or isinstance(first, bool):
             return False

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.notation import block
 from sourdine.frames.dialect import Dialect
-from sourdine.frames.engine import NOTHING, Lent, TableEngine
+from sourdine.frames.engine import NOTHING, AnswerTable, Lent, TableEngine
 from sourdine.frames.schema import Column, Schema
 from sourdine.frames.source import AS_IT_IS, Source, check_alike, open_source
 from sourdine.frames.text.format import TextFormat
@@ -326,6 +326,10 @@ class Joined:
     def columns(self, sql: str, lent: Lent = NOTHING) -> dict[str, NDArray[Any]]:
         """The answer to a question as arrays."""
         return self.base.columns(sql, {**lent, **self._tables})
+
+    def keep(self, sql: str, lent: Lent = NOTHING) -> AnswerTable:
+        """The answer to a question, which stays in the engine."""
+        return self.base.keep(sql, {**lent, **self._tables})
 
     @cached_property
     def _tables(self) -> Lent:

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from sourdine.core import check
 
 MOST_ROWS = 1 << 20
-MOST_GROUPS = 1 << 19  # an engine finds fewer than a million least values of a unit, and else raises
+MOST_GROUPS = 1 << 19
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ class Category(Declared):
             raise ValueError(
                 "keys must be a list that is written out: one that is taken from the data tells what is in it"
             )
-        if isinstance(keys, tuple) and len({isinstance(key, str) for key in keys}) > 1:
+        if isinstance(keys, tuple) and len({kind is str for kind in set(map(type, keys))}) > 1:
             raise ValueError("keys must be all texts or all whole numbers; write each in quotes, or none")
         return held
 
@@ -151,9 +151,10 @@ class Category(Declared):
     def _known(self) -> "Category":
         if len(set(self.keys)) != len(self.keys):
             raise ValueError("keys must not repeat; name each of them once")
-        if any(isinstance(key, int) and not -(1 << 63) <= key < 1 << 63 for key in self.keys):
+        numbers = [key for key in (min(self.keys), max(self.keys)) if isinstance(key, int)]
+        if any(not -(1 << 63) <= key < 1 << 63 for key in numbers):
             raise ValueError("keys that are numbers must fit in 64 bits")
-        if any(isinstance(key, str) and "\0" in key for key in self.keys):
+        if "\0" in "".join(key for key in self.keys if isinstance(key, str)):
             raise ValueError("keys must not hold the character 0")  # it stands between keys in a hash
         if self.missing != "drop" and self.missing not in self.keys:
             raise ValueError("missing must be 'drop' or one of the keys")

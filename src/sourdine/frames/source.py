@@ -20,7 +20,7 @@ from sourdine.core.format import counted
 from sourdine.core.notation import group
 from sourdine.frames.closed import closed_connection
 from sourdine.frames.dialect import Dialect
-from sourdine.frames.engine import NOTHING, InDuckDB, Lent, TableEngine
+from sourdine.frames.engine import NOTHING, AnswerTable, InDuckDB, Lent, TableEngine
 from sourdine.frames.expression import (
     Grouping,
     TableCells,
@@ -188,6 +188,10 @@ class Source:
     def columns(self, sql: str, lent: Lent = NOTHING) -> dict[str, NDArray[Any]]:
         """The answer to a question as arrays, one a column; it may name small tables that are lent to it."""
         return self.engine.columns(sql, {**self._lent, **lent})
+
+    def keep(self, sql: str) -> AnswerTable:
+        """The answer to a question, which stays in the engine for others that name it."""
+        return self.engine.keep(sql, self._lent)
 
     @property
     def _lent(self) -> Lent:

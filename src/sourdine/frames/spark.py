@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.frames.dialect import Dialect
-from sourdine.frames.engine import NOTHING, Lent
+from sourdine.frames.engine import NOTHING, AnswerTable, Lent
 from sourdine.frames.types import NUMERAL, Family, family
 
 _KINDS = {
@@ -139,10 +139,6 @@ class Spark(Dialect):
         words = [f"{word >> 1}L" for word in secret]  # of 64 bits with a sign
         return f"xxhash64(xxhash64({', '.join([*words, 'CAST(unit AS STRING)', *names])}))"
 
-    def first(self, rows: str, turn: str, marks: Sequence[str], most: int) -> str:
-        place = f"row_number() OVER (PARTITION BY unit ORDER BY {', '.join([turn, *marks])})"
-        return f"SELECT * FROM (SELECT *, {place} AS turn FROM ({rows})) WHERE turn <= {most}"
-
 
 def column_name(name: str) -> str:
     """What a column is called on Spark: the bytes of its name, which no setting of a session changes."""
@@ -170,12 +166,12 @@ class InSpark:
         self._session = frame.sparkSession
         self.name = f"sourdine_{secrets.token_hex(8)}"
         renamed = frame.toDF(*(f"{column_name(name)}_{place}" for place, name in enumerate(frame.columns)))
-        kept = [
+        columns = [
             renamed[f"{column_name(name)}_{place}"].alias(column_name(name))
             for place, name in enumerate(frame.columns)
             if name in wanted
         ]
-        renamed.select(*kept).createOrReplaceTempView(self.name)
+        renamed.select(*columns).createOrReplaceTempView(self.name)
         weakref.finalize(self, _forget, self._session, self.name).atexit = False
 
     @property
@@ -205,6 +201,18 @@ class InSpark:
         with self._lending(sql, lent) as asked:
             answer = self._session.sql(asked).toArrow()
         return {name: _array(answer.column(name)) for name in answer.column_names}
+
+    def keep(self, sql: str, lent: Lent = NOTHING) -> AnswerTable:
+        """The answer on the disks of the cluster, under a name of our own in its session."""
+        from pyspark import StorageLevel
+
+        table = AnswerTable(f"sourdine_answer_{secrets.token_hex(8)}")
+        with self._lending(sql, lent) as asked:
+            answer = self._session.sql(asked).persist(StorageLevel.DISK_ONLY)
+            answer.createOrReplaceTempView(table.name)
+            answer.count()  # computed while what is lent is there
+        weakref.finalize(table, _release, self._session, table.name, answer).atexit = False
+        return table
 
     @contextlib.contextmanager
     def _lending(self, sql: str, lent: Lent) -> Iterator[str]:
@@ -263,3 +271,9 @@ def _array(column: Any) -> NDArray[Any]:
 def _forget(session: Any, name: str) -> None:
     with contextlib.suppress(Exception):  # a session that is gone has forgotten it
         session.catalog.dropTempView(name)
+
+
+def _release(session: Any, name: str, answer: Any) -> None:
+    _forget(session, name)
+    with contextlib.suppress(Exception):
+        answer.unpersist()

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import assert_never
 
+from sourdine.frames.keys import Combination
 from sourdine.tables import Answer, Answers
 from sourdine.tables.answer import ALL, NO_INTERVAL
-from sourdine.tables.answer import Cell as Key
 from sourdine.tables.statistics import Chart, Scale, style_of
 
 _MOST_NAMED = 3
@@ -26,7 +26,7 @@ class Cell:
     """One value of an answer, with its interval and the words for its group."""
 
     label: str
-    key: tuple[Key, ...]
+    key: Combination
     value: float
     lower: float
     upper: float

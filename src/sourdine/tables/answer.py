@@ -2,30 +2,28 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sourdine.core import disk
 from sourdine.core.errors import InvalidParameter
-from sourdine.core.escaping import csv_text, inert
 from sourdine.core.figure import Figure
 from sourdine.core.view import Viewable, figure_of
+from sourdine.frames.keys import Cell, KeyColumn, Keys
 from sourdine.frames.output import write_columns
 from sourdine.tables.estimate import GroupEstimate
+from sourdine.tables.tidy import NumberColumn, Tidy
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
-Cell = str | int | float | bool | None
 ALL = "all"
 NO_INTERVAL = "no interval"
 _LISTED = 8
@@ -48,7 +46,7 @@ class Answer(Viewable):
     statistic: str
     kind: str
     columns: tuple[str, ...]
-    keys: tuple[tuple[Cell, ...], ...]
+    keys: Keys
     estimate: GroupEstimate = field(repr=False)
     measure: str
     whole: bool = False
@@ -57,21 +55,26 @@ class Answer(Viewable):
     confidence: float = 0.95
 
     def __repr__(self) -> str:
-        told = (self._told(*row) for row in islice(self.rows(), _SHOWN))
+        shown = (self._show(*row) for row in zip(self.keys[:_SHOWN], *self._ends, strict=True))
         more = f", … {len(self.keys):,} groups" if len(self.keys) > _SHOWN else ""
         ends = f"{100 * self.confidence:g} % confidence intervals" if self.bounded else NO_INTERVAL
-        return f"<Answer {self.query!r}, {self.statistic!r}: {', '.join(told)}{more}; {ends}>"
+        return f"<Answer {self.query!r}, {self.statistic!r}: {', '.join(shown)}{more}; {ends}>"
 
-    def _told(self, key: tuple[Cell, ...], value: float, low: float, high: float) -> str:
+    def _show(self, key: tuple[Cell, ...], value: float, low: float, high: float) -> str:
         group = f"{', '.join(map(repr, key))}: " if key else ""
         return f"{group}{value:,.12g}" + (f" ({low:,.12g} to {high:,.12g})" if self.bounded else "")
 
     def rows(self) -> Iterator[tuple[tuple[Cell, ...], float, float, float]]:
         """Key, value, lower and upper end, group by group; ends that are not known are NaN."""
-        found = self.estimate
-        for key, *numbers in zip(self.keys, found.value, found.lower, found.upper, strict=True):
-            value, low, high = map(float, numbers)
-            yield key, value, low, high
+        result = self.estimate
+        ends = (result.value.tolist(), result.lower.tolist(), result.upper.tolist())
+        return zip(self.keys, *ends, strict=True)
+
+    @property
+    def _ends(self) -> tuple[list[float], ...]:
+        """The first values with the ends of their intervals."""
+        result = self.estimate
+        return tuple(each[:_SHOWN].tolist() for each in (result.value, result.lower, result.upper))
 
     @property
     def bounded(self) -> bool:
@@ -112,10 +115,10 @@ class Answer(Viewable):
         """The value and the ends of its interval for one combination of keys."""
         if len(key) == 1 and isinstance(key[0], tuple | list):
             key = tuple(key[0])
-        for found, value, low, high in self.rows():
-            if found == key:
-                return value, low, high
-        listed = [f"at({', '.join(map(repr, found))})" for found, *_ in islice(self.rows(), _LISTED + 1)]
+        if (place := self.keys.find(key)) is not None:
+            result = self.estimate
+            return float(result.value[place]), float(result.lower[place]), float(result.upper[place])
+        listed = [f"at({', '.join(map(repr, result))})" for result in self.keys[: _LISTED + 1]]
         shown = ", ".join(listed[:_LISTED]) + (", …" if len(listed) > _LISTED else "")
         raise InvalidParameter(
             f"The answer '{self.statistic}' of '{self.query}' has no group {key!r}. "
@@ -132,11 +135,11 @@ class Answers(Viewable):
 
     def __post_init__(self) -> None:
         """What holds for all holds for each, also when it is looked at by itself."""
-        told = (
+        shown = (
             a if a.confidence == self.confidence else replace(a, confidence=self.confidence)
             for a in self.each
         )
-        object.__setattr__(self, "each", tuple(told))
+        object.__setattr__(self, "each", tuple(shown))
 
     def __repr__(self) -> str:
         return f"<Answers {self.summary}>"
@@ -163,11 +166,11 @@ class Answers(Viewable):
     def __getitem__(self, name: tuple[str, str] | str) -> Answer:
         """The answer with a query's name, and with a statistic's where the query asks for several."""
         query, statistic = name if isinstance(name, tuple) and len(name) == 2 else (name, None)
-        found = [a for a in self.each if a.query == query and statistic in (None, a.statistic)]
-        if len(found) == 1:
-            return found[0]
+        result = [a for a in self.each if a.query == query and statistic in (None, a.statistic)]
+        if len(result) == 1:
+            return result[0]
         wrong = (
-            f"{query!r} asks for several statistics: name one" if found else f"There is no answer {name!r}"
+            f"{query!r} asks for several statistics: name one" if result else f"There is no answer {name!r}"
         )
         raise InvalidParameter(f"{wrong}. The answers are {self._listed}.")
 
@@ -192,39 +195,63 @@ class Answers(Viewable):
         for answer in self.each:
             notes = [answer.note or None for _ in noted]
             for key, *numbers in answer.rows():
-                held = dict(zip(answer.columns, key, strict=True))
+                cells_by_name = dict(zip(answer.columns, key, strict=True))
                 shown = (None if math.isnan(x) else round(x) if answer.whole else x for x in numbers)
                 yield (
                     answer.query,
                     answer.statistic,
-                    *(held.get(name) for name in names),
+                    *(cells_by_name.get(name) for name in names),
                     *shown,
                     answer.measure,
                     *notes,
                 )
 
+    @property
+    def table(self) -> Tidy:
+        """The tidy table in columns, as `rows` has it row by row."""
+        result: dict[str, KeyColumn | NumberColumn] = {}
+        sizes = [len(answer.keys) for answer in self.each]
+
+        def same(cells: Iterable[Cell]) -> KeyColumn:
+            return KeyColumn.joined(
+                [KeyColumn.one(cell, size) for cell, size in zip(cells, sizes, strict=True)]
+            )
+
+        for name in _BEFORE:
+            result[name] = same(getattr(answer, name) for answer in self.each)
+        for key, name in zip(self._keys, self.columns[len(_BEFORE) :], strict=False):
+            result[name] = KeyColumn.joined(
+                [
+                    answer.keys.columns[answer.columns.index(key)]
+                    if key in answer.columns
+                    else KeyColumn.one(None, size)
+                    for answer, size in zip(self.each, sizes, strict=True)
+                ]
+            )
+        whole = np.repeat([answer.whole for answer in self.each], sizes)
+        for end in ("value", *_ENDS):
+            result[end] = NumberColumn(
+                np.concatenate([getattr(answer.estimate, end) for answer in self.each]), whole
+            )
+        result["measure"] = same(answer.measure for answer in self.each)
+        for name in self._notes:
+            result[name] = same(answer.note or None for answer in self.each)
+        return Tidy(result)
+
     def to_pandas(self) -> "pd.DataFrame":
         """The tidy table as a pandas frame."""
         with _installed("pandas"):
-            import pandas as pd
-        return pd.DataFrame.from_records(list(self.rows()), columns=list(self.columns))
+            return self.table.to_pandas()
 
     def to_polars(self) -> "pl.DataFrame":
         """The tidy table as a Polars frame; a column of keys of several types becomes text."""
         with _installed("polars"):
-            import polars as pl
-        return pl.DataFrame(self._series())
+            return self.table.to_polars()
 
     def to_arrow(self) -> "pa.Table":
         """The tidy table as an Arrow table; a column of keys of several types becomes text."""
         with _installed("pyarrow"):
-            import pyarrow as pa
-        return pa.table(self._series())
-
-    def _series(self) -> dict[str, list[Cell]]:
-        """The columns of the tidy table, each of one type, as engines want them."""
-        rows = list(self.rows())
-        return {name: _of_one_type([row[place] for row in rows]) for place, name in enumerate(self.columns)}
+            return self.table.to_arrow()
 
     def csv(self) -> str:
         """The tidy table as CSV.
@@ -232,7 +259,7 @@ class Answers(Viewable):
         Names and keys may be made to look like formulas. A spreadsheet takes them for text where an
         apostrophe stands before them, which `core.escaping.as_written` takes off again.
         """
-        return csv_text(map(inert, row) for row in chain([self.columns], self.rows()))
+        return "".join(self.table.lines())
 
     def json(self) -> str:
         """The tidy table as JSON: one object a row."""
@@ -249,13 +276,6 @@ class Answers(Viewable):
     def chart(self, query: str | None = None, statistic: str | None = None) -> Figure:
         """A query's answers with their intervals: all its statistics, or one."""
         return figure_of(self, query, statistic)
-
-
-def _of_one_type(cells: list[Cell]) -> list[Cell]:
-    kinds = {type(cell) for cell in cells if cell is not None}
-    if kinds == {int, float}:
-        return [None if cell is None else float(cell) for cell in cells]
-    return cells if len(kinds) < 2 else [None if cell is None else str(cell) for cell in cells]
 
 
 @contextmanager
@@ -277,20 +297,11 @@ def write_answers(answers: Answers, path: Path) -> None:
         raise InvalidParameter(f"Answers are not written as '{path.suffix}'. Use {' or '.join(ENDINGS)}.")
     with disk.whole_file(path) as place:
         if path.suffix == ".parquet":
-            names = answers.columns
-            cells = list(zip(*answers.rows(), strict=True)) or [() for _ in names]
-            numbers = ("value", *_ENDS)
-            held = {name: _array(each, name in numbers) for name, each in zip(names, cells, strict=True)}
-            write_columns(held, place, path.suffix)
+            write_columns(answers.table.arrays(), place, path.suffix)
+        elif path.suffix == ".csv":
+            disk.write_parts(place, answers.table.lines())
         else:
-            disk.write_new(place, answers.csv() if path.suffix == ".csv" else answers.json())
+            disk.write_new(place, answers.json())
 
 
 ENDINGS = (".csv", ".json", ".parquet")
-
-
-def _array(cells: Sequence[Cell], number: bool) -> NDArray[Any]:
-    """Cells as numbers or as texts; empty ones are masked."""
-    kept: list[object] = [(0.0 if number else "") if c is None else c if number else str(c) for c in cells]
-    made = np.array(kept, dtype=np.float64 if number else np.object_)
-    return np.ma.MaskedArray(made, mask=[c is None for c in cells])

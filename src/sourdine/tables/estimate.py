@@ -3,7 +3,6 @@
 Intervals are about the noise alone: they hold what the exact computation on the declared grid would give.
 """
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,9 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from sourdine.core.mechanism import Mechanism
 from sourdine.tables.noise import half_width
+from sourdine.tables.rounding import rounded_rows
 
 Floats = NDArray[np.float64]
 _SHARES = np.linspace(0, 1, 201)
+_BLOCK = 1 << 14  # groups that a processor keeps at hand
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,7 @@ class GroupEstimate:
             ends = np.rint(self.value), np.floor(self.lower), np.ceil(self.upper)
             held = (self.value, self.lower, self.upper)
             return GroupEstimate(*(np.where(wide, a, b) + 0.0 for a, b in zip(ends, held, strict=True)))
-        rows = zip(self.value.tolist(), self.lower.tolist(), self.upper.tolist(), strict=True)
-        found = np.array([_rounded(*row) for row in rows]).reshape(-1, 3)
-        return GroupEstimate(*found.T)
+        return GroupEstimate(*rounded_rows(self.value, self.lower, self.upper))
 
 
 class Reading:
@@ -115,12 +114,13 @@ class Noisy(Reading):
         with np.errstate(divide="ignore", invalid="ignore"):
             value = np.clip(np.nan_to_num(np.where(under > 0, over / under, 0.5)), 0, 1)
 
-        def outside(share: Floats) -> NDArray[np.bool_]:
-            far: NDArray[np.bool_] = np.abs(over - share * under) > np.interp(share, _SHARES, reaches)
-            return far
-
-        ends = [edge(value, np.full_like(value, end), outside) for end in (0.0, 1.0)]
-        unsure = outside(value)  # only where the bottom is lost in noise: then nothing is known
+        ends = np.empty((2, value.size))
+        for start in range(0, value.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            parts = value[block], over[block], under[block], reaches
+            ends[:, block] = _edge(0, *parts), _edge(1, *parts)
+        # only where the bottom is lost in noise: then nothing is known
+        unsure = np.abs(over - value * under) > np.interp(value, _SHARES, reaches)
         return GroupEstimate(value, np.where(unsure, 0.0, ends[0]), np.where(unsure, 1.0, ends[1]))
 
 
@@ -146,20 +146,6 @@ class Summed(Numbers):
         return self.noisy.linear([1.0])
 
 
-def _rounded(value: float, low: float, high: float) -> tuple[float, float, float]:
-    if not (high > low and math.isfinite(high - low)):
-        return value, low, high
-    digits = 2 - math.floor(math.log10(high - low))
-    unit = 10.0**-digits
-    below, above = round(low, digits), round(high, digits)
-    return (
-        round(value, digits) + 0.0,  # not -0.0
-        # where a float has no more digits than these, a step may not be seen, and the end stays as it is
-        (below if below <= low else min(low, round(below - unit, digits))) + 0.0,
-        (above if above >= high else max(high, round(above + unit, digits))) + 0.0,
-    )
-
-
 def edge(inside: Floats, end: Floats, outside: object) -> Floats:
     """The place between a point inside and an end where a condition begins to hold, or the end."""
     assert callable(outside)
@@ -170,6 +156,30 @@ def edge(inside: Floats, end: Floats, outside: object) -> Floats:
         out = outside(middle)
         near, far = np.where(out, near, middle), np.where(out, middle, far)
     return np.where(whole, end, far)
+
+
+def _edge(end: int, value: Floats, over: Floats, under: Floats, reaches: Floats) -> Floats:
+    """The share between a ratio and an end where |over - share under| begins to be out of reach, or the end.
+
+    What is in reach is known at some shares and lies on lines between them. Of those shares the last within
+    reach is found by halving, and what lies beyond it on its line.
+    """
+    last, step = _SHARES.size - 1, 1 if end else -1
+    near = (np.floor(value * last) if end else np.ceil(value * last)).astype(np.int64)
+    far = np.full_like(near, last * end)
+    out = np.abs(over - _SHARES[far] * under) > reaches[far]
+    for _ in range(last.bit_length()):
+        middle = (near + far) // 2 if end else (near + far + 1) // 2
+        beyond = np.abs(over - _SHARES[middle] * under) > reaches[middle]
+        moves = middle != near
+        near, far = np.where(moves & ~beyond, middle, near), np.where(moves & beyond, middle, far)
+    inner = np.where((_SHARES[near] - value) * step > 0, _SHARES[near], value)
+    outer = _SHARES[far]
+    sign = np.sign(over - outer * under)
+    here, there = (np.interp(at, _SHARES, reaches) - sign * (over - at * under) for at in (inner, outer))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = np.clip(np.nan_to_num(here / (here - there)), 0.0, 1.0)
+    return np.where(out, inner + part * (outer - inner), float(end))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.expression import span
+from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
@@ -77,7 +78,8 @@ class GroupSums(Measurement):
         self, source: Source, unit: PrivacyUnit, bits: Bits, beside: Sequence[Measurement] = ()
     ) -> list[Exact]:
         if self.scope.empty:
-            return [Totals(keys=(), numbers=((),)) for _ in (self, *beside)]
+            nobody = Keys.product([()])
+            return [Totals(keys=nobody, sums=(np.zeros((0, 1), np.int64),)) for _ in (self, *beside)]
         requests = [asked for each in (self, *beside) for asked in each.requests(source, unit)]
         return [*totals_of(source, requests, unit=unit, bits=bits, where=self.scope.sql(source))]
 
@@ -86,9 +88,8 @@ class GroupSums(Measurement):
 
         Whole numbers in 64 bits where 2^40 records could not make them larger, else of any size.
         """
-        (numbers,), statistic = expect(Totals, exact).numbers, self.statistic(schema, unit)
-        held = np.array(numbers, dtype=np.int64 if statistic.reach <= 1 << 22 else object)
-        return held.reshape(len(numbers), statistic.coordinates)
+        (numbers,) = expect(Totals, exact).sums
+        return numbers.reshape(-1, self.statistic(schema, unit).coordinates)
 
     def read(self, exact: Exact, line: PlannedMeasurement, context: Context, bits: Bits) -> Reading:
         numbers = self.numbers(exact, context.schema, context.unit)

@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
 from typing import ClassVar, TypeVar
 
 from sourdine.accounting.spend import Spend
@@ -20,12 +19,13 @@ from sourdine.core.randomness.bits import Bits
 from sourdine.frames.expression import Grouping, Key, all_true, span
 from sourdine.frames.expressions import ColumnValue, Expression
 from sourdine.frames.expressions.truths import range_of
+from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Integer, Number, Schema
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.group_ranks import GroupRanks
-from sourdine.frames.statistics.partitions import KeyCounts, TextKey
-from sourdine.frames.statistics.totals import MOST_GROUPS, Keys, Request, Totals
+from sourdine.frames.statistics.partitions import KeyCounts
+from sourdine.frames.statistics.totals import MOST_GROUPS, Request, Totals
 from sourdine.mechanisms import Gaussian, Laplace
 from sourdine.tables.estimate import Reading
 from sourdine.tables.noise import noise
@@ -99,7 +99,7 @@ class ChosenKeys:
     `names` holds one more where those that were not chosen count together.
     """
 
-    names: tuple[TextKey, ...]
+    names: Keys
     by: Grouping
 
 
@@ -300,38 +300,28 @@ class Measurement(ABC):
         alone = {plural(name): name for name in (context.unit.name, "record")} if told == "1" else {}
         return f"{told} {alone.get(measure, measure)} in {distance.norm}"
 
-    def places(self, schema: Schema) -> tuple[Keys, ...]:
-        """Every combination of keys, those that were chosen by their places among them."""
-        return tuple(product(*(keys for _, keys in self._grouped(schema))))
-
-    def keys(self, schema: Schema) -> tuple[Keys, ...]:
+    def keys(self, schema: Schema) -> Keys:
         """Every combination of keys by the names of their columns, those of the query first."""
-        places = self.places(schema)
+        known = Keys.product([axis.keys(schema) for axis in self._known])
         opened, by = self.scope.open, self.scope.by
         if not opened:
-            return places
+            return known
         assert self.scope.chosen is not None
-        names = self.scope.chosen.names
+        spread = self.scope.chosen.names.each_with(known)
         held = [*opened, *(name for name in by if name not in opened)]
         order = [held.index(name) for name in by]
-        spread = ((*names[int(key[0])], *key[1:]) for key in places)
-        return tuple((*(key[at] for at in order), *key[len(by) :]) for key in spread)
+        return Keys((*(spread.columns[at] for at in order), *spread.columns[len(by) :]), spread.size)
 
     def sizes(self, schema: Schema) -> list[tuple[object, int]]:
         """What records are grouped by, and how many keys each of those has."""
-        return [(name, len(keys)) for name, keys in self._grouped(schema)]
-
-    def _grouped(self, schema: Schema) -> list[tuple[object, Sequence[Key]]]:
-        """Those of chosen keys stand first, except where they are what is ranked."""
         scope = self.scope
-        found: list[tuple[object, Sequence[Key]]] = [(axis, axis.keys(schema)) for axis in self._known]
+        found: list[tuple[object, int]] = [(axis, len(axis.keys(schema))) for axis in self._known]
         if scope.open:
-            many = MOST_GROUPS if scope.chosen is None else len(scope.chosen.names)
-            found.insert(self._first(len(found)), (scope.open, range(many)))
+            found.append((scope.open, MOST_GROUPS if scope.chosen is None else len(scope.chosen.names)))
         return found
 
     def _first(self, known: int) -> int:
-        """The place of chosen keys among so many others."""
+        """The place of chosen keys among so many others: before them, except where they are ranked."""
         return 0
 
     @property

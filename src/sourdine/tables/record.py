@@ -12,6 +12,7 @@ import numpy as np
 
 from sourdine.accounting.ledger.address import name_of
 from sourdine.core.errors import InvalidParameter, SourdineError
+from sourdine.frames.keys import Keys
 from sourdine.tables.answer import Answer, Answers
 from sourdine.tables.estimate import GroupEstimate
 from sourdine.tables.quality.private import DataQuality
@@ -139,7 +140,8 @@ def _plain(answer: Answer) -> dict[str, object]:
 
 def _answer(held: Mapping[str, Any]) -> Answer:
     numbers = [np.array(held[end], dtype=float) for end in _ENDS]
-    keys = tuple(tuple(key) for key in held["keys"])
+    columns = tuple(map(str, held["columns"]))
+    keys = Keys.of(held["keys"], len(columns))
     if {len(each) for each in numbers} != {len(keys)}:
         raise ValueError("unlike lengths")
     if np.isnan(numbers if bounded(held["kind"]) else numbers[0]).any():
@@ -148,7 +150,7 @@ def _answer(held: Mapping[str, Any]) -> Answer:
         query=str(held["query"]),
         statistic=str(held["statistic"]),
         kind=str(held["kind"]),
-        columns=tuple(map(str, held["columns"])),
+        columns=columns,
         keys=keys,
         estimate=GroupEstimate(*numbers),
         measure=str(held["measure"]),

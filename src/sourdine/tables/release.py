@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sourdine.accounting.ledger import Ledger, PureBudget, Receipt
 from sourdine.accounting.ledger.ledger import opened
 from sourdine.accounting.release import Release
@@ -19,8 +21,9 @@ from sourdine.core.format import plain
 from sourdine.core.notation import either, setting
 from sourdine.core.randomness.bits import SYSTEM, Bits
 from sourdine.core.view import figure_of
+from sourdine.frames.keys import TEXT, Keys
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.partitions import TextKey, with_keys
+from sourdine.frames.statistics.partitions import with_keys
 from sourdine.frames.statistics.totals import MOST_GROUPS
 from sourdine.frames.times.zones import zone_data_version
 from sourdine.tables.answer import Answer, Answers
@@ -280,7 +283,7 @@ def _answers(
     quality: DataQuality | None = None
     notes: list[str] = []
     found: dict[tuple[str, str], Answer] = {}
-    chosen: dict[tuple[object, ...], tuple[TextKey, ...]] = {}
+    chosen: dict[tuple[object, ...], Keys] = {}
     asked, context = list(plan.asked()), plan.context()
     for scan in watch(scans(plan)):
         scope, lines, held = scan[0].measurement.scope, scan, source
@@ -316,13 +319,14 @@ def _quality(noisy: Noisy, measured: Quality, plan: ReleasePlan) -> DataQuality:
     )
 
 
-def keyed(scan: Scan, source: Source, keys: Sequence[TextKey]) -> tuple[Scan, Source]:
+def keyed(scan: Scan, source: Source, keys: Keys) -> tuple[Scan, Source]:
     """Lines that know the keys which were chosen for them, and the table with those keys."""
     scope, others = scan[0].measurement.scope, all(line.measurement.others for line in scan)
     names = tuple(source.schema.text(name).other or "" for name in scope.open)
     others = others and all(names)
     table, by = with_keys(source, scope.open, keys, others=others)
-    known = ChosenKeys(names=(*keys, names) if others else tuple(keys), by=by)
+    rest = Keys.of_columns(*(np.array([name], dtype=TEXT) for name in names))
+    known = ChosenKeys(names=Keys.joined([keys, rest]) if others else keys, by=by)
     return [_with_chosen(line, known) for line in scan], table
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames import BernsteinSums, PrivacyUnit, Schema, Source, open_source, totals
+from sourdine.frames.keys import Keys
 from sourdine.frames.statistics.partitions import key_counts, with_keys
 from sourdine.testing import SeededBits
 from tests.frames.engines import ALL_ENGINES, ENGINES
@@ -37,9 +38,16 @@ def counted(
     source: Source, columns: list[str], unit: PrivacyUnit, seed: int = 1
 ) -> dict[tuple[str, ...], int]:
     found = key_counts(source, columns, unit=unit, bits=SeededBits(seed))
-    keys = found.chosen(np.ones(len(found.units), dtype=bool))
-    assert list(keys) == sorted(keys)
-    return dict(zip(keys, found.units.tolist(), strict=True))
+    held = found.by_key()
+    assert list(held) == sorted(held)
+    assert found.chosen(np.arange(found.size)) == tuple(held)
+    # in the order of their numbers, then of their texts
+    ranked = sorted(held, key=lambda key: (held[key], key))
+    assert found.of(0, found.size).tolist() == [held[key] for key in ranked]
+    for some in (slice(0, None, 3), slice(-4, None), slice(2, 3), slice(0, 0)):
+        places = np.arange(found.size)[some]
+        assert found.chosen(places) == tuple(sorted(ranked[some]))
+    return held  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize("engine", ALL_ENGINES)
@@ -76,14 +84,14 @@ def test_a_collation_makes_no_keys_alike() -> None:
     held = connection.sql("SELECT * FROM (VALUES ('a', 'x', 'p'), ('A', 'x', 'q')) AS t(town, job, who)")
     source = source_of(held)
     assert counted(source, ["town"], PrivacyUnit()) == {("A",): 1, ("a",): 1}
-    table, by = with_keys(source, ["town"], [("a",)], others=True)
+    table, by = with_keys(source, ["town"], Keys.of([("a",)], 1), others=True)
     found = totals(table, by=[by], statistics=[BernsteinSums()], unit=PrivacyUnit(), bits=SeededBits(1))
     assert found.numbers == (((1,), (1,)),)
 
 
 def test_where_no_key_was_chosen_all_are_others() -> None:
     held = duckdb.connect().sql("SELECT 'a' AS town, 'x' AS job, 'p' AS who")
-    table, by = with_keys(source_of(held), ["town"], [], others=True)
+    table, by = with_keys(source_of(held), ["town"], Keys.of([], 1), others=True)
     found = totals(table, by=[by], statistics=[BernsteinSums()], unit=PrivacyUnit(), bits=SeededBits(1))
     assert found.numbers == (((1,),),)
 
@@ -110,7 +118,7 @@ def test_bytes_that_are_no_text_are_missing(unit: PrivacyUnit) -> None:
 def test_the_name_of_the_others_is_never_a_key() -> None:
     source = source_of(ROWS, other="a")
     assert ("a",) not in counted(source, ["town"], PrivacyUnit())
-    table, by = with_keys(source, ["town"], [("b ",)], others=True)
+    table, by = with_keys(source, ["town"], Keys.of([("b ",)], 1), others=True)
     found = totals(table, by=[by], statistics=[BernsteinSums()], unit=PrivacyUnit(), bits=SeededBits(1))
     towns = [row["town"] for row in ROWS.to_pylist()]
     assert found.numbers[0] == ((towns.count("b "),), (sum(t in TEXTS and t != "b " for t in towns),))
@@ -119,7 +127,7 @@ def test_the_name_of_the_others_is_never_a_key() -> None:
 @pytest.mark.parametrize("missing", ["drop", "other"])
 def test_what_is_missing_follows_its_declaration(missing: str) -> None:
     source = source_of(ROWS, other="others", missing=missing)
-    table, by = with_keys(source, ["town"], [("a",)], others=True)
+    table, by = with_keys(source, ["town"], Keys.of([("a",)], 1), others=True)
     found = totals(table, by=[by], statistics=[BernsteinSums()], unit=PrivacyUnit(), bits=SeededBits(1))
     towns = [row["town"] for row in ROWS.to_pylist()]
     rest = [t for t in towns if t != "a" and (missing == "other" or t in TEXTS)]
@@ -129,7 +137,7 @@ def test_what_is_missing_follows_its_declaration(missing: str) -> None:
 def test_a_table_may_use_the_names_that_are_used_inside() -> None:
     held = pa.table({"town": ["a", "b"], "job": ["x", "y"], "who": ["p", "q"], "Sourdine key 0": [7, 7]})
     source = source_of(held)
-    table, by = with_keys(source, ["town"], [("a",), ("b",)], others=False)
+    table, by = with_keys(source, ["town"], Keys.of([("a",), ("b",)], 1), others=False)
     found = totals(table, by=[by], statistics=[BernsteinSums()], unit=PrivacyUnit(), bits=SeededBits(1))
     assert found.numbers[0] == ((1,), (1,))
 

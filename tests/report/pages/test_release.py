@@ -14,6 +14,7 @@ from sourdine.accounting.certificate import Certificate
 from sourdine.accounting.ledger import ConcentratedBudget, Ledger, PureBudget, Terms
 from sourdine.core.distance import Neighbours
 from sourdine.core.errors import InvalidParameter
+from sourdine.frames.keys import Keys
 from sourdine.frames.source import open_source
 from sourdine.report.charts.answers import draw_answer
 from sourdine.report.finding import finding
@@ -251,7 +252,7 @@ def test_one_quantile_has_no_chart() -> None:
         statistic="quantiles of age",
         kind="quantiles",
         columns=("quantile",),
-        keys=((0.5,),),
+        keys=Keys.of(((0.5,),), 1),
         estimate=numbers,
         measure="age",
     )
@@ -266,7 +267,7 @@ def test_towns_of_a_hierarchy_are_rows_and_not_colours() -> None:
         statistic="town in region",
         kind="hierarchy",
         columns=("region", "town"),
-        keys=(("north", "Lille"), ("north", "Arras"), ("south", "Nice")),
+        keys=Keys.of((("north", "Lille"), ("north", "Arras"), ("south", "Nice")), 2),
         estimate=numbers,
         measure="people",
     )
@@ -284,7 +285,7 @@ def test_a_group_of_which_nothing_is_known_has_no_bar() -> None:
         statistic="mean of age",
         kind="mean",
         columns=("sex",),
-        keys=(("f",), ("m",)),
+        keys=Keys.of((("f",), ("m",)), 1),
         estimate=numbers,
         measure="age",
         span=(0.0, 100.0),

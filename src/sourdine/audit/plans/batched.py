@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.frames.dialect import Dialect
-from sourdine.frames.engine import NOTHING, Lent, TableEngine
+from sourdine.frames.engine import NOTHING, AnswerTable, Lent, TableEngine
 from sourdine.frames.joins import Joined
 from sourdine.frames.source import Source
 
@@ -109,6 +109,10 @@ class OneOfMany:
     def columns(self, sql: str, side_tables: Lent = NOTHING) -> dict[str, NDArray[Any]]:
         """The answer to a question as arrays."""
         return self.all.columns(sql, side_tables, self.number)
+
+    def keep(self, sql: str, side_tables: Lent = NOTHING) -> AnswerTable:
+        """The question, which is asked again within others."""
+        return AnswerTable(f"({sql})")
 
 
 def numbered(tables: Sequence[Sequence[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:

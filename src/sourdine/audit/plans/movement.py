@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.distance import Neighbours, Norm
+from sourdine.frames.keys import Combination
 from sourdine.frames.schema import Schema
 from sourdine.frames.statistics.group_ranks import GroupRanks, RankSource
 from sourdine.frames.statistics.partitions import KeyCounts
-from sourdine.frames.statistics.totals import Keys, Totals
+from sourdine.frames.statistics.totals import Totals
 from sourdine.mechanisms import PartitionThreshold, TopK
 from sourdine.tables.consistent.structure import Margins
 from sourdine.tables.measurement import Exact, PlannedMeasurement, expect
@@ -86,7 +87,7 @@ def _changes(line: PlannedMeasurement, one: Exact, other: Exact, schema: Schema)
 
 def _numbers(exact: Exact) -> NDArray[np.object_]:
     """One row a group, whole numbers of any size."""
-    return np.array(expect(Totals, exact).numbers[0], dtype=object)
+    return expect(Totals, exact).sums[0].astype(object)
 
 
 def _tree(tree: BinTree, one: Exact, other: Exact) -> list[int]:
@@ -128,7 +129,7 @@ def _in_order(
 def _keys(line: PlannedMeasurement, one: Exact, other: Exact) -> list[Movement]:
     """Counts of units by key: each moves by one, and only those of the few keys that a unit counts for."""
     mechanism = expect(PartitionThreshold, line.mechanism)
-    before, after = _by_key(expect(KeyCounts, one)), _by_key(expect(KeyCounts, other))
+    before, after = expect(KeyCounts, one).by_key(), expect(KeyCounts, other).by_key()
     changes = [after.get(key, 0) - before.get(key, 0) for key in before.keys() | after.keys()]
     twice = 2 if line.distance.neighbours is Neighbours.REPLACE else 1
     return [
@@ -136,11 +137,6 @@ def _keys(line: PlannedMeasurement, one: Exact, other: Exact) -> list[Movement]:
         Movement(MANY, Fraction(sum(map(bool, changes))), Fraction(mechanism.keys * twice)),
         Movement(FAR, Fraction(max(map(abs, changes), default=0)), line.distance.amount),
     ]
-
-
-def _by_key(counts: KeyCounts) -> dict[tuple[object, ...], int]:
-    keys = zip(*(column.tolist() for column in counts.columns), strict=True)
-    return dict(zip(keys, counts.units.tolist(), strict=True))
 
 
 def _top(line: PlannedMeasurement, one: Exact, other: Exact, schema: Schema) -> list[Movement]:
@@ -179,7 +175,7 @@ def flaw(line: PlannedMeasurement, exact: Exact, schema: Schema) -> str:
     if isinstance(exact, KeyCounts):
         return "a key counts fewer than one unit" if (exact.units < 1).any() else ""
     keys = exact.keys if isinstance(exact, Totals) else tuple(exact)
-    known = tuple(line.measurement.keys(schema))
+    known = line.measurement.keys(schema)
     if len(keys) != len(known) or (not line.measurement.scope.open and not _alike(keys, known)):
         return "its groups are not the declared ones"
     if isinstance(exact, Totals):
@@ -191,7 +187,7 @@ def flaw(line: PlannedMeasurement, exact: Exact, schema: Schema) -> str:
     return ""
 
 
-def _alike(keys: Sequence[Keys], known: Sequence[Keys]) -> bool:
+def _alike(keys: Sequence[Combination], known: Sequence[Combination]) -> bool:
     """Whether keys are those that are known, or stand for them one by one in the same order."""
     if tuple(keys) == tuple(known):
         return True

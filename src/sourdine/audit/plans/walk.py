@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import islice, product
+from itertools import islice
 
 from sourdine.audit.plans.cells import (
     SOME_TEXTS,
@@ -20,8 +20,8 @@ from sourdine.audit.plans.cells import (
 from sourdine.core.distance import Neighbours
 from sourdine.frames.expressions import All, Among, ColumnValue, Comparison, Constant, Expression
 from sourdine.frames.joins import Join, read_public
+from sourdine.frames.keys import Keys
 from sourdine.frames.schema import Category, Flag, Integer, Real, Schema, decimal
-from sourdine.frames.statistics.partitions import TextKey
 from sourdine.tables.plan import ReleasePlan
 from sourdine.tables.query import Query
 from sourdine.testing import SeededBits
@@ -239,9 +239,9 @@ class Walk:
         return ways
 
 
-def some_keys(columns: int) -> list[TextKey]:
+def some_keys(columns: int) -> Keys:
     """Keys that pass for chosen ones, in the order of their texts; some tables hold them and some do not."""
-    return list(product(SOME_TEXTS[:2], repeat=columns))
+    return Keys.product([SOME_TEXTS[:2]] * columns)
 
 
 def _public_keys(joins: Sequence[Join]) -> dict[str, Palette]:

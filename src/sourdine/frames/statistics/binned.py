@@ -16,6 +16,7 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expression import Grouping
 from sourdine.frames.source import Source
 from sourdine.frames.statistics.group_ranks import GroupRanks, between_each
+from sourdine.frames.statistics.lookup import index_of
 
 Ints = NDArray[np.int64]
 MOST_ROWS = 1 << 20
@@ -230,18 +231,3 @@ class BinnedGroups(GroupRanks):
         for held, here in members:
             found[here] = held.count_below(places[here])
         return found
-
-
-def index_of(column: NDArray[Any], by: Grouping) -> Ints:
-    """The places of keys among the known ones, and -1 for what is none."""
-    lost = np.ma.getmaskarray(column)
-    if isinstance(by.keys[0], str) and not by.dialect.enumerates:
-        places = {key: place for place, key in enumerate(by.keys)}
-        return np.array([places.get(key, -1) for key in np.ma.filled(column, None)], np.int64)
-    held = np.where(lost, -1, np.ma.getdata(column)).astype(np.int64)
-    if isinstance(by.keys[0], str):
-        return held
-    known = np.array(by.keys, np.int64)
-    order = np.argsort(known)
-    place = order[np.minimum(np.searchsorted(known[order], held), len(known) - 1)]
-    return np.where((known[place] == held) & ~lost, place, -1)

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sourdine.frames.expression import Grouping
-from sourdine.frames.statistics.totals import Keys, combinations
+from sourdine.frames.keys import Combination
+from sourdine.frames.statistics.totals import combinations
 
 Ints = NDArray[np.int64]
 
@@ -85,7 +86,7 @@ class SortedPlaces:
 
 
 @dataclass(frozen=True)
-class GroupRanks(Mapping[Keys, RankSource], ABC):
+class GroupRanks(Mapping[Combination, RankSource], ABC):
     """The values of each combination of known keys, in their declared order: a mapping by those keys.
 
     Whatever is asked of many groups goes by their numbers, so that no key is looked at.
@@ -119,16 +120,16 @@ class GroupRanks(Mapping[Keys, RankSource], ABC):
         return self.values_between(groups, np.zeros_like(groups), self.sizes[groups])
 
     @cached_property
-    def _numbers(self) -> dict[Keys, int]:
+    def _numbers(self) -> dict[Combination, int]:
         return {key: number for number, key in enumerate(combinations(self.by))}
 
     def __len__(self) -> int:
         return prod(len(each.keys) for each in self.by)
 
-    def __iter__(self) -> Iterator[Keys]:
+    def __iter__(self) -> Iterator[Combination]:
         return iter(self._numbers)
 
-    def __getitem__(self, key: Keys) -> RankSource:
+    def __getitem__(self, key: Combination) -> RankSource:
         return self.part(self._numbers[key])
 
     def parts(self) -> Iterator[RankSource]:

@@ -13,7 +13,7 @@ from itertools import product
 
 from sourdine.core import check
 from sourdine.frames.dialect import DUCKDB, Dialect
-from sourdine.frames.statistics.sums import scaled_down
+from sourdine.frames.statistics.sums import Whole, is_wide, scaled_down
 
 MOST_STEPS = {1: 1 << 15, 2: 1 << 10}  # of a column in a pair, by its degree: larger ones are made coarser
 
@@ -122,9 +122,21 @@ class PairSums:
             sums.append(f"{total} FILTER (WHERE {value} >= 0)")
         return sums
 
-    def from_powers(self, sums: Sequence[int]) -> tuple[int, ...]:
+    @property
+    def wide(self) -> bool:
+        """Whether its sums may be larger than 64 bits hold."""
+        return is_wide(self.reach)
+
+    def from_powers(self, sums: Sequence[Whole]) -> tuple[Whole, ...]:
         """The sums of the products of polynomials."""
-        return tuple(sum(a * b for a, b in zip(row, sums, strict=True)) for row in self.matrix)
+        first, *others = sums
+        rows = []
+        for one, *more in self.matrix:
+            total = first * one
+            for times, number in zip(more, others, strict=True):
+                total = total + number * times
+            rows.append(total)
+        return tuple(rows)
 
     def capped(self, columns: Sequence[str], dialect: Dialect = DUCKDB) -> list[str]:
         """The same in SQL for the records of one unit in one group, at most as if they were `max_rows`."""

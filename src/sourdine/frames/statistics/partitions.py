@@ -1,35 +1,100 @@
 """Keys that nobody declared: how many units have each, and records by those that were chosen.
 
-What comes back from the engine is a count for each key there is, for a mechanism that chooses among them; the
-chosen ones go back to it as a small table that records are joined with.
+The keys that there are stay in the engine, however many they are: only how many of them so many units have
+comes back. A key is known by that number and by its rank among the keys with the same one, and so the engine
+is told which were chosen; those alone come back, and go to it again as a table that records are joined with.
 """
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sourdine.core.randomness.bits import Bits
+from sourdine.frames.engine import AnswerTable, Lent
 from sourdine.frames.expression import Grouping, fit
+from sourdine.frames.keys import TEXT, Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Beside, Source
 from sourdine.frames.statistics.totals import secret_order
 
-TextKey = tuple[str, ...]
+Ints = NDArray[np.int64]
+_CHOSEN = "sourdine_chosen"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KeyCounts:
-    """Keys of one or several columns in the order of their texts, with how many units have each."""
+    """How many keys, of one or several columns, there are that so many units have each.
 
-    columns: tuple[NDArray[np.object_], ...]
-    units: NDArray[np.int64]
+    `units` are those numbers, rising, and `many` is how many keys have each. The keys stand in the engine, in
+    its `table`.
+    """
 
-    def chosen(self, mask: NDArray[np.bool_]) -> tuple[TextKey, ...]:
-        """The keys that a mask keeps, in the same order."""
-        return tuple(zip(*(column[mask].tolist() for column in self.columns), strict=True))
+    units: Ints
+    many: Ints
+    width: int
+    source: Source = field(repr=False)
+    table: AnswerTable = field(repr=False)
+
+    @property
+    def size(self) -> int:
+        """How many keys there are."""
+        return int(self.many.sum())
+
+    def of(self, first: int, last: int) -> Ints:
+        """How many units have each of some keys: by their places if all stand in the order of these numbers.
+
+        Keys that the same number of units have are in the order of their texts.
+        """
+        ends = np.cumsum(self.many)
+        inside = np.minimum(ends, last) - np.maximum(ends - self.many, first)
+        return np.repeat(self.units, np.maximum(inside, 0))
+
+    def chosen(self, places: Ints) -> Keys:
+        """The keys at such places, which rise; they come in the order of their texts."""
+        ends = np.cumsum(self.many)
+        which = np.searchsorted(ends, places, side="right")
+        whole = np.bincount(which, minlength=self.units.size) == self.many
+        first = self.units.size - int(np.argmin(whole[::-1])) if not whole.all() else 0
+        part = which < first
+        ranks = (places - (ends - self.many)[which])[part] + 1
+        # those of many units are all chosen, as a rule, and need no rank
+        rows = f"SELECT {self._marks} FROM {self.table.name} WHERE units >= {self._least(first)}"
+        side_tables: Lent = {}
+        if ranks.size:
+            side_tables = {_CHOSEN: {"units": self.units[which[part]], "rank": ranks.astype(np.int64)}}
+            rows += f" UNION ALL {self._ranked}"
+        return self._keys(self.source.columns(f"SELECT * FROM ({rows}) ORDER BY {self._marks}", side_tables))
+
+    def by_key(self) -> dict[tuple[object, ...], int]:
+        """How many units have each key: for small tables, as all of them come here."""
+        question = f"SELECT {self._marks}, units FROM {self.table.name} ORDER BY {self._marks}"
+        answer = self.source.columns(question)
+        return dict(zip(self._keys(answer), np.ma.getdata(answer["units"]).tolist(), strict=True))
+
+    @property
+    def _marks(self) -> str:
+        return ", ".join(f"key_{i}" for i in range(self.width))
+
+    def _least(self, first: int) -> int:
+        return int(self.units[first]) if first < self.units.size else 1 << 62
+
+    @property
+    def _ranked(self) -> str:
+        quoted = self.source.dialect.quoted
+        units, rank = (f"chosen.{quoted(name)}" for name in ("units", "rank"))
+        rows = f"SELECT * FROM {self.table.name} WHERE units IN (SELECT {quoted('units')} FROM {_CHOSEN})"
+        place = f"row_number() OVER (PARTITION BY units ORDER BY {self._marks})"
+        return (
+            f"SELECT {self._marks} FROM (SELECT *, {place} AS place FROM ({rows})) AS held "
+            f"JOIN {_CHOSEN} AS chosen ON held.units = {units} AND held.place = {rank}"
+        )
+
+    def _keys(self, answer: Mapping[str, NDArray[Any]]) -> Keys:
+        return Keys.of_columns(*(np.ma.getdata(answer[f"key_{i}"]).astype(TEXT) for i in range(self.width)))
 
 
 def raw_text(source: Source, name: str) -> str:
@@ -54,17 +119,19 @@ def key_counts(
     named = ", ".join(marks)
     grouped = f"unit, {named}" if whose else named
     # texts are looked at once for each that there is, not once a record
-    found = f"SELECT {grouped}, count(*) AS units FROM ({records}) GROUP BY {grouped}"
-    kept = [_eligible(source, name, mark) for name, mark in zip(columns, marks, strict=True)]
+    counts = f"SELECT {grouped}, count(*) AS units FROM ({records}) GROUP BY {grouped}"
+    fits = [_eligible(source, name, mark) for name, mark in zip(columns, marks, strict=True)]
     if whose:
-        kept.append("unit IS NOT NULL")
-    rows = f"SELECT * FROM ({found}) WHERE {' AND '.join(kept)}"
+        fits.append("unit IS NOT NULL")
+    rows = f"SELECT * FROM ({counts}) WHERE {' AND '.join(fits)}"
     if whose:
         few = dialect.first(rows, secret_order(marks, bits, dialect), marks, unit.max_groups)
         rows = f"SELECT {named}, count(*) AS units FROM ({few}) GROUP BY {named}"
-    answer = source.columns(f"SELECT {named}, units FROM ({rows}) ORDER BY {named}")
-    held = tuple(np.ma.getdata(answer[mark]).astype(object) for mark in marks)
-    return KeyCounts(held, np.ma.getdata(answer["units"]).astype(np.int64))
+    table = source.keep(f"SELECT {named}, units FROM ({rows})")
+    answer = source.columns(f"SELECT units, count(*) AS many FROM {table.name} GROUP BY units")
+    units, many = (np.ma.getdata(answer[name]).astype(np.int64) for name in ("units", "many"))
+    order = np.argsort(units)
+    return KeyCounts(units[order], many[order], len(marks), source, table)
 
 
 def _eligible(source: Source, name: str, raw: str) -> str:
@@ -72,9 +139,7 @@ def _eligible(source: Source, name: str, raw: str) -> str:
     return fits if other is None else f"({fits} AND {raw} <> {source.dialect.literal(other)})"
 
 
-def with_keys(
-    source: Source, columns: Sequence[str], keys: Sequence[TextKey], *, others: bool
-) -> tuple[Source, Grouping]:
+def with_keys(source: Source, columns: Sequence[str], keys: Keys, *, others: bool) -> tuple[Source, Grouping]:
     """The table with chosen keys, and how its records are grouped by their places among them.
 
     With `others`, records whose key was not chosen are at one more place, after all keys; those whose key is
@@ -89,15 +154,15 @@ def with_keys(
         if source.schema.text(each).missing == "drop"
     ]
     rest = f"CASE WHEN NOT ({' OR '.join(lost)}) THEN {len(keys)} END" if lost else str(len(keys))
-    texts = [np.array([key[i] for key in keys], dtype=object) for i in range(len(columns))]
+    texts = [column.cells().astype(object) for column in keys.columns]
     beside = Beside(
         name=name,
         columns={**dict(zip(marks, texts, strict=True)), code: np.arange(len(keys), dtype=np.int64)},
         on=tuple(zip(raws, marks, strict=True)),
         adds=f"coalesce({quoted(code)}, {rest})" if others else quoted(code),
     )
-    places = tuple(range(len(keys) + others))
-    by = Grouping(name=name, raw=quoted(name), keys=places, shift=0, dialect=source.dialect)
+    places = range(len(keys) + others)
+    by = Grouping(name=name, raw=quoted(name), keys=places, dialect=source.dialect)
     return replace(source, beside=beside), by
 
 

@@ -12,8 +12,9 @@ from sourdine.frames.dialect import Dialect
 from sourdine.frames.expression import Grouping
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.binned import MOST_ROWS, BinnedGroups, Levels, index_of
+from sourdine.frames.statistics.binned import MOST_ROWS, BinnedGroups, Levels
 from sourdine.frames.statistics.group_ranks import CountedGroups, GroupRanks, SortedGroups
+from sourdine.frames.statistics.lookup import index_of
 from sourdine.frames.statistics.totals import check_groups, secret_order
 
 _QUICK = 1 << 14  # different keys and values that an engine counts more quickly than it hands out records
@@ -71,7 +72,7 @@ def ranks(
         group *= len(each.keys)
         group += index
     kept = values[counts].astype(np.int64)
-    most = int(kept.max(initial=0)) + 1  # at most 2^31 for at most 2^22 groups, so that codes fit
+    most = int(kept.max(initial=0)) + 1  # at most 2^31 for at most 2^24 groups, so that codes fit
     code = group[counts] * most + kept
     if "records" not in found:
         return _sorted(by, code, most)

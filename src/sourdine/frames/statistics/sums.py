@@ -8,12 +8,22 @@ together. Noise on three sums apart would have to be three times as large.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
+
+from numpy.typing import NDArray
 
 from sourdine.core import check
 from sourdine.frames.dialect import DUCKDB, Dialect
 
+Whole = TypeVar("Whole", int, NDArray[Any])
+"""Whole numbers, one by one or in arrays."""
 EVERYTHING = "0"  # a value that no record lacks
+_NARROW = 1 << 22  # of so much a record, 2^40 records make no sum larger than 64 bits hold
+
+
+def is_wide(reach: int) -> bool:
+    """Whether sums that one record moves so far may be larger than 64 bits hold."""
+    return reach > _NARROW
 
 
 def valid(value: str) -> str:
@@ -38,7 +48,10 @@ class Summation(Protocol):
 
     def powers(self, value: str, dialect: Dialect = DUCKDB) -> list[str]: ...
 
-    def from_powers(self, sums: Sequence[int]) -> tuple[int, ...]: ...
+    @property
+    def wide(self) -> bool: ...
+
+    def from_powers(self, sums: Sequence[Whole]) -> tuple[Whole, ...]: ...
 
     def capped(self, columns: Sequence[str], dialect: Dialect = DUCKDB) -> list[str]: ...
 
@@ -74,6 +87,11 @@ class BernsteinSums:
         """How far one record moves them, in L1."""
         return int(self.width**self.degree)
 
+    @property
+    def wide(self) -> bool:
+        """Whether its sums may be larger than 64 bits hold."""
+        return is_wide(self.reach)
+
     def powers(self, value: str, dialect: Dialect = DUCKDB) -> list[str]:
         """The aggregates that the engine computes of a column.
 
@@ -86,8 +104,8 @@ class BernsteinSums:
         second = dialect.total(f"CAST({value} AS BIGINT) * {value}", self.width**2)
         return [valid(value), first, second][: self.degree + 1] + ([f"count({value})"] if self.degree else [])
 
-    def from_powers(self, sums: Sequence[int]) -> tuple[int, ...]:
-        """The sums of the Bernstein polynomials."""
+    def from_powers(self, sums: Sequence[Whole]) -> tuple[Whole, ...]:
+        """The sums of the Bernstein polynomials, of numbers or of arrays of them."""
         wide, count = self.width, sums[0]
         if self.degree == 0:
             return (count,)
@@ -134,11 +152,16 @@ class PlainSum:
         """One number in a group."""
         return 1
 
+    @property
+    def wide(self) -> bool:
+        """Whether it may be larger than 64 bits hold."""
+        return is_wide(self.reach)
+
     def powers(self, value: str, dialect: Dialect = DUCKDB) -> list[str]:
         """The aggregates that the engine computes of a column: count and sum."""
         return [f"count({value})", dialect.total(value, self.reach)]
 
-    def from_powers(self, sums: Sequence[int]) -> tuple[int, ...]:
+    def from_powers(self, sums: Sequence[Whole]) -> tuple[Whole, ...]:
         """The sum alone."""
         return (sums[1],)
 

@@ -3,37 +3,57 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from functools import cached_property
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.randomness.bits import Bits
 from sourdine.frames.dialect import DUCKDB, Dialect
-from sourdine.frames.expression import Grouping, Key
+from sourdine.frames.expression import Grouping
+from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.source import Source
+from sourdine.frames.statistics import lookup
 from sourdine.frames.statistics.sums import Summation, valid
 
-MOST_GROUPS = 1 << 22
-Keys = tuple[Key, ...]
-Numbers = tuple[tuple[int, ...], ...]
+MOST_GROUPS = 1 << 24
+Columns = Mapping[str, NDArray[Any]]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Totals:
     """For each statistic and each combination of known keys, in their declared order, its whole numbers.
 
-    There is a row for every combination, whether anybody is in it or not.
+    There is a row for every combination, whether anybody is in it or not. `sums` has an array for each
+    statistic, with a row for each combination.
     """
 
-    keys: tuple[Keys, ...]
-    numbers: tuple[Numbers, ...]
+    keys: Keys
+    sums: tuple[NDArray[Any], ...]
+
+    @cached_property
+    def numbers(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """The same one by one, as exact Python numbers."""
+        return tuple(tuple(map(tuple, each.tolist())) for each in self.sums)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Totals)
+            and self.keys == other.keys
+            and len(self.sums) == len(other.sums)
+            and all(np.array_equal(*pair) for pair in zip(self.sums, other.sums, strict=True))
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
 
-def combinations(by: Sequence[Grouping]) -> tuple[Keys, ...]:
+def combinations(by: Sequence[Grouping]) -> Keys:
     """Every combination of known keys, the last changing quickest."""
     check_groups(math.prod(len(grouped.keys) for grouped in by))
-    return tuple(product(*(grouped.keys for grouped in by)))
+    return Keys.product([grouped.keys for grouped in by])
 
 
 def check_groups(size: int, owner: str = "The query") -> None:
@@ -79,37 +99,68 @@ def totals_of(
     if unit.column is not None:
         return _of_units(source, requests, unit, bits, where)
     by = list(dict.fromkeys(grouped for each in requests for grouped in each.by))
-    statistics = list(dict.fromkeys(held for each in requests for held in each.statistics))
+    statistics = list(dict.fromkeys(statistic for each in requests for statistic in each.statistics))
     sets = list(dict.fromkeys(tuple(by.index(grouped) for grouped in each.by) for each in requests))
-    rows = source.ask(_by_record(source, by, statistics, sets, where))
-    columns, start = {}, 1 + len(by)
-    for held in statistics:
-        columns[held] = start, start + len(held.powers(""))
-        start = columns[held][1]
-    return [_of_set(rows, by, columns, each) for each in requests]
+    answer = source.columns(_by_record(source, by, statistics, sets, where), lookup.side_tables(by))
+    names: dict[Summation, list[str]] = {}
+    for statistic in statistics:
+        start = sum(map(len, names.values()))
+        names[statistic] = [f"sum_{start + j}" for j in range(len(statistic.powers("")))]
+    return [_of_set(answer, by, names, each) for each in requests]
 
 
 def _of_set(
-    rows: Sequence[tuple[Any, ...]],
-    by: Sequence[Grouping],
-    columns: Mapping[Summation, tuple[int, int]],
-    request: Request,
+    answer: Columns, by: Sequence[Grouping], names: Mapping[Summation, Sequence[str]], request: Request
 ) -> Totals:
     """One request's totals off the answer to all: its own keys and its own statistics.
 
-    `columns` tells between which columns of the answer a statistic stands.
+    `names` are the columns of the answer in which the powers of a statistic stand.
     """
     places = [by.index(grouped) for grouped in request.by]
     mask = sum(1 << (len(by) - 1 - place) for place in range(len(by)) if place not in places)
-    found = {tuple(row[1 + place] for place in places): row for row in rows if row[0] == mask}
-    keys, numbers = combinations(request.by), []
-    for each in request.statistics:
-        start, end = columns[each]
-        nothing = (0,) * end
-        numbers.append(
-            tuple(each.from_powers([int(n or 0) for n in found.get(key, nothing)[start:end]]) for key in keys)
-        )
-    return Totals(keys=keys, numbers=tuple(numbers))
+    keys = combinations(request.by)
+    rows = np.flatnonzero(np.ma.getdata(answer["lacking"]) == mask)
+    index = np.zeros(rows.size, np.int64)
+    known = np.ones(rows.size, bool)
+    for place, each in zip(places, request.by, strict=True):
+        code = lookup.codes(answer[f"key_{place}"][rows], each)
+        known &= code >= 0
+        index = index * len(each.keys) + code
+    rows, index = rows[known], index[known]
+    sums = []
+    for statistic in request.statistics:
+        columns = [_whole(answer, name, statistic.wide)[rows] for name in names[statistic]]
+        powers = [_spread(column, index, len(keys)) for column in columns]
+        sums.append(np.stack(statistic.from_powers(powers), axis=1))
+    return Totals(keys=keys, sums=tuple(sums))
+
+
+_HALF = 1 << 62
+
+
+def _whole(answer: Columns, name: str, wide: bool) -> NDArray[Any]:
+    """A column of whole numbers, as exact Python ones where 64 bits may not hold them; NULL counts as 0."""
+    low = np.ma.filled(answer[name], 0).astype(np.int64)
+    if not wide:
+        return low
+    high = np.ma.filled(answer[f"{name}_high"], 0).astype(np.int64)
+    exact: NDArray[Any] = high.astype(object) * _HALF + low
+    return exact
+
+
+def _outputs(sql: str, name: str, wide: bool, dialect: Dialect) -> list[str]:
+    """A whole number as columns of 64 bits: one, or its quotient and rest by 2^62 where it may be larger."""
+    if not wide:
+        return [f"CAST({sql} AS BIGINT) AS {name}"]
+    high = dialect.quotient(f"CAST({sql} AS {dialect.wide})", str(_HALF))
+    return [f"CAST({sql} % {_HALF} AS BIGINT) AS {name}", f"CAST({high} AS BIGINT) AS {name}_high"]
+
+
+def _spread(numbers: NDArray[Any], index: NDArray[np.int64], size: int) -> NDArray[Any]:
+    """The numbers of some groups among those of all, where the others have 0."""
+    spread = np.zeros(size, dtype=numbers.dtype)
+    spread[index] = numbers
+    return spread
 
 
 def _by_record(
@@ -130,22 +181,34 @@ def _by_record(
     for i, each in enumerate(statistics):
         binned = next((j for j, grouped in enumerate(by) if grouped.binned == each.value), None)
         for sql in each.powers(f"value_{i}", source.dialect):
-            known = binned is not None and sql == valid(f"value_{i}")  # the bin tells what is missing
-            sums.append(f"sum(sum_{len(sums)})" + (f" FILTER (WHERE raw_{binned} >= 1)" if known else ""))
-            aggregates.append("count(*)" if known else sql)
-    named = [f"{sql} AS sum_{i}" for i, sql in enumerate(aggregates)]
+            bin_tells = binned is not None and sql == valid(f"value_{i}")  # what is missing
+            sums.append(f"sum(sum_{len(sums)})" + (f" FILTER (WHERE raw_{binned} >= 1)" if bin_tells else ""))
+            aggregates.append("count(*)" if bin_tells else sql)
+    dialect, named = source.dialect, [f"{sql} AS sum_{i}" for i, sql in enumerate(aggregates)]
+    wide = [each.wide for each in statistics for _ in each.powers("")]
+    outputs = [sql for i, each in enumerate(wide) for sql in _outputs(f"sum_{i}", f"sum_{i}", each, dialect)]
     records = f"({_records(source, by, statistics, where)})"
     if not by:
-        return f"SELECT {', '.join(['0', *named])} FROM {records}"
-    found = f"SELECT {', '.join([*raws, *named])} FROM {records} GROUP BY {', '.join(raws)}"
-    keys = [f"{each.known(raw)} AS key_{i}" for i, (each, raw) in enumerate(zip(by, raws, strict=True))]
+        sums_of_all = f"SELECT {', '.join(named)} FROM {records}"
+        return f"SELECT {', '.join(['0 AS lacking', *outputs])} FROM ({sums_of_all})"
+    groups = f"SELECT {', '.join([*raws, *named])} FROM {records} GROUP BY {', '.join(raws)}"
     marks = [f"key_{i}" for i in range(len(by))]
+    keys = [f"{sql} AS {mark}" for sql, mark in zip(lookup.marks(by, dialect), marks, strict=True)]
+    joined = lookup.join(by, "SELECT * FROM found", dialect)
+    codes = [f"{lookup.coded(each, mark)} AS {mark}" for each, mark in zip(by, marks, strict=True)]
+    rows = (
+        f"WITH found AS {dialect.materialized} ({groups}), "
+        f"named AS (SELECT {', '.join(keys)}, rows.* FROM {joined})"
+    )
+    if len(sets) == 1 and all(each.apart for each in by):  # what was found are the groups already
+        known = " AND ".join(f"{mark} IS NOT NULL" for mark in marks)
+        return f"{rows} SELECT {', '.join(['0 AS lacking', *codes, *outputs])} FROM named WHERE {known}"
     grouped = ", ".join(f"({', '.join(marks[place] for place in each)})" for each in sets)
     lacking = " + ".join(f"grouping({mark}) * {1 << i}" for i, mark in enumerate(reversed(marks)))
+    totals = [f"{sql} AS sum_{i}" for i, sql in enumerate(sums)]
     return (
-        f"WITH found AS {source.dialect.materialized} ({found}), "
-        f"named AS (SELECT {', '.join(keys)}, * FROM found) "
-        f"SELECT {lacking}, {', '.join([*marks, *sums])} FROM named GROUP BY GROUPING SETS ({grouped})"
+        f"{rows}, totals AS (SELECT {lacking} AS lacking, {', '.join([*marks, *totals])} FROM named "
+        f"GROUP BY GROUPING SETS ({grouped})) SELECT {', '.join(['lacking', *codes, *outputs])} FROM totals"
     )
 
 
@@ -153,24 +216,27 @@ def _of_units(
     source: Source, requests: Sequence[Request], unit: PrivacyUnit, bits: Bits, where: str
 ) -> list[Totals]:
     """The totals of units, in one pass for all requests with the same groups."""
-    found: dict[tuple[Grouping, ...], dict[Summation, Numbers]] = {}
+    sums: dict[tuple[Grouping, ...], dict[Summation, NDArray[Any]]] = {}
+    keys: dict[tuple[Grouping, ...], Keys] = {}
     for by in dict.fromkeys(each.by for each in requests):
-        wanted = [held for each in requests if each.by == by for held in each.statistics]
+        wanted = [statistic for each in requests if each.by == by for statistic in each.statistics]
         statistics = list(dict.fromkeys(wanted))
-        keys = combinations(by)
-        groups = unit.max_groups if unit.max_groups < len(keys) else None
+        keys[by] = combinations(by)
+        groups = unit.max_groups if unit.max_groups < len(keys[by]) else None
         records = _records(source, by, statistics, where, unit.column)
-        asked = _by_unit(records, by, statistics, groups=groups, bits=bits, dialect=source.dialect)
-        answer = source.ask(asked)
-        rows = {row[: len(by)]: [int(n or 0) for n in row[len(by) :]] for row in answer}
-        found[by], place = {}, 0
-        for each in statistics:
-            end = place + each.coordinates
-            nothing = [0] * end
-            found[by][each] = tuple(tuple(rows.get(key, nothing)[place:end]) for key in keys)
-            place = end
+        question = _by_unit(records, by, statistics, groups=groups, bits=bits, dialect=source.dialect)
+        answer = source.columns(question, lookup.side_tables(by))
+        index = np.zeros(answer["sum_0"].size, np.int64)
+        for i, each in enumerate(by):
+            index = index * len(each.keys) + lookup.codes(answer[f"key_{i}"], each)
+        sums[by], place = {}, 0
+        for statistic in statistics:
+            names = [f"sum_{place + j}" for j in range(statistic.coordinates)]
+            columns = [_spread(_whole(answer, name, statistic.wide), index, len(keys[by])) for name in names]
+            sums[by][statistic] = np.stack(columns, axis=1)
+            place += statistic.coordinates
     return [
-        Totals(keys=combinations(each.by), numbers=tuple(found[each.by][held] for held in each.statistics))
+        Totals(keys=keys[each.by], sums=tuple(sums[each.by][statistic] for statistic in each.statistics))
         for each in requests
     ]
 
@@ -186,28 +252,34 @@ def _by_unit(
 ) -> str:
     """Totals of each unit in each group, then at most so many groups of a unit, then their sums."""
     marks = [f"key_{i}" for i in range(len(by))]
-    raws = [f"raw_{i}" for i in range(len(by))]
-    known = [f"{each.known(raw)} AS {mark}" for each, raw, mark in zip(by, raws, marks, strict=True)]
+    known = [f"{sql} AS {mark}" for sql, mark in zip(lookup.marks(by, dialect), marks, strict=True)]
     values = [f"value_{i}" for i in range(len(statistics))]
-    named = f"SELECT {', '.join(['unit', *known, *values])} FROM ({records}) WHERE unit IS NOT NULL"
-    inner, outer, place = [], [], 0
+    of_units = f"SELECT * FROM ({records}) WHERE unit IS NOT NULL"
+    named = f"SELECT {', '.join(['unit', *known, *values])} FROM {lookup.join(by, of_units, dialect)}"
+    inner: list[str] = []
+    outer: list[str] = []
+    outputs: list[str] = []
+    place = 0
     for i, each in enumerate(statistics):
         powers = each.powers(f"value_{i}", dialect)
         columns = [f"sum_{place + j}" for j in range(len(powers))]
         inner += [f"coalesce({sql}, 0) AS {column}" for sql, column in zip(powers, columns, strict=True)]
-        outer += [f"sum({part})" for part in each.capped(columns, dialect)]
+        for part in each.capped(columns, dialect):
+            outputs += _outputs(f"total_{len(outer)}", f"sum_{len(outer)}", each.wide, dialect)
+            outer.append(f"sum({part}) AS total_{len(outer)}")
         place += len(powers)
-    held = " AND ".join(f"{mark} IS NOT NULL" for mark in marks) or "TRUE"
-    per_unit = (
-        f"SELECT {', '.join(['unit', *marks, *inner])} FROM ({named}) WHERE {held} "
+    condition = " AND ".join(f"{mark} IS NOT NULL" for mark in marks) or "TRUE"
+    rows = (
+        f"SELECT {', '.join(['unit', *marks, *inner])} FROM ({named}) WHERE {condition} "
         f"GROUP BY {', '.join(['unit', *marks])}"
     )
+    if groups is not None:
+        rows, names = lookup.with_keys(by, rows, dialect)
+        rows = dialect.first(rows, secret_order(names, bits, dialect), names, groups)
     grouped = f" GROUP BY {', '.join(marks)}" if marks else ""
-    answer = f"SELECT {', '.join([*marks, *outer])} FROM"
-    if groups is None:
-        return f"{answer} ({per_unit}){grouped}"
-    chosen = dialect.first(per_unit, secret_order(marks, bits, dialect), marks, groups)
-    return f"{answer} ({chosen}){grouped}"
+    codes = [f"{lookup.coded(each, mark)} AS {mark}" for each, mark in zip(by, marks, strict=True)]
+    totals = f"SELECT {', '.join([*marks, *outer])} FROM ({rows}){grouped}"
+    return f"SELECT {', '.join([*codes, *outputs])} FROM ({totals})"
 
 
 def secret_order(names: Sequence[str], bits: Bits, dialect: Dialect = DUCKDB) -> str:
@@ -229,5 +301,5 @@ def _records(
     whose = [] if unit is None else [f"{source.unit(unit)} AS unit"]
     raws = [f"{each.raw} AS raw_{i}" for i, each in enumerate(by)]
     values = [f"{each.value} AS value_{i}" for i, each in enumerate(statistics)]
-    kept = "" if where == "TRUE" else f" WHERE {where}"
-    return f"SELECT {', '.join([*whose, *raws, *values])} FROM {source.view}{kept}"
+    condition = "" if where == "TRUE" else f" WHERE {where}"
+    return f"SELECT {', '.join([*whose, *raws, *values])} FROM {source.view}{condition}"

@@ -9,11 +9,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 
 import numpy as np
 
-from sourdine.tables.answer import ALL, Cell
+from sourdine.frames.keys import Cell, Keys, values_of
+from sourdine.tables.answer import ALL
 from sourdine.tables.consistent.fit import Axes, Floats, Ints, disjoint, fit, subsets
 from sourdine.tables.consistent.whole import diffused, kept_to
 
@@ -42,13 +42,16 @@ class Crossed:
         """How many cells are summed in one number, margin by margin."""
         return tuple(self.cells // self._size(margin) for margin in self.margins)
 
-    def keys(self, names: Sequence[Sequence[Cell]]) -> list[tuple[Cell, ...]]:
+    def keys(self, names: Sequence[Sequence[Cell]]) -> Keys:
         """The key of every number, given the keys of each axis; an axis that is summed over has 'all'."""
-        found: list[tuple[Cell, ...]] = []
-        for margin in self.margins:
-            listed = [names[axis] if axis in margin else (ALL,) for axis in range(len(self.shape))]
-            found += product(*listed)
-        return found
+        values, every = [values_of(each) for each in names], values_of([ALL])
+        axes = range(len(self.shape))
+        return Keys.joined(
+            [
+                Keys.product([values[axis] if axis in margin else every for axis in axes])
+                for margin in self.margins
+            ]
+        )
 
     def exact(self, cells: Ints) -> Ints:
         """The numbers of all margins, one row for each row of cells."""

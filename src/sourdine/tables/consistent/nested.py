@@ -13,7 +13,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sourdine.tables.answer import ALL, Cell
+from sourdine.frames.keys import Cell, Keys
+from sourdine.tables.answer import ALL
 from sourdine.tables.consistent.whole import shared_out
 
 Floats = NDArray[np.float64]
@@ -42,10 +43,11 @@ class Nested:
         """How many cells are summed in one number at most, level by level."""
         return tuple(int(np.bincount(node).max()) for node in self._nodes)
 
-    def keys(self) -> list[tuple[Cell, ...]]:
+    def keys(self) -> Keys:
         """The key of every number: its path, and 'all' below it."""
         deep = len(self.paths[0])
-        return [(*path, *[ALL] * (deep - len(path))) for level in self._levels for path in level]
+        paths = ((*path, *[ALL] * (deep - len(path))) for level in self._levels for path in level)
+        return Keys.of(paths, deep)
 
     def exact(self, cells: Ints) -> Ints:
         """The numbers of all levels, one row for each row of cells."""

@@ -1,6 +1,5 @@
 """Tables with some of their sums: how far a unit moves them, and whole numbers that add up."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -10,11 +9,11 @@ from numpy.typing import NDArray
 
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.mechanism import Mechanism
+from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.statistics import sums
 from sourdine.mechanisms import Gaussian
-from sourdine.tables.answer import Cell
 from sourdine.tables.consistent.crossed import Crossed
 from sourdine.tables.consistent.nested import Nested
 from sourdine.tables.estimate import GroupEstimate, Noisy
@@ -41,7 +40,7 @@ class AddsUp(Protocol):
     def structure(self, schema: Schema) -> Structure:
         """What adds up to what."""
 
-    def inner(self, schema: Schema) -> Sequence[tuple[Cell, ...]]:
+    def inner(self, schema: Schema) -> Keys:
         """The key of every number: 'all' where it is a sum over a column."""
 
 
@@ -70,11 +69,12 @@ class Margins(GroupSums):
         held = self.asked.structure(schema)
         return held.exact(super().numbers(exact, schema, unit).reshape(-1, held.cells))
 
-    def told(self, noisy: Noisy, schema: Schema) -> tuple[GroupEstimate, tuple[tuple[Cell, ...], ...]]:
+    def told(self, noisy: Noisy, schema: Schema) -> tuple[GroupEstimate, Keys]:
         """Whole numbers that add up, and their keys."""
         held, inner = self.asked.structure(schema), self.asked.inner(schema)
-        outer = [key[: len(self.scope.by)] for key in self.keys(schema)[:: held.cells]]
-        return agreed(held, noisy), tuple((*key, *part) for key in outer for part in inner)
+        every = self.keys(schema)[:: held.cells]
+        outer = Keys(every.columns[: len(self.scope.by)], every.size)
+        return agreed(held, noisy), outer.each_with(inner)
 
     def error(self, line: PlannedMeasurement, context: Context) -> float:
         """What the noise of all estimates stays within."""

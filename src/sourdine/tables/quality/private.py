@@ -16,6 +16,7 @@ from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.mechanism import Mechanism
 from sourdine.core.randomness.bits import Bits
 from sourdine.core.view import Viewable
+from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import LONGEST_KEY, Column, Flag, Integer, Real, Schema, Text
 from sourdine.frames.source import Source
@@ -172,7 +173,7 @@ def _answer(
         statistic=statistic,
         kind="quality",
         columns=("column", "what") if keys[0] else (),
-        keys=keys,
+        keys=Keys.of(keys, len(keys[0])),
         estimate=estimate,
         measure=measure,
         whole=whole,
@@ -319,11 +320,11 @@ class Quality(Measurement):
         self, source: Source, unit: PrivacyUnit, bits: Bits, beside: Sequence[Measurement] = ()
     ) -> list[Exact]:
         counts = quality_counts(source, self.columns, unit=unit, bits=bits)
-        return [Totals(keys=((),), numbers=((counts,),))]
+        return [Totals(keys=Keys.product([]), sums=(np.array([counts], dtype=np.int64),))]
 
     def read(self, exact: Exact, line: PlannedMeasurement, context: Context, bits: Bits) -> Noisy:
-        ((numbers,),) = expect(Totals, exact).numbers
-        drawn = line.mechanism.sample(np.array(numbers, dtype=np.int64), bits)
+        ((numbers,),) = expect(Totals, exact).sums
+        drawn = line.mechanism.sample(numbers, bits)
         return Noisy(numbers=drawn, mechanism=line.mechanism, confidence=context.confidence)
 
     def step(self, schema: Schema, unit: PrivacyUnit) -> tuple[float, str]:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from sourdine.core.notation import either, value
 from sourdine.frames.expression import span
+from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import (
     Category,
@@ -20,8 +21,7 @@ from sourdine.frames.schema import (
     Real,
     Schema,
 )
-from sourdine.frames.statistics.totals import Keys
-from sourdine.tables.answer import Answer, Cell
+from sourdine.tables.answer import Answer
 from sourdine.tables.estimate import GroupEstimate, Numbers, Reading
 from sourdine.tables.group_sums import GroupSums
 from sourdine.tables.measurement import Context, Measurement, PlannedMeasurement, Scope, expect, plural
@@ -65,7 +65,7 @@ class Estimates:
     """An estimate for each key; `whole` says that the exact values are whole numbers."""
 
     estimate: GroupEstimate
-    keys: tuple[tuple[Cell, ...], ...]
+    keys: Keys
     whole: bool = False
 
 
@@ -224,7 +224,7 @@ class Single(Statistic):
         """What one of the scale is worth, and its zero."""
         return 1.0, 0.0
 
-    def keys(self, measured: Measurement, schema: Schema) -> tuple[Keys, ...]:
+    def keys(self, measured: Measurement, schema: Schema) -> Keys:
         """The keys of the groups."""
         return measured.keys(schema)
 

@@ -9,10 +9,10 @@ from pydantic import Field, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.notation import setting
+from sourdine.frames.keys import KeyColumn, Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema, by_hand, declare
-from sourdine.frames.statistics.totals import Keys
-from sourdine.tables.answer import ALL, Cell
+from sourdine.tables.answer import ALL
 from sourdine.tables.consistent.crossed import Crossed
 from sourdine.tables.consistent.structure import ADDING_UP, Margins, Structure
 from sourdine.tables.estimate import Counted, GroupEstimate, Noisy, Reading
@@ -134,7 +134,7 @@ class Contingency(Statistic):
         kept = [tuple(self.columns.index(name) for name in margin) for margin in self.summed]
         return Crossed(shape, (tuple(range(len(shape))), *kept))
 
-    def inner(self, schema: Schema) -> Sequence[tuple[Cell, ...]]:
+    def inner(self, schema: Schema) -> Keys:
         """The key of every number: 'all' where it is a sum over a column."""
         held = expect(Crossed, self.structure(schema))
         return held.keys([schema.keys(name) for name in self.columns])
@@ -171,24 +171,22 @@ class Contingency(Statistic):
             yield cls(columns=two, consistent=True, margins=(two[0],))
 
 
-def _with_margins(
-    cells: Counted, keys: tuple[Keys, ...], sizes: Sequence[int]
-) -> tuple[GroupEstimate, tuple[Keys, ...]]:
+def _with_margins(cells: Counted, keys: Keys, sizes: Sequence[int]) -> tuple[GroupEstimate, Keys]:
     """The cells, then the sums over each set of columns, whose intervals allow for all their noises."""
     if not keys:
-        return cells.count(), ()
+        return cells.count(), keys
     noisy, shape = cells.noisy, (-1, *sizes)
-    named = np.empty(len(keys), dtype=object)
-    named[:] = keys
-    parts, names = [cells.count()], list(keys)
-    outer = len(keys[0]) - len(sizes)
+    places = np.arange(len(keys)).reshape(shape)
+    parts, named = [cells.count()], [keys]
+    outer = len(keys.columns) - len(sizes)
     for gone in (set_ for many in range(1, len(sizes) + 1) for set_ in combinations(range(len(sizes)), many)):
         value = noisy.numbers[:, 0].reshape(shape).sum(axis=tuple(axis + 1 for axis in gone)).ravel()
         reach = noisy.reach(np.ones(int(np.prod([sizes[axis] for axis in gone]))))
         parts.append(GroupEstimate(value, value - reach, value + reach))
         first = tuple(0 if axis in gone else slice(None) for axis in range(len(sizes)))
-        places = [outer + axis for axis in gone]
-        for key in named.reshape(shape)[(slice(None), *first)].ravel():
-            names.append(tuple(ALL if place in places else part for place, part in enumerate(key)))
+        held = keys.take(places[(slice(None), *first)].ravel())
+        every = KeyColumn.one(ALL, held.size)
+        columns = [every if at - outer in gone else column for at, column in enumerate(held.columns)]
+        named.append(Keys(tuple(columns), held.size))
     joined = [np.concatenate([getattr(part, end) for part in parts]) for end in ("value", "lower", "upper")]
-    return GroupEstimate(*joined), tuple(names)
+    return GroupEstimate(*joined), Keys.joined(named)

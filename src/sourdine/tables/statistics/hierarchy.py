@@ -8,10 +8,11 @@ from pydantic import Field, ValidationError, model_validator
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.notation import either
+from sourdine.frames.keys import Keys
 from sourdine.frames.mistakes import told
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Category, Declared, Schema, by_hand, declare
-from sourdine.tables.answer import ALL, Cell
+from sourdine.tables.answer import ALL
 from sourdine.tables.consistent.nested import Nested
 from sourdine.tables.consistent.structure import ADDING_UP, Margins, Structure
 from sourdine.tables.estimate import Noisy, Reading
@@ -140,7 +141,7 @@ class Hierarchy(Statistic):
         held = {row[-1]: row for row in self.rows}
         return Nested(tuple(held[key] for key in schema.keys(self.column)))
 
-    def inner(self, schema: Schema) -> Sequence[tuple[Cell, ...]]:
+    def inner(self, schema: Schema) -> Keys:
         """The key of every number: 'all' below its level."""
         return expect(Nested, self.structure(schema)).keys()
 

@@ -11,10 +11,10 @@ from pydantic import Field, model_validator
 from sourdine.core.errors import InvalidParameter
 from sourdine.core.notation import setting
 from sourdine.frames.expression import Grouping, Key, bins, span
+from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Number, Schema, by_hand, decimal, declare, sensible
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.totals import Keys
 from sourdine.tables.estimate import GroupEstimate, Numbers
 from sourdine.tables.group_sums import RecordCounts
 from sourdine.tables.measurement import KeyAxis, Measurement, Scope
@@ -103,8 +103,9 @@ class Histogram(OfColumn, Single):
     def tell(self, numbers: Numbers, schema: Schema) -> GroupEstimate:
         return numbers.count()
 
-    def keys(self, measured: Measurement, schema: Schema) -> tuple[Keys, ...]:
-        return tuple((*key[:-1], self.bins[int(key[-1])]) for key in measured.keys(schema))
+    def keys(self, measured: Measurement, schema: Schema) -> Keys:
+        *outer, last = (held := measured.keys(schema)).columns
+        return Keys((*outer, last.changed(self.bins)), held.size)
 
     def unit_of_measure(self, unit: PrivacyUnit) -> str:
         return records_of(unit)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sourdine.core.errors import InvalidParameter
 from sourdine.frames.expression import span
+from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Number, Schema, by_hand, declare
 from sourdine.frames.source import Source
@@ -261,7 +262,7 @@ class Regression(OfPair):
                 for end in ("value", "lower", "upper")
             )
         )
-        return Estimates(both, tuple((*key, name) for key in measured.keys(schema) for name in COEFFICIENTS))
+        return Estimates(both, measured.keys(schema).each_with(Keys.product([COEFFICIENTS])))
 
     def span(self, schema: Schema) -> tuple[float, float] | None:
         return None

@@ -5,16 +5,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+import numpy as np
+
 from sourdine.core.distance import Distance, Neighbours
 from sourdine.core.format import counted
 from sourdine.core.randomness.bits import Bits
+from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema
 from sourdine.frames.source import Source
-from sourdine.frames.statistics.partitions import KeyCounts, TextKey, key_counts
+from sourdine.frames.statistics.partitions import KeyCounts, key_counts
 from sourdine.mechanisms import KeyNoise, PartitionThreshold
 from sourdine.tables.estimate import Reading
 from sourdine.tables.measurement import Context, Exact, Measurement, PlannedMeasurement, expect
+
+_BLOCK = 1 << 22  # keys that are decided on at once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +57,12 @@ class Partitions(Measurement):
         return [key_counts(source, self.scope.open, unit=unit, bits=bits, where=self.scope.sql(source))]
 
     def read(self, exact: Exact, line: PlannedMeasurement, context: Context, bits: Bits) -> "ShownKeys":
-        counts = expect(KeyCounts, exact)
-        return ShownKeys(counts.chosen(line.mechanism.sample(counts.units, bits)))
+        """Which keys reach the threshold, so many at a time that memory is bounded."""
+        counts, shown = expect(KeyCounts, exact), [np.zeros(0, np.int64)]
+        for first in range(0, counts.size, _BLOCK):
+            held = counts.of(first, first + _BLOCK)
+            shown.append(first + np.flatnonzero(line.mechanism.sample(held, bits)))
+        return ShownKeys(counts.chosen(np.concatenate(shown)))
 
     def note(self, line: PlannedMeasurement) -> str:
         """How keys are chosen."""
@@ -80,4 +89,4 @@ class Partitions(Measurement):
 class ShownKeys(Reading):
     """The keys that were chosen."""
 
-    keys: tuple[TextKey, ...]
+    keys: Keys

@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 from sourdine.core.late import ndtri
 from sourdine.core.notation import setting
 from sourdine.frames.expression import span
+from sourdine.frames.keys import Keys
 from sourdine.frames.schema import Declared, Number, Schema, by_hand, declare
 from sourdine.tables.estimate import GroupEstimate, Reading
 from sourdine.tables.measurement import Context, Measurement, PlannedMeasurement, Scope, expect
@@ -136,9 +137,7 @@ class Quantiles(OfColumn):
         on_grid = GroupEstimate(
             *(_steps(part, column) for part in (places.value, places.lower, places.upper))
         )
-        return Estimates(
-            on_grid, tuple((*key, level) for key in measured.keys(schema) for level in self.levels)
-        )
+        return Estimates(on_grid, measured.keys(schema).each_with(Keys.product([self.levels])))
 
     def span(self, schema: Schema) -> tuple[float, float] | None:
         return self.between(schema)

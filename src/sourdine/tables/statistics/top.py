@@ -14,10 +14,10 @@ from sourdine.core.errors import InvalidParameter
 from sourdine.core.format import counted
 from sourdine.core.randomness.bits import Bits
 from sourdine.core.randomness.selection import MOST_CANDIDATES
+from sourdine.frames.keys import Keys
 from sourdine.frames.privacy_unit import PrivacyUnit
 from sourdine.frames.schema import Schema, by_hand, declare
 from sourdine.frames.statistics import sums
-from sourdine.frames.statistics.totals import Keys
 from sourdine.mechanisms import TopK
 from sourdine.tables.estimate import GroupEstimate, Reading
 from sourdine.tables.group_sums import GroupSums
@@ -101,12 +101,11 @@ class Ranked(GroupSums):
             scores, mechanism = filled, replace(mechanism, candidates=filled.shape[1])
         return Ranking(mechanism.sample(scores, bits), size)
 
-    def keys(self, schema: Schema) -> tuple[Keys, ...]:
+    def keys(self, schema: Schema) -> Keys:
         if not self.scope.open:
             return super().keys(schema)
         assert self.scope.chosen is not None
-        names = self.scope.chosen.names
-        return tuple((*key[:-1], *names[int(key[-1])]) for key in self.places(schema))
+        return Keys.product([axis.keys(schema) for axis in self._known]).each_with(self.scope.chosen.names)
 
     def _first(self, known: int) -> int:
         return known
@@ -168,16 +167,11 @@ class Top(Statistic):
 
     def estimate(self, reading: Reading, measured: Measurement, schema: Schema) -> Estimates:
         """A key's value is its rank."""
-        ranking, keys = expect(Ranking, reading), measured.keys(schema)
-        found = [
-            (keys[group * ranking.size + place], rank + 1)
-            for group, places in enumerate(ranking.places.tolist())
-            for rank, place in enumerate(places)
-            if place < ranking.size
-        ]
-        unknown = np.full(len(found), np.nan)
-        ranks = np.array([float(rank) for _, rank in found])
-        return Estimates(GroupEstimate(ranks, unknown, unknown), tuple(key for key, _ in found), whole=True)
+        ranking = expect(Ranking, reading)
+        groups, ranks = np.nonzero(ranking.places < ranking.size)
+        keys = measured.keys(schema).take(groups * ranking.size + ranking.places[groups, ranks])
+        unknown = np.full(ranks.size, np.nan)
+        return Estimates(GroupEstimate((ranks + 1).astype(np.float64), unknown, unknown), keys, whole=True)
 
     def span(self, schema: Schema) -> tuple[float, float] | None:
         return None
