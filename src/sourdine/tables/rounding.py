@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-_KEPT = 2  # digits beside the first of a width
+_DIGITS = 2  # digits beside the first of a width
 _POWERS, _LARGEST = 15, 2.0**40  # in steps of an exact power of ten, floats are off by less than 2^-12 here
 _BLOCK = 1 << 14
 _UNSURE = 2.0**-10  # of a step: whatever lies so near a tie is rounded by itself
@@ -30,7 +30,7 @@ def _round_block(value: Floats, low: Floats, high: Floats) -> None:
         wide = high - low
         bounded = (wide > 0) & np.isfinite(wide)
         logs = np.log10(np.where(bounded, wide, 1.0))
-        digits = _KEPT - np.floor(logs)
+        digits = _DIGITS - np.floor(logs)
         # near a power of ten its logarithm may fall on either side; of one that is exact it is exact
         near = np.rint(logs)
         clear = (np.abs(logs - near) > _UNSURE) | ((near >= 0) & (wide == 10.0**near) & (logs == near))
@@ -64,7 +64,7 @@ def rounded_row(value: float, low: float, high: float) -> tuple[float, float, fl
     """One value and its interval, by Python's own rounding."""
     if not (high > low and math.isfinite(high - low)):
         return value, low, high
-    digits = _KEPT - math.floor(math.log10(high - low))
+    digits = _DIGITS - math.floor(math.log10(high - low))
     unit = 10.0**-digits
     below, above = round(low, digits), round(high, digits)
     return (
