@@ -180,7 +180,7 @@ SLIPS = {
     "a mean of nothing": slip('{ mean = "pay" }', '"mean"', "of no column. Write it like { mean ="),
     "a mean of keys": slip('{ mean = "pay" }', '{ mean = "sex" }', "needs numbers", "Declare it with bounds"),
     "grouped by a number": slip(
-        'by = ["region"]', 'by = ["age"]', "declared to hold numbers. Ask for { histogram"
+        'by = ["region"]', 'by = ["pay"]', "declared to hold numbers. Ask for { histogram"
     ),
     "grouped twice": slip(
         'by = ["region"]', 'by = ["region", "region"]', "must not repeat a column; name each"
@@ -188,7 +188,7 @@ SLIPS = {
     "an unknown key in a condition": slip('sex = ["f"]', 'sex = ["w"]', "the key 'w'", "Use one of its keys"),
     "a condition upside down": slip("at_least = 18", "at_least = 65, below = 18", "at_least must be below"),
     "a condition with another word": slip(
-        "at_least = 18", "above = 18", "where.above' is unknown. Write conditions"
+        "at_least = 18", "above = 18", "'above' is unknown in the condition on 'age'", "Write it like where ="
     ),
     "nothing asked": slip(
         '["count", { hierarchy = "place" }]', "[]", "'queries.people.ask' is wrong", "Write it"

@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import PlainSerializer, PlainValidator
 
 from sourdine.core.errors import InvalidParameter
+from sourdine.core.notation import setting
 from sourdine.frames.expressions.arithmetic import Add, Divide, Multiply, Negate, Subtract
 from sourdine.frames.expressions.calendar import DatePart, TimePeriod
 from sourdine.frames.expressions.choice import Case, Coalesce, Greatest, Least, NullIf
@@ -200,7 +201,8 @@ def read_condition(form: Mapping[str, object]) -> Expression:
     for name in rest:
         if name not in ("keys", "at_least", "below"):
             raise InvalidParameter(
-                f"'{name}' is unknown in the condition on '{of.name}', which has keys, at_least or below"
+                f"'{name}' is unknown in the condition on '{of.name}', which has keys, at_least or below. "
+                f"Write it like {setting('where', {of.name: {'at_least': 18}})}"
             )
     if not rest or ("keys" in rest and len(rest) > 1):
         raise InvalidParameter("a condition needs keys, or else at_least or below")
