@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from sourdine.frames.keys import Keys
-from sourdine.report.finding import finding, named_rows, show
+from sourdine.report.finding import cells_of, count_cells, finding, named_rows, show
 from sourdine.tables import Answer, Answers
 from sourdine.tables.estimate import GroupEstimate
 
@@ -138,3 +138,25 @@ def test_rows_for_people_name_every_group() -> None:
     rows = list(named_rows(Answers((found,), 0.95)))
     assert [row[2] for row in rows] == ["n · well: yes", "n · well: no"]
     assert rows[0][3:] == ("1", "0", "2", "people")
+
+
+@pytest.mark.parametrize("lead", [0.0, 30.0, 70.0, 500.0])
+@pytest.mark.parametrize("kind", ["count", "quantiles"])
+def test_many_groups_are_told_of_as_few_are(lead: float, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a look at each of them: which is ahead, and of how many nothing can be said."""
+    values = [100.0, 100.0 + lead, 95.0, 100.0 + lead / 2, 20.0, 90.0, 99.0, 98.0]
+    keys = [(name,) if kind == "count" else (name, 0.5) for name in "abcdefgh"]
+    columns = ("region",) if kind == "count" else ("region", "quantile")
+    few = answer(values, 20, kind=kind, keys=keys, columns=columns, span=(0.0, 1000.0), whole=False)
+    wanted = finding(few, 0.95)
+    monkeypatch.setattr("sourdine.report.finding.MOST_CELLS", 2)
+    assert finding(few, 0.95) == wanted
+
+
+def test_of_many_values_the_largest_are_looked_at() -> None:
+    many = answer([5.0, 1.0, 9.0, 7.0], 1)
+    assert [cell.label for cell in cells_of(many, 2)] == ["c", "d"]
+    levels: list[tuple[str | float, ...]] = [(name, level) for name in "ab" for level in (0.25, 0.5)]
+    curve = answer([5.0, 6.0, 9.0, 10.0], 1, kind="quantiles", keys=levels, columns=("sex", "quantile"))
+    assert [cell.key for cell in cells_of(curve, 3)] == [("a", 0.25), ("a", 0.5)]
+    assert count_cells(curve) == 4

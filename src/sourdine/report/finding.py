@@ -9,15 +9,19 @@ quantiles, whose intervals are not even, the same factor holds nearly.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import assert_never
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sourdine.frames.keys import Combination
 from sourdine.tables import Answer, Answers
 from sourdine.tables.answer import ALL, NO_INTERVAL
 from sourdine.tables.statistics import Chart, Scale, style_of
 
+MOST_CELLS = 1 << 12  # values that a page looks at one by one
 _MOST_NAMED = 3
 
 
@@ -48,12 +52,40 @@ class Cell:
         return self.value - factor * self.half, self.value + factor * self.half
 
 
-def cells_of(answer: Answer) -> list[Cell]:
-    """The values of an answer without the sums over whole columns."""
+def cells_of(answer: Answer, most: int = MOST_CELLS) -> list[Cell]:
+    """The values of an answer without the sums over whole columns: of many, the largest, in their order.
+
+    Of quantiles of many groups they are those of the first.
+    """
+    places = _places(answer)
+    if places.size > most:
+        levels = 1
+        if style_of(answer.kind).chart is Chart.CURVE:
+            levels = np.unique(answer.keys.columns[-1].places).size
+            places = places[: max(1, most // levels) * levels]
+        else:
+            places = np.sort(places[np.argsort(-answer.estimate.value[places], kind="stable")[:most]])
+    return _cells(answer, places)
+
+
+def count_cells(answer: Answer) -> int:
+    """How many values there are without the sums over whole columns."""
+    return _places(answer).size
+
+
+def _places(answer: Answer) -> NDArray[np.int64]:
+    inner = np.ones(len(answer.keys), bool)
+    if style_of(answer.kind).chart in (Chart.HEAT, Chart.NESTED):
+        for column in answer.keys.columns:
+            inner &= ~column.holds(ALL)
+    return np.flatnonzero(inner)
+
+
+def _cells(answer: Answer, places: NDArray[np.int64]) -> list[Cell]:
+    ends = (getattr(answer.estimate, end)[places].tolist() for end in ("value", "lower", "upper"))
     return [
         Cell(name_group(answer.columns, key), key, value, low, high)
-        for key, value, low, high in answer.rows()
-        if style_of(answer.kind).chart not in (Chart.HEAT, Chart.NESTED) or ALL not in key
+        for key, value, low, high in zip(answer.keys.take(places), *ends, strict=True)
     ]
 
 
@@ -114,6 +146,8 @@ def show_cell(cell: Cell, answer: Answer) -> str:
 
 def finding(answer: Answer, confidence: float) -> str:
     """The title of an answer's chart."""
+    if (many := _of_many(answer, confidence)) is not None:
+        return many
     cells = cells_of(answer)
     if not cells:
         return f"{_subject(answer)}: no key reached the threshold, so no group is shown"
@@ -176,6 +210,49 @@ def _lead(answer: Answer, cells: list[Cell], confidence: float, subject: str) ->
     if len(known) == 1:
         return f"{subject}: for {known[0].label} {show_cell(known[0], answer)}{rest}"
     return f"{_ahead(answer, known, factor, subject)}{rest}"
+
+
+def _of_many(answer: Answer, confidence: float) -> str | None:
+    """The same of more values than are looked at one by one; None of fewer."""
+    chart, places = style_of(answer.kind).chart, _places(answer)
+    if places.size <= MOST_CELLS or chart is Chart.LIST:
+        return None
+    subject = _subject(answer)
+    if chart is Chart.CURVE:
+        column = answer.keys.columns[-1]
+        near = np.abs(column.values - 0.5)
+        level = float(column.values[near.argmin()])
+        places = places[column.holds(level)]
+        named = "median" if level == 0.5 else f"{100 * level:g}\N{NO-BREAK SPACE}% quantile"
+        subject = f"The {named} of {answer.measure}"
+        if not answer.bounded:
+            return f"{subject}: {NO_INTERVAL} is known, so groups are not compared"
+    value, low, high = (getattr(answer.estimate, end)[places] for end in ("value", "lower", "upper"))
+    known = np.ones(places.size, bool)
+    if answer.span is not None:
+        known = (low > answer.span[0]) | (high < answer.span[1])
+    hidden = int(places.size - known.sum())
+    if hidden == places.size:
+        return f"{subject}: nothing can be said, since the noise hides all"
+    half = np.maximum(np.abs(value - low), np.abs(high - value))
+    factor = 1 + math.log(places.size) / -math.log1p(-confidence)
+    first = int(np.flatnonzero(known)[value[known].argmax()])
+    ahead = known & (value + factor * half >= value[first] - factor * half[first])
+    few = np.flatnonzero(ahead)[np.argsort(-value[ahead], kind="stable")[:_MOST_NAMED]]
+    best = _cells(answer, places[few])
+    if chart is Chart.CURVE:
+        best = [replace(c, label=name_group(answer.columns[:-1], c.key[:-1])) for c in best]
+    count, of = int(ahead.sum()), int(known.sum())
+    rest = f"; of {hidden:,} more groups nothing can be said" if hidden else ""
+    if count == 1:
+        return f"{subject}: highest for {best[0].label}, {show_cell(best[0], answer)}{rest}"
+    if count == of:
+        return f"{subject}: the noise does not tell the {of:,} groups apart{rest}"
+    if count <= _MOST_NAMED:
+        *others, last = (cell.label for cell in best)
+        named = f"{', '.join(others)} and {last}"
+        return f"{subject}: {named} are highest, and the noise does not tell them apart{rest}"
+    return f"{subject}: {count:,} of {of:,} groups may be the highest; the noise hides which{rest}"
 
 
 def _ahead(answer: Answer, known: list[Cell], factor: float, subject: str) -> str:

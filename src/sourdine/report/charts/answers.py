@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from sourdine.core.figure import Spec
 from sourdine.report.charts.base import COLOURS, INK, ROWS, Row, Series, colour_of, finish
-from sourdine.report.finding import Cell, cells_of, name_group, name_key, show_cell
+from sourdine.report.finding import Cell, cells_of, count_cells, name_group, name_key, show_cell
 from sourdine.tables import Answer
 from sourdine.tables.statistics import Chart, Scale, style_of
 
@@ -74,7 +74,7 @@ def draw_intervals(rows: Sequence[Row], title: str) -> Spec:
 def count_missing(answer: Answer, chart: Spec) -> int:
     """How many values of an answer its chart leaves out."""
     datasets: Any = chart["datasets"]
-    return len(cells_of(answer)) - len(datasets[ROWS])
+    return count_cells(answer) - len(datasets[ROWS])
 
 
 def _bars(answer: Answer, cells: list[Cell]) -> Spec:

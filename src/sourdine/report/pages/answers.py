@@ -5,7 +5,7 @@ from typing import assert_never
 
 from sourdine.core.figure import Spec
 from sourdine.report.charts.answers import count_missing
-from sourdine.report.finding import written
+from sourdine.report.finding import cells_of, written
 from sourdine.report.pages.methods import percent
 from sourdine.report.table import Cell as Shown
 from sourdine.report.table import TextTable
@@ -58,7 +58,7 @@ def reading_note(answer: Answer, chart: Spec, confidence: float) -> str:
         bare = "There is no interval: the method by which these values were found gives none."
         kind = "Upright" if chart_of is Chart.CURVE else "Dark"
         sentences.append(f"{kind} lines: {lines}" if answer.bounded else bare)
-    if any(answer.blind(low, high) for _, _, low, high in answer.rows()):
+    if any(answer.blind(cell.lower, cell.upper) for cell in cells_of(answer)):
         sentences.append("Where only an interval is drawn, nothing can be said: it is all that is possible.")
     if missing := count_missing(answer, chart):
         sentences.append(f"{missing:,} values are not drawn; the file of answers has them all.")
